@@ -54,11 +54,12 @@ class CaseView:
 
     @property
     def pair(self) -> tuple[str, str]:
-        return self.result.case.producer, self.result.case.consumer
+        return self.result.case.pair
 
     @property
-    def pair_text(self) -> str:
-        return f"{self.result.case.producer} to {self.result.case.consumer}"
+    def direction(self) -> str:
+        """``torch to numpy``, in a sentence."""
+        return " to ".join(self.pair)
 
     @property
     def way_in(self) -> tuple[str, str]:

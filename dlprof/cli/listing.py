@@ -161,9 +161,10 @@ def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str
 
 def paths_text(producer: str, consumer: str, found: Mapping[str, Sequence[Path]]) -> str:
     """The paths of each device as code."""
-    parts = [
-        _paths_on(f"{producer} → {consumer} on {device}", paths) for device, paths in found.items()
-    ]
+    from dlprof.session.model import pair_text
+
+    pair = pair_text((producer, consumer))
+    parts = [_paths_on(f"{pair} on {device}", paths) for device, paths in found.items()]
     every = [path for paths in found.values() for path in paths]
     needed: dict[str, str] = {}  # a setup of several paths appears once
     for path in every:

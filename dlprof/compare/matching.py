@@ -87,7 +87,7 @@ def asked_for(header: Header, case: CaseRecord) -> bool:
 
 
 def _names_pair(asked: Asked, case: CaseRecord) -> bool:
-    pair = (case.producer, case.consumer)
+    pair = case.pair
     if asked.scenario is not None and asked.scenario.pairs:
         return any(_matches(text, pair) for text in asked.scenario.pairs)
     return asked.pairs is None or pair in asked.pairs

@@ -13,6 +13,7 @@ from dlprof.plan.catalog import Catalog, ProbeInfo
 from dlprof.plan.pairing import Case, Path
 from dlprof.plan.request import Request, Settings
 from dlprof.probes.base import HOST_MEMORY
+from dlprof.session.model import pair_text
 
 QUEUES, MOST_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS", "32"
 """Streams that share a queue of the device wait for each other, which looks like an order. By
@@ -70,7 +71,7 @@ def plan(request: Request, catalog: Catalog) -> Plan:
     ]
     measured = {case.pair for case in cases}
     pairs = dict.fromkeys((one.producer.name, one.consumer.name) for one in found)
-    without = ", ".join(" → ".join(pair) for pair in pairs if pair not in measured)
+    without = ", ".join(pair_text(pair) for pair in pairs if pair not in measured)
     # A scenario and a step of inference choose their pairs: other frameworks are not wanted.
     chosen = request.scenario is not None or any(case.is_step for case in cases)
     left_out = (
@@ -112,7 +113,7 @@ def targets(request: Request, catalog: Catalog) -> tuple[list[Target], list[str]
             try:
                 device, reason = pairing.choose_device(*pair, catalog, asked)
             except Unmeasured as error:
-                refused.setdefault(f"{pair[0].name} → {pair[1].name}: {error}", error)
+                refused.setdefault(f"{pair_text((pair[0].name, pair[1].name))}: {error}", error)
                 continue
             target = Target(*pair, device, reason)
             found.setdefault((pair[0].name, pair[1].name, device), target)

@@ -106,7 +106,7 @@ def _error(name: str, kind: str, said: str) -> Check:
 
 
 def _of_case(path: Path, array: str, findings: Sequence[FindingRecord], fails: Fails) -> Check:
-    suite, name = path.pair, f"{path.code}  {array}"
+    suite, name = path.pair_text, f"{path.code}  {array}"
     bad = [finding for finding in findings if fails(finding)]
     if bad:
         texts = [text for one in bad for text in (_title(one), one.advice) if text]

@@ -22,7 +22,7 @@ from dlprof.plan.axes import shape_text
 from dlprof.plan.floors import Floor
 from dlprof.reports.document import Answer
 from dlprof.scenario.expectation import MET, MISSED
-from dlprof.session.model import CaseRecord, ExpectationRecord
+from dlprof.session.model import CaseRecord, ExpectationRecord, pair_text
 from dlprof.text.clean import listed
 
 FINE = 0.1
@@ -36,8 +36,9 @@ SHIFTED = 0.01
 
 def array_text(case: CaseRecord) -> str:
     """The pair and the array: ``torch → numpy  4096x4096  float32  C  cpu``."""
-    pair = f"{case.producer} → {case.consumer}"
-    return "  ".join((pair, shape_text(case.shape), case.dtype, case.layout, case.device))
+    return "  ".join(
+        (pair_text(case.pair), shape_text(case.shape), case.dtype, case.layout, case.device)
+    )
 
 
 def case_name(case: CaseRecord, among: Iterable[CaseRecord]) -> str:

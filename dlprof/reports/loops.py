@@ -32,7 +32,7 @@ def sections(arrays: Sequence[Array]) -> Iterator[Section]:
             if placement is not None:
                 groups[placement.use or ""].append((path, placement))
         for use, looped in groups.items():
-            where = f"{array.pair}, {array.text}" if len(arrays) > 1 else array.pair
+            where = f"{array.pair_text}, {array.text}" if len(arrays) > 1 else array.pair_text
             yield _section(use, looped, where)
 
 

@@ -13,7 +13,6 @@ from dlprof.text.clean import listed
 
 FEW = 8
 """So many pairs have their code on the first screen."""
-ARROW = " → "
 
 
 def fastest(array: Array) -> Path | None:
@@ -39,7 +38,7 @@ def answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
     writable = [path for path in paths if path.safety.level in LEVELS]
     if any(path.is_timed for path in writable):
         slowest = max(writable, key=lambda path: (path.is_known, path.cost_ns))
-        found.append(Answer("slowest", slowest.code, slowest.brief_time, slowest.pair))
+        found.append(Answer("slowest", slowest.code, slowest.brief_time, slowest.pair_text))
     return tuple(found)
 
 
@@ -50,13 +49,12 @@ def tables(arrays: Sequence[Array]) -> tuple[Table, ...]:
     axes = list(zip(*(array.name[1:] for array in arrays), strict=True))
     differs = [at for at, values in enumerate(axes, 1) if len(set(values)) > 1]
     if not differs:
-        pairs = {array.pair.partition(ARROW)[::2]: array for array in arrays}
-        return (_table("from \\ to", pairs),)
+        return (_table("from \\ to", {array.pair: array for array in arrays}),)
     across, *rest = differs
     groups: dict[str, dict[tuple[str, str], Array]] = defaultdict(dict)
     for array in arrays:
         title = " ".join(array.name[at] for at in rest)
-        groups[title][array.pair, array.name[across]] = array
+        groups[title][array.pair_text, array.name[across]] = array
     return tuple(_table(title or "pair", found) for title, found in groups.items())
 
 
@@ -65,7 +63,7 @@ def sections(arrays: Sequence[Array]) -> Iterator[Section]:
     rows, reasons = [], defaultdict[str, list[str]](list)
     several = len({array.text for array in arrays}) > 1
     for array in arrays:
-        where = f"{array.pair}  {array.text}" if several else array.pair
+        where = f"{array.pair_text}  {array.text}" if several else array.pair_text
         path = fastest(array)
         if path is None:
             why = Counter(path.reason for path in array.paths).most_common(1)[0][0]

@@ -14,7 +14,7 @@ from dlprof.analysis.safety import Safety
 from dlprof.analysis.slower import is_known
 from dlprof.plan.axes import shape_text
 from dlprof.reports.document import Cell, Severity, Tone
-from dlprof.session.model import FindingRecord, Session
+from dlprof.session.model import FindingRecord, Session, pair_text
 from dlprof.text.clean import first_line
 
 NEAR = 1.1
@@ -89,18 +89,22 @@ class Path:
         """The name of the array in the code."""
         return self.case.result.case.source
 
-    @cached_property
-    def pair(self) -> str:
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Producer and consumer; of a session with several environments with its name."""
         producer, consumer = self.case.pair
-        where = f" in {self.environment}" if self.environment else ""
-        return f"{producer} → {consumer}{where}"
+        return producer, f"{consumer} in {self.environment}" if self.environment else consumer
+
+    @cached_property
+    def pair_text(self) -> str:
+        return pair_text(self.pair)
 
     @cached_property
     def array(self) -> tuple[str, ...]:
         """Pair, shape, dtype, layout, device: paths with the same can be compared."""
         case = self.case.result.case
         shape = shape_text(case.shape).replace("x", TIMES) if case.shape else "scalar"
-        return self.pair, shape, case.dtype, LAYOUTS.get(case.layout, case.layout), case.device
+        return self.pair_text, shape, case.dtype, LAYOUTS.get(case.layout, case.layout), case.device
 
     @property
     def elsewhere(self) -> set[str]:
@@ -160,8 +164,12 @@ class Array:
         return self.paths[0].array
 
     @property
-    def pair(self) -> str:
+    def pair(self) -> tuple[str, str]:
         return self.paths[0].pair
+
+    @property
+    def pair_text(self) -> str:
+        return self.paths[0].pair_text
 
     @property
     def text(self) -> str:

@@ -12,7 +12,7 @@ from dlprof.evidence.rerun_command import rerun_command
 from dlprof.reports.document import Problem
 from dlprof.reports.paths import severity_of, severity_rank
 from dlprof.rules import expected, observations
-from dlprof.session.model import FindingRecord, Session
+from dlprof.session.model import FindingRecord, Session, pair_text
 from dlprof.text.clean import listed
 
 MOST_WORDS = 20
@@ -60,10 +60,10 @@ def _problem(
 
 def _where(session: Session, indices: Sequence[int]) -> str:
     """The pairs of findings; empty where the session has one pair only."""
-    pairs = [f"{one.case.producer} → {one.case.consumer}" for one in session.results]
-    if len(set(pairs)) <= 1 or not indices:
+    if len({result.case.pair for result in session.results}) <= 1 or not indices:
         return ""
-    return f"{listed(dict.fromkeys(pairs[index] for index in indices))}: "
+    pairs = dict.fromkeys(session.results[index].case.pair for index in indices)
+    return f"{listed(map(pair_text, pairs))}: "
 
 
 def _sentence(session: Session, findings: Sequence[FindingRecord]) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dlprof.analysis.quantity import plain_time, time_text, times_text
 from dlprof.analysis.slower import NOT_EQUAL, is_slower
 from dlprof.reports.document import Answer, Cell, Column, Level, Lines, Section, Table
-from dlprof.reports.matrix import ARROW, fastest
+from dlprof.reports.matrix import fastest
 from dlprof.reports.paths import MARK, Array, Path
-from dlprof.session.model import RoundTrip, Session, WayLook
+from dlprof.session.model import RoundTrip, Session, WayLook, pair_text
 
 Trip = tuple[Path, Path]
 """The slower direction, and the way back."""
@@ -36,11 +36,15 @@ MADE = (
 
 def trips_of(arrays: Sequence[Array]) -> list[Trip]:
     """Every pair and array with a path in both directions, the most lopsided first."""
-    paths = {array.name: path for array in arrays if (path := fastest(array)) is not None}
+    paths = {
+        (path.environment, path.case.pair, path.case.spec): path
+        for array in arrays
+        if (path := fastest(array)) is not None
+    }
     found = []
-    for (pair, *rest), path in paths.items():
-        back = paths.get((_reverse(pair), *rest))
-        if back is not None and pair < _reverse(pair) and min(path.cost_ns, back.cost_ns) > 0:
+    for (environment, pair, spec), path in paths.items():
+        back = paths.get((environment, pair[::-1], spec))
+        if back is not None and pair[0] < pair[1] and min(path.cost_ns, back.cost_ns) > 0:
             slow, fast = sorted((path, back), key=lambda one: -one.cost_ns)
             found.append((slow, fast))
     return sorted(found, key=lambda trip: -trip[0].cost_ns / trip[1].cost_ns)
@@ -57,7 +61,7 @@ def answers(trips: Sequence[Trip]) -> tuple[Answer, ...]:
     note = f"{there.brief_time} there, {back.brief_time} back"
     return (
         Answer("slower in one direction", "", "", f"{len(lopsided)} of {len(trips)} round trips"),
-        Answer("most lopsided", there.pair, f"{times} times" if times else "", note),
+        Answer("most lopsided", there.pair_text, f"{times} times" if times else "", note),
     )
 
 
@@ -81,12 +85,6 @@ def sections(session: Session, trips: Sequence[Trip]) -> Iterator[Section]:
         yield Section("Notes on round trips in a row", (Lines(notes),))
 
 
-def _reverse(pair: str) -> str:
-    producer, _, consumer = pair.partition(ARROW)
-    consumer, inside, environment = consumer.partition(" in ")
-    return f"{consumer}{ARROW}{producer}{inside}{environment}"
-
-
 def _differs(trip: Trip) -> bool:
     there, back = trip
     return there.is_known and is_slower(there.case.ready, back.case.ready, NOT_EQUAL)
@@ -101,7 +99,7 @@ def _row(trip: Trip, several: bool) -> tuple[Cell, ...]:
     there, back = trip
     array = f"  {' '.join(there.array[1:])}" if several else ""
     return (
-        Cell(f"{there.pair}{array}"),
+        Cell(f"{there.pair_text}{array}"),
         *(Cell(f"{one.brief_time} {one.result_cell.text}{_note(one)}") for one in trip),
         Cell(_times(trip) if _differs(trip) else "the same"),
         Cell(there.code, code=True),
@@ -124,8 +122,7 @@ def _made_row(session: Session, made: RoundTrip) -> tuple[Cell, ...]:
 
 
 def _name(session: Session, made: RoundTrip) -> str:
-    case = session.results[made.there].case
-    return f"{case.producer}{ARROW}{case.consumer} and back"
+    return f"{pair_text(session.results[made.there].case.pair)} and back"
 
 
 def _notes(session: Session, made: RoundTrip) -> Iterator[str]:

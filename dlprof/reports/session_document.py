@@ -50,7 +50,7 @@ def _title(session: Session, arrays: Sequence[Array], models: int) -> str:
         return scenario.title
     if not arrays:
         return "Steps of inference" if models else "The session has no results"
-    pairs = list(dict.fromkeys(array.pair for array in arrays))
+    pairs = list(dict.fromkeys(array.pair_text for array in arrays))
     if len(arrays) == 1:
         return f"{pairs[0]}    {arrays[0].text}"
     same = {array.text for array in arrays}
@@ -99,7 +99,7 @@ def _sections(session: Session, arrays: Sequence[Array]) -> Iterator[Section]:
     if arrays and not _is_one_pair(arrays) and not _is_round_trip(session):
         yield from matrix.sections(arrays)
     for array in arrays[:MOST_ARRAYS]:
-        heading = "All paths" if len(arrays) == 1 else f"All paths: {array.pair} {array.text}"
+        heading = "All paths" if len(arrays) == 1 else f"All paths: {array.pair_text} {array.text}"
         yield path_table.full_section(array, heading)
     yield from path_table.notes_section(arrays)
     yield method.method_section(session)

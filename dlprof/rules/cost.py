@@ -151,7 +151,7 @@ def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
             Claim(
                 ("takes", "take"),
                 "many times as long as the way back",
-                f"{time(case)} from {case.pair_text}, {time(back)} back",
+                f"{time(case)} from {case.direction}, {time(back)} back",
             ),
             compared(("there", case), ("back", back)),
             advice=f"Fastest there: {code(case)}{sure}. Fastest back: {code(back)}.",
@@ -210,7 +210,7 @@ def show_asymmetric(subject: Subject, other: Subject | None, _: FindingRecord) -
         ratio=f"{thresholds.ASYMMETRIC_RATIO / HYSTERESIS:g}",
         gap_us=f"{thresholds.ASYMMETRIC_GAP_NS / HYSTERESIS / 1e3:g}",
     )
-    there = f"{subject.result.case.producer} to {subject.result.case.consumer}"
+    there = " to ".join(subject.result.case.pair)
     symptom = f"from {there}, {subject.code} takes many times as long as {back.code} back"
     return Effect(symptom, body, subject)
 

@@ -73,7 +73,7 @@ def _which(cases: Sequence[CaseView]) -> str:
     first = cases[0]
     told = ["the first"] if count_paths(cases) > 1 else []
     if len({case.pair for case in cases}) > 1:
-        told.append(first.pair_text)
+        told.append(first.direction)
     if len({case.spec for case in cases}) > 1:
         shape, dtype, layout, _ = first.spec
         told.append(f"{shape_text(shape)} {dtype} {layout}")

@@ -140,7 +140,7 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
         how = " or ".join(seen[one] for one in sorted(changed, reverse=True))
         advice = "Keep the source as long as the result."
         other = _instead(cases, found, "keeps it")
-        every = f"So does every measured view from {found[0].pair_text}."
+        every = f"So does every measured view from {found[0].direction}."
         yield finding(
             "error",
             found,

@@ -61,7 +61,7 @@ def check(
     seen, records = list(results), []
     for one in expectations:
         found = any(
-            one.what in (finding.rule, finding.severity) and one.pair.matches(_pair(seen[index]))
+            one.what in (finding.rule, finding.severity) and one.pair.matches(seen[index].case.pair)
             for finding in findings
             for index in finding.results
         )
@@ -71,24 +71,20 @@ def check(
     return records
 
 
-def _pair(result: Result) -> tuple[str, str]:
-    return result.case.producer, result.case.consumer
-
-
 def _unknown(expectation: Expectation, seen: Sequence[Result], rounds: int) -> str:
     """Why nothing could have been found; empty where it could.
 
     A crash that is a finding is one; another, such as one of an import, says nothing of the pair.
     """
     measured = [one for one in seen if one.status == "ok"]
-    those = [one for one in measured if expectation.pair.matches(_pair(one))]
+    those = [one for one in measured if expectation.pair.matches(one.case.pair)]
     if not those:
         return f"nothing of {expectation.pair} was measured"
-    lost = {_pair(one) for one in seen if one.status in ("crashed", "timeout")}
-    for pair in sorted(lost - set(map(_pair, those))):
+    lost = {one.case.pair for one in seen if one.status in ("crashed", "timeout")}
+    for pair in sorted(lost - {one.case.pair for one in those}):
         if expectation.pair.matches(pair):
             return f"nothing of {'->'.join(pair)} was measured"
-    back = [one for one in measured if expectation.pair.matches(_pair(one)[::-1])]
+    back = [one for one in measured if expectation.pair.matches(one.case.pair[::-1])]
     for rule in RULES:
         around = [*those, *back] if rule.lacks is lacks_direction else those
         if rule.id == expectation.what and (lack := rule.lack(around)):

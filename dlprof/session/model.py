@@ -68,6 +68,7 @@ __all__ = [
     "TripProcess",
     "Verdict",
     "WayLook",
+    "pair_text",
 ]
 
 SCHEMA = "dlprof.session/1"
@@ -80,6 +81,11 @@ MOST_PAIRS = 3
 """Pairs that the line of a session names."""
 
 Status = Literal["ok", "unsupported", "crashed", "timeout", "invalid", "skipped"]
+
+
+def pair_text(pair: tuple[str, str]) -> str:
+    """``torch → numpy``: producer and consumer for people."""
+    return " → ".join(pair)
 
 
 class CaseRecord(Model):
@@ -99,6 +105,10 @@ class CaseRecord(Model):
     setup: str = ""
     source: str = "x"
     """The name of the source in ``code``."""
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.producer, self.consumer
 
     @property
     def path(self) -> str:
@@ -305,8 +315,8 @@ class Session(Header):
         counts: dict[str, int] = {}
         for result in self.results:
             counts[result.status] = counts.get(result.status, 0) + 1
-        pairs = dict.fromkeys(f"{r.case.producer} → {r.case.consumer}" for r in self.results)
-        shown = [*pairs][:MOST_PAIRS]
+        pairs = dict.fromkeys(result.case.pair for result in self.results)
+        shown = [*map(pair_text, pairs)][:MOST_PAIRS]
         more = f" and {len(pairs) - len(shown):,} more" if len(pairs) > len(shown) else ""
         cases = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "no cases"
         findings = f"{len(self.findings):,} finding{'' if len(self.findings) == 1 else 's'}"
