@@ -151,13 +151,15 @@ class CaseView:
 
     @property
     def is_dangling(self) -> bool:
-        """Whether a change was seen, or the process died of a signal that bad memory raises."""
+        """Whether the result does not outlive its source. Of older files, a process that died of a
+        signal that bad memory does not raise is no proof.
+        """
         lifetime = self.result.lifetime
         if lifetime is None or lifetime.verdict != "dangling":
             return False
-        lost = lifetime.evidence.lost
-        died = lost is not None and lost.is_of_bad_memory
-        return died or lifetime.evidence.changed_after_drop is True
+        evidence = lifetime.evidence
+        died_otherwise = evidence.lost is not None and not evidence.lost.is_of_bad_memory
+        return evidence.changed_after_drop is True or not died_otherwise
 
     @property
     def ends_whole(self) -> bool:

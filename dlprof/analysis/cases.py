@@ -13,9 +13,9 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.safety import (
     RACE,
     READ_ONLY_LOST,
+    Fault,
     Level,
     Safety,
-    faults,
     not_looked_at,
     unchecked,
     unmeasured,
@@ -42,9 +42,13 @@ class PathFacts(NamedTuple):
 
 @dataclass(frozen=True)
 class Cases:
-    """All cases of a session; with its findings, if they are known by then."""
+    """All cases of a session; with its findings, if they are known by then.
+
+    ``faults`` are those of the rules, by their ids.
+    """
 
     cases: tuple[CaseView, ...]
+    faults: Mapping[str, Fault]
     findings: tuple[FindingRecord, ...] = ()
 
     @cached_property
@@ -62,7 +66,8 @@ class Cases:
         return {path: self._facts(cases, errors) for path, cases in found.items()}
 
     def _facts(self, cases: Sequence[CaseView], errors: Mapping[int, set[str]]) -> PathFacts:
-        broken = {rule for case in cases for rule in (*faults(case), *errors.get(case.index, ()))}
+        broken = {rule for case in cases for rule in errors.get(case.index, ())}
+        broken |= {rule for rule, one in self.faults.items() if any(map(one.is_in, cases))}
         if any(map(self.drops_read_only, cases)):
             broken.add(READ_ONLY_LOST)
         unseen = [not_looked_at(case) for case in cases if case.result.status == "ok"]
@@ -105,7 +110,8 @@ class Cases:
         is_lost = facts.loses_read_only and READ_ONLY_LOST not in broken
         conditions = (READ_ONLY_LOST,) if is_lost else ()
         level, unknown = self._level(case, bool(broken or suspected))
-        return Safety(level, tuple(sorted(broken)), suspected, unknown, conditions)
+        gives_values = not any(self.faults[rule].takes_values for rule in broken & {*self.faults})
+        return Safety(level, tuple(sorted(broken)), suspected, gives_values, unknown, conditions)
 
     def _level(self, case: CaseView, is_unsafe: bool) -> tuple[Level, str]:
         if case.result.status != "ok":
@@ -133,7 +139,8 @@ class Cases:
         """Whether something is known against what the case gives, or is in doubt, that no wait for
         it mends. A broken promise is no such thing.
         """
-        against = set(self.safety(case).rules) - {RACE, "DLP018"}
+        against = set(self.safety(case).rules) - {RACE}
+        against -= {rule for rule, fault in self.faults.items() if not fault.is_of_result}
         return bool(against) or self._paths[case.path].is_doubtful
 
     def _is_sound(self, case: CaseView) -> bool:
@@ -256,13 +263,9 @@ def serves(other: CaseView, case: CaseView) -> bool:
 
 
 def by_environment(
-    results: Iterable[Result], findings: Iterable[FindingRecord] = ()
+    results: Iterable[Result], faults: Mapping[str, Fault], findings: Iterable[FindingRecord]
 ) -> dict[str, Cases]:
-    """The cases of each environment; one without a name where there is one only.
-
-    With the session's ``findings``, each of their errors makes a path unsafe. Steps of inference
-    are no conversions: they are left out.
-    """
+    """See :func:`dlprof.rules.cases_by_environment`."""
     known = (
         CaseView(index, result)
         for index, result in enumerate(results)
@@ -270,7 +273,7 @@ def by_environment(
     )
     findings = tuple(findings)
     separate = by(known, lambda case: case.result.environment or "")
-    return {name: Cases(_tried(cases), findings) for name, cases in separate.items()}
+    return {name: Cases(_tried(cases), faults, findings) for name, cases in separate.items()}
 
 
 def _tried(cases: Sequence[CaseView]) -> tuple[CaseView, ...]:

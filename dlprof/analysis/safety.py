@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from dlprof.analysis.case_view import CaseView
 from dlprof.text.clean import first_line
@@ -14,8 +14,17 @@ Level = Literal["safe", "right", "unchecked", "unsafe", "unmeasured"]
 RACE = "DLP020"
 """The rule on copies that a write right after the call tears."""
 READ_ONLY_LOST = "DLP009"
-WRONG_OR_GONE = frozenset(("DLP007", "DLP008", "DLP011", "DLP016"))
-"""Rules that say of a path that its values are wrong, do not last, or never arrive."""
+
+
+class Fault(NamedTuple):
+    """How a rule makes a path unsafe."""
+
+    is_in: Callable[[CaseView], bool]
+    """Whether what was measured of the case itself breaks the rule, other cases left aside."""
+    takes_values: bool = False
+    """Whether the values are wrong, do not last, or never arrive."""
+    is_of_result: bool = True
+    """Whether what the path gives is bad, and not only what is documented of it."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,8 @@ class Safety:
     """Rules that something was found of, such as ``DLP018``."""
     suspected: tuple[str, ...] = ()
     """Rules that another path of the consumer breaks: this path may break them too."""
+    gives_values: bool = True
+    """Whether no rule says that its values are wrong, do not last, or never arrive."""
     unknown: str = ""
     """What is not known, in a few words."""
     conditions: tuple[str, ...] = ()
@@ -67,36 +78,9 @@ class Safety:
         """The order in which paths are taken: trusted, unchecked, then unsafe ones whose values
         are right all the same. None for a path that gives no right values.
         """
-        if self.level == "unmeasured" or WRONG_OR_GONE & set(self.rules):
+        if self.level == "unmeasured" or not self.gives_values:
             return None
         return {"unchecked": 1, "unsafe": 2}.get(self.level, 0)
-
-
-def faults(case: CaseView) -> Iterator[str]:
-    """The rules that what was measured of the case itself breaks, other cases left aside."""
-    if case.is_wrong:
-        yield from _wrong(set(case.changed.kinds))
-    if case.order == "unordered":
-        yield "DLP003"
-    lifetime = case.result.lifetime.verdict if case.result.lifetime else None
-    if lifetime == "retained":
-        yield "DLP010"
-    if lifetime == "dangling":
-        yield "DLP011" if case.is_dangling else "DLP016"
-    if case.is_lost_for_sure:
-        yield "DLP016"
-    if case.breaches or case.tried_breach:
-        yield "DLP018"
-    if case.torn:
-        yield RACE
-
-
-def _wrong(kinds: set[str]) -> Iterator[str]:
-    if "dtype" in kinds:
-        yield "DLP007"
-    # Values that a narrower dtype cannot hold are the dtype's fault.
-    if "dtype" not in kinds or kinds - {"dtype", "values"}:
-        yield "DLP008"
 
 
 def unmeasured(case: CaseView) -> str:

@@ -14,13 +14,13 @@ from typing import Any, NoReturn
 
 from dlprof import api
 from dlprof.analysis.case_view import CaseView
-from dlprof.analysis.cases import Cases, by_environment
+from dlprof.analysis.cases import Cases
 from dlprof.analysis.quantity import plain_time
 from dlprof.errors import DlprofError, MissingDevice, MissingFramework, UsageError
 from dlprof.plan.axes import shape_text
 from dlprof.plan.options import AXES, INTERPRETER
 from dlprof.plan.plan import NO_PATH
-from dlprof.rules import RULES
+from dlprof.rules import RULES, cases_by_environment
 from dlprof.rules.fail_on import parse
 from dlprof.session.model import Session, Verdict
 from dlprof.text.clean import clean, first_line
@@ -177,7 +177,7 @@ def check(
     session, file = measured
     tried = [
         (cases, case)
-        for cases in by_environment(session.results, session.findings).values()
+        for cases in cases_by_environment(session.results, session.findings).values()
         for case in cases.cases
         if case.result.status != "unsupported"
     ]

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dlprof.analysis.cases import by_environment
 from dlprof.errors import Unsaved, UsageError
-from dlprof.rules import find, own_thresholds
+from dlprof.rules import cases_by_environment, find, own_thresholds
 from dlprof.runner.measurement import Found, Measurement
 from dlprof.runner.rounds import Runner
 from dlprof.scenario import expectation
@@ -78,7 +77,7 @@ def _ends(measurement: Measurement) -> list[tuple[list[int], list[int]]]:
     """For each round trip the cases that may lead there, the best first, and those that may lead
     back: the safe paths by their time, then those that are right.
     """
-    cases = by_environment(measurement.results(), _findings(measurement))
+    cases = cases_by_environment(measurement.results(), _findings(measurement))
     return [
         ([case.index for case in there], [case.index for case in back])
         for place in cases.values()

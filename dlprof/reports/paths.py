@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dlprof.analysis.case_view import PLACES, CaseView
-from dlprof.analysis.cases import Cases, by_environment
+from dlprof.analysis.cases import Cases
 from dlprof.analysis.quantity import plain_time, repeated, size_text
 from dlprof.analysis.safety import Safety
 from dlprof.analysis.slower import is_known
 from dlprof.plan.axes import shape_text
 from dlprof.reports.document import Cell, Severity, Tone
+from dlprof.rules import cases_by_environment
 from dlprof.session.model import FindingRecord, Session, pair_text
 from dlprof.text.clean import first_line
 
@@ -186,7 +187,7 @@ def arrays_of(session: Session) -> list[Array]:
     rules = rules_by_case(session.findings)
     found: dict[tuple[str, ...], list[Path]] = defaultdict(list)
     cases_of: dict[tuple[str, ...], Cases] = {}
-    for environment, cases in by_environment(session.results, session.findings).items():
+    for environment, cases in cases_by_environment(session.results, session.findings).items():
         for case in cases.cases:
             path = Path(case, cases.safety(case), environment, rules.get(case.index, ()))
             found[path.array].append(path)

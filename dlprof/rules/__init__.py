@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from dlprof.analysis import thresholds
-from dlprof.analysis.cases import by_environment
+from dlprof.analysis.cases import Cases, by_environment
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.rules import (
     copying,
@@ -36,6 +36,7 @@ __all__ = [
     "RULES",
     "SEVERITIES",
     "Rule",
+    "cases_by_environment",
     "expected",
     "find",
     "observations",
@@ -62,8 +63,20 @@ RULES: tuple[Rule, ...] = tuple(
 BY_ID = {rule.id: rule for rule in RULES}
 BY_WORD = {word.lower(): rule for rule in RULES for word in (rule.id, rule.name)}
 """As users write rules, in lower case."""
+FAULTS = {rule.id: rule.fault for rule in RULES if rule.fault is not None}
 NEEDS = {rule.id: rule.instrument for rule in RULES if rule.instrument in DIAGNOSIS}
 """By rule: the instrument of the diagnosis without which it finds nothing."""
+
+
+def cases_by_environment(
+    results: Iterable[Result], findings: Iterable[FindingRecord] = ()
+) -> dict[str, Cases]:
+    """The cases of each environment; one without a name where there is one only.
+
+    With the session's ``findings``, each of their errors makes a path unsafe. Steps of inference
+    are no conversions: they are left out.
+    """
+    return by_environment(results, FAULTS, findings)
 
 
 def find(
@@ -77,7 +90,7 @@ def find(
     with thresholds.replaced(own_thresholds or {}):
         return worst_first(
             found.model_copy(update={"summary": f"In {name}: {found.summary}"}) if name else found
-            for name, cases in by_environment(results).items()
+            for name, cases in cases_by_environment(results).items()
             for rule in RULES
             for found in rule.findings(cases)
         )

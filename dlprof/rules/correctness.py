@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.cases import Cases, groups
+from dlprof.analysis.safety import Fault
 from dlprof.errors import NoReproducer
 from dlprof.plan.axes import shape_text
 from dlprof.rules.finding import NONE_INSTEAD, Claim, code, finding, for_each_producer
@@ -43,6 +44,10 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
             {"before": before, "after": after},
             advice=_instead(cases, found, "keeps the dtype"),
         )
+
+
+def _is_of_other_dtype(case: CaseView) -> bool:
+    return "dtype" in case.changed.kinds
 
 
 def _lost(count: Count | None) -> str:
@@ -99,6 +104,12 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
             {"changed": ", ".join(sorted(found[0].changed.kinds))},
             advice=_instead(cases, found, instead),
         )
+
+
+def _is_wrong(case: CaseView) -> bool:
+    """Values that a narrower dtype cannot hold are the dtype's fault."""
+    kinds = set(case.changed.kinds)
+    return case.is_wrong and ("dtype" not in kinds or bool(kinds - {"dtype", "values"}))
 
 
 def _wrong_text(case: CaseView) -> str:
@@ -327,6 +338,7 @@ RULES = (
         expect("The result has the dtype of its source.", SAME_DATA),
         show_dtype_changed,
         "values",
+        Fault(_is_of_other_dtype, takes_values=True),
     ),
     Rule(
         "DLP008",
@@ -336,6 +348,7 @@ RULES = (
         expected_values,
         show_wrong_values,
         "values",
+        Fault(_is_wrong, takes_values=True),
     ),
     Rule(
         "DLP009",

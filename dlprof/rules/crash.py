@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from dlprof.analysis.cases import Cases, by
+from dlprof.analysis.safety import Fault
 from dlprof.errors import NoReproducer
 from dlprof.rules.finding import Claim, code, finding
 from dlprof.rules.rule import Rule, expect
@@ -80,5 +81,6 @@ RULES = (
             f"A consumer that cannot take an array raises `BufferError` ({FROM_DLPACK}).",
         ),
         show_crash,
+        fault=Fault(lambda case: case.is_lost_for_sure, takes_values=True),
     ),
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import size_text
+from dlprof.analysis.safety import Fault
 from dlprof.errors import NoReproducer
 from dlprof.rules.finding import Claim, code, finding, for_each_producer
 from dlprof.rules.rule import Rule, expect
@@ -40,11 +41,7 @@ def _instead(cases: Cases, found: Sequence[CaseView], does: str) -> str:
 
 def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
     """Every conversion leaves something behind after its result is gone."""
-    leaking = [
-        case
-        for case in cases.cases
-        if case.result.lifetime is not None and case.result.lifetime.verdict == "retained"
-    ]
+    leaking = list(filter(_is_retained, cases.cases))
     for found in groups(leaking, lambda case: case.way_in, lambda case: _kept(case)[0]):
         worst = found[0]
         each = all(_kept_arrays(case) >= EACH for case in found)
@@ -59,6 +56,10 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
             {name: getattr(_evidence(worst.result), name) for name in (*COUNTS, "conversions")},
             advice=_instead(cases, found, "leaves nothing behind"),
         )
+
+
+def _is_retained(case: CaseView) -> bool:
+    return case.result.lifetime is not None and case.result.lifetime.verdict == "retained"
 
 
 def _kept(case: CaseView) -> tuple[float, float, float]:
@@ -217,6 +218,7 @@ RULES = (
         expect("Nothing stays behind when the result is dropped.", DELETER),
         show_retained,
         "lifetime",
+        Fault(_is_retained),
     ),
     Rule(
         "DLP011",
@@ -226,6 +228,7 @@ RULES = (
         expected_to_live,
         show_dangling,
         "lifetime",
+        Fault(lambda case: case.is_dangling, takes_values=True),
         other_arrays=True,
         made_again=True,
     ),

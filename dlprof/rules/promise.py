@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dlprof.analysis import alignment
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
+from dlprof.analysis.safety import Fault
 from dlprof.rules.finding import Claim, code, finding, for_each_producer
 from dlprof.rules.rule import Rule, number
 from dlprof.rules.script import Effect, Subject
@@ -166,5 +167,6 @@ RULES = (
         documented,
         show_promise_broken,
         "ownership",
+        Fault(lambda case: bool(case.breaches) or case.tried_breach, is_of_result=False),
     ),
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dlprof.analysis.cases import Cases
+from dlprof.analysis.safety import Fault
 from dlprof.probes.base import Protocol
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.rules.script import Show
@@ -51,6 +52,8 @@ class Rule:
     """What the reproducer of a finding shows."""
     instrument: str = ""
     """The instrument that proves a finding, and without which there is none."""
+    fault: Fault | None = None
+    """How it makes a path unsafe, if it does."""
     lacks: Callable[[Sequence[Result]], str] = lambda _: ""
     """What else it needs that none of these results has, in words; empty where it could look."""
     times: bool = False

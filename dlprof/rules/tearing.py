@@ -8,6 +8,7 @@ from dlprof.analysis import thresholds
 from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import size_text
+from dlprof.analysis.safety import Fault
 from dlprof.rules.finding import Claim, code, finding, for_each_producer
 from dlprof.rules.rule import Rule, expect, number
 from dlprof.rules.script import Effect, Subject, flat_values
@@ -180,6 +181,7 @@ RULES = (
         expected_copy,
         show_torn_copy,
         "early_write",
+        Fault(lambda case: case.torn),
         other_arrays=True,
         made_again=True,
     ),

@@ -9,6 +9,7 @@ from dlprof.analysis import thresholds
 from dlprof.analysis.case_view import WAITS, CaseView
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import plain_time
+from dlprof.analysis.safety import Fault
 from dlprof.analysis.slower import clearly_longer, is_known
 from dlprof.errors import NoReproducer
 from dlprof.rules.finding import Claim, code, finding, instead_of, time
@@ -140,7 +141,7 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
     The call may wait for that work besides, and too late: such calls are a finding of their own,
     which has the cost of the wait too.
     """
-    racing = [case for case in cases.cases if case.order == "unordered"]
+    racing = list(filter(_is_unordered, cases.cases))
     for found in groups(
         racing, lambda case: (case.pair, case.waits, _is_elsewhere(case)), _read_wrong
     ):
@@ -176,6 +177,10 @@ def _is_elsewhere(case: CaseView) -> bool:
     runs = (ordering.evidence.by_streams if ordering is not None else None) or {}
     default = runs.get("default")
     return isinstance(default, dict) and default.get("verdict") == "stream-ordered"
+
+
+def _is_unordered(case: CaseView) -> bool:
+    return case.order == "unordered"
 
 
 def _read_wrong(case: CaseView) -> bool:
@@ -402,6 +407,7 @@ RULES = (
         expect("The result has its final values whenever it is used.", ORDERED),
         show_unordered,
         "ordering",
+        Fault(_is_unordered),
         other_arrays=True,
     ),
     Rule(

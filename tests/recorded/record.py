@@ -11,9 +11,9 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from dlprof.analysis.cases import by_environment
 from dlprof.plan.pairing import Axes
 from dlprof.plan.request import Request, Settings
+from dlprof.rules import cases_by_environment
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Silent
@@ -63,7 +63,7 @@ def record(name: str, request: Request) -> None:
 def _ends(measurement: Measurement) -> list[tuple[list[int], list[int]]]:
     return [
         ([case.index for case in there], [case.index for case in back])
-        for place in by_environment(measurement.results()).values()
+        for place in cases_by_environment(measurement.results()).values()
         for there, back in place.round_trips()
     ]
 

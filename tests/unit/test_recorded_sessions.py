@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dlprof.analysis.cases import by_environment
-from dlprof.rules import find
+from dlprof.rules import cases_by_environment, find
 from dlprof.session.model import chunks, parse
 
 pytestmark = pytest.mark.unit
@@ -38,7 +37,7 @@ def test_the_same_rules_find_the_same_cases(name):
 
 @pytest.mark.parametrize("name", SAFE)
 def test_the_same_paths_are_safe(name):
-    (cases,) = by_environment(recorded(name).results).values()
+    (cases,) = cases_by_environment(recorded(name).results).values()
     safe = [case.code for case in cases.cases if cases.safety(case).level == "safe"]
     assert safe == SAFE[name]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rule_builders import path, spread, verdict
 
-from dlprof.analysis.cases import by_environment
+from dlprof.rules import cases_by_environment
 from dlprof.session.model import FindingRecord
 
 pytestmark = pytest.mark.unit
@@ -16,7 +16,7 @@ DIED = verdict("unknown", reason="killed by SIGSEGV during early_write", worker=
 
 
 def cases_of(*results, findings=()):
-    (cases,) = by_environment(results, findings).values()
+    (cases,) = cases_by_environment(results, findings).values()
     return cases
 
 
