@@ -17,7 +17,7 @@ from dlprof.plan.request import Request, request_of, settings_of
 from dlprof.reports.checks import check_measured
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
-from dlprof.runner.own_code import Asked, request_for
+from dlprof.runner.own_code import Statement, request_for
 from dlprof.runner.progress import Bar, Silent
 from dlprof.session import model
 
@@ -142,7 +142,7 @@ def measure(
     """
     values = read(given, MEASURE)
     request, catalog = request_for(
-        Asked(statement, setup, source), settings_of(values), values["python"], values["probes"]
+        Statement(statement, setup, source), settings_of(values), values["python"], values["probes"]
     )
     return _measure(request, catalog, output, progress)
 

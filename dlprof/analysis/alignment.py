@@ -52,15 +52,15 @@ def limits(cases: Iterable[CaseView]) -> Limits | None:
     """The alignments that separate copies from views in all processes; None if none do."""
     found: dict[str, list[float]] = {word: [] for word in WORDS}
     for case in cases:
-        if case.tried is not None and case.tried.verdict == "inconstant":
+        if case.by_address is not None and case.by_address.verdict == "inconstant":
             return None  # it gave both at one place
-        for word, evidence in case.owners:
+        for word, evidence in case.kinds_seen:
             if word not in found or not evidence.alignments:
                 return None
             found[word] += evidence.alignments
-        if case.tried is None or case.tried.verdict != "dependent":
+        if case.by_address is None or case.by_address.verdict != "dependent":
             continue
-        for place, look in case.tried.evidence.places:
+        for place, look in case.by_address.evidence.places:
             begins = look.alignment_bytes
             if look.verdict in WORDS and begins is not None:
                 # The layout ``aligned`` is made at a cache line: more is an accident.
@@ -109,7 +109,7 @@ class Steady:
         self._dependent: set[Any] = set()
         for case in cases:
             looks = self._looks[_path(case)]
-            for word, evidence in case.owners:
+            for word, evidence in case.kinds_seen:
                 if word in WORDS:
                     looks[word].update(evidence.alignments or (None,))
                     self._sources[_source(case)].update(map(_capped, evidence.alignments))
@@ -121,37 +121,37 @@ class Steady:
             if tried is not None and tried.says("dependent"):
                 self._dependent.add(_path(case))
 
-    def holds(self, case: CaseView) -> bool:
+    def is_constant(self, case: CaseView) -> bool:
         """Whether the path gave nothing else, at every alignment that was measured of its source.
 
         If alignments are not known, nothing speaks against it.
         """
         looks, begins = self._looks[_path(case)], self._sources[_source(case)]
-        known = [_capped(size) for size in looks.get(case.owner or "", ()) if size is not None]
+        known = [_capped(size) for size in looks.get(case.kind or "", ()) if size is not None]
         if self._differs(case) or not known or not begins:
             return not self._differs(case)
-        return max(known) >= max(begins) if case.owner == "copy" else min(known) <= min(begins)
+        return max(known) >= max(begins) if case.kind == "copy" else min(known) <= min(begins)
 
     def _differs(self, case: CaseView) -> bool:
         """Whether the path was seen to be something else, or refused, elsewhere."""
         others = self._looks[_path(case)].items()
         return _path(case) in self._dependent or any(
-            found for word, found in others if word != case.owner
+            found for word, found in others if word != case.kind
         )
 
     def where(self, case: CaseView) -> str:
         """`` where x begins at a multiple of 64 bytes``: where the case is what it is, as far as
-        alignments tell; empty where it :meth:`holds`.
+        alignments tell; empty where it :meth:`is_constant`.
         """
-        if self.holds(case):
+        if self.is_constant(case):
             return ""
         looks = self._looks[_path(case)]
         most = max((size or math.inf for size in looks["copy"]), default=0)
         least = min((size or 0 for size in looks["view"]), default=math.inf)
-        if most >= least or not looks.get(case.owner or ""):
+        if most >= least or not looks.get(case.kind or ""):
             return " in some processes"
-        size = most if case.owner == "copy" else max(_capped(least), min(2 * most, least))
-        just = "just " if case.owner == "copy" else ""
+        size = most if case.kind == "copy" else max(_capped(least), min(2 * most, least))
+        just = "just " if case.kind == "copy" else ""
         unknown = "" if self._differs(case) else " (not known elsewhere)"
         return f" where x begins at a multiple of {just}{size:.0f} bytes{unknown}"
 

@@ -45,7 +45,7 @@ class CaseView:
 
     index: int
     result: Result
-    tried: Verdict[Alignment] | None = None
+    by_address: Verdict[Alignment] | None = None
     """What the instrument *alignment* saw of the path, at whichever shape it looked."""
 
     @property
@@ -114,11 +114,11 @@ class CaseView:
         return self.ready.modes_ns if self.ready is not None else (math.inf, math.inf)
 
     @property
-    def owner(self) -> str | None:
+    def kind(self) -> str | None:
         return self.result.ownership.verdict if self.result.ownership else None
 
     @cached_property
-    def owners(self) -> tuple[tuple[str, Ownership], ...]:
+    def kinds_seen(self) -> tuple[tuple[str, Ownership], ...]:
         return seen(self.result.ownership)
 
     @property
@@ -162,58 +162,58 @@ class CaseView:
         return evidence.changed_after_drop is True or not died_otherwise
 
     @property
-    def ends_whole(self) -> bool:
+    def is_synchronous(self) -> bool:
         """Whether the consumer has nothing to wait for: its calls return when all is done."""
         return self.ready is not None and self.ready.same_as == "host_time"
 
     @property
-    def torn(self) -> bool:
+    def is_torn(self) -> bool:
         """Whether a process saw the copy change with a write after the call had returned."""
         return any(word == "unsafe" for word, _ in seen(self.result.early_write))
 
     @cached_property
-    def breaches(self) -> int:
+    def broken_promises(self) -> int:
         """In how many processes the documentation's word was not kept."""
         broken = {"copy": "view", "view": "copy"}.get(self.promise or "")
         # A view of another device's memory cannot be made, whatever is promised of one's own.
         return sum(
             word == broken and (word == "view" or _stays(evidence, self.result.case.device))
-            for word, evidence in self.owners
+            for word, evidence in self.kinds_seen
         )
 
     @cached_property
-    def tried_words(self) -> set[str]:
+    def alignment_words(self) -> set[str]:
         """What the instrument *alignment* saw where looks differ: views, copies, refusals."""
-        if self.tried is None or not self.tried.says("dependent", "inconstant"):
+        if self.by_address is None or not self.by_address.says("dependent", "inconstant"):
             return set()
-        return {word for place in PLACES for word in self.tried.evidence.words_at(place)}
+        return {word for place in PLACES for word in self.by_address.evidence.words_at(place)}
 
     @property
     def words_by_address(self) -> frozenset[str]:
         """What the instrument *alignment* saw at either place, if each place has one answer."""
-        if self.tried is None or not self.tried.says("dependent", "independent"):
+        if self.by_address is None or not self.by_address.says("dependent", "independent"):
             return frozenset()
-        return frozenset(str(look.verdict) for _, look in self.tried.evidence.places)
+        return frozenset(str(look.verdict) for _, look in self.by_address.evidence.places)
 
     @property
-    def tried_breach(self) -> bool:
+    def breaks_promise_elsewhere(self) -> bool:
         """Whether it is documented to copy, and *alignment* saw a view."""
-        return self.promise == "copy" and "view" in self.tried_words
+        return self.promise == "copy" and "view" in self.alignment_words
 
     @property
     def copies_elsewhere(self) -> bool:
         """Whether *alignment* saw a copy, whatever it is here."""
-        return "copy" in self.tried_words
+        return "copy" in self.alignment_words
 
     @cached_property
     def result_device(self) -> str | None:
         """Where every process found the result; None where that is not known."""
-        devices = {str(evidence.result_device) for _, evidence in self.owners}
+        devices = {str(evidence.result_device) for _, evidence in self.kinds_seen}
         device = devices.pop() if len(devices) == 1 else ""
         return device if device in ANY_DEVICE else None
 
     @property
-    def stays(self) -> bool:
+    def stays_on_device(self) -> bool:
         """Whether the result is known to be on the device of the source."""
         return self.result_device == self.result.case.device
 
@@ -229,7 +229,7 @@ class CaseView:
         return any(word == "wrong" for word, _ in seen(self.result.values))
 
     @property
-    def right(self) -> bool:
+    def is_right(self) -> bool:
         return self.result.values is not None and self.result.values.verdict == "ok"
 
     @cached_property
@@ -241,19 +241,19 @@ class CaseView:
     @property
     def loses_read_only(self) -> bool:
         lost = self.writable.source is False and self.writable.result is True
-        return lost and self.owner == "view"
+        return lost and self.kind == "view"
 
     @property
     def keeps_read_only(self) -> bool:
         kept = self.writable.source is False and self.writable.result is False
-        return kept and self.owner == "view"
+        return kept and self.kind == "view"
 
     @property
     def order(self) -> str | None:
         return self.result.ordering.verdict if self.result.ordering else None
 
     @property
-    def waits(self) -> str | None:
+    def waits_for(self) -> str | None:
         """The word of :data:`WAITS` for what the call waits for, also where it is a race."""
         ordering = self.result.ordering
         if ordering is None:
@@ -295,7 +295,7 @@ class CaseView:
         return peak.evidence.arrays if peak is not None and peak.says("ok") else None
 
     @property
-    def kept(self) -> bool:
+    def is_cached(self) -> bool:
         """Whether the loop timed what the framework keeps: a new array costs more."""
         return _is(self.result.fresh_source, "kept")
 
@@ -304,11 +304,11 @@ class CaseView:
         """Bytes that divide the source's addresses, the least first; empty where a process does not
         know.
         """
-        found = [evidence.alignments for _, evidence in self.owners]
+        found = [evidence.alignments for _, evidence in self.kinds_seen]
         return tuple(sorted({size for sizes in found for size in sizes})) if all(found) else ()
 
     @property
-    def doubtful(self) -> bool:
+    def is_doubtful(self) -> bool:
         """Whether the diagnosis looked for a lost source or a race, and could not tell."""
         return _is(self.result.lifetime, "unknown") or self.order == "unknown"
 

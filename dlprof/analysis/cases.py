@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 from dlprof.analysis.alignment import Steady
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.safety import (
-    RACE,
     READ_ONLY_LOST,
+    TORN_COPY,
     Fault,
     Level,
     Safety,
@@ -75,7 +75,7 @@ class Cases:
         return PathFacts(
             broken=frozenset(broken),
             loses_read_only=any(case.loses_read_only for case in cases),
-            is_doubtful=any(case.doubtful for case in cases),
+            is_doubtful=any(case.is_doubtful for case in cases),
             is_written=any(case.result.early_write is not None for case in cases),
             outlasts=any(one is not None and one.verdict == "safe" for one in lifetimes),
             not_looked_at=unseen[-1] if unseen and all(unseen) else "",
@@ -84,10 +84,10 @@ class Cases:
     @cached_property
     def _torn(self) -> set[tuple[str, ...]]:
         """Consumers of which a copy was seen torn; and pairs, where it was one that ends whole."""
-        torn = [case for case in self.cases if case.torn]
+        torn = [case for case in self.cases if case.is_torn]
         return {
             *((case.pair[1], case.result.case.device) for case in torn),
-            *((*case.pair, case.result.case.device) for case in torn if case.ends_whole),
+            *((*case.pair, case.result.case.device) for case in torn if case.is_synchronous),
         }
 
     @cached_property
@@ -106,7 +106,7 @@ class Cases:
         """What may be said of the case: the one place where *safe* is decided."""
         facts = self._paths[case.path]
         broken = facts.broken
-        suspected = (RACE,) if RACE not in broken and self.may_tear(case) else ()
+        suspected = (TORN_COPY,) if TORN_COPY not in broken and self.may_tear(case) else ()
         is_lost = facts.loses_read_only and READ_ONLY_LOST not in broken
         conditions = (READ_ONLY_LOST,) if is_lost else ()
         level, unknown = self._level(case, bool(broken or suspected))
@@ -135,11 +135,11 @@ class Cases:
         """
         return self._is_sound(case) and not self.may_tear(case)
 
-    def spoiled(self, case: CaseView) -> bool:
+    def has_other_faults(self, case: CaseView) -> bool:
         """Whether something is known against what the case gives, or is in doubt, that no wait for
         it mends. A broken promise is no such thing.
         """
-        against = set(self.safety(case).rules) - {RACE}
+        against = set(self.safety(case).rules) - {TORN_COPY}
         against -= {rule for rule, fault in self.faults.items() if not fault.is_of_result}
         return bool(against) or self._paths[case.path].is_doubtful
 
@@ -147,8 +147,8 @@ class Cases:
         """Whether the case may be advised if its result is waited for."""
         safety = self.safety(case)
         return (
-            (safety.is_trusted or (safety.needs_wait and case.right and case.is_measured))
-            and case.owner in ("view", "copy")
+            (safety.is_trusted or (safety.needs_wait and case.is_right and case.is_measured))
+            and case.kind in ("view", "copy")
             and not self._paths[case.path].is_doubtful
         )
 
@@ -182,21 +182,23 @@ class Cases:
         and where such a call was seen torn none of the pair is. What is a view here may be such a
         copy where the source begins elsewhere.
         """
-        if RACE in self._paths[case.path].broken:
+        if TORN_COPY in self._paths[case.path].broken:
             return True
-        if not self._torn or (case.owner == "view" and not case.copies_elsewhere):
+        if not self._torn or (case.kind == "view" and not case.copies_elsewhere):
             return False
         device = case.result.case.device
         if (*case.pair, device) in self._torn:
             return True
-        return not case.ends_whole and (case.pair[1], device) in self._torn
+        return not case.is_synchronous and (case.pair[1], device) in self._torn
 
     def copies_unlooked(self, case: CaseView) -> bool:
         """Whether nothing looked if it is a torn copy. A call of a consumer that has nothing to
         wait for ends with a whole copy.
         """
         return (
-            case.owner == "copy" and not case.ends_whole and not self._paths[case.path].is_written
+            case.kind == "copy"
+            and not case.is_synchronous
+            and not self._paths[case.path].is_written
         )
 
     def outlasts(self, case: CaseView) -> bool:
@@ -209,14 +211,14 @@ class Cases:
 
     def copies(self, case: CaseView) -> bool:
         """Whether it copies wherever the source begins, and its code does not forbid that."""
-        return case.owner == "copy" and not case.forbids_copy and self.holds(case)
+        return case.kind == "copy" and not case.forbids_copy and self.is_constant(case)
 
-    def holds(self, case: CaseView) -> bool:
+    def is_constant(self, case: CaseView) -> bool:
         """Whether it is a view, or a copy, at every alignment that was measured of its source."""
-        return self._steady.holds(case)
+        return self._steady.is_constant(case)
 
     def where(self, case: CaseView) -> str:
-        """As far as is known that it :meth:`holds`, in words; empty where it does."""
+        """Where the case :meth:`is_constant`, in words; empty where it is so everywhere."""
         return self._steady.where(case)
 
     def drops_read_only(self, case: CaseView) -> bool:
@@ -228,7 +230,7 @@ class Cases:
             other.keeps_read_only for other in self.arrays[case.array]
         )
 
-    def instead(
+    def replacement(
         self, case: CaseView, fits: Callable[[CaseView], bool] = lambda _: True
     ) -> CaseView | None:
         """The cheapest safe case that gives what ``case`` gives, and that ``fits``.
@@ -246,20 +248,20 @@ class Cases:
             and fits(other)
         ]
         safe = next((other for other in fitting if not self.may_tear(other)), None)
-        if safe is not None or case.owner != "copy" or not self.may_tear(case):
+        if safe is not None or case.kind != "copy" or not self.may_tear(case):
             return safe
-        return next((other for other in fitting if other.owner == "view"), None)
+        return next((other for other in fitting if other.kind == "view"), None)
 
 
 def serves(other: CaseView, case: CaseView) -> bool:
     """Whether the result of ``other`` can stand for that of ``case``."""
-    if case.owner is None:  # it never came back: anything of its kind will do
-        return case.promise != "copy" or other.owner == other.promise == "copy"
+    if case.kind is None:  # it never came back: anything of its kind will do
+        return case.promise != "copy" or other.kind == other.promise == "copy"
     if case.result_device is None or other.result_device != case.result_device:
         return False
     if case.promise == "copy":
-        return other.owner == other.promise == "copy"
-    return other.owner == "view" or case.owner == "copy"
+        return other.kind == other.promise == "copy"
+    return other.kind == "view" or case.kind == "copy"
 
 
 def by_environment(
@@ -273,15 +275,15 @@ def by_environment(
     )
     findings = tuple(findings)
     separate = by(known, lambda case: case.result.environment or "")
-    return {name: Cases(_tried(cases), faults, findings) for name, cases in separate.items()}
+    return {name: Cases(_by_address(cases), faults, findings) for name, cases in separate.items()}
 
 
-def _tried(cases: Sequence[CaseView]) -> tuple[CaseView, ...]:
+def _by_address(cases: Sequence[CaseView]) -> tuple[CaseView, ...]:
     """The cases with what the instrument *alignment* saw at the first shape of their path."""
     looks = [case for case in cases if case.result.alignment is not None]
     seen = {case.path: case.result.alignment for case in reversed(looks)}
     return tuple(
-        replace(case, tried=case.result.alignment or seen.get(case.path)) if seen else case
+        replace(case, by_address=case.result.alignment or seen.get(case.path)) if seen else case
         for case in cases
     )
 

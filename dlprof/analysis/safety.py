@@ -11,7 +11,7 @@ from dlprof.text.clean import first_line
 
 Level = Literal["safe", "right", "unchecked", "unsafe", "unmeasured"]
 
-RACE = "DLP020"
+TORN_COPY = "DLP020"
 """The rule on copies that a write right after the call tears."""
 READ_ONLY_LOST = "DLP009"
 
@@ -71,7 +71,7 @@ class Safety:
     def needs_wait(self) -> bool:
         """Whether it is unsafe only until the result was waited for: a write may tear the copy."""
         against = {*self.rules, *self.suspected}
-        return self.level == "unsafe" and against == {RACE}
+        return self.level == "unsafe" and against == {TORN_COPY}
 
     @property
     def rank(self) -> int | None:
@@ -126,11 +126,11 @@ def not_looked_at(case: CaseView) -> str:
     for verdict, question in (
         (result.lifetime, "whether it outlives its source"),
         (result.ordering, "whether it waits for queued work"),
-        (result.early_write if case.owner == "copy" else None, "whether a write tears the copy"),
+        (result.early_write if case.kind == "copy" else None, "whether a write tears the copy"),
     ):
         if verdict is not None and not verdict.is_known:
             reason = verdict.evidence.reason
             return f"{question} is not known" + (f": {first_line(reason)}" if reason else "")
-    if case.owner in (None, "unknown"):
+    if case.kind in (None, "unknown"):
         return "whether it is a view or a copy is not known"
     return ""

@@ -215,7 +215,7 @@ def _elsewhere(case: CaseView, wanted: str) -> str | None:
 
 
 def _waits(_: Cases, case: CaseView) -> str | None:
-    found, word = case.result.ordering, case.waits
+    found, word = case.result.ordering, case.waits_for
     if found is not None and found.verdict in NO_WAIT and word is None:
         return None
     if found is None or word is None:

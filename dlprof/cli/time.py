@@ -47,7 +47,7 @@ def time(
     from dlprof.errors import UsageError
     from dlprof.plan.axes import simulated_in
     from dlprof.plan.request import settings_of
-    from dlprof.runner.own_code import Asked, request_for
+    from dlprof.runner.own_code import Statement, request_for
 
     Outputs.of(given.raw, json_is_session=True)  # before anything of the user's runs
     values = given.settled()
@@ -56,7 +56,7 @@ def time(
             f"--device {', '.join(values['devices'])}: the setup makes the array where it likes;"
             " only simulated changes what it finds"
         )
-    asked = Asked(statement, values["setup"] or "", given.raw["source"])
+    asked = Statement(statement, values["setup"] or "", given.raw["source"])
     settings = replace(settings_of(values), setup="")  # it makes the array, and is no more
     simulated = simulated_in(values["devices"])
     request, catalog = request_for(asked, settings, values["python"], values["probes"], simulated)

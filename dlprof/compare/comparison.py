@@ -231,7 +231,7 @@ def sample_of(base: Result, head: Result, floor: Floor, in_turns: bool) -> Sampl
 def is_stateful(result: Result) -> bool:
     """Whether it copies so much that its processes run in states."""
     view = CaseView(0, result)
-    return view.owner != "view" and view.size_bytes >= STATEFUL_BYTES
+    return view.kind != "view" and view.size_bytes >= STATEFUL_BYTES
 
 
 Tried = Mapping[Key, Verdict[Any]]

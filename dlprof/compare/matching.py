@@ -10,7 +10,7 @@ from typing import Any
 
 from dlprof.errors import UsageError
 from dlprof.scenario.pairs import parse
-from dlprof.session.header import Asked
+from dlprof.session.header import RecordedRequest
 from dlprof.session.model import CaseRecord, Header, Result
 
 Key = tuple[Any, ...]
@@ -86,7 +86,7 @@ def asked_for(header: Header, case: CaseRecord) -> bool:
     )
 
 
-def _names_pair(asked: Asked, case: CaseRecord) -> bool:
+def _names_pair(asked: RecordedRequest, case: CaseRecord) -> bool:
     pair = case.pair
     if asked.scenario is not None and asked.scenario.pairs:
         return any(_matches(text, pair) for text in asked.scenario.pairs)

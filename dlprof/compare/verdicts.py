@@ -151,7 +151,12 @@ def _of_measures(base: Result, head: Result, tried: Tried) -> Iterator[Change]:
             yield change
     old, new = before.result_device, after.result_device
     if old is not None and new is not None and old != new:
-        yield _directed("device of the result", (old, new), before.stays - after.stays, "warning")
+        yield _directed(
+            "device of the result",
+            (old, new),
+            before.stays_on_device - after.stays_on_device,
+            "warning",
+        )
     if "peak_memory" not in crashes:
         yield from _peak(before, after)
     if not copies_more:
@@ -184,8 +189,8 @@ def _by_address(before: CaseView, after: CaseView) -> bool:
     process saw is chance.
     """
     both = {"view", "copy"}
-    words = {word for known in (before, after) for word, _ in known.owners}
-    return words <= both <= before.tried_words & after.tried_words
+    words = {word for known in (before, after) for word, _ in known.kinds_seen}
+    return words <= both <= before.alignment_words & after.alignment_words
 
 
 def _on_scale(

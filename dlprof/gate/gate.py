@@ -26,7 +26,7 @@ from dlprof.plan.schedule import EVERY_ROUND, OWN_PROCESS_BYTES, sample_ns_for
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
 from dlprof.scenario.request import Sweep
-from dlprof.session.header import Asked, Environment
+from dlprof.session.header import Environment, RecordedRequest
 from dlprof.session.model import CaseRecord, Header, Session
 from dlprof.session.state import default_path
 
@@ -221,7 +221,7 @@ def check_baseline(baseline: Session, head: Sweep, across_pythons: bool = False)
         command=[],
         seed=0,
         environment=Environment.model_validate(environment(head.catalog, {})),
-        request=Asked.model_validate({"settings": settings.as_dict()}),
+        request=RecordedRequest.model_validate({"settings": settings.as_dict()}),
     )
     reason = refusal(differences(baseline, here), across_pythons)
     if reason is not None:

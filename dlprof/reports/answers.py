@@ -97,7 +97,7 @@ def _after_a_wait(array: Array) -> list[Answer]:
 def _condition(path: Path) -> str:
     """When the answer holds, in a few words; empty where it always does."""
     found = []
-    if path.case.owner == "view" and path.elsewhere & {"refused", "copy"}:
+    if path.case.kind == "view" and path.elsewhere & {"refused", "copy"}:
         does = "raises" if "refused" in path.elsewhere else "copies"
         found.append(f"{does} if {path.source} is not {thresholds.ALIGNED_BYTES}-byte aligned")
     if "DLP009" in path.safety.conditions:
@@ -109,7 +109,7 @@ def _condition(path: Path) -> str:
 
 def _why_none(array: Array, kind: str) -> str:
     timed = [path for path in array.paths if path.is_measured]
-    of_kind = [path for path in timed if path.case.owner == kind]
+    of_kind = [path for path in timed if path.case.kind == kind]
     if of_kind:
         reasons = [{one.removesuffix("?") for one in path.safety.reasons} for path in of_kind]
         against = set.intersection(*reasons) or set.union(*reasons)

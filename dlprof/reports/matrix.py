@@ -95,7 +95,7 @@ def _cell(array: Array | None) -> tuple[str, Cell]:
         return word, Cell(word, "dim" if word == "refused" else "bad")
     if path.safety.level == "unsafe":
         return "unsafe", Cell(f"{path.brief_time} unsafe".strip(), "bad")
-    shown, waits = path.result_cell, " waits" if path.case.waits else ""
+    shown, waits = path.result_cell, " waits" if path.case.waits_for else ""
     return path.result, Cell(f"{path.brief_time} {shown.text}{waits}".strip(), shown.tone)
 
 

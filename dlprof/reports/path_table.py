@@ -33,10 +33,10 @@ LEAST_BYTES = 64 * 2**10
 """A bandwidth of fewer bytes tells of the call, not of the copy."""
 LEAST_MADE_BYTES = 1 << 20
 """Of fewer bytes the calls cost more than the memory."""
-FIRST = (Column("time", right=True), Column("result"), Column("path"), Column("problem"))
-UNTIMED = (Column("queued work"), *FIRST[1:])
+TIMED = (Column("time", right=True), Column("result"), Column("path"), Column("problem"))
+UNTIMED = (Column("queued work"), *TIMED[1:])
 """Without times the first question is what the call does behind queued work."""
-LOST = (Column("result"), Column("path"), Column("reason"))
+UNMEASURED = (Column("result"), Column("path"), Column("reason"))
 
 NOTABLE = {
     "alignment": ("dependent", "inconstant"),
@@ -61,9 +61,9 @@ def short_tables(array: Array, problems: int) -> tuple[tuple[Table, ...], tuple[
     left = f"{left_out} {word} path{'s' if left_out > 1 else ''}" if left_out else ""
     more = sum(len(line) for line in lost[MOST_LOST:])
     tables = (
-        _summary(FIRST if is_timed else UNTIMED, tuple(map(_row, shown)), left),
+        _summary(TIMED if is_timed else UNTIMED, tuple(map(_row, shown)), left),
         _summary(
-            LOST,
+            UNMEASURED,
             tuple(map(_lost_row, lost[:MOST_LOST])),
             f"{more} more without {'a time' if is_timed else 'an answer'}" if more else "",
         ),
@@ -117,7 +117,7 @@ def _shown(lines: Sequence[list[Path]], most: int) -> list[list[Path]]:
     copies = 0
     found: list[list[Path]] = []
     for line in lines:
-        is_copy = line[0].case.owner == "copy"
+        is_copy = line[0].case.kind == "copy"
         copies += is_copy
         if len(found) < most and not (is_copy and copies > MOST_COPIES):
             found.append(line)
@@ -191,7 +191,7 @@ def queued_work(path: Path) -> str:
     order, loaded = path.case.order, path.case.loaded
     words = {None: "", "synchronous": "", "stream-ordered": "ordered", "unordered": "race"}
     word = words.get(order, order or "")
-    if path.case.waits is None:
+    if path.case.waits_for is None:
         return word
     race = "race, " if order == "unordered" else ""
     if loaded is None:
@@ -211,14 +211,14 @@ def _share(path: Path) -> str:
 def _speed(path: Path) -> str:
     """GB/s of a copy, where one number stands for its time."""
     cost, ready = path.case.result.copy_cost, path.case.ready
-    if path.case.owner != "copy" or cost is None or cost.gb_per_s is None or ready is None:
+    if path.case.kind != "copy" or cost is None or cost.gb_per_s is None or ready is None:
         return ""
     is_one = path.is_known and not is_wide(ready) and path.case.size_bytes >= LEAST_BYTES
     return ratio_text(cost.gb_per_s) if is_one else ""
 
 
 def _share_of_memcpy(path: Path) -> str:
-    cost = path.case.result.copy_cost if path.case.owner == "copy" else None
+    cost = path.case.result.copy_cost if path.case.kind == "copy" else None
     share = cost.share_of_memcpy if cost is not None else None
     return "" if share is None else f"{100 * share:.0f} %"
 

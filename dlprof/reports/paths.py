@@ -110,20 +110,20 @@ class Path:
     @property
     def elsewhere(self) -> set[str]:
         """What else it is where the array begins at another address: a copy, or refused."""
-        return self.case.tried_words - {self.case.owner}
+        return self.case.alignment_words - {self.case.kind}
 
     @property
     def result(self) -> str:
         """The result in one word."""
-        status, tried = self.case.result.status, self.case.tried
+        status, tried = self.case.result.status, self.case.by_address
         if status != "ok":
             return STATUSES.get(status, status)
         if self.case.is_wrong:
             return "wrong"
-        if self.case.owner == "varies" and tried is not None and tried.says("dependent"):
+        if self.case.kind == "varies" and tried is not None and tried.says("dependent"):
             # A view of aligned memory, and none of other memory.
             return "view" if tried.evidence.words_at(PLACES[0]) == ("view",) else "varies"
-        return "?" if self.case.owner in (None, "unknown") else str(self.case.owner)
+        return "?" if self.case.kind in (None, "unknown") else str(self.case.kind)
 
     @property
     def brief_time(self) -> str:

@@ -109,7 +109,7 @@ def _row(trip: Trip, several: bool) -> tuple[Cell, ...]:
 
 def _note(path: Path) -> str:
     unsafe = " unsafe" if path.safety.level == "unsafe" else ""
-    return f"{unsafe} waits" if path.case.waits else unsafe
+    return f"{unsafe} waits" if path.case.waits_for else unsafe
 
 
 def _made_row(session: Session, made: RoundTrip) -> tuple[Cell, ...]:

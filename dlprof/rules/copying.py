@@ -11,7 +11,7 @@ from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.slower import is_known, saved_ns
 from dlprof.errors import NoReproducer
 from dlprof.probes.base import DTYPES
-from dlprof.rules.cost import beaten, costs_more, race
+from dlprof.rules.cost import costs_more, slower_cases, time_both
 from dlprof.rules.finding import Claim, finding, instead_of
 from dlprof.rules.observed import trace
 from dlprof.rules.rule import Rule, expect
@@ -26,19 +26,21 @@ def avoidable_copy(cases: Cases) -> Iterator[FindingRecord]:
     """It copies although no code asked for it, and another measured path of the pair is a view."""
 
     def view_instead(case: CaseView) -> CaseView | None:
-        if not (case.owner == "copy" and case.stays and case.promise is None and case.right):
+        if not (
+            case.kind == "copy" and case.stays_on_device and case.promise is None and case.is_right
+        ):
             return None
-        return cases.instead(
+        return cases.replacement(
             case,
             lambda other: (
-                other.owner == "view"
-                and not other.kept
+                other.kind == "view"
+                and not other.is_cached
                 and is_known(other.ready)
                 and aligned_as(other, case)
             ),
         )
 
-    for found, view in beaten(cases, view_instead, lambda case: case.pair):
+    for found, view in slower_cases(cases, view_instead, lambda case: case.pair):
         yield costs_more(
             found,
             view,
@@ -85,7 +87,7 @@ def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
     greedy = [case for case in cases.cases if _excess(case) >= thresholds.AMPLIFIED_ARRAYS]
     for found in groups(greedy, lambda case: case.pair, _excess):
         worst = found[0]
-        lean = cases.instead(worst, lambda other: _is_lean(cases, other))
+        lean = cases.replacement(worst, lambda other: _is_lean(cases, other))
         aligned = [_peak(case.result).aligned_arrays for case in found]
         known = [arrays for arrays in aligned if arrays is not None]
         more = advice = ""
@@ -118,14 +120,14 @@ def _is_lean(cases: Cases, case: CaseView) -> bool:
     Peak memory is looked at elsewhere: a view here may have been a copy there.
     """
     little = 0 <= _excess(case) <= thresholds.LEAN_ARRAYS
-    return little and (case.owner != "view" or cases.holds(case))
+    return little and (case.kind != "view" or cases.is_constant(case))
 
 
 def _excess(case: CaseView) -> float:
     """Peak memory as a multiple of the result; -1 where it is not known."""
     if case.peak_arrays is None:
         return -1.0
-    if case.right:
+    if case.is_right:
         return case.peak_arrays
     before, after = (DTYPES.get(dtype, 0) for dtype in case.changed.dtype or ("", ""))
     return case.peak_arrays * before / max(before, after) if before and after else -1.0
@@ -175,7 +177,7 @@ def show_amplification(subject: Subject, _: Subject | None, __: FindingRecord) -
 def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
     """From the device through a host array back to the device."""
     bouncing = [case for case in cases.cases if _bounces(case)]
-    others = {case.index: cases.instead(case, _stays_there) for case in bouncing}
+    others = {case.index: cases.replacement(case, _stays_there) for case in bouncing}
     for found in groups(
         bouncing,
         lambda case: (case.pair, others[case.index] is None),
@@ -200,7 +202,7 @@ def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
 
 def _bounces(case: CaseView) -> bool:
     """Whether the path goes through NumPy, or the trace saw all of the array copied both ways."""
-    if not (case.result.case.device == "cuda" and case.stays):
+    if not (case.result.case.device == "cuda" and case.stays_on_device):
         return False
     trace = case.result.trace
     copied = {"device to host": 0.0, "host to device": 0.0}
@@ -220,7 +222,7 @@ def _stays_there(case: CaseView) -> bool:
         and not trace.evidence.events_left_out
         and case.size_bytes > 0
     )
-    return not _bounces(case) and (case.owner == "view" or traced_whole)
+    return not _bounces(case) and (case.kind == "view" or traced_whole)
 
 
 TO_HOST = f"""{TIMED}
@@ -236,7 +238,7 @@ return times[0] > 0.8 * times[1]
 def show_host_bounce(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:
     """Another path is faster, or the conversion costs as much as a copy to the host."""
     if other is not None:
-        body = race(subject, other)
+        body = time_both(subject, other)
     else:
         create, convert = subject.create_as_seen(), function("convert", subject)
         body = subject.filled(TO_HOST, create=create, convert=convert)

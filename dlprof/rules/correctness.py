@@ -26,7 +26,7 @@ def _instead(
     none: str = NONE_INSTEAD,
 ) -> str:
     def advise(case: CaseView) -> str:
-        other = cases.instead(case, fits)
+        other = cases.replacement(case, fits)
         return none if other is None else f"{code(other)} {does}."
 
     return for_each_producer(found, advise)

@@ -27,7 +27,7 @@ from dlprof.session.model import FindingRecord, Placement, Result
 KINDS = {"view": "a view", "copy": "a copy"}
 
 
-def beaten(
+def slower_cases(
     cases: Cases,
     other_of: Callable[[CaseView], CaseView | None],
     cause: Callable[[CaseView], Hashable],
@@ -74,18 +74,18 @@ def slow_path(cases: Cases) -> Iterator[FindingRecord]:
     """Another measured path of the pair gives the same and is clearly faster."""
 
     def faster(case: CaseView) -> CaseView | None:
-        if case.owner not in KINDS or not case.right:
+        if case.kind not in KINDS or not case.is_right:
             return None
-        return cases.instead(case, lambda other: is_alike(case, other))
+        return cases.replacement(case, lambda other: is_alike(case, other))
 
     def is_alike(case: CaseView, other: CaseView) -> bool:
         """Whether ``other`` is what ``case`` is, for memory that is aligned no better."""
-        if other.owner != case.owner or other.kept or not is_known(other.ready):
+        if other.kind != case.kind or other.is_cached or not is_known(other.ready):
             return False
-        return cases.copies(other) if case.owner == "copy" else aligned_as(other, case)
+        return cases.copies(other) if case.kind == "copy" else aligned_as(other, case)
 
-    for found, best in beaten(cases, faster, lambda case: (case.pair, case.owner)):
-        kind = KINDS[best.owner or ""]
+    for found, best in slower_cases(cases, faster, lambda case: (case.pair, case.kind)):
+        kind = KINDS[best.kind or ""]
         yield costs_more(
             found,
             best,
@@ -96,7 +96,7 @@ def slow_path(cases: Cases) -> Iterator[FindingRecord]:
         )
 
 
-RACE = f"""{TIMED}
+TIME_BOTH = f"""{TIMED}
 <create>
 
 <slow>
@@ -107,10 +107,10 @@ return times[0] > <ratio> * times[1] + <gap_us>
 """
 
 
-def race(subject: Subject, fast: Subject) -> str:
+def time_both(subject: Subject, fast: Subject) -> str:
     """A script's body that times two conversions of one array."""
     return subject.filled(
-        RACE,
+        TIME_BOTH,
         create=subject.create_as_seen(),
         slow=function("slow", subject),
         fast=function("fast", fast),
@@ -122,7 +122,7 @@ def race(subject: Subject, fast: Subject) -> str:
 def show_slow_path(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:
     fast = compared_subject(other)
     symptom = f"{subject.code} takes clearly longer than {fast.code}"
-    return Effect(symptom, race(subject, fast), subject)
+    return Effect(symptom, time_both(subject, fast), subject)
 
 
 def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
@@ -130,7 +130,7 @@ def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
     # The cheapest right path of each array, safe or not: none costs less.
     best: dict[tuple[object, ...], CaseView] = {}
     for case in sorted(cases.cases, key=lambda case: (case.cost_ns, case.index)):
-        if case.ready is not None and case.right:
+        if case.ready is not None and case.is_right:
             best.setdefault(case.array, case)
     backs = {
         case.index: back
@@ -161,10 +161,10 @@ def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
 
 def _costs_more(cases: Cases, case: CaseView, back: CaseView) -> bool:
     """Whether the direction of ``case`` costs more for sure: no other path may be its best."""
-    there = (one for one in cases.arrays[case.array] if one.ready is not None and one.right)
+    there = (one for one in cases.arrays[case.array] if one.ready is not None and one.is_right)
     return (
         cases.may_be_advised(back)
-        and not back.kept
+        and not back.is_cached
         and all(least_ns(one) >= case.modes_ns[0] for one in there)
         and longer_by_itself(
             case.ready, back.ready, thresholds.ASYMMETRIC_RATIO, thresholds.ASYMMETRIC_GAP_NS
@@ -228,7 +228,7 @@ def convert_in_loop(cases: Cases) -> Iterator[FindingRecord]:
         inside, before = loops.in_loop, loops.hoisted
         told = is_known(before)
         without = f" and {brief_text(before)} without" if told else ""
-        is_view = all(case.owner == "view" and cases.holds(case) for case in found)
+        is_view = all(case.kind == "view" and cases.is_constant(case) for case in found)
         advice = "Convert once, before the loop, if the source does not change in it."
         if is_view:
             advice = "Convert once, before the loop. The result is a view and shows later writes."

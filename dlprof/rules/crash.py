@@ -24,7 +24,7 @@ def crash(cases: Cases) -> Iterator[FindingRecord]:
         worst, lost = found[0]
         stages = list(dict.fromkeys(one.stage for _, one in found))
         during = f" during {' or '.join(map(str, stages))}" if all(stages) else ""
-        other = cases.instead(worst)
+        other = cases.replacement(worst)
         yield finding(
             "error" if worst.is_lost_for_sure else "info",
             [case for case, _ in found],

@@ -96,7 +96,7 @@ def instead_of(case: CaseView, other: CaseView, what: str) -> str:
     result with the array.
     """
     found = f"{code(other)} {what}"
-    if not is_known(other.ready) or (other.kept and other.owner == "copy"):
+    if not is_known(other.ready) or (other.is_cached and other.kind == "copy"):
         return f"{found}."
     return f"{found}: {time(other)}{f' instead of {time(case)}' * is_known(case.ready)}."
 

@@ -34,7 +34,7 @@ UNCLEAR = "layout or alignment"
 def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
     """It copies this layout or alignment only: elsewhere the same path is a view."""
     views = by(
-        (case for case in cases.cases if case.owner == "view" and case.ready is not None),
+        (case for case in cases.cases if case.kind == "view" and case.ready is not None),
         alignment.but_layout,
     )
     contrasts = {
@@ -54,7 +54,7 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
             one.limits for case in found if (one := contrasts[case.index]).limits
         )
         advice = limits.advice if limits else f"Give it {contrast.viewed} where you can."
-        if cases.spoiled(view or worst):
+        if cases.has_other_faults(view or worst):
             advice = "The view is not advised: something speaks against it, or could not be told."
         yield finding(
             "warning",
@@ -78,9 +78,9 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
 def _contrast(
     case: CaseView, views: Mapping[tuple[object, ...], Sequence[CaseView]]
 ) -> Contrast | None:
-    if case.owner == "varies":
+    if case.kind == "varies":
         return _by_alignment([case])
-    if case.owner != "copy" or not case.stays:
+    if case.kind != "copy" or not case.stays_on_device:
         return None
     found = [
         contrast
@@ -89,7 +89,7 @@ def _contrast(
         and (contrast := _between(case, view)) is not None
     ]
     known = min(found, key=lambda contrast: contrast.cause == UNCLEAR, default=None)
-    if known is not None or case.tried is None or not alignment.is_contiguous(case):
+    if known is not None or case.by_address is None or not alignment.is_contiguous(case):
         return known
     # What the instrument *alignment* saw: this path with aligned memory, as a view.
     return _by_alignment([case])

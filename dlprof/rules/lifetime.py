@@ -33,7 +33,7 @@ def _evidence(result: Result) -> Lifetime:
 
 def _instead(cases: Cases, found: Sequence[CaseView], does: str) -> str:
     def advise(case: CaseView) -> str:
-        other = cases.instead(case, cases.outlasts)
+        other = cases.replacement(case, cases.outlasts)
         return f"{code(other)} {does}." if other else ""
 
     return for_each_producer(found, advise)
@@ -162,7 +162,7 @@ def _at_fault(cases: Cases, case: CaseView) -> tuple[str, ...]:
 
 
 def _all_lose(cases: Cases, case: CaseView) -> bool:
-    views = [other for other in cases.arrays[case.array] if other.owner == "view"]
+    views = [other for other in cases.arrays[case.array] if other.kind == "view"]
     alone = len({view.way_in for view in views}) == 1
     return not alone and case in views and all(view.is_dangling for view in views)
 

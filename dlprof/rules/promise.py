@@ -17,11 +17,15 @@ from dlprof.session.model import FindingRecord, Result
 
 def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
     """The documentation says copy and the result is a view, or the other way round."""
-    broken = [case for case in cases.cases if case.breaches or (case.tried_breach and case.owners)]
+    broken = [
+        case
+        for case in cases.cases
+        if case.broken_promises or (case.breaks_promise_elsewhere and case.kinds_seen)
+    ]
     for found in groups(
         broken,
         lambda case: (case.way_in, case.promise, _is_harmless(case)),
-        lambda case: case.breaches,
+        lambda case: case.broken_promises,
     ):
         worst = found[0]
         severity, verb, rest, effect = "warning", ("copies", "copy"), "a view", ""
@@ -66,19 +70,21 @@ def _limits(cases: Cases, case: CaseView) -> alignment.Limits | None:
     return alignment.limits(
         other
         for other in cases.cases
-        if other.owners and alignment.is_contiguous(other) and alignment.but_layout(other) == array
+        if other.kinds_seen
+        and alignment.is_contiguous(other)
+        and alignment.but_layout(other) == array
     )
 
 
 def _in_processes(case: CaseView) -> dict[str, int]:
-    if len(case.owners) > 1:
-        return {"processes": len(case.owners), "broken": case.breaches}
+    if len(case.kinds_seen) > 1:
+        return {"processes": len(case.kinds_seen), "broken": case.broken_promises}
     whole = max(len(case.result.rounds), 1)  # processes that agree have one verdict together
-    return {"processes": whole, "broken": whole if case.breaches else 0}
+    return {"processes": whole, "broken": whole if case.broken_promises else 0}
 
 
 def _how_often(case: CaseView) -> str:
-    if not case.breaches:  # the instrument *alignment* saw it
+    if not case.broken_promises:  # the instrument *alignment* saw it
         return "in a separate try"
     count = _in_processes(case)
     return f"in {count['broken']} of {count['processes']} processes"
@@ -93,9 +99,9 @@ def _is_harmless(case: CaseView) -> bool:
 def _as_promised(cases: Cases, case: CaseView) -> CaseView | None:
     """What keeps the word: wherever the source begins, if there is such a path."""
     if case.promise == "copy":
-        return cases.instead(case)
-    views = cases.instead(case, lambda other: other.owner == "view" and cases.holds(other))
-    return views or cases.instead(case, lambda other: other.owner == "view")
+        return cases.replacement(case)
+    views = cases.replacement(case, lambda other: other.kind == "view" and cases.is_constant(other))
+    return views or cases.replacement(case, lambda other: other.kind == "view")
 
 
 def _advice(cases: Cases, case: CaseView) -> str:
@@ -167,6 +173,9 @@ RULES = (
         documented,
         show_promise_broken,
         "ownership",
-        Fault(lambda case: bool(case.breaches) or case.tried_breach, is_of_result=False),
+        Fault(
+            lambda case: bool(case.broken_promises) or case.breaks_promise_elsewhere,
+            is_of_result=False,
+        ),
     ),
 )

@@ -27,7 +27,7 @@ MOST_DIGITS = 18
 
 def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
     """The copy still reads its source after the call has returned."""
-    unsafe = [case for case in cases.cases if case.torn]
+    unsafe = [case for case in cases.cases if case.is_torn]
     for found in groups(
         unsafe,
         lambda case: (case.pair[1], case.result.case.device, _only_where(case)),
@@ -65,7 +65,11 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
 def _only_where(case: CaseView) -> str:
     """Of which sources copies of the case were torn; empty for any."""
     looks = [look for _, one in seen(case.result.early_write) for look in _looks(one)]
-    if "view" in (*(word for word, _ in case.owners), *case.tried_words, *(w for _, w in looks)):
+    if "view" in (
+        *(word for word, _ in case.kinds_seen),
+        *case.alignment_words,
+        *(w for _, w in looks),
+    ):
         return COPIED
     return UNALIGNED if all(map(_is_of_unaligned, _torn(case))) else ""
 
@@ -86,7 +90,7 @@ def _whole_copy(cases: Cases, case: CaseView) -> str:
         early_write = other.result.early_write
         return early_write is not None and early_write.verdict == "safe" and cases.copies(other)
 
-    other = cases.instead(case, is_safe_copy)
+    other = cases.replacement(case, is_safe_copy)
     return f"{code(other)} is not torn." if other else ""
 
 
@@ -181,7 +185,7 @@ RULES = (
         expected_copy,
         show_torn_copy,
         "early_write",
-        Fault(lambda case: case.torn),
+        Fault(lambda case: case.is_torn),
         other_arrays=True,
         made_again=True,
     ),

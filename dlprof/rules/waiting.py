@@ -68,7 +68,7 @@ def device_sync(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _ordered(cases: Cases, case: CaseView, orders: Sequence[str]) -> CaseView | None:
-    return cases.instead(case, lambda other: other.order in orders and other.share is not None)
+    return cases.replacement(case, lambda other: other.order in orders and other.share is not None)
 
 
 def _looks_cheap(case: CaseView) -> tuple[bool, float]:
@@ -143,19 +143,21 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
     """
     racing = list(filter(_is_unordered, cases.cases))
     for found in groups(
-        racing, lambda case: (case.pair, case.waits, _is_elsewhere(case)), _read_wrong
+        racing, lambda case: (case.pair, case.waits_for, _is_elsewhere(case)), _read_wrong
     ):
         worst = found[0]
         proof = "Behind queued work, the result was ready long before that work was done."
         if _read_wrong(worst):  # one wrong value proves the race; without one the times do
             proof = "Behind queued work, wrong values were read."
-        if worst.waits:
-            proof += f" The call waits for {WAITS_FOR[worst.waits]} all the same: {_cost(worst)}."
+        if worst.waits_for:
+            proof += (
+                f" The call waits for {WAITS_FOR[worst.waits_for]} all the same: {_cost(worst)}."
+            )
         evidence = {
             **_evidence(worst),
             "wrong_values": _read_wrong(worst),
-            "waits": worst.waits,
-            **({} if worst.waits else {"cost_ns": None}),
+            "waits": worst.waits_for,
+            **({} if worst.waits_for else {"cost_ns": None}),
         }
         yield finding(
             "error",

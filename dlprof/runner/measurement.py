@@ -25,7 +25,7 @@ from dlprof.runner.rounds import Runner
 from dlprof.runner.worker_client import WorkerPool
 from dlprof.session import files
 from dlprof.session import model as sessions
-from dlprof.session.header import Asked, Environment
+from dlprof.session.header import Environment, RecordedRequest
 from dlprof.session.interrupts import uninterrupted
 from dlprof.session.state import journal_of
 
@@ -162,7 +162,7 @@ class Measurement:
             created=self.journal.header["created"],
             command=self.journal.header["command"],
             seed=self.request.settings.seed,
-            request=Asked.model_validate(self.request.as_dict()),
+            request=RecordedRequest.model_validate(self.request.as_dict()),
             environment=Environment.model_validate(found),
             device_choice=self._plan.device_choice,
             simulated=self.catalog.simulated,

@@ -30,7 +30,7 @@ NO_CONSUMER = {"name": "unknown", "module": "builtins", "probe": None}
 
 
 @dataclass(frozen=True)
-class Asked:
+class Statement:
     """What the user typed. ``source`` is the name of the array, None if dlprof is to find it."""
 
     statement: str
@@ -53,7 +53,7 @@ class Asked:
 
 
 def request_for(
-    asked: Asked,
+    asked: Statement,
     settings: Settings,
     python: str,
     probe_files: tuple[str, ...] = (),
@@ -82,7 +82,7 @@ def request_for(
 
 
 def _recognise(
-    asked: Asked, settings: Settings, catalog: Catalog, probe_files: tuple[str, ...]
+    asked: Statement, settings: Settings, catalog: Catalog, probe_files: tuple[str, ...]
 ) -> dict[str, Any]:
     variables: dict[str, str] = {}
     for probe in catalog.probes:
@@ -119,7 +119,7 @@ def _check(outcome: Outcome) -> None:
         )
 
 
-def _own_code(asked: Asked, found: dict[str, Any]) -> OwnCode:
+def _own_code(asked: Statement, found: dict[str, Any]) -> OwnCode:
     result = found.get("result") or {"side": NO_CONSUMER, "array": False, "device": ""}
     device = result["device"] if result["device"] in ANY_DEVICE else ""
     return OwnCode(

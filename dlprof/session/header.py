@@ -82,14 +82,14 @@ OrEmpty = Annotated[T, WrapValidator(_or_empty)]
 """A record of another form is taken for one that holds nothing."""
 
 
-class AskedAxes(Record):
+class RecordedAxes(Record):
     shapes: Maybe[tuple[tuple[Whole, ...], ...]] = None
     dtypes: Maybe[tuple[str, ...]] = None
     layouts: Maybe[tuple[str, ...]] = None
     device: Maybe[str] = None
 
 
-class AskedSettings(Record):
+class RecordedSettings(Record):
     sample_ns: Maybe[Whole] = None
     together: Maybe[Flag] = None
     in_turns: Maybe[Flag] = None
@@ -98,7 +98,7 @@ class AskedSettings(Record):
     setup: Maybe[str] = None
 
 
-class AskedScenario(Record):
+class RecordedScenario(Record):
     file: Maybe[str] = None
     title: Maybe[str] = None
     question: Maybe[str] = None
@@ -111,13 +111,13 @@ class AskedScenario(Record):
     floors: Free = None
 
 
-class Asked(Record):
+class RecordedRequest(Record):
     """The ``request``: see ``dlprof.plan.request``, which writes it and reads it to resume."""
 
     pairs: Maybe[tuple[tuple[str, str], ...]] = None
     globs: Maybe[tuple[str, ...]] = None
-    axes: OrEmpty[AskedAxes] = AskedAxes()
-    settings: OrEmpty[AskedSettings] = AskedSettings()
+    axes: OrEmpty[RecordedAxes] = RecordedAxes()
+    settings: OrEmpty[RecordedSettings] = RecordedSettings()
     python: Maybe[str] = None
     probe_files: Maybe[tuple[str, ...]] = None
-    scenario: Maybe[AskedScenario] = None
+    scenario: Maybe[RecordedScenario] = None

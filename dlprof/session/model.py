@@ -33,7 +33,7 @@ from dlprof.session.evidence import (
     Values,
     Verdict,
 )
-from dlprof.session.header import Asked, Environment
+from dlprof.session.header import Environment, RecordedRequest
 from dlprof.session.measured import (
     Mode,
     ProcessSamples,
@@ -273,7 +273,7 @@ class Header(Model):
     created: str
     command: list[str]
     seed: int
-    request: Asked = Asked()
+    request: RecordedRequest = RecordedRequest()
     environment: Environment
     environments: list[Environment] = []
     """Of older sessions that have several, each with its ``name``: see :meth:`environment_of`."""

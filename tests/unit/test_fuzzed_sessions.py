@@ -34,11 +34,11 @@ from dlprof.reports.html import render
 from dlprof.reports.session_document import session_document
 from dlprof.rules import with_findings
 from dlprof.session import model as sessions
-from dlprof.session.header import Asked, AskedScenario, Environment
+from dlprof.session.header import Environment, RecordedRequest, RecordedScenario
 
 pytestmark = pytest.mark.unit
 
-SCENARIO = AskedScenario.model_validate({"title": "a", "question": "b", "report": "round trip", "origins": [["a", "b", "c"]],
+SCENARIO = RecordedScenario.model_validate({"title": "a", "question": "b", "report": "round trip", "origins": [["a", "b", "c"]],
             "expect": ["x"], "thresholds": {"slow_ratio": 3.0}})  # fmt: skip
 MODES = [
     {"median_ns": 5.0, "rounds": [0], "page_faults_per_call": 0.0},
@@ -105,7 +105,7 @@ def texts():
             },
             {
                 "environments": [Environment(name="a"), Environment(name="b")],
-                "request": Asked(scenario=AskedScenario(report="")),
+                "request": RecordedRequest(scenario=RecordedScenario(report="")),
             },
         )
     ]

@@ -24,7 +24,7 @@ from dlprof.probes.tensorflow import TensorFlow
 from dlprof.probes.torch import Torch
 from dlprof.protocol.statement import OwnCode, Side
 from dlprof.rules import RULES
-from dlprof.session.header import Asked, Environment
+from dlprof.session.header import Environment, RecordedRequest
 from dlprof.worker.instruments import recipe
 from dlprof.worker.loading import own_probes
 
@@ -163,7 +163,7 @@ def test_a_name_that_conversion_and_script_both_want_is_refused_in_words(name):
 @pytest.mark.parametrize("rule", ["DLP011", "DLP020"])
 def test_what_a_setup_of_ones_own_makes_cannot_be_made_again(rule):
     session = session_of(rule)
-    own = session.model_copy(update={"request": Asked(probe_files=("code:{}",))})
+    own = session.model_copy(update={"request": RecordedRequest(probe_files=("code:{}",))})
     with pytest.raises(NoReproducer, match="setup of your own"):
         reproducer(own, own.findings[0])
 
@@ -179,7 +179,9 @@ def test_an_array_of_a_setup_of_ones_own_is_made_by_the_setup_alone(source, line
     case = case_of(probe, probe, spec, source=source, promise="view")
     first = path(f"numpy.array({source})", case=case, recipe=made)
     session = make_session(first, findings=[finding_of("DLP018", against=None)])
-    session = session.model_copy(update={"request": Asked(probe_files=(own.reference(),))})
+    session = session.model_copy(
+        update={"request": RecordedRequest(probe_files=(own.reference(),))}
+    )
     text = reproducer(session, session.findings[0]).text
     assert f"{source} = numpy.ones((64, 64), 'float32')" in text
     assert text.count(f"x = {source}\n") == lines

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dlprof.errors import UsageError
 from dlprof.protocol import statement
 from dlprof.protocol.statement import Cut, FaultyStatement
-from dlprof.runner.own_code import Asked
+from dlprof.runner.own_code import Statement
 
 pytestmark = pytest.mark.unit
 
@@ -53,20 +53,23 @@ def test_a_statement_that_hands_the_source_over_once_is_cut_from_the_inside_out(
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        (Asked(""), "the statement is empty"),
-        (Asked("f("), "the statement is not Python: '(' was never closed"),
-        (Asked("y = f(x)"), "the statement must be one expression"),
-        (Asked("f(x); g(x)"), "the statement must be one expression"),
-        (Asked("(yield x)"), "the statement is not Python: 'yield' outside function"),
-        (Asked("f(x)", "x ="), "the setup is not Python: invalid syntax"),
-        (Asked("f(x)", "a = 1\nx = ("), "the setup is not Python, line 2: "),
-        (Asked("f(\0x)"), "the statement is not Python: "),
-        (Asked("(" * 500 + "x" + ")" * 500), "the statement is not Python: "),
-        (Asked("f(x)", source="y"), "the statement does not use the source y"),
-        (Asked("f(x)", source="x.y"), "the source must be a name, not 'x.y'"),
-        (Asked("x", source="x"), "the statement is the source x itself"),
-        (Asked("(lambda t: t)(t)", source="t"), "the statement uses the name t for something else"),
-        (Asked("f(t, x)", source="t"), "the statement uses x besides the source t"),
+        (Statement(""), "the statement is empty"),
+        (Statement("f("), "the statement is not Python: '(' was never closed"),
+        (Statement("y = f(x)"), "the statement must be one expression"),
+        (Statement("f(x); g(x)"), "the statement must be one expression"),
+        (Statement("(yield x)"), "the statement is not Python: 'yield' outside function"),
+        (Statement("f(x)", "x ="), "the setup is not Python: invalid syntax"),
+        (Statement("f(x)", "a = 1\nx = ("), "the setup is not Python, line 2: "),
+        (Statement("f(\0x)"), "the statement is not Python: "),
+        (Statement("(" * 500 + "x" + ")" * 500), "the statement is not Python: "),
+        (Statement("f(x)", source="y"), "the statement does not use the source y"),
+        (Statement("f(x)", source="x.y"), "the source must be a name, not 'x.y'"),
+        (Statement("x", source="x"), "the statement is the source x itself"),
+        (
+            Statement("(lambda t: t)(t)", source="t"),
+            "the statement uses the name t for something else",
+        ),
+        (Statement("f(t, x)", source="t"), "the statement uses x besides the source t"),
     ],
 )
 def test_a_text_that_cannot_be_measured_is_refused_in_a_sentence(asked, sentence):
