@@ -68,9 +68,8 @@ class CaseView:
 
     @cached_property
     def path(self) -> tuple[str, ...]:
-        """The conversion, whatever the shape: what the diagnosis knows."""
-        case = self.result.case
-        return (*self.pair, case.export, case.import_, case.dtype, case.layout, case.device)
+        """The conversion, whatever the shape."""
+        return self.result.case.conversion
 
     @cached_property
     def spec(self) -> tuple[Any, ...]:
@@ -92,12 +91,7 @@ class CaseView:
     @cached_property
     def ready(self) -> TimeMeasure | None:
         """The time per call, with its processes, if it is to be trusted."""
-        ready, host = self.result.ready_time, self.result.host_time
-        if self.result.status != "ok" or ready is None:
-            return None
-        if ready.same_as == "host_time" and host is not None and not ready.processes:
-            return ready.model_copy(update={"processes": host.processes})
-        return ready
+        return self.result.timed_ready if self.result.status == "ok" else None
 
     @property
     def is_measured(self) -> bool:

@@ -21,6 +21,7 @@ from dlprof.analysis.safety import (
     unmeasured,
 )
 from dlprof.probes.base import Protocol
+from dlprof.session.evidence import Alignment, Verdict
 from dlprof.session.model import FindingRecord, Result
 
 Thing = TypeVar("Thing")
@@ -280,12 +281,19 @@ def by_environment(
 
 def _by_address(cases: Sequence[CaseView]) -> tuple[CaseView, ...]:
     """The cases with what the instrument *alignment* saw at the first shape of their path."""
-    looks = [case for case in cases if case.result.alignment is not None]
-    seen = {case.path: case.result.alignment for case in reversed(looks)}
+    looks = alignments(case.result for case in cases)
     return tuple(
-        replace(case, by_address=case.result.alignment or seen.get(case.path)) if seen else case
-        for case in cases
+        replace(case, by_address=case.result.alignment or looks.get(case.path)) for case in cases
     )
+
+
+def alignments(results: Iterable[Result]) -> dict[tuple[str, ...], Verdict[Alignment]]:
+    """What the instrument *alignment* saw of each conversion, at the first shape."""
+    found: dict[tuple[str, ...], Verdict[Alignment]] = {}
+    for result in results:
+        if result.alignment is not None:
+            found.setdefault(result.case.conversion, result.alignment)
+    return found
 
 
 def by(things: Iterable[Thing], key: Callable[[Thing], Key]) -> dict[Key, list[Thing]]:

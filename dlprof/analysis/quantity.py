@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
@@ -32,7 +31,7 @@ def time_text(measure: TimeMeasure | None, medians_ns: Sequence[float] = ()) -> 
     """
     if measure is None:
         return "-"
-    medians_ns = medians_ns or process_medians(measure)
+    medians_ns = medians_ns or [*measure.medians_by_round.values()]
     if measure.modes or measure.ci95_ns is None or is_range(measure, medians_ns):
         return brief_text(measure, medians_ns)
     return with_interval(measure.median_ns, measure.ci95_ns)
@@ -40,12 +39,12 @@ def time_text(measure: TimeMeasure | None, medians_ns: Sequence[float] = ()) -> 
 
 def brief_text(measure: TimeMeasure, medians_ns: Sequence[float] = ()) -> str:
     """As :func:`time_text`, without an interval: ``2.4 us``."""
-    medians_ns = medians_ns or process_medians(measure)
+    medians_ns = medians_ns or [*measure.medians_by_round.values()]
     if measure.modes:
         return modes_text([mode.median_ns for mode in measure.modes])
     if is_range(measure, medians_ns):
         return range_text(min(medians_ns), max(medians_ns))
-    return f"{'' if repeated(measure) else '~'}{plain_time(measure.median_ns)}"
+    return f"{'' if measure.is_repeated else '~'}{plain_time(measure.median_ns)}"
 
 
 def is_wide(measure: TimeMeasure) -> bool:
@@ -61,21 +60,6 @@ def is_range(measure: TimeMeasure, medians_ns: Sequence[float]) -> bool:
     return not measure.modes and is_wide(measure) and len(medians_ns) > 1 and min(medians_ns) > 0
 
 
-def medians_by_round(measure: TimeMeasure | None) -> dict[int, float]:
-    """The median of each process in ns by its round, as far as its samples are there."""
-    processes = measure.processes if measure is not None else []
-    return {one.round: statistics.median(one.samples_ns) for one in processes if one.samples_ns}
-
-
-def process_medians(measure: TimeMeasure | None) -> list[float]:
-    return [*medians_by_round(measure).values()]
-
-
-def repeated(measure: TimeMeasure) -> bool:
-    """Whether it is known how far processes differ."""
-    return measure.ci95_ns is not None or bool(measure.modes)
-
-
 def times_text(longer: TimeMeasure, shorter: TimeMeasure) -> str:
     """``3.3``: how many times as long; ``at least 3.3`` of modes and of wide intervals;
     ``about 3.3`` where one of them has no interval.
@@ -86,7 +70,7 @@ def times_text(longer: TimeMeasure, shorter: TimeMeasure) -> str:
     low, high = _nearest_ns(longer)[0], _nearest_ns(shorter)[1]
     if high <= 0 or (wide and low <= LEAST_TOLD * high):
         return ""
-    if not (repeated(longer) and repeated(shorter)):
+    if not (longer.is_repeated and shorter.is_repeated):
         return f"about {ratio_text(low / high)}"
     if wide:
         return f"at least {significant(low / high, LOOSE_DIGITS, ROUND_FLOOR)}"

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.case_view import CaseView
-from dlprof.analysis.quantity import medians_by_round, repeated
 from dlprof.session.model import TimeMeasure
 
 if TYPE_CHECKING:  # numpy and scipy are slow to import, and rules need neither
@@ -70,7 +69,7 @@ def is_slower(longer: TimeMeasure | None, shorter: TimeMeasure | None, by: Margi
         return False
     if longer.min_ns < by.fastest_ratio * shorter.median_ns:
         return False
-    long, short = interval(longer), interval(shorter)
+    long, short = longer.interval_ns, shorter.interval_ns
     low, high, ratio = longer.modes_ns[0], shorter.modes_ns[1], by.ratio
     if long is None or short is None:
         ratio = max(ratio, by.single_ratio)
@@ -125,7 +124,7 @@ def is_scattered(measure: TimeMeasure) -> bool:
 
     Of several processes each has a median, and these say how far they agree.
     """
-    if repeated(measure):
+    if measure.is_repeated:
         return False
     return measure.median_ns > thresholds.SCATTER_RATIO * max(measure.min_ns, 0.0)
 
@@ -154,7 +153,7 @@ def surely_saved_ns(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> 
     """
     if longer is None or shorter is None or not (is_known(longer) and is_known(shorter)):
         return 0.0
-    long, short = interval(longer), interval(shorter)
+    long, short = longer.interval_ns, shorter.interval_ns
     if long is None or short is None:
         return max(min(longer.modes_ns[0], longer.min_ns) - shorter.modes_ns[1], 0.0)
     medians, others = _known_medians(longer), _known_medians(shorter)
@@ -172,15 +171,7 @@ def _longer_in_every_process(longer: TimeMeasure, shorter: TimeMeasure, ratio: f
 
 
 def _known_medians(measure: TimeMeasure) -> dict[int, float]:
-    return {round_: ns for round_, ns in medians_by_round(measure).items() if ns > 0}
-
-
-def interval(measure: TimeMeasure) -> tuple[float, float] | None:
-    """The interval, or from the fastest to the slowest mode; None for one process."""
-    if measure.modes:
-        medians = [mode.median_ns for mode in measure.modes]
-        return min(medians), max(medians)
-    return measure.ci95_ns
+    return {round_: ns for round_, ns in measure.medians_by_round.items() if ns > 0}
 
 
 @dataclass(frozen=True)

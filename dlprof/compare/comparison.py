@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.cases import alignments
 from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE
 from dlprof.compare.criteria import Criteria
-from dlprof.compare.matching import Key, Pair, asked_for, key, match
+from dlprof.compare.matching import Pair, asked_for, key, match
 from dlprof.compare.processes import processes, steady
 from dlprof.compare.samples import STATEFUL_BYTES, Sample
 from dlprof.compare.surroundings import Difference, differences, disturbance, refusal
@@ -28,6 +28,7 @@ from dlprof.compare.verdicts import (
 from dlprof.errors import UsageError
 from dlprof.plan.floors import Floor
 from dlprof.scenario.expectation import MET, MISSED
+from dlprof.session.evidence import Alignment
 from dlprof.session.model import CaseRecord, Header, Result, Session, Verdict
 from dlprof.text.clean import clean, first_line, listed
 
@@ -142,7 +143,7 @@ def compare(base: Session, head: Session, settings: Settings) -> Comparison:
     load = "" if turns or simulated else _load(base, head)
     pairs = match(base.results, head.results)
     times, common = _times(pairs, settings, (incomparable, load))
-    tried = tried_of(base.results), tried_of(head.results)
+    tried = alignments(base.results), alignments(head.results)
     cases = []
     for pair, own in zip(pairs, times, strict=True):
         asked = turns or asked_for(head, pair.case)
@@ -234,21 +235,7 @@ def is_stateful(result: Result) -> bool:
     return view.kind != "view" and view.size_bytes >= STATEFUL_BYTES
 
 
-Tried = Mapping[Key, Verdict[Any]]
-
-
-def tried_of(results: Iterable[Result]) -> Tried:
-    """What the instrument *alignment* saw of each path: it looks at the first shape only."""
-    found: dict[Key, Verdict[Any]] = {}
-    for result in results:
-        if result.alignment is not None:
-            found.setdefault(path_of(result), result.alignment)
-    return found
-
-
-def path_of(result: Result) -> Key:
-    """A conversion whatever the shape."""
-    return CaseView(0, result).path
+Tried = Mapping[tuple[str, ...], Verdict[Alignment]]
 
 
 def _compared(
@@ -265,7 +252,7 @@ def _compared(
     )
     if base is None or head is None or pair.twice:
         return found
-    looks = tried[0].get(path_of(base)), tried[1].get(path_of(head))
+    looks = tried[0].get(base.case.conversion), tried[1].get(head.case.conversion)
     return replace(found, changes=changes(base, head, looks), looked_at=looked_at(base, head))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dlprof.session import stats
-from dlprof.session.model import ProcessSamples, Result, TimeMeasure
+from dlprof.session.model import ProcessSamples, Result
 
 MANY_CALLS = 100
 """A sample that is the mean of so many calls holds whatever the conversion does now and then."""
@@ -73,9 +73,7 @@ def _single(value_ns: float | None) -> Side:
 
 
 def _sampled(result: Result, measure: str) -> list[ProcessSamples]:
-    found: TimeMeasure | None = result.ready_time if measure == "ready" else result.host_time
-    if found is not None and found.same_as == "host_time":
-        found = result.host_time
+    found = result.timed_ready if measure == "ready" else result.host_time
     return [process for process in (found.processes if found else ()) if process.samples_ns]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from dlprof.compare.comparison import Comparison, compare, path_of, sample_of
+from dlprof.compare.comparison import Comparison, compare, sample_of
 from dlprof.compare.matching import Key, key, match
 from dlprof.compare.samples import Sample
 from dlprof.compare.sequential import Course
@@ -195,8 +195,8 @@ class MeasuredSuite:
         for head, base in self.names.items():
             pair = bases[base], heads[head]
             if len({one.ownership.verdict for one in pair if one.ownership is not None}) > 1:
-                paths.add(path_of(pair[1 if side is self.head else 0]))
-        found = {key(result.case) for result in side.results if path_of(result) in paths}
+                paths.add(pair[1 if side is self.head else 0].case.conversion)
+        found = {key(result.case) for result in side.results if result.case.conversion in paths}
         return found & self._names_in(side)
 
     def comparison(self, course: Course) -> Comparison:

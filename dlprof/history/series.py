@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dlprof.compare.comparison import is_stateful, path_of, tried_of
+from dlprof.analysis.cases import alignments
+from dlprof.compare.comparison import is_stateful
 from dlprof.compare.matching import Key, code_key
 from dlprof.compare.processes import Side, median_ns, processes, steady
 from dlprof.compare.surroundings import (
@@ -95,12 +96,12 @@ def series_of(entries: Sequence[Entry], measure: str) -> tuple[Series, ...]:
     machines = {entry.id: machine_of(entry.session.environment) for entry in entries}
     found: dict[tuple[Machine, Key], list[Point]] = {}
     for entry in entries:
-        tried = tried_of(entry.session.results)
+        tried = alignments(entry.session.results)
         counts = Counter(code_key(result.case) for result in entry.session.results)
         for result in entry.session.results:
             name = code_key(result.case)
             if counts[name] == 1:
-                point = _point(entry, result, measure, tried.get(path_of(result)))
+                point = _point(entry, result, measure, tried.get(result.case.conversion))
                 found.setdefault((machines[entry.id], name), []).append(point)
     order = list(dict.fromkeys(machines.values()))
     made = []

@@ -78,6 +78,16 @@ def floors_text(floors: Iterable[Floor]) -> str:
     )
 
 
+def counted(count: int, what: str = "case") -> str:
+    """``1 case``, ``1,200 cases``."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def more_rows(count: int, shown: int) -> str:
+    """The line under a table that shows so many of ``count`` rows; empty if it shows all."""
+    return f"… {count - shown:,} more" if count > shown else ""
+
+
 def sentence(answer: Answer) -> str:
     """An answer as one sentence."""
     parts = _joined(answer.code, answer.value, answer.note)
@@ -149,21 +159,19 @@ def _no_regression(comparison: Comparison) -> Answer:
     if exit_code(comparison) != DONE:
         unsure, invalid = len(comparison.having(UNSURE)), len(comparison.having(INVALID))
         why = _joined(
-            f"{_count(unsure)} unsure" if unsure else "",
-            f"{_count(invalid)} not compared" if invalid else "",
+            f"{counted(unsure)} unsure" if unsure else "",
+            f"{counted(invalid)} not compared" if invalid else "",
         )
         return Answer("not known", "", note=f"whether HEAD has no regression: {why}".rstrip(": "))
     count = sum(time.word in (SAME, FASTER) for _, time in comparison.times)
     if not count:
         both = sum(bool(case.looked_at) for case in comparison.cases)
-        note = f"the verdicts of {_count(both)} were compared, and no times"
+        note = f"the verdicts of {counted(both)} were compared, and no times"
         return Answer("HEAD is not worse", "", note=note)
-    note = f"{_count(count, 'time')} within the floor ({floors_text(comparison.floors)}), or faster"
+    note = (
+        f"{counted(count, 'time')} within the floor ({floors_text(comparison.floors)}), or faster"
+    )
     return Answer("HEAD is not slower", "", note=note)
-
-
-def _count(count: int, what: str = "case") -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _doubts(comparison: Comparison) -> Iterator[Answer]:

@@ -12,7 +12,14 @@ from dlprof.compare.comparison import WORSE as WORSE_CASE
 from dlprof.compare.times import Time
 from dlprof.compare.verdicts import BETTER, LOST, OTHER, STATUS, WORSE, Change
 from dlprof.reports import method
-from dlprof.reports.comparison_answers import answers_of, array_text, floors_text, ratio_text
+from dlprof.reports.comparison_answers import (
+    answers_of,
+    array_text,
+    counted,
+    floors_text,
+    more_rows,
+    ratio_text,
+)
 from dlprof.reports.document import (
     Answer,
     Cell,
@@ -106,10 +113,6 @@ def _badness(row: tuple[Compared, Time | None]) -> tuple[int, float]:
     return ORDER.index(time.word if time else case.word), -((time and time.ratio) or 0.0)
 
 
-def _more(count: int, shown: int) -> str:
-    return f"… {count - shown:,} more" if count > shown else ""
-
-
 def _times_table(rows: Rows, most: int, full: bool = False) -> tuple[Table, ...]:
     """The times, worst first; with ``full`` also why a word is what it is."""
     if not rows:
@@ -148,7 +151,7 @@ def _times_table(rows: Rows, most: int, full: bool = False) -> tuple[Table, ...]
                 Cell(because),
             ]
         found.append(tuple(cells))
-    return (Table(tuple(columns), tuple(found), _more(len(rows), most)),)
+    return (Table(tuple(columns), tuple(found), more_rows(len(rows), most)),)
 
 
 def _time(value_ns: float | None) -> str:
@@ -168,7 +171,7 @@ def _changes_table(changes: Sequence[tuple[Compared, Change]], most: int) -> tup
         cell = Cell(word.get(change.direction, BETTER), TONES.get(change.direction, ""))
         said = f"{change}: {reason}" if reason else str(change)
         found.append((cell, Cell(said), Cell(case.case.code, code=True), *array))
-    return (Table(tuple(map(Column, titles)), tuple(found), _more(len(changes), most)),)
+    return (Table(tuple(map(Column, titles)), tuple(found), more_rows(len(changes), most)),)
 
 
 def _method(comparison: Comparison, names: Names) -> tuple[Facts | Lines, ...]:
@@ -186,6 +189,6 @@ def _method(comparison: Comparison, names: Names) -> tuple[Facts | Lines, ...]:
 
 
 def _side(header: Header, name: str) -> str:
-    rounds = f"{header.rounds} round{'s' if header.rounds != 1 else ''}"
+    rounds = counted(header.rounds, "round")
     stopped = "" if header.complete else "; stopped before its end"
     return f"{name}: {rounds}, {header.created}{stopped}"

@@ -13,7 +13,7 @@ from dlprof.history.series import Cause, Point, Series
 from dlprof.history.store import History
 from dlprof.history.trend import TimeStep, Trend
 from dlprof.history.verdicts import VerdictStep
-from dlprof.reports.comparison_answers import array_text, number
+from dlprof.reports.comparison_answers import array_text, counted, more_rows, number
 from dlprof.reports.document import (
     Answer,
     Cell,
@@ -65,7 +65,7 @@ def history_document(history: History, trends: Sequence[Trend], measure: str) ->
     span = times[0] if times[0] == times[1] else f"{times[0]} to {times[1]} UTC"
     older = f" (and {history.left_out:,} older)" if history.left_out else ""
     return Document(
-        title=f"{_count(len(entries), 'session')}{older}    {span}",
+        title=f"{counted(len(entries), 'session')}{older}    {span}",
         context=f"{measure} time per call",
         answers=(answer_of(trends),),
         tables=_tables(trends, FIRST_ROWS),
@@ -102,15 +102,11 @@ def answer_of(trends: Sequence[Trend]) -> Answer:
     faster = sum(not step.slower for trend in trends for step in trend.steps)
     verdicts = sum(len(trend.verdicts) for trend in trends)
     machines = len({trend.series.machine for trend in trends})
-    cases = _count(len({code_key(trend.series.case) for trend in trends}), "case")
+    cases = counted(len({code_key(trend.series.case) for trend in trends}), "case")
     where = f"in {cases}" + (f" on {machines} machines" if machines > 1 else "")
     counts = ((slower, "slower"), (faster, "faster"), (verdicts, "of verdict"))
     told = ", ".join(f"{count} {word}" for count, word in counts if count)
     return Answer("steps" if told else "no step", "", note=f"{told} {where}".strip())
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def when_text(when: datetime) -> str:
@@ -190,7 +186,7 @@ def _steps_table(changes: Sequence[Change], several: bool, most: int) -> tuple[T
         )
         for change in changes[:most]
     )
-    return (Table(tuple(map(Column, titles)), rows, _more(len(changes), most)),) if rows else ()
+    return (Table(tuple(map(Column, titles)), rows, more_rows(len(changes), most)),) if rows else ()
 
 
 def _trends_table(trends: Sequence[Trend], several: bool, most: int) -> Table:
@@ -210,15 +206,11 @@ def _trends_table(trends: Sequence[Trend], several: bool, most: int) -> Table:
             *([Cell(_place(trend.series), "dim")] if several else []),
         )
         rows.append(row)
-    return Table(columns, tuple(rows), _more(len(trends), most))
+    return Table(columns, tuple(rows), more_rows(len(trends), most))
 
 
 def _place(series: Series) -> str:
     return f"{array_text(series.case)}, on {series.machine.name}"
-
-
-def _more(count: int, shown: int) -> str:
-    return f"… {count - shown:,} more" if count > shown else ""
 
 
 def sparkline(values: Sequence[float | None], width: int = LINE) -> str:
@@ -246,7 +238,7 @@ def _missing(trends: Sequence[Trend]) -> list[str]:
             reason = f"no time in its newest session: {first_line(newest.doubt)}"
             found.setdefault(reason, []).append(name)
         if trend.series.missing:
-            asked = _count(trend.series.missing, "newest session")
+            asked = counted(trend.series.missing, "newest session")
             found.setdefault(f"missing in the {asked} of its machine", []).append(name)
     return [f"{listed(dict.fromkeys(names))}: {reason}" for reason, names in found.items()]
 
@@ -291,6 +283,6 @@ def _sessions(history: History) -> tuple[Section, ...]:
         )
         for entry in newest[:ALL_ROWS]
     )
-    table = Table(tuple(map(Column, titles)), rows, _more(len(newest), ALL_ROWS))
+    table = Table(tuple(map(Column, titles)), rows, more_rows(len(newest), ALL_ROWS))
     ignored = tuple(f"{name} is left out: {reason}" for name, reason in history.ignored)
     return (Section("Sessions", (table, *([Lines(ignored)] if ignored else []))),)

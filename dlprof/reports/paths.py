@@ -9,7 +9,7 @@ from functools import cached_property
 
 from dlprof.analysis.case_view import PLACES, CaseView
 from dlprof.analysis.cases import Cases
-from dlprof.analysis.quantity import plain_time, repeated, size_text
+from dlprof.analysis.quantity import plain_time, size_text
 from dlprof.analysis.safety import Safety
 from dlprof.analysis.slower import is_known
 from dlprof.plan.axes import shape_text
@@ -55,7 +55,7 @@ class Path:
     def interval_ns(self) -> tuple[float, float]:
         """The interval, or from the fastest to the slowest mode; twice the time of one process."""
         ready = self.case.result.ready_time
-        return (self.cost_ns, self.cost_ns) if ready is None else ready.ci95_ns or ready.modes_ns
+        return (ready and ready.interval_ns) or (self.cost_ns, self.cost_ns)
 
     @property
     def is_timed(self) -> bool:
@@ -83,7 +83,7 @@ class Path:
     @property
     def is_certain(self) -> bool:
         """Whether several processes agree on it, too."""
-        return self.is_known and self.case.ready is not None and repeated(self.case.ready)
+        return self.is_known and self.case.ready is not None and self.case.ready.is_repeated
 
     @property
     def source(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from dlprof.analysis.quantity import plain_time, process_medians, significant, time_text
+from dlprof.analysis.quantity import plain_time, significant, time_text
 from dlprof.inference.base import FRESH
 from dlprof.plan.axes import shape_text
 from dlprof.probes.base import Protocol
@@ -79,7 +79,7 @@ def _row(result: Result) -> tuple[Cell, ...]:
     wrong = result.values is not None and result.values.says("wrong")
     return (
         Cell(result.case.import_, "bad" if wrong or result.status != "ok" else ""),
-        Cell(time_text(result.ready_time, process_medians(result.host_time))),
+        Cell(time_text(result.timed_ready)),
         Cell(share_text(_saved(result))),
         Cell("-" if rate is None else significant(rate, 3 if rate >= 100 else 2)),  # noqa: PLR2004
         Cell("?" if per_call is None else f"{per_call:g}"),

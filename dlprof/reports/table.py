@@ -148,9 +148,7 @@ def _row(result: Result) -> dict[str, Any]:
     numbers = NUMBERS | (OF_COPIES if is_copy else {})
     if result.untimed:  # the evidence of order has times of the simulated device
         numbers = {}
-    host, ready, peak = result.host_time, result.ready_time, result.peak_memory
-    repeats = ready is not None and ready.same_as == "host_time"
-    sampled = host if repeats else ready
+    host, ready, peak = result.host_time, result.timed_ready, result.peak_memory
     faults = [one.page_faults_per_call for one in host.processes] if host is not None else []
     known = [fault for fault in faults if fault is not None]
     size = math.prod(result.case.shape) * DTYPES.get(result.case.dtype, 0)
@@ -164,7 +162,7 @@ def _row(result: Result) -> dict[str, Any]:
         "size_bytes": size if 0 < size <= LARGEST_INTEGER else None,
         "page_faults_per_call": statistics.median(known) if known else None,
         "peak_memory_arrays": arrays,
-        "processes": (len(sampled.processes) if sampled is not None else 0) or None,
+        "processes": (len(ready.processes) if ready is not None else 0) or None,
         "modes": (len(ready.modes) if ready is not None else 0) or None,
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from dlprof.analysis.case_view import CaseView, seen
@@ -10,26 +10,12 @@ from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.safety import Fault
 from dlprof.errors import NoReproducer
 from dlprof.plan.axes import shape_text
-from dlprof.rules.finding import NONE_INSTEAD, Claim, code, finding, for_each_producer
+from dlprof.rules.finding import NONE_INSTEAD, Claim, finding, replacements
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import BY_ADDRESS, Effect, Subject, flat_values
 from dlprof.rules.standards import LIKE_OTHERS, READ_ONLY, SAME_DATA
 from dlprof.session.evidence import Changed, Count, Values
 from dlprof.session.model import FindingRecord, Result
-
-
-def _instead(
-    cases: Cases,
-    found: Sequence[CaseView],
-    does: str,
-    fits: Callable[[CaseView], bool] = lambda _: True,
-    none: str = NONE_INSTEAD,
-) -> str:
-    def advise(case: CaseView) -> str:
-        other = cases.replacement(case, fits)
-        return none if other is None else f"{code(other)} {does}."
-
-    return for_each_producer(found, advise)
 
 
 def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
@@ -42,7 +28,7 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
             found,
             Claim(("makes", "make"), f"{after} of {before}", _lost(found[0].changed.values)),
             {"before": before, "after": after},
-            advice=_instead(cases, found, "keeps the dtype"),
+            advice=replacements(cases, found, "keeps the dtype", none=NONE_INSTEAD),
         )
 
 
@@ -102,7 +88,7 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
             found,
             Claim(verb, rest, numbers),
             {"changed": ", ".join(sorted(found[0].changed.kinds))},
-            advice=_instead(cases, found, instead),
+            advice=replacements(cases, found, instead, none=NONE_INSTEAD),
         )
 
 
@@ -280,7 +266,7 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
         advice = "Do not write to the result. Copy it first if you must."
         if is_dropped:
             keeps = lambda other: other.keeps_read_only  # noqa: E731
-            advice = _instead(cases, found, "keeps the flag", keeps, advice)
+            advice = replacements(cases, found, "keeps the flag", keeps, advice)
         yield finding(
             "error" if is_dropped else "warning",
             found,

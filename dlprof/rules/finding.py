@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dlprof.analysis.case_view import CaseView
-from dlprof.analysis.cases import by
+from dlprof.analysis.cases import Cases, by
 from dlprof.analysis.quantity import brief_text, plain_time
 from dlprof.analysis.slower import is_known
 from dlprof.plan.axes import shape_text
@@ -112,3 +112,19 @@ def for_each_producer(cases: Sequence[CaseView], advise: Callable[[CaseView], st
         for text, found in [*told.items()][:MOST_ADVICE]
         if text
     )
+
+
+def replacements(
+    cases: Cases,
+    found: Sequence[CaseView],
+    does: str,
+    fits: Callable[[CaseView], bool] = lambda _: True,
+    none: str = "",
+) -> str:
+    """``f(x) keeps the dtype.``: for each producer what stands for its first case, or ``none``."""
+
+    def advise(case: CaseView) -> str:
+        other = cases.replacement(case, fits)
+        return none if other is None else f"{code(other)} {does}."
+
+    return for_each_producer(found, advise)

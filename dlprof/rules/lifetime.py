@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import size_text
 from dlprof.analysis.safety import Fault
 from dlprof.errors import NoReproducer
-from dlprof.rules.finding import Claim, code, finding, for_each_producer
+from dlprof.rules.finding import Claim, finding, replacements
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import Effect, Subject, in_child
 from dlprof.rules.standards import DELETER, KEPT_ALIVE
@@ -31,14 +31,6 @@ def _evidence(result: Result) -> Lifetime:
     return result.lifetime.evidence if result.lifetime else Lifetime()
 
 
-def _instead(cases: Cases, found: Sequence[CaseView], does: str) -> str:
-    def advise(case: CaseView) -> str:
-        other = cases.replacement(case, cases.outlasts)
-        return f"{code(other)} {does}." if other else ""
-
-    return for_each_producer(found, advise)
-
-
 def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
     """Every conversion leaves something behind after its result is gone."""
     leaking = list(filter(_is_retained, cases.cases))
@@ -54,7 +46,7 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
                 _kept_text(worst),
             ),
             {name: getattr(_evidence(worst.result), name) for name in (*COUNTS, "conversions")},
-            advice=_instead(cases, found, "leaves nothing behind"),
+            advice=replacements(cases, found, "leaves nothing behind", cases.outlasts),
         )
 
 
@@ -140,7 +132,7 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
         seen = {True: "values changed", False: "the process died"}
         how = " or ".join(seen[one] for one in sorted(changed, reverse=True))
         advice = "Keep the source as long as the result."
-        other = _instead(cases, found, "keeps it")
+        other = replacements(cases, found, "keeps it", cases.outlasts)
         every = f"So does every measured view from {found[0].direction}."
         yield finding(
             "error",

@@ -9,7 +9,7 @@ from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import size_text
 from dlprof.analysis.safety import Fault
-from dlprof.rules.finding import Claim, code, finding, for_each_producer
+from dlprof.rules.finding import Claim, finding, replacements
 from dlprof.rules.rule import Rule, expect, number
 from dlprof.rules.script import Effect, Subject, flat_values
 from dlprof.rules.standards import ASYNCHRONOUS, LIKE_OTHERS
@@ -39,7 +39,10 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
         if only_where == COPIED:
             brief = "Do not write x while the result is used."
             advice = f"{brief} If it does not copy, it shares memory with x."
-        whole = for_each_producer(found, lambda case: _whole_copy(cases, case))
+        # Not only was it whole when it was tried: it is safe.
+        whole = replacements(
+            cases, found, "is not torn", lambda other: _is_whole(other) and cases.copies(other)
+        )
         yield finding(
             "error",
             found,
@@ -83,15 +86,8 @@ def _is_of_unaligned(evidence: EarlyWrite) -> bool:
     return "torn" in others.values() and "torn" not in aligned.values()
 
 
-def _whole_copy(cases: Cases, case: CaseView) -> str:
-    """A copy that cannot be torn: one that is safe, and not only was whole when it was tried."""
-
-    def is_safe_copy(other: CaseView) -> bool:
-        early_write = other.result.early_write
-        return early_write is not None and early_write.verdict == "safe" and cases.copies(other)
-
-    other = cases.replacement(case, is_safe_copy)
-    return f"{code(other)} is not torn." if other else ""
+def _is_whole(case: CaseView) -> bool:
+    return case.result.early_write is not None and case.result.early_write.verdict == "safe"
 
 
 def _torn(case: CaseView) -> list[EarlyWrite]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -55,6 +56,22 @@ class TimeMeasure(Model):
         """Whether in half of the processes half of the samples are the time of other programs."""
         disturbed = sum((one.disturbed or 0.0) >= DISTURBED for one in self.processes)
         return 0 < len(self.processes) <= 2 * disturbed
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether it is known how far processes differ."""
+        return self.ci95_ns is not None or bool(self.modes)
+
+    @property
+    def medians_by_round(self) -> dict[int, float]:
+        """The median of each process in ns by its round, as far as its samples are there."""
+        known = (one for one in self.processes if one.samples_ns)
+        return {one.round: statistics.median(one.samples_ns) for one in known}
+
+    @property
+    def interval_ns(self) -> tuple[float, float] | None:
+        """The interval, or from the fastest to the slowest mode; None for one process."""
+        return self.modes_ns if self.modes else self.ci95_ns
 
     @property
     def modes_ns(self) -> tuple[float, float]:

@@ -111,6 +111,12 @@ class CaseRecord(Model):
         return self.producer, self.consumer
 
     @property
+    def conversion(self) -> tuple[str, ...]:
+        """The path, dtype, layout and device, whatever the shape: what the diagnosis knows."""
+        path = (*self.pair, self.export, self.import_)
+        return (*path, self.dtype, self.layout, self.device)
+
+    @property
     def path(self) -> str:
         return f"{self.export}->{self.import_}"
 
@@ -233,6 +239,14 @@ class Result(Model):
             if value.get(name) and getattr(result, name) is None
         ]
         return result.model_copy(update={"notes": [*result.notes, *notes]}) if notes else result
+
+    @property
+    def timed_ready(self) -> TimeMeasure | None:
+        """The ready time with its processes, which are those of the host time if it repeats it."""
+        ready, host = self.ready_time, self.host_time
+        if ready is None or host is None or ready.same_as != "host_time" or ready.processes:
+            return ready
+        return ready.model_copy(update={"processes": host.processes})
 
     @property
     def first_in_process_ns(self) -> float | None:
