@@ -18,7 +18,7 @@ from dlprof.reports.checks import check_measured
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.own_code import Statement, request_for
-from dlprof.runner.progress import Bar, Silent
+from dlprof.runner.progress import Bar, Watcher
 from dlprof.session import model
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _measure(request: Request, catalog: Catalog, output: File | None, progress: 
     target = None if output is None else Path(output)
     path = measuring.session_path(target, request.command[0])
     with (
-        Bar() if progress else nullcontext(Silent()) as watcher,
+        Bar() if progress else nullcontext(Watcher()) as watcher,
         closing(Measurement(request, catalog, path, watcher)) as measurement,
     ):
         measuring.run(measurement)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
 from dlprof.session.model import TimeMeasure
@@ -23,27 +22,24 @@ LEAST_TOLD = 1.1
 """What is less reads "at least 1.0 times", which says nothing."""
 
 
-def time_text(measure: TimeMeasure | None, medians_ns: Sequence[float] = ()) -> str:
+def time_text(measure: TimeMeasure | None) -> str:
     """``2.41 ±0.05 us``; ``~2.4 us`` without an interval; ``0.14 | 0.41 ms`` for modes.
 
-    Where the interval is as wide as the value, the range of ``medians_ns``, by default those of
-    its processes: ``0.7-1.9 ms``.
+    Where the interval is as wide as the value, the range of the processes: ``0.7-1.9 ms``.
     """
     if measure is None:
         return "-"
-    medians_ns = medians_ns or [*measure.medians_by_round.values()]
-    if measure.modes or measure.ci95_ns is None or is_range(measure, medians_ns):
-        return brief_text(measure, medians_ns)
+    if measure.modes or measure.ci95_ns is None or _range_ns(measure):
+        return brief_text(measure)
     return with_interval(measure.median_ns, measure.ci95_ns)
 
 
-def brief_text(measure: TimeMeasure, medians_ns: Sequence[float] = ()) -> str:
+def brief_text(measure: TimeMeasure) -> str:
     """As :func:`time_text`, without an interval: ``2.4 us``."""
-    medians_ns = medians_ns or [*measure.medians_by_round.values()]
     if measure.modes:
         return modes_text([mode.median_ns for mode in measure.modes])
-    if is_range(measure, medians_ns):
-        return range_text(min(medians_ns), max(medians_ns))
+    if ends := _range_ns(measure):
+        return range_text(*ends)
     return f"{'' if measure.is_repeated else '~'}{plain_time(measure.median_ns)}"
 
 
@@ -55,9 +51,12 @@ def is_wide(measure: TimeMeasure) -> bool:
     return half > WIDE * measure.median_ns
 
 
-def is_range(measure: TimeMeasure, medians_ns: Sequence[float]) -> bool:
-    """Whether it is written as the range of ``medians_ns``, those of the processes."""
-    return not measure.modes and is_wide(measure) and len(medians_ns) > 1 and min(medians_ns) > 0
+def _range_ns(measure: TimeMeasure) -> tuple[float, float] | None:
+    """The least and the greatest of the processes, if no one number stands for them."""
+    medians_ns = measure.medians_by_round.values()
+    if not is_wide(measure) or len(medians_ns) < 2 or min(medians_ns) <= 0:  # noqa: PLR2004 - a range
+        return None
+    return min(medians_ns), max(medians_ns)
 
 
 def times_text(longer: TimeMeasure, shorter: TimeMeasure) -> str:

@@ -71,18 +71,14 @@ def opened(measurement: Measurement, later_rounds: tuple[str, ...] = TIMERS) -> 
 
 
 @dataclass(frozen=True)
-class SideWatcher:
+class SideWatcher(Watcher):
     """Says of each case which side it is of; the gate counts the rounds itself."""
 
     name: str
     watcher: Watcher
 
-    def start(self, total: int) -> None: ...
-
     def case(self, case: Case, round_: int, stage: str) -> None:
         self.watcher.case(case, round_, f"{self.name}: {stage}")
-
-    def step(self) -> None: ...
 
 
 @dataclass

@@ -213,12 +213,12 @@ def _place(series: Series) -> str:
     return f"{array_text(series.case)}, on {series.machine.name}"
 
 
-def sparkline(values: Sequence[float | None], width: int = LINE) -> str:
+def sparkline(values: Sequence[float | None]) -> str:
     """``▁▁▁▇▇``: positive values from left to right, a blank for None.
 
-    Of more than ``width`` values as many are shown, evenly chosen.
+    Of more than :data:`LINE` values as many are shown, evenly chosen.
     """
-    count = min(len(values), width)
+    count = min(len(values), LINE)
     parts = [values[len(values) * place // count] for place in range(count)]
     known = [part for part in parts if part is not None]
     low = min(known, default=0.0)

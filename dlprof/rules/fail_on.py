@@ -24,14 +24,15 @@ class FailOn:
         """Whether such a finding is not allowed."""
         return finding.rule in self.rules or finding.severity in self.severities
 
-    def check_asked(self, left_out_by: str, add: str = "add --diagnose") -> None:
+    def check_asked(self, left_out_by: str) -> None:
         """Raise :class:`UsageError` where a rule is named that a run without the diagnosis cannot
-        find, which ``left_out_by`` leaves out; ``add`` says what helps.
+        find, which ``left_out_by`` leaves out.
         """
         named = ", ".join(rule for rule in NEEDS if rule in self.rules)
         if named:
             raise UsageError(
-                f"--fail-on {named} needs the diagnosis, which {left_out_by} leaves out; {add}"
+                f"--fail-on {named} needs the diagnosis, which {left_out_by} leaves out;"
+                " add --diagnose"
             )
 
     def unlooked(self) -> str:

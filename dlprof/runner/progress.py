@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from dlprof.plan.axes import shape_text
 from dlprof.plan.pairing import Case
@@ -14,22 +14,16 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Watcher(Protocol):
-    """Is told about the progress of a run."""
+class Watcher:
+    """Hears of the progress of a run, and shows nothing of it."""
 
     def start(self, total: int) -> None: ...
     def case(self, case: Case, round_: int, stage: str) -> None: ...
     def step(self) -> None: ...
 
 
-class Silent:
-    def start(self, total: int) -> None: ...
-    def case(self, case: Case, round_: int, stage: str) -> None: ...
-    def step(self) -> None: ...
-
-
-class Bar:
-    """A :class:`Watcher` that draws a bar on stderr if that is a terminal."""
+class Bar(Watcher):
+    """Draws a bar on stderr if that is a terminal."""
 
     def __init__(self) -> None:
         self._progress = _progress()

@@ -7,13 +7,12 @@ import datetime
 import itertools
 import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from dlprof.errors import UsageError
 
 
-def default_path(command: str, now: Callable[[], str] | None = None) -> Path:
+def default_path(command: str) -> Path:
     """A new file in the user's state folder, which keeps the newest twenty sessions."""
     folder = state_folder()
     try:
@@ -26,7 +25,7 @@ def default_path(command: str, now: Callable[[], str] | None = None) -> Path:
         for path in (old, journal_of(old)):
             with contextlib.suppress(OSError):
                 path.unlink()
-    return folder / f"{(now or stamp)()}-{command}.json"
+    return folder / f"{stamp()}-{command}.json"
 
 
 def kept_sessions() -> list[Path]:

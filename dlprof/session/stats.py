@@ -96,12 +96,11 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
 def find_modes(
     medians_ns: Sequence[float],
     page_faults: Sequence[float | None] | None = None,
-    gap: float = MODE_GAP,
 ) -> tuple[tuple[int, ...], ...]:
     """Indices of the processes of each mode, fastest mode first.
 
-    A split needs a ratio above ``gap`` between neighbouring medians and a cause that can be seen:
-    ``page_faults`` per call that differ. Without the cause it is noise, and noise belongs into the
+    A split needs a ratio above :data:`MODE_GAP` between neighbouring medians and a cause that can
+    be seen: ``page_faults`` per call that differ. Without the cause it is noise, and noise belongs into the
     interval.
     """
     faults = page_faults or [None] * len(medians_ns)
@@ -114,7 +113,7 @@ def find_modes(
     order = sorted(range(len(medians_ns)), key=place)
     modes: list[list[int]] = [[order[0]]]
     for before, after in pairwise(order):
-        far = medians_ns[after] > gap * medians_ns[before]
+        far = medians_ns[after] > MODE_GAP * medians_ns[before]
         if far and differ(faults[before], faults[after]):
             modes.append([])
         modes[-1].append(after)

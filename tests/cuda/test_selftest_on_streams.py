@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from dlprof.api import Silent
 from dlprof.device.cuda import CudaUnavailable, open_gpu
 from dlprof.measuring.selftest import run
+from dlprof.runner.progress import Watcher
 from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
 from dlprof.session import model as sessions
 
@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def outcomes(folder):
-    found = run(sys.executable, folder, Silent(), PLANTS)
+    found = run(sys.executable, folder, Watcher(), PLANTS)
     return {outcome.plant.name: outcome for outcome in found.outcomes}
 
 

@@ -16,7 +16,7 @@ from dlprof.plan.request import Request, Settings
 from dlprof.runner import inspection
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
-from dlprof.runner.progress import Silent
+from dlprof.runner.progress import Watcher
 
 pytestmark = pytest.mark.integration
 
@@ -164,7 +164,7 @@ def phases(tmp_path_factory):
         probe_files=files,
         command=("run",),
     )
-    with closing(Measurement(request, catalog, path, Silent())) as measurement:
+    with closing(Measurement(request, catalog, path, Watcher())) as measurement:
         measure.run(measurement)
     return {
         (result["case"]["producer"], result["case"]["consumer"]): result

@@ -17,7 +17,7 @@ import pytest
 import dlprof
 from dlprof.evidence.reproducer import reproducer
 from dlprof.measuring.selftest import run
-from dlprof.runner.progress import Silent
+from dlprof.runner.progress import Watcher
 from dlprof.selftest.faults import PLANTS
 from dlprof.session import model as sessions
 from dlprof.session.model import FindingRecord
@@ -85,7 +85,7 @@ def measured(tmp_path_factory):
     def of(always):
         folder = tmp_path_factory.mktemp("selftest")
         plants = [plant for plant in PLANTS if (plant.name in ALWAYS) == always]
-        outcomes = run(sys.executable, folder, Silent(), plants).outcomes
+        outcomes = run(sys.executable, folder, Watcher(), plants).outcomes
         found = [sessions.load(path) for path in sorted(folder.glob("*.json"))]
         return {outcome.plant.name: outcome for outcome in outcomes}, found
 

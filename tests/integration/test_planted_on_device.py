@@ -13,7 +13,7 @@ import pytest
 
 from dlprof.evidence.reproducer import reproducer
 from dlprof.measuring.selftest import plants_for, run
-from dlprof.runner.progress import Silent
+from dlprof.runner.progress import Watcher
 from dlprof.runner.worker_client import child_environment
 from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
 from dlprof.session import model as sessions
@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(folder):
-    return run(sys.executable, folder, Silent(), CHOSEN, simulated=1)
+    return run(sys.executable, folder, Watcher(), CHOSEN, simulated=1)
 
 
 @pytest.mark.parametrize("plant", CHOSEN, ids=lambda plant: plant.name)

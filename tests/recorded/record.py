@@ -16,7 +16,7 @@ from dlprof.plan.request import Request, Settings
 from dlprof.rules import cases_by_environment
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
-from dlprof.runner.progress import Silent
+from dlprof.runner.progress import Watcher
 from dlprof.session.state import journal_of
 
 HERE = Path(__file__).parent
@@ -51,7 +51,7 @@ def record(name: str, request: Request) -> None:
     catalog = inspect_interpreter(request.python)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "session.json"
-        with closing(Measurement(request, catalog, path, Silent())) as measurement:
+        with closing(Measurement(request, catalog, path, Watcher())) as measurement:
             measurement.start().run()
             if request.settings.round_trips:
                 measurement.measure_round_trips(_ends(measurement))

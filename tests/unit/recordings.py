@@ -8,7 +8,7 @@ from pathlib import Path
 from dlprof.plan.request import request_from
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
-from dlprof.runner.progress import Silent
+from dlprof.runner.progress import Watcher
 
 RECORDED = Path(__file__).parent.parent / "recorded"
 NUMPY_TORCH = RECORDED / "numpy-torch.journal"
@@ -22,4 +22,4 @@ def measurement_of(recording, path, journal=None, **options) -> Measurement:
     header = recording.header
     request = request_from({**header["request"], "python": sys.executable}, ("run",))
     catalog = inspect_interpreter(sys.executable)
-    return Measurement(request, catalog, path, Silent(), journal, **options)
+    return Measurement(request, catalog, path, Watcher(), journal, **options)

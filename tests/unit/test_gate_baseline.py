@@ -14,7 +14,7 @@ from dlprof.errors import Unmeasured, Unsure
 from dlprof.gate.gate import check_baseline, has_large_arrays
 from dlprof.plan.schedule import FEW_PATHS
 from dlprof.runner.measurement import Measurement
-from dlprof.runner.progress import Silent
+from dlprof.runner.progress import Watcher
 
 pytestmark = pytest.mark.unit
 
@@ -35,7 +35,7 @@ def asked(paths, more=""):
 def swept(found, status="ok"):
     """A session of it as ``dlprof sweep`` writes it."""
     request = replace(found.request, settings=replace(found.request.settings, rounds=10))
-    made = Measurement(request, found.catalog, Path("base.json"), Silent())
+    made = Measurement(request, found.catalog, Path("base.json"), Watcher())
     with contextlib.closing(made):
         results = [one.model_copy(update={"status": status}) for one in made.results()]
         return make_session(

@@ -79,25 +79,31 @@ def test_a_time_without_interval_has_two_digits(value, text):
     assert plain_time(value) == text
 
 
+def processes(*medians_ns):
+    return [
+        {"round": number, "loops": 1, "samples_ns": [ns]} for number, ns in enumerate(medians_ns)
+    ]
+
+
 def mode(median_ns):
     return {"median_ns": median_ns, "rounds": [0, 1]}
 
 
 @pytest.mark.parametrize(
-    ("measure", "medians_ns", "text", "brief"),
+    ("measure", "text", "brief"),
     [
-        (make_measure(2412.3, (2360.0, 2460.0)), (), f"2.41 ±0.05 {US}", f"2.4 {US}"),
-        (make_measure(2412.3, None), (), f"~2.4 {US}", f"~2.4 {US}"),
-        (make_measure(1000.0, (400.0, 2500.0)), (700.0, 1900.0), f"0.70-1.9 {US}", f"0.70-1.9 {US}"),
-        (make_measure(1000.0, (400.0, 2500.0)), (), f"1 ±2 {US}", f"1.0 {US}"),
-        (make_measure(1000.0, (500.0, 1500.0)), (700.0, 1900.0), f"1.0 ±0.5 {US}", f"1.0 {US}"),
-        (make_measure(9.0, None, modes=[mode(14e4), mode(141e4)]), (), f"140 | 1,400 {US}", f"140 | 1,400 {US}"),
-        (make_measure(9.0, None, modes=[mode(18e3), mode(22e9)]), (), f"18 {US} | 22 s", f"18 {US} | 22 s"),
+        (make_measure(2412.3, (2360.0, 2460.0)), f"2.41 ±0.05 {US}", f"2.4 {US}"),
+        (make_measure(2412.3, None), f"~2.4 {US}", f"~2.4 {US}"),
+        (make_measure(1000.0, (400.0, 2500.0), processes=processes(700.0, 1900.0)), f"0.70-1.9 {US}", f"0.70-1.9 {US}"),
+        (make_measure(1000.0, (400.0, 2500.0)), f"1 ±2 {US}", f"1.0 {US}"),
+        (make_measure(1000.0, (500.0, 1500.0), processes=processes(700.0, 1900.0)), f"1.0 ±0.5 {US}", f"1.0 {US}"),
+        (make_measure(9.0, None, modes=[mode(14e4), mode(141e4)]), f"140 | 1,400 {US}", f"140 | 1,400 {US}"),
+        (make_measure(9.0, None, modes=[mode(18e3), mode(22e9)]), f"18 {US} | 22 s", f"18 {US} | 22 s"),
     ],
     ids=["interval", "one process", "wide", "wide, processes unknown", "half", "modes", "far apart"],
 )  # fmt: skip
-def test_a_time_is_told_as_far_as_its_processes_agree(measure, medians_ns, text, brief):
-    assert (time_text(measure, medians_ns), brief_text(measure, medians_ns)) == (text, brief)
+def test_a_time_is_told_as_far_as_its_processes_agree(measure, text, brief):
+    assert (time_text(measure), brief_text(measure)) == (text, brief)
 
 
 def test_a_measure_that_is_missing_is_a_dash():

@@ -10,7 +10,7 @@ from builders import make_case
 
 from dlprof.plan.request import Settings
 from dlprof.runner.journal import Journal
-from dlprof.runner.progress import Silent
+from dlprof.runner.progress import Watcher
 from dlprof.runner.round_trips import RoundTrips
 from dlprof.runner.worker_client import Outcome, WorkerPool, started_by
 
@@ -75,7 +75,7 @@ def trip_of(answers, there=(0,), back=(2,), rounds=None, journal=None):
     with closing(Journal()) as own, started_by(lambda *_: Worker(answer, asked)):
         trips = RoundTrips([(there, back)], CASES, settings, journal or own)
         with contextlib.suppress(KeyboardInterrupt):
-            trips.measure(WorkerPool("python", {}), Silent())
+            trips.measure(WorkerPool("python", {}), Watcher())
         (trip,) = trips.merged()
     return trip, asked
 

@@ -15,7 +15,7 @@ from dlprof.gate.turns import Player, alternate
 from dlprof.plan.pairing import Path
 from dlprof.plan.request import Settings
 from dlprof.runner.journal import Journal
-from dlprof.runner.progress import Silent
+from dlprof.runner.progress import Watcher
 from dlprof.runner.rounds import Runner
 
 pytestmark = pytest.mark.unit
@@ -46,7 +46,7 @@ class Side:
             diagnose=False, alignment=False, together=True, sample_ns=1, limit_s=limit_s,
             setup=setup,
         )  # fmt: skip
-        self.runner = Runner(sys.executable, {}, cases(), settings, self.journal, Silent())
+        self.runner = Runner(sys.executable, {}, cases(), settings, self.journal, Watcher())
         self.runner.measure_later(("host_time",))
 
     def player(self, order=(0, 1)):
