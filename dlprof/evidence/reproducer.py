@@ -96,7 +96,7 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
 def _subjects(session: Session, finding: FindingRecord, rule: Rule) -> list[Subject]:
     """The finding's clearest case, and the one it is compared with."""
     indices = [*finding.results[:1], *(() if finding.against is None else (finding.against,))]
-    if not finding.results or not all(0 <= index < len(session.results) for index in indices):
+    if not finding.results:
         raise NoReproducer("the finding names no result of the session")
     own = any(one.startswith(OWN_CODE) for one in session.request.probe_files or ())
     found = [subject(session.results[index], own) for index in indices]

@@ -63,7 +63,7 @@ def ticket(
     ``elsewhere`` says that it ran in another interpreter than the measured one.
     """
     shown = _Shown(redact)
-    results = [session.results[i] for i in finding.results if 0 <= i < len(session.results)]
+    results = [session.results[index] for index in finding.results]
     parts = [
         f"# {_title(finding, script, results, shown)}",
         _facts(finding, results, shown),

@@ -37,7 +37,7 @@ def _problem(
 ) -> Problem:
     """One for all findings of a rule, the worst first."""
     worst = findings[0]
-    indices = _known(session, findings)
+    indices = _indices(findings)
     results = [session.results[index] for index in indices]
     commands = [f"dlprof explain {worst.rule}", f"dlprof ticket {name} {worst.rule}"]
     again = _rerun(session, worst)
@@ -83,7 +83,7 @@ def _sentence(session: Session, findings: Sequence[FindingRecord]) -> str:
 
 
 def _paths(session: Session, findings: Iterable[FindingRecord]) -> set[tuple[str, str, str]]:
-    cases = (session.results[index].case for index in _known(session, findings))
+    cases = (session.results[index].case for index in _indices(findings))
     return {(case.producer, case.consumer, case.code) for case in cases}
 
 
@@ -96,15 +96,14 @@ def _headline(finding: FindingRecord) -> str:
 
 def _rerun(session: Session, finding: FindingRecord) -> str | None:
     """The command that measures the cases of a finding again."""
-    cases = [CaseView(index, session.results[index]) for index in _known(session, [finding])]
+    cases = [CaseView(index, session.results[index]) for index in finding.results]
     at = finding.against
-    known = at is not None and 0 <= at < len(session.results)
-    against = CaseView(at, session.results[at]) if at is not None and known else None
+    against = None if at is None else CaseView(at, session.results[at])
     return rerun_command(cases, session, against, finding.rule)
 
 
 def _codes(session: Session, findings: Sequence[FindingRecord]) -> tuple[str, ...]:
-    indices = _known(session, findings)
+    indices = _indices(findings)
     return tuple(dict.fromkeys(session.results[index].case.code for index in indices))
 
 
@@ -115,7 +114,6 @@ def _script(session: Session, finding: FindingRecord) -> str:
         return ""
 
 
-def _known(session: Session, findings: Iterable[FindingRecord]) -> list[int]:
-    """The results that the findings name, as far as the session has them."""
-    indices = (index for finding in findings for index in finding.results)
-    return [index for index in dict.fromkeys(indices) if 0 <= index < len(session.results)]
+def _indices(findings: Iterable[FindingRecord]) -> list[int]:
+    """The results that the findings name, each once."""
+    return list(dict.fromkeys(index for finding in findings for index in finding.results))

@@ -71,11 +71,7 @@ def sections(session: Session, trips: Sequence[Trip]) -> Iterator[Section]:
         several = len({there.array[1:] for there, _ in trips}) > 1
         rows = tuple(_row(trip, several) for trip in trips)
         yield Section("Round trips", (Table(TRIPS, rows),), Level.FIRST)
-    made = [
-        one
-        for one in session.round_trips
-        if all(0 <= index < len(session.results) for index in (one.there, one.back))
-    ]
+    made = session.round_trips
     if made:
         rows = tuple(_made_row(session, one) for one in made)
         yield Section("Round trips in a row", (Table(MADE, rows),), Level.FIRST)
@@ -130,8 +126,7 @@ def _notes(session: Session, made: RoundTrip) -> Iterator[str]:
     if made.reason:
         yield f"not by every process: {made.reason}" if made.idle else f"no time: {made.reason}"
     for one in made.refused:
-        if 0 <= one.result < len(session.results):
-            yield f"{session.results[one.result].case.code} does not work there: {one.reason}"
+        yield f"{session.results[one.result].case.code} does not work there: {one.reason}"
     for way, index in (("there", made.there), ("back", made.back)):
         yield f"{way} by {session.results[index].case.code}"
         for at, name in (("in_a_row", "in a row"), ("by_halves", "by halves")):

@@ -271,6 +271,12 @@ class FindingRecord(Model):
     against: int | None = None
     """The result that the first of ``results`` is compared with, if it is with one."""
 
+    def within(self, known: range) -> FindingRecord:
+        """The finding without the results that are not ``known``."""
+        results = [index for index in self.results if index in known]
+        against = self.against if self.against in known else None
+        return self.model_copy(update={"results": results, "against": against})
+
 
 class ExpectationRecord(Model):
     """``verdict`` is ``met``, ``not met`` or, with a reason, ``not checked``."""
@@ -314,11 +320,24 @@ class Header(Model):
 
 
 class Session(Header):
+    """The indices in its findings and round trips are those of results that it has."""
+
     results: list[Result]
+
+    @model_validator(mode="after")
+    def _keep_known_indices(self) -> Session:
+        known = range(len(self.results))
+        self.findings[:] = [one.within(known) for one in self.findings]
+        self.round_trips[:] = [
+            one.model_copy(update={"refused": [it for it in one.refused if it.result in known]})
+            for one in self.round_trips
+            if one.there in known and one.back in known
+        ]
+        return self
 
     def seen_from(self, results: Sequence[int]) -> Session:
         """The session as if the environment of the first of ``results`` were its only one."""
-        if not self.environments or not results or not 0 <= results[0] < len(self.results):
+        if not self.environments or not results:
             return self
         environment = self.environment_of(self.results[results[0]])
         request = self.request.model_copy(update={"python": environment.executable})

@@ -100,8 +100,8 @@ def find_modes(
     """Indices of the processes of each mode, fastest mode first.
 
     A split needs a ratio above :data:`MODE_GAP` between neighbouring medians and a cause that can
-    be seen: ``page_faults`` per call that differ. Without the cause it is noise, and noise belongs into the
-    interval.
+    be seen: ``page_faults`` per call that differ. Without the cause it is noise, and noise belongs
+    into the interval.
     """
     faults = page_faults or [None] * len(medians_ns)
 

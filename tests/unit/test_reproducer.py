@@ -125,7 +125,6 @@ BYTES = {"producer": Bytes(), "code": "numpy.frombuffer(x, dtype=numpy.float32)"
     [
         ("DLP999", {}, [0], "no reproducer for DLP999"),
         ("DLP018", {}, [], "names no result"),
-        ("DLP018", {}, [7], "names no result"),
         ("DLP016", {"status": "ok", "reason": None}, [0], "lost in an instrument"),
         ("DLP011", BYTES, [0], "others hold the same values"),
         ("DLP018", {"recipe": None}, [0], "older dlprof"),

@@ -291,3 +291,10 @@ def test_what_steers_a_terminal_is_escaped_when_a_session_is_read():
     (result,) = parse(text, "s").results
     assert result.notes == ["a\\x1b[31m\\u202eb\\ud800"]
     assert result.reason == "two\nlines"
+
+
+def test_a_finding_keeps_only_results_that_the_session_has():
+    finding = {"rule": "DLP018", "name": "n", "severity": "error", "summary": "s"}
+    named = {**finding, "results": [0, 7, -1], "against": 9}
+    (read,) = make_session(make_result(), findings=[named]).findings
+    assert (read.results, read.against) == ([0], None)
