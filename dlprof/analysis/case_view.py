@@ -266,8 +266,14 @@ class CaseView:
 
     @property
     def share(self) -> float | None:
-        """The share of the queue that the call took."""
-        return None if self._loaded is None else min(self._loaded[0] / self._loaded[1], 1.0)
+        """The share of the queue that the call took: by all queues, where times mean nothing."""
+        if self._loaded is None:
+            return None
+        fit = self.result.ordering.evidence.host if self.result.ordering else None
+        if not self.result.untimed or fit is None or fit.slope is None or fit.interval is None:
+            return min(self._loaded[0] / self._loaded[1], 1.0)
+        is_all = fit.interval[0] <= 1 <= fit.interval[1]
+        return 1.0 if is_all else min(max(fit.slope, 0.0), 1.0)
 
     @property
     def share_text(self) -> str:

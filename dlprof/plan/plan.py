@@ -157,7 +157,7 @@ def not_run(
     words = []
     if rounds_done < settings.rounds:
         words.append(f"the budget ended after {rounds_done} of {settings.rounds} rounds")
-    if settings.rounds == 1:
+    if settings.rounds == 1 and settings.times:
         words.append("one process per path, so no intervals and no modes")
     looked = settings.diagnose or settings.alignment
     left, paths = undiagnosed or (0, 0)

@@ -101,6 +101,7 @@ class Numba(Probe):
     name = "numba"
     module = "numba"
     distributions = ("numba",)
+    also = ("numba-cuda",)
     setup = _SETUP
     devices = ANY_DEVICE
     c_exchange_type = "numpy.ndarray"

@@ -53,10 +53,12 @@ def short_tables(array: Array, problems: int) -> tuple[tuple[Table, ...], tuple[
     ``problems`` stand below, the fewer lines there are.
     """
     lines = list(_lines([path for path in array.paths if path.is_measured]))
-    shown = _shown(lines, min(MOST_LINES, max(LEAST_LINES, ROOM - 2 * problems)))
+    is_timed = any(path.is_timed for path in array.paths)
+    room = max(LEAST_LINES, ROOM - 2 * problems)
+    # Races come last where no path is faster than another, and are what is asked for.
+    shown = _shown(lines, min(MOST_LINES, room) if is_timed else MOST_LINES)
     lost = _lost([path for path in array.paths if not path.is_measured])
     left_out = sum(len(line) for line in lines if line not in shown)
-    is_timed = any(path.is_timed for path in array.paths)
     word = "slower" if is_timed else "other"
     left = f"{left_out} {word} path{'s' if left_out > 1 else ''}" if left_out else ""
     more = sum(len(line) for line in lost[MOST_LOST:])

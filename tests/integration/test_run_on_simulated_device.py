@@ -2,6 +2,8 @@
 
 - ``numba.cuda.as_cuda_array(x)`` waits for the stream of the array (``numba_cuda/numba/cuda/api.py``,
   ``from_cuda_array_interface``), and with ``sync=False`` it does not.
+- A kernel takes an array by ``__dlpack__`` in numba-cuda, so that CuPy orders the streams. In Numba
+  without it, the kernel calls ``as_cuda_array``.
 - ``x.get()`` waits for its copy (``cupy/_core/core.pyx``, ``_ndarray_base.get``).
 """
 
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.util import find_spec
 
 import pytest
 from command_line import dlprof
@@ -20,7 +23,11 @@ pytest.importorskip("cupy")
 
 pytestmark = pytest.mark.integration
 
+pytest.importorskip("numba.cuda")
+IS_NUMBA_CUDA = "numba_cuda" in str(find_spec("numba.cuda").origin)
+
 ORDERS = {
+    "kernel[128, 32](x)": "stream-ordered" if IS_NUMBA_CUDA else "host-sync",
     "numba.cuda.as_cuda_array(x)": "host-sync",
     "numba.cuda.as_cuda_array(x, sync=False)": "unordered",
     "numba.cuda.to_device(x.get())": "host-sync",
