@@ -54,11 +54,14 @@ def paths(
     """List the ways from one framework to another as code, without running them."""
     from dlprof.cli.show import say
     from dlprof.plan import pairing
+    from dlprof.plan.axes import simulated_in
 
     devices = given.settled()["devices"]
     catalog = _catalog(given)
     pair = catalog.named(producer), catalog.named(consumer)
-    if devices == ("auto",):
+    if simulated_in(devices):
+        devices = ["cuda"]
+    elif devices == ("auto",):
         devices = [name for name in ("cpu", "cuda") if name in pair[0].devices]
     found = {name: pairing.paths(*pair, name) for name in devices}
     say(paths_text(pair[0].name, pair[1].name, found))

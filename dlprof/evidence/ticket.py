@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,7 @@ ENDINGS = {
 }
 ELSEWHERE = " The script was run in another interpreter than the measured one."
 
+TIMES = re.compile(r"\d (s|us)\b")
 Redact = Callable[[str], str]
 
 
@@ -72,7 +74,7 @@ def ticket(
         shown.block(script.text.rstrip("\n"), "python")
         if isinstance(script, Reproducer)
         else f"**Not reproduced:** no script can be made: {shown.prose(script)}.",
-        *(["## Output", _output(ran, elsewhere, shown)] if ran else []),
+        *(["## Output", _output(ran, elsewhere, shown, session.simulated > 0)] if ran else []),
         "## Versions",
         _versions(session, results, shown),
         f"Found with dlprof {__version__}, {shown.prose(f'{finding.rule} {finding.name}')}.",
@@ -138,17 +140,24 @@ def _other_calls(results: Sequence[Result], shown: _Shown) -> str:
     return "\n".join(["The same happens with:", "", *lines]) if lines else ""
 
 
-def _output(ran: Ran | str, elsewhere: bool, shown: _Shown) -> str:
+def _output(ran: Ran | str, elsewhere: bool, shown: _Shown, untimed: bool) -> str:
     if isinstance(ran, str):
         return f"The reproducer was not run: {shown.prose(ran)}."
     unknown = f"**Not reproduced.** The script gave no answer: {shown.prose(ran.verdict)}."
     parts = [
         ENDINGS.get(ran.verdict, unknown) + (ELSEWHERE if elsewhere else ""),
-        shown.block(ran.output or "(no output)", "text"),
+        shown.block(
+            (_without_times(ran.output) if untimed else ran.output) or "(no output)", "text"
+        ),
     ]
     if ran.verdict not in ENDINGS and ran.errors:
         parts += ["On stderr:", shown.block(ran.errors, "text")]
     return "\n\n".join(parts)
+
+
+def _without_times(output: str) -> str:
+    """What a script printed on a simulated device: the lines that tell of seconds left out."""
+    return "\n".join(line for line in output.splitlines() if not TIMES.search(line))
 
 
 def _versions(session: Session, results: Sequence[Result], shown: _Shown) -> str:

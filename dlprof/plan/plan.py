@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from dlprof import inference
 from dlprof.errors import MissingFramework, Unmeasured, UsageError
 from dlprof.plan import pairing
 from dlprof.plan.catalog import Catalog, ProbeInfo
@@ -56,6 +57,8 @@ def plan(request: Request, catalog: Catalog) -> Plan:
     Raises :class:`~dlprof.errors.Unmeasured` if nothing is left, and
     :class:`~dlprof.errors.UsageError` if no path matches.
     """
+    if request.simulated and any(file.startswith(inference.PREFIX) for file in request.probe_files):
+        raise UsageError("steps of inference need times, and a simulated device has none")
     found, refused = targets(request, catalog)
     cases = list(_cases(found, request))
     if not cases:

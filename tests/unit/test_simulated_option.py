@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,12 @@ from dlprof.compare.criteria import parse as criteria
 from dlprof.compare.times import Settings
 from dlprof.errors import HistoryError, MissingDevice, UsageError
 from dlprof.evidence.rerun_command import rerun_command
+from dlprof.evidence.script_run import Ran
 from dlprof.evidence.ticket import ticket
 from dlprof.history.entry import entry_of
 from dlprof.plan import options
 from dlprof.plan.catalog import catalog_from, environment
+from dlprof.plan.plan import plan
 from dlprof.plan.request import request_from, request_of
 from dlprof.reports import html, junit, markdown, terminal
 from dlprof.reports.checks import checks
@@ -152,6 +155,20 @@ def test_no_output_has_a_time_of_the_device():
             told = text.split("## Reproducer")[0].split("How it was measured")[0]
             assert not TIME.search(told), name
             assert "fast" not in told
+
+
+def test_a_ticket_leaves_out_what_its_script_took():
+    found = session()
+    ran = Ran(1, "f 1.0\nqueue: 0.064 s; idle 0.2 us\nthe problem is there")
+    text = ticket(found, found.findings[0], NO_SCRIPT, ran, str)
+    assert "the problem is there" in text
+    assert "0.064" not in text
+
+
+def test_steps_of_inference_need_times():
+    asked = replace(request(devices="simulated"), probe_files=("step:torch",))
+    with pytest.raises(UsageError, match="times"):
+        plan(asked, make_catalog())
 
 
 def test_a_table_has_no_time():
