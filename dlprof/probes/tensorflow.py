@@ -157,7 +157,7 @@ class TensorFlow(Probe):
         return _QUEUE_SETUP[spec.device] if _queues(spec.device) else ""
 
     def enqueue(self, spec: ArraySpec) -> str | None:
-        return _ENQUEUE if _queues(spec.device) else None
+        return _ENQUEUE[spec.device] if _queues(spec.device) else None
 
     def memory_in_use(self, device: str) -> int | None:
         import tensorflow as tf
@@ -186,14 +186,33 @@ def _queues(device: str) -> bool:
 
 # The load is independent of the size and dtype of x. TensorFlow cannot know that the last test
 # is never true, so y has to wait for it.
-_TEXT = """\
+_QUEUE_SETUP = {
+    "cpu": """\
 @tf.function(autograph=False)
 def tf_queue(x, work):
-    z, _ = tf.while_loop(lambda z, i: i < work, lambda z, i: ({unit}, i + 1), ({start}, 0))
+    loop = lambda z, i: (tf.cos(z), i + 1)
+    z, _ = tf.while_loop(lambda z, i: i < work, loop, (tf.range(8192.0), 0))
     return tf.where(tf.reshape(z, [-1])[0] > 4, tf.zeros_like(x), x)
-"""
-_QUEUE_SETUP = {
-    "cpu": _TEXT.format(unit="tf.cos(z)", start="tf.range(8192.0)"),
-    "cuda": _TEXT.format(unit="tf.cos(z @ z)", start="tf.ones((2048, 2048))"),
+""",
+    # A loop inside a function would ask the host before each turn. And a chain that only reads and
+    # writes memory keeps the device busy for longer than it takes to queue, without cuBLAS.
+    "cuda": """\
+@tf.function(autograph=False)
+def tf_many(z):
+    for _ in range(32): z = tf.cos(z)
+    return z
+@tf.function(autograph=False)
+def tf_end(x, z):
+    return tf.where(z[0, 0] > 4, tf.zeros_like(x), x)
+with tf.device('/GPU:0'): tf_start = tf.ones((8192, 8192))
+""",
 }
-_ENQUEUE = "y = tf_queue(x, tf.constant(work))\n"
+_ENQUEUE = {
+    "cpu": "y = tf_queue(x, tf.constant(work))\n",
+    "cuda": """\
+tf_load = tf_start
+for _ in range(work):
+    tf_load = tf_many(tf_load)
+y = tf_end(x, tf_load)
+""",
+}

@@ -883,9 +883,6 @@ static int queue_copy(struct copy plan, void *handle, bool waits)
     bool to_pageable = is_pageable(plan.to), from_pageable = is_pageable(plan.from);
     bool to_host = to_pageable || memory_at(plan.to).kind == PINNED;
     bool from_host = from_pageable || memory_at(plan.from).kind == PINNED;
-    if (waits && (to_host || from_host)) {
-        stream_wait(stream);
-    }
     struct copy *copy = malloc(sizeof *copy);
     *copy = plan;
     copy->device = current()->device;

@@ -40,7 +40,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
 static struct stream *streams;
 static uint64_t next_id = 1, next_number;
-static size_t event_count;
+static size_t event_count, waiting_hosts;
 
 uint64_t now_ns(void)
 {
@@ -80,23 +80,48 @@ static void depend(struct work *work, struct work *first)
     work->missing++;
 }
 
+/* The lock is held. */
+static void wake_delayed(void)
+{
+    for (struct stream *stream = streams; stream; stream = stream->next) {
+        if (stream->is_delayed) {
+            pthread_cond_signal(&stream->wake);
+        }
+    }
+}
+
+/* Whether the head of another stream can be performed, and is older or newer than this one's. */
+static bool has_ready(const struct stream *stream, bool is_older)
+{
+    for (struct stream *other = streams; other; other = other->next) {
+        bool is_ready = other != stream && other->head && !other->head->missing && other->head->perform;
+        if (is_ready && (other->head->number < stream->head->number) == is_older
+            && (!is_older || other->is_delayed)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The lock is held. With delays, each piece of work waits so that later work, if nothing orders it,
-   overtakes it. Work that overtakes does not wait: so all that may race does, whatever the seed. */
+   overtakes it. The delay ends when the host waits: it queues nothing then. Work that overtakes does
+   not wait. So all that may race does, whatever the seed and the speed of the machine. */
 static void delay(struct stream *stream, unsigned *state)
 {
     uint64_t longest_ns = settings()->delay_ns;
-    bool overtakes = false;
-    for (struct stream *other = streams; other; other = other->next) {
-        overtakes |= other->is_delayed && other->head->number < stream->head->number;
+    if (!longest_ns || has_ready(stream, true)) {
+        return;
     }
-    if (longest_ns && !overtakes) {
-        *state = *state * 1103515245u + 12345u + (unsigned)stream->id;
-        stream->is_delayed = true;
-        pthread_mutex_unlock(&lock);
-        sleep_ns(longest_ns / 2 + longest_ns / 2 * (*state >> 16 & 0x7fff) / 0x8000);
-        pthread_mutex_lock(&lock);
-        stream->is_delayed = false;
+    *state = *state * 1103515245u + 12345u + (unsigned)stream->id;
+    uint64_t end_ns = now_ns() + longest_ns / 2 + longest_ns / 2 * (*state >> 16 & 0x7fff) / 0x8000;
+    struct timespec end = {(time_t)(end_ns / 1000000000u), (long)(end_ns % 1000000000u)};
+    stream->is_delayed = true;
+    wake_delayed();
+    while (now_ns() < end_ns && !has_ready(stream, true)
+           && (!waiting_hosts || has_ready(stream, false))) {
+        pthread_cond_timedwait(&stream->wake, &lock, &end);
     }
+    stream->is_delayed = false;
 }
 
 static void *serve(void *argument)
@@ -142,6 +167,7 @@ static void *serve(void *argument)
         }
         work->waiting_count = 0;
         release(work);
+        wake_delayed();
         pthread_cond_broadcast(&finished);
     }
 }
@@ -190,9 +216,12 @@ static void wait_for(struct work *work)
         return;
     }
     work->references++;
+    waiting_hosts++;
+    wake_delayed();
     while (!work->is_done) {
         pthread_cond_wait(&finished, &lock);
     }
+    waiting_hosts--;
     release(work);
 }
 
@@ -202,7 +231,10 @@ struct stream *stream_new(struct device *device, unsigned flags, int priority)
     stream->device = device;
     stream->flags = flags;
     stream->priority = priority;
-    pthread_cond_init(&stream->wake, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&stream->wake, &attributes);
     pthread_mutex_lock(&lock);
     stream->id = next_id++;
     stream->next = streams;
@@ -276,9 +308,7 @@ static void wait_where(struct device *device, struct stream *stream)
         }
     }
     for (size_t i = 0; i < count; i++) {
-        while (!work[i]->is_done) {
-            pthread_cond_wait(&finished, &lock);
-        }
+        wait_for(work[i]);
         release(work[i]);
     }
     pthread_mutex_unlock(&lock);

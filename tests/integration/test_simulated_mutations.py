@@ -1,0 +1,341 @@
+"""Each semantic of the simulated driver has a test that fails when the semantic is broken.
+
+A mutation replaces a text of the C sources. The tests of the driver run on what is built of that.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from dlprof.simulated.build import LIBRARY, SOURCES, build
+
+pytestmark = [pytest.mark.integration, pytest.mark.nightly]
+
+TESTS = Path(__file__).parents[1] / "unit" / "test_simulated_driver.py"
+LIMIT_S = 60
+FAILED = 1  # pytest's exit status
+
+
+class Mutation(NamedTuple):
+    """What is broken, where, how, and the test that must fail."""
+
+    file: str
+    text: str
+    replacement: str
+    test: str
+
+
+MUTATIONS = {
+    "work of a stream in order": Mutation(
+        "queue.c",
+        "stream->tail->next = work;",
+        "work->next = stream->head->next; stream->head->next = work;",
+        "a_stream_performs_its_work_in_order",
+    ),
+    "a kernel is asynchronous": Mutation(
+        "kernels.c",
+        "submit(stream, perform_kernel, launch);",
+        "submit_and_wait(stream, perform_kernel, launch);",
+        "a_kernel_returns_before_it_is_done",
+    ),
+    "legacy work runs after blocking streams": Mutation(
+        "queue.c",
+        "depend(work, other->last);",
+        ";",
+        "work_of_the_legacy_stream_runs_after_that_of_blocking_streams",
+    ),
+    "waiting for the legacy stream": Mutation(
+        "queue.c",
+        "(stream == legacy || other == legacy)",
+        "false",
+        "the_legacy_stream_waits_for_blocking_streams",
+    ),
+    "blocking work runs after the legacy stream": Mutation(
+        "queue.c",
+        "depend(work, legacy->last);",
+        ";",
+        "blocking_streams_wait_for_the_legacy_stream",
+    ),
+    "non-blocking streams are apart": Mutation(
+        "queue.c",
+        "stream->flags != NON_BLOCKING && legacy",
+        "legacy",
+        "a_non_blocking_stream_is_ordered_with_no_other",
+    ),
+    "the stream of a thread is blocking": Mutation(
+        "queue.c",
+        "own[device->ordinal] = stream_new(device, BLOCKING, 0);",
+        "own[device->ordinal] = stream_new(device, NON_BLOCKING, 0);",
+        "the_stream_of_a_thread_is_a_blocking_one",
+    ),
+    "waiting for the device": Mutation(
+        "queue.c",
+        ": other->device == device;",
+        ": other->device == device && other->flags != NON_BLOCKING;",
+        "the_device_is_done_when_all_streams_are",
+    ),
+    "asking an event": Mutation(
+        "queue.c",
+        "bool is_done = !event->recorded || event->recorded->is_done;",
+        "bool is_done = true;",
+        "an_event_is_reached_after_the_work_before_it",
+    ),
+    "waiting for an event": Mutation(
+        "queue.c", "wait_for(event->recorded);", ";", "an_event_is_reached_after_the_work_before_it"
+    ),
+    "recording again": Mutation(
+        "queue.c",
+        "release(event->recorded);\n    event->recorded = mark;",
+        "if (event->recorded) release(mark); else event->recorded = mark;",
+        "recording_an_event_again_moves_its_mark",
+    ),
+    "a stream waits for an event": Mutation(
+        "queue.c",
+        "if (event->recorded && !event->recorded->is_done) {",
+        "if (0) {",
+        "a_stream_waits_for_the_place_that_an_event_marks_when_it_is_asked",
+    ),
+    "an event that is not recorded": Mutation(
+        "queue.c",
+        "if (event->recorded && !event->recorded->is_done) {",
+        "while (!event->recorded) pthread_cond_wait(&finished, &lock);\n    {",
+        "a_stream_waits_for_the_place_that_an_event_marks_when_it_is_asked",
+    ),
+    "elapsed time": Mutation(
+        "driver.c",
+        "(event_ns(end) - event_ns(start)) / 1e6",
+        "(event_ns(end) - event_ns(start)) / 1e9",
+        "elapsed_time_is_between_two_marks",
+    ),
+    "events without timing": Mutation(
+        "driver.c", "!(flags & 2)", "true", "an_event_without_timing_tells_no_time"
+    ),
+    "a context of each thread": Mutation(
+        "driver.c",
+        "static __thread struct context *stack[MOST_CONTEXTS];\nstatic __thread int depth;",
+        "static struct context *stack[MOST_CONTEXTS];\nstatic int depth;",
+        "a_context_belongs_to_a_thread",
+    ),
+    "staging": Mutation(
+        "driver.c",
+        "if (from_pageable && !to_pageable) {",
+        "if (0) {",
+        "a_copy_from_pageable_memory_has_read_it_when_it_returns",
+    ),
+    "a copy from pageable memory does not wait": Mutation(
+        "driver.c",
+        "if (to_pageable || (waits",
+        "if (to_pageable || from_pageable || (waits",
+        "a_copy_from_pageable_memory_has_read_it_when_it_returns",
+    ),
+    "a copy to pageable memory waits": Mutation(
+        "driver.c",
+        "if (to_pageable || (waits",
+        "if ((waits",
+        "a_copy_to_pageable_memory_returns_when_it_is_done",
+    ),
+    "a copy of pinned memory is asynchronous": Mutation(
+        "driver.c",
+        "return memory_at(address).kind == NOT_KNOWN; }",
+        "return memory_at(address).kind != DEVICE; }",
+        "a_copy_of_pinned_memory_is_asynchronous",
+    ),
+    "a copy without a stream waits": Mutation(
+        "driver.c",
+        "(waits && (to_host || from_host))",
+        "false",
+        "a_copy_from_pinned_memory_without_a_stream_waits",
+    ),
+    "a copy on the device is asynchronous": Mutation(
+        "driver.c", "bool to_host = to_pageable", "bool to_host = true", "a_copy_on_the_device"
+    ),
+    "a memset is asynchronous": Mutation(
+        "driver.c",
+        "submit(stream_of(handle), perform_fill, fill);",
+        "submit_and_wait(stream_of(handle), perform_fill, fill);",
+        "a_memset_is_asynchronous",
+    ),
+    "freeing waits": Mutation(
+        "driver.c",
+        "device_wait(current()->device);\n    return memory_free(address);",
+        "return memory_free(address);",
+        "freeing_memory_waits_for_the_device",
+    ),
+    "host functions are in order": Mutation(
+        "driver.c",
+        "submit(stream_of(handle), call, host);",
+        "call(host);",
+        "a_host_function_runs_in_the_order_of_its_stream",
+    ),
+    "a failed device stays failed": Mutation(
+        "memory.c",
+        "device->sticky_error = ILLEGAL_ADDRESS;",
+        ";",
+        "a_failed_device_stays_failed",
+    ),
+    "pinned memory is the host's": Mutation(
+        "driver.c",
+        "bool is_host = owner.kind == PINNED ||",
+        "bool is_host =",
+        "an_address_tells_what_memory_it_is_in",
+    ),
+    "freed memory is known as freed": Mutation(
+        "driver.c",
+        "bool is_known = owner.kind != NOT_KNOWN && owner.kind != FREED;",
+        "bool is_known = owner.kind != NOT_KNOWN;",
+        "an_address_tells_what_memory_it_is_in",
+    ),
+    "memory has an end": Mutation(
+        "memory.c",
+        "in_use(device->ordinal) + size_bytes <= limit",
+        "true",
+        "more_memory_than_there_is_is_refused",
+    ),
+    "memory is counted": Mutation(
+        "memory.c",
+        "size_bytes += is_own ? table[i].size_bytes : 0;",
+        ";",
+        "memory_is_used_again_and_counted",
+    ),
+    "unmapped memory is given back": Mutation(
+        "driver.c",
+        "physical_change(made->device, made->size_bytes, false);",
+        ";",
+        "memory_is_mapped_to_addresses_that_were_reserved",
+    ),
+    "parts of memory lie side by side": Mutation(
+        "memory.c",
+        "at = table[i].address + table[i].size_bytes; /*",
+        "if (at == address) at = table[i].address + table[i].size_bytes; /*",
+        "memory_is_mapped_to_addresses_that_were_reserved",
+    ),
+    "a kernel poisons its arrays": Mutation(
+        "kernels.c",
+        "poison(launch->pointers[i], 1);",
+        ";",
+        "a_kernel_poisons_what_its_arguments_point_to",
+    ),
+    "a kernel poisons no other array": Mutation(
+        "kernels.c",
+        "launch->is_opaque = !is_known;\n",
+        ";\n    }\n    if (!is_known) {\n        launch->is_opaque = true;\n",
+        "a_kernel_poisons_what_its_arguments_point_to",
+    ),
+    "an opaque kernel poisons the device": Mutation(
+        "kernels.c",
+        "poison_all(launch->device);",
+        ";",
+        "a_kernel_of_unknown_parameters_poisons_the_device",
+    ),
+    "poison is copied": Mutation(
+        "driver.c", "poison(to, copy->width);", ";", "poison_goes_where_it_is_copied"
+    ),
+    "poison ends": Mutation(
+        "driver.c",
+        "unpoison(to, fill->width * fill->element_bytes);",
+        ";",
+        "poison_goes_where_it_is_copied",
+    ),
+    "copy kernels copy": Mutation(
+        "kernels.c",
+        "launch->copies = true;",
+        ";",
+        "a_copy_kernel_of_cupy_is_performed_by_its_name",
+    ),
+    "kernels take their time": Mutation(
+        "kernels.c",
+        "launch->duration_ns = kernel_ns(kernel->name);",
+        ";",
+        "each_kernel_takes_the_time_that_is_set_for_its_name",
+    ),
+    "peer access is switched once": Mutation(
+        "driver.c",
+        "has_peer[here][there] = is_wanted;",
+        ";",
+        "the_access_to_a_peer_is_switched_on_once",
+    ),
+    "kernels on a stream of another device": Mutation(
+        "kernels.c",
+        "stream_device(stream) != current_device()",
+        "false",
+        "work_of_one_device_is_refused_on_a_stream_of_another",
+    ),
+    "events on a stream of another device": Mutation(
+        "driver.c",
+        "stream_device(stream) != event->device",
+        "false",
+        "work_of_one_device_is_refused_on_a_stream_of_another",
+    ),
+    "delays show each race": Mutation(
+        "queue.c",
+        "if (!longest_ns || has_ready(stream, true)) {",
+        "if (1) {",
+        "only_a_path_without_order_races_and_it_always_does",
+    ),
+    "order holds with delays": Mutation(
+        "queue.c",
+        "if (event->recorded && !event->recorded->is_done) {",
+        "if (0) {",
+        "only_a_path_without_order_races_and_it_always_does",
+    ),
+    "leaks of memory": Mutation(
+        "memory.c", "size_bytes += memory_in_use(i);", ";", "what_is_left_is_reported_at_the_end"
+    ),
+    "leaks of streams": Mutation(
+        "queue.c",
+        "count += !stream->is_default && !stream->is_destroyed;",
+        ";",
+        "what_is_left_is_reported_at_the_end",
+    ),
+    "leaks of events": Mutation(
+        "queue.c", "event_count++;", ";", "what_is_left_is_reported_at_the_end"
+    ),
+    "use after free": Mutation(
+        "kernels.c", "if (kind == FREED) {", "if (0) {", "a_use_after_free_is_reported"
+    ),
+    "the host reads device memory": Mutation(
+        "memory.c",
+        "void *seen = mmap(NULL, size_bytes, PROT_NONE,",
+        "void *seen = mmap(NULL, size_bytes, PROT_READ,",
+        "the_host_cannot_read_device_memory",
+    ),
+}
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=MUTATIONS)
+def test_a_broken_semantic_turns_its_test_red(mutation, tmp_path):
+    sources = shutil.copytree(SOURCES, tmp_path / "sources")
+    path = sources / mutation.file
+    text = path.read_text(encoding="utf-8")
+    assert text.count(mutation.text) == 1
+    path.write_text(text.replace(mutation.text, mutation.replacement), encoding="utf-8")
+    build(sources, tmp_path)
+    assert status_of(tmp_path / LIBRARY, mutation.test) in (FAILED, None)
+
+
+def test_all_are_green_without_a_mutation(tmp_path):
+    build(SOURCES, tmp_path)
+    assert status_of(tmp_path / LIBRARY, " or ".join({one.test for one in MUTATIONS.values()})) == 0
+
+
+def status_of(library: Path, tests: str) -> int | None:
+    """How pytest ends on a driver; None if it hangs."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", tests]
+    environment = {**os.environ, "DLPROF_TEST_DRIVER": str(library)}
+    try:
+        return subprocess.run(
+            [*command, str(TESTS)],
+            env=environment,
+            capture_output=True,
+            timeout=LIMIT_S,
+            check=False,
+        ).returncode
+    except subprocess.TimeoutExpired:
+        return None
