@@ -60,11 +60,13 @@ class RunOptions(HowOptions, total=False):
     path: Words
     placements: Words
     setup: Words
+    survey: bool
 
 
 RUN = (
     *(*options.AXES, options.PLACEMENTS, options.SETUP),
-    *(*options.HOW, options.SAMPLE_MS, options.DIAGNOSE, *options.INTERPRETER),
+    *(*options.HOW, options.SAMPLE_MS, options.DIAGNOSE, options.SURVEY),
+    *options.INTERPRETER,
 )
 MEASURE = (*options.HOW, options.SAMPLE_MS, options.DIAGNOSE, *options.INTERPRETER)
 
@@ -115,8 +117,8 @@ def run(
     Raises :class:`DlprofError` with one sentence: :class:`UsageError` for arguments that make
     no sense, :class:`Unmeasured` where no case could be measured.
     """
-    values = read(given, RUN)
-    simulated = simulated_in(values["devices"])
+    simulated = simulated_in(read(given, RUN)["devices"])
+    values = read(given, RUN, {"survey": not simulated})
     catalog = inspect_interpreter(values["python"], values["probes"], simulated)
     pair = (catalog.installed(producer).name, catalog.installed(consumer).name)
     request = request_of(values, (pair,), ("run", producer, consumer))
@@ -147,7 +149,9 @@ def measure(
     return _measure(request, catalog, output, progress)
 
 
-def read(given: Mapping[str, Any], known: Sequence[Option]) -> dict[str, Any]:
+def read(
+    given: Mapping[str, Any], known: Sequence[Option], preset: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Options as a caller in Python writes them. Raises :class:`UsageError`, and TypeError for an
     option that there is not.
     """
@@ -161,7 +165,7 @@ def read(given: Mapping[str, Any], known: Sequence[Option]) -> dict[str, Any]:
             raise UsageError(f"{name} is given twice, in the singular and in the plural")
         if raw is not None:
             found[key] = raw
-    return options.settle(options.read(found))
+    return options.settle(options.read(found), preset=preset)
 
 
 def _measure(request: Request, catalog: Catalog, output: File | None, progress: bool) -> Session:

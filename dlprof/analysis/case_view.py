@@ -68,8 +68,14 @@ class CaseView:
 
     @cached_property
     def path(self) -> tuple[str, ...]:
-        """The conversion, whatever the shape."""
-        return self.result.case.conversion
+        """The conversion, whatever the shape. A surveyed array speaks for itself alone."""
+        case = self.result.case
+        return (*case.conversion, str(case.shape)) if case.survey else case.conversion
+
+    @property
+    def surveyed(self) -> bool:
+        """Whether it was converted once and looked at, and not timed."""
+        return self.result.case.survey
 
     @cached_property
     def spec(self) -> tuple[Any, ...]:
@@ -168,6 +174,8 @@ class CaseView:
     @cached_property
     def broken_promises(self) -> int:
         """In how many processes the documentation's word was not kept."""
+        if self.changed.dtype:
+            return 0  # of another dtype there is no view
         broken = {"copy": "view", "view": "copy"}.get(self.promise or "")
         # A view of another device's memory cannot be made, whatever is promised of one's own.
         return sum(

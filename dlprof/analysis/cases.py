@@ -53,6 +53,11 @@ class Cases:
     findings: tuple[FindingRecord, ...] = ()
 
     @cached_property
+    def timed(self) -> Cases:
+        """Those that were not only surveyed."""
+        return replace(self, cases=tuple(case for case in self.cases if not case.surveyed))
+
+    @cached_property
     def arrays(self) -> dict[tuple[Any, ...], list[CaseView]]:
         """The cases of each pair and array."""
         return by(self.cases, lambda case: case.array)

@@ -35,6 +35,7 @@ REMOVED_OPTIONS: dict[str, str] = {
 
 VERBS = {
     "run": "run",
+    "survey": "survey",
     "time": "time",
     "sweep": "sweep",
     "steps": "steps",

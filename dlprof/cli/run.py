@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -9,10 +10,12 @@ import typer
 from dlprof.cli.options import Given, takes
 from dlprof.plan import options as every
 
+SURVEY = replace(every.SURVEY, default=True)
+
 
 @takes(
     *(*every.AXES, every.PLACEMENTS, every.SETUP),
-    *(*every.HOW, every.SAMPLE_MS, every.DIAGNOSE),
+    *(*every.HOW, every.SAMPLE_MS, every.DIAGNOSE, SURVEY),
     *(every.FAIL_ON, *every.INTERPRETER, every.SESSION, every.FULL, *every.REPORTS, every.RESUME),
 )
 def run(
@@ -45,7 +48,7 @@ def run(
         return
     if producer is None or consumer is None:
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
-    values = given.settled()
+    values = given.settled({"survey": not simulated_in(given.values.get("devices", ()))})
     catalog = inspected(values["python"], values["probes"], simulated_in(values["devices"]))
     from dlprof.cli.measure import measure
     from dlprof.plan.catalog import pairs_named

@@ -141,7 +141,7 @@ def compare(base: Session, head: Session, settings: Settings) -> Comparison:
     differ = differences(base, head)
     incomparable = "" if turns else refusal(differ, settings.across_pythons) or ""
     load = "" if turns or simulated else _load(base, head)
-    pairs = match(base.results, head.results)
+    pairs = match(*(_comparable(one, other) for one, other in ((base, head), (head, base))))
     times, common = _times(pairs, settings, (incomparable, load))
     tried = alignments(base.results), alignments(head.results)
     cases = []
@@ -158,6 +158,12 @@ def compare(base: Session, head: Session, settings: Settings) -> Comparison:
         incomparable=incomparable,
         load=load,
     )
+
+
+def _comparable(session: Session, other: Session) -> list[Result]:
+    """The results; those of a survey only if both sessions have one."""
+    both = any(result.case.survey for result in other.results)
+    return [result for result in session.results if both or not result.case.survey]
 
 
 def _moment(session: Session) -> tuple[str, list[Result]]:
@@ -183,7 +189,8 @@ def _times(
     for pair in pairs:
         own: list[Time | Sample] = []
         base, head, name = pair.base, pair.head, key(pair.case)
-        if base is not None and head is not None and both_measured(base, head) and not pair.twice:
+        is_timed = not pair.twice and not pair.case.survey
+        if base is not None and head is not None and both_measured(base, head) and is_timed:
             for floor in settings.floors_of(name):
                 sample = sample_of(base, head, floor, settings.in_turns)
                 why = _why_invalid(base, head, sample, doubts)

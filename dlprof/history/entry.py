@@ -75,7 +75,7 @@ def entry_of(session: Session, label: Label | None = None) -> Entry:
         raise HistoryError("a history compares times, and a simulated device has none")
     if not session.results:
         raise Unmeasured("it holds no results: there is nothing to add")
-    reduced = [_reduced(result) for result in session.results]
+    reduced = [_reduced(result) for result in session.results if not result.case.survey]
     changes: dict[str, Any] = {"findings": [], "expectations": [], "results": reduced}
     kept = session.model_copy(update=changes)
     return Entry(_identity(session), moment(session.created), label or Label(), kept)

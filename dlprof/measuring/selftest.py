@@ -160,6 +160,8 @@ def judge(
         }
         measured = [results[index] for index in sorted(wanted)]
         left = [result for result in measured if result.status in NOT_MEASURED]
+        if plant.surveyed and len(left) < len(measured):
+            left = []  # no framework makes every array of a survey
         reason = f"{left[0].status}: {left[0].reason or 'no reason given'}" if left else None
         yield Outcome(plant, tuple(sorted(rules)), reason)
 
@@ -190,7 +192,8 @@ def _groups(plants: Sequence[Plant]) -> list[list[Plant]]:
     """Plants that can be measured in one run: those on the same arrays, in the same loops."""
 
     def arrays(plant: Plant) -> tuple[object, ...]:
-        return plant.device, plant.shape, plant.dtypes, plant.layouts, plant.placements
+        array = plant.device, plant.shape, plant.dtypes, plant.layouts
+        return *array, plant.placements, plant.surveyed
 
     return [list(group) for _, group in groupby(sorted(plants, key=arrays), key=arrays)]
 
@@ -200,6 +203,8 @@ def _settings(plant: Plant, simulated: int) -> Settings:
     settings = SETTINGS if plant.device == "cpu" else CUDA_SETTINGS
     if simulated:
         return SIMULATED_SETTINGS
+    if plant.surveyed:
+        return replace(settings, survey=True, survey_alone=True, diagnose=False)
     alone = plant.placements == settings.placements
     return replace(settings, placements=plant.placements, diagnose=alone)
 

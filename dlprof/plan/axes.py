@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 
 from dlprof.errors import UsageError
-from dlprof.probes.base import DTYPES, LAYOUTS
+from dlprof.probes.base import DTYPES, FLAGS, LAYOUTS
 
 PLACEMENTS = {
     "convert": "the conversion alone",
@@ -85,7 +85,7 @@ MOST_SIMULATED = 8
 _SIMULATED = re.compile(r"simulated(?::([0-9]+))?", re.ASCII)
 KNOWN: dict[str, Iterable[str]] = {
     "dtype": DTYPES,
-    "layout": LAYOUTS,
+    "layout": {**LAYOUTS, **FLAGS},
     "placement": PLACEMENTS,
     "device": DEVICES,
 }

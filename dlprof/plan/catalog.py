@@ -58,6 +58,9 @@ class ProbeInfo:
     """Whether the array type has it, as far as the installed files say."""
     also: dict[str, str] = field(default_factory=dict)
     """Version of each further distribution that does its work."""
+    flags: tuple[str, ...] = ()
+    narrows: dict[str, str] = field(default_factory=dict)
+    narrows_why: str = ""
 
     @property
     def reference(self) -> tuple[str, str]:

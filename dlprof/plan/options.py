@@ -198,7 +198,9 @@ QUICK = Option(
     "One process per path and short samples: no intervals, no modes.",
     MEASURING,
     default=False,
-    details="It stands for 1 round, samples of 20 ms, and no diagnosis but of alignment.",
+    details=(
+        "It stands for 1 round, samples of 20 ms, no survey, and no diagnosis but of alignment."
+    ),
 )
 DIAGNOSE = Option(
     "diagnose",
@@ -229,6 +231,15 @@ ROUND_TRIPS = Option(
     meaning="none",
     metavar="N",
     details="Some pair must be there in both directions; see [](scenarios.md).",
+)
+SURVEY = Option(
+    "survey",
+    Switch(),
+    "Look at each path with many small arrays: every dtype, layout and kind of shape.",
+    FINDINGS,
+    default=False,
+    meaning="yes for run",
+    details="One call each, not timed. See [](survey.md).",
 )
 PYTHON = Option(
     "python",
@@ -312,14 +323,14 @@ REPORTS = (JSON, HTML, CSV, PARQUET, MARKDOWN, JUNIT, GITHUB)
 
 MEASURED = (
     *(*AXES, PLACEMENTS, SETUP),
-    *(*HOW, SAMPLE_MS, DIAGNOSE, TOGETHER, ROUND_TRIPS),
+    *(*HOW, SAMPLE_MS, DIAGNOSE, SURVEY, TOGETHER, ROUND_TRIPS),
     *INTERPRETER,
 )
 """What is measured, and how; the rest says what becomes of it."""
 IN_FILE = tuple(option for option in MEASURED if option not in (QUICK, PYTHON))
 """What a scenario may say."""
 OPTIONS = {option.key: option for option in (*MEASURED, FAIL_ON, SESSION, RESUME, FULL, *REPORTS)}
-QUICKLY = {"rounds": 1, "sample_ms": 20.0, "diagnose": False}
+QUICKLY = {"rounds": 1, "sample_ms": 20.0, "diagnose": False, "survey": False}
 """What ``quick`` stands for."""
 
 

@@ -54,7 +54,11 @@ def _promise(way: Way) -> str | None:
 
 @dataclass(frozen=True)
 class Case:
-    """A path with a shape, dtype, layout and device."""
+    """A path with a shape, dtype, layout and device.
+
+    One that is ``surveyed`` is converted once and looked at, and not timed; see
+    :mod:`dlprof.plan.survey`.
+    """
 
     producer: ProbeInfo
     consumer: ProbeInfo
@@ -63,6 +67,7 @@ class Case:
     dtype: str
     layout: str
     device: str
+    surveyed: bool = False
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -85,7 +90,7 @@ class Case:
 
     def record(self) -> dict[str, Any]:
         """The case in the session's words."""
-        return {
+        found = {
             "producer": self.producer.name,
             "export": self.path.export.name,
             "consumer": self.consumer.name,
@@ -100,6 +105,10 @@ class Case:
             "setup": self.path.import_.setup,
             "source": self.path.export.array,
         }
+        narrowed = self.consumer.narrows.get(self.dtype)
+        if narrowed:
+            found |= {"narrows_to": narrowed, "narrows_why": self.consumer.narrows_why}
+        return found | ({"survey": True} if self.surveyed else {})
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from itertools import product
 
 from dlprof import inference
 from dlprof.errors import MissingFramework, Unmeasured, UsageError
-from dlprof.plan import pairing
+from dlprof.plan import pairing, survey
 from dlprof.plan.catalog import Catalog, ProbeInfo
 from dlprof.plan.pairing import Case, Path
 from dlprof.plan.request import Request, Settings
-from dlprof.probes.base import HOST_MEMORY
+from dlprof.probes.base import HOST_MEMORY, Protocol
 from dlprof.session.model import pair_text
 
 QUEUES, MOST_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS", "32"
@@ -60,7 +60,11 @@ def plan(request: Request, catalog: Catalog) -> Plan:
     if request.simulated and any(file.startswith(inference.PREFIX) for file in request.probe_files):
         raise UsageError("steps of inference need times, and a simulated device has none")
     found, refused = targets(request, catalog)
-    cases = list(_cases(found, request))
+    settings = request.settings
+    cases = [
+        *(() if settings.survey_alone else _cases(found, request)),
+        *(_surveyed(found, request) if settings.survey else ()),
+    ]
     if not cases:
         raise UsageError(
             f"no path matches {', '.join(request.globs)}; "
@@ -135,6 +139,19 @@ def _cases(found: Sequence[Target], request: Request) -> Iterator[Case]:
                 yield Case(*pair, path, shape, dtype, layout, target.device)
 
 
+def _surveyed(found: Sequence[Target], request: Request) -> Iterator[Case]:
+    """Path after path: what one array breaks shows at the next."""
+    for target in found:
+        for path in pairing.choose(target.paths, request.globs):
+            if path.protocol == Protocol.STEP:
+                continue
+            # The protocol hands over plain memory, and the import says what is in it.
+            flags = () if path.protocol == Protocol.BUFFER else target.producer.flags
+            for spec in survey.arrays(flags, target.device):
+                array = spec.shape, spec.dtype, spec.layout, spec.device
+                yield Case(target.producer, target.consumer, path, *array, surveyed=True)
+
+
 def not_paired(catalog: Catalog, pairs: Sequence[tuple[str, str]]) -> list[str]:
     """Which frameworks that dlprof knows are in none of several pairs, and why."""
     paired = {name for pair in pairs for name in pair}
@@ -157,6 +174,8 @@ def not_run(
 
     ``undiagnosed`` is for how many paths the time was over before their diagnosis, and of how many.
     """
+    if settings.survey_alone:
+        return []
     words = []
     if rounds_done < settings.rounds:
         words.append(f"the budget ended after {rounds_done} of {settings.rounds} rounds")

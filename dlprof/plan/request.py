@@ -25,7 +25,8 @@ class Settings:
     arrays of up to ``largest_bytes``; without it ``alignment`` has at least that looked at. The
     placement ``convert`` is what the timers measure anyway. ``setup`` is source text that runs
     after that of the frameworks, in each worker. Without ``times`` nothing is timed: on a simulated
-    device order and copies are real, and times are not.
+    device order and copies are real, and times are not. ``survey`` looks at each path with many
+    small arrays; ``survey_alone`` at nothing else.
     """
 
     rounds: int = options.ROUNDS.default
@@ -42,6 +43,8 @@ class Settings:
     round_trips: int = 0
     setup: str = ""
     times: bool = True
+    survey: bool = False
+    survey_alone: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -155,6 +158,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         placements=values["placements"],
         round_trips=values["round_trips"] or 0,
         setup=values["setup"] or "",
+        survey=values["survey"],
         **(WITHOUT_TIMES if simulated_in(values["devices"]) else {}),
     )
 

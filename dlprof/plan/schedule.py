@@ -37,6 +37,9 @@ processors, quiet and loaded."""
 
 TRACE = ("trace",)
 
+SURVEY = ("recipe", "values", "ownership")
+"""Of the survey: what one conversion shows."""
+
 FEW_PATHS = 12
 """A pair with more paths gets less time for each, so that an answer does not take minutes."""
 LEAST_ONCE_NS = 8_000_000

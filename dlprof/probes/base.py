@@ -63,13 +63,15 @@ class Unsupported(Exception):
 @dataclass(frozen=True)
 class ArraySpec:
     """The array to make: ``shape`` in elements (``()`` is a scalar), ``dtype`` one of
-    :data:`DTYPES`, ``layout`` one of :data:`LAYOUTS`, ``device`` ``cpu`` or ``cuda``.
+    :data:`DTYPES`, ``layout`` one of :data:`LAYOUTS` or :data:`FLAGS`, ``device`` ``cpu`` or
+    ``cuda``. With ``corners`` its values are those of :func:`corners`, else :data:`PATTERNS`.
     """
 
     shape: tuple[int, ...]
     dtype: str
     layout: str = "C"
     device: str = "cpu"
+    corners: bool = False
 
     @property
     def elements(self) -> int:
@@ -100,6 +102,18 @@ LAYOUTS: Mapping[str, str] = {
     "broadcast": "one row repeated along the first axis, a stride of zero",
     "readonly": "contiguous, not writable",
 }
+
+FLAGS: Mapping[str, str] = {
+    "swapped": "contiguous, the bytes of each element in the other order",
+    "masked": "contiguous, every third element masked",
+    "requires-grad": "contiguous, recorded for gradients",
+    "conjugated": "a conjugate that is not computed yet; complex",
+    "negated": "a negative that is not computed yet",
+}
+"""Properties of arrays that only some frameworks know; a probe names its own in ``flags``."""
+
+FLAGGED_DTYPES: Mapping[str, str] = {"conjugated": "complex64"}
+"""The dtype of a flag that not every dtype has."""
 
 CONTIGUOUS = ("C", "aligned", "sliced")
 """Layouts that differ in their alignment only."""
@@ -179,6 +193,58 @@ PATTERNS: Mapping[str, Pattern] = {
     "float8_e4m3fn": Pattern(13, 0),
     "float8_e5m2": Pattern(7, 0),
 }
+
+
+FLOATS: Mapping[str, tuple[int, int]] = {
+    "float16": (5, 10),
+    "bfloat16": (8, 7),
+    "float32": (8, 23),
+    "float64": (11, 52),
+    "complex64": (8, 23),
+    "complex128": (11, 52),
+    "float8_e4m3fn": (4, 3),
+    "float8_e5m2": (5, 2),
+}
+"""Bits of exponent and of mantissa; of a complex dtype those of its parts."""
+
+
+@dataclass(frozen=True)
+class Corners:
+    """Values at which conversions go wrong, as unsigned integers of ``word`` bits.
+
+    An element has ``words`` of them. Their number is odd, so that a wrong stride of a power of two
+    shows.
+    """
+
+    bits: tuple[int, ...]
+    word: int
+    words: int = 1
+
+    def text(self, elements: int) -> str:
+        """Source text of the words of so many elements, as an array of NumPy."""
+        words = f"numpy.array({list(self.bits)}, dtype='uint{self.word}')"
+        return f"numpy.resize({words}, {elements * self.words})"
+
+
+def corners(dtype: str) -> Corners:
+    """Both zeros, extremes, infinities, a NaN with a payload and denormals of floats (IEEE 754);
+    extremes, the top bit and numbers beyond 2**53 of integers; the two values of a bool.
+    """
+    if dtype == "bool":
+        return Corners((1, 0, 1), 8)
+    if dtype not in FLOATS:
+        width = 8 * DTYPES[dtype]
+        top, every = 1 << (width - 1), (1 << width) - 1
+        beyond = (1 << 53) + 1 if width > 53 else 3  # noqa: PLR2004 - the mantissa of float64
+        return Corners((0, 1, top - 1, top, every, beyond, every // 3), width)
+    exponent, mantissa = FLOATS[dtype]
+    width = 1 + exponent + mantissa
+    sign, one = 1 << (width - 1), ((1 << (exponent - 1)) - 1) << mantissa
+    infinity, quiet = ((1 << exponent) - 1) << mantissa, 1 << (mantissa - 1)
+    denormal, largest = (1 << mantissa) - 1, infinity - 1
+    finite = (0, sign, one, one + 1, sign | one | 1, largest, sign | largest, 1 << mantissa)
+    others = (infinity, sign | infinity, infinity | quiet | 1, 1, sign | denormal)
+    return Corners((*finite, *others), width, 2 if dtype.startswith("complex") else 1)
 
 
 @dataclass(frozen=True)
@@ -270,6 +336,12 @@ class Probe:
     """Devices on which the framework can own an array."""
     exports: ClassVar[tuple[Export, ...]] = ()
     imports: ClassVar[tuple[Import, ...]] = ()
+    flags: ClassVar[tuple[str, ...]] = ()
+    """Those of :data:`FLAGS` that ``create`` knows as a layout."""
+    narrows: ClassVar[Mapping[str, str]] = {}
+    """By dtype of a source: the dtype that the documentation says a result has instead."""
+    narrows_why: ClassVar[str] = ""
+    """Why, and how to keep the dtype, in one sentence."""
     c_exchange_type: ClassVar[str] = ""
     """Expression for the array type, to ask for ``__dlpack_c_exchange_api__`` (DLPack 1.3)."""
 
@@ -319,6 +391,10 @@ class Probe:
         Empty if the framework is synchronous on ``device``.
         """
         return ""
+
+    def properties(self, array: Any) -> tuple[str, ...]:
+        """What the array is besides its values, such as ``mask``: words that a reader knows."""
+        return ()
 
     def write(self, array: Any, value: int) -> Any:
         """Overwrite the whole array in place and wait; ``NotImplemented`` if it is immutable."""

@@ -21,6 +21,7 @@ from dlprof.probes.base import (
     Unsupported,
     check_layout,
     copies,
+    corners,
     laid_out,
     numbers,
     row_of,
@@ -184,7 +185,10 @@ class _Handle:
 
 
 def values(elements: int, spec: ArraySpec) -> str:
-    """Source text of ``elements`` values of the pattern, one-dimensional, on the device."""
+    """Source text of ``elements`` values, one-dimensional, on the device."""
+    if spec.corners:
+        text = corners(spec.dtype).text(elements)
+        return f"cupy.array({text.replace('numpy.', 'cupy.')}).view('{spec.dtype}')"
     pattern = numbers(spec)
     return (
         f"((cupy.arange({elements}) % {pattern.modulus} + {pattern.offset!r}){pattern.times})"

@@ -19,6 +19,7 @@ from dlprof.probes.base import (
     Export,
     Probe,
     Unsupported,
+    corners,
     numbers,
 )
 from dlprof.probes.numpy import HOST_ARRAY
@@ -109,6 +110,8 @@ class HostMemory(Probe):
 
 def pieces(spec: ArraySpec) -> str:
     """Source text that makes ``pieces``: bytes that together are the values of ``spec``."""
+    if spec.corners:
+        return f"pieces = [{corners(spec.dtype).text(spec.elements)}.tobytes()]\nblock = None\n"
     pattern = numbers(spec)
     period_bytes = pattern.modulus * DTYPES[spec.dtype]
     periods = max(1, BLOCK_BYTES // period_bytes)

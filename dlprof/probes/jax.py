@@ -21,6 +21,7 @@ from dlprof.probes.base import (
     Probe,
     check_layout,
     copies,
+    corners,
     numbers,
     views,
     without_strides,
@@ -40,6 +41,13 @@ class Jax(Probe):
     setup = "import jax\nimport jax.numpy as jnp\nimport numpy"
     variables = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # noqa: RUF012 - as the contract has it
     devices = ANY_DEVICE
+    narrows = {  # noqa: RUF012 - as the contract has it
+        "int64": "int32",
+        "uint64": "uint32",
+        "float64": "float32",
+        "complex128": "complex64",
+    }
+    narrows_why = "JAX keeps 64-bit dtypes after jax.config.update('jax_enable_x64', True)."
     c_exchange_type = "type(jnp.zeros(0))"
     exports = (
         Export("dlpack", DLPACK, "{x}"),
@@ -145,7 +153,9 @@ class Jax(Probe):
 
 
 def values(elements: int, spec: ArraySpec) -> str:
-    """Source text of ``elements`` values of the pattern, one-dimensional."""
+    """Source text of ``elements`` values, one-dimensional."""
+    if spec.corners:
+        return f"jnp.array({corners(spec.dtype).text(elements)}.view('{spec.dtype}'))"
     pattern = numbers(spec)
     text = f"jnp.arange({elements}) % {pattern.modulus}"
     if spec.is_integer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dlprof.probes.base import (
@@ -22,6 +23,7 @@ from dlprof.probes.base import (
     Unsupported,
     check_layout,
     copies,
+    corners,
     laid_out,
     numbers,
     row_of,
@@ -50,6 +52,7 @@ class NumPy(Probe):
     distributions = ("numpy",)
     setup = "import numpy"
     devices = CPU
+    flags = ("swapped", "masked")
     c_exchange_type = "numpy.ndarray"
     exports = (
         Export("dlpack", DLPACK, "{x}", CPU),
@@ -92,9 +95,11 @@ class NumPy(Probe):
         if spec.dtype in BITS:
             raise Unsupported(f"NumPy has no dtype {spec.dtype} (ml_dtypes adds it)")
         check_layout(spec)
+        if spec.layout in ("aligned", "sliced"):
+            return placed(spec)
+        if spec.corners or spec.layout in self.flags:
+            return on_aligned_memory(spec)
         match spec.layout:
-            case "aligned" | "sliced":
-                return placed(spec)
             case "broadcast":
                 return f"x = numpy.broadcast_to({row_of(spec, values)}, {spec.shape})"
             case "F":
@@ -120,6 +125,11 @@ class NumPy(Probe):
     def writable(self, array: Any) -> bool | None:
         return bool(array.flags.writeable)
 
+    def properties(self, array: Any) -> tuple[str, ...]:
+        import numpy as np
+
+        return ("mask",) if np.ma.getmask(array) is not np.ma.nomask else ()
+
     def write(self, array: Any, value: int) -> Any:
         if not array.flags.writeable:
             return NotImplemented
@@ -133,8 +143,38 @@ class NumPy(Probe):
         return "numpy.add({x}, 1)"
 
 
+def on_aligned_memory(spec: ArraySpec) -> str:
+    """Source text of an array on memory that begins at an odd multiple of 64 bytes.
+
+    NumPy's own small arrays begin anywhere, and the address can decide between view and copy.
+    """
+    flat = replace(spec, shape=(2 * spec.elements + 1,), layout="aligned")
+    text = f"{placed(flat)}\nflat = x\n"
+
+    def part(elements: int, _: ArraySpec) -> str:
+        return f"flat[:{elements}]"
+
+    match spec.layout:
+        case "broadcast":
+            return f"{text}x = numpy.broadcast_to({row_of(spec, part)}, {spec.shape})"
+        case "F":
+            return f"{text}x = flat[:{spec.elements}].reshape({spec.shape}, order='F')"
+    text += laid_out(spec, part)
+    match spec.layout:
+        case "readonly":
+            text += "\nx.flags.writeable = False"
+        case "swapped":
+            text += "\nx = x.byteswap(inplace=True).view(x.dtype.newbyteorder())"
+        case "masked":
+            mask = f"numpy.arange({spec.elements}).reshape({spec.shape}) % 3 == 0"
+            text += f"\nx = numpy.ma.array(x, mask={mask}, copy=False)"
+    return text
+
+
 def values(elements: int, spec: ArraySpec) -> str:
-    """Source text of ``elements`` values of the pattern, one-dimensional."""
+    """Source text of ``elements`` values, one-dimensional."""
+    if spec.corners:
+        return f"{corners(spec.dtype).text(elements)}.view('{spec.dtype}')"
     pattern = numbers(spec)
     # One period, repeated: a large array costs little more than its memory. NumPy makes a list of
     # the periods first.

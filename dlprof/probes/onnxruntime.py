@@ -22,6 +22,7 @@ from dlprof.probes.base import (
     Unsupported,
     check_layout,
     copies,
+    corners,
     numbers,
     views,
     without_strides,
@@ -221,6 +222,8 @@ def _source(values: str, dtype: str) -> str:
 def _contiguous(spec: ArraySpec) -> str:
     pattern = numbers(spec)
     values = f"(numpy.arange({spec.elements}) % {pattern.modulus} + {pattern.offset!r})"
+    if spec.corners and spec.dtype not in _BITS:  # those are made of float32 values
+        values = f"{corners(spec.dtype).text(spec.elements)}.view('{spec.dtype}')"
     host = f"host = {values}.reshape({spec.shape})"
     kind = _BITS[spec.dtype][0] if spec.dtype in _BITS else f"numpy.dtype('{spec.dtype}')"
     return (

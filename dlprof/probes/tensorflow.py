@@ -22,6 +22,7 @@ from dlprof.probes.base import (
     Probe,
     Unsupported,
     check_layout,
+    corners,
     numbers,
     views,
     without_strides,
@@ -168,7 +169,9 @@ class TensorFlow(Probe):
 
 
 def values(elements: int, spec: ArraySpec) -> str:
-    """Source text of ``elements`` values of the pattern, one-dimensional."""
+    """Source text of ``elements`` values, one-dimensional."""
+    if spec.corners:
+        return f"tf.constant({corners(spec.dtype).text(elements)}.view('{spec.dtype}'))"
     pattern = numbers(spec)
     # Many dtypes lack arithmetic in TensorFlow, so the values are made in 64 bits and then cast.
     wide = "int64" if spec.is_integer else "float64"

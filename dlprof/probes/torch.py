@@ -25,6 +25,7 @@ from dlprof.probes.base import (
     Probe,
     check_layout,
     copies,
+    corners,
     laid_out,
     numbers,
     row_of,
@@ -39,6 +40,7 @@ class Torch(Probe):
     distributions = ("torch",)
     setup = "import torch"
     devices = ANY_DEVICE
+    flags = ("requires-grad", "conjugated", "negated")
     c_exchange_type = "torch.Tensor"
     exports = (
         Export("tensor", DLPACK, "{x}"),
@@ -95,7 +97,7 @@ class Torch(Probe):
         if spec.layout == "F":
             axes = tuple(reversed(range(len(spec.shape))))
             return f"{plain}\nx = x.permute({axes}).contiguous().permute({axes})"
-        return plain
+        return plain + FLAGGED.get(spec.layout, "")
 
     def ready(self, device: str) -> None:
         import torch
@@ -177,7 +179,9 @@ class Torch(Probe):
 
 
 def values(elements: int, spec: ArraySpec) -> str:
-    """Source text of ``elements`` values of the pattern, one-dimensional, on the device."""
+    """Source text of ``elements`` values, one-dimensional, on the device."""
+    if spec.corners:
+        return _corners(elements, spec)
     pattern = numbers(spec)
     # Many dtypes lack arithmetic in torch, so the values are made in 64 bits and then cast.
     wide = "int64" if spec.is_integer else "float64"
@@ -187,6 +191,27 @@ def values(elements: int, spec: ArraySpec) -> str:
         f".add_({pattern.offset!r}){pattern.times}).to(torch.{spec.dtype})"
     )
     return f"{period}.repeat({-(-elements // pattern.modulus)})[:{elements}]"
+
+
+FLAGGED = {
+    "requires-grad": "\nx.requires_grad_()",
+    "conjugated": "\nx = x.conj()",
+    "negated": "\nx = torch.complex(x, x).conj().imag",  # as a user meets it: every second number
+}
+
+
+def _corners(elements: int, spec: ArraySpec) -> str:
+    found = corners(spec.dtype)
+    top = 1 << (found.word - 1)
+    # torch computes with few unsigned dtypes, so the words are signed integers of the same bits.
+    words = [(bits ^ top) - top for bits in found.bits]
+    count = elements * found.words
+    text = (
+        f"torch.tensor({words}, dtype=torch.int{found.word}, device='{spec.device}')"
+        f".repeat({-(-count // len(words))})[:{count}]"
+    )
+    # A view of larger elements would need an aligned offset, which a slice at 0 has.
+    return f"{text}.view(torch.{spec.dtype})"
 
 
 def _aligned(spec: ArraySpec) -> str:

@@ -10,6 +10,7 @@ from dlprof.errors import Unmeasured
 from dlprof.reports.document import Check, Verdict
 from dlprof.reports.method import told_of
 from dlprof.reports.paths import Path, arrays_of
+from dlprof.reports.survey import surveyed
 from dlprof.scenario.expectation import MET, MISSED
 from dlprof.session.model import FindingRecord, Header, Result, Session
 
@@ -19,6 +20,7 @@ ERROR: Verdict = "error"
 SKIPPED: Verdict = "skipped"
 LOST = ("crashed", "timeout")
 RUN, EXPECTATIONS = "the run", "expectations"
+SURVEY = "survey of small arrays"
 NOTHING_UNSEEN: Mapping[str, str] = MappingProxyType({})
 
 Fails = Callable[[FindingRecord], bool]
@@ -50,6 +52,8 @@ def checks(
     for array in arrays_of(session):
         for path in array.paths:
             yield _of_case(path, array.text, found[path.case.index], fails)
+    for pair, cases in surveyed(session).items():
+        yield _of_survey(pair, [one for case in cases for one in found[case.index]], fails)
 
 
 def run_checks(session: Session, unseen: Mapping[str, str] = NOTHING_UNSEEN) -> Iterator[Check]:
@@ -96,7 +100,7 @@ def _is_measured(results: Sequence[Result]) -> bool:
     return any(
         one.ready_time is not None
         or one.host_time is not None
-        or (one.untimed and one.status == "ok")
+        or ((one.untimed or one.case.survey) and one.status == "ok")
         for one in results
     )
 
@@ -118,6 +122,16 @@ def _of_case(path: Path, array: str, findings: Sequence[FindingRecord], fails: F
     took = f" in {path.brief_time or 'an unknown time'}"
     lines = [f"{path.result}{'' if path.case.result.untimed else took}", *map(_title, findings)]
     return Check(suite, name, text=lines_of(lines))
+
+
+def _of_survey(pair: str, findings: Sequence[FindingRecord], fails: Fails) -> Check:
+    """All small arrays of a pair together: a line for each would hide the cases."""
+    told = {id(one): one for one in findings}.values()
+    bad = [finding for finding in told if fails(finding)]
+    if bad:
+        text = lines_of(map(_title, bad))
+        return Check(pair, SURVEY, FAILED, bad[0].rule, _title(bad[0]), text)
+    return Check(pair, SURVEY, text=lines_of(map(_title, told)))
 
 
 def _title(finding: FindingRecord) -> str:

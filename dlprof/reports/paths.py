@@ -115,15 +115,7 @@ class Path:
     @property
     def result(self) -> str:
         """The result in one word."""
-        status, tried = self.case.result.status, self.case.by_address
-        if status != "ok":
-            return STATUSES.get(status, status)
-        if self.case.is_wrong:
-            return "wrong"
-        if self.case.kind == "varies" and tried is not None and tried.says("dependent"):
-            # A view of aligned memory, and none of other memory.
-            return "view" if tried.evidence.words_at(PLACES[0]) == ("view",) else "varies"
-        return "?" if self.case.kind in (None, "unknown") else str(self.case.kind)
+        return result_of(self.case)
 
     @property
     def brief_time(self) -> str:
@@ -151,6 +143,19 @@ class Path:
         notes = [note for note in result.notes if note.startswith("ready_time: ")] or result.notes
         text = result.reason if result.reason is not None else next(iter(notes), "")
         return first_line(text.removeprefix("ready_time: "))
+
+
+def result_of(case: CaseView) -> str:
+    """What became of a case, in one word."""
+    status, tried = case.result.status, case.by_address
+    if status != "ok":
+        return STATUSES.get(status, status)
+    if case.is_wrong:
+        return "wrong"
+    if case.kind == "varies" and tried is not None and tried.says("dependent"):
+        # A view of aligned memory, and none of other memory.
+        return "view" if tried.evidence.words_at(PLACES[0]) == ("view",) else "varies"
+    return "?" if case.kind in (None, "unknown") else str(case.kind)
 
 
 @dataclass(frozen=True)
@@ -188,7 +193,7 @@ def arrays_of(session: Session) -> list[Array]:
     found: dict[tuple[str, ...], list[Path]] = defaultdict(list)
     cases_of: dict[tuple[str, ...], Cases] = {}
     for environment, cases in cases_by_environment(session.results, session.findings).items():
-        for case in cases.cases:
+        for case in cases.timed.cases:
             path = Path(case, cases.safety(case), environment, rules.get(case.index, ()))
             found[path.array].append(path)
             cases_of[path.array] = cases

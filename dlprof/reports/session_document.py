@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dlprof.reports import loops, matrix, method, path_table, problems, round_trips, steps
+from dlprof.reports import loops, matrix, method, path_table, problems, round_trips, steps, survey
 from dlprof.reports.answers import answers_of
 from dlprof.reports.document import Answer, Chart, Document, Point, Problem, Section, Table
 from dlprof.reports.paths import Array, arrays_of, severity_of
@@ -15,6 +15,7 @@ LAST = "LAST"
 MOST_ARRAYS = 60
 """Arrays whose paths are all told; the session file has the others."""
 ROUND_TRIP = "round trip"
+NO_RESULTS = "The session has no results"
 
 
 def session_document(session: Session, name: str = LAST, scripts: bool = False) -> Document:
@@ -49,7 +50,7 @@ def _title(session: Session, arrays: Sequence[Array], models: int) -> str:
     if scenario is not None and scenario.title:
         return scenario.title
     if not arrays:
-        return "Steps of inference" if models else "The session has no results"
+        return survey.title(session) or ("Steps of inference" if models else NO_RESULTS)
     pairs = list(dict.fromkeys(array.pair_text for array in arrays))
     if len(arrays) == 1:
         return f"{pairs[0]}    {arrays[0].text}"
@@ -79,8 +80,11 @@ def _tables(
     session: Session, arrays: Sequence[Array], problems: int
 ) -> tuple[tuple[Table, ...], tuple[str, ...]]:
     """The tables of the first screen, and what their marks mean."""
+    if not arrays:
+        return tuple(survey.tables(session)), ()
     if len(arrays) == 1:
-        return path_table.short_tables(arrays[0], problems)
+        found, marks = path_table.short_tables(arrays[0], problems)
+        return found, (*marks, *filter(None, [survey.summary(session)]))
     best = [path for array in arrays if (path := matrix.fastest(array)) is not None]
     marks = path_table.marks_of(best)
     if _is_round_trip(session) or not arrays:
@@ -101,6 +105,7 @@ def _sections(session: Session, arrays: Sequence[Array]) -> Iterator[Section]:
     for array in arrays[:MOST_ARRAYS]:
         heading = "All paths" if len(arrays) == 1 else f"All paths: {array.pair_text} {array.text}"
         yield path_table.full_section(array, heading)
+    yield from survey.section(session)
     yield from path_table.notes_section(arrays)
     yield method.method_section(session)
 

@@ -1,4 +1,4 @@
-"""A session as a table with a row for each case: a DataFrame, CSV and Parquet.
+"""A session as a table with a row for each case that is timed: a DataFrame, CSV and Parquet.
 
 The columns are the same whatever was measured; units stand in their names. A column never changes
 its meaning, and new ones come at the end. A text is one line, and not endless.
@@ -119,6 +119,7 @@ def to_frame(session: Session) -> pd.DataFrame:
             "findings": _text(" ".join(rules[index])) if index in rules else None,
         }
         for index, result in enumerate(session.results)
+        if not result.case.survey
     ]
     places = pd.RangeIndex(len(rows), name="case")
     frame = pd.DataFrame(rows, index=places, columns=list(COLUMNS), dtype=object)

@@ -19,21 +19,40 @@ from dlprof.session.model import FindingRecord, Result
 
 
 def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
-    """The result has another dtype than the source."""
-    wrong = [case for case in cases.cases if case.changed.dtype]
-    for found in groups(wrong, lambda case: (case.pair[1], case.changed.dtype)):
+    """The result has another dtype than the source.
+
+    What a survey finds is a finding only if the documentation does not say it.
+    """
+    wrong = [case for case in cases.cases if case.changed.dtype and not _is_narrowed(case)]
+    for found in groups(wrong, lambda case: (case.pair[1], (case.changed.dtype or ("", ""))[1])):
+        first = found[0].result.case
         before, after = found[0].changed.dtype or ("", "")
+        dtypes = dict.fromkeys(case.changed.dtype[0] for case in found if case.changed.dtype)
+        of = before if len(dtypes) == 1 else f"{len(dtypes)} other dtypes"
         yield finding(
             "error",
             found,
-            Claim(("makes", "make"), f"{after} of {before}", _lost(found[0].changed.values)),
+            Claim(("makes", "make"), f"{after} of {of}", _lost(found[0].changed.values)),
             {"before": before, "after": after},
-            advice=replacements(cases, found, "keeps the dtype", none=NONE_INSTEAD),
+            advice=" ".join(
+                filter(
+                    None,
+                    (
+                        replacements(cases, found, "keeps the dtype", none=NONE_INSTEAD),
+                        first.narrows_why,
+                    ),
+                )
+            ),
         )
 
 
 def _is_of_other_dtype(case: CaseView) -> bool:
     return "dtype" in case.changed.kinds
+
+
+def _is_narrowed(case: CaseView) -> bool:
+    record, (_, after) = case.result.case, case.changed.dtype or ("", "")
+    return case.surveyed and record.narrows_to == after
 
 
 def _lost(count: Count | None) -> str:
@@ -315,6 +334,82 @@ def show_read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) 
     )
 
 
+def read_only_gained(cases: Cases) -> Iterator[FindingRecord]:
+    """A view cannot be written, although its source can, and so can another view of it.
+
+    A consumer whose arrays can never be written has no choice.
+    """
+    losing = [
+        case
+        for case in cases.cases
+        if _gains_read_only(case)
+        and any(_is_writable_view(other) for other in cases.arrays[case.array])
+    ]
+    for found in groups(losing, lambda case: case.way_in):
+        yield finding(
+            "info",
+            found,
+            Claim(("makes a read-only view", "make read-only views"), "of a writable array"),
+            {"source_writable": True, "result_writable": False},
+            advice=replacements(cases, found, "can be written", _is_writable_view),
+        )
+
+
+def _gains_read_only(case: CaseView) -> bool:
+    return (case.writable.source, case.writable.result, case.kind) == (True, False, "view")
+
+
+def _is_writable_view(case: CaseView) -> bool:
+    return (case.writable.source, case.writable.result, case.kind) == (True, True, "view")
+
+
+READ_ONLY_GAINED = """
+<create>
+<write of x>
+<convert of y>
+print("x was written, y can be written:", <writable of y>)
+return not <writable of y>
+"""
+
+
+def show_read_only_gained(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    return subject.shown("makes a read-only view of a writable array", READ_ONLY_GAINED)
+
+
+def property_lost(cases: Cases) -> Iterator[FindingRecord]:
+    """The result lacks what the source was besides its values, such as a mask."""
+    losing = [case for case in cases.cases if _lost_properties(case)]
+    for found in groups(losing, lambda case: (case.pair, _lost_properties(case))):
+        lost = _lost_properties(found[0])
+        yield finding(
+            "info",
+            found,
+            Claim(("loses", "lose"), f"the {' and '.join(lost)} of the source"),
+            {"lost": ", ".join(lost)},
+            advice=replacements(
+                cases, found, "keeps it", lambda other: not _lost_properties(other)
+            ),
+        )
+
+
+def _lost_properties(case: CaseView) -> tuple[str, ...]:
+    known = [evidence.dropped for _, evidence in seen(case.result.values) if evidence.dropped]
+    return known[0] if known else ()
+
+
+MASK_LOST = """
+<create>
+<convert of y>
+before, after = hasattr(x, "mask"), hasattr(y, "mask")
+print("x has a mask:", before, "- y has a mask:", after)
+return before and not after
+"""
+
+
+def show_property_lost(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
+    return subject.shown(f"loses the {found.evidence.get('lost')} of x", MASK_LOST)
+
+
 RULES = (
     Rule(
         "DLP007",
@@ -344,5 +439,23 @@ RULES = (
         expect("The result of a read-only array is read-only or a copy.", READ_ONLY),
         show_read_only_lost,
         "ownership",
+    ),
+    Rule(
+        "DLP021",
+        "property-lost",
+        "info",
+        property_lost,
+        expect("The result is masked as its source is, or the call refuses it."),
+        show_property_lost,
+        "values",
+    ),
+    Rule(
+        "DLP022",
+        "read-only-gained",
+        "info",
+        read_only_gained,
+        expect("The result of a writable array can be written, or is a copy.", READ_ONLY),
+        show_read_only_gained,
+        "values",
     ),
 )

@@ -10,10 +10,13 @@ from dlprof.analysis.cases import Cases, by
 from dlprof.analysis.quantity import brief_text, plain_time
 from dlprof.analysis.slower import is_known
 from dlprof.plan.axes import shape_text
+from dlprof.plan.survey import PLAIN, SHAPE
 from dlprof.session.model import FindingRecord
+from dlprof.text.clean import listed
 
 LONGEST_CODE = 160
 MOST_ADVICE = 6
+MOST_ARRAYS = 3
 NONE_INSTEAD = "No measured path can replace it."
 
 
@@ -47,7 +50,8 @@ def finding(
     first, count = cases[0], count_paths(cases)
     paths = "1 path" if count == 1 else f"{count:,} paths"
     others = {1: "", 2: " and 1 more path"}.get(count, f" and {count - 1:,} more paths")
-    said = f"{claim.verb[count > 1]} {claim.rest}".strip()
+    where = _among(cases)
+    said = f"{claim.verb[count > 1]} {claim.rest}".strip() + where
     told = f": {claim.numbers}" if claim.numbers else ""
     which = _which(cases) if claim.numbers else ""
     return FindingRecord(
@@ -56,7 +60,7 @@ def finding(
         severity=severity,
         results=[case.index for case in cases],
         headline=f"{paths} {said}{told}. {claim.brief}".strip(),
-        said=f"{claim.verb[1]} {claim.rest}".strip() + f". {claim.brief}".rstrip(),
+        said=f"{claim.verb[1]} {claim.rest}".strip() + f"{where}. {claim.brief}".rstrip(),
         summary=f"{code(first)}{others} {said}{told}{which}. {claim.more}".strip(),
         evidence={name: value for name, value in evidence.items() if value is not None},
         advice=advice,
@@ -66,6 +70,21 @@ def finding(
 
 def count_paths(cases: Sequence[CaseView]) -> int:
     return len({(case.pair, case.code) for case in cases})
+
+
+def _among(cases: Sequence[CaseView]) -> str:
+    """Of which arrays a survey found it: `` (bool and int8)``; empty where a timed one shows it."""
+    if not all(case.surveyed for case in cases):
+        return ""
+    records = [case.result.case for case in cases]
+    if all(one.shape != SHAPE for one in records):
+        names = dict.fromkeys(f"shape {shape_text(one.shape)}" for one in records)
+    elif all(one.layout not in PLAIN.values() for one in records):
+        names = dict.fromkeys(f"layout {one.layout}" for one in records)
+    else:
+        names = dict.fromkeys(one.dtype for one in records)
+    shown = listed(names) if len(names) <= MOST_ARRAYS else f"{len(names)} kinds of small arrays"
+    return f" ({shown})"
 
 
 def _which(cases: Sequence[CaseView]) -> str:

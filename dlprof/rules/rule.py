@@ -75,7 +75,7 @@ class Rule:
         return self.lacks(conversions)
 
     def findings(self, cases: Cases) -> Iterator[FindingRecord]:
-        for found in self.check(cases):
+        for found in self.check(cases.timed if self.times else cases):
             yield found.model_copy(update={"rule": self.id, "name": self.name})
 
 

@@ -15,6 +15,7 @@ from dlprof.plan.schedule import (
     IN_LOOPS,
     OWN_PROCESS_BYTES,
     STEP,
+    SURVEY,
     UNTIMED,
     Stop,
 )
@@ -149,6 +150,7 @@ class CaseClient:
             "dtype": case.dtype,
             "layout": case.layout,
             "device": case.device,
+            "corners": case.surveyed,
             "instruments": instruments or self._instruments(case, round_),
             "setup": settings.setup,
             "placements": settings.placements,
@@ -157,6 +159,8 @@ class CaseClient:
         }
 
     def _instruments(self, case: Case, round_: int) -> tuple[str, ...]:
+        if case.surveyed:
+            return SURVEY
         if case.is_step:
             return STEP if round_ else FIRST_STEP
         if not self.settings.times:
@@ -168,7 +172,7 @@ class CaseClient:
         """The limit of a case after its imports."""
         limit_s = self.settings.limit_s
         # A case that hangs among others is tried again alone, with the whole limit.
-        if self.settings.together and not alone:
+        if (self.settings.together or case.surveyed) and not alone:
             limit_s = min(limit_s, TOGETHER_LIMIT_S)
         return limit_s + case.size_bytes / LEAST_BYTES_PER_S
 

@@ -27,12 +27,16 @@ class Diagnosis:
         """The cases of each path, in the order in which they may stand for it."""
         for index, case in enumerate(cases):
             contiguous = case.device == "cpu" and case.layout in CONTIGUOUS
+            if case.surveyed:
+                continue
             if not case.is_step and (settings.diagnose or (settings.alignment and contiguous)):
                 path = case.pair, case.path, case.dtype, case.layout, case.device
                 self._paths.setdefault(path, []).append(index)
         for path_cases in self._paths.values():  # an array without elements shows least
             path_cases.sort(key=lambda index: cases[index].size_bytes == 0)
-        self._traced = {index for index, case in enumerate(cases) if case.device == "cuda"}
+        self._traced = {
+            index for index, case in enumerate(cases) if case.device == "cuda" and not case.surveyed
+        }
         self.done: set[int] = set()
         """The cases that were diagnosed in this run."""
 

@@ -47,14 +47,16 @@ class Runner:
 
     def run(self) -> None:
         """All rounds, or as many as the budget allows; at least one."""
-        started, rounds = time.monotonic(), self.settings.rounds
+        timed = [index for index, case in enumerate(self.cases) if not case.surveyed]
+        surveyed = [index for index, case in enumerate(self.cases) if case.surveyed]
+        started, rounds = time.monotonic(), self.settings.rounds if timed else 0
         paths = self._diagnosis.paths
-        self.watcher.start(len(self.cases) * rounds + paths)
+        self.watcher.start(len(timed) * rounds + len(surveyed) + paths)
         for round_ in range(rounds):
             if round_ and self._over_budget(started):
                 break
             last = round_ == rounds - 1
-            for group in self._groups(round_):
+            for group in self._groups(round_, set(timed)):
                 late = not last or self._over_budget(started)
                 diagnosed = set() if late else self._diagnosis.chosen()
                 deque(self._run_group(group, round_, diagnosed), maxlen=0)
@@ -68,6 +70,8 @@ class Runner:
             self._diagnosis.diagnose(group)
         for _ in range(paths - len(self._diagnosis.done)):
             self.watcher.step()  # refused, crashed, or diagnosed before the run was resumed
+        for group in self._needed(0, surveyed):
+            deque(self._run_group(group, 0, set()), maxlen=0)
 
     def round(self, round_: int, only: set[int]) -> None:
         for group in self._groups(round_, only):
@@ -147,7 +151,8 @@ class Runner:
                         waiting.insert(0, (index, case))
                         break
                     served += 1
-                    if _broke(outcome) and self.settings.together and not alone:
+                    many = self.settings.together or case.surveyed
+                    if _broke(outcome) and many and not alone:
                         outcome = yield from self._alone(index, round_, outcome, turns)
                         self._client.keep(index, round_, outcome)
                         break

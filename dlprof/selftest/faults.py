@@ -12,7 +12,7 @@ class Plant:
     ``rule`` must find ``ways[0]``. It is None for a control, which gets no finding worse than an
     info. The other ways are innocent and use the protocol ``native``. On ``cuda``, producer and
     consumer can be put on ``any`` stream, or both stay on the ``default`` stream, or the consumer's
-    stream is ``private``.
+    stream is ``private``. One that is ``surveyed`` shows at small arrays only.
     """
 
     name: str
@@ -26,6 +26,7 @@ class Plant:
     placements: tuple[str, ...] = ("convert",)
     device: str = "cpu"
     stream: str = "any"
+    surveyed: bool = False
 
     @property
     def producer(self) -> str:
@@ -84,6 +85,7 @@ PLANTS = _sorted(
     Plant("lose-read-only", ("lose_read_only",), "DLP009", layouts=("readonly",)),
     Plant("asymmetric", ("view",), "DLP013"),
     Plant("retry", ("retry",), "DLP015", protocol="dlpack"),
+    Plant("lock", ("lock", "view"), "DLP022"),
     Plant("crash", ("crash",), "DLP016"),
     Plant("hang", ("hang",), "DLP016"),
     Plant(
@@ -93,6 +95,10 @@ PLANTS = _sorted(
         layouts=("C", "strided"),
         shape=_COSTLY_ON_HOST,
     ),
+    Plant("surveyed-view", ("view",), surveyed=True),
+    Plant("flush-denormals", ("flush_denormals",), "DLP008", promise="copy", surveyed=True),
+    Plant("crash-if-empty", ("crash_if_empty",), "DLP016", surveyed=True),
+    Plant("forget-mask", ("forget_mask",), "DLP021", surveyed=True),
 )
 NOT_PLANTED = {"DLP006": "planted on a GPU only"}
 """Rules for which nothing can be planted on the host, and why."""
@@ -119,7 +125,7 @@ SIMULATED_PLANTS = tuple(
     if plant.rule not in NEED_TIMES and plant.placements == Plant.placements
 )
 NOT_ON_DEVICE = dict.fromkeys(
-    ("DLP005", "DLP007", "DLP008", "DLP009", "DLP013", "DLP015", "DLP016", "DLP017"),
+    ("DLP007", "DLP008", "DLP009", "DLP013", "DLP015", "DLP016", "DLP017", "DLP021", "DLP022"),
     "planted on the host: its proof is the same on a device",
 ) | {"DLP005": "planted on the host: peak memory is measured there"}
 """Rules for which nothing is planted on a device, and why."""

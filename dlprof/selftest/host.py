@@ -20,18 +20,23 @@ from weakref import WeakKeyDictionary
 import numpy
 
 _libc = ctypes.CDLL(None)
-_libc.malloc.restype = ctypes.c_void_p
-_libc.malloc.argtypes = (ctypes.c_size_t,)
+_libc.aligned_alloc.restype = ctypes.c_void_p
+_libc.aligned_alloc.argtypes = (ctypes.c_size_t, ctypes.c_size_t)
 _libc.free.argtypes = (ctypes.c_void_p,)
 
 
+ALIGNMENT = 64
+
+
 class Memory:
-    """A block of ``malloc``, freed with its last owner."""
+    """A block of the C library at a multiple of 64 bytes, freed with its last owner."""
 
     def __init__(self, size_bytes: int) -> None:
-        self.address = _libc.malloc(max(size_bytes, 1))
+        self.address = _libc.aligned_alloc(
+            ALIGNMENT, -(-max(size_bytes, 1) // ALIGNMENT) * ALIGNMENT
+        )
         if not self.address:
-            raise MemoryError(f"malloc of {size_bytes} bytes failed")
+            raise MemoryError(f"aligned_alloc of {size_bytes} bytes failed")
 
     def __del__(self) -> None:
         if getattr(self, "address", None):
@@ -67,10 +72,17 @@ class Queue:
 class Array:
     """Numbers in memory, what keeps that memory, and an event that says when they are there."""
 
-    def __init__(self, data: Any, owner: Any = None, done: threading.Event | None = None) -> None:
+    def __init__(
+        self,
+        data: Any,
+        owner: Any = None,
+        done: threading.Event | None = None,
+        masked: bool = False,
+    ) -> None:
         self.data = data
         self.owner = owner
         self.done = done
+        self.masked = masked
         self.shape = data.shape
         self.dtype = data.dtype
 
@@ -97,6 +109,8 @@ other_queue = Queue()
 def from_address(address: int, shape: tuple[int, ...], dtype: Any) -> Any:
     """A NumPy view of memory that is kept alive elsewhere."""
     size = int(numpy.prod(shape, dtype=numpy.int64)) * numpy.dtype(dtype).itemsize
+    if not size:
+        return numpy.empty(shape, dtype)
     block = (ctypes.c_char * size).from_address(address)
     return numpy.frombuffer(block, dtype=dtype).reshape(shape)
 
@@ -110,8 +124,9 @@ def copied(values: Any) -> Array:
 
 def array(values: Any) -> Array:
     """A new array with a copy of ``values``, read-only if they are."""
-    result = copied(values)
+    result = copied(numpy.asarray(values))
     result.data.flags.writeable = values.flags.writeable
+    result.masked = numpy.ma.is_masked(values)
     return result
 
 
@@ -160,7 +175,7 @@ _copies: WeakKeyDictionary[Array, Array] = WeakKeyDictionary()
 
 def view(source: Array) -> Array:
     """Innocent: shares the memory, keeps its owner, and depends on the same event."""
-    return Array(source.data, source.owner, source.done)
+    return Array(source.data, source.owner, source.done, source.masked)
 
 
 def copy(source: Array) -> Array:
@@ -215,6 +230,32 @@ def dangle(source: Array) -> Array:
     """Fault: a view that does not keep the memory alive."""
     source.wait()
     return Array(from_address(source.data.ctypes.data, source.shape, source.dtype))
+
+
+def flush_denormals(source: Array) -> Array:
+    """Fault: a copy in which numbers below the normal ones of float32 are zero."""
+    result = copy(source)
+    if result.dtype == "float32":
+        tiny = numpy.abs(result.data) < numpy.finfo("float32").tiny
+        result.data[tiny] = 0
+    return result
+
+
+def crash_if_empty(source: Array) -> Array:
+    """Fault: kills the process where there are no elements."""
+    return view(source) if source.data.size else crash(source)
+
+
+def forget_mask(source: Array) -> Array:
+    """Fault: a view that does not say which elements are masked."""
+    return Array(source.data, source.owner, source.done)
+
+
+def lock(source: Array) -> Array:
+    """Fault: a view that cannot be written, of an array that can."""
+    locked = source.data.view()
+    locked.flags.writeable = False
+    return Array(locked, source.owner, source.done)
 
 
 def lose_read_only(source: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dlprof.probes.base import (
@@ -40,7 +41,7 @@ class Synthetic(Probe):
             raise Unsupported(f"the synthetic framework has no layout {spec.layout}")
         if spec.layout != "strided":
             return f"{NumPy().create(spec)}\nx = {self.own}.array(x)"
-        wide = ArraySpec(wide_shape(spec), spec.dtype)
+        wide = replace(spec, shape=wide_shape(spec), layout="C")
         return f"{NumPy().create(wide)}\nx = {self.own}.array(x).every_second()"
 
     def dtype(self, array: Any) -> str:
@@ -58,7 +59,8 @@ class OnHost(Synthetic):
     distributions = ("numpy",)
     setup = "import numpy\nfrom dlprof.selftest import host"
     devices = CPU
-    layouts = ("C", "readonly", "strided")
+    layouts = ("C", "aligned", "readonly", "strided", "masked")
+    flags = ("masked",)
     own = "host"
     exports = (
         Export("array", Protocol.NATIVE, "{x}", CPU),
@@ -78,6 +80,9 @@ class OnHost(Synthetic):
 
     def writable(self, array: Any) -> bool | None:
         return bool(array.data.flags.writeable)
+
+    def properties(self, array: Any) -> tuple[str, ...]:
+        return ("mask",) if array.masked else ()
 
     def write(self, array: Any, value: int) -> Any:
         from dlprof.selftest import host

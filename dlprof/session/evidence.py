@@ -222,6 +222,8 @@ class Values(Evidence):
 
     changed: Maybe[Changed] = None
     writable: Maybe[Writable] = None
+    dropped: Maybe[tuple[str, ...]] = None
+    """What the source was besides its values, and the result is not: ``mask``."""
     processes: Maybe[tuple[Verdict[Values], ...]] = None
 
 

@@ -105,6 +105,11 @@ class CaseRecord(Model):
     setup: str = ""
     source: str = "x"
     """The name of the source in ``code``."""
+    narrows_to: str | None = None
+    """The dtype that the consumer's documentation says a result has instead of ``dtype``."""
+    narrows_why: str = ""
+    survey: bool = False
+    """Whether it was converted once and looked at, and not timed."""
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -194,6 +199,8 @@ class Result(Model):
     reason: str | None = None
     lost: Maybe[Lost] = None
     """How the conversion ended its worker, if it did."""
+    refused_at: str | None = None
+    """Where a framework refused: ``create`` if the producer cannot make the array."""
     host_time: Maybe[TimeMeasure] = None
     ready_time: Maybe[TimeMeasure] = None
     first_call_ns: float | None = None

@@ -11,7 +11,17 @@ from collections.abc import Mapping
 from string import Formatter
 from typing import Any
 
-from dlprof.probes.base import ANY_DEVICE, LAYOUTS, Export, Import, Probe, Protocol, Use
+from dlprof.probes.base import (
+    ANY_DEVICE,
+    DTYPES,
+    FLAGS,
+    LAYOUTS,
+    Export,
+    Import,
+    Probe,
+    Protocol,
+    Use,
+)
 
 
 class FaultyProbe(Exception):
@@ -24,11 +34,15 @@ def check_probe(kind: type[Probe]) -> None:
     for attribute in ("name", "module"):
         value = getattr(kind, attribute, None)
         _need(_is_name(value), f"{where}.{attribute}", "a name", value)
-    for attribute in ("aliases", "distributions", "also"):
+    for attribute in ("aliases", "distributions", "also", "flags"):
         _names(getattr(kind, attribute, None), f"{where}.{attribute}")
-    for attribute in ("requirement", "setup", "c_exchange_type"):
+    for attribute in ("requirement", "setup", "c_exchange_type", "narrows_why"):
         check_text(getattr(kind, attribute), f"{where}.{attribute}")
     _devices(kind.devices, f"{where}.devices")
+    _need(set(kind.flags) <= set(FLAGS), f"{where}.flags", f"of {', '.join(FLAGS)}", kind.flags)
+    narrows = dict(kind.narrows) if isinstance(kind.narrows, Mapping) else {None: kind.narrows}
+    known = {*narrows, *narrows.values()} <= set(DTYPES)
+    _need(known, f"{where}.narrows", "a mapping between dtypes", kind.narrows)
     _need(isinstance(kind.variables, Mapping), f"{where}.variables", "a mapping", kind.variables)
     for name, value in kind.variables.items():
         check_text(value, f"{where}.variables[{name!r}]")

@@ -62,6 +62,9 @@ def describe(probe: Probe, source: str) -> dict[str, Any]:
         "requirement": probe.requirement or next(iter(probe.distributions), probe.module),
         "variables": dict(probe.variables),
         "devices": list(probe.devices),
+        "flags": list(probe.flags),
+        "narrows": dict(probe.narrows),
+        "narrows_why": probe.narrows_why,
         "exports": [
             {**_way(export, [export.protocol]), "array": getattr(probe, "array_name", "x")}
             for export in probe.exports

@@ -165,7 +165,7 @@ def path_of(state: WorkerState, request: dict[str, Any], answer: Answer) -> Path
 
 def spec_of(request: dict[str, Any]) -> ArraySpec:
     shape, dtype, layout, device = (request[n] for n in ("shape", "dtype", "layout", "device"))
-    return ArraySpec(tuple(shape), dtype, layout, device)
+    return ArraySpec(tuple(shape), dtype, layout, device, request.get("corners", False))
 
 
 def named(probe: Probe, ways: tuple[Any, ...], name: str) -> Any:

@@ -103,6 +103,7 @@ def _outcome_of(refusal: Refusal, answer: Answer) -> Outcome:
         why = str(error) if isinstance(error, FaultyProbe) else words(error)
         return "faulty", f"the probe is faulty: {why}"
     if isinstance(error, Exception):
+        answer.part("refused_at", answer.at)
         return "unsupported", refusal.reason
     if answer.at == "ready_time":  # else the host's time would be taken for it
         answer.failed("ready_time", words(error))

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from dlprof.device.cuda import CudaUnavailable, Gpu, driver_devices, open_gpu
 from dlprof.probes.base import (
     ANY_DEVICE,
+    FLAGS,
     WHOLE_LAYOUTS,
     ArraySpec,
     Export,
@@ -66,6 +67,8 @@ class Path:
         framework raises.
         """
         producer, namespace = self.producer, dict(self.namespace)
+        if spec.layout in FLAGS and spec.layout not in producer.flags:
+            raise Unsupported(f"{producer.name} has no arrays that are {spec.layout}")
         producer.ready(spec.device)
         text = check_text(producer.create(spec), f"what {producer.name}'s create returns")
         begin = time.perf_counter_ns()

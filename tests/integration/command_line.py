@@ -38,7 +38,7 @@ INTERRUPTIBLE = (
 )
 QUICK = ("--quick", "--shape", "16")
 RUN_FAKE = ("run", "fake", "fake", "--probe", FAKE, *QUICK)
-RUN_RECORDED = ("run", "numpy", "torch", "--shape", "64")
+RUN_RECORDED = ("run", "numpy", "torch", "--shape", "64", "--no-survey")
 """What :func:`replay` can run."""
 LIMIT_S = 280
 """No test waits longer; none is expected to come near it."""

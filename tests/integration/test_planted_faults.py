@@ -56,6 +56,10 @@ CONTROLS = {
     "broken-promise": ("host.view(x)", "host.copy(x)"),
     "early": ("host.early(x)", "host.copy(x)"),
     "late": ("host.late(x)", "host.copy(x)"),
+    "lock": ("host.lock(x)", "host.view(x)"),
+    "flush-denormals": ("host.flush_denormals(x)", "host.copy(x)"),
+    "crash-if-empty": ("host.crash_if_empty(x)", "host.view(x)"),
+    "forget-mask": ("host.forget_mask(x)", "host.view(x)"),
 }
 """By plant: the fault in its reproducer, and the innocent way to put there instead."""
 
@@ -120,6 +124,9 @@ def script_for(sessions, plant):
         ]
         shown = [index for index in of_plant if cases[index].code == fault]
         if shown:
+            found = [i for one in session.findings if one.rule == plant.rule for i in one.results]
+            if plant.surveyed:
+                shown = [i for i in shown if i in found]
             index = next((i for i in shown if cases[i].layout == plant.layouts[-1]), shown[0])
             others = [i for i in of_plant if cases[i] != cases[index]]
             return reproducer(session, finding_of(plant, session, index, others)).text

@@ -36,7 +36,7 @@ def path(tmp_path_factory):
 @pytest.fixture(scope="module")
 def session(path):
     with replayed(NUMPY_TORCH):
-        return package.run("numpy", "torch", shapes=[(64,)], output=path)
+        return package.run("numpy", "torch", shapes=[(64,)], survey=False, output=path)
 
 
 def test_a_run_gives_the_session_that_is_kept(session, path):
@@ -97,7 +97,7 @@ def test_it_may_be_called_from_several_threads(state):
 def test_it_may_be_called_while_an_event_loop_runs():
     async def cell():
         with replayed(NUMPY_TORCH):
-            return package.run("numpy", "torch", shapes="64", paths="*from_numpy*")
+            return package.run("numpy", "torch", shapes="64", paths="*from_numpy*", survey=False)
 
     # In a thread of its own: a browser of other tests may have a loop running in this one.
     with ThreadPoolExecutor(1) as threads:

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.integration
 ROUNDS = 2
 RUN = (
     *("run", "gate", "gate", "--probe", PROBE_FILES / "gate.py", "--path", "*->[vcg]*"),
-    *("--rounds", ROUNDS, "--no-diagnose", "--shape", "16"),
+    *("--rounds", ROUNDS, "--no-diagnose", "--no-survey", "--shape", "16"),
 )
 
 

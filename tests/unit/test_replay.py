@@ -30,7 +30,7 @@ def recording():
 
 def test_a_verb_measures_without_a_process(tmp_path, monkeypatch, capfd):
     path = tmp_path / "session.json"
-    words = ["dlprof", "run", "numpy", "torch", "--shape", "64", "-o", str(path)]
+    words = ["dlprof", "run", "numpy", "torch", "--shape", "64", "--no-survey", "-o", str(path)]
     monkeypatch.setattr(sys, "argv", words)
     monkeypatch.setattr(cli, "stop_in_order", lambda: None)  # signals and streams are the tests'
     for stream in ("stdout", "stderr"):

@@ -84,7 +84,7 @@ def test_a_framework_that_nobody_knows_is_refused():
         ("DLP001 DLP002", "is not like"),
         ("DLP001 on ", "is not like"),
         ("DLP001 on tf", "pair 'tf' is not like"),
-        ("DLP021", "there is no rule"),
+        ("DLP999", "there is no rule"),
         ("host-sink", "did you mean 'DLP001'"),
     ],
 )

@@ -12,6 +12,7 @@ Verdicts: ``view``, ``copy``, ``unknown``.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 from dlprof.device.cuda import Gpu
@@ -82,12 +83,11 @@ class _Side:
         on_host = self.device == "cpu" or self.gpu is not None
         return bool(self.address) and on_host and self.item > 0
 
-    @property
+    @cached_property
     def forbidden(self) -> bool:
         """Whether a write would end the process or show outside of it."""
-        if self.device != "cpu":
-            return False
-        return memory.is_read_only(self.address) or memory.is_shared(self.address)
+        found = memory.mapping_of(self.address) if self.device == "cpu" else None
+        return found is not None and (found.shared or not found.writable)
 
     def first_bytes(self) -> bytes:
         """The first element as it is in memory now."""

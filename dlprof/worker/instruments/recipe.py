@@ -31,21 +31,28 @@ def measure(
         "create": _creates(producer, spec),
         "source": _idioms(producer, spec.device, spec.dtype),
         "result": _idioms(consumer, device, spec.dtype),
-        "queue": _kept(
-            {
-                "setup": partial(producer.queue_setup, spec),
-                "enqueue": partial(producer.enqueue, spec),
-                "unrelated": partial(producer.enqueue_unrelated, spec),
-            }
-        ),
+        "queue": _queue(producer, spec),
     }
+
+
+def _queue(producer: Probe, spec: ArraySpec) -> dict[str, str]:
+    if spec.corners:  # a survey queues nothing
+        return {}
+    return _kept(
+        {
+            "setup": partial(producer.queue_setup, spec),
+            "enqueue": partial(producer.enqueue, spec),
+            "unrelated": partial(producer.enqueue_unrelated, spec),
+        }
+    )
 
 
 def _creates(producer: Probe, spec: ArraySpec) -> dict[str, str]:
     """By layout: that of the case; for a contiguous array also those of known alignment."""
     if isinstance(producer, OneArray):  # its setup has made the array
         return {spec.layout: f"x = {producer.array_name}"}
-    layouts = dict.fromkeys((spec.layout, *(ALIGNMENTS if spec.layout in CONTIGUOUS else ())))
+    others = ALIGNMENTS if spec.layout in CONTIGUOUS and not spec.corners else ()
+    layouts = dict.fromkeys((spec.layout, *others))
     specs = {layout: replace(spec, layout=layout) for layout in layouts}
     found = _kept({name: partial(producer.create, spec) for name, spec in specs.items()})
     asked = found.get(spec.layout)

@@ -68,7 +68,11 @@ def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
         "source": subject.producer.writable(source),
         "result": subject.consumer.writable(result),
     }
-    evidence = {"changed": changed, "writable": writable}
+    evidence: dict[str, Any] = {"changed": changed, "writable": writable}
+    kept = subject.consumer.properties(result)
+    dropped = [name for name in subject.producer.properties(source) if name not in kept]
+    if dropped:
+        evidence["dropped"] = dropped
     if again and changed.keys() <= {"values"}:
         del result  # a framework may reuse a buffer once nothing holds it
         found = look_further(subject)

@@ -1,0 +1,36 @@
+"""The arrays of the survey: small ones, of every dtype, layout and kind of shape.
+
+Most bugs of conversions sit off the contiguous float32 path. One call shows them, so that a wide
+look at small arrays costs little beside the times of one large array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from dlprof.probes.base import DTYPES, FLAGGED_DTYPES, LAYOUTS, ArraySpec
+
+SHAPE = (6, 10)
+"""Of two axes, so that rows and columns can be mistaken; even, for every second element."""
+PLAIN = {"cpu": "aligned", "cuda": "C"}
+"""The layout of most arrays, by device. An allocator on the host begins small arrays anywhere, and
+some imports are a view of aligned memory only."""
+ONE_ELEMENT_OFF = ("int8", "float64", "complex128")
+"""Dtypes of one, 8 and 16 bytes: so many bytes from an aligned address the array begins."""
+SHAPES = ((), (1,), (0,), (0, 3), (1, 1, 7), (100_003,))
+"""A scalar, one element, none, none in one of two axes, axes of length one, and a long axis."""
+
+
+def arrays(flags: Iterable[str], device: str) -> Iterator[ArraySpec]:
+    """The arrays that each path is given once; ``flags`` are those that the producer knows."""
+    plain = PLAIN[device]
+    layouts = [layout for layout in LAYOUTS if layout not in PLAIN.values()]
+    found = chain(
+        ((SHAPE, dtype, plain) for dtype in DTYPES),
+        ((SHAPE, "float32", layout) for layout in layouts),
+        ((SHAPE, dtype, "sliced") for dtype in ONE_ELEMENT_OFF),
+        ((SHAPE, FLAGGED_DTYPES.get(flag, "float32"), flag) for flag in flags),
+        ((shape, "float32", plain) for shape in SHAPES),
+    )
+    return (ArraySpec(*array, device, corners=True) for array in found)

@@ -1,0 +1,74 @@
+"""The survey of real frameworks: wide, at small arrays, and a crash costs one of them."""
+
+import json
+
+import pytest
+from command_line import FAKE, dlprof
+
+from dlprof.session import model as sessions
+
+ONE_PATH = ("--path", "torch.from_dlpack(x)")
+
+
+@pytest.fixture(scope="module")
+def numpy_to_torch(tmp_path_factory):
+    path = tmp_path_factory.mktemp("survey") / "session.json"
+    done = dlprof("survey", "numpy", "torch", *ONE_PATH, "-o", path)
+    return done, sessions.load(path)
+
+
+def by_array(session):
+    return {(r.case.dtype, r.case.layout, r.case.shape): r for r in session.results}
+
+
+def test_a_crash_costs_one_array_and_the_others_are_looked_at(numpy_to_torch):
+    done, session = numpy_to_torch
+    assert done.code == 0
+    lost = {r.case.layout for r in session.results if r.status == "crashed"}
+    kept = [r for r in session.results if r.status == "ok"]
+    assert len(kept) > len(session.results) // 2
+    # torch 2.13 aborts where a stride is negative; another version may refuse it.
+    assert lost <= {"reversed"}
+
+
+def test_every_bit_of_every_dtype_survives_a_view(numpy_to_torch):
+    found = by_array(numpy_to_torch[1])
+    for dtype in ("bool", "int64", "uint64", "float16", "float64", "complex128"):
+        result = found[dtype, "aligned", (6, 10)]
+        assert (result.ownership.verdict, result.values.verdict) == ("view", "ok")
+
+
+def test_the_screen_says_what_the_path_takes(numpy_to_torch):
+    done, _ = numpy_to_torch
+    assert "torch.from_dlpack(x)" in done.out
+    assert "all dtypes" in done.said
+    assert "bfloat16" in done.said  # which NumPy cannot make
+
+
+def test_a_lost_mask_is_told(numpy_to_torch):
+    assert "DLP021" in {finding.rule for finding in numpy_to_torch[1].findings}
+
+
+def test_a_run_looks_beside_its_own_array(tmp_path):
+    path = tmp_path / "session.json"
+    words = ("run", "numpy", "torch", "--path", "torch.from_numpy(x)", "--shape", "16")
+    done = dlprof(*words, "--rounds", 1, "--no-diagnose", "-o", path)
+    assert done.code == 0
+    results = sessions.load(path).results
+    timed = [result for result in results if not result.case.survey]
+    assert [result.case.shape for result in timed] == [(16,)]
+    assert len(results) > len(timed)
+    assert "16" in done.out.splitlines()[0]
+
+
+def test_without_the_survey_a_run_has_its_own_array_alone(tmp_path):
+    words = ("run", "numpy", "torch", "--path", "torch.from_numpy(x)", "--shape", "16")
+    done = dlprof(*words, "--rounds", 1, "--no-diagnose", "--no-survey", "--json", "-")
+    assert [result["case"]["shape"] for result in json.loads(done.out)["results"]] == [[16]]
+
+
+def test_a_probe_of_ones_own_is_surveyed(tmp_path):
+    path = tmp_path / "session.json"
+    done = dlprof("survey", "fake", "fake", "--probe", FAKE, "-o", path)
+    assert done.code in (0, 4)
+    assert sessions.load(path).results

@@ -1,0 +1,175 @@
+"""The survey: which arrays it makes, how it is judged, and how it is told."""
+
+import numpy
+import pytest
+from builders import make_result, make_session
+
+from dlprof.compare.comparison import compare, exit_code
+from dlprof.compare.times import Settings
+from dlprof.plan.survey import arrays
+from dlprof.probes.base import DTYPES, FLOATS, ArraySpec, corners
+from dlprof.reports import survey
+from dlprof.rules import find
+
+
+def surveyed(dtype="float32", layout="aligned", shape=(6, 10), code="f(x)", changed=None, **fields):
+    """A result of a survey; ``changed`` is what did not survive."""
+    case = {"dtype": dtype, "layout": layout, "shape": shape, "survey": True}
+    case |= {"export": code, "import": code}
+    values = {"verdict": "wrong" if changed else "ok", "evidence": {"changed": changed or {}}}
+    looks = {"lifetime": None, "early_write": None, "values": values}
+    return make_result(code, None, case=case, **looks, **fields)
+
+
+def words(bits, word, kind):
+    return numpy.array(bits, dtype=f"uint{word}").view(kind)
+
+
+class TestCorners:
+    @pytest.mark.parametrize("dtype", DTYPES)
+    def test_there_is_an_odd_number_of_values_that_fit_the_dtype(self, dtype):
+        found = corners(dtype)
+        assert len(found.bits) % 2
+        assert len(set(found.bits)) >= 2
+        assert all(0 <= bits < 1 << found.word for bits in found.bits)
+        assert found.word * found.words == 8 * DTYPES[dtype]
+
+    @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+    def test_floats_have_zeros_infinities_a_nan_and_denormals(self, dtype):
+        found = words(corners(dtype).bits, 8 * DTYPES[dtype], dtype)
+        tiny = numpy.finfo(dtype).tiny
+        assert {numpy.signbit(value).item() for value in found if value == 0} == {True, False}
+        assert {value for value in found if numpy.isinf(value)} == {numpy.inf, -numpy.inf}
+        assert numpy.isnan(found).sum() == 1
+        assert sum(0 < abs(value) < tiny for value in found) >= 2
+        assert numpy.finfo(dtype).max in found
+
+    @pytest.mark.parametrize("dtype", ["int64", "uint64", "int8", "uint8"])
+    def test_integers_have_their_extremes(self, dtype):
+        found = words(corners(dtype).bits, 8 * DTYPES[dtype], dtype)
+        info = numpy.iinfo(dtype)
+        assert {info.min, info.max} <= set(found.tolist())
+
+    def test_integers_of_64_bits_have_one_that_no_float_holds(self):
+        found = words(corners("int64").bits, 64, "int64").tolist()
+        assert any(int(float(value)) != value for value in found if abs(value) < 2**60)
+
+    @pytest.mark.parametrize("dtype", sorted(FLOATS))
+    def test_a_nan_has_a_payload(self, dtype):
+        exponent, mantissa = FLOATS[dtype]
+        quiet, mask = 1 << (mantissa - 1), (1 << mantissa) - 1
+        full = ((1 << exponent) - 1) << mantissa
+        nans = [bits for bits in corners(dtype).bits if bits & full == full and bits & mask]
+        assert any(bits & mask not in (quiet, 0) for bits in nans)
+
+
+class TestArrays:
+    def test_every_dtype_and_layout_is_tried_once(self):
+        found = list(arrays((), "cpu"))
+        assert len(set(found)) == len(found)
+        assert {spec.dtype for spec in found} == set(DTYPES)
+        assert {spec.layout for spec in found} >= {"aligned", "sliced", "F", "reversed"}
+
+    def test_arrays_are_small_or_of_one_axis(self):
+        assert all(spec.size_bytes <= 1 << 20 for spec in arrays((), "cpu"))
+
+    def test_a_flag_is_tried_for_a_producer_that_knows_it(self):
+        found = [spec.layout for spec in arrays(("masked",), "cpu")]
+        assert found.count("masked") == 1
+        assert "masked" not in [spec.layout for spec in arrays((), "cpu")]
+
+    def test_the_address_of_every_plain_array_is_chosen_on_the_host(self):
+        assert "C" not in {spec.layout for spec in arrays((), "cpu")}
+        assert "C" in {spec.layout for spec in arrays((), "cuda")}
+
+
+class TestRules:
+    def test_what_one_dtype_shows_is_one_finding_of_that_dtype(self):
+        wrong = surveyed("bool", changed={"dtype": ["bool", "float32"]})
+        (found,) = find([surveyed(), wrong])
+        assert (found.rule, found.results) == ("DLP007", [1])
+        assert "bool" in found.headline
+
+    def test_dtypes_that_become_the_same_are_one_finding(self):
+        results = [
+            surveyed(dtype, changed={"dtype": [dtype, "float32"]})
+            for dtype in ("bool", "int8", "int16", "int32")
+        ]
+        (found,) = find(results)
+        assert found.results == [0, 1, 2, 3]
+
+    def test_a_narrowing_that_is_documented_is_no_finding(self):
+        narrowed = surveyed("int64", changed={"dtype": ["int64", "int32"]})
+        case = narrowed.case.model_copy(update={"narrows_to": "int32"})
+        assert not find([narrowed.model_copy(update={"case": case})])
+        assert find([narrowed])
+
+    def test_another_narrowing_than_the_documented_one_is_a_finding(self):
+        narrowed = surveyed("int64", changed={"dtype": ["int64", "int16"]})
+        case = narrowed.case.model_copy(update={"narrows_to": "int32"})
+        assert [one.rule for one in find([narrowed.model_copy(update={"case": case})])] == [
+            "DLP007"
+        ]
+
+    def test_a_surveyed_array_speaks_for_itself_alone(self):
+        wrong = surveyed(shape=(0,), changed={"shape": [[0], [1]]})
+        timed = make_result("f(x)", case={"layout": "aligned", "export": "f(x)", "import": "f(x)"})
+        assert [one.results for one in find([timed, wrong])] == [[1]]
+
+
+class TestTable:
+    def test_paths_that_do_the_same_share_their_rows(self):
+        results = [surveyed(dtype, code=code) for code in "ab" for dtype in ("int8", "float32")]
+        (table,) = survey.tables(make_session(*results))
+        ((result, _, path),) = table.rows
+        assert (result.text, path.text) == ("view", "a")
+        assert "alike" in path.note
+
+    def test_what_the_producer_cannot_make_is_told_once(self):
+        refused = {"status": "unsupported", "refused_at": "create"}
+        results = [
+            one
+            for code in "ab"
+            for one in (surveyed(code=code), surveyed("bfloat16", code=code, **refused))
+        ]
+        (table,) = survey.tables(make_session(*results))
+        assert [row[0].text for row in table.rows] == ["view"]
+        assert "bfloat16" in table.more
+
+    def test_a_run_without_a_survey_says_nothing_of_it(self):
+        session = make_session(make_result())
+        assert not survey.surveyed(session)
+        assert not survey.summary(session)
+        assert not list(survey.section(session))
+
+
+class TestComparison:
+    def test_a_survey_on_one_side_alone_changes_nothing(self):
+        timed = make_result("g(x)")
+        base = make_session(timed)
+        head = make_session(timed, surveyed(), created="2026-02-02T00:00:00+00:00")
+        found = compare(base, head, Settings(in_turns=True))
+        assert [case.case.survey for case in found.cases] == [False]
+
+    def test_what_breaks_between_two_surveys_is_worse(self):
+        good, bad = surveyed(), surveyed(changed={"dtype": ["a", "b"]})
+        base = make_session(good)
+        head = make_session(bad, created="2026-02-02T00:00:00+00:00")
+        found = compare(base, head, Settings(in_turns=True))
+        assert [case.word for case in found.cases] == ["WORSE"]
+        assert exit_code(found) == 1
+
+
+def test_a_long_name_of_arrays_is_a_rule_of_thumb():
+    every = [survey.Label("dtypes", name) for name in DTYPES]
+    assert survey.arrays_text(every, every) == "all dtypes"
+    assert survey.arrays_text(every[1:], every) == "all dtypes but bool"
+    assert survey.arrays_text(every[:2], every) == "bool, int8"
+
+
+def test_the_array_of_a_survey_is_named_by_what_sets_it_apart():
+    case = surveyed(shape=(0, 3)).case
+    assert survey.label_of(case).axis == "shapes"
+    assert survey.label_of(surveyed("int8").case) == ("dtypes", "int8")
+    assert survey.label_of(surveyed(layout="F").case) == ("layouts", "F")
+    assert ArraySpec((6, 10), "float32").corners is False
