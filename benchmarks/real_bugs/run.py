@@ -1,0 +1,167 @@
+"""Which of the bugs that users reported does dlprof find by default?
+
+Makes an environment for each version in ``bugs.toml``, runs the bug's script in it, and then
+``dlprof run PRODUCER CONSUMER --python ENVIRONMENT``, nothing else. A bug is found if a finding of
+the right kind names it in the version that has it, and none does in the version that does not.
+
+    python benchmarks/real_bugs/run.py --cache ~/.cache/dlprof-real-bugs
+
+The environments take about 16 GB, most of it for the CUDA packages of two versions of torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomllib
+
+HERE = Path(__file__).parent
+TIME_LIMIT_S = 900
+SAYS = {0: "absent", 1: "there", 2: "cannot tell"}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one environment shows of one bug: by its script, and by dlprof."""
+
+    script: str
+    named_by: str
+    """The rules that name the bug; empty if none does."""
+    note: str
+    measured: bool
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--cache", type=Path, required=True, help="folder of the environments")
+    parser.add_argument("--only", help="a part of the id of the bugs to run")
+    parser.add_argument("--dlprof", default=Path(sys.executable).with_name("dlprof"), type=Path)
+    parser.add_argument("--reuse", action="store_true", help="judge the kept sessions again")
+    parser.add_argument(
+        "--interpreter", action="append", default=[], metavar="3.13=PATH", help="where a Python is"
+    )
+    given = parser.parse_args()
+    given.cache, given.fresh = given.cache.expanduser().absolute(), set()
+    table = tomllib.loads((HERE / "bugs.toml").read_text())
+    bugs = [bug for bug in table["bugs"] if not given.only or given.only in bug["id"]]
+    print("| bug | must be found | with the bug | without it | note |")
+    print("|---|---|---|---|---|")
+    passed = 0
+    for bug in bugs:
+        bad, good = (
+            look(bug, bug[side], table["environments"][bug[side]], given) if side in bug else None
+            for side in ("bad", "good")
+        )
+        passed += bool(bad and bad.named_by) and not (good and good.named_by)
+        print(row(bug, bad, good), flush=True)
+    print(f"\n{passed} of {len(bugs)} found, and silent on the version without the bug.")
+    return 0 if passed == len(bugs) else 1
+
+
+def look(bug: dict[str, Any], name: str, wanted: dict[str, Any], given: argparse.Namespace) -> Seen:
+    python = environment(
+        given.cache / name, wanted, dict(i.split("=", 1) for i in given.interpreter)
+    )
+    script = subprocess.run([python, HERE / bug["script"]], capture_output=True, check=False)
+    told, session = dlprof_run(bug["pair"], name, python, given)
+    if session is None:
+        return Seen(SAYS.get(script.returncode, "failed"), "", told, measured=False)
+    named = [finding for finding in session["findings"] if names(finding, bug, session)]
+    cases = [result["case"]["code"] for result in session["results"]]
+    tried = any(re.search(bug["code"], code) for code in cases)
+    return Seen(
+        SAYS.get(script.returncode, "failed"),
+        " ".join(sorted({finding["rule"] for finding in named})),
+        "" if tried else f"no path of the pair has the code {bug['expression']}",
+        measured=True,
+    )
+
+
+def names(finding: dict[str, Any], bug: dict[str, Any], session: dict[str, Any]) -> bool:
+    """Whether a finding names the bug: its rule, its code, and its words."""
+    cases = [session["results"][number]["case"] for number in finding["results"]]
+    texts = [finding[key] for key in ("summary", "headline", "advice") if finding.get(key)]
+    texts += [case[key] for case in cases for key in ("layout", "dtype")]
+    return (
+        finding["rule"] in bug["rules"]
+        and any(re.search(bug["code"], case["code"]) for case in cases)
+        and any(re.search(bug.get("words", ""), text) for text in texts)
+    )
+
+
+def environment(folder: Path, wanted: dict[str, Any], interpreters: dict[str, str]) -> Path:
+    """The interpreter of an environment, which is made unless it holds the wanted packages."""
+    python, mark = folder / "bin" / "python", folder / "packages.json"
+    if mark.exists() and json.loads(mark.read_text()) == wanted:
+        return python
+    version = wanted["python"]
+    base = interpreters.get(version) or shutil.which(f"python{version}")
+    if not base:
+        raise SystemExit(f"Python {version} not found: give --interpreter {version}=PATH")
+    print(f"making {folder}", file=sys.stderr)
+    subprocess.run([base, "-m", "venv", "--clear", folder], check=True)
+    install = [python, "-m", "pip", "install", "--quiet", "--no-cache-dir", *wanted["packages"]]
+    subprocess.run(install, check=True, stdout=sys.stderr)
+    mark.write_text(json.dumps(wanted))
+    return python
+
+
+def dlprof_run(
+    pair: list[str], name: str, python: Path, given: argparse.Namespace
+) -> tuple[str, dict[str, Any] | None]:
+    """What ``dlprof run`` says on stderr, and its session if it wrote one."""
+    folder = given.cache / "sessions" / f"{name}-{'-'.join(pair)}"
+    said = folder / "stderr.txt"
+    if not (given.reuse and said.exists()) and folder not in given.fresh:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        given.fresh.add(folder)  # two bugs may need the same run
+        command = [given.dlprof, "run", *pair, "--python", python]
+        print(*command, file=sys.stderr, flush=True)
+        with (folder / "stdout.txt").open("w") as stdout, said.open("w") as stderr:
+            subprocess.run(
+                command,
+                stdout=stdout,
+                stderr=stderr,
+                env=os.environ | {"XDG_STATE_HOME": str(folder)},
+                timeout=TIME_LIMIT_S,
+                check=False,
+            )
+    sessions = list(folder.glob("dlprof/*.json"))
+    lines = said.read_text().split("\n")
+    told = " ".join(line.strip() for line in lines if line.strip())[-200:]
+    return told, json.loads(sessions[0].read_text()) if sessions else None
+
+
+def row(bug: dict[str, Any], bad: Seen | None, good: Seen | None) -> str:
+    what = f"`{bug['expression']}`, {bug['where']}: {bug['finding']}"
+    left = cell(bug, "bad", bad, "there", "found", "missed")
+    right = cell(bug, "good", good, "absent", "false finding", "silent")
+    note = bad.note if bad else ""
+    return f"| [{bug['id']}]({bug['url']}) | {what} | {left} | {right} | {note} |"
+
+
+def cell(
+    bug: dict[str, Any], side: str, seen: Seen | None, script: str, named: str, unnamed: str
+) -> str:
+    if not seen:
+        return "no such release"
+    said = f"{named}, {seen.named_by}" if seen.named_by else unnamed
+    said = said if seen.measured else "not measured"
+    wrong = "" if seen.script == script else f" (script: {seen.script})"
+    return f"{bug[side]}: {said}{wrong}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
