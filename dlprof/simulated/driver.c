@@ -272,7 +272,6 @@ API cuCtxCreate_v2(struct context **context, unsigned flags, int device)
 
 API cuCtxCreate_v4(struct context **context, void *parameters, unsigned flags, int device)
 {
-    (void)parameters;
     return cuCtxCreate_v2(context, flags, device);
 }
 
@@ -345,7 +344,6 @@ API cuCtxGetId(struct context *context, unsigned long long *id)
 
 API cuCtxGetApiVersion(struct context *context, unsigned *version)
 {
-    (void)context;
     *version = DRIVER_VERSION;
     return SUCCESS;
 }
@@ -363,16 +361,11 @@ API cuCtxGetStreamPriorityRange(int *least, int *greatest)
 
 API cuCtxGetLimit(size_t *value, int limit)
 {
-    (void)limit;
     *value = 1024;
     return SUCCESS;
 }
 
-API cuCtxSetLimit(int limit, size_t value)
-{
-    (void)limit, (void)value;
-    return SUCCESS;
-}
+API cuCtxSetLimit(int limit, size_t value) { return SUCCESS; }
 
 static bool has_peer[MOST_DEVICES][MOST_DEVICES];
 
@@ -474,7 +467,6 @@ API cuStreamGetId(void *handle, unsigned long long *id)
 
 API cuStreamIsCapturing(void *handle, int *status)
 {
-    (void)handle;
     *status = 0;
     return SUCCESS;
 }
@@ -511,13 +503,11 @@ API cuEventRecord(struct event *event, void *handle)
 
 API cuEventRecordWithFlags(struct event *event, void *handle, unsigned flags)
 {
-    (void)flags;
     return cuEventRecord(event, handle);
 }
 
 API cuStreamWaitEvent(void *handle, struct event *event, unsigned flags)
 {
-    (void)flags;
     NEED_CONTEXT;
     event_order(event, stream_of(handle));
     return SUCCESS;
@@ -574,7 +564,6 @@ API cuMemAlloc(address_t *address, size_t size_bytes)
 
 API cuMemAllocPitch(address_t *address, size_t *pitch, size_t width, size_t height, unsigned element)
 {
-    (void)element;
     *pitch = (width + 511) / 512 * 512;
     return cuMemAlloc(address, *pitch * height);
 }
@@ -603,7 +592,6 @@ struct properties { /* the start of CUmemAllocationProp */
 
 API cuMemGetAllocationGranularity(size_t *size_bytes, const struct properties *properties, int option)
 {
-    (void)properties, (void)option;
     *size_bytes = GRANULE;
     return SUCCESS;
 }
@@ -641,7 +629,6 @@ API cuMemRelease(struct physical *made)
 API cuMemAddressReserve(address_t *address, size_t size_bytes, size_t alignment, address_t wanted,
                         unsigned long long flags)
 {
-    (void)wanted, (void)flags;
     struct device *device = current() ? current()->device : device_at(0);
     return address_reserve(device, size_bytes, alignment, address);
 }
@@ -654,7 +641,6 @@ static pthread_mutex_t mapping = PTHREAD_MUTEX_INITIALIZER;
 API cuMemMap(address_t address, size_t size_bytes, size_t offset, struct physical *made,
              unsigned long long flags)
 {
-    (void)flags;
     if (offset || size_bytes != made->size_bytes || made->mapped) {
         return NOT_SUPPORTED;
     }
@@ -690,7 +676,6 @@ API cuMemUnmap(address_t address, size_t size_bytes)
 
 API cuMemSetAccess(address_t address, size_t size_bytes, const void *descriptions, size_t count)
 {
-    (void)size_bytes, (void)descriptions, (void)count;
     return memory_at(address).kind == DEVICE ? SUCCESS : INVALID_VALUE;
 }
 
@@ -761,7 +746,6 @@ API cuMemHostUnregister(void *address)
 
 API cuMemHostGetDevicePointer(address_t *address, void *host, unsigned flags)
 {
-    (void)flags;
     *address = (address_t)host;
     return memory_at(*address).kind == NOT_KNOWN ? INVALID_VALUE : SUCCESS;
 }
@@ -924,14 +908,12 @@ COPIES(cuMemcpyDtoD, address_t, address_t)
 
 API cuMemcpyPeer(address_t to, struct context *there, address_t from, struct context *here, size_t size_bytes)
 {
-    (void)there, (void)here;
     return queue_copy(line(to, from, size_bytes), NULL, true);
 }
 
 API cuMemcpyPeerAsync(address_t to, struct context *there, address_t from, struct context *here,
                       size_t size_bytes, void *handle)
 {
-    (void)there, (void)here;
     return queue_copy(line(to, from, size_bytes), handle, false);
 }
 
@@ -1043,7 +1025,6 @@ int dlprof_not_supported(const char *name)
 
 API cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags, int *status)
 {
-    (void)flags;
     static void *own;
     if (!own) {
         Dl_info info;

@@ -142,7 +142,6 @@ API cuModuleLoadData(struct module **module, const void *image)
 
 API cuModuleLoadDataEx(struct module **module, const void *image, unsigned count, int *options, void **values)
 {
-    (void)count, (void)options, (void)values;
     return cuModuleLoadData(module, image);
 }
 
@@ -179,7 +178,6 @@ API cuModuleGetLoadingMode(int *mode)
 API cuLibraryLoadData(struct module **library, const void *code, int *jit, void **jit_values,
                       unsigned jit_count, int *options, void **values, unsigned count)
 {
-    (void)jit, (void)jit_values, (void)jit_count, (void)options, (void)values, (void)count;
     return loaded(library, code);
 }
 
@@ -247,7 +245,6 @@ API cuLinkCreate(unsigned count, int *options, void **values, struct module **li
 API cuLinkAddData(struct module *link, int type, const void *data, size_t size, const char *name,
                   unsigned count, int *options, void **values)
 {
-    (void)type, (void)name, (void)count, (void)options, (void)values;
     size_t length = strnlen(data, size);
     bool is_elf = size >= SELFMAG && !memcmp(data, ELFMAG, SELFMAG);
     if (is_elf && link->size) {
@@ -274,32 +271,21 @@ API cuLinkDestroy(struct module *link) { return cuModuleUnload(link); }
 
 API cuFuncGetAttribute(int *value, int attribute, void *function)
 {
-    (void)function;
     *value = attribute == 0 ? 1024 : 0; /* threads in a block */
     return SUCCESS;
 }
 
-API cuFuncSetAttribute(void *function, int attribute, int value)
-{
-    (void)function, (void)attribute, (void)value;
-    return SUCCESS;
-}
+API cuFuncSetAttribute(void *function, int attribute, int value) { return SUCCESS; }
 
-API cuFuncSetCacheConfig(void *function, int config)
-{
-    (void)function, (void)config;
-    return SUCCESS;
-}
+API cuFuncSetCacheConfig(void *function, int config) { return SUCCESS; }
 
 API cuKernelGetAttribute(int *value, int attribute, void *kernel, int device)
 {
-    (void)device;
     return cuFuncGetAttribute(value, attribute, kernel);
 }
 
 API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int size, size_t shared)
 {
-    (void)function, (void)size, (void)shared;
     *blocks = 2;
     return SUCCESS;
 }
@@ -307,13 +293,11 @@ API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int
 API cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, void *function, int size,
                                                          size_t shared, unsigned flags)
 {
-    (void)flags;
     return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, size, shared);
 }
 
 API cuOccupancyAvailableDynamicSMemPerBlock(size_t *size, void *function, int blocks, int threads)
 {
-    (void)function, (void)blocks, (void)threads;
     *size = 49152;
     return SUCCESS;
 }
@@ -505,8 +489,6 @@ API cuLaunchKernel(struct kernel *kernel, unsigned grid_x, unsigned grid_y, unsi
                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                    void *handle, void **parameters, void **extra)
 {
-    (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y, (void)block_z;
-    (void)shared_bytes;
     return queue_kernel(kernel, handle, parameters, extra);
 }
 

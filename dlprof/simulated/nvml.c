@@ -35,7 +35,7 @@ static int text(char *target, unsigned room, const char *words)
 
 API nvmlInit_v2(void) { return OK; }
 API nvmlInit(void) { return OK; }
-API nvmlInitWithFlags(unsigned flags) { return (void)flags, OK; }
+API nvmlInitWithFlags(unsigned flags) { return OK; }
 API nvmlShutdown(void) { return OK; }
 
 __attribute__((visibility("default"))) const char *nvmlErrorString(int result)
@@ -79,7 +79,6 @@ API nvmlDeviceGetIndex(const char *device, unsigned *index) { return *index = in
 
 API nvmlDeviceGetName(const char *device, char *name, unsigned room)
 {
-    (void)device;
     return text(name, room, "dlprof simulated device");
 }
 
@@ -113,7 +112,6 @@ API nvmlDeviceGetPciInfo_v3(const char *device, struct pci *pci)
 /* Total, free, used. What other processes use is not known here. */
 API nvmlDeviceGetMemoryInfo(const char *device, unsigned long long memory[3])
 {
-    (void)device;
     memory[0] = memory[1] = asked("DLPROF_SIMULATED_MEMORY", 8ull << 30);
     memory[2] = 0;
     return OK;
@@ -121,14 +119,12 @@ API nvmlDeviceGetMemoryInfo(const char *device, unsigned long long memory[3])
 
 API nvmlDeviceGetCudaComputeCapability(const char *device, int *major, int *minor)
 {
-    (void)device;
     *major = 9, *minor = 0;
     return OK;
 }
 
 static int pcie(const char *device, unsigned *value, unsigned given)
 {
-    (void)device;
     *value = given;
     return OK;
 }

@@ -66,7 +66,6 @@ static struct kept **place_of(void *context, void *key)
 
 static int storage_put(void *context, void *key, void *value, void *destroyed)
 {
-    (void)destroyed;
     if (!context) {
         cuCtxGetCurrent(&context);
     }
@@ -229,7 +228,6 @@ static int integrity(uint32_t version, uint64_t unix_seconds, uint64_t answer[2]
 
 static int context_check(void *context, uint32_t *bits, const void **unknown)
 {
-    (void)context, (void)unknown;
     *bits = 0;
     return SUCCESS;
 }

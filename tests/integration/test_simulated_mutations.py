@@ -235,7 +235,7 @@ MUTATIONS = {
         "a_kernel_of_unknown_parameters_poisons_the_device",
     ),
     "poison is copied": Mutation(
-        "driver.c", "poison(to, copy->width);", ";", "poison_goes_where_it_is_copied"
+        "driver.c", " poison(to, copy->width);", ";", "poison_goes_where_it_is_copied"
     ),
     "poison ends": Mutation(
         "driver.c",
