@@ -21,6 +21,7 @@
    | graphs                         | work is captured and replayed          | not offered                           |
    | host function                  | runs in the stream's order             | the same, on the stream's thread      |
    | a failed device                | every later call fails                 | the same                              |
+   | a stream that was destroyed    | nothing, or an invalid handle          | an invalid handle, and reported       |
    | a stream of another device     | no kernel, no record; a wait is right  | the same                              |
    | access to a peer               | is switched on once; copies need none  | the same                              |
    | kernel                         | computes                               | takes time; kernels.c lists which     |
@@ -75,13 +76,20 @@ int usable(void)
 
 struct device *current_device(void) { return current()->device; }
 
-/* Handles 0 and 1 are the legacy default stream, 2 is that of the thread. */
+/* Handles 0 and 1 are the legacy default stream, 2 is that of the thread. Null if there is none. */
 struct stream *stream_of(void *handle)
 {
     if ((uintptr_t)handle <= 1) {
         return legacy_stream(current()->device);
     }
-    return (uintptr_t)handle == 2 ? thread_stream(current()->device) : handle;
+    if ((uintptr_t)handle == 2) {
+        return thread_stream(current()->device);
+    }
+    if (!stream_exists(handle)) {
+        report("a use of a stream that does not exist", (uintptr_t)handle);
+        return NULL;
+    }
+    return handle;
 }
 
 API cuInit(unsigned flags)
@@ -419,49 +427,49 @@ API cuStreamDestroy(struct stream *stream)
 
 API cuStreamSynchronize(void *handle)
 {
-    NEED_CONTEXT;
-    stream_wait(stream_of(handle));
+    NEED_STREAM(stream, handle);
+    stream_wait(stream);
     return usable();
 }
 
 API cuStreamQuery(void *handle)
 {
-    NEED_CONTEXT;
-    return stream_is_done(stream_of(handle)) ? usable() : NOT_READY;
+    NEED_STREAM(stream, handle);
+    return stream_is_done(stream) ? usable() : NOT_READY;
 }
 
 API cuStreamGetFlags(void *handle, unsigned *flags)
 {
-    NEED_CONTEXT;
-    *flags = stream_flags(stream_of(handle));
+    NEED_STREAM(stream, handle);
+    *flags = stream_flags(stream);
     return SUCCESS;
 }
 
 API cuStreamGetPriority(void *handle, int *priority)
 {
-    NEED_CONTEXT;
-    *priority = stream_priority(stream_of(handle));
+    NEED_STREAM(stream, handle);
+    *priority = stream_priority(stream);
     return SUCCESS;
 }
 
 API cuStreamGetCtx(void *handle, struct context **context)
 {
-    NEED_CONTEXT;
-    *context = &primary[stream_device(stream_of(handle))->ordinal];
+    NEED_STREAM(stream, handle);
+    *context = &primary[stream_device(stream)->ordinal];
     return SUCCESS;
 }
 
 API cuStreamGetDevice(void *handle, int *device)
 {
-    NEED_CONTEXT;
-    *device = stream_device(stream_of(handle))->ordinal;
+    NEED_STREAM(stream, handle);
+    *device = stream_device(stream)->ordinal;
     return SUCCESS;
 }
 
 API cuStreamGetId(void *handle, unsigned long long *id)
 {
-    NEED_CONTEXT;
-    *id = stream_id(stream_of(handle));
+    NEED_STREAM(stream, handle);
+    *id = stream_id(stream);
     return SUCCESS;
 }
 
@@ -492,8 +500,7 @@ API cuEventDestroy(struct event *event)
 
 API cuEventRecord(struct event *event, void *handle)
 {
-    NEED_CONTEXT;
-    struct stream *stream = stream_of(handle);
+    NEED_STREAM(stream, handle);
     if (stream_device(stream) != event->device) {
         return INVALID_HANDLE;
     }
@@ -508,8 +515,8 @@ API cuEventRecordWithFlags(struct event *event, void *handle, unsigned flags)
 
 API cuStreamWaitEvent(void *handle, struct event *event, unsigned flags)
 {
-    NEED_CONTEXT;
-    event_order(event, stream_of(handle));
+    NEED_STREAM(stream, handle);
+    event_order(event, stream);
     return SUCCESS;
 }
 
@@ -547,10 +554,10 @@ static void call(void *argument)
 
 API cuLaunchHostFunc(void *handle, void (*function)(void *), void *data)
 {
-    NEED_CONTEXT;
+    NEED_STREAM(stream, handle);
     struct host_function *host = malloc(sizeof *host);
     *host = (struct host_function){function, data};
-    submit(stream_of(handle), call, host);
+    submit(stream, call, host);
     return SUCCESS;
 }
 
@@ -859,11 +866,10 @@ static bool is_pageable(address_t address) { return memory_at(address).kind == N
    a call without a stream: it also waits for what crosses between host and device. */
 static int queue_copy(struct copy plan, void *handle, bool waits)
 {
-    NEED_CONTEXT;
+    NEED_STREAM(stream, handle);
     if (!plan.width || !plan.height) {
         return SUCCESS;
     }
-    struct stream *stream = stream_of(handle);
     bool to_pageable = is_pageable(plan.to), from_pageable = is_pageable(plan.from);
     bool to_host = to_pageable || memory_at(plan.to).kind == PINNED;
     bool from_host = from_pageable || memory_at(plan.from).kind == PINNED;
@@ -980,12 +986,12 @@ static void perform_fill(void *argument)
 
 static int queue_fill(struct fill plan, unsigned value, void *handle)
 {
-    NEED_CONTEXT;
+    NEED_STREAM(stream, handle);
     struct fill *fill = malloc(sizeof *fill);
     *fill = plan;
     fill->device = current()->device;
     memcpy(fill->element, &value, sizeof value); /* little-endian: the first bytes count */
-    submit(stream_of(handle), perform_fill, fill);
+    submit(stream, perform_fill, fill);
     return SUCCESS;
 }
 

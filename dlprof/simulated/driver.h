@@ -24,4 +24,9 @@ struct stream *stream_of(void *handle);
         if (status_) return status_; \
     } while (0)
 
+#define NEED_STREAM(stream, handle)            \
+    NEED_CONTEXT;                              \
+    struct stream *stream = stream_of(handle); \
+    if (!stream) return INVALID_HANDLE
+
 #endif

@@ -455,8 +455,7 @@ static void point(struct launch *launch, const char *value, size_t size)
 
 static int queue_kernel(struct kernel *kernel, void *handle, void **values, void **extra)
 {
-    NEED_CONTEXT;
-    struct stream *stream = stream_of(handle);
+    NEED_STREAM(stream, handle);
     if (stream_device(stream) != current_device()) {
         return INVALID_HANDLE;
     }

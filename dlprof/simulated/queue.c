@@ -254,6 +254,18 @@ void stream_destroy(struct stream *stream)
     pthread_mutex_unlock(&lock);
 }
 
+bool stream_exists(const struct stream *stream)
+{
+    pthread_mutex_lock(&lock);
+    const struct stream *at = streams;
+    while (at && at != stream) {
+        at = at->next;
+    }
+    bool exists = at && !at->is_destroyed;
+    pthread_mutex_unlock(&lock);
+    return exists;
+}
+
 struct device *stream_device(const struct stream *stream) { return stream->device; }
 unsigned stream_flags(const struct stream *stream) { return stream->flags; }
 int stream_priority(const struct stream *stream) { return stream->priority; }

@@ -31,6 +31,8 @@ void sleep_ns(uint64_t duration_ns);
 struct stream *stream_new(struct device *device, unsigned flags, int priority);
 /* Work that is queued goes on; the stream's thread ends after it. */
 void stream_destroy(struct stream *stream);
+/* Whether it was made and not destroyed. */
+bool stream_exists(const struct stream *stream);
 struct device *stream_device(const struct stream *stream);
 unsigned stream_flags(const struct stream *stream);
 int stream_priority(const struct stream *stream);

@@ -158,8 +158,8 @@ MUTATIONS = {
     ),
     "a memset is asynchronous": Mutation(
         "driver.c",
-        "submit(stream_of(handle), perform_fill, fill);",
-        "submit_and_wait(stream_of(handle), perform_fill, fill);",
+        "submit(stream, perform_fill, fill);",
+        "submit_and_wait(stream, perform_fill, fill);",
         "a_memset_is_asynchronous",
     ),
     "freeing waits": Mutation(
@@ -170,7 +170,7 @@ MUTATIONS = {
     ),
     "host functions are in order": Mutation(
         "driver.c",
-        "submit(stream_of(handle), call, host);",
+        "submit(stream, call, host);",
         "call(host);",
         "a_host_function_runs_in_the_order_of_its_stream",
     ),
@@ -260,6 +260,12 @@ MUTATIONS = {
         "has_peer[here][there] = is_wanted;",
         ";",
         "the_access_to_a_peer_is_switched_on_once",
+    ),
+    "streams that do not exist": Mutation(
+        "driver.c",
+        "if (!stream_exists(handle)) {",
+        "if (0) {",
+        "a_stream_that_does_not_exist_is_refused",
     ),
     "kernels on a stream of another device": Mutation(
         "kernels.c",

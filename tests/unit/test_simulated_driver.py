@@ -505,6 +505,14 @@ def test_work_of_one_device_is_refused_on_a_stream_of_another(driver_with):
     driver("cuStreamWaitEvent", driver.stream(), event, 0)  # this goes across devices
 
 
+def test_a_stream_that_does_not_exist_is_refused(driver):
+    event, stream = driver.event(), driver.stream()
+    driver("cuStreamDestroy", stream)
+    for handle in (stream, c_void_p(-1)):
+        assert driver.status("cuStreamWaitEvent", handle, event, 0) == 400
+        assert driver.status("cuStreamSynchronize", handle) == 400
+
+
 def is_stale(driver, is_ordered):
     """Whether a reader sees what memory held before a write that was queued first."""
     writer, reader = driver.stream(NON_BLOCKING), driver.stream(NON_BLOCKING)
