@@ -1,0 +1,78 @@
+"""The benchmark of the first screen asks questions with one truth, of sessions that load."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from dlprof.session.model import parse
+
+pytestmark = pytest.mark.unit
+
+FILE = Path(__file__).parents[2] / "benchmarks" / "reading" / "read.py"
+spec = importlib.util.spec_from_file_location("reading_benchmark", FILE)
+read = importlib.util.module_from_spec(spec)
+sys.modules[spec.name] = read
+spec.loader.exec_module(read)
+
+SHEETS = read.sheets()
+QUESTIONS = [question for sheet in SHEETS for question in sheet.questions]
+
+
+def right_answers():
+    return {sheet.number: [one.answer for one in sheet.questions] for sheet in SHEETS}
+
+
+@pytest.mark.parametrize("sheet", SHEETS, ids=lambda sheet: sheet.session)
+def test_a_recorded_session_loads_and_has_three_questions(sheet):
+    session = parse(sheet.text(), sheet.session)
+    assert session.complete
+    assert session.results
+    assert len(sheet.questions) == 3
+
+
+def test_as_many_questions_are_asked_as_the_goal_counts():
+    assert len(QUESTIONS) == read.ASKED
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.text)
+def test_a_question_takes_its_answer_and_refuses_wrong_ones(question):
+    assert question.is_right(question.answer)
+    assert question.is_right(f" `{question.answer}` ")
+    assert question.wrong
+    assert not any(question.is_right(wrong) for wrong in question.wrong)
+    assert not question.is_right("")
+
+
+@pytest.mark.parametrize(
+    "question", [one for one in QUESTIONS if one.choices], ids=lambda question: question.text
+)
+def test_a_question_with_choices_takes_one_of_them(question):
+    assert [choice for choice in question.choices if question.is_right(choice)] == [question.answer]
+
+
+def test_a_time_is_right_in_any_unit_and_with_its_spread():
+    question = read.Question("?", "1.5 ms", ("15 ms",), within_ns=(1.4e6, 1.6e6))
+    assert question.is_right("~1500 us")
+    assert question.is_right("1.45 ms")
+    assert question.is_right("1.5 ±0.2 ms")
+    assert question.is_right("1.5 | 2.3 ms")
+    assert not question.is_right("2.3 | 1.5 ms")
+    assert not question.is_right("1.5 us")
+    assert not question.is_right("1.5")
+
+
+def test_a_wrong_and_a_missing_answer_are_counted():
+    answers = right_answers()
+    assert read.score(answers) == []
+    first, second = SHEETS[:2]
+    answers[first.number][0] = first.questions[0].wrong[0]
+    answers[second.number].pop()
+    wrong = [(sheet.number, question) for sheet, question, _ in read.score(answers)]
+    assert wrong == [
+        (first.number, first.questions[0]),
+        (second.number, second.questions[2]),
+    ]
