@@ -10,6 +10,9 @@ DIAGNOSIS = ("ordering", "alignment", "peak_memory", "early_write", "lifetime")
 AFTER_DROP = "lifetime after drop"
 """The stage that reads a result after its source is gone: a dangling result may end the worker."""
 
+VERSIONED = "versioned export"
+"""The event of a handshake in which dlprof itself asks for a versioned capsule."""
+
 LONGEST = 2000
 
 

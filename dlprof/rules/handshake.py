@@ -8,7 +8,8 @@ from itertools import pairwise
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
 from dlprof.errors import NoReproducer
-from dlprof.rules.finding import Claim, finding
+from dlprof.protocol.messages import VERSIONED
+from dlprof.rules.finding import Claim, finding, replacements
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import Effect, Subject
 from dlprof.rules.standards import EXPORT
@@ -113,6 +114,57 @@ def show_retry(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect
     return subject.shown(does, HANDSHAKE, recorder=recorder.strip("\n"))
 
 
+def refused_unversioned(cases: Cases) -> Iterator[FindingRecord]:
+    """The producer refuses a consumer that asks for no version, and delivers to one that does."""
+    refused = [case for case in cases.cases if _is_unversioned(case)]
+    for found in groups(refused, lambda case: case.pair):
+        producer, consumer = found[0].pair
+        yield finding(
+            "info",
+            found,
+            Claim(
+                ("is refused", "are refused"),
+                "although the producer can deliver",
+                f"{consumer} asks {producer} without max_version",
+            ),
+            {"asked": _asked(found[0])},
+            advice=replacements(cases, found, "takes it"),
+        )
+
+
+def _is_unversioned(case: CaseView) -> bool:
+    """Whether the producer refused the consumer's last request, which named no version."""
+    events = case.result.handshake
+    exports = [event for event in events if event.call == "__dlpack__"]
+    delivers = any(_returned(event) for event in events if event.call == VERSIONED)
+    if case.result.status != "unsupported" or not exports or not delivers:
+        return False
+    return not _returned(exports[-1]) and "max_version" not in (exports[-1].arguments or {})
+
+
+def _asked(case: CaseView) -> str:
+    exports = [event for event in case.result.handshake if event.call == "__dlpack__"]
+    return ", ".join(f"{name}={value}" for name, value in (exports[-1].arguments or {}).items())
+
+
+DELIVERS = """
+<create>
+try:
+    y = <code>
+except Exception as refusal:
+    print("without a version:", type(refusal).__name__, refusal)
+else:
+    print("y is there")
+    return False
+print("with a version:", x.__dlpack__(max_version=(1, 3)))
+return True
+"""
+
+
+def show_refused_unversioned(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    return subject.shown("is refused, although the producer can deliver", DELIVERS)
+
+
 RULES = (
     Rule(
         "DLP015",
@@ -126,5 +178,16 @@ RULES = (
         ),
         show_retry,
         other_arrays=True,
+    ),
+    Rule(
+        "DLP023",
+        "refused-unversioned",
+        "info",
+        refused_unversioned,
+        expect(
+            "The consumer asks for a versioned capsule, and takes what the producer delivers.",
+            f"`__dlpack__` has the keyword `max_version` ({EXPORT}, 2023.12).",
+        ),
+        show_refused_unversioned,
     ),
 )

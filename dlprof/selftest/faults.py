@@ -85,6 +85,7 @@ PLANTS = _sorted(
     Plant("lose-read-only", ("lose_read_only",), "DLP009", layouts=("readonly",)),
     Plant("asymmetric", ("view",), "DLP013"),
     Plant("retry", ("retry",), "DLP015", protocol="dlpack"),
+    Plant("unversioned", ("unversioned",), "DLP023", protocol="dlpack", layouts=("readonly",)),
     Plant("lock", ("lock", "view"), "DLP022"),
     Plant("crash", ("crash",), "DLP016"),
     Plant("hang", ("hang",), "DLP016"),
@@ -125,7 +126,18 @@ SIMULATED_PLANTS = tuple(
     if plant.rule not in NEED_TIMES and plant.placements == Plant.placements
 )
 NOT_ON_DEVICE = dict.fromkeys(
-    ("DLP007", "DLP008", "DLP009", "DLP013", "DLP015", "DLP016", "DLP017", "DLP021", "DLP022"),
+    (
+        "DLP007",
+        "DLP008",
+        "DLP009",
+        "DLP013",
+        "DLP015",
+        "DLP016",
+        "DLP017",
+        "DLP021",
+        "DLP022",
+        "DLP023",
+    ),
     "planted on the host: its proof is the same on a device",
 ) | {"DLP005": "planted on the host: peak memory is measured there"}
 """Rules for which nothing is planted on a device, and why."""

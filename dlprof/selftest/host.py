@@ -97,9 +97,9 @@ class Array:
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
 
-    def __dlpack__(self, stream: Any = None) -> Any:
-        """As an old producer: a TypeError for a newer consumer's keywords."""
-        return self.data.__dlpack__()
+    def __dlpack__(self, stream: Any = None, max_version: Any = None) -> Any:
+        """A TypeError for any other keyword, as an older producer gives it."""
+        return self.data.__dlpack__(**({"max_version": max_version} if max_version else {}))
 
 
 default_queue = Queue()
@@ -301,10 +301,16 @@ def stale(source: Array) -> Array:
 def retry(source: Any) -> Array:
     """Fault: asks with keywords that this producer refuses, and then once more without."""
     try:
-        capsule = source.__dlpack__(max_version=(1, 0))
+        capsule = source.__dlpack__(copy=False)
     except TypeError:
         capsule = source.__dlpack__()
     data = numpy.from_dlpack(_Holder(capsule))
+    return Array(data, source, getattr(source, "done", None))
+
+
+def unversioned(source: Any) -> Array:
+    """Fault: asks for no version, so that read-only memory is refused."""
+    data = numpy.from_dlpack(_Holder(source.__dlpack__()))
     return Array(data, source, getattr(source, "done", None))
 
 

@@ -73,7 +73,13 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     answer.part("source", {"ns": None if subject.is_one_array else subject.create_ns})
     answer.stage("first call")
     state.channel.begin()
-    found, first = first_call.measure(subject, before)
+    try:
+        found, first = first_call.measure(subject, before)
+    except Exception:
+        asked = attempt(lambda: handshake.of_refusal(subject))
+        if asked and not isinstance(asked, Refusal):
+            answer.part("handshake", asked)
+        raise
     answer.part("first_call", found)
     none = no_array(subject, first.result)
     declared, subject = subject, subject if none else subject.placed(first.result)

@@ -56,6 +56,7 @@ CONTROLS = {
     "broken-promise": ("host.view(x)", "host.copy(x)"),
     "early": ("host.early(x)", "host.copy(x)"),
     "late": ("host.late(x)", "host.copy(x)"),
+    "unversioned": ("host.unversioned(x)", "host.view(x)"),
     "lock": ("host.lock(x)", "host.view(x)"),
     "flush-denormals": ("host.flush_denormals(x)", "host.copy(x)"),
     "crash-if-empty": ("host.crash_if_empty(x)", "host.view(x)"),

@@ -63,6 +63,8 @@ def test_the_worst_stands_first():
 
 
 REFUSED = {"call": "__dlpack__", "outcome": "TypeError: no max_version", "ns": 900}
+REFUSED_UNVERSIONED = {"call": "__dlpack__", "arguments": {}, "outcome": "BufferError: read-only"}
+DELIVERED = {"call": "versioned export", "outcome": "returned"}
 ANSWERED = {"call": "__dlpack__", "outcome": "returned", "ns": 500}
 CUDA = {"device": "cuda", "protocol": "numpy"}
 LOOP = {
@@ -87,6 +89,7 @@ GUILTY = [
     path("shape(x)", values=wrong(shape=[[4, 4], [16]])),
     path("dtype(x)", values=wrong(dtype=["float64", "float32"])),
     path("write(x)", values=verdict("ok", writable={"source": False, "result": True})),
+    path("old(x)", status="unsupported", handshake=[REFUSED_UNVERSIONED, DELIVERED]),
     path("lock(x)", values=verdict("ok", writable={"source": True, "result": False})),
     path("open(x)", values=verdict("ok", writable={"source": True, "result": True})),
     path("mask(x)", values=verdict("ok", dropped=["mask"])),
@@ -211,7 +214,8 @@ def test_what_an_instrument_saw_is_told_unless_the_finding_rests_on_times(one):
     rule = next(rule for rule in RULES if rule.id == one.rule)
     told = observations(one, [GUILTY[at] for at in one.results])
     assert bool(told) is (
-        rule.id not in ("DLP006", "DLP012", "DLP013", "DLP014", "DLP015", "DLP016", "DLP019")
+        rule.id
+        not in ("DLP006", "DLP012", "DLP013", "DLP014", "DLP015", "DLP016", "DLP019", "DLP023")
     )
 
 

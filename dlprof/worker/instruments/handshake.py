@@ -14,6 +14,7 @@ from typing import Any
 
 from dlprof.probes import capsule
 from dlprof.probes.base import Protocol, written
+from dlprof.protocol.messages import VERSIONED
 from dlprof.worker.foreign import has
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call
@@ -22,6 +23,8 @@ from dlprof.worker.subject import Subject
 LARGEST_BYTES = 256 << 20
 """A larger array is replaced by a smaller one, which has the same handshake."""
 LONGEST = 500
+VERSION = (1, 3)
+"""The newest version of DLPack that is known here."""
 
 _METHODS = {
     Protocol.DLPACK: ("__dlpack_device__", "__dlpack__"),
@@ -50,6 +53,21 @@ def measure(subject: Subject) -> list[dict[str, Any]]:
     result = attempt(compile_call(code, names))
     outcome = _words(result.error) if isinstance(result, Refusal) else "returned"
     events.append({"call": "import", "outcome": outcome})
+    return events
+
+
+def of_refusal(subject: Subject) -> list[dict[str, Any]]:
+    """The events of a conversion that is refused, and whether the producer delivers the array to
+    one who asks for a versioned capsule. Empty for other protocols than DLPack.
+    """
+    if subject.export.protocol is not Protocol.DLPACK or subject.is_one_array:
+        return []
+    events = measure(subject)
+    source = subject.source
+    asked = {"max_version": repr(VERSION)}
+    attempt(
+        lambda: _record(events, VERSIONED, asked, lambda: source.__dlpack__(max_version=VERSION))
+    )
     return events
 
 
