@@ -42,11 +42,11 @@ def short_command(header: Header) -> str:
     return " ".join(["dlprof", *words[: next(options, len(words))]])
 
 
-def notices(header: Header, diagnosed: bool) -> tuple[str, ...]:
-    """What keeps the reader from relying on the numbers."""
+def notices(header: Header, diagnosed: bool, timed: bool = True) -> tuple[str, ...]:
+    """What keeps the reader from relying on what it says; of load only if something is timed."""
     found = [told_of(header)] if header.simulated else []
     foreign = header.foreign_cores
-    if foreign is not None and foreign > NOTABLE_CORES and not header.simulated:
+    if timed and foreign is not None and foreign > NOTABLE_CORES and not header.simulated:
         cores = header.environment.cores or "?"
         found.append(
             f"Other programs kept {foreign:.1f} of {cores} cores busy. Times may be too high."

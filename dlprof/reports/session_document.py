@@ -33,7 +33,9 @@ def session_document(session: Session, name: str = LAST, scripts: bool = False) 
         title=_title(session, arrays, len(inference)),
         context=method.versions(session),
         notices=method.notices(
-            session, not all(path.is_undiagnosed for path in paths) or not paths
+            session,
+            not all(path.is_undiagnosed for path in paths) or not paths,
+            bool(paths or inference) or not session.results,
         ),
         answers=(*_answers(session, arrays), *steps.answers(inference)),
         tables=tables,

@@ -137,9 +137,9 @@ def _groups(cases: Sequence[CaseView]) -> list[Group]:
     for case in cases:
         record = case.result.case
         paths[record.export, record.import_][label_of(record)] = _result(case)
-    codes = {
-        (one.result.case.export, one.result.case.import_): one.result.case.form for one in cases
-    }
+    codes: dict[tuple[str, str], str] = {}
+    for case in cases:
+        codes.setdefault((case.result.case.export, case.result.case.import_), case.code)
     alike: dict[tuple[tuple[Label, str], ...], list[str]] = defaultdict(list)
     for path, results in paths.items():
         alike[tuple(results.items())].append(codes[path])
