@@ -169,7 +169,10 @@ def read(
 
 
 def _measure(request: Request, catalog: Catalog, output: File | None, progress: bool) -> Session:
-    target = None if output is None else Path(output)
+    try:
+        target = None if output is None else Path(output)
+    except TypeError:
+        raise UsageError(f"output {output!r} is no path of a file") from None
     path = measuring.session_path(target, request.command[0])
     with (
         Bar() if progress else nullcontext(Watcher()) as watcher,

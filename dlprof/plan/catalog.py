@@ -89,6 +89,8 @@ class Catalog:
 
     def named(self, word: str) -> ProbeInfo:
         """The probe of a name or alias. Raises :class:`UsageError` with the nearest one."""
+        if not isinstance(word, str):
+            raise UsageError(f"{word!r} is no name of a framework")
         for probe in self.probes:
             if word.lower() in (probe.name.lower(), *(alias.lower() for alias in probe.aliases)):
                 return probe

@@ -112,7 +112,7 @@ class Several:
         one = lengths or isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
         texts = [_text(word) for word in ([value] if one else value)]
         words = split(texts) if self.commas else texts
-        if not words:
+        if not words or not all(word.strip() for word in words):
             raise UsageError("names nothing: leave it out for the default")
         found: list[Any] = []
         for word in words:

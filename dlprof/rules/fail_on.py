@@ -90,7 +90,8 @@ def parse(texts: Sequence[str], where: str = "--fail-on") -> FailOn:
             severities |= set(SEVERITIES[: SEVERITIES.index(word) + 1])
         else:
             near = difflib.get_close_matches(word, [*BY_WORD, *SEVERITIES], n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "name a rule or a severity"
+            known = [one.upper() if one.startswith("dlp") else one for one in near]
+            hint = f"did you mean {known[0]!r}?" if known else "name a rule or a severity"
             raise UsageError(f"{where} knows no {text!r}: {hint}")
     return FailOn(frozenset(rules), frozenset(severities))
 

@@ -150,3 +150,12 @@ def test_a_probe_of_ones_own_is_measured_and_a_framework_that_is_missing_is_told
     assert package.run("fake", "fake", probes=FAKE, quick=True, shapes="16").results
     with pytest.raises(MissingFramework, match="pip install nobody-has-it"):
         package.run("missing", "fake", probes=[FAKE])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [(("numpy", 3), {}), ((None, "torch"), {}), (("numpy", "torch"), {"output": 5})],
+)
+def test_a_value_of_another_type_is_refused_in_a_sentence(arguments, options):
+    with replayed(NUMPY_TORCH), pytest.raises(UsageError, match=r"is no "):
+        package.run(*arguments, quick=True, **options)
