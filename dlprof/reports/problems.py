@@ -59,11 +59,14 @@ def _problem(
 
 
 def _where(session: Session, indices: Sequence[int]) -> str:
-    """The pairs of findings; empty where the session has one pair only."""
-    if len({result.case.pair for result in session.results}) <= 1 or not indices:
-        return ""
-    pairs = dict.fromkeys(session.results[index].case.pair for index in indices)
-    return f"{listed(map(pair_text, pairs))}: "
+    """The pairs of findings, if the session has several; and whether other arrays show them."""
+    results = [session.results[index] for index in indices]
+    told = []
+    if len({one.case.pair for one in session.results}) > 1 and results:
+        told.append(listed(dict.fromkeys(pair_text(one.case.pair) for one in results)))
+    if results and all(one.case.survey for one in results):
+        told += ["other arrays"] * any(not one.case.survey for one in session.results)
+    return f"{', '.join(told)}: " if told else ""
 
 
 def _sentence(session: Session, findings: Sequence[FindingRecord]) -> str:

@@ -83,7 +83,7 @@ def _tables(
 ) -> tuple[tuple[Table, ...], tuple[str, ...]]:
     """The tables of the first screen, and what their marks mean."""
     if not arrays:
-        return tuple(survey.tables(session)), ()
+        return tuple(survey.tables(session)), survey.marks(session)
     if len(arrays) == 1:
         found, marks = path_table.short_tables(arrays[0], problems)
         return found, (*marks, *filter(None, [survey.summary(session)]))

@@ -10,7 +10,7 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.plan.axes import shape_text
 from dlprof.plan.survey import PLAIN, SHAPE
 from dlprof.reports.document import Cell, Column, Lines, Section, Table, Tone
-from dlprof.reports.paths import TIMES, result_of
+from dlprof.reports.paths import TIMES, result_of, rules_by_case
 from dlprof.session.model import CaseRecord, Session, pair_text
 from dlprof.text.clean import first_line
 
@@ -29,6 +29,17 @@ MOST_ROWS = 22
 MOST_MISSING = 2
 
 
+GLOSSES = {
+    "reversed": "a negative stride",
+    "swapped": "the other byte order",
+    "broadcast": "a stride of 0",
+    "negated": "a lazy negative",
+    "conjugated": "a lazy conjugate",
+    "scalar": "no axes",
+}
+"""Words of the table that a reader may not know."""
+
+
 class Label(NamedTuple):
     """An array by what sets it apart from the others: ``dtypes``, ``layouts`` or ``shapes``."""
 
@@ -36,11 +47,21 @@ class Label(NamedTuple):
     name: str
 
 
+PLAINEST = Label("dtypes", "float32")
+
+
+class Outcome(NamedTuple):
+    """What became of an array: one word, and the rules that name it."""
+
+    result: str
+    rules: str
+
+
 class Group(NamedTuple):
     """Paths of a pair that do the same with every array."""
 
     codes: tuple[str, ...]
-    results: Mapping[str, list[Label]]
+    outcomes: Mapping[Outcome, list[Label]]
 
 
 def label_of(case: CaseRecord) -> Label:
@@ -72,24 +93,29 @@ def title(session: Session) -> str:
 
 
 def tables(session: Session, most: int = MOST_ROWS) -> Iterator[Table]:
-    """One for each pair: a row for each result of paths that do the same."""
-    pairs = surveyed(session)
+    """One for each pair: a row for each outcome of paths that do the same."""
+    pairs, rules = surveyed(session), rules_by_case(session.findings)
     for pair, cases in pairs.items():
         unmade = _unmade(cases)
-        known = [
-            case
-            for case in cases
-            if label_of(case.result.case) not in unmade and not _is_empty(case)
-        ]
-        rows = [row for group in _groups(known) for row in _rows(group)]
+        known = [case for case in cases if label_of(case.result.case) not in unmade]
+        rows = [row for group in _groups(known, rules) for row in _rows(group)]
         more = [f"… and {len(rows) - most} more lines (--full)."] if len(rows) > most else []
         if unmade:
             more.append(f"{cases[0].pair[0]} cannot make {arrays_text(unmade, ())}.")
         more += dict.fromkeys(
-            case.result.case.narrows_why for case in known if _result(case) == "narrowed"
+            case.result.case.narrows_why for case in known if _word(case) == "narrowed"
         )
-        title = Column("path" if len(pairs) == 1 else f"path: {pair}")
-        yield Table((Column("result"), Column("arrays"), title), tuple(rows[:most]), " ".join(more))
+        path = Column("path" if len(pairs) == 1 else f"path: {pair}")
+        columns = (path, Column("result"), Column("arrays"), Column("problem"))
+        yield Table(columns, tuple(rows[:most]), " ".join(more))
+
+
+def marks(session: Session) -> tuple[str, ...]:
+    """What the less known words of the tables mean."""
+    cases = [case for pair in surveyed(session).values() for case in pair]
+    names = {label_of(case.result.case).name for case in cases}
+    told = [f"{name}: {gloss}" for name, gloss in GLOSSES.items() if name in names]
+    return (f"{'; '.join(told)}.",) if told else ()
 
 
 def section(session: Session) -> Iterator[Section]:
@@ -116,9 +142,10 @@ def summary(session: Session) -> str:
         return ""
     indices = {case.index for case in cases}
     rules = {one.rule for one in session.findings if set(one.results) <= indices}
-    told = f"problems of these alone: {', '.join(sorted(rules))}" if rules else "no other problem"
     arrays = len({label_of(case.result.case) for case in cases})
-    return f"Survey of {arrays} small arrays of other dtypes, layouts and shapes: {told}."
+    tried = f"Also tried: {arrays} small arrays of other dtypes, layouts and shapes."
+    shown = f"Only they show {', '.join(sorted(rules))}." if rules else "No other problem."
+    return f"{tried} {shown}"
 
 
 def _unmade(cases: Sequence[CaseView]) -> list[Label]:
@@ -127,48 +154,54 @@ def _unmade(cases: Sequence[CaseView]) -> list[Label]:
     return list(dict.fromkeys(map(label_of, unmade)))
 
 
-def _is_empty(case: CaseView) -> bool:
-    """Whether it came back right without elements: there is no memory to share or to copy."""
-    return 0 in case.result.case.shape and case.is_right
-
-
-def _groups(cases: Sequence[CaseView]) -> list[Group]:
-    paths: dict[tuple[str, str], dict[Label, str]] = defaultdict(dict)
-    for case in cases:
-        record = case.result.case
-        paths[record.export, record.import_][label_of(record)] = _result(case)
+def _groups(cases: Sequence[CaseView], rules: Mapping[int, tuple[str, ...]]) -> list[Group]:
+    paths: dict[tuple[str, str], dict[Label, Outcome]] = defaultdict(dict)
     codes: dict[tuple[str, str], str] = {}
     for case in cases:
-        codes.setdefault((case.result.case.export, case.result.case.import_), case.code)
-    alike: dict[tuple[tuple[Label, str], ...], list[str]] = defaultdict(list)
-    for path, results in paths.items():
-        alike[tuple(results.items())].append(codes[path])
+        record = case.result.case
+        path, label = (record.export, record.import_), label_of(record)
+        outcome = Outcome(_word(case), " ".join(rules.get(case.index, ())))
+        if 0 in record.shape and case.is_right:
+            # Without elements there is no memory to share or to copy.
+            outcome = paths[path].get(PLAINEST, outcome)
+        paths[path][label] = outcome
+        if label == PLAINEST:
+            codes[path] = case.code
+        codes.setdefault(path, case.code)
+    alike: dict[tuple[tuple[Label, Outcome], ...], list[str]] = defaultdict(list)
+    for path, outcomes in paths.items():
+        alike[tuple(outcomes.items())].append(codes[path])
     groups = []
-    for outcome, names in alike.items():
-        by_word: dict[str, list[Label]] = defaultdict(list)
-        for label, word in outcome:
-            by_word[word].append(label)
-        groups.append(Group(tuple(sorted(names, key=len)), by_word))
+    for outcomes_alike, names in alike.items():
+        by_outcome: dict[Outcome, list[Label]] = defaultdict(list)
+        for label, outcome in outcomes_alike:
+            by_outcome[outcome].append(label)
+        groups.append(Group(tuple(sorted(names, key=len)), by_outcome))
     return sorted(groups, key=lambda group: -len(group.codes))
 
 
-def _result(case: CaseView) -> str:
-    word = result_of(case)
-    narrows = case.result.case.narrows_to
-    is_narrowed = (
-        word == "wrong" and narrows and case.changed.dtype == (case.result.case.dtype, narrows)
-    )
-    return "narrowed" if is_narrowed else word
+def _word(case: CaseView) -> str:
+    word, record = result_of(case), case.result.case
+    narrowed = record.narrows_to and case.changed.dtype == (record.dtype, record.narrows_to)
+    return "narrowed" if word == "wrong" and narrowed else word
 
 
 def _rows(group: Group) -> Iterator[tuple[Cell, ...]]:
+    """The outcome of most arrays first, then the others, worst first."""
     first, *others = group.codes
-    every = [label for labels in group.results.values() for label in labels]
+    every = [label for labels in group.outcomes.values() for label in labels]
+    words = list(RESULTS)
+    usual = max(group.outcomes, key=lambda one: len(group.outcomes[one]))
+
+    def rank(outcome: Outcome) -> tuple[bool, int]:
+        at = words.index(outcome.result) if outcome.result in words else len(words)
+        return outcome != usual, at
+
     path = Cell(first, code=True, note=f"+{len(others)} alike" if others else "")
-    known = [word for word in RESULTS if word in group.results]
-    for word in [*known, *(word for word in group.results if word not in RESULTS)]:
-        text = arrays_text(group.results[word], every)
-        yield Cell(word, RESULTS.get(word, "")), Cell(text), path
+    for outcome in sorted(group.outcomes, key=rank):
+        text = arrays_text(group.outcomes[outcome], every)
+        tone = RESULTS.get(outcome.result, "")
+        yield path, Cell(outcome.result, tone), Cell(text), Cell(outcome.rules)
         path = Cell("")
 
 

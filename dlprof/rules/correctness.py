@@ -292,7 +292,7 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
             Claim(
                 ("makes a writable view", "make writable views"),
                 "of a read-only array",
-                brief="A write to the result changes it.",
+                brief="A write to the result changes the source.",
                 more="" if is_dropped else "No measured view of the pair stays read-only.",
             ),
             {"source_writable": False, "result_writable": True},

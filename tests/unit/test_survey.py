@@ -121,7 +121,7 @@ class TestTable:
     def test_paths_that_do_the_same_share_their_rows(self):
         results = [surveyed(dtype, code=code) for code in "ab" for dtype in ("int8", "float32")]
         (table,) = survey.tables(make_session(*results))
-        ((result, _, path),) = table.rows
+        ((path, result, _, _),) = table.rows
         assert (result.text, path.text) == ("view", "a")
         assert "alike" in path.note
 
@@ -133,7 +133,7 @@ class TestTable:
             for one in (surveyed(code=code), surveyed("bfloat16", code=code, **refused))
         ]
         (table,) = survey.tables(make_session(*results))
-        assert [row[0].text for row in table.rows] == ["view"]
+        assert [row[1].text for row in table.rows] == ["view"]
         assert "bfloat16" in table.more
 
     def test_a_run_without_a_survey_says_nothing_of_it(self):
@@ -173,3 +173,13 @@ def test_the_array_of_a_survey_is_named_by_what_sets_it_apart():
     assert survey.label_of(surveyed("int8").case) == ("dtypes", "int8")
     assert survey.label_of(surveyed(layout="F").case) == ("layouts", "F")
     assert ArraySpec((6, 10), "float32").corners is False
+
+
+def test_a_result_that_breaks_a_rule_has_a_row_of_its_own():
+    results = [surveyed(), surveyed("int8"), surveyed("bool", changed={"dtype": ["bool", "int8"]})]
+    session = make_session(*results, findings=[one.model_dump() for one in find(results)])
+    (table,) = survey.tables(session)
+    assert [(row[1].text, row[3].text) for row in table.rows] == [
+        ("view", ""),
+        ("wrong", "DLP007"),
+    ]
