@@ -82,7 +82,8 @@ def _sentence(session: Session, findings: Sequence[FindingRecord]) -> str:
     count = len(_paths(session, told))
     more = len(_paths(session, findings) - _paths(session, told))
     headline = f"{count:,} paths {told[0].said}" if len(told) > 1 else _headline(told[0])
-    return headline + (f" (+{more} path{'s' if more > 1 else ''} in another way)" if more else "")
+    others = "1 other path differs" if more == 1 else f"{more} other paths differ"
+    return headline + (f" ({others}: --full)" if more else "")
 
 
 def _paths(session: Session, findings: Iterable[FindingRecord]) -> set[tuple[str, str, str]]:
