@@ -83,7 +83,7 @@ def _sentence(session: Session, findings: Sequence[FindingRecord]) -> str:
     more = len(_paths(session, findings) - _paths(session, told))
     headline = f"{count:,} paths {told[0].said}" if len(told) > 1 else _headline(told[0])
     others = "1 other path differs" if more == 1 else f"{more} other paths differ"
-    return headline + (f" ({others}: --full)" if more else "")
+    return headline + (f" ({others})" if more else "")
 
 
 def _paths(session: Session, findings: Iterable[FindingRecord]) -> set[tuple[str, str, str]]:
