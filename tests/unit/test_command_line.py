@@ -134,7 +134,7 @@ def test_a_report_is_printed_and_written(dlprof, tmp_path):
         (("--github", "--csv", "-"), "only one of --csv, --github can be printed"),
         (("--html", "none/x"), "cannot write none/x: No such file or directory"),
         (("--history", "h"), "--history adds a section to --html FILE: give both"),
-        (("--fail-on", "DLP0012"), "did you mean 'dlp012'"),
+        (("--fail-on", "DLP0012"), "did you mean 'DLP012'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
