@@ -141,7 +141,8 @@ def summary(session: Session) -> str:
     if not cases:
         return ""
     indices = {case.index for case in cases}
-    rules = {one.rule for one in session.findings if set(one.results) <= indices}
+    timed = {one.rule for one in session.findings if not set(one.results) <= indices}
+    rules = {one.rule for one in session.findings} - timed
     arrays = len({label_of(case.result.case) for case in cases})
     tried = f"Also tried: {arrays} small arrays of other dtypes, layouts and shapes."
     shown = f"Only they show {', '.join(sorted(rules))}." if rules else "No other problem."
