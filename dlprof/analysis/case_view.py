@@ -102,7 +102,8 @@ class CaseView:
     @property
     def is_measured(self) -> bool:
         """Whether it has a time, or came to its end where none is taken."""
-        return self.ready is not None or (self.result.untimed and self.result.status == "ok")
+        taken = not self.result.untimed and not self.surveyed
+        return self.ready is not None or (not taken and self.result.status == "ok")
 
     @property
     def cost_ns(self) -> float:

@@ -142,7 +142,8 @@ class Torch(Probe):
         return "torch.add({x}, 1)"
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
-        host = "{x}.float().cpu()" if dtype in BITS else "{x}.cpu()"
+        host = "{x}.detach().cpu().resolve_conj().resolve_neg()"
+        host += ".float()" if dtype in BITS else ""
         wait = "\ntorch.cuda.synchronize()" if device == "cuda" else ""
         return {
             "values": f"{host}.numpy().copy()",

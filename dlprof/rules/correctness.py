@@ -262,11 +262,15 @@ def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) ->
     differ = "expected != values"
     if subject.is_own:  # its values may be NaN, which differ from themselves
         differ = f"({differ}) & ((expected == expected) | (values == values))"
+    differing = f"int(({differ}).sum())"
+    if subject.result.case.survey:  # NaN equals NaN, and the zeros differ
+        pairs = "zip(expected.ravel(), values.ravel())"
+        differing = f"sum(a.tobytes() != b.tobytes() for a, b in {pairs})"
     return subject.shown(
         symptom,
         template,
         create=subject.create_by(evidence),
-        differing=f"int(({differ}).sum())",
+        differing=differing,
         flat_values=flat_values(subject, "z" if kind == "after_write" else "y"),
     )
 

@@ -93,7 +93,7 @@ def _which(cases: Sequence[CaseView]) -> str:
     told = ["the first"] if count_paths(cases) > 1 else []
     if len({case.pair for case in cases}) > 1:
         told.append(first.direction)
-    if len({case.spec for case in cases}) > 1:
+    if len({case.spec for case in cases}) > 1 or first.surveyed:
         shape, dtype, layout, _ = first.spec
         told.append(f"{shape_text(shape)} {dtype} {layout}")
     return f" ({', '.join(told)})" if told else ""
