@@ -12,7 +12,8 @@ from dlprof.plan import options as every
 
 @takes(
     *(every.DEVICES, every.PATHS, every.SETUP, every.TIMEOUT),
-    *(every.FAIL_ON, *every.INTERPRETER, every.SESSION, every.FULL, *every.REPORTS),
+    *(every.FAIL_ON, *every.INTERPRETER, every.SESSION, every.FULL),
+    *(every.JSON, every.HTML, every.MARKDOWN, every.JUNIT, every.GITHUB),
 )
 def survey(
     producer: Annotated[

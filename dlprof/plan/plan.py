@@ -190,6 +190,8 @@ def not_run(
         )
     elif not settings.diagnose:
         words.append("no diagnosis of waiting, peak memory, early writes and lifetime")
+    if settings.survey and (out_of_time or rounds_done < settings.rounds):
+        words.append("no survey of other arrays: the budget was over")
     if settings.round_trips and out_of_time:
         words.append("no round trips in a row: the budget was over")
     return words

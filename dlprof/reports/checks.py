@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from dlprof.analysis.case_view import CaseView
 from dlprof.errors import Unmeasured
 from dlprof.reports.document import Check, Verdict
 from dlprof.reports.method import told_of
@@ -53,7 +54,7 @@ def checks(
         for path in array.paths:
             yield _of_case(path, array.text, found[path.case.index], fails)
     for pair, cases in surveyed(session).items():
-        yield _of_survey(pair, [one for case in cases for one in found[case.index]], fails)
+        yield _of_survey(pair, cases, [one for case in cases for one in found[case.index]], fails)
 
 
 def run_checks(session: Session, unseen: Mapping[str, str] = NOTHING_UNSEEN) -> Iterator[Check]:
@@ -97,11 +98,13 @@ def check_measured(results: Sequence[Result]) -> None:
 
 
 def _is_measured(results: Sequence[Result]) -> bool:
+    """Of a run's own arrays, if it has some; what was only surveyed says nothing of these."""
+    own = [one for one in results if not one.case.survey] or results
     return any(
         one.ready_time is not None
         or one.host_time is not None
         or ((one.untimed or one.case.survey) and one.status == "ok")
-        for one in results
+        for one in own
     )
 
 
@@ -124,13 +127,19 @@ def _of_case(path: Path, array: str, findings: Sequence[FindingRecord], fails: F
     return Check(suite, name, text=lines_of(lines))
 
 
-def _of_survey(pair: str, findings: Sequence[FindingRecord], fails: Fails) -> Check:
+def _of_survey(
+    pair: str, cases: Sequence[CaseView], findings: Sequence[FindingRecord], fails: Fails
+) -> Check:
     """All small arrays of a pair together: a line for each would hide the cases."""
     told = {id(one): one for one in findings}.values()
     bad = [finding for finding in told if fails(finding)]
     if bad:
         text = lines_of(map(_title, bad))
         return Check(pair, SURVEY, FAILED, bad[0].rule, _title(bad[0]), text)
+    left = sum(case.result.status == "skipped" for case in cases)
+    if left:
+        said = f"{left:,} of {len(cases):,} arrays were not tried"
+        return Check(pair, SURVEY, ERROR, "skipped", said, said)
     return Check(pair, SURVEY, text=lines_of(map(_title, told)))
 
 

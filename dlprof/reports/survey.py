@@ -143,10 +143,14 @@ def summary(session: Session) -> str:
     indices = {case.index for case in cases}
     timed = {one.rule for one in session.findings if not set(one.results) <= indices}
     rules = {one.rule for one in session.findings} - timed
+    left = sum(case.result.status == "skipped" for case in cases)
+    if left == len(cases):
+        return "The survey of other arrays was left out."
     arrays = len({label_of(case.result.case) for case in cases})
     tried = f"Also tried: {arrays} small arrays of other dtypes, layouts and shapes."
     shown = f"Only they show {', '.join(sorted(rules))}." if rules else "No other problem."
-    return f"{tried} {shown}"
+    missing = f" {left:,} of {len(cases):,} conversions were left out." if left else ""
+    return f"{tried} {shown}{missing}"
 
 
 def _unmade(cases: Sequence[CaseView]) -> list[Label]:

@@ -6,9 +6,14 @@ from builders import make_result, make_session
 
 from dlprof.compare.comparison import compare, exit_code
 from dlprof.compare.times import Settings
+from dlprof.errors import Unmeasured
+from dlprof.history.entry import entry_of
+from dlprof.plan.plan import not_run
+from dlprof.plan.request import Settings as RunSettings
 from dlprof.plan.survey import arrays
 from dlprof.probes.base import DTYPES, FLOATS, ArraySpec, corners
 from dlprof.reports import survey
+from dlprof.reports.checks import SURVEY, check_measured, checks
 from dlprof.rules import find
 
 
@@ -183,3 +188,36 @@ def test_a_result_that_breaks_a_rule_has_a_row_of_its_own():
         ("view", ""),
         ("wrong", "DLP007"),
     ]
+
+
+SKIPPED = {"status": "skipped", "reason": "the run was stopped before it"}
+
+
+def test_a_survey_that_was_left_out_is_no_pass():
+    session = make_session(make_result(), surveyed(**SKIPPED), surveyed("int8", **SKIPPED))
+    assert "problem" not in survey.summary(session)
+    (check,) = (one for one in checks(session) if one.name == SURVEY)
+    assert check.outcome == "error"
+
+
+def test_a_survey_that_was_cut_short_says_how_much_is_missing():
+    session = make_session(make_result(), surveyed(), surveyed("int8", **SKIPPED))
+    assert "1 of 2" in survey.summary(session)
+
+
+def test_what_is_surveyed_is_no_measurement_of_a_runs_own_array():
+    refused = make_result("g(x)", None, status="unsupported", reason="TypeError: no bfloat16")
+    with pytest.raises(Unmeasured, match="no bfloat16"):
+        check_measured([refused, surveyed()])
+    check_measured([surveyed()])
+
+
+def test_a_survey_alone_is_nothing_for_a_history():
+    with pytest.raises(Unmeasured):
+        entry_of(make_session(surveyed()))
+
+
+def test_a_budget_that_is_over_leaves_the_survey_out_in_words():
+    settings = RunSettings(survey=True, budget_s=1.0)
+    assert any("survey" in text for text in not_run(settings, settings.rounds, out_of_time=True))
+    assert not any("survey" in text for text in not_run(settings, settings.rounds))
