@@ -303,7 +303,8 @@ def _unmeasured(case: Compared) -> tuple[str, str]:
         return (UNSURE, "BASE did not come to it") if skipped else (NEW, "BASE has no time of it")
     if base == head == SKIPPED:
         return UNSURE, "both sides left it out"
-    refused = head == "unsupported" and base != SKIPPED
+    # A survey has no time that could be slower: what ends alike on both sides is the same.
+    refused = (head == "unsupported" and base != SKIPPED) or (case.case.survey and base == head)
     if refused or (base is None and head == SKIPPED):
         return UNMEASURED, case.reasons[1]
     return INVALID, f"HEAD: {head}" + (f": {case.reasons[1]}" if case.reasons[1] else "")

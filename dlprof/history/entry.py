@@ -75,7 +75,7 @@ def entry_of(session: Session, label: Label | None = None) -> Entry:
         raise HistoryError("a history compares times, and a simulated device has none")
     reduced = [_reduced(result) for result in session.results if not result.case.survey]
     if not reduced:
-        raise Unmeasured("it holds no times: there is nothing to add")
+        raise Unmeasured("it holds no results with times: there is nothing to add")
     changes: dict[str, Any] = {"findings": [], "expectations": [], "results": reduced}
     kept = session.model_copy(update=changes)
     return Entry(_identity(session), moment(session.created), label or Label(), kept)

@@ -221,3 +221,13 @@ def test_a_budget_that_is_over_leaves_the_survey_out_in_words():
     settings = RunSettings(survey=True, budget_s=1.0)
     assert any("survey" in text for text in not_run(settings, settings.rounds, out_of_time=True))
     assert not any("survey" in text for text in not_run(settings, settings.rounds))
+
+
+def test_a_crash_that_both_surveys_saw_keeps_no_comparison_from_an_answer():
+    crash = surveyed(status="crashed", reason="killed by SIGABRT")
+    base = make_session(surveyed("int8"), crash)
+    head = make_session(surveyed("int8"), crash, created="2026-02-02T00:00:00+00:00")
+    words = {
+        case.case.dtype: case.word for case in compare(base, head, Settings(in_turns=True)).cases
+    }
+    assert words == {"int8": "SAME", "float32": "UNMEASURED"}
