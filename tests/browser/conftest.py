@@ -50,18 +50,6 @@ def browser(executable):
 
 
 @pytest.fixture(scope="session")
-def report(tmp_path_factory):
-    """The report of a session with something in every section, as a file."""
-    from html_builders import full_session
-
-    from dlprof.reports.html import render
-
-    path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(render(full_session()), encoding="utf-8")
-    return path
-
-
-@pytest.fixture(scope="session")
 def written(tmp_path_factory):
     """The page of a document with every kind of part, and with a session, as a file."""
     from document_builders import document

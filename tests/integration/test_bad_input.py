@@ -79,14 +79,6 @@ def test_a_truncated_session_ends_the_command_and_is_left_as_it_is(good, words):
     assert good.read_bytes() == before
 
 
-def test_a_session_that_is_nested_too_deeply_is_refused(good):
-    nested = "[" * 900 + "]" * 900
-    good.write_text(good.read_text().replace("{", f'{{"x": {nested}, "y": "\\u001b", ', 1))
-    run = dlprof("report", good)
-    assert run.code == 2
-    assert run.sentence()
-
-
 def test_a_line_of_a_session_is_no_command_of_github(good):
     content = json.loads(good.read_text())
     content["environment"]["packages"] = {"numpy": "1\n::error::pwned"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from command_line import RUN_RECORDED, content, dlprof, replay
+from command_line import content, dlprof
 from comparison_builders import suite
 
 pytestmark = pytest.mark.integration
@@ -61,28 +61,3 @@ def test_the_comparison_is_given_in_every_form(tmp_path, sides):
         assert "numpy.c(x)" in (tmp_path / form).read_text(encoding="utf-8")
     printed = dlprof("compare", *sides, "--json", "-")
     assert json.loads(printed.out) == content(tmp_path / "json")
-
-
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [(("--fail-on", "redy:5%"), "ready"), (("--unsure", "maybe"), "maybe")],
-)
-def test_bad_options_are_told_before_anything_is_read(options, word):
-    done = dlprof("gate", "no.json", "nor.json", *options)
-    assert done.code == 2
-    assert word in done.sentence()
-
-
-def test_a_session_with_itself_is_refused(base):
-    assert dlprof("gate", base, base).code == 2
-
-
-def test_sessions_of_real_frameworks_can_be_compared(tmp_path):
-    base, head = tmp_path / "base.json", tmp_path / "head.json"
-    assert replay(*RUN_RECORDED, "-o", head).code == 0
-    yesterday = {**content(head), "created": "2026-01-01T00:00:00+00:00"}
-    base.write_text(json.dumps(yesterday), encoding="utf-8")
-    done = dlprof("compare", base, head, "--json", "-")
-    cases = json.loads(done.out)["cases"]
-    assert {case["status"]["head"] for case in cases} == {"ok"}
-    assert {case["times"][0]["ratio"] for case in cases} == {1.0}

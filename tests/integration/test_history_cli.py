@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 
 import pytest
-from command_line import COMMAND, dlprof, environment
+from command_line import dlprof
 from history_builders import day, machine, result
 
 pytestmark = pytest.mark.integration
@@ -78,30 +77,6 @@ def test_a_session_is_added_once_and_shown(tmp_path, run):
     assert "1 case" in shown.out
 
 
-def test_a_session_may_come_from_stdin(tmp_path):
-    line = [*COMMAND, "history", "add", "-", "--to", str(tmp_path / "history")]
-    with written(tmp_path, 0).open("rb") as file:
-        done = subprocess.run(
-            line,
-            stdin=file,
-            env=environment(**NO_LABEL),
-            timeout=60,
-            capture_output=True,
-            check=False,
-        )
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert len(files(tmp_path / "history")) == 1
-
-
-def test_the_step_and_what_brought_it_are_shown(ask):
-    done = ask("show", "@history", COLUMNS="80")
-    assert done.code == 0
-    assert "numpy 2.4.0 → 2.5.0" in done.said
-    assert "1 slower" in done.said
-    assert "\x1b" not in done.out
-    assert max(map(len, done.out.splitlines())) <= 80
-
-
 def test_the_history_as_json_and_as_a_page(tmp_path, ask):
     found = json.loads(ask("show", "@history", "--json", "-").out)
     assert (found["schema"], len(found["sessions"])) == ("dlprof.trend/1", 20)
@@ -140,13 +115,6 @@ def test_what_makes_no_sense_is_told_in_one_sentence(weeks, ask, words, code, re
     assert done.code == code
     assert reason.replace("@", f"{weeks}/") in done.sentence()
     assert not (weeks / "new").exists()
-
-
-def test_a_secret_in_an_address_is_not_told():
-    done = dlprof("history", "show", "bogus://user:secret@host/x?token=secret")
-    assert done.code == 2
-    assert "bogus://<hidden>@host/x" in done.sentence()
-    assert "secret" not in done.out + done.err
 
 
 def test_a_foreign_file_is_named_on_stderr_and_the_rest_is_shown(tmp_path, weeks, run):

@@ -47,8 +47,3 @@ def test_the_peak_of_memory_is_none_for_a_view_and_one_array_for_a_copy(tmp_path
     arrays = {name: peak / (LARGE * 8) for name, peak in peaks.items()}
     assert arrays == pytest.approx({"frombuffer": 0, "asarray_buffer_copy": 1}, abs=0.25)
     assert "128 MiB" in done.out
-
-
-def test_dtype_and_shape_of_an_array_stand_in_the_list_of_paths():
-    done = dlprof("paths", "bytes", "torch")
-    assert "torch.frombuffer(x, dtype=torch.float32).reshape((1024, 1024))" in done.out

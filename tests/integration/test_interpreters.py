@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import subprocess
 import sys
@@ -119,21 +118,6 @@ def test_a_program_that_is_no_python_is_told_in_one_sentence(tmp_path, monkeypat
     assert str(python) in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("python", "reason"),
-    [
-        ("/bin/true", "/bin/true cannot run dlprof's worker"),
-        ("unrunnable", "Permission denied"),
-        (".", "not a regular file"),
-    ],
-)
-def test_a_verb_with_what_is_no_python_ends_in_one_sentence(tmp_path, python, reason):
-    (tmp_path / "unrunnable").write_text("#!/bin/sh\n")
-    run = dlprof("probes", "--python", tmp_path / python)
-    assert run.code == 2
-    assert reason in run.sentence()
-
-
 def test_a_python_that_is_too_old_says_so():
     pretend = (
         "import runpy, sys; sys.version_info = (3, 8, 20); sys.version = '3.8.20 (main)'; "
@@ -144,16 +128,6 @@ def test_a_python_that_is_too_old_says_so():
     )
     assert done.returncode == 1
     assert done.stderr == "Python 3.8.20 is too old: dlprof measures 3.10 and newer\n"
-
-
-def test_python_2_can_read_the_start_of_a_worker_and_so_say_that_it_is_too_old():
-    newer = (ast.AnnAssign, ast.JoinedStr, ast.NamedExpr, ast.AsyncFunctionDef, ast.Nonlocal)
-    for node in ast.walk(ast.parse(MAIN.read_text(encoding="ascii"))):
-        assert not isinstance(node, newer)
-        assert getattr(node, "returns", None) is None
-        assert getattr(node, "annotation", None) is None
-        assert not (isinstance(node, ast.arguments) and node.kwonlyargs)
-        assert not (isinstance(node, ast.ImportFrom) and node.module == "__future__")
 
 
 # Variables that must be set before an import

@@ -136,16 +136,6 @@ def test_a_report_writes_them_again_and_fails_as_asked(tmp_path, keep):
     assert junit(tmp_path / "j.xml")[0] == "1"
 
 
-@pytest.mark.parametrize(("verb", "code"), [("gate", 1), ("compare", 0)])
-def test_a_comparison_writes_all_of_them(tmp_path, sides, verb, code):
-    done = dlprof(verb, *sides, *written_to(tmp_path), "--json", tmp_path / "c.json")
-    assert done.code == code
-    assert junit(tmp_path / "j.xml") == ("1", "0")
-    assert content(tmp_path / "c.json")["exit_code"] == code
-    printed = dlprof(verb, *sides, "--markdown", "-")
-    assert printed.out == (tmp_path / "m.md").read_text(encoding="utf-8")
-
-
 def test_github_gets_annotations_and_a_summary(tmp_path, sides):
     summary = tmp_path / "summary.md"
     summary.write_text("# before\n", encoding="utf-8")

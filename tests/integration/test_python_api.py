@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
 import pytest
-from command_line import FAKE, RUN_RECORDED, dlprof, replay
+from command_line import FAKE
 from recordings import NUMPY_TORCH
 
 import dlprof as package
@@ -46,27 +44,11 @@ def test_a_run_gives_the_session_that_is_kept(session, path):
     assert package.load(path).findings == session.findings
 
 
-def test_a_run_measures_what_the_command_line_measures(session, tmp_path):
-    assert replay(*RUN_RECORDED, "-o", tmp_path / "s.json").code == 0
-    other = package.load(tmp_path / "s.json")
-    assert [one.case for one in other.results] == [one.case for one in session.results]
-
-
 def test_the_frame_of_a_run_is_the_frame_of_its_file(session, path):
     frame = session.to_frame()
     pd.testing.assert_frame_equal(frame, package.load(path).to_frame())
     assert (frame["ready_time_median_ns"] > 0).all()
     assert set(frame["ownership"]) == {"view", "copy"}
-
-
-def test_the_tables_of_the_command_line_say_the_same(session, path, tmp_path):
-    files = {form: tmp_path / f"t.{form}" for form in ("csv", "parquet")}
-    options = [word for form, file in files.items() for word in (f"--{form}", file)]
-    assert dlprof("report", path, *options).code == 0
-    by_csv, by_parquet = pd.read_csv(files["csv"]), pd.read_parquet(files["parquet"])
-    assert list(by_csv.columns) == list(by_parquet.columns)
-    for name in ("ready_time_median_ns", "ownership", "case"):
-        pd.testing.assert_series_equal(by_csv[name], by_parquet[name], check_dtype=False)
 
 
 def test_a_session_gives_its_page(session):
@@ -94,17 +76,6 @@ def test_it_may_be_called_from_several_threads(state):
     assert len(list(state.glob("dlprof/*.json"))) == 2
 
 
-def test_it_may_be_called_while_an_event_loop_runs():
-    async def cell():
-        with replayed(NUMPY_TORCH):
-            return package.run("numpy", "torch", shapes="64", paths="*from_numpy*", survey=False)
-
-    # In a thread of its own: a browser of other tests may have a loop running in this one.
-    with ThreadPoolExecutor(1) as threads:
-        session = threads.submit(lambda: asyncio.run(cell())).result()
-    assert session.results[0].status == "ok"
-
-
 def test_nothing_is_printed_and_no_framework_is_imported():
     setup = "import torch, numpy; x = torch.ones(4)"
     code = (
@@ -114,21 +85,6 @@ def test_nothing_is_printed_and_no_framework_is_imported():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "changes", "said"),
-    [
-        (("torch", "numpi"), {}, "did you mean 'numpy'"),
-        (("torch", "numpy"), {"shapes": [(4, "4")]}, "expected text, or lengths such as"),
-        (("torch", "numpy"), {"paths": "nope*"}, "no path matches nope*"),
-        (("torch", "numpy"), {"output": "none/there/s.json"}, "cannot write none/there/s.json"),
-    ],
-)
-def test_arguments_that_make_no_sense_are_refused(arguments, changes, said):
-    with replayed(NUMPY_TORCH), pytest.raises(UsageError) as caught:
-        package.run(*arguments, **changes)
-    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize(

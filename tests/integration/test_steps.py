@@ -170,12 +170,6 @@ def test_a_model_that_cannot_be_measured_is_told_in_one_sentence(run, words, sai
     assert said in done.sentence()
 
 
-def test_an_unknown_framework_is_refused_before_anything_is_measured(run):
-    done, results = run("jax", code=2)
-    assert "'jax'" in done.sentence()
-    assert results == {}
-
-
 def test_the_built_in_model_is_what_onnx_writes(tmp_path):
     scalars = {"start": 0.0, "limit": float(UNITS**2), "delta": 1.0}
     initializers = [helper.make_tensor(name, FLOAT, [], [value]) for name, value in scalars.items()]

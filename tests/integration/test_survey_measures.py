@@ -1,9 +1,7 @@
 """The survey of real frameworks: wide, at small arrays, and a crash costs one of them."""
 
-import json
-
 import pytest
-from command_line import FAKE, dlprof
+from command_line import dlprof
 
 from dlprof.session import model as sessions
 
@@ -59,16 +57,3 @@ def test_a_run_looks_beside_its_own_array(tmp_path):
     assert [result.case.shape for result in timed] == [(16,)]
     assert len(results) > len(timed)
     assert "16" in done.out.splitlines()[0]
-
-
-def test_without_the_survey_a_run_has_its_own_array_alone(tmp_path):
-    words = ("run", "numpy", "torch", "--path", "torch.from_numpy(x)", "--shape", "16")
-    done = dlprof(*words, "--rounds", 1, "--no-diagnose", "--no-survey", "--json", "-")
-    assert [result["case"]["shape"] for result in json.loads(done.out)["results"]] == [[16]]
-
-
-def test_a_probe_of_ones_own_is_surveyed(tmp_path):
-    path = tmp_path / "session.json"
-    done = dlprof("survey", "fake", "fake", "--probe", FAKE, "-o", path)
-    assert done.code in (0, 4)
-    assert sessions.load(path).results

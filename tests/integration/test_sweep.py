@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from command_line import FAKE, content, dlprof, replay
+from command_line import content, dlprof, replay
 from recordings import THERE_AND_BACK
 
 pytestmark = pytest.mark.integration
 
 HEAD = 'title = "A fake problem"\nquestion = "Is it one?"\n'
 PAIR = 'pairs = ["numpy->torch"]\nshapes = ["64"]\n'
-FAKE_PAIR = f'pairs = ["fake->fake"]\nprobes = ["{FAKE}"]\nshapes = ["16"]\n'
 
 
 @pytest.fixture
@@ -82,41 +81,7 @@ def test_a_finding_that_is_not_there_is_exit_code_one(sweep):
     assert "DLP016" in run.sentence()
 
 
-# Missing frameworks
-
-
-def test_what_is_missing_and_what_remains_is_said(sweep):
-    text = FAKE_PAIR.replace('"fake->fake"', '"fake->missing", "fake->fake"')
-    run = sweep(text, "--quick", run=dlprof)
-    assert run.code == 0, run.err
-    assert "pip install nobody-has-it" in run.out
-    assert "fastest" in run.out
-
-
-def test_a_scenario_of_missing_frameworks_only_measures_nothing(sweep):
-    run = sweep(FAKE_PAIR.replace("fake->fake", "missing->fake"), run=dlprof)
-    assert run.code == 4
-    assert "pip install nobody-has-it" in run.sentence()
-
-
 # What makes no sense
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "scenario.toml: it names neither of pairs and steps"),
-        (PAIR + "round = 3\n", "line 5: unknown key 'round': did you mean 'rounds'?"),
-        (PAIR.replace("numpy", "numpi"), "line 3: pairs 1: there is no framework 'numpi'"),
-        (PAIR + 'report = "loop"\n', "report: 'loop' needs a placement"),
-        (PAIR + 'probes = ["none.py"]', "none.py: there is no such file"),
-        (PAIR + 'paths = ["nothing"]\n', "no path matches nothing"),
-    ],
-)
-def test_what_makes_no_sense_is_told_in_one_sentence(sweep, text, said):
-    run = sweep(text)
-    assert run.code == 2
-    assert said in run.sentence()
 
 
 # The answers of loops and round trips

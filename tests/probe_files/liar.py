@@ -1,39 +1,17 @@
-"""A framework whose documentation promises a copy, and whose import gives a view."""
+"""The fake framework, whose documentation promises a copy where it gives a view."""
 
-import ctypes
+import runpy
+from pathlib import Path
 
-from dlprof.probes.base import Export, Import, Probe, Protocol, Unsupported
+from dlprof.probes.base import Import, Protocol
+
+Fake = runpy.run_path(str(Path(__file__).with_name("fake.py")))["Fake"]
 
 
-class Liar(Probe):
+class Liar(Fake):
     name = "liar"
-    module = "ctypes"
-    distributions = ()
-    setup = "import ctypes"
-    exports = (Export("array", Protocol.NATIVE, "{x}"),)
+    aliases = ()
     imports = (
         Import("take", (Protocol.NATIVE,), "type({x}).from_buffer({x})", promise="copy"),
-        Import("copy", (Protocol.NATIVE,), "type({x}).from_buffer_copy({x})", promise="copy"),
+        Fake.imports[1],
     )
-
-    def create(self, spec):
-        if len(spec.shape) != 1 or spec.dtype != "float32" or spec.layout != "C":
-            raise Unsupported("liar arrays have one contiguous axis of float32")
-        return f"x = (ctypes.c_float * {spec.shape[0]})(*range({spec.shape[0]}))"
-
-    def pointer(self, array):
-        return ctypes.addressof(array)
-
-    def to_numpy(self, array):
-        import numpy
-
-        return numpy.array(array)
-
-    def shape(self, array):
-        return (len(array),)
-
-    def dtype(self, array):
-        return "float32"
-
-    def writable(self, array):
-        return True

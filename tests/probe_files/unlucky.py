@@ -8,7 +8,7 @@ from dlprof.probes.base import Import, Protocol
 Fake = runpy.run_path(str(Path(__file__).with_name("fake.py")))["Fake"]
 
 SETUP = """
-import ctypes, os, signal, sys, threading, time
+import ctypes, os, sys, threading, time
 
 class NoWords(Exception):
     def __str__(self):
@@ -22,9 +22,6 @@ def leave(x):
 
 def hang(x):
     ctypes.PyDLL(None).sleep(3600)  # with the GIL
-
-def stop(x):
-    os.kill(os.getpid(), signal.SIGSTOP)
 
 def sys_exit(x):
     sys.exit("sys.exit was called")
@@ -96,7 +93,7 @@ def later(x, act):
 """
 
 AT_ONCE = (
-    "crash", "leave", "hang", "stop", "sys_exit", "recurse", "refuse", "refuse_at_length",
+    "crash", "leave", "hang", "sys_exit", "recurse", "refuse", "refuse_at_length",
     "refuse_in_surrogates", "refuse_without_words", "close_the_pipes", "close_the_requests",
     "flood", "fork_and_both_return", "fork_a_child_that_stays", "start_threads",
     "write_into_every_pipe", "number",

@@ -155,3 +155,18 @@ class Silent:
 
     def part(self, name, value):
         pass
+
+
+class Clock:
+    """Stands still until it is advanced; ``read_ns`` is what a reading costs."""
+
+    def __init__(self, read_ns=0):
+        self.now_ns = 1_000
+        self.read_ns = read_ns
+
+    def perf_counter_ns(self):
+        self.now_ns += self.read_ns
+        return self.now_ns
+
+    def advance(self, ns):
+        self.now_ns += ns

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-VOID = frozenset(("meta", "br", "input", "link", "img", "hr"))
 SILENT = frozenset(("style", "script"))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,13 +66,6 @@ def test_the_help_of_a_verb_fits_80_columns_with_room_for_words(dlprof, verb):
             assert 79 - line.rindex(words) >= 35, line
 
 
-@pytest.mark.parametrize("verb", ["run", "matrix", "sweep", "gate"])
-def test_options_stand_in_panels(dlprof, verb):
-    panels = re.findall(r"╭─ (.*?) ─", dlprof(verb, "--help").out)
-    found = [name for name in panels if name not in ("Arguments", "Options")]
-    assert found == ["Arrays and paths", "Measuring", "Findings", "Output"]
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -96,6 +88,7 @@ def test_options_stand_in_panels(dlprof, verb):
         (("report", ""), "Is a directory"),
         (("gate", "s.toml"), "name what to compare: a scenario and two interpreters"),
         (("gate", "torch", "numpy"), "name what to compare: a scenario and two interpreters"),
+        (("gate", "a.json", "b.json", "--unsure", "maybe"), "maybe"),
         (("gate", "s.toml", "--base-python", sys.executable), "name what to compare"),
         (("gate", __file__, __file__, "--noise", "n"), "as they are: leave --noise out"),
         (("sweep",), "name a scenario file, such as: dlprof sweep scenarios/tour.toml"),
@@ -145,13 +138,6 @@ def test_outputs_that_contradict_each_other_are_refused(dlprof, tmp_path, words,
     ended = dlprof("report", "s.json", *words)
     assert (ended.code, (tmp_path / "s.json").read_bytes()) == (2, before)
     assert sentence in ended.err
-
-
-def test_a_comparison_does_not_replace_a_session(dlprof, tmp_path):
-    session = make_session(make_result())
-    sessions.write(tmp_path / "s.json", session, session.results)
-    ended = dlprof("compare", "s.json", "s.json", "--json", "s.json")
-    assert (ended.code, sessions.load(tmp_path / "s.json").results) == (2, session.results)
 
 
 def test_a_kept_session_is_named_by_its_number(dlprof, tmp_path):

@@ -18,8 +18,6 @@ from dlprof.runner.progress import Watcher
 
 pytestmark = pytest.mark.unit
 
-FILE = Path("s.toml")
-
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from builders import Clock
 
 from dlprof.plan.axes import PLACEMENTS
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol, Use
@@ -19,23 +20,22 @@ BUDGET_NS = 10**6
 CONVERT_NS, USE_NS, BOTH_NS, WAIT_NS = 300, 1_000, 5_000, 40
 
 
-class Clock:
-    def __init__(self):
-        self.now_ns = 0
-        self.calls = []
+class Watch(Clock):
+    """Notes what the time was spent on."""
 
-    def perf_counter_ns(self):
-        return self.now_ns
+    def __init__(self):
+        super().__init__()
+        self.calls = []
 
     def spend(self, what, ns, result=None):
         self.calls.append(what)
-        self.now_ns += ns
+        self.advance(ns)
         return result
 
 
 @pytest.fixture
 def clock(monkeypatch):
-    clock = Clock()
+    clock = Watch()
     monkeypatch.setattr(timer, "time", SimpleNamespace(perf_counter_ns=clock.perf_counter_ns))
     monkeypatch.setattr(timer, "counted", lambda: timer.Counted(0, 0, 0))
     monkeypatch.setattr(timer, "foreign_ns", lambda: 0)

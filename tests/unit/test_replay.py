@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 from builders import make_answer
 from recordings import NUMPY_TORCH
 
-from dlprof import cli
-from dlprof.runner.replay import Recording, replayed
-from dlprof.session import model as sessions
+from dlprof.runner.replay import Recording
 
 pytestmark = pytest.mark.unit
 
@@ -26,20 +23,6 @@ def request_of(recording, number=0, **changes):
 @pytest.fixture
 def recording():
     return Recording(NUMPY_TORCH)
-
-
-def test_a_verb_measures_without_a_process(tmp_path, monkeypatch, capfd):
-    path = tmp_path / "session.json"
-    words = ["dlprof", "run", "numpy", "torch", "--shape", "64", "--no-survey", "-o", str(path)]
-    monkeypatch.setattr(sys, "argv", words)
-    monkeypatch.setattr(cli, "stop_in_order", lambda: None)  # signals and streams are the tests'
-    for stream in ("stdout", "stderr"):
-        monkeypatch.setattr(sys, stream, getattr(sys, stream))
-    with replayed(NUMPY_TORCH), pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert not ended.value.code
-    assert "torch.from_numpy(x)" in capfd.readouterr().out
-    assert {result.status for result in sessions.load(path).results} == {"ok"}
 
 
 def test_a_case_is_answered_round_by_round_and_then_from_the_first_again(recording):

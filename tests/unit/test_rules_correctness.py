@@ -10,8 +10,6 @@ pytestmark = pytest.mark.unit
 VALUES = {"different": 3, "of": 16, "first_index": 1}
 NARROWED = wrong(dtype=["float64", "float32"], values=VALUES)
 RIGHT = path("right(x)")
-ASKED = {"promise": "copy"}
-BY_B = {"producer": "b"}
 
 
 def test_a_changed_dtype_is_an_error_with_what_was_lost():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from builders import make_subject
+from builders import Clock, make_subject
 
 from dlprof.probes.base import Export, Import, Protocol
 from dlprof.worker import timer
@@ -14,18 +14,6 @@ from dlprof.worker.instruments import first_call, times
 pytestmark = pytest.mark.unit
 
 READ_NS = 25
-
-
-class Clock:
-    def __init__(self):
-        self.now_ns = 0
-
-    def perf_counter_ns(self):
-        self.now_ns += READ_NS
-        return self.now_ns
-
-    def advance(self, ns):
-        self.now_ns += ns
 
 
 class Result:
@@ -48,7 +36,7 @@ class Result:
     ],
 )
 def test_each_phase_has_its_own_time_without_the_clocks(monkeypatch, host_ns, budget_ns, count):
-    clock = Clock()
+    clock = Clock(READ_NS)
     for module in (times, timer):
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter_ns=clock.perf_counter_ns))
 
