@@ -192,6 +192,10 @@ class Gpu:
         self._copy("cuMemcpyHtoDAsync_v2", c_uint64(address), buffer, len(data), stream)
         self.synchronize(stream)
 
+    def uncomputed_reads(self) -> int:
+        """How many copies to the host have read what a simulated device did not compute."""
+        return int(self._driver.dlprofSimulatedPoisonReads()) if self.is_simulated else 0
+
     def copy(self, destination: int, source: int, size_bytes: int, stream: int) -> None:
         ends = c_uint64(destination), c_uint64(source)
         self._copy("cuMemcpyDtoDAsync_v2", *ends, size_bytes, stream)

@@ -68,9 +68,11 @@ uint64_t kernel_ns(const char *name);
 
 /* Poisoned memory holds what a kernel that was not performed should have written, or copies of it. */
 void poison(uintptr_t address, size_t size_bytes);
+void poison_place(uintptr_t address);
 void poison_all(struct device *device);
 void unpoison(uintptr_t address, size_t size_bytes);
 bool poisoned(uintptr_t address, size_t size_bytes);
+void poison_reached_host(void);
 
 /* A line for the report. */
 void report(const char *what, uint64_t value);

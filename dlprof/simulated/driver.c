@@ -31,8 +31,8 @@
    | order that nothing demands     | any                                    | with delays, the last comes first     |
 
    Poison marks memory that a kernel without effect should have written: each place that its
-   arguments point to, or the whole device if its code does not list its parameters. Copies carry the
-   marks on. dlprofSimulatedPoisoned(address, bytes) asks for them.
+   arguments point to, or the whole device if these cannot be read. Copies carry the marks on. dlprofSimulatedPoisoned(address, bytes) asks for them, dlprofSimulatedPoisonReads() says
+   how often they have reached the host.
 
    Structures and numbers are those of the public header. What has no meaning here returns
    CUDA_ERROR_NOT_SUPPORTED: the stubs of those functions are made when the library is built. */
@@ -850,10 +850,16 @@ static void perform_copy(void *argument)
             break;
         }
         memmove(target, source, copy->width);
-        if (!copy->staged && poisoned(from, copy->width) && memory_at(to).kind != NOT_KNOWN) {
-            poison(to, copy->width); /* pageable memory is given to others without our knowing */
-        } else {
+        enum memory_kind kind = memory_at(to).kind;
+        if (copy->staged || !poisoned(from, copy->width)) {
             unpoison(to, copy->width);
+            continue;
+        }
+        if (kind != DEVICE) {
+            poison_reached_host();
+        }
+        if (kind != NOT_KNOWN) { /* pageable memory is given to others without our knowing */
+            poison(to, copy->width);
         }
     }
     free(copy->staged);

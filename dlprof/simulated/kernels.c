@@ -15,16 +15,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "device.h"
 #include "driver.h"
 #include "errors.h"
 #include "queue.h"
 
-enum { MOST_PARAMETERS = 256, MOST_POINTERS = 1024, MOST_DIMENSIONS = 32 };
+enum { MOST_PARAMETERS = 256, MOST_POINTERS = 1024, MOST_DIMENSIONS = 32, MOST_PLACES = 64,
+       PAGE = 4096 }; /* an argument of a kernel is not larger than that */
 
 struct module {
-    char *image; /* a copy of code that is small: a cubin or PTX; else null */
+    char *image; /* a copy of the code, a cubin or PTX; null if there is none that can be read */
     size_t size;
 };
 
@@ -119,14 +122,79 @@ static void read_ptx(struct kernel *kernel, const char *text)
     }
 }
 
+/* A length of LZ4 goes on in further bytes while they are 255. */
+static size_t lz4_length(const unsigned char **at, size_t length)
+{
+    unsigned char more = length == 15 ? 255 : 0;
+    while (more == 255) {
+        more = *(*at)++;
+        length += more;
+    }
+    return length;
+}
+
+/* A block of LZ4: bytes as they are, then a part of what came before, and again. */
+static void lz4(const unsigned char *at, size_t size, char *to)
+{
+    const unsigned char *end = at + size;
+    while (at < end) {
+        unsigned char token = *at++;
+        size_t literal = lz4_length(&at, token >> 4);
+        memcpy(to, at, literal);
+        to += literal, at += literal;
+        if (at < end) {
+            size_t back = (size_t)(at[0] | at[1] << 8);
+            at += 2;
+            for (size_t left = lz4_length(&at, token & 15) + 4; left; left--, to++) {
+                *to = to[-(ptrdiff_t)back];
+            }
+        }
+    }
+}
+
+/* What the runtime registers holds code for several devices, which have the same parameters. */
+struct fat_header { uint32_t magic; uint16_t version, header_bytes; uint64_t size; };
+struct fat_entry {
+    uint16_t kind, version;
+    uint32_t header_bytes;
+    uint64_t size;
+    uint32_t compressed_bytes, unknown, numbers, device, name[2];
+    uint64_t flags, zero, whole_bytes;
+};
+enum { FAT_WRAPPER = 0x466243b1, FAT_LZ4 = 0x2000, FAT_ZSTD = 0x8000 };
+static const uint32_t FAT = 0xba55ed50;
+
+static void load_fat(struct module *module, const char *at)
+{
+    const struct fat_header *header = (const void *)at;
+    const char *end = at + header->header_bytes + header->size;
+    for (at += header->header_bytes; at < end;) {
+        const struct fat_entry *entry = (const void *)at;
+        if (!(entry->flags & FAT_ZSTD)) {
+            bool is_lz4 = entry->flags & FAT_LZ4;
+            module->size = is_lz4 ? entry->whole_bytes : entry->size;
+            module->image = calloc(1, module->size + 1); /* PTX is a text */
+            at += entry->header_bytes;
+            if (is_lz4) {
+                lz4((const void *)at, entry->compressed_bytes, module->image);
+            } else {
+                memcpy(module->image, at, module->size);
+            }
+            return;
+        }
+        at += entry->header_bytes + entry->size;
+    }
+}
+
 static int loaded(struct module **module, const void *image)
 {
     *module = calloc(1, sizeof **module);
-    bool is_elf = image && !memcmp(image, ELFMAG, SELFMAG);
     uint32_t magic = 0;
     memcpy(&magic, image ? image : &magic, sizeof magic);
-    bool is_fat = magic == 0x466243b1 || magic == 0xba55ed50; /* what the runtime registers */
-    if (image && !is_fat) {
+    if (magic == FAT_WRAPPER || magic == FAT) {
+        load_fat(*module, magic == FAT ? image : ((char *const *)image)[1]);
+    } else if (image) {
+        bool is_elf = !memcmp(image, ELFMAG, SELFMAG);
         (*module)->size = is_elf ? elf_size(image) : strlen(image) + 1;
         (*module)->image = malloc((*module)->size);
         memcpy((*module)->image, image, (*module)->size);
@@ -377,7 +445,7 @@ static void perform_kernel(void *argument)
         poison_all(launch->device);
     }
     for (size_t i = 0; i < launch->pointer_count; i++) {
-        poison(launch->pointers[i], 1);
+        poison_place(launch->pointers[i]);
     }
     free(launch);
 }
@@ -440,16 +508,54 @@ static bool is_sleep(const struct kernel *kernel, void **values, uint64_t *durat
     return true;
 }
 
-static void point(struct launch *launch, const char *value, size_t size)
+static void point(struct launch *launch, const char *value, size_t size, bool is_argument)
 {
     for (size_t at = 0; at + sizeof(address_t) <= size; at += sizeof(address_t)) {
         address_t address = integer(value + at);
         enum memory_kind kind = memory_at(address).kind;
-        if (kind == FREED) {
+        if (kind == FREED && is_argument) {
             report("a kernel's argument that points to freed memory", address);
         } else if (kind != NOT_KNOWN && launch->pointer_count < MOST_POINTERS) {
             launch->pointers[launch->pointer_count++] = address;
         }
+    }
+}
+
+/* Copies what can be read of some bytes, page by page; returns how many. */
+static size_t readable(const void *from, void *to, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        uintptr_t at = (uintptr_t)from + done;
+        size_t length = PAGE - at % PAGE < size - done ? PAGE - at % PAGE : size - done;
+        struct iovec there = {(void *)at, length}, here = {(char *)to + done, length};
+        if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) != (ssize_t)length) {
+            break;
+        }
+        done += length;
+    }
+    return done;
+}
+
+/* A kernel whose code does not tell its parameters: it may be compressed by zstd. ``values`` has the
+   places of the arguments, and an end that is not marked. So places are taken until one cannot be
+   read, and of each the bytes up to the next. These may be more than the arguments, and not less. */
+static void point_where_readable(struct launch *launch, void **values)
+{
+    char *places[MOST_PLACES], bytes[PAGE];
+    size_t count = 0;
+    while (count < MOST_PLACES && readable(values + count, &places[count], sizeof *places) == sizeof *places
+           && readable(places[count], bytes, 1)) {
+        count++;
+    }
+    launch->is_opaque = !count;
+    for (size_t i = 0; i < count; i++) {
+        size_t size = sizeof bytes;
+        for (size_t j = 0; j < count; j++) {
+            bool is_behind = places[j] > places[i] && (size_t)(places[j] - places[i]) < size;
+            size = is_behind ? (size_t)(places[j] - places[i]) : size;
+        }
+        point(launch, bytes, readable(places[i], bytes, size), false);
     }
 }
 
@@ -470,13 +576,13 @@ static int queue_kernel(struct kernel *kernel, void *handle, void **values, void
     launch->duration_ns = kernel_ns(kernel->name);
     bool is_known = is_sleep(kernel, values, &launch->duration_ns) || is_copy_of_cupy(kernel, launch, values);
     if (!is_known && packed) {
-        point(launch, packed, packed_bytes);
+        point(launch, packed, packed_bytes, true);
     } else if (!is_known && kernel->count >= 0) {
         for (int i = 0; i < kernel->count; i++) {
-            point(launch, values[i], kernel->parameters[i].size);
+            point(launch, values[i], kernel->parameters[i].size, true);
         }
-    } else {
-        launch->is_opaque = !is_known;
+    } else if (!is_known && values) {
+        point_where_readable(launch, values);
     }
     size_t used = sizeof *launch + launch->pointer_count * sizeof *launch->pointers;
     launch = realloc(launch, used);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +178,14 @@ void poison(uintptr_t address, size_t size_bytes)
     pthread_mutex_unlock(&lock);
 }
 
+/* How much a kernel writes behind a place is not known. More than an element is marked: a write to
+   the first element alone leaves a mark. No allocator has two arrays in one block of 256 bytes. */
+void poison_place(uintptr_t address)
+{
+    uintptr_t end = address + 64, block_end = (address / 256 + 1) * 256;
+    poison(address, (end < block_end ? end : block_end) - address);
+}
+
 void poison_all(struct device *device)
 {
     pthread_mutex_lock(&lock);
@@ -209,6 +218,13 @@ __attribute__((visibility("default"))) int dlprofSimulatedPoisoned(uintptr_t add
 {
     return poisoned(address, size_bytes);
 }
+
+static atomic_int reads;
+
+void poison_reached_host(void) { reads++; }
+
+/* For dlprof: how many copies to the host have read such memory. */
+__attribute__((visibility("default"))) int dlprofSimulatedPoisonReads(void) { return reads; }
 
 /* --- Device memory ----------------------------------------------------------------------------- */
 

@@ -36,7 +36,7 @@ from dlprof.worker.instruments import (
 )
 from dlprof.worker.loading import WorkerState, path_of, spec_of
 from dlprof.worker.refusal import Refusal, attempt
-from dlprof.worker.simulated import OnSimulatedDevice, as_far_as_computed
+from dlprof.worker.simulated import as_far_as_computed
 from dlprof.worker.subject import Path, Subject, gpu_of, result_device
 
 AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
@@ -221,9 +221,8 @@ class Instruments:
         return self._take("ownership", lambda: ownership.measure(subject, self.gpu))
 
     def _values(self, subject: Subject, again: bool) -> dict[str, Any]:
-        found = values.measure(subject, again)
-        adapted = isinstance(subject.producer, OnSimulatedDevice)
-        return as_far_as_computed(found) if adapted else found
+        instrument = partial(values.measure, subject, again)
+        return as_far_as_computed("values", self.gpu, instrument)
 
     def _copy_cost(self) -> dict[str, Any]:
         on_device = self.subject.spec.device == "cuda"
@@ -242,7 +241,10 @@ class Instruments:
         self._take("ordering", lambda: ordering.measure(self.subject, self.gpu))
         self._take("alignment", lambda: alignment.measure(self.subject, self.subject.subject))
         for name, instrument in of_own_arrays.items():
-            self._take(name, partial(self.where_it_works, instrument))
+            answer = partial(self.where_it_works, instrument)
+            if name != "peak_memory":  # it compares nothing
+                answer = partial(as_far_as_computed, name, self.gpu, answer)
+            self._take(name, answer)
         self._take("trace", lambda: trace.measure(self.subject, self.gpu))
 
     def where_it_works(self, instrument: Callable[[Subject], Any]) -> Any:

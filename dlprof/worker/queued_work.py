@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 from dlprof.device.cuda import Gpu
 from dlprof.probes.base import Probe
+from dlprof.worker.simulated import computed
 from dlprof.worker.source_text import compile_call, prepare, statements
 from dlprof.worker.subject import Subject
 
@@ -183,8 +184,8 @@ def queue_of(subject: Subject, text: str, gpu: Gpu | None, sides: tuple[Side, Si
         # Both are on their streams: an export may ask for the producer's current stream.
         convert=producer.on(consumer.on(convert)),
         ready=ready,
-        look=consumer.on(lambda result: _look(subject, result)),
-        is_right=producer.on(lambda seen, array: _is_right(subject, seen, array)),
+        look=consumer.on(lambda result: _look(subject, result, gpu)),
+        is_right=producer.on(lambda seen, array: _is_right(subject, seen, array, gpu)),
         spoil=producer.on(lambda array: _spoil(subject, array, gpu)),
         clock=time.perf_counter_ns if gpu is None else gpu.host_ns,
         unrelated=(
@@ -243,14 +244,16 @@ def _by_event(gpu: Gpu, stream: int) -> Callable[[Any], None]:
     return ready
 
 
-def _look(subject: Subject, result: Any) -> Any:
-    return subject.consumer.to_numpy(result).copy() if subject.import_.returns_array else None
+def _look(subject: Subject, result: Any, gpu: Gpu | None) -> Any:
+    if not subject.import_.returns_array:
+        return None
+    return computed(gpu, lambda: subject.consumer.to_numpy(result)).copy()
 
 
-def _is_right(subject: Subject, seen: Any, array: Any) -> bool | None:
+def _is_right(subject: Subject, seen: Any, array: Any, gpu: Gpu | None) -> bool | None:
     if seen is None:
         return None
-    expected = subject.producer.to_numpy(array)
+    expected = computed(gpu, lambda: subject.producer.to_numpy(array))
     if seen.shape != expected.shape or seen.dtype != expected.dtype:
         return None
     return bool(seen.tobytes() == expected.tobytes())

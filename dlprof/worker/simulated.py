@@ -3,6 +3,9 @@
 What a framework computes there is not computed: an array that a kernel should fill stays as its
 memory was, and a write by a kernel writes nothing. So source arrays get their values, and later
 other ones, by copies of the driver. These are real, and queued where the framework would work.
+
+The driver marks what a kernel should have written, and counts how often that is copied to the host.
+A verdict that compares contents is ``unknown`` if it has read such memory.
 """
 
 from __future__ import annotations
@@ -11,10 +14,11 @@ import contextlib
 import importlib
 import math
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from dlprof.device.cuda import LEGACY_STREAM, Gpu, is_simulated, open_gpu
-from dlprof.probes.base import DTYPES, Probe
+from dlprof.probes.base import DTYPES, Probe, Unsupported
 from dlprof.protocol.messages import verdict
 from dlprof.worker.memory import span
 
@@ -24,8 +28,11 @@ PERIOD = 61
 """A prime: no two elements near each other have the same bytes."""
 PATTERN = bytes(1 + 37 * at % PERIOD for at in range(PERIOD))
 """Bytes of small positive numbers in every dtype."""
-NOT_COMPUTED = "the simulated device runs no kernels, and the values may depend on one"
-"""Why a value that differs is no fault."""
+NOT_COMPUTED = "a kernel of the framework was not computed"
+CONTENTS = ("values", "source", "after_write")
+"""What a comparison of contents alone can say of a conversion that is wrong."""
+
+Answer = TypeVar("Answer")
 
 
 class OnSimulatedDevice(Probe):
@@ -35,7 +42,7 @@ class OnSimulatedDevice(Probe):
     is_immutable = False
 
     def fill(self, array: Any) -> None:
-        """Give a new array values, if it is contiguous and on the device."""
+        """Give a new array values, if it is on the device; also the memory between its elements."""
         if self.device(array) == "cuda":
             self._put(array, PATTERN)
 
@@ -47,14 +54,15 @@ class OnSimulatedDevice(Probe):
         return self._put(array, bytes([1 - value % 2]))
 
     def _put(self, array: Any, pattern: bytes) -> Any:
-        address, size = self.pointer(array), _contiguous_bytes(self, array)
+        address, (low, high) = self.pointer(array), _extent(self, array)
+        size = high - low
         if not address or not size:
             return NotImplemented
         if self.dtype(array) == "bool":
             pattern = bytes(byte & 1 for byte in pattern)
         stream = self.current_stream("cuda")
         data = (pattern * (size // len(pattern) + 1))[:size]
-        self.gpu.write(address, data, LEGACY_STREAM if stream is None else stream)
+        self.gpu.write(address + low, data, LEGACY_STREAM if stream is None else stream)
         return None
 
 
@@ -79,12 +87,41 @@ def adapted(probe: Probe) -> Probe:
     return made
 
 
-def as_far_as_computed(found: dict[str, Any]) -> dict[str, Any]:
-    """The verdict on values, where one that differs may have wanted a kernel."""
-    changed = found["evidence"].get("changed") or {}
-    if found["verdict"] != "wrong" or set(changed) - {"values"}:
-        return found
-    return verdict("unknown", {**found["evidence"], "changed": {}}, NOT_COMPUTED)
+def as_far_as_computed(
+    name: str, gpu: Gpu | None, instrument: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    """The answer of an instrument that compares contents, as far as these were computed."""
+    if gpu is None:
+        return instrument()
+    before = gpu.uncomputed_reads()
+    found = instrument()
+    return found if gpu.uncomputed_reads() == before else without_contents(name, found)
+
+
+def without_contents(name: str, found: dict[str, Any]) -> dict[str, Any]:
+    """What is left of an answer if what was read says nothing."""
+    word, evidence = found["verdict"], found["evidence"]
+    if name == "values":
+        changed = evidence.get("changed") or {}
+        left = {
+            what: seen
+            for what, seen in changed.items()
+            if what not in CONTENTS and (what != "earlier_result" or "same_address" in seen)
+        }
+        return verdict("wrong" if left else "unknown", {**evidence, "changed": left}, NOT_COMPUTED)
+    if name == "lifetime":
+        evidence = {**evidence, "changed_after_drop": None}
+    proved = word == "retained" or evidence.get("moot")
+    return verdict(word if proved else "unknown", evidence, None if proved else NOT_COMPUTED)
+
+
+def computed(gpu: Gpu | None, read: Callable[[], Answer]) -> Answer:
+    """What ``read`` gives. Raises :class:`Unsupported` if it was not computed."""
+    before = gpu.uncomputed_reads() if gpu else 0
+    found = read()
+    if gpu and gpu.uncomputed_reads() > before:
+        raise Unsupported(NOT_COMPUTED)
+    return found
 
 
 def _is_here() -> bool:
@@ -94,9 +131,10 @@ def _is_here() -> bool:
         return False
 
 
-def _contiguous_bytes(probe: Probe, array: Any) -> int:
-    """The bytes of an array that has no gaps; 0 for any other."""
+def _extent(probe: Probe, array: Any) -> tuple[int, int]:
+    """The first byte and the end of an array, counted from its first element; alike for none."""
     shape = probe.shape(array)
-    size = math.prod(shape or ()) * DTYPES.get(probe.dtype(array) or "", 0)
-    extent = span(array)
-    return 0 if shape is None or (extent is not None and extent != (0, size)) else size
+    if shape is None:
+        return 0, 0
+    contiguous = 0, math.prod(shape) * DTYPES.get(probe.dtype(array) or "", 0)
+    return (span(array) or contiguous) if contiguous[1] else contiguous

@@ -18,6 +18,7 @@ from command_line import dlprof
 
 import dlprof as package
 from dlprof.session.header import SIMULATED
+from dlprof.worker.simulated import NOT_COMPUTED
 
 pytest.importorskip("cupy")
 
@@ -94,6 +95,18 @@ def test_a_conversion_of_ones_own_runs_there(tmp_path):
     assert found.code == 0, found.err
     (result,) = package.load(tmp_path / "s.json").results
     assert result.ownership.verdict == "view"
+
+
+@pytest.mark.parametrize("code", ["cupy.add(x, 1)", "cupy.add(x, 1).get()"])
+def test_what_a_kernel_should_have_written_is_neither_right_nor_wrong(tmp_path, code):
+    setup = "import cupy; x = cupy.asarray(__import__('numpy').arange(64.0))"
+    words = ("-s", setup, "--source", "x", "--device", "simulated", "--rounds", "1")
+    found = dlprof("time", *words, code, "-o", tmp_path / "s.json")
+    assert found.code == 0, found.err
+    (result,) = package.load(tmp_path / "s.json").results
+    assert result.values.verdict == "unknown"
+    assert result.values.evidence.reason == NOT_COMPUTED
+    assert result.ownership.verdict == "copy"
 
 
 def test_without_a_compiler_nothing_is_measured(tmp_path):

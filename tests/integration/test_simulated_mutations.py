@@ -218,24 +218,33 @@ MUTATIONS = {
     ),
     "a kernel poisons its arrays": Mutation(
         "kernels.c",
-        "poison(launch->pointers[i], 1);",
+        "poison_place(launch->pointers[i]);",
         ";",
         "a_kernel_poisons_what_its_arguments_point_to",
     ),
     "a kernel poisons no other array": Mutation(
         "kernels.c",
-        "launch->is_opaque = !is_known;\n",
-        ";\n    }\n    if (!is_known) {\n        launch->is_opaque = true;\n",
-        "a_kernel_poisons_what_its_arguments_point_to",
+        "launch->is_opaque = !count;",
+        "launch->is_opaque = true;",
+        "a_kernel_of_unknown_parameters_poisons_what_its_arguments_point_to",
     ),
     "an opaque kernel poisons the device": Mutation(
         "kernels.c",
         "poison_all(launch->device);",
         ";",
-        "a_kernel_of_unknown_parameters_poisons_the_device",
+        "a_kernel_whose_arguments_cannot_be_read_poisons_the_device",
     ),
     "poison is copied": Mutation(
         "driver.c", " poison(to, copy->width);", ";", "poison_goes_where_it_is_copied"
+    ),
+    "poison is counted": Mutation(
+        "driver.c", "poison_reached_host();", ";", "poison_that_reaches_the_host_is_counted"
+    ),
+    "poison outlasts one element": Mutation(
+        "memory.c",
+        "end = address + 64,",
+        "end = address + 1,",
+        "a_write_to_the_first_element_does_not_end_poison",
     ),
     "poison ends": Mutation(
         "driver.c",

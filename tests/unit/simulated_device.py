@@ -192,6 +192,9 @@ class SimulatedDevice:
     def free(self, address: int) -> None:
         """Keep the address taken, so that no later array gets it by accident."""
 
+    def uncomputed_reads(self) -> int:
+        return 0
+
     def read(self, address: int, size_bytes: int) -> bytes:
         return self.memory[address].read(self.now_ns, 0, size_bytes)
 

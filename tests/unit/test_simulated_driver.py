@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -384,9 +385,33 @@ def test_a_kernel_poisons_what_its_arguments_point_to(driver):
     assert not poisoned(driver, second.value, 512)
 
 
-def test_a_kernel_of_unknown_parameters_poisons_the_device(driver):
-    memory = driver.memory()
-    driver.launch(driver.unknown, None, c_int(1))
+def test_the_parameters_of_a_kernel_are_read_from_compressed_code(driver):
+    head, spaces = PTX.strip(b"\n"), b" " * 30
+    # LZ4: head and a space as they are, 29 more bytes like the one before, and a last byte.
+    extra = len(head) + 1 - 15
+    block = bytes([0xFF, *[255] * (extra // 255), extra % 255]) + head + b" "
+    block += bytes([1, 0, 29 - 4 - 15, 0x10]) + b"\n"
+    whole = len(head + spaces) + 1
+    entry = struct.pack("<HHIQ6I3Q", 1, 0, 64, len(block), len(block), *[0] * 5, 0x2000, 0, whole)
+    code = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entry + block)) + entry + block
+    offset, size = c_size_t(), c_size_t()
+    fill = kernel(driver, b"fill", ctypes.create_string_buffer(code))
+    driver("cuFuncGetParamInfo", fill, c_size_t(2), byref(offset), byref(size))
+    assert (offset.value, size.value) == (24, 4)
+
+
+def test_a_kernel_of_unknown_parameters_poisons_what_its_arguments_point_to(driver):
+    first, second, third = driver.memory(), driver.memory(), driver.memory()
+    values = (c_uint64 * 1024)(1, first.value, second.value)  # more than is looked at
+    places = (c_void_p * 3)(ctypes.addressof(values), ctypes.addressof(values) + 8, None)
+    driver("cuLaunchKernel", driver.unknown, 1, 1, 1, 1, 1, 1, 0, None, places, None)
+    driver("cuCtxSynchronize")
+    assert [poisoned(driver, one.value) for one in (first, second, third)] == [1, 1, 0]
+
+
+def test_a_kernel_whose_arguments_cannot_be_read_poisons_the_device(driver):
+    memory, places = driver.memory(), (c_void_p * 1)(None)
+    driver("cuLaunchKernel", driver.unknown, 1, 1, 1, 1, 1, 1, 0, None, places, None)
     driver("cuCtxSynchronize")
     assert poisoned(driver, memory.value + SIZE - 1, 1)
 
@@ -399,6 +424,24 @@ def test_poison_goes_where_it_is_copied_and_ends_where_other_bytes_are_written(d
     driver("cuCtxSynchronize")
     assert poisoned(driver, target.value)
     assert not poisoned(driver, source.value)
+
+
+def test_poison_that_reaches_the_host_is_counted(driver):
+    memory = driver.memory()
+    driver.read(memory)
+    assert driver.library.dlprofSimulatedPoisonReads() == 0
+    driver.launch(kernel(driver, b"fill"), None, memory, (c_uint64 * 2)(), c_int(1))
+    driver("cuCtxSynchronize")
+    driver.read(memory)
+    assert driver.library.dlprofSimulatedPoisonReads() == 1
+
+
+def test_a_write_to_the_first_element_does_not_end_poison(driver):
+    memory = driver.memory()
+    driver.launch(kernel(driver, b"fill"), None, memory, (c_uint64 * 2)(), c_int(1))
+    driver("cuMemsetD8Async", memory, 1, c_size_t(16), None)
+    driver("cuCtxSynchronize")
+    assert poisoned(driver, memory.value)
 
 
 def test_a_copy_kernel_of_cupy_is_performed_by_its_name(driver):

@@ -20,6 +20,7 @@ from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, ArraySpec, Probe
 from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import unknown, verdict
 from dlprof.worker import memory
+from dlprof.worker.simulated import computed
 from dlprof.worker.subject import Subject
 
 NOT_WRITTEN = "not written: the memory is read-only, a file's, or shared with other processes"
@@ -93,12 +94,15 @@ class _Side:
         """The first element as it is in memory now."""
         if self.reachable and self.address:
             return memory.read(self.address, self.item, self.gpu)
-        return bytes(self.probe.to_numpy(self.array).reshape(-1)[:1].tobytes())
+        return bytes(self._contents().reshape(-1)[:1].tobytes())
 
     def watched_bytes(self) -> bytes:
         """What changes if this side sees a write: the first element, or all of them."""
-        rest = self.probe.to_numpy(self.array).tobytes() if self.watch_all else b""
+        rest = self._contents().tobytes() if self.watch_all else b""
         return self.first_bytes() + bytes(rest)
+
+    def _contents(self) -> Any:
+        return computed(self.gpu, lambda: self.probe.to_numpy(self.array))
 
 
 def _same_address(source: _Side, result: _Side) -> bool | None:

@@ -1,0 +1,81 @@
+"""What a kernel should have written on the simulated device makes no verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from dlprof.probes.base import Unsupported
+from dlprof.protocol.messages import unknown, verdict
+from dlprof.worker.simulated import NOT_COMPUTED, as_far_as_computed, computed
+
+pytestmark = pytest.mark.unit
+
+
+class Device:
+    """Its instruments read what was not computed, or nothing of that kind."""
+
+    reads = 0
+
+    def uncomputed_reads(self):
+        return self.reads
+
+
+def judged(name, found, reads=1):
+    device = Device()
+
+    def instrument():
+        device.reads += reads
+        return found
+
+    answer = as_far_as_computed(name, device, instrument)
+    return answer["verdict"], answer["evidence"].get("reason")
+
+
+DIFFERENT = {"different": 1, "of": 64, "first_index": 0}
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("values", verdict("ok", {"changed": {}})),
+        ("values", verdict("wrong", {"changed": {"values": DIFFERENT}})),
+        ("values", verdict("wrong", {"changed": {"source": DIFFERENT, "after_write": DIFFERENT}})),
+        ("values", verdict("wrong", {"changed": {"earlier_result": DIFFERENT}})),
+        ("early_write", verdict("safe", {})),
+        ("early_write", verdict("unsafe", {})),
+        ("lifetime", verdict("safe", {"changed_after_drop": False})),
+        ("lifetime", verdict("dangling", {"changed_after_drop": True})),
+    ],
+)
+def test_a_verdict_on_contents_is_neither_right_nor_wrong(name, found):
+    assert judged(name, found) == ("unknown", NOT_COMPUTED)
+    assert judged(name, found, reads=0) == (found["verdict"], None)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("values", verdict("wrong", {"changed": {"dtype": ["int8", "int16"]}})),
+        ("values", verdict("wrong", {"changed": {"earlier_result": {"same_address": True}}})),
+        ("lifetime", verdict("retained", {"changed_after_drop": False})),
+    ],
+)
+def test_what_no_contents_are_needed_for_stays(name, found):
+    assert judged(name, found)[0] == found["verdict"]
+
+
+def test_an_early_write_that_does_not_matter_has_no_other_reason():
+    found = unknown("no size was copied")
+    found["evidence"]["moot"] = True
+    assert judged("early_write", found) == ("unknown", "no size was copied")
+
+
+def test_contents_that_were_not_computed_cannot_be_read():
+    device = Device()
+    assert computed(device, lambda: 1) == 1
+
+    def read():
+        device.reads += 1
+
+    with pytest.raises(Unsupported, match=NOT_COMPUTED):
+        computed(device, read)
