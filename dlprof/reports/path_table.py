@@ -17,7 +17,7 @@ from dlprof.analysis.quantity import (
 from dlprof.reports.answers import KINDS, best
 from dlprof.reports.document import Cell, Column, Lines, Section, Table
 from dlprof.reports.paths import MARK, NEAR, Array, Path
-from dlprof.rules.observed import facts
+from dlprof.rules.evidence_text import facts
 from dlprof.session.evidence import Verdict
 from dlprof.text.clean import listed
 
@@ -39,11 +39,21 @@ UNTIMED = (Column("queued work"), *TIMED[1:])
 UNMEASURED = (Column("result"), Column("path"), Column("reason"))
 
 NOTABLE = {
-    "alignment": ("dependent", "inconstant"),
-    "fresh_source": ("kept",),
-    **dict.fromkeys(("ownership", "ordering", "values", "lifetime", "early_write"), ("unknown",)),
+    "alignment": ("address of the source", ("dependent", "inconstant")),
+    "fresh_source": ("second conversion of an array", ("kept",)),
+    "ownership": ("view or copy", ("unknown",)),
+    "ordering": ("queued work", ("unknown",)),
+    "values": ("values", ("unknown",)),
+    "lifetime": ("lifetime", ("unknown",)),
+    "early_write": ("late reads", ("unknown",)),
 }
-"""Verdicts that no column and no problem tells, by the instrument."""
+"""Verdicts that no column and no problem tells: the instrument, its question, and the verdicts."""
+WORDS = {
+    "dependent": "decides",
+    "inconstant": "several results at one address",
+    "kept": "answered from what the first one left",
+    "unknown": "not known",
+}
 
 
 def short_tables(array: Array, problems: int) -> tuple[tuple[Table, ...], tuple[str, ...]]:
@@ -326,6 +336,12 @@ def notes_section(arrays: Sequence[Array]) -> tuple[Section, ...]:
     return (Section("Notes", (Lines(lines),)),) if lines else ()
 
 
+def _note(text: str) -> str:
+    """A note of an instrument: ``fresh source: ValueError: no``."""
+    name, colon, rest = text.strip().partition("\n")[0].partition(": ")
+    return f"{name.replace('_', ' ') if name.isidentifier() else name}{colon}{rest}"
+
+
 def _notes(path: Path) -> Iterator[str]:
     result, safety = path.case.result, path.safety
     if result.case.setup:
@@ -342,8 +358,9 @@ def _notes(path: Path) -> Iterator[str]:
         yield f"beside other cases: {result.in_company.status}: {result.in_company.reason}"
     if result.interrupted:
         yield f"interrupted: {result.interrupted}"
-    yield from (note.strip().partition("\n")[0] for note in result.notes)
-    for name, words in NOTABLE.items():
+    yield from map(_note, result.notes)
+    for name, (question, words) in NOTABLE.items():
         verdict: Verdict[Any] | None = getattr(result, name)
         if verdict is not None and verdict.verdict in words:
-            yield f"{name} {verdict.verdict}: {facts(verdict.evidence, result.untimed)}"
+            told = facts(verdict.evidence, result.untimed)
+            yield f"{question}: {WORDS[verdict.verdict]}: {told}"

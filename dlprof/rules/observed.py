@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from dlprof.analysis.case_view import seen
 from dlprof.analysis.quantity import plain_time, size_text
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.session.evidence import Evidence, TraceEvent
+from dlprof.rules.evidence_text import facts
+from dlprof.session.evidence import TraceEvent
 from dlprof.session.model import Result
-from dlprof.text.clean import clean
 
 MOST = 12
 MOST_CALLS = 3
-LONGEST = 300
-NOT_TOLD = {"create", "created_shape", "code", "processes", "points", "by_streams", "lost"}
-"""Evidence that a reproducer shows, that the reason says, or that is too long for a line."""
 
 
 def observations(result: Result, instrument: str) -> list[str]:
@@ -33,35 +27,6 @@ def observations(result: Result, instrument: str) -> list[str]:
     elif len(result.rounds) > 1:
         looks = [f"the same in {len(result.rounds)} processes: {one}" for one in looks]
     return [*looks[:MOST], *more]
-
-
-def facts(evidence: Evidence, untimed: bool = False) -> str:
-    """Each value of an evidence with its name and unit, in one line; without times ``untimed``."""
-    found = evidence.model_dump(exclude_none=True, exclude=NOT_TOLD)
-    return clean(" ".join(", ".join(_facts(found, untimed)).split()), LONGEST)
-
-
-def _facts(found: dict[str, Any], untimed: bool, before: str = "") -> Iterator[str]:
-    for key, value in found.items():
-        if untimed and key.endswith("_ns"):
-            continue
-        name = f"{before}{key.removesuffix('_ns').removesuffix('_bytes').replace('_', ' ')}"
-        if isinstance(value, dict):
-            yield from _facts(value, untimed, f"{name} ")
-        else:
-            yield f"{name} {_text(key, value)}"
-
-
-def _text(key: str, value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return f"({', '.join(_text(key, part) for part in value)})"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float) and key.endswith("_ns"):
-        return plain_time(value)
-    if isinstance(value, int | float) and key.endswith("_bytes"):
-        return size_text(int(value))
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def trace(result: Result) -> str:

@@ -26,8 +26,10 @@ from rule_builders import (
 from dlprof.analysis import thresholds
 from dlprof.errors import UsageError
 from dlprof.rules import RULES, expected, find, observations, own_thresholds
+from dlprof.rules.evidence_text import COMMON, NOT_TOLD, OF_INSTRUMENT, facts
 from dlprof.rules.pages import index, page
 from dlprof.rules.rule import SEVERITIES, worst_first
+from dlprof.session.evidence import Evidence, Ownership
 from dlprof.session.model import FindingRecord
 
 pytestmark = pytest.mark.unit
@@ -219,11 +221,25 @@ def test_what_an_instrument_saw_is_told_unless_the_finding_rests_on_times(one):
     )
 
 
+@pytest.mark.parametrize("evidence", Evidence.__subclasses__(), ids=lambda one: one.__name__)
+def test_each_value_of_an_evidence_has_words(evidence):
+    phrases = COMMON | OF_INSTRUMENT.get(evidence.__name__, {})
+    told = {place.partition(".")[0] for place in phrases}
+    assert not evidence.model_fields.keys() - told - NOT_TOLD
+
+
+def test_a_value_that_a_newer_version_wrote_is_told_by_its_name():
+    line = facts(
+        Ownership.model_validate({"same_address": False, "huge_pages": {"held_bytes": 64}})
+    )
+    assert line == "they begin at different addresses; huge pages held 64 B"
+
+
 def test_processes_that_agree_are_counted_and_processes_that_disagree_are_told_one_by_one():
     shared = verdict("view", same_address=True, source_alignments_bytes=[16, 64])
     (line,) = observations(finding_of("DLP018"), [path("f(x)", owner=shared, rounds=[0, 1, 2])])
     assert "the same in 3 processes" in line
-    assert "(16 B, 64 B)" in line
+    assert "the source begins at multiples of 16 B, 64 B" in line
     lines = observations(finding_of("DLP018"), [path("f(x)", owner=varying(*[("view", 64)] * 500))])
     assert lines[0].startswith("process 1 of 500: view")
     assert len(lines) < 20

@@ -66,7 +66,7 @@ def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
     if all(writes):
         # Memory mapped twice, or an address of something else: the write is proof.
         return "view", "different addresses, but writes show on both sides"
-    return "unknown", f"address and writes contradict each other: {evidence}"
+    return "unknown", "address and writes contradict each other"
 
 
 class _Side:

@@ -1,0 +1,257 @@
+"""The evidence of an instrument in words with units, each fact once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from dlprof.analysis.quantity import plain_time, significant, size_text
+from dlprof.plan.axes import shape_text
+from dlprof.session.evidence import Evidence
+from dlprof.text.clean import clean
+
+LONGEST = 1200
+NOT_TOLD = {"create", "created_shape", "code", "processes", "points", "by_streams", "lost"}
+"""Evidence that a reproducer shows, that the reason says, or that is too long for a line."""
+
+Phrase = str | tuple[str, str] | Callable[[Any], str]
+"""A text with a place for the value; of a flag what true and what false mean; or a function."""
+
+
+def facts(evidence: Evidence, untimed: bool = False) -> str:
+    """All values of an evidence in one line; without times ``untimed``."""
+    found = evidence.model_dump(exclude_none=True, exclude=NOT_TOLD)
+    if "source_alignments_bytes" in found:  # which hold the one of the first process
+        found.pop("source_alignment_bytes", None)
+    if untimed:
+        found = _without_times(found)
+    phrases = COMMON | OF_INSTRUMENT.get(type(evidence).__name__, {})
+    told = "; ".join(filter(None, _phrases(found, phrases)))
+    return clean(" ".join(told.split()), LONGEST)
+
+
+def _phrases(
+    found: Mapping[str, Any], phrases: Mapping[str, Phrase], before: str = ""
+) -> Iterator[str]:
+    for key, value in found.items():
+        place = f"{before}{key}"
+        phrase = phrases.get(place)
+        if callable(phrase):
+            yield phrase(value)
+        elif isinstance(phrase, tuple):
+            yield phrase[0 if value else 1]
+        elif phrase is not None:
+            yield phrase.format(_value(key, value))
+        elif isinstance(value, dict):
+            yield from _phrases(value, phrases, f"{place}.")
+        else:  # of a newer version
+            name = place.removesuffix("_ns").removesuffix("_bytes")
+            yield f"{name.replace('_', ' ').replace('.', ' ')} {_value(key, value)}"
+
+
+def _without_times(found: Mapping[str, Any]) -> dict[str, Any]:
+    timeless = {
+        key: _without_times(value) if isinstance(value, dict) else value
+        for key, value in found.items()
+        if not key.endswith("_ns")
+    }
+    return {key: value for key, value in timeless.items() if value != {}}
+
+
+def _value(key: str, value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(_value(key, part) for part in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_value(name, part)}" for name, part in value.items())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float) and key.endswith("_ns"):
+        return plain_time(value)
+    if isinstance(value, int | float) and ("bytes_" in key or key.endswith("bytes")):
+        return size_text(int(value))
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _line(what: str, fit: Mapping[str, Any]) -> str:
+    """A time against the length of the queue before it."""
+    told = []
+    if "slope" in fit:
+        told.append(f"{what} follows the queue with a slope of {_slope(fit['slope'])}")
+    if "interval" in fit:
+        told.append(f"95 % interval {' to '.join(map(_slope, fit['interval']))}")
+    if "intercept_ns" in fit:
+        told.append(f"{plain_time(fit['intercept_ns'])} without a queue")
+    if "scatter" in fit:
+        told.append(f"scatter {significant(100 * fit['scatter'], 2)} % of the queue")
+    return ", ".join(told)
+
+
+def _slope(found: float) -> str:
+    return f"{round(found, 2) + 0.0:.2f}"  # no -0.00
+
+
+def _loaded(found: Mapping[str, Any]) -> str:
+    call, queue = (
+        plain_time(found[name]) if name in found else "?" for name in ("host_ns", "queued_ns")
+    )
+    return f"the call took {call} behind a queue of {queue}"
+
+
+def _look(where: str, found: Mapping[str, Any]) -> str:
+    """What came of a source at one address."""
+    at = found.get("alignment_bytes")
+    begins = f" ({size_text(int(at))})" if at is not None else ""
+    why = f", {found['reason']}" if found.get("reason") else ""
+    return f"{where}{begins}: {found.get('verdict', '?')}{why}"
+
+
+def _by_size(what: str, found: Mapping[str, str]) -> str:
+    """Sizes with the same answer together: ``view at 4 KiB, 64 KiB and torn at 1 MiB``."""
+    sizes: dict[str, list[str]] = defaultdict(list)
+    for size, word in found.items():
+        sizes[word].append(size_text(int(size)) if size.isdecimal() else size)
+    told = " and ".join(f"{word} at {', '.join(alike)}" for word, alike in sizes.items())
+    return f"{what}: {told}"
+
+
+def _became(what: str, found: Any) -> str:
+    before, after = (
+        shape_text(tuple(one)) or "scalar" if isinstance(one, list | tuple) else str(one)
+        for one in found
+    )
+    return f"{what} {before} became {after}"
+
+
+def _count(what: str, found: Mapping[str, Any]) -> str:
+    if found.get("same_address"):
+        return f"{what}: two results begin at the same address"
+    first = f", first at index {found['first_index']}" if "first_index" in found else ""
+    return f"{what}: {found.get('different', '?')} of {found.get('of', '?')} differ{first}"
+
+
+def _source_writable(found: Any) -> str:
+    before, after = ({True: "writable", False: "read-only"}.get(one, "unknown") for one in found)
+    return f"the source was {before} before the call and {after} after it"
+
+
+def _events(found: Any) -> str:
+    return f"calls: {', '.join(map(_event, found))}"
+
+
+def _event(found: Mapping[str, Any]) -> str:
+    told = [
+        f"at {plain_time(found['start_ns'])}" if "start_ns" in found else "",
+        f"for {plain_time(found['duration_ns'])}" if "duration_ns" in found else "",
+        f"{size_text(int(found['bytes']))}" if found.get("bytes") else "",
+        found.get("direction") or "",
+        f"{plain_time(found['device_ns'])} on the device" if found.get("device_ns") else "",
+        found.get("kernel") or "",
+        "waited" if found.get("waited") else "",
+    ]
+    return f"{found.get('name', 'a call')} ({' '.join(filter(None, told))})"
+
+
+COMMON: dict[str, Phrase] = {
+    "reason": "{}",
+    "moot": ("there was nothing to look at", ""),
+    "worker": "the worker: {}",
+    "layout": "seen of an array with layout {}",
+    "same_address": ("both begin at the same address", "they begin at different addresses"),
+    "size_bytes": "of an array of {}",
+}
+OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
+    "Ownership": {
+        "source_alignment_bytes": "the source begins at a multiple of {}",
+        "source_alignments_bytes": "the source begins at multiples of {}",
+        "result_device": "the result is on {}",
+        "source_write_shows": (
+            "a write to the source shows in the result",
+            "a write to the source does not show in the result",
+        ),
+        "result_write_shows": (
+            "a write to the result shows in the source",
+            "a write to the result does not show in the source",
+        ),
+        "not_written": "{}",
+    },
+    "Ordering": {
+        "host": partial(_line, "the call's time"),
+        "beside": partial(_line, "the call's time beside a second queue"),
+        "ready": partial(_line, "the time until the result is ready"),
+        "unrelated": partial(_line, "the call's time behind unrelated work"),
+        "ready_witness": "waited for by {}",
+        "values_right": ("the values are right", "the values are wrong"),
+        "values_unread": "the values could not be read: {}",
+        "loaded": _loaded,
+        "waits": "it waits all the same: {}",
+        "streams": "on these streams: {}",
+    },
+    "Values": {
+        "changed.shape": partial(_became, "shape"),
+        "changed.dtype": partial(_became, "dtype"),
+        "changed.values": partial(_count, "values of the result"),
+        "changed.source": partial(_count, "values of the source before and after"),
+        "changed.source_writable": _source_writable,
+        "changed.earlier_result": partial(_count, "values of an earlier result"),
+        "changed.after_write": partial(_count, "values after a write to the source"),
+        "writable.source": ("the source is writable", "the source is read-only"),
+        "writable.result": ("the result is writable", "the result is read-only"),
+        "dropped": "the result has no {}",
+        "not_tried": "no second conversion was compared: {}",
+    },
+    "FreshSource": {
+        "first_ns": "the first conversion of a new array took {}",
+        "second_ns": "its second conversion took {}",
+        "arrays": "{} arrays were tried",
+        "size_bytes": "of {} each",
+    },
+    "Alignment": {
+        "aligned": partial(_look, "aligned source"),
+        "sliced": partial(_look, "source that begins one element further"),
+        "looks.aligned": "looks at the aligned source: {}",
+        "looks.sliced": "looks at the other source: {}",
+    },
+    "Lifetime": {
+        "changed_after_drop": (
+            "the values changed after the source was dropped",
+            "the values stay after the source was dropped",
+        ),
+        "bytes_per_conversion": "{} stay behind per conversion",
+        "references_per_conversion": "{} references to the source stay behind per conversion",
+        "objects_per_conversion": "{} Python objects stay behind per conversion",
+        "conversions": "{} conversions in a run",
+        "runs": "{} runs",
+        "device_counted": (
+            "memory of the device was counted",
+            "memory of the device was not counted",
+        ),
+    },
+    "EarlyWrite": {
+        "sizes_bytes": partial(_by_size, "source where the allocator puts it"),
+        "unaligned_bytes": partial(_by_size, "source that is not aligned"),
+        "torn_layout": "torn with layout {}",
+        "torn_alignment_bytes": "torn where the source begins at a multiple of {}",
+    },
+    "PeakMemory": {
+        "arrays": lambda found: f"{found:.2f} arrays beyond the source at the peak",
+        "aligned_arrays": lambda found: f"{found:.2f} if the source is aligned",
+    },
+    "Trace": {
+        "window_ns": "the conversion took {}",
+        "waited": "calls that waited: {}",
+        "copied_bytes": "{} were copied",
+        "events": _events,
+        "events_left_out": "{} more calls",
+    },
+    "Reuse": {
+        "calls": "{} calls were made",
+        "after_calls": "overwritten after {} calls",
+        "same_address": (
+            "the next output begins at the same address",
+            "the next output begins at another address",
+        ),
+    },
+}
+"""By the class of the evidence and the place of a value in it."""
