@@ -82,10 +82,10 @@ class Session(model.Session):
 
     def to_html(self) -> str:
         """The report as one HTML page that needs nothing else."""
-        from dlprof.reports.html import render
+        from dlprof.reports.html import SAVED, render
         from dlprof.reports.session_document import session_document
 
-        return render(session_document(self, scripts=True), self)
+        return render(session_document(self, SAVED, scripts=True), self)
 
     def _repr_markdown_(self) -> str:
         """What a notebook shows of it."""

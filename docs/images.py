@@ -36,7 +36,7 @@ def main() -> None:
     for columns in COLUMNS:
         screen = terminal.render(session_document(session), columns, True, Level.FIRST)
         (IMAGES / f"terminal-{columns}.svg").write_text(drawn(COMMAND + screen, columns))
-    page = html.render(session_document(session, scripts=True), session)
+    page = html.render(session_document(session, html.SAVED, scripts=True), session)
     for name, size in PAGES.items():
         take(page, IMAGES / f"page-{name}.png", size, dark=name == "dark")
 

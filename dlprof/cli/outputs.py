@@ -149,10 +149,10 @@ def write_session(
 
 
 def _page(session: Session, trends: Sequence[Trend]) -> str:
-    from dlprof.reports.html import render
+    from dlprof.reports.html import SAVED, render
     from dlprof.reports.session_document import session_document
 
-    document = session_document(session, scripts=True)
+    document = session_document(session, SAVED, scripts=True)
     if trends:
         from dlprof.reports.history_document import trend_sections
 

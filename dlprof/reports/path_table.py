@@ -111,18 +111,13 @@ def _lines(paths: Sequence[Path]) -> Iterator[list[Path]]:
     groups: dict[tuple[str, str, str], list[list[Path]]] = defaultdict(list)
     for path in paths:
         queued = "" if path.is_timed else queued_work(path)
-        found = groups[path.result_cell.text, _problems(path), queued]
+        found = groups[path.result_cell.text, path.problems, queued]
         if found and path.cost_ns <= NEAR * found[-1][0].cost_ns:
             found[-1].append(path)
         else:
             found.append([path])
     lines = (line for lines in groups.values() for line in lines)
     yield from sorted(lines, key=lambda line: _plainest(line).cost_ns)
-
-
-def _problems(path: Path) -> str:
-    """The rules that were found of it; with a question mark one that was found of its like."""
-    return " ".join((*path.rules, *(f"{rule}?" for rule in path.safety.suspected)))
 
 
 def _shown(lines: Sequence[list[Path]], most: int) -> list[list[Path]]:
@@ -139,7 +134,7 @@ def _shown(lines: Sequence[list[Path]], most: int) -> list[list[Path]]:
 def _row(line: Sequence[Path]) -> tuple[Cell, ...]:
     path = _plainest(line)
     first = path.brief_time if path.is_timed else queued_work(path)
-    return Cell(first), path.result_cell, _code(line), Cell(_problems(path))
+    return Cell(first), path.result_cell, _code(line), Cell(path.problems)
 
 
 def _plainest(line: Sequence[Path]) -> Path:
@@ -270,7 +265,7 @@ def full_section(array: Array, heading: str) -> Section:
     timed = [path for path in array.paths if path.is_measured]
     tables = (
         (
-            _full_table(timed, TIMES, Column("problem"), lambda path: Cell(_problems(path))),
+            _full_table(timed, TIMES, Column("problem"), lambda path: Cell(path.problems)),
             _full_table(timed, MEMORY, Column("result"), lambda path: path.result_cell),
         )
         if timed

@@ -131,6 +131,11 @@ class Path:
         return Cell(self.result + star, TONES.get(self.result, "bad"))
 
     @property
+    def problems(self) -> str:
+        """The rules that were found of it; with a question mark one that was found of its like."""
+        return " ".join((*self.rules, *(f"{rule}?" for rule in self.safety.suspected)))
+
+    @property
     def is_undiagnosed(self) -> bool:
         """Whether nothing looked for races, lifetime and late reads: one notice says it for all."""
         result = self.case.result

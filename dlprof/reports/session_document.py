@@ -122,7 +122,7 @@ def _chart(session: Session, arrays: Sequence[Array]) -> Chart | None:
         for path in array.paths:
             if path.is_timed:
                 worst = severity_of(severities[path.rules[0]]) if path.rules else None
-                time, ends, mark = path.cost_ns, path.interval_ns, " ".join(path.rules)
+                time, ends, mark = path.cost_ns, path.interval_ns, path.problems
                 points.append(Point(path.code, time, *ends, path.result, worst, mark, group))
     return Chart("paths", tuple(points)) if points else None
 

@@ -373,7 +373,7 @@ def load(path: str | os.PathLike[str]) -> Session:
         if endless:
             hint = "; as - it is read from stdin" if endless == "a pipe" else ""
             raise SessionError(f"cannot read the session {path}: it is {endless}{hint}")
-        text = path.read_text(encoding="utf-8-sig")
+        text = files.read(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise SessionError(f"{path} is not a dlprof session: it is not UTF-8 text") from None
     except (OSError, ValueError) as error:  # a null byte in the name is a ValueError
@@ -447,7 +447,6 @@ def is_session(path: Path) -> bool:
     try:
         if not path.is_file():  # reading a pipe would wait, and take from it
             return False
-        with path.open("rb") as file:
-            return BEGIN.match(file.read(BEGIN_BYTES)) is not None
-    except OSError:
+        return BEGIN.match(files.beginning(path, BEGIN_BYTES)) is not None
+    except (OSError, ValueError):
         return False

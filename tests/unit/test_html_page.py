@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
+import lzma
 import re
 
 import pytest
@@ -34,8 +34,8 @@ def page(html):
 
 def saved(html):
     """The session that a reader saves from a page."""
-    (href,) = [link for link in Page(html).links() if link.startswith("data:application/gzip")]
-    return parse(gzip.decompress(base64.b64decode(href.partition(",")[2])).decode(), "saved")
+    (href,) = [link for link in Page(html).links() if link.startswith("data:application/x-xz")]
+    return parse(lzma.decompress(base64.b64decode(href.partition(",")[2])).decode(), "saved")
 
 
 def test_the_answer_comes_first_then_chart_table_problems_and_details(html):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import os
 
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 from dlprof.errors import SessionError, UsageError
 from dlprof.session.files import atomic
-from dlprof.session.model import Header, Result, chunks, load, parse, write
+from dlprof.session.model import Header, Result, chunks, is_session, load, parse, write
 
 pytestmark = pytest.mark.unit
 
@@ -180,6 +182,32 @@ def test_bytes_that_are_not_utf8_are_refused(tmp_path):
     path = tmp_path / "some.json"
     path.write_bytes(b"\x89PNG\xff\xfe")
     with pytest.raises(SessionError, match="it is not UTF-8 text"):
+        load(path)
+
+
+@pytest.mark.parametrize(("end", "packed"), [(".gz", gzip), (".xz", lzma)])
+def test_a_name_says_how_a_session_is_packed_and_its_content_how_it_is_read(tmp_path, end, packed):
+    path, other = tmp_path / f"some.json{end}", tmp_path / "other.json"
+    write(path, make_header(), [make_result()])
+    other.write_bytes(path.read_bytes())
+    assert packed.decompress(path.read_bytes()).startswith(b'{"schema"')
+    assert load(path).results == load(other).results == [make_result()]
+    assert is_session(path)
+
+
+@pytest.mark.parametrize("packed", [gzip, lzma])
+def test_a_packed_session_without_its_end_is_refused(tmp_path, packed):
+    path = tmp_path / "some.json"
+    path.write_bytes(packed.compress(text_of(make_header(), [make_result()]).encode())[:-20])
+    with pytest.raises(SessionError, match="its end is missing"):
+        load(path)
+
+
+def test_a_packed_session_fills_no_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("dlprof.session.files.MOST_BYTES", 1000)
+    path = tmp_path / "some.json"
+    path.write_bytes(gzip.compress(bytes(5000)))
+    with pytest.raises(SessionError, match="it unpacks to more than"):
         load(path)
 
 

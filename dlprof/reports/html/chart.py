@@ -1,5 +1,7 @@
 """The two charts of a page as inline SVG: the paths of a session, and the trend of a case.
 
+Each is drawn twice, for wide screens and for phones; the style of the page shows one.
+
 An SVG takes its colors from the page, so it serves light and dark, and needs no script: each mark
 has a title with its path, its time and its problem.
 """
@@ -7,7 +9,8 @@ has a title with its path, its time and its problem.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -16,11 +19,10 @@ from dlprof.reports.document import Chart, Point
 
 MOST_ROWS = 40
 MOST_POINTS = 2000
-WIDTH, LABELS, RULES, AXIS = 860, 380, 120, 24
-"""Of the picture, of the names left of the marks, of the rules right of them, of an axis."""
-PATH_ROW, GROUP_ROW, TREND_HEIGHT = 20, 36, 190
-LONGEST_LABEL = 50
-MOST_DATES = 6
+AXIS, TREND_HEIGHT = 24, 142
+TICK = 48
+"""The least between the names of two ticks."""
+LONGEST_LABEL = 48
 FEWEST_TICKS = 3
 TICKS = ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7), tuple(step / 10 for step in range(10, 100)))
 LEAST_NS, MOST_NS = 1e-3, 1e15
@@ -29,6 +31,27 @@ LEAST_NS, MOST_NS = 1e-3, 1e15
 SHAPES = {"view": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "copy": "M-4-4h8v8h-8z"}
 OTHER_SHAPE = "M0-5l5 9h-10z"
 SEVERITIES = ("error", "warning", "info")
+
+
+class Layout(NamedTuple):
+    """A size of screen: lengths in its pixels."""
+
+    name: str
+    """The class by which the style of the page shows it."""
+    width: int
+    labels: int
+    """What the names of the rows take, left of the marks; 0 if they stand above them."""
+    rules: int
+    """What the rules right of the marks take."""
+    path_row: int
+    group_row: int
+    dates: int
+    """The most dates below a trend."""
+
+
+LAYOUTS = (Layout("wide", 860, 380, 120, 20, 36, 6), Layout("narrow", 358, 0, 110, 36, 44, 3))
+ABOVE, LEFT = 18, 8
+"""What a name above its marks takes, and the room left of them."""
 
 Scale = Callable[[float], float]
 """From ns to a place in the picture."""
@@ -39,28 +62,37 @@ def draw(chart: Chart) -> tuple[Markup, str] | None:
     points = [point for point in chart.points if LEAST_NS < point.time_ns < MOST_NS][:MOST_POINTS]
     if not points:
         return None
-    return _trend(points) if chart.kind == "trend" else _paths(points)
+    each = _trend if chart.kind == "trend" else _paths
+    drawn = [each(points, layout) for layout in LAYOUTS]
+    return Markup("\n").join(picture for picture, _ in drawn), drawn[0][1]
 
 
-def _paths(points: Sequence[Point]) -> tuple[Markup, str]:
+def _paths(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
     """A row for each path; where several arrays were converted, a row for each array."""
     groups = list(dict.fromkeys(point.group for point in points))
     if len(groups) == 1:
         rows = [(point.label, [point]) for point in sorted(points, key=lambda one: one.time_ns)]
     else:
         rows = [(group, [one for one in points if one.group == group]) for group in groups]
-    what, height = ("paths", PATH_ROW) if len(groups) == 1 else ("arrays", GROUP_ROW)
+    what = "paths" if len(groups) == 1 else "arrays"
+    height = layout.path_row if len(groups) == 1 else layout.group_row
+    above = 0 if layout.labels else ABOVE
     shown = rows[:MOST_ROWS]
-    across, ticks = _scale([point for _, row in shown for point in row], LABELS, WIDTH - RULES)
-    bottom = AXIS + len(shown) * height
-    drawn = [*_legend(points)]
+    ends = (layout.labels or LEFT, layout.width - layout.rules)
+    across, ticks = _scale([point for _, row in shown for point in row], *ends)
+    drawn, top = _legend(points, layout)
+    bottom = top + len(shown) * height
+    named = -float(TICK)
     for at_ns in ticks:
         x = across(at_ns)
-        drawn.append(_line(x, AXIS, x, bottom, "grid"))
-        drawn.append(_text(plain_time(at_ns), x, bottom + 16, "middle", "muted"))
+        drawn.append(_line(x, top, x, bottom, "grid"))
+        if x >= named + TICK:
+            named = x
+            drawn.append(_text(plain_time(at_ns), x, bottom + 16, "middle", "muted"))
     for place, (label, row) in enumerate(shown):
-        y = AXIS + (place + 0.5) * height
-        drawn.append(_text(_short(label), LABELS - 16, y + 4, "end", "ink", mono=True))
+        y = top + place * height + (height + above) / 2
+        at, anchor = (layout.labels - 16, "end") if layout.labels else (0, "")
+        drawn.append(_text(_short(label), at, y + 4 - above, anchor, "ink", mono=True))
         for point in row:
             low, high = _ends(point)
             drawn.append(_line(across(low), y, across(high), y, _color(point)))
@@ -80,36 +112,36 @@ def _paths(points: Sequence[Point]) -> tuple[Markup, str]:
         caption += " Each mark is one path."
     if len(shown) < len(rows):
         caption += f" The chart shows {MOST_ROWS} of {len(rows):,} {what}; the table has the rest."
-    return _svg(drawn, bottom + AXIS, caption), caption
+    return _svg(drawn, layout, bottom + AXIS, caption), caption
 
 
-def _trend(points: Sequence[Point]) -> tuple[Markup, str]:
+def _trend(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
     """A mark for each session, in order."""
-    left, bottom = 70, TREND_HEIGHT - AXIS
-    up, ticks = _scale(points, bottom, AXIS + 14)
-    step = (WIDTH - left) / len(points)
+    drawn, top = _legend(points, layout)
+    left, bottom = 70, top + TREND_HEIGHT
+    up, ticks = _scale(points, bottom, top + 14)
+    step = (layout.width - left) / len(points)
     places = [left + (place + 0.5) * step for place in range(len(points))]
-    drawn = [*_legend(points)]
     for at_ns in ticks:
-        drawn.append(_line(left, up(at_ns), WIDTH, up(at_ns), "grid"))
+        drawn.append(_line(left, up(at_ns), layout.width, up(at_ns), "grid"))
         drawn.append(_text(plain_time(at_ns), left - 8, up(at_ns) + 4, "end", "muted"))
     line = " ".join(
         f"{x:.1f},{up(point.time_ns):.1f}" for x, point in zip(places, points, strict=True)
     )
     drawn.append(Markup('<polyline points="{}" fill="none" stroke="var(--muted)"/>').format(line))
-    every = math.ceil(len(points) / MOST_DATES)
+    every = math.ceil(len(points) / layout.dates)
     for place, (x, point) in enumerate(zip(places, points, strict=True)):
         low, high = _ends(point)
         drawn.append(_line(x, up(low), x, up(high), _color(point)))
         drawn.append(_mark(point, x, up(point.time_ns)))
         drawn.append(_text(_short(point.mark), x, up(high) - 10, "middle", _color(point)))
         if place % every == 0:
-            drawn.append(_text(_short(point.group), x, TREND_HEIGHT - 6, "middle", "muted"))
+            drawn.append(_text(_short(point.group), x, bottom + 18, "middle", "muted"))
     caption = (
         "Time per call in each session, in order, log scale"
         f"{_bars(points, 'joins the fastest and the slowest process')}."
     )
-    return _svg(drawn, TREND_HEIGHT, caption), caption
+    return _svg(drawn, layout, bottom + AXIS, caption), caption
 
 
 def _scale(points: Sequence[Point], start: float, end: float) -> tuple[Scale, list[float]]:
@@ -150,23 +182,26 @@ def _color(point: Point) -> str:
     return point.severity or "plain"
 
 
-def _legend(points: Iterable[Point]) -> Iterator[Markup]:
-    """The shapes and the colors, each where there are several."""
+def _legend(points: Iterable[Point], layout: Layout) -> tuple[list[Markup], float]:
+    """The shapes and the colors, each where there are several; and where they end."""
     points = list(points)
     kinds = sorted({point.kind for point in points}, key=lambda kind: (kind not in SHAPES, kind))
     colors = [name for name in (*SEVERITIES, "plain") if any(_color(p) == name for p in points)]
     entries = [(_short(kind), SHAPES.get(kind, OTHER_SHAPE), "muted") for kind in kinds]
     entries = entries if len(kinds) > 1 else []
     if len(colors) > 1:
-        words = {"plain": "no problem"}
+        words = {"plain": "no problem seen"}
         entries += [(words.get(color, color), SHAPES["view"], color) for color in colors]
-    x = 12.0
+    drawn: list[Markup] = []
+    x, y = 12.0, 10.0
     for word, shape, color in entries:
-        yield Markup('<path d="{}" transform="translate({:.0f} 10)" fill="var(--{})"/>').format(
-            shape, x, color
-        )
-        yield _text(word, x + 10, 14, "", "ink")
-        x += 34 + 7 * len(word)
+        width = 34 + 7 * len(word)
+        if x > LEFT + 4 and x + width > layout.width:
+            x, y = 12.0, y + 18
+        mark = Markup('<path d="{}" transform="translate({:.0f} {:.0f})" fill="var(--{})"/>')
+        drawn += [mark.format(shape, x, y, color), _text(word, x + 10, y + 4, "", "ink")]
+        x += width
+    return drawn, y + AXIS - 10
 
 
 def _text(
@@ -186,10 +221,10 @@ def _line(x: float, y: float, to_x: float, to_y: float, color: str) -> Markup:
     ).format(x, y, to_x, to_y, color)
 
 
-def _svg(parts: Iterable[Markup], height: float, label: str) -> Markup:
+def _svg(parts: Iterable[Markup], layout: Layout, height: float, label: str) -> Markup:
     return Markup(
-        '<svg viewBox="0 0 {} {:.0f}" font-size="12" role="img" aria-label="{}">{}</svg>'
-    ).format(WIDTH, height, label, Markup("\n").join(parts))
+        '<svg class="{}" viewBox="0 0 {} {:.0f}" font-size="12" role="img" aria-label="{}">{}</svg>'
+    ).format(layout.name, layout.width, height, label, Markup("\n").join(parts))
 
 
 def _bars(points: Iterable[Point], meaning: str) -> str:
