@@ -13,6 +13,7 @@ import typer
 
 from dlprof.cli.options import Given
 from dlprof.cli.outputs import Outputs, write_session
+from dlprof.cli.show import width
 from dlprof.errors import Interrupted, Unsaved
 from dlprof.measuring.measure import hand_over, run, session_path
 from dlprof.plan.catalog import Catalog
@@ -67,7 +68,7 @@ def measure(
             unsaved = error
         header = measurement.header()
         session = Session(**{**dict(header), "results": list(measurement.results())})
-        document = session_document(session)
+        document = session_document(session, width=width())
         outputs.print_report(document)
         write_session(outputs, session, document, fail_on)
         if measurement.saved:

@@ -30,6 +30,7 @@ def report(session: SessionFile, *, given: Given) -> None:
     from dlprof.cli.files import session_name
     from dlprof.cli.measure import allowed
     from dlprof.cli.outputs import Outputs, write_session
+    from dlprof.cli.show import width
     from dlprof.errors import UsageError
     from dlprof.reports.checks import check_measured
     from dlprof.reports.session_document import session_document
@@ -47,7 +48,7 @@ def report(session: SessionFile, *, given: Given) -> None:
         from dlprof.cli.history import trends_with
 
         trends = trends_with(found, history)
-    document = session_document(found, session_name(session))
+    document = session_document(found, session_name(session), width=width())
     if not outputs.targets and not outputs.github:
         outputs.print_report(document)
     write_session(outputs, found, document, fail_on, trends)

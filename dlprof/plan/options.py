@@ -179,8 +179,8 @@ TIMEOUT = Option(
     details=(
         "Each 50 MB of the array adds a second. Where one process measures many pairs it "
         "is 15 at most; what exceeds that is tried again alone, with all of its time. "
-        "Importing a framework has a limit of its own, 180 s; so have the start of an "
-        "interpreter, 60 s, and the loading of a probe file, 20 s."
+        "Other limits are fixed: 180 s to import a framework, 60 s to start an interpreter, "
+        "20 s to load a probe file."
     ),
 )
 SEED = Option("seed", Whole(), "Seed of the order of the cases.", MEASURING, default=0, metavar="N")

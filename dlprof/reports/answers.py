@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.safety import Level
+from dlprof.reports.alike import lines_of, plainest
 from dlprof.reports.document import Answer
-from dlprof.reports.paths import Array, Path, plainest
+from dlprof.reports.paths import Array, Path
 
 KINDS = ("view", "copy")
 LEVELS: tuple[Level, ...] = ("safe", "right", "unchecked")
@@ -35,10 +36,10 @@ def best(array: Array, kind: str) -> Path | None:
             path
             for path in array.paths
             if path.safety.level == level
-            and (array.cases.copies(path.case) if kind == "copy" else path.result == kind)
+            and (path.is_copy if kind == "copy" else path.result == kind)
         ]
         if found:
-            return plainest(found)
+            return plainest(lines_of(found)[0])
     return None
 
 
@@ -83,13 +84,11 @@ def _after_a_wait(array: Array) -> list[Answer]:
     late = [
         path
         for path in array.paths
-        if array.cases.waiting_helps(path.case)
-        and array.cases.copies(path.case)
-        and not path.case.is_wrong
+        if array.cases.waiting_helps(path.case) and path.is_copy and not path.case.is_wrong
     ]
     if not late:
         return []
-    found = plainest(late)
+    found = plainest(lines_of(late)[0])
     note = f"wait for the result, then write to {found.source}"
     return [Answer("copy after a wait", found.code, found.brief_time, note)]
 
@@ -100,6 +99,8 @@ def _condition(path: Path) -> str:
     if path.case.kind == "view" and path.elsewhere & {"refused", "copy"}:
         does = "raises" if "refused" in path.elsewhere else "copies"
         found.append(f"{does} if {path.source} is not {thresholds.ALIGNED_BYTES}-byte aligned")
+    if path.case.waits_for is not None:
+        found.append(f"waits for the work queued on {path.source}")
     if "DLP009" in path.safety.conditions:
         found.append("do not write to the result (DLP009)")
     if path.safety.unknown and not path.is_undiagnosed:

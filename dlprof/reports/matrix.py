@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
+from dlprof.reports.alike import queued_work
 from dlprof.reports.answers import KINDS, LEVELS, best
 from dlprof.reports.document import Answer, Cell, Column, Level, Section, Table
-from dlprof.reports.path_table import queued_work
 from dlprof.reports.paths import Array, Path
 from dlprof.text.clean import listed
 

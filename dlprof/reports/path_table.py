@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from dlprof.analysis.quantity import (
     bound_text,
@@ -14,20 +14,30 @@ from dlprof.analysis.quantity import (
     significant,
     time_text,
 )
+from dlprof.reports.alike import lines_of, plainest, queued_work
 from dlprof.reports.answers import KINDS, best
 from dlprof.reports.document import Cell, Column, Lines, Section, Table
-from dlprof.reports.paths import MARK, NEAR, Array, Path
+from dlprof.reports.paths import MARK, Array, Path
 from dlprof.rules.evidence_text import facts
 from dlprof.session.evidence import Verdict
 from dlprof.text.clean import listed
 
-MOST_LINES, LEAST_LINES = 9, 4
-"""Lines of paths with a time on the first screen."""
-ROOM = 12
-"""Lines that these and the problems share; a problem takes one or two."""
+
+class Room(NamedTuple):
+    """Lines of the first screen."""
+
+    timed: int
+    lost: int
+    """Of paths without a time."""
+
+
+ROOMS = tuple(
+    Room(*room)
+    for room in ((9, 3), (8, 3), (7, 3), (6, 3), (5, 3), (4, 3), (4, 2), (4, 1), (3, 1), (2, 1))
+)
+"""From the most lines to the least."""
 MOST_COPIES = 3
-"""Of them lines of copies: views answer the question, and there is always another copy."""
-MOST_LOST = 3
+"""Lines of copies: views answer the question, and there is always another copy."""
 MOST_WORDS = 8
 LEAST_BYTES = 64 * 2**10
 """A bandwidth of fewer bytes tells of the call, not of the copy."""
@@ -56,36 +66,39 @@ WORDS = {
 }
 
 
-def short_tables(array: Array, problems: int) -> tuple[tuple[Table, ...], tuple[str, ...]]:
+def short_tables(array: Array, room: Room) -> tuple[tuple[Table, ...], tuple[str, ...]]:
     """What has a time, then what has none, and what the marks mean.
 
-    Paths with the same result and problems, and about the same time, share a line. The more
-    ``problems`` stand below, the fewer lines there are.
+    Paths with the same result and problems, and about the same time, share a line.
     """
-    lines = list(_lines([path for path in array.paths if path.is_measured]))
+    lines = lines_of(path for path in array.paths if path.is_measured)
     is_timed = any(path.is_timed for path in array.paths)
-    room = max(LEAST_LINES, ROOM - 2 * problems)
     # Races come last where no path is faster than another, and are what is asked for.
-    shown = _shown(lines, min(MOST_LINES, room) if is_timed else MOST_LINES)
+    shown = _shown(lines, room.timed, [best(array, kind) for kind in KINDS])
     lost = _lost([path for path in array.paths if not path.is_measured])
-    left_out = sum(len(line) for line in lines if line not in shown)
-    word = "slower" if is_timed else "other"
-    left = f"{left_out} {word} path{'s' if left_out > 1 else ''}" if left_out else ""
-    more = sum(len(line) for line in lost[MOST_LOST:])
-    tables = (
-        _summary(TIMED if is_timed else UNTIMED, tuple(map(_row, shown)), left),
-        _summary(
-            UNMEASURED,
-            tuple(map(_lost_row, lost[:MOST_LOST])),
-            f"{more} more without {'a time' if is_timed else 'an answer'}" if more else "",
-        ),
-    )
+    left = sum(len(line) for line in lines if line not in shown)
+    lost_left = sum(len(line) for line in lost[room.lost :])
+    more = [
+        _more(left, "slower path" if is_timed and lines[: len(shown)] == shown else "other path"),
+        _more(lost_left, "more path", " without a time" if is_timed else " without an answer"),
+    ]
+    if any(len(line) > 1 for line in (*shown, *lost[: room.lost])):
+        at = 0 if more[0] or not lost else 1
+        more[at] = ", and ".join(filter(None, (more[at], "those alike by name")))
+    tables = [
+        _summary(TIMED if is_timed else UNTIMED, map(_row, shown), more[0]),
+        _summary(UNMEASURED, map(_lost_row, lost[: room.lost]), more[1]),
+    ]
     marks = marks_of([path for line in shown for path in line])
     return tuple(table for table in tables if table.rows), marks
 
 
-def _summary(columns: tuple[Column, ...], rows: tuple[tuple[Cell, ...], ...], left: str) -> Table:
-    return Table(columns, rows, f"… and {left}" if left else "", is_summary=True)
+def _more(count: int, what: str, which: str = "") -> str:
+    return f"{count} {what}{'s' if count > 1 else ''}{which}" if count else ""
+
+
+def _summary(columns: tuple[Column, ...], rows: Iterable[tuple[Cell, ...]], left: str) -> Table:
+    return Table(columns, tuple(rows), f"… and {left}" if left else "", is_summary=True)
 
 
 def marks_of(timed: Sequence[Path]) -> tuple[str, ...]:
@@ -106,21 +119,10 @@ def marks_of(timed: Sequence[Path]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _lines(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Paths that share a line, by the time that the line shows."""
-    groups: dict[tuple[str, str, str], list[list[Path]]] = defaultdict(list)
-    for path in paths:
-        queued = "" if path.is_timed else queued_work(path)
-        found = groups[path.result_cell.text, path.problems, queued]
-        if found and path.cost_ns <= NEAR * found[-1][0].cost_ns:
-            found[-1].append(path)
-        else:
-            found.append([path])
-    lines = (line for lines in groups.values() for line in lines)
-    yield from sorted(lines, key=lambda line: _plainest(line).cost_ns)
-
-
-def _shown(lines: Sequence[list[Path]], most: int) -> list[list[Path]]:
+def _shown(
+    lines: Sequence[list[Path]], most: int, answers: Sequence[Path | None]
+) -> list[list[Path]]:
+    """The first lines; the line of an answer in the place of the last."""
     copies = 0
     found: list[list[Path]] = []
     for line in lines:
@@ -128,24 +130,20 @@ def _shown(lines: Sequence[list[Path]], most: int) -> list[list[Path]]:
         copies += is_copy
         if len(found) < most and not (is_copy and copies > MOST_COPIES):
             found.append(line)
-    return found
+    answer = next((line for line in lines if answers[0] in line), None)
+    return found if answer is None or answer in found else [*found[:-1], answer]
 
 
 def _row(line: Sequence[Path]) -> tuple[Cell, ...]:
-    path = _plainest(line)
+    path = plainest(line)
     first = path.brief_time if path.is_timed else queued_work(path)
     return Cell(first), path.result_cell, _code(line), Cell(path.problems)
-
-
-def _plainest(line: Sequence[Path]) -> Path:
-    """The path that a line shows, with its own time."""
-    return min(line, key=lambda path: len(path.code))
 
 
 def _code(line: Sequence[Path]) -> Cell:
     """The code that a line shows, and how many others share the line."""
     return Cell(
-        _plainest(line).code, code=True, note=f"+{len(line) - 1} alike" if len(line) > 1 else ""
+        plainest(line).code, code=True, note=f"+{len(line) - 1} alike" if len(line) > 1 else ""
     )
 
 
@@ -191,28 +189,6 @@ def _device_time(path: Path) -> str:
     if found.warm.median_ns < (found.resolution_ns or 0.0):
         return f"<{bound_text(found.resolution_ns or 0.0)}"
     return plain_time(found.warm.median_ns, 3)
-
-
-def queued_work(path: Path) -> str:
-    """What the call does behind queued work: ``waits 45 ms of 45 ms``, ``ordered``, ``race``."""
-    order, loaded = path.case.order, path.case.loaded
-    words = {None: "", "synchronous": "", "stream-ordered": "ordered", "unordered": "race"}
-    word = words.get(order, order or "")
-    if path.case.waits_for is None:
-        return word
-    race = "race, " if order == "unordered" else ""
-    if loaded is None:
-        return " ".join(filter(None, (f"{race}waits", _share(path))))
-    call, queue = loaded
-    if path.case.share_text == "all":
-        return f"{race}waits for all {plain_time(queue)}"
-    return f"{race}waits {plain_time(call)} of {plain_time(queue)}"
-
-
-def _share(path: Path) -> str:
-    """What a call waits for, of a device without times."""
-    share = path.case.share_text
-    return {"": "", "all": "for all"}.get(share, f"for {share}")
 
 
 def _speed(path: Path) -> str:

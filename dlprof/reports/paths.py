@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,8 +18,6 @@ from dlprof.rules import cases_by_environment
 from dlprof.session.model import FindingRecord, Session, pair_text
 from dlprof.text.clean import first_line
 
-NEAR = 1.1
-"""Times within this ratio are one time to a reader."""
 TIMES = "\N{MULTIPLICATION SIGN}"
 MARK = "~"
 """Before a time that another process may not repeat."""
@@ -40,6 +38,8 @@ class Path:
     safety: Safety
     environment: str = ""
     rules: tuple[str, ...] = ()
+    is_copy: bool = False
+    """Whether it copies wherever the array begins, and nothing asks it not to."""
 
     @property
     def code(self) -> str:
@@ -199,7 +199,8 @@ def arrays_of(session: Session) -> list[Array]:
     cases_of: dict[tuple[str, ...], Cases] = {}
     for environment, cases in cases_by_environment(session.results, session.findings).items():
         for case in cases.timed.cases:
-            path = Path(case, cases.safety(case), environment, rules.get(case.index, ()))
+            ids, is_copy = rules.get(case.index, ()), cases.copies(case)
+            path = Path(case, cases.safety(case), environment, ids, is_copy)
             found[path.array].append(path)
             cases_of[path.array] = cases
     return [
@@ -224,18 +225,3 @@ def severity_rank(finding: FindingRecord) -> int:
 def severity_of(word: str) -> Severity:
     """The severity that a session names; of one that is not known, the mildest."""
     return next((one for one in SEVERITIES if one == word), "info")
-
-
-def plainest(paths: Sequence[Path]) -> Path:
-    """The shortest code of those that take about as long as the first whose time is known; without
-    times, of those that do the same about queued work.
-    """
-    if not paths[0].is_timed:
-        return min((one for one in paths if one.place == paths[0].place), key=_length)
-    first, *rest = [path for path in paths if path.is_known] or paths[:1]
-    near = [path for path in rest if path.cost_ns <= NEAR * first.cost_ns]
-    return min([first, *near], key=_length)
-
-
-def _length(path: Path) -> int:
-    return len(path.code)

@@ -25,7 +25,10 @@ def problems_of(session: Session, name: str, scripts: bool = False) -> tuple[Pro
     rules: dict[str, list[FindingRecord]] = defaultdict(list)
     for finding in sorted(session.findings, key=severity_rank):
         rules[finding.rule].append(finding)
-    ranked = sorted(rules.values(), key=lambda found: severity_rank(found[0]))
+    ranked = sorted(
+        rules.values(),
+        key=lambda found: (severity_rank(found[0]), _is_of_other_arrays(session, _indices(found))),
+    )
     return tuple(
         _problem(session, found, name, scripts and at < MOST_SCRIPTS)
         for at, found in enumerate(ranked)
@@ -64,9 +67,14 @@ def _where(session: Session, indices: Sequence[int]) -> str:
     told = []
     if len({one.case.pair for one in session.results}) > 1 and results:
         told.append(listed(dict.fromkeys(pair_text(one.case.pair) for one in results)))
-    if results and all(one.case.survey for one in results):
+    if _is_of_other_arrays(session, indices):
         told += ["other arrays"] * any(not one.case.survey for one in session.results)
     return f"{', '.join(told)}: " if told else ""
+
+
+def _is_of_other_arrays(session: Session, indices: Sequence[int]) -> bool:
+    """Whether only small arrays of the survey show it."""
+    return bool(indices) and all(session.results[index].case.survey for index in indices)
 
 
 def _sentence(session: Session, findings: Sequence[FindingRecord]) -> str:
@@ -82,8 +90,7 @@ def _sentence(session: Session, findings: Sequence[FindingRecord]) -> str:
     count = len(_paths(session, told))
     more = len(_paths(session, findings) - _paths(session, told))
     headline = f"{count:,} paths {told[0].said}" if len(told) > 1 else _headline(told[0])
-    others = "1 other path differs" if more == 1 else f"{more} other paths differ"
-    return headline + (f" ({others})" if more else "")
+    return headline + (f" ({more} more in other ways)" if more else "")
 
 
 def _paths(session: Session, findings: Iterable[FindingRecord]) -> set[tuple[str, str, str]]:

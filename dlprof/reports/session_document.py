@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from dlprof.reports import loops, matrix, method, path_table, problems, round_trips, steps, survey
+from dlprof.reports import (
+    loops,
+    matrix,
+    method,
+    path_table,
+    problems,
+    round_trips,
+    steps,
+    survey,
+    terminal,
+)
 from dlprof.reports.answers import answers_of
 from dlprof.reports.document import Answer, Chart, Document, Point, Problem, Section, Table
 from dlprof.reports.paths import Array, arrays_of, severity_of
@@ -14,22 +26,25 @@ LAST = "LAST"
 """The newest session, in commands."""
 MOST_ARRAYS = 60
 """Arrays whose paths are all told; the session file has the others."""
+WIDE, MOST_LINES, MOST_NARROW_LINES = 100, 30, 34
+"""The most lines of the first screen of so many columns, and of fewer."""
 ROUND_TRIP = "round trip"
 NO_RESULTS = "The session has no results"
 
 
-def session_document(session: Session, name: str = LAST, scripts: bool = False) -> Document:
+def session_document(
+    session: Session, name: str = LAST, scripts: bool = False, width: int = WIDE
+) -> Document:
     """What a report of ``session`` says.
 
     ``name`` is the session in commands that lead on. ``scripts`` asks for a reproducer of each
-    problem, which takes time.
+    problem, which takes time. The first screen fits a terminal of ``width`` columns.
     """
     arrays = arrays_of(session)
     inference = steps.steps_of(session)
     found = problems.problems_of(session, name, scripts)
-    tables, marks = _tables(session, arrays, len(found))
     paths = [path for array in arrays for path in array.paths]
-    return Document(
+    document = Document(
         title=_title(session, arrays, len(inference)),
         context=method.versions(session),
         notices=method.notices(
@@ -38,13 +53,31 @@ def session_document(session: Session, name: str = LAST, scripts: bool = False) 
             bool(paths or inference) or not session.results,
         ),
         answers=(*_answers(session, arrays), *steps.answers(inference)),
-        tables=tables,
-        marks=marks,
         problems=found,
         chart=_chart(session, arrays),
         sections=tuple(_sections(session, arrays)),
         commands=_commands(found, name),
     )
+    if len(arrays) == 1:
+        return _fitted(document, arrays[0], survey.summary(session), width)
+    tables, marks = _tables(session, arrays)
+    return replace(document, tables=tables, marks=marks)
+
+
+def _fitted(document: Document, array: Array, tried: str, width: int) -> Document:
+    """With as many lines in its tables as the first screen has room for; ``tried`` comes last."""
+
+    def with_room(room: path_table.Room) -> Document:
+        tables, marks = path_table.short_tables(array, room)
+        return replace(document, tables=tables, marks=(*marks, *filter(None, [tried])))
+
+    def fits(room: path_table.Room) -> bool:
+        lines = terminal.render(with_room(room), width).count("\n")
+        return lines <= (MOST_LINES if width >= WIDE else MOST_NARROW_LINES)
+
+    *rooms, least = path_table.ROOMS
+    at = bisect_left(rooms, True, key=fits)  # what fits has less room
+    return with_room(rooms[at] if at < len(rooms) else least)
 
 
 def _title(session: Session, arrays: Sequence[Array], models: int) -> str:
@@ -78,15 +111,10 @@ def _answers(session: Session, arrays: Sequence[Array]) -> tuple[Answer, ...]:
     return answers_of(arrays) if _is_one_pair(arrays) else matrix.answers(arrays)
 
 
-def _tables(
-    session: Session, arrays: Sequence[Array], problems: int
-) -> tuple[tuple[Table, ...], tuple[str, ...]]:
+def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...], tuple[str, ...]]:
     """The tables of the first screen, and what their marks mean."""
     if not arrays:
         return tuple(survey.tables(session)), survey.marks(session)
-    if len(arrays) == 1:
-        found, marks = path_table.short_tables(arrays[0], problems)
-        return found, (*marks, *filter(None, [survey.summary(session)]))
     best = [path for array in arrays if (path := matrix.fastest(array)) is not None]
     marks = path_table.marks_of(best)
     if _is_round_trip(session) or not arrays:

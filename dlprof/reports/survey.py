@@ -147,7 +147,7 @@ def summary(session: Session) -> str:
     if left == len(cases):
         return "The survey of other arrays was left out."
     arrays = len({label_of(case.result.case) for case in cases})
-    tried = f"Also tried: {arrays} small arrays of other dtypes, layouts and shapes."
+    tried = f"Also tried: {arrays} small arrays (dtypes, layouts, shapes)."
     shown = f"Only they show {', '.join(sorted(rules))}." if rules else "No other problem."
     missing = f" {left:,} of {len(cases):,} conversions were left out." if left else ""
     return f"{tried} {shown}{missing}"

@@ -90,7 +90,7 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
         (
             found,
             ("gives", "give"),
-            "a wrong result",
+            _wrong_part(found[0].changed),
             _wrong_text(found[0]),
             "gives the right result",
         )
@@ -115,6 +115,12 @@ def _is_wrong(case: CaseView) -> bool:
     """Values that a narrower dtype cannot hold are the dtype's fault."""
     kinds = set(case.changed.kinds)
     return case.is_wrong and ("dtype" not in kinds or bool(kinds - {"dtype", "values"}))
+
+
+def _wrong_part(changed: Changed) -> str:
+    if changed.shape:
+        return "a result of the wrong shape"
+    return "wrong values" if changed.values and "dtype" not in changed.kinds else "a wrong result"
 
 
 def _wrong_text(case: CaseView) -> str:

@@ -61,7 +61,7 @@ def a_session(paths):
 
 @pytest.mark.parametrize(("width", "most"), [(100, 30), (80, 34)])
 def test_the_first_screen_fits(width, most):
-    lines = terminal.render(session_document(a_session(40)), width).splitlines()
+    lines = terminal.render(session_document(a_session(40), width=width), width).splitlines()
     assert len(lines) <= most
     assert max(map(len, lines)) <= width
     assert sum("fastest" in line for line in lines[:6]) == 2
