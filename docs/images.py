@@ -34,7 +34,9 @@ def main() -> None:
     session = with_findings(recorded.model_copy(update={"findings": []}))
     IMAGES.mkdir(exist_ok=True)
     for columns in COLUMNS:
-        screen = terminal.render(session_document(session, width=columns), columns, True, Level.FIRST)
+        screen = terminal.render(
+            session_document(session, width=columns), columns, True, Level.FIRST
+        )
         (IMAGES / f"terminal-{columns}.svg").write_text(drawn(COMMAND + screen, columns))
     page = html.render(session_document(session, html.SAVED, scripts=True), session)
     for name, size in PAGES.items():

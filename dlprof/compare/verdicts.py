@@ -83,7 +83,7 @@ class Change:
         return self.what == STATUS or self.after == CRASHED
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.before}, now {self.after}"
+        return f"{self.what.replace('_', ' ')}: {self.before}, now {self.after}"
 
 
 Tried = tuple[Verdict[Any] | None, Verdict[Any] | None]

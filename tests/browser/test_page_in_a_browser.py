@@ -36,6 +36,21 @@ def test_a_small_screen_does_not_scroll_sideways(opened, written, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize(("width", "drawn"), [(390, "narrow"), (1280, "wide")])
+def test_a_chart_is_drawn_for_the_screen(opened, written, width, drawn):
+    page = opened(written, width=width)
+    boxes = page.locator("figure .scroll:visible")
+    assert boxes.count() > 0
+    for box in boxes.all():
+        assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+        (shown,) = box.locator("svg:visible").all()
+        assert shown.get_attribute("class") == drawn
+        assert (
+            shown.evaluate("one => one.getBoundingClientRect().width / one.viewBox.baseVal.width")
+            > 0.9
+        )
+
+
 def test_one_pair_fits_in_four_screens(opened, written):
     page = opened(written, width=1440)
     assert page.evaluate("document.documentElement.scrollHeight") <= 4 * 900
@@ -84,7 +99,8 @@ def test_a_rule_in_the_table_opens_its_problem(opened, written):
 
 def test_a_command_can_be_copied(opened, written):
     page = opened(written, permissions=["clipboard-read", "clipboard-write"])
-    box = page.locator(".copied:visible").last
+    page.evaluate(UNFOLD)
+    box = page.locator(".copied").last
     box.locator("button").click()
     page.wait_for_selector("button:has-text('Copied'), button:has-text('Selected')")
     copied = page.evaluate("getSelection().toString() || navigator.clipboard.readText()")

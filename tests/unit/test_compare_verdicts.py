@@ -38,8 +38,9 @@ def change(before, after):
 )
 def test_a_worse_verdict_is_a_regression_and_the_way_back_is_none(what, before, after, severity):
     old, new = {what: verdict(before)}, {what: verdict(after)}
-    assert change(old, new) == (f"{what}: {before}, now {after}", "worse", severity)
-    assert change(new, old) == (f"{what}: {after}, now {before}", "better", "info")
+    told = what.replace("_", " ")
+    assert change(old, new) == (f"{told}: {before}, now {after}", "worse", severity)
+    assert change(new, old) == (f"{told}: {after}, now {before}", "better", "info")
 
 
 @pytest.mark.parametrize("status", ["unsupported", "crashed", "timeout"])
@@ -61,7 +62,11 @@ def test_what_crashes_beside_other_conversions_is_worse_although_it_works_alone(
 def test_a_crash_in_an_instrument_that_base_ended_is_worse(what):
     crash = {what: verdict("unknown", reason="killed by SIGSEGV", worker="crashed")}
     ended = {what: verdict("measured")}
-    assert change(ended, crash) == (f"{what}: measured, now crashed", "worse", "error")
+    assert change(ended, crash) == (
+        f"{what.replace('_', ' ')}: measured, now crashed",
+        "worse",
+        "error",
+    )
     assert changes(make_result(**crash), make_result(**crash)) == ()
 
 

@@ -68,6 +68,25 @@ def test_of_paths_that_take_as_long_the_plainest_is_named():
     assert found["fastest safe view"].code == "f(x)"
 
 
+def test_the_answer_is_the_first_line_of_the_table_that_is_safe():
+    by_address = {"aligned": {"verdict": "view"}, "sliced": {"verdict": "copy"}}
+    starred = view("f(x)", 2.05 * US, alignment=verdict("dependent", **by_address))
+    found = document(view("longer_name(x)", 2 * US), starred)
+    assert answers(found)["fastest safe view"].code == texts(found.tables[0])[0][2]
+
+
+def test_the_line_of_the_answer_is_always_shown():
+    bad = verdict("wrong", changed={"shape": [[4], [2]]})
+    wrong = [view(f"bad_{at}(x)", 2**at * US, values=bad) for at in range(15)]
+    found = document(*wrong, view("right(x)", 1000 * MS))
+    assert "right(x)" in [row[2] for row in texts(found.tables[0])]
+
+
+def test_the_answer_says_that_it_waits():
+    found = answers(document(view(ordering=ordered("host-sync"))))
+    assert found["fastest safe view"].note == "waits for the work queued on x"
+
+
 @pytest.mark.parametrize(
     "bad",
     [
@@ -214,7 +233,7 @@ def problem_of(*findings):
         ([("2 paths take 9 µs.", "wait."), ("2 paths take 3 µs.", "wait.")], "4 paths wait."),
         (
             [("1 path is odd.", "are odd."), ("2 paths share x.", "share x.")],
-            "2 paths share x. (1 other path differs)",
+            "2 paths share x. (1 more in other ways)",
         ),
     ],
 )
