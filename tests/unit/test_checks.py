@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from builders import make_result, make_session
 
-from dlprof.errors import Unmeasured
-from dlprof.reports.checks import ERROR, FAILED, PASSED, RUN, SKIPPED, check_measured, checks
+from dlprof.reports.checks import ERROR, FAILED, PASSED, RUN, SKIPPED, checks
 from dlprof.session.model import FindingRecord
 
 pytestmark = pytest.mark.unit
@@ -72,9 +71,3 @@ def test_expectations_are_checks():
     ]
     found = outcomes(make_result(), expectations=expectations)
     assert [found[name].outcome for name in "abc"] == [PASSED, FAILED, ERROR]
-
-
-def test_a_session_without_any_time_is_unmeasured_with_the_first_reason():
-    with pytest.raises(Unmeasured, match="no luck"):
-        check_measured([make_result("x", None, status="crashed", reason="no luck\nat all")])
-    check_measured([make_result()])

@@ -161,36 +161,6 @@ def test_no_variable_becomes_part_of_the_job_s_script(tmp_path, evil, shell):
     assert not (tmp_path / "pwned").exists()
 
 
-def test_no_script_of_the_action_has_an_expression_in_it():
-    for step in STEPS:
-        assert "${{" not in step["run"], step["name"]
-        assert step["shell"] == "bash"
-
-
-def test_every_input_is_explained_and_handed_to_a_step():
-    used = {
-        name
-        for step in STEPS
-        for text in (*step.get("env", {}).values(), step.get("if", ""))
-        for name in re.findall(r"inputs\.([a-z-]+)", text)
-    }
-    assert used == set(ACTION["inputs"])
-    assert all(found["description"] for found in ACTION["inputs"].values())
-
-
-def test_every_variable_of_a_step_is_used_and_declared():
-    known = {"RUNNER_TEMP", "GITHUB_ACTION_PATH", "GITHUB_OUTPUT"}
-    for step in STEPS:
-        used = set(re.findall(r"\$\{?([A-Z_]+)", step["run"]))
-        assert used - known == set(step["env"]), step["name"]
-
-
-def test_every_variable_of_the_job_is_used_and_declared():
-    script = "\n".join([*JOB["before_script"], *JOB["script"]])
-    used = set(re.findall(r"\$\{?([A-Z_]+)", script))
-    assert used - {"CI_PROJECT_DIR"} == set(JOB["variables"])
-
-
 def test_outputs_come_from_steps_that_are_there():
     for output in ACTION["outputs"].values():
         step, name = re.fullmatch(

@@ -10,7 +10,7 @@ import json
 import pytest
 from builders import make_measure
 from html_builders import case, full_session
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from repro_builders import session_of
 from rule_builders import varying, verdict
@@ -202,13 +202,6 @@ def shown(text):
     assert "\x1b" not in text
 
 
-@settings(
-    derandomize=True,
-    max_examples=120,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
 @given(spoiled())
 def test_a_spoiled_session_is_reported_or_refused_in_a_sentence(text):
     try:
@@ -258,13 +251,6 @@ def odd_times(draw):
     return json.dumps(mistimed(SESSIONS[draw(st.integers(0, len(SESSIONS) - 1))], odd))
 
 
-@settings(
-    derandomize=True,
-    max_examples=60,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
 @given(odd_times())
 def test_a_session_with_odd_times_is_reported(text):
     session = with_findings(sessions.parse(text, "odd.json"))

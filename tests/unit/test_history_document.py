@@ -9,7 +9,7 @@ from history_builders import created, entry, machine, month, result, stepped, tr
 
 from dlprof.history.store import History
 from dlprof.reports import history_json
-from dlprof.reports.document import Chart, Level, Lines
+from dlprof.reports.document import Chart, Lines
 from dlprof.reports.history_document import (
     history_document,
     sparkline,
@@ -104,13 +104,6 @@ def test_a_chart_has_a_point_for_each_session_and_a_mark_where_it_changed(eventf
     marks = {at: (one.severity, one.mark) for at, one in enumerate(chart.points) if one.mark}
     assert marks == {10: ("warning", "1.20\u00d7"), 15: ("warning", "copy")}
     assert all(point.low_ns <= point.time_ns <= point.high_ns for point in chart.points)
-
-
-def test_details_are_one_step_away(eventful):
-    found = document(eventful)
-    assert not list(found.shown(Level.FIRST))
-    sessions = next(section for section in found.sections if section.heading == "Sessions")
-    assert texts(sessions.blocks[0])[0][1:4] == ["release-2", "3.11.7", "numpy 2.5.0"]
 
 
 def test_files_that_are_no_part_of_the_history_are_named():

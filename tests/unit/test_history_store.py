@@ -12,7 +12,6 @@ from fsspec.implementations.local import LocalFileSystem
 from history_builders import created, entry, result
 
 from dlprof.errors import HistoryError, UsageError
-from dlprof.history.entry import encode
 from dlprof.history.store import Folder, add, folder_at, read
 
 pytestmark = pytest.mark.unit
@@ -162,12 +161,6 @@ def test_a_folder_that_takes_no_file_is_told_and_has_what_it_had(tmp_path, monke
         with pytest.raises(HistoryError, match=r"cannot add to the history .*No space left"):
             add(place, entries(1))
     assert [path.suffix for path in (tmp_path / "history").iterdir()] == [".parquet"]
-
-
-def test_an_entry_is_added_under_its_name(tmp_path):
-    (one,) = entries(0)
-    add(at(tmp_path), [one])
-    assert (tmp_path / one.name).read_bytes() == encode(one)
 
 
 @pytest.mark.parametrize(

@@ -34,11 +34,6 @@ def test_seeds_and_rounds_are_not_told():
     assert trend(month(stepped(), header=header)).steps[0].cause.differences == ()
 
 
-def test_equal_sessions_have_no_step():
-    found = trend(month([1000.0] * 30))
-    assert (found.steps, found.verdicts) == ((), ())
-
-
 @pytest.mark.parametrize(
     "change",
     [{"cpu": "Other"}, {"cores": 4}, {"gpus": [{"name": "A"}]}, {"machine": "aarch64"}],

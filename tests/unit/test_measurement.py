@@ -9,7 +9,7 @@ import signal
 from contextlib import closing, suppress
 
 import pytest
-from recordings import NUMPY_TORCH, TORCH_JAX, measurement_of
+from recordings import NUMPY_TORCH, measurement_of
 
 from dlprof.errors import Unsaved, UsageError
 from dlprof.measuring import measure
@@ -64,14 +64,6 @@ def test_a_run_that_is_complete_leaves_its_session_alone(recording, path):
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_what_a_framework_refused_is_recorded_too(path):
-    with replayed(TORCH_JAX) as recording:
-        found = run(recording, path)
-    refused = [result for result in found["results"] if result["status"] == "unsupported"]
-    assert refused
-    assert all(result["reason"] for result in refused)
-
-
 class Stopped:
     """Stops the run before the request with this number, as ``how`` does."""
 
@@ -109,9 +101,11 @@ def run_until_killed(path, after):
 def killed(path, after):
     """Run in a fresh process, and have it killed before this request.
 
-    It is not forked: here jax and tensorflow may have threads, which do not survive a fork.
+    It is not forked from this one: here jax and tensorflow may have threads, which do not survive a
+    fork.
     """
-    processes = multiprocessing.get_context("spawn")
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(["dlprof.measuring.measure", "dlprof.rules"])
     child = processes.Process(target=run_until_killed, args=(path, after))
     child.start()
     child.join()

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.unit
 
 ALL = tuple(PLACEMENTS)
 BUDGET_NS = 10**6
-CONVERT_NS, USE_NS, BOTH_NS, WAIT_NS = 300, 1_000, 5_000, 40
+CONVERT_NS, USE_NS, BOTH_NS, WAIT_NS = 30_000, 100_000, 500_000, 4_000
 
 
 class Watch(Clock):

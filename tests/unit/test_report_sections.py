@@ -172,10 +172,6 @@ def test_what_was_seen_of_trips_in_a_row_is_told():
         assert part in notes
 
 
-def test_trips_of_results_that_a_session_does_not_have_are_not_told():
-    assert section("Round trips in a row", THERE, BACK, round_trips=[made(there=9)]) is None
-
-
 @pytest.mark.parametrize(
     ("there_ns", "others_ns", "wait_ns", "waits"),
     [

@@ -167,15 +167,6 @@ def test_a_case_that_did_not_work_is_not_repeated(workers, journal, trouble):
     assert watcher.steps == watcher.total == 9
 
 
-def test_what_the_journal_knows_already_is_not_measured_again(workers, journal):
-    for round_ in range(3):
-        journal.add(0, round_, make_answer())
-    run(cases_of(1), journal, rounds=3)
-    assert workers.asked == []
-    run(cases_of(2), journal, rounds=3)
-    assert workers.order() == ["import1"] * 3
-
-
 @pytest.mark.parametrize(("budget_s", "rounds_done"), [(30.0, 2), (0.0, 1), (None, 5)])
 def test_a_budget_stops_further_rounds_but_not_the_first(workers, journal, budget_s, rounds_done):
     workers.cost_s = 10.0

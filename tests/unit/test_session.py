@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlprof.errors import SessionError, UsageError
-from dlprof.session.files import atomic
 from dlprof.session.model import Header, Result, chunks, is_session, load, parse, write
 
 pytestmark = pytest.mark.unit
@@ -230,22 +229,6 @@ def test_a_writing_that_fails_leaves_the_old_file_whole(tmp_path, error):
         write(path, make_header(), failing(error))
     assert load(path).results == [make_result("old(x)")]
     assert [file.name for file in tmp_path.iterdir()] == ["some.json"]
-
-
-def test_a_full_disk_is_told_in_words(tmp_path):
-    with pytest.raises(UsageError, match=r"cannot write .*some\.json: No space left on device"):
-        write(
-            tmp_path / "some.json", make_header(), failing(OSError(28, "No space left on device"))
-        )
-
-
-def test_a_file_is_not_there_until_it_is_whole(tmp_path):
-    path = tmp_path / "some.json"
-    with atomic(path) as file:
-        file.write("half")
-        file.flush()
-        assert not path.exists()
-    assert path.read_text() == "half"
 
 
 def test_results_are_written_one_at_a_time():

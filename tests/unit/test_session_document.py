@@ -301,10 +301,6 @@ def test_a_copy_has_a_bandwidth_where_one_number_stands_for_its_time():
     assert {row[-1].text: row[0].text for row in memory.rows} == {"one(x)": "4.0", "two(x)": "-"}
 
 
-def test_a_session_without_results_is_a_document_too():
-    assert document().title
-
-
 def test_every_path_with_a_time_is_a_point_of_the_chart():
     points = document(view(), copy(), refused()).chart.points
     assert [point.label for point in points] == ["view(x)", "copy(x)"]
