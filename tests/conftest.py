@@ -1,7 +1,5 @@
 """What holds for all tests."""
 
-from __future__ import annotations
-
 import gc
 import os
 
@@ -23,6 +21,13 @@ def _leave_out_of_collections():
     """Keep what is there by now out of the collections that instruments ask for."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """The folder of a test is its marker."""
+    for item in items:
+        item.add_marker(item.path.parent.name)
 
 
 def pytest_collection_finish():

@@ -3,8 +3,6 @@
 Imported by tests that compare with it, on machines with a device only.
 """
 
-from __future__ import annotations
-
 import ctypes
 import importlib
 

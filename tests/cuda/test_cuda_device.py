@@ -4,8 +4,6 @@ Every truth is established here: lengths of spins by the host's clock and by eve
 memory by writing them first.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from dlprof.device.cuda import (
@@ -16,8 +14,6 @@ from dlprof.device.cuda import (
     open_gpu,
 )
 from dlprof.worker.instruments import device_time
-
-pytestmark = pytest.mark.cuda
 
 try:
     GPU = open_gpu()

@@ -4,8 +4,6 @@ nvbench measures in a process of its own, from a cold L2 cache and behind a bloc
 says of an empty launch is the price of its two events, which dlprof takes off as well.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import statistics
 import subprocess
@@ -16,8 +14,6 @@ import pytest
 
 from dlprof.device.cuda import CudaUnavailable, open_gpu
 from dlprof.worker.instruments import device_time
-
-pytestmark = pytest.mark.cuda
 
 try:
     GPU = open_gpu()

@@ -3,8 +3,6 @@
 The truth is that of the plants (``dlprof/selftest/faults.py``): which rule must find what.
 """
 
-from __future__ import annotations
-
 import sys
 
 import pytest
@@ -14,8 +12,6 @@ from dlprof.measuring.selftest import run
 from dlprof.runner.progress import Watcher
 from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
 from dlprof.session import model as sessions
-
-pytestmark = pytest.mark.cuda
 
 try:
     open_gpu()

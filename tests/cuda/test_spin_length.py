@@ -3,8 +3,6 @@
 Truth is ``%globaltimer``, read by a kernel of this folder before and after the spin.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -12,14 +10,12 @@ import pytest
 
 from dlprof.device.cuda import LONGEST_SPIN_NS, CudaUnavailable, open_gpu
 
-pytestmark = pytest.mark.cuda
-
 try:
     GPU = open_gpu()
 except CudaUnavailable as reason:
     pytest.skip(str(reason), allow_module_level=True)
 
-import device_truth  # noqa: E402 - it needs what was just opened
+import device_truth
 
 MS = 1_000_000
 KINDS = ("legacy", "per-thread", "blocking", "non-blocking")

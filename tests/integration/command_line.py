@@ -1,7 +1,5 @@
 """Run dlprof as a user does: in this process, in its own, or on recorded answers of workers."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Bad input gets one clear sentence and the documented exit code, and costs nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -15,8 +13,6 @@ from recordings import NUMPY_TORCH
 from dlprof.device.cuda import driver_devices
 from dlprof.runner.replay import replayed
 from dlprof.session.model import load
-
-pytestmark = pytest.mark.integration
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Whatever a framework or a probe does, it costs its own case and nothing that was measured."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -17,8 +15,6 @@ from dlprof.runner import inspection
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
-
-pytestmark = pytest.mark.integration
 
 UNLUCKY = ("run", "unlucky", "unlucky", "--probe", PROBE_FILES / "unlucky.py", *QUICK)
 PHASES = str(PROBE_FILES / "phases.py")

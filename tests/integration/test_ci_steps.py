@@ -1,14 +1,10 @@
 """The action and the GitLab job with the real dlprof: a regression fails the step, and is told."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree as ET
 
 import pytest
 from comparison_builders import suite
 from pipelines import JOB, run_action, run_job, this_dlprof
-
-pytestmark = pytest.mark.integration
 
 
 @pytest.fixture

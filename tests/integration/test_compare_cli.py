@@ -1,14 +1,10 @@
 """``dlprof compare`` and ``dlprof gate`` of two files: reports and exit codes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 from command_line import content, dlprof
 from comparison_builders import suite
-
-pytestmark = pytest.mark.integration
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The documents say what the tool does."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import io
@@ -18,8 +16,6 @@ from dlprof import api as dlprof_api
 from dlprof import cli, errors
 from dlprof.probes import BUILTIN
 from dlprof.probes.base import LAYOUTS, Export, Import, Probe
-
-pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"

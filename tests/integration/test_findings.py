@@ -1,12 +1,8 @@
 """Findings from the command line: in the report, in the session, and as an exit code."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_result
 from command_line import PROBE_FILES, QUICK, RUN_FAKE, RUN_RECORDED, content, dlprof, replay
-
-pytestmark = pytest.mark.integration
 
 BROKEN = "DLP018"
 

@@ -1,15 +1,11 @@
 """``dlprof gate`` with two interpreters: measured in turns, planted faults found, nothing lost."""
 
-from __future__ import annotations
-
 import json
 import signal
 import sys
 
 import pytest
 from command_line import PROBE_FILES, content, dlprof, ended, running, signal_group, wait_until
-
-pytestmark = pytest.mark.integration
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """``dlprof gate`` and ``dlprof calibrate`` on recorded answers: exact, and without a process."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import sys
@@ -14,8 +12,6 @@ from recordings import NUMPY_TORCH
 
 from dlprof.runner import worker_client
 from dlprof.runner.replay import Recording, ReplayedWorker
-
-pytestmark = pytest.mark.integration
 
 SCENARIO = """
 title = "Recorded"

@@ -1,7 +1,5 @@
 """``dlprof history`` as a user runs it: files, words and exit codes."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -9,8 +7,6 @@ import shutil
 import pytest
 from command_line import dlprof
 from history_builders import day, machine, result
-
-pytestmark = pytest.mark.integration
 
 NO_LABEL = {"GITHUB_SHA": None, "CI_COMMIT_SHA": None, "DLPROF_HISTORY": None}
 

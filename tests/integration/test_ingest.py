@@ -1,11 +1,7 @@
 """Plain host memory into real frameworks."""
 
-from __future__ import annotations
-
 import pytest
 from command_line import content, dlprof
-
-pytestmark = pytest.mark.integration
 
 PRODUCERS = ("bytes", "bytearray", "array", "mmap", "pyarrow")
 SCENARIO = f"""

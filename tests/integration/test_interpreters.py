@@ -1,7 +1,5 @@
 """``--python`` measures any interpreter as it is, and nothing of this one leaks into it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -15,8 +13,6 @@ from dlprof.errors import UsageError
 from dlprof.runner import worker_client
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.worker_client import MAIN
-
-pytestmark = pytest.mark.integration
 
 TELLING = """
 import json, os, sys

@@ -3,8 +3,6 @@
 The machine may be busy: a measurement that cannot tell is repeated, and nothing is said of times.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from dlprof.probes.base import ArraySpec
@@ -15,7 +13,7 @@ from dlprof.probes.torch import Torch
 from dlprof.worker.instruments import ordering
 from dlprof.worker.subject import Path, namespace_for
 
-pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 pytest.importorskip("jax")
 pytest.importorskip("torch")

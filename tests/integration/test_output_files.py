@@ -1,7 +1,5 @@
 """Where the results of a run go: files, pipes and devices, whole and in every form."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -14,8 +12,6 @@ import pytest
 from builders import make_result
 from command_line import RUN_FAKE, RUN_RECORDED, content, dlprof, process, replay
 from comparison_builders import suite, with_code
-
-pytestmark = pytest.mark.integration
 
 PAGE = "<!doctype html>"
 BAD = {

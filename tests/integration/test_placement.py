@@ -1,7 +1,5 @@
 """Conversions in the loops that use them: real frameworks, real workers."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -12,8 +10,6 @@ from command_line import content, dlprof
 
 from dlprof.probes.base import ArraySpec
 from dlprof.probes.numba import Numba
-
-pytestmark = pytest.mark.integration
 
 pytest.importorskip("numba")
 

@@ -4,8 +4,6 @@ Every planted fault has a reproducer that shows it, and that calls its innocent 
 plant for each instrument is measured always, all of them nightly.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import subprocess
@@ -21,8 +19,6 @@ from dlprof.runner.progress import Watcher
 from dlprof.selftest.faults import PLANTS
 from dlprof.session import model as sessions
 from dlprof.session.model import FindingRecord
-
-pytestmark = pytest.mark.integration
 
 ALWAYS = (
     *("view", "copy", "sync", "race", "wrong-strides", "leak", "dangle"),

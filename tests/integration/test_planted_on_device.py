@@ -4,8 +4,6 @@ It proves the way from plants to rules, through processes, rounds and clocks. Wh
 question for ``tests/cuda``.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -18,8 +16,6 @@ from dlprof.runner.worker_client import child_environment
 from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
 from dlprof.session import model as sessions
 from dlprof.simulated.environment import variables
-
-pytestmark = pytest.mark.integration
 
 MEASURED = ("view", "private-stream", "sync", "race", "bounce", "leak")
 """One for each instrument, on one array: all of them run on the simulated device, in seconds."""

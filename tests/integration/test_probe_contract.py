@@ -1,7 +1,5 @@
 """What every probe that comes with dlprof keeps to, with real frameworks."""
 
-from __future__ import annotations
-
 import ast
 import ctypes
 import functools
@@ -26,11 +24,8 @@ from dlprof.worker.contract import check_probe
 from dlprof.worker.source_text import compile_call, execute
 from dlprof.worker.subject import check_source, compose, namespace_for
 
-pytestmark = [
-    pytest.mark.integration,
-    # A framework's warning is no refusal: users see it and get their array.
-    pytest.mark.filterwarnings("ignore"),
-]
+# A framework's warning is no refusal: users see it and get their array.
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 PLAIN = ArraySpec((4, 8), "float32")
 FEW_DTYPES = ("bool", "int16", "float32", "complex64")

@@ -1,7 +1,5 @@
 """What is special of one framework, with the real one; and what can be known without a GPU."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -20,7 +18,7 @@ from dlprof.probes.tensorflow import TensorFlow
 from dlprof.worker.source_text import compile_call, execute
 from dlprof.worker.subject import namespace_for
 
-pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 SPEC = ArraySpec((4, 8), "float32")
 

@@ -1,15 +1,11 @@
 """The pytest plugin with real frameworks, as a project's own tests use it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-pytestmark = pytest.mark.integration
 
 TESTS = """
 import sys

@@ -1,7 +1,5 @@
 """dlprof from Python: the same as from the command line, without its exits."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading
@@ -14,8 +12,6 @@ from recordings import NUMPY_TORCH
 import dlprof as package
 from dlprof.errors import MissingFramework, Unmeasured, UsageError
 from dlprof.runner.replay import replayed
-
-pytestmark = pytest.mark.integration
 
 SETUP = "import numpy; x = numpy.ones((64, 64))"
 

@@ -1,19 +1,14 @@
 """The command that measures a finding again, pasted into a shell: it shows that finding."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 
-import pytest
 from command_line import LIMIT_S, dlprof, environment
 
 from dlprof.analysis.case_view import CaseView
 from dlprof.evidence.rerun_command import rerun_command
 from dlprof.session.model import load
-
-pytestmark = pytest.mark.integration
 
 SHELL = f'dlprof() {{ "{sys.executable}" -m dlprof "$@"; }}\n'
 SETUP = "import numpy\nx = numpy.zeros((64, 64), 'float64')  # it's $HOME `id`"

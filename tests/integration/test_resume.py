@@ -1,7 +1,5 @@
 """What stops a run loses nothing that was measured, and ``--resume`` finishes it; real processes."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from contextlib import closing
@@ -24,8 +22,6 @@ from command_line import (
 
 from dlprof.runner.journal import Journal
 from dlprof.session.state import journal_of
-
-pytestmark = pytest.mark.integration
 
 ROUNDS = 2
 RUN = (

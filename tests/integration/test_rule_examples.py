@@ -1,7 +1,5 @@
 """The examples on the pages of the rules run with the frameworks of today."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -11,7 +9,7 @@ import pytest
 from dlprof.rules import RULES
 from dlprof.rules.pages import page
 
-pytestmark = [pytest.mark.integration, pytest.mark.nightly]
+pytestmark = pytest.mark.nightly
 
 NEEDS_CUDA, MAY_ABORT = "import cupy", "some versions abort"
 

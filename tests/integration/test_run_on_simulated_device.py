@@ -7,8 +7,6 @@
 - ``x.get()`` waits for its copy (``cupy/_core/core.pyx``, ``_ndarray_base.get``).
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from importlib.util import find_spec
@@ -22,7 +20,6 @@ from dlprof.worker.simulated import NOT_COMPUTED
 
 pytest.importorskip("cupy")
 
-pytestmark = pytest.mark.integration
 
 pytest.importorskip("numba.cuda")
 IS_NUMBA_CUDA = "numba_cuda" in str(find_spec("numba.cuda").origin)

@@ -1,13 +1,9 @@
 """``--setup``: switches of a framework, set after its import, in every process."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest
 from command_line import QUICK, content, dlprof, ended, running, wait_until
-
-pytestmark = pytest.mark.integration
 
 RUN = ("run", "numpy", "numpy", "--path", "*->asarray", *QUICK)
 

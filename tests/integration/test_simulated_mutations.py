@@ -3,8 +3,6 @@
 A mutation replaces a text of the C sources. The tests of the driver run on what is built of that.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -16,7 +14,7 @@ import pytest
 
 from dlprof.simulated.build import LIBRARY, SOURCES, build
 
-pytestmark = [pytest.mark.integration, pytest.mark.nightly]
+pytestmark = pytest.mark.nightly
 
 TESTS = Path(__file__).parents[1] / "unit" / "test_simulated_driver.py"
 LIMIT_S = 60

@@ -1,7 +1,5 @@
 """Standard streams that are closed, full, or read by somebody who has gone; widths and colors."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -12,8 +10,6 @@ import pytest
 from command_line import COMMAND, RUN_FAKE, content, dlprof, environment, process
 
 from dlprof.runner.worker_client import Worker
-
-pytestmark = pytest.mark.integration
 
 RUN = (*RUN_FAKE, "--path", "array->view")
 ESCAPE = "\x1b["

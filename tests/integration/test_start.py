@@ -1,15 +1,11 @@
 """An interpreter that does not answer: that it starts is said, and Ctrl-C ends the wait in words."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 
 import pytest
 from command_line import FAKE, INTERRUPTIBLE, ended, environment, running, signal_group, wait_until
-
-pytestmark = pytest.mark.integration
 
 SCENARIO = f"""
 title = "Fake"

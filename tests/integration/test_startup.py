@@ -1,7 +1,5 @@
 """What answers at once loads nothing that takes long to import, and never a framework."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -10,8 +8,6 @@ from builders import make_result
 from command_line import environment
 
 from dlprof.probes import BUILTIN
-
-pytestmark = pytest.mark.integration
 
 FRAMEWORKS = {*(kind.module for kind in BUILTIN), "tvm_ffi", "cuda"} - {"numpy"}
 HEAVY = {"numpy", "pandas", "scipy", "pyarrow", "jinja2"}

@@ -1,7 +1,5 @@
 """``dlprof steps``: real models on real frameworks, from the command line to the session."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import sys
@@ -18,7 +16,6 @@ from dlprof.probes.base import ArraySpec
 onnx = pytest.importorskip("onnx")
 helper, FLOAT, INT64 = onnx.helper, onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
 
-pytestmark = pytest.mark.integration
 
 QUICK = ("--quick", "--threads", 1)
 ORT = ("fresh", "persistent", "bound", "two-buffers", "ahead")

@@ -1,14 +1,10 @@
 """``dlprof sweep``: a scenario is measured, answered, and what it expects is checked."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
 from command_line import content, dlprof, replay
 from recordings import THERE_AND_BACK
-
-pytestmark = pytest.mark.integration
 
 HEAD = 'title = "A fake problem"\nquestion = "Is it one?"\n'
 PAIR = 'pairs = ["numpy->torch"]\nshapes = ["64"]\n'

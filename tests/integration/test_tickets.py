@@ -1,15 +1,11 @@
 """``dlprof repro`` and ``dlprof ticket``, from the command line to the paste."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 
 import pytest
 from command_line import PROBE_FILES, QUICK, dlprof
-
-pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")

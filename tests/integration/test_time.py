@@ -1,11 +1,7 @@
 """``dlprof time``: a user's own conversion, with real frameworks."""
 
-from __future__ import annotations
-
 import pytest
 from command_line import content, dlprof
-
-pytestmark = pytest.mark.integration
 
 TORCH = "import torch, numpy; t = torch.rand(100, 30)"
 JAX = "import numpy, jax, jax.numpy as jnp; a = jnp.arange(4096.0)"

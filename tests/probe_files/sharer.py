@@ -1,7 +1,5 @@
 """A probe of NumPy arrays whose documented copy is a view, and that says how to look at them."""
 
-from __future__ import annotations
-
 from dlprof.probes.base import CPU, Export, Import, Protocol
 from dlprof.probes.numpy import NumPy
 

@@ -3,8 +3,6 @@
 Tests replay them with ``dlprof.runner.replay``, and so start no process.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Small, valid instances of the data model, for tests that vary one thing at a time."""
 
-from __future__ import annotations
-
 import sys
 
 from dlprof.plan.catalog import Catalog, ProbeInfo, Way

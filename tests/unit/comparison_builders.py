@@ -1,7 +1,5 @@
 """Sessions to compare: results whose processes are given by their medians."""
 
-from __future__ import annotations
-
 import numpy as np
 from builders import make_result, make_session
 

@@ -1,7 +1,5 @@
 """Documents for the tests of renderers: no session is needed to make them."""
 
-from __future__ import annotations
-
 from dlprof.reports.document import (
     Answer,
     Cell,

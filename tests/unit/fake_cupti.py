@@ -4,8 +4,6 @@ It delivers what :meth:`FakeCupti.call` and its like were told, when it is flush
 with the fields of the real ones.
 """
 
-from __future__ import annotations
-
 import ctypes
 import enum
 from types import SimpleNamespace

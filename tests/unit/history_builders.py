@@ -1,7 +1,5 @@
 """Sessions of weeks, in memory: one a day, on machines that can be told apart."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta, timezone
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Text that wants to be more than text."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 BITES = (

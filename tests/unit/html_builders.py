@@ -1,7 +1,5 @@
 """A session with something in every section of the HTML report."""
 
-from __future__ import annotations
-
 from builders import make_record, make_session
 from rule_builders import MS, US, ordered, verdict
 

@@ -4,8 +4,6 @@ What is faked is the runner: its environment files and folders, and the expressi
 The scripts are taken from the files as they are.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

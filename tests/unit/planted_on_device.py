@@ -1,7 +1,5 @@
 """What the selftest plants on a device, as cases on the simulated device."""
 
-from __future__ import annotations
-
 from builders import Silent, make_measure, make_result
 from simulated_device import SimulatedDevice
 

@@ -1,7 +1,5 @@
 """Read a page as a browser does: elements, and the text that a reader sees."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 SILENT = frozenset(("style", "script"))

@@ -1,7 +1,5 @@
 """Recorded runs of real frameworks on the CPU, and measurements that replay them."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

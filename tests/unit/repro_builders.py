@@ -1,7 +1,5 @@
 """Sessions whose cases have recipes, as a worker would write them, without any framework."""
 
-from __future__ import annotations
-
 from builders import make_session
 from rule_builders import ordered, path, spread, varying, verdict
 

@@ -1,7 +1,5 @@
 """Results for tests of rules: one path, measured to the end, with nothing to find."""
 
-from __future__ import annotations
-
 from builders import make_measure, make_record
 
 from dlprof.rules import find

@@ -1,7 +1,5 @@
 """Small scenarios for tests that vary one thing at a time."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from dlprof.plan.options import read

@@ -1,7 +1,5 @@
 """Workers that are no processes: they do as a test says, and note what they were asked."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from builders import make_answer

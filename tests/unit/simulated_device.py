@@ -16,8 +16,6 @@ is not ordered after the write sees the old value, and a copy sees what its sour
 copy ends. Arrays of :class:`FakeFramework` hold one byte value throughout.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Steps of inference for tests: a model of NumPy, and results that were measured."""
 
-from __future__ import annotations
-
 from builders import make_measure, make_record, make_result
 
 from dlprof.inference.base import FRESH, Allocated, Steps, strategy

@@ -1,7 +1,5 @@
 """Alignment: whether view or copy depends on where the source begins, on real memory."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 
@@ -10,8 +8,6 @@ from builders import make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.worker.instruments import alignment
-
-pytestmark = pytest.mark.unit
 
 SPEC = ArraySpec((4, 8), "float32")
 

@@ -1,7 +1,5 @@
 """DLPack capsules, read without being consumed."""
 
-from __future__ import annotations
-
 import numpy
 import pytest
 from hypothesis import given
@@ -11,8 +9,6 @@ from hypothesis.extra import numpy as arrays
 from dlprof.probes import capsule
 from dlprof.probes.base import BITS, DTYPES
 from dlprof.probes.capsule import new_capsule
-
-pytestmark = pytest.mark.unit
 
 
 def versioned(array):

@@ -1,7 +1,5 @@
 """One case: its source is ready, and its outcome is told whatever is raised."""
 
-from __future__ import annotations
-
 import os
 from types import SimpleNamespace
 
@@ -14,8 +12,6 @@ from dlprof.worker import case, memory, serve
 from dlprof.worker.channel import Answer
 from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.subject import SetupFailed
-
-pytestmark = pytest.mark.unit
 
 SPEC = ArraySpec((4, 8), "float32")
 REQUEST = {"instruments": [], "budget_ns": 1, "largest_bytes": 1}

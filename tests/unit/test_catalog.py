@@ -1,7 +1,5 @@
 """The catalog: which frameworks there are, found by name."""
 
-from __future__ import annotations
-
 import re
 import sys
 
@@ -10,8 +8,6 @@ from builders import make_catalog, make_probe_info
 
 from dlprof.errors import MissingFramework, UsageError
 from dlprof.plan.catalog import Way, catalog_from, environment, pairs_named
-
-pytestmark = pytest.mark.unit
 
 TORCH = make_probe_info("torch", version="2.9.0", requirement="torch>=2.4")
 TENSORFLOW = make_probe_info("tensorflow", aliases=("tf",), version="2.20")

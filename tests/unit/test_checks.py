@@ -1,14 +1,10 @@
 """A session as checks: what passes, what fails, and what came to no answer."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_result, make_session
 
 from dlprof.reports.checks import ERROR, FAILED, PASSED, RUN, SKIPPED, checks
 from dlprof.session.model import FindingRecord
-
-pytestmark = pytest.mark.unit
 
 SLOW = FindingRecord(
     rule="DLP012", name="slow-path", severity="warning", results=[0], summary="slow", advice="no"

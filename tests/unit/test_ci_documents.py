@@ -1,19 +1,14 @@
 """The examples of docs/ci.md and docs/pytest.md are of this version: inputs, keys and assertions."""
 
-from __future__ import annotations
-
 import ast
 import re
 
-import pytest
 import yaml
 from pipelines import ACTION, JOB, ROOT
 
 from dlprof.claims.assertions import Assertions
 from dlprof.plan.options import AXES, INTERPRETER, key_of
 from dlprof.scenario.read import read
-
-pytestmark = pytest.mark.unit
 
 CI = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
 PYTEST = (ROOT / "docs" / "pytest.md").read_text(encoding="utf-8")

@@ -1,15 +1,11 @@
 """Which file a report points to: one that is there, below the working folder, or none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 from builders import make_header
 
 from dlprof.cli.outputs import scenario_file
-
-pytestmark = pytest.mark.unit
 
 
 @pytest.fixture(autouse=True)

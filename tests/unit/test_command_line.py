@@ -1,7 +1,5 @@
 """The command line, in this process: help, and one sentence for what makes no sense."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +10,6 @@ from builders import make_result, make_session
 
 from dlprof import cli
 from dlprof.session import model as sessions
-
-pytestmark = pytest.mark.unit
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

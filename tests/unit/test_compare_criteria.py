@@ -1,7 +1,5 @@
 """``--fail-on`` of compare and gate: what is a regression."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -9,8 +7,6 @@ import pytest
 from dlprof.compare.criteria import parse
 from dlprof.compare.verdicts import CRASHED, Change
 from dlprof.errors import UsageError
-
-pytestmark = pytest.mark.unit
 
 
 @pytest.mark.parametrize(

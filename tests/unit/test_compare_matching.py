@@ -1,13 +1,9 @@
 """Which case of BASE is which of HEAD, and what a session was asked for."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_header, make_result
 
 from dlprof.compare.matching import asked_for, match
-
-pytestmark = pytest.mark.unit
 
 AXES = {"shapes": [[4, 4]], "dtypes": ["float32"], "layouts": ["C"], "device": "auto"}
 REQUEST = {"pairs": [["torch", "numpy"]], "axes": AXES}

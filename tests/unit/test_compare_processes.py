@@ -1,15 +1,11 @@
 """What a process says of a case, and what a round of two processes says."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
 
 from dlprof.compare.processes import Process, difference, rounds_of, time_ns
 from dlprof.session.model import ProcessSamples
-
-pytestmark = pytest.mark.unit
 
 FLAT = (100.0,) * 9
 STATES = (100.0, 100.0, 170.0, 170.0, 170.0, 170.0, 100.0, 100.0, 100.0)

@@ -1,7 +1,5 @@
 """When measuring in rounds may stop."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -12,8 +10,6 @@ from dlprof.compare.processes import Process
 from dlprof.compare.samples import Sample
 from dlprof.compare.sequential import IN_TURNS, LOOKS, PASS_LEVEL, Plan, begin, look
 from dlprof.plan.floors import Floor
-
-pytestmark = pytest.mark.unit
 
 
 def sample(ratio, rounds, sd=0.0, floor=0.05):

@@ -1,13 +1,9 @@
 """What differs between two sessions besides what they found."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_header
 
 from dlprof.compare.surroundings import differences, disturbance
-
-pytestmark = pytest.mark.unit
 
 GPU = {
     "name": "H200",

@@ -1,15 +1,11 @@
 """Changes of verdict: worse, better, not known any more, or none."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_result
 
 from dlprof.compare.verdicts import changes, kept_differs
 from dlprof.session.evidence import Alignment
 from dlprof.session.model import Verdict
-
-pytestmark = pytest.mark.unit
 
 
 def verdict(word, **evidence):

@@ -1,7 +1,5 @@
 """Two sessions side by side: each case gets the word that it has earned."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -18,8 +16,6 @@ from dlprof.errors import UsageError
 from dlprof.plan.floors import Floor
 from dlprof.reports import comparison_json
 from dlprof.reports.comparison_document import comparison_document
-
-pytestmark = pytest.mark.unit
 
 COPY = {"ownership": {"verdict": "copy", "evidence": {}}, "case": {"shape": (1024, 1024)}}
 ENVIRONMENT = {"cpu": "A", "machine": "x86_64", "cores": 2, "packages": {}, "gpus": []}

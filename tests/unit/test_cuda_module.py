@@ -1,7 +1,5 @@
 """The CUDA layer on a machine without CUDA: it says why, and costs nothing before it is asked."""
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 from types import SimpleNamespace
@@ -10,8 +8,6 @@ import pytest
 
 from dlprof.device import cuda
 from dlprof.simulated.build import LIBRARY, driver_folder
-
-pytestmark = pytest.mark.unit
 
 NO_DRIVER = "there is no CUDA driver: libcuda.so.1 cannot be loaded"
 

@@ -1,7 +1,5 @@
 """From what the tests prove to one word for each case of a suite."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -11,8 +9,6 @@ from dlprof.analysis.rank_tests import StudentTest, wilcoxon
 from dlprof.analysis.slower import Proof, decide, holm, prove
 from dlprof.compare.samples import common_shift
 from dlprof.plan.floors import Floor
-
-pytestmark = pytest.mark.unit
 
 STEP = math.log(1.05)
 NOISE = np.random.default_rng(3).normal(0.0, 0.002, 16)

@@ -1,7 +1,5 @@
 """Planted faults on the simulated device: instruments, rules, and the selftest's judgment."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest
@@ -22,8 +20,6 @@ from dlprof.selftest.faults import NOT_ON_DEVICE
 from dlprof.worker.contract import check_probe
 from dlprof.worker.instruments import ordering
 from dlprof.worker.queued_work import default_sides, queue_of
-
-pytestmark = pytest.mark.unit
 
 SIMULATED = [plant for plant in PLANTS if plant.name not in NOT_SIMULATED]
 

@@ -1,14 +1,10 @@
 """Device time on a simulated device: exact times, and honest ignorance."""
 
-from __future__ import annotations
-
 import pytest
 from simulated_device import Behaviour, Costs, FakeFramework, SimulatedDevice, subject
 
 from dlprof.device.cuda import LEGACY_STREAM
 from dlprof.worker.instruments import device_time
-
-pytestmark = pytest.mark.unit
 
 SIZE = 8_000
 WARM_NS, COLD_NS = 2_000, 4_000

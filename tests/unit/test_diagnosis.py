@@ -1,15 +1,11 @@
 """A worker that was lost in the diagnosis: what that proves, and what is still to be asked."""
 
-from __future__ import annotations
-
 import pytest
 
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner.diagnosis import take_over
 from dlprof.runner.worker_client import Outcome
 from dlprof.session.evidence import Lost
-
-pytestmark = pytest.mark.unit
 
 
 def lost(stage, signal="SIGSEGV", **parts):

@@ -1,7 +1,5 @@
 """Early write: a copy that still reads its source after it has returned, and ones that do not."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy
@@ -13,8 +11,6 @@ from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments import early_write
 from dlprof.worker.instruments.early_write import CHANGED, Tried, judge
 from dlprof.worker.subject import OneArray
-
-pytestmark = pytest.mark.unit
 
 SIZES = (4 << 10, 64 << 10, 1 << 20)
 SPEC = ArraySpec((4, 8), "float32")

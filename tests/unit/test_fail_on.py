@@ -1,7 +1,5 @@
 """``--fail-on``: which findings end in exit code 1, and when nothing can tell."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_result
 
@@ -11,8 +9,6 @@ from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.rules import NEEDS
 from dlprof.rules.fail_on import parse
 from dlprof.session.model import FindingRecord
-
-pytestmark = pytest.mark.unit
 
 
 def finding(severity="info"):

@@ -1,14 +1,10 @@
 """Objects without a probe, by what they say of themselves."""
 
-from __future__ import annotations
-
 import numpy
 import pytest
 
 from dlprof.probes.base import Unsupported
 from dlprof.worker.foreign import NOTHING, Foreign, metadata, wait_text
-
-pytestmark = pytest.mark.unit
 
 
 class Box:

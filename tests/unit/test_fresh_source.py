@@ -1,12 +1,8 @@
 """Fresh source: what two conversions of each new array prove."""
 
-from __future__ import annotations
-
 import pytest
 
 from dlprof.worker.instruments.fresh_source import Pair, judge
-
-pytestmark = pytest.mark.unit
 
 
 def views(first_ns, second_ns):

@@ -1,7 +1,5 @@
 """A session whose values were changed at random is reported, or refused in a sentence."""
 
-from __future__ import annotations
-
 import copy
 import io
 import itertools
@@ -35,8 +33,6 @@ from dlprof.reports.session_document import session_document
 from dlprof.rules import with_findings
 from dlprof.session import model as sessions
 from dlprof.session.header import Environment, RecordedRequest, RecordedScenario
-
-pytestmark = pytest.mark.unit
 
 SCENARIO = RecordedScenario.model_validate({"title": "a", "question": "b", "report": "round trip", "origins": [["a", "b", "c"]],
             "expect": ["x"], "thresholds": {"slow_ratio": 3.0}})  # fmt: skip

@@ -1,7 +1,5 @@
 """Whether HEAD may be measured against a finished session: asked before anything is measured."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +13,6 @@ from dlprof.gate.gate import check_baseline, has_large_arrays
 from dlprof.plan.schedule import FEW_PATHS
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
-
-pytestmark = pytest.mark.unit
 
 
 @pytest.fixture(autouse=True)

@@ -1,14 +1,10 @@
 """A regression is what two passes agree on; both numbers are told of what they do not agree on."""
 
-from __future__ import annotations
-
 import pytest
 from comparison_builders import compared, only_words, suite
 
 from dlprof.compare.comparison import NOT_KNOWN, REGRESSION, exit_code
 from dlprof.gate.confirm import confirmed, flagged
-
-pytestmark = pytest.mark.unit
 
 CRASH = {"status": "crashed", "reason": "killed by SIGSEGV"}
 DIED = {"verdict": "unknown", "evidence": {"reason": "SIGSEGV", "worker": "crashed"}}

@@ -1,13 +1,9 @@
 """Where a gate keeps its sessions: nothing is replaced."""
 
-from __future__ import annotations
-
 import pytest
 
 from dlprof.errors import UsageError
 from dlprof.gate.gate import kept_in
-
-pytestmark = pytest.mark.unit
 
 
 def test_a_folder_is_made_and_no_session_in_it_is_replaced(tmp_path):

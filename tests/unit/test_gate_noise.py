@@ -1,7 +1,5 @@
 """The noise file: the floors of a machine against itself, and what a gate makes of them."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -19,8 +17,6 @@ from dlprof.gate.noise import Calibrated, CaseNoise, Noise, floor_of, load, rais
 from dlprof.plan.floors import Floor
 from dlprof.reports.calibration_document import calibration_document
 from dlprof.session.model import CaseRecord
-
-pytestmark = pytest.mark.unit
 
 FLOORS = (Floor(),)
 LEVEL = IN_TURNS.level * IN_TURNS.shares[-1]

@@ -1,13 +1,9 @@
 """Two rounds in turns, with rounds that are no processes."""
 
-from __future__ import annotations
-
 import pytest
 
 from dlprof.gate.turns import Player, alternate, in_order
 from dlprof.plan.schedule import Stop
-
-pytestmark = pytest.mark.unit
 
 SAME_RANKS = {case: case for case in range(9)}
 

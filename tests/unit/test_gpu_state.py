@@ -1,7 +1,5 @@
 """GPU state, read from a fake NVML."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -10,8 +8,6 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from dlprof.device import gpu_state
-
-pytestmark = pytest.mark.unit
 
 
 class NVMLError(Exception):

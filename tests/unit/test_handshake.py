@@ -1,16 +1,11 @@
 """The handshake: what a consumer asks of a producer, as a proxy hears it."""
 
-from __future__ import annotations
-
 import numpy
-import pytest
 from builders import make_subject
 
 from dlprof.probes.base import Export, Import, Protocol
 from dlprof.worker.instruments import handshake
 from dlprof.worker.instruments.handshake import proxy
-
-pytestmark = pytest.mark.unit
 
 
 class Old:

@@ -1,7 +1,5 @@
 """What a report of a history says: whether anything changed, when, and what came with it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -14,8 +12,6 @@ from dlprof.reports.history_document import (
     history_document,
     sparkline,
 )
-
-pytestmark = pytest.mark.unit
 
 
 def header(number):

@@ -1,7 +1,5 @@
 """One session in a history: what is kept, how it is labeled, and what is damaged."""
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess
@@ -18,8 +16,6 @@ from dlprof.compare.processes import processes
 from dlprof.errors import HistoryError, Unmeasured
 from dlprof.history.entry import SCHEMA, Foreign, Label, decode, encode, entry_of, label_for
 from dlprof.session.model import parse as parse_session
-
-pytestmark = pytest.mark.unit
 
 ONE = entry(0, result("a"), result("b"), label="abc")
 ENCODED = encode(ONE)

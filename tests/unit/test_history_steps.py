@@ -3,8 +3,6 @@
 The rates are those of synthetic histories with fixed seeds; see ``benchmarks/history_simulation.py``.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from pathlib import Path
@@ -17,8 +15,6 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from history_simulation import NOISES, false_steps, history, slowed
 
 from dlprof.history.steps import find_steps
-
-pytestmark = pytest.mark.unit
 
 FLOOR = math.log(1.05)
 LEVEL = 0.01

@@ -1,7 +1,5 @@
 """The store: what is added stays, is read back whole, and survives what else lies there."""
 
-from __future__ import annotations
-
 import errno
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +11,6 @@ from history_builders import created, entry, result
 
 from dlprof.errors import HistoryError, UsageError
 from dlprof.history.store import Folder, add, folder_at, read
-
-pytestmark = pytest.mark.unit
 
 
 def at(address):

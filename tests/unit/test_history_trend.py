@@ -1,15 +1,11 @@
 """Trends: machines kept apart, steps in time and in verdicts, and what changed at them."""
 
-from __future__ import annotations
-
 import pytest
 from history_builders import created, entry, machine, month, result, stepped, trend, trends
 
 from dlprof.history.series import series_of
 from dlprof.history.trend import chosen
 from dlprof.reports.history_document import changes_of
-
-pytestmark = pytest.mark.unit
 
 VIEW, COPY = ({"verdict": word, "evidence": {}} for word in ("view", "copy"))
 

@@ -1,7 +1,5 @@
 """NumPy's arrays and plain host memory: layouts, values, and what instruments see of them."""
 
-from __future__ import annotations
-
 import numpy
 import pytest
 from builders import make_subject
@@ -18,8 +16,6 @@ from dlprof.probes.base import (
 )
 from dlprof.probes.host import Array, ByteArray, Bytes, Mmap
 from dlprof.worker.instruments import ownership
-
-pytestmark = pytest.mark.unit
 
 OWN = [dtype for dtype in DTYPES if dtype not in BITS]
 

@@ -1,7 +1,5 @@
 """The journal: every answer on disk, in order, and taken up again after a run was killed."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 import pytest
@@ -11,8 +9,6 @@ from hypothesis import strategies as st
 
 from dlprof.errors import Unsaved, UsageError
 from dlprof.runner.journal import Journal
-
-pytestmark = pytest.mark.unit
 
 
 @pytest.fixture

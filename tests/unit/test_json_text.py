@@ -1,7 +1,5 @@
 """Sessions are JSON as the standard has it, whatever was measured and whatever is read."""
 
-from __future__ import annotations
-
 import json
 import math
 
@@ -13,8 +11,6 @@ from hypothesis import strategies as st
 from dlprof.errors import SessionError
 from dlprof.session import model as sessions
 from dlprof.text.json_text import DEEPEST, NotJson, dump, read
-
-pytestmark = pytest.mark.unit
 
 values = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(max_size=5) | st.integers(),

@@ -1,7 +1,5 @@
 """Lifetime: the judgment, what a conversion leaves behind, and real memory that is used again."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import weakref
@@ -15,8 +13,6 @@ from dlprof.probes.base import Import, Protocol
 from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments import lifetime
 from dlprof.worker.instruments.lifetime import CONVERSIONS, SIZE_BYTES
-
-pytestmark = pytest.mark.unit
 
 
 def judge(changed=False, size_bytes=0.0, references=0.0, objects=0.0):

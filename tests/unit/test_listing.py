@@ -1,14 +1,10 @@
 """The lists of probes and paths as text."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_catalog, make_probe_info, make_way
 
 from dlprof.cli.listing import paths_text, probes_text
 from dlprof.plan.pairing import paths
-
-pytestmark = pytest.mark.unit
 
 
 def listed(*ways, device="cpu"):

@@ -1,15 +1,11 @@
 """Who else used the machine."""
 
-from __future__ import annotations
-
 import os
 
 import pytest
 
 from dlprof.session import machine
 from dlprof.session.machine import Meter, Usage, oom_kills, usage
-
-pytestmark = pytest.mark.unit
 
 
 @pytest.mark.parametrize(

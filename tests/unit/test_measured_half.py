@@ -1,7 +1,5 @@
 """The half that runs in the measured interpreter imports the standard library and frameworks."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from pathlib import Path
@@ -11,8 +9,6 @@ import pytest
 import dlprof
 from dlprof import inference
 from dlprof.probes import ALL
-
-pytestmark = pytest.mark.unit
 
 ROOT = Path(dlprof.__file__).parent
 PARTS = ("protocol", "probes", "worker", "selftest", "device", "inference")

@@ -1,7 +1,5 @@
 """A run from a request to its session: kept, judged, stopped, killed and resumed; by replay."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os
@@ -18,8 +16,6 @@ from dlprof.runner.journal import Journal
 from dlprof.runner.replay import replayed
 from dlprof.session import model as sessions
 from dlprof.session.state import journal_of
-
-pytestmark = pytest.mark.unit
 
 TIMES = {"created", "wall_s", "foreign_cores", "request", "environment"}
 

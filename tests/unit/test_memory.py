@@ -1,7 +1,5 @@
 """The memory of a process: mappings, meters, control groups."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy
@@ -12,10 +10,7 @@ from dlprof.worker import memory
 from dlprof.worker.memory import is_read_only, is_shared
 from dlprof.worker.subject import lies_within
 
-pytestmark = [
-    pytest.mark.unit,
-    pytest.mark.skipif(sys.platform != "linux", reason="told by Linux only"),
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="told by Linux only")
 
 
 @pytest.mark.parametrize(

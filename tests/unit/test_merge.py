@@ -1,7 +1,5 @@
 """From the answers of several rounds to one result."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_answer, make_measure, make_record, make_timing
 from step_builders import step_case
@@ -9,8 +7,6 @@ from step_builders import step_case
 from dlprof.runner.merge import agree, merge
 from dlprof.runner.merge_times import break_even, merge_placement
 from dlprof.session.model import Share
-
-pytestmark = pytest.mark.unit
 
 RECORD = make_record()
 VIEW = {"verdict": "view", "evidence": {"same_address": True}}

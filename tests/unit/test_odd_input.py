@@ -1,7 +1,5 @@
 """Odd input gets one sentence, and steers nobody."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_result, make_session
 
@@ -10,8 +8,6 @@ from dlprof.errors import UsageError
 from dlprof.gate import noise
 from dlprof.reports import table
 from dlprof.session.files import at_home, temporary_folder
-
-pytestmark = pytest.mark.unit
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """A session in which a number of a measure is missing or odd is read without it, and says so."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -9,8 +7,6 @@ from html_builders import US, alone, case, timed
 
 from dlprof.errors import SessionError
 from dlprof.session.model import chunks, parse
-
-pytestmark = pytest.mark.unit
 
 NAN, INFINITE = float("nan"), float("-inf")
 

@@ -1,7 +1,5 @@
 """An option has one name, default and check on the command line, in a file and in Python."""
 
-from __future__ import annotations
-
 import math
 import sys
 from contextlib import suppress
@@ -18,8 +16,6 @@ from dlprof.errors import UsageError
 from dlprof.plan.axes import MOST_AXES, parse_shape, parse_shapes, shape_text
 from dlprof.plan.options import MEASURED, OPTIONS, read, settle
 from dlprof.plan.request import Settings, settings_of
-
-pytestmark = pytest.mark.unit
 
 DOCS = Path(__file__).parents[2] / "docs"
 

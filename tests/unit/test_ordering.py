@@ -1,7 +1,5 @@
 """Ordering: the judgment on slopes, and every verdict on a simulated device."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from dataclasses import replace
@@ -22,8 +20,6 @@ from dlprof.worker.queued_work import (
     queue_of,
     stream_for,
 )
-
-pytestmark = pytest.mark.unit
 
 MS = 1_000_000
 TRUE = {

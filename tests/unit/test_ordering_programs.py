@@ -4,17 +4,12 @@ The model keeps, for every stream, which writes are certain to have landed befor
 queued now, by the rules of the CUDA driver's documentation.
 """
 
-from __future__ import annotations
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simulated_device import STREAM_KINDS, Behaviour, SimulatedDevice, pair, stream_of
 
 from dlprof.worker.instruments import ordering
 from dlprof.worker.instruments.ordering import SEVERITY
-
-pytestmark = pytest.mark.unit
 
 MS = 1_000_000
 ORDERS = ("host", "device", "event", "legacy", "nothing")

@@ -1,7 +1,5 @@
 """Probes made of a user's own text, and what instruments say of the user's array."""
 
-from __future__ import annotations
-
 import pytest
 from builders import Silent, make_subject
 
@@ -9,8 +7,6 @@ from dlprof.probes.base import ArraySpec, Unsupported
 from dlprof.protocol.statement import OwnCode, Side
 from dlprof.worker import loading
 from dlprof.worker.instruments import early_write, fresh_source, lifetime, times, values
-
-pytestmark = pytest.mark.unit
 
 NUMPY = Side("numpy", "numpy", ("builtin", "numpy"))
 SETUP = "import numpy; a = numpy.arange(12, dtype='float32').reshape(3, 4)"

@@ -1,7 +1,5 @@
 """Ownership: the verdict on address and writes, and real memory to try them on."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 from dataclasses import replace
@@ -15,8 +13,6 @@ from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments import ownership
 from dlprof.worker.instruments.ownership import judge
 from dlprof.worker.subject import OneArray
-
-pytestmark = pytest.mark.unit
 
 ANSWERS = (True, False, None)
 TRUTH = {

@@ -1,7 +1,5 @@
 """Peak memory: how many arrays a conversion of host memory needs."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_subject
 
@@ -9,8 +7,6 @@ from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.worker import memory
 from dlprof.worker.instruments import peak_memory
 from dlprof.worker.instruments.peak_memory import SIZE_BYTES
-
-pytestmark = pytest.mark.unit
 
 
 def subject(code="{x}[...]", **names):

@@ -1,7 +1,5 @@
 """Conversions in loops, on a fake clock: exact times per iteration, and what is refused."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest
@@ -12,8 +10,6 @@ from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol, Use
 from dlprof.worker import source_text, timer
 from dlprof.worker.instruments import placement
 from dlprof.worker.subject import Path, namespace_for
-
-pytestmark = pytest.mark.unit
 
 ALL = tuple(PLACEMENTS)
 BUDGET_NS = 10**6

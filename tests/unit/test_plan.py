@@ -1,7 +1,5 @@
 """What a request comes to: paths, devices, cases, what is left out, and how it is scheduled."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_case, make_catalog, make_probe_info, make_way
 
@@ -10,8 +8,6 @@ from dlprof.plan.pairing import Axes, Path, choose_device, matches, paths
 from dlprof.plan.plan import not_paired, not_run, plan
 from dlprof.plan.request import Request, Settings
 from dlprof.plan.schedule import OWN_PROCESS_BYTES, process_of, sample_ns_for
-
-pytestmark = pytest.mark.unit
 
 CPU, CUDA, BOTH = ("cpu",), ("cuda",), ("cpu", "cuda")
 CATALOG = make_catalog(

@@ -1,15 +1,11 @@
 """What a probe declares is checked when it is loaded, and refused with its place."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from dlprof.worker import loading
 from dlprof.worker.contract import FaultyProbe
-
-pytestmark = pytest.mark.unit
 
 FAKE = Path(__file__).parent.parent / "probe_files" / "fake.py"
 

@@ -1,12 +1,8 @@
 """The public surface, and what importing it loads."""
 
-from __future__ import annotations
-
 import pytest
 
 import dlprof
-
-pytestmark = pytest.mark.unit
 
 
 @pytest.mark.parametrize("name", dlprof.__all__)

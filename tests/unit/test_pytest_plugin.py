@@ -1,7 +1,5 @@
 """The pytest plugin, in a pytest of its own: what passes, fails and skips, and what it costs."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -15,7 +13,6 @@ from dlprof import api
 from dlprof.claims.assertions import Assertions
 from dlprof.errors import MissingDevice, MissingFramework, Unmeasured
 
-pytestmark = pytest.mark.unit
 pytest_plugins = ["pytester"]
 
 COPYING = {"promise": "copy"}

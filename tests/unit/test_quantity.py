@@ -1,7 +1,5 @@
 """Numbers for people: only the digits that the interval supports."""
 
-from __future__ import annotations
-
 import math
 import re
 
@@ -21,8 +19,6 @@ from dlprof.analysis.quantity import (
     times_text,
     with_interval,
 )
-
-pytestmark = pytest.mark.unit
 
 SCALES = {unit: scale for scale, unit in UNITS}
 US = UNITS[2][1]

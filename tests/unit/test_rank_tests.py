@@ -1,7 +1,5 @@
 """The tests of processes: their chances are exact, and their intervals agree with them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings
@@ -17,8 +15,6 @@ from dlprof.analysis.rank_tests import (
     student,
     wilcoxon,
 )
-
-pytestmark = pytest.mark.unit
 
 CHANCE = np.random.default_rng(7)
 BASE, HEAD = CHANCE.normal(0.0, 0.1, 9), CHANCE.normal(0.05, 0.1, 8)

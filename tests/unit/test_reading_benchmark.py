@@ -1,7 +1,5 @@
 """The benchmark of the first screen asks questions with one truth, of sessions that load."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path
@@ -9,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from dlprof.session.model import parse
-
-pytestmark = pytest.mark.unit
 
 FILE = Path(__file__).parents[2] / "benchmarks" / "reading" / "read.py"
 spec = importlib.util.spec_from_file_location("reading_benchmark", FILE)

@@ -1,14 +1,10 @@
 """The recipe of a case: what the probes say, and what of it is left out."""
 
-from __future__ import annotations
-
 import pytest
 
 from dlprof.probes.base import CONTIGUOUS, ArraySpec, Unsupported
 from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments import recipe
-
-pytestmark = pytest.mark.unit
 
 SPEC = ArraySpec((4, 8), "float32")
 

@@ -4,8 +4,6 @@ They were recorded at 1024x1024 float32 with numpy 2.4.6, torch 2.13.0+cpu, tens
 jax 0.10.2. ``safe.json`` holds the paths that the first edition called safe.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path
@@ -14,8 +12,6 @@ import pytest
 
 from dlprof.rules import cases_by_environment, find
 from dlprof.session.model import chunks, parse
-
-pytestmark = pytest.mark.unit
 
 FOLDER = Path(__file__).parents[1] / "recorded" / "first_edition"
 SAFE = json.loads((FOLDER / "safe.json").read_text())

@@ -1,12 +1,8 @@
 """What says who and where somebody is goes; what a maintainer needs stays."""
 
-from __future__ import annotations
-
 import pytest
 
 from dlprof.evidence.redaction import Redactor
-
-pytestmark = pytest.mark.unit
 
 HERE = Redactor(
     homes=("/home/ada", "/srv/people/ada"),

@@ -1,7 +1,5 @@
 """A worker that is no process: it answers from the journal of a real run."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -9,8 +7,6 @@ from builders import make_answer
 from recordings import NUMPY_TORCH
 
 from dlprof.runner.replay import Recording
-
-pytestmark = pytest.mark.unit
 
 
 def request_of(recording, number=0, **changes):

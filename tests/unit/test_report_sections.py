@@ -1,7 +1,5 @@
 """Loops, round trips, steps of inference and scenarios: sections of a session's document."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_measure, make_result, make_session
 from rule_builders import MS, US, path, spread, verdict
@@ -12,8 +10,6 @@ from dlprof.reports.loops import share_text
 from dlprof.reports.round_trips import who_waits
 from dlprof.reports.session_document import session_document
 from dlprof.session.model import ProcessSamples, Share
-
-pytestmark = pytest.mark.unit
 
 SAFE = {"lifetime": verdict("safe"), "early_write": verdict("safe")}
 

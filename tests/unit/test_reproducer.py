@@ -1,7 +1,5 @@
 """Reproducers as text: whole, plain, and never more than the session says."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import subprocess
@@ -27,8 +25,6 @@ from dlprof.rules import RULES
 from dlprof.session.header import Environment, RecordedRequest
 from dlprof.worker.instruments import recipe
 from dlprof.worker.loading import own_probes
-
-pytestmark = pytest.mark.unit
 
 ALL = [rule.id for rule in RULES]
 MODULES = {Torch: "torch", CuPy: "cupy", Jax: "jax", Numba: "numba", NumPy: "numpy"}

@@ -1,7 +1,5 @@
 """The command that measures a finding again measures that, and nothing else."""
 
-from __future__ import annotations
-
 import shlex
 
 import pytest
@@ -11,8 +9,6 @@ from rule_builders import owned
 from dlprof.analysis.case_view import CaseView
 from dlprof.evidence import rerun_command as module
 from dlprof.protocol.statement import OwnCode, Side
-
-pytestmark = pytest.mark.unit
 
 
 def command_of(*results, against=None, rule="DLP018", request=None, **changes):

@@ -1,7 +1,5 @@
 """Round trips in a row: how many calls are made, from where, and what is said of them."""
 
-from __future__ import annotations
-
 import numpy
 import pytest
 from builders import make_subject
@@ -9,8 +7,6 @@ from builders import make_subject
 from dlprof.probes.base import Import, Protocol
 from dlprof.worker.instruments import round_trip
 from dlprof.worker.instruments.round_trip import compile_trips
-
-pytestmark = pytest.mark.unit
 
 TRIPS = 20
 

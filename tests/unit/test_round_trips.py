@@ -1,11 +1,8 @@
 """Round trips over several processes: one answer, or why there is none."""
 
-from __future__ import annotations
-
 import contextlib
 from contextlib import closing
 
-import pytest
 from builders import make_case
 
 from dlprof.plan.request import Settings
@@ -13,8 +10,6 @@ from dlprof.runner.journal import Journal
 from dlprof.runner.progress import Watcher
 from dlprof.runner.round_trips import RoundTrips
 from dlprof.runner.worker_client import Outcome, WorkerPool, started_by
-
-pytestmark = pytest.mark.unit
 
 LOOK = {"there": {"views": 5}, "back": {"copies": 5, "copy_alignments": [16]}}
 CASES = [

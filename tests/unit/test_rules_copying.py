@@ -1,7 +1,5 @@
 """Rules on views and copies: DLP004, DLP005, DLP006, DLP017, DLP018."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_answer, make_record
 from rule_builders import (
@@ -19,8 +17,6 @@ from rule_builders import (
 )
 
 from dlprof.runner.merge import merge
-
-pytestmark = pytest.mark.unit
 
 VIEW = path("view(x)", 5 * US)
 COPY = path("copy(x)", 500 * US, "copy")

@@ -1,11 +1,7 @@
 """Rules on right and wrong, lifetime, crashes, retries: DLP007 to DLP011, DLP015, DLP016."""
 
-from __future__ import annotations
-
 import pytest
 from rule_builders import US, found, lost, owned, path, rules, verdict, wrong
-
-pytestmark = pytest.mark.unit
 
 VALUES = {"different": 3, "of": 16, "first_index": 1}
 NARROWED = wrong(dtype=["float64", "float32"], values=VALUES)

@@ -1,7 +1,5 @@
 """Rules on time, and what is called slower: DLP012, DLP013, DLP014."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_measure
 from rule_builders import (
@@ -27,8 +25,6 @@ from dlprof.analysis.slower import (
     longer_by_itself,
     surely_saved_ns,
 )
-
-pytestmark = pytest.mark.unit
 
 FAST = path("fast(x)", 10 * US)
 SLOW = path("slow(x)", 200 * US)

@@ -1,11 +1,7 @@
 """DLP020: of which sources a copy is torn, and what to do there and elsewhere."""
 
-from __future__ import annotations
-
 import pytest
 from rule_builders import US, found, path, spread, tried, varying, verdict
-
-pytestmark = pytest.mark.unit
 
 COPIED = verdict(
     "unsafe",

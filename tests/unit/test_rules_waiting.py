@@ -1,13 +1,9 @@
 """Rules on waiting: DLP001, DLP002, DLP003, DLP019."""
 
-from __future__ import annotations
-
 import pytest
 from rule_builders import MS, US, disturbed, found, ordered, path, rules, spread, verdict
 
 from dlprof.analysis import thresholds
-
-pytestmark = pytest.mark.unit
 
 WAITING = path("wait(x)", 2 * US, ordering=ordered("host-sync"))
 FREE = path("free(x)", ordering=ordered("stream-ordered", 9 * US))

@@ -1,7 +1,5 @@
 """Two runners that measure in turns, with real processes."""
 
-from __future__ import annotations
-
 import os
 import sys
 from dataclasses import replace
@@ -17,8 +15,6 @@ from dlprof.plan.request import Settings
 from dlprof.runner.journal import Journal
 from dlprof.runner.progress import Watcher
 from dlprof.runner.rounds import Runner
-
-pytestmark = pytest.mark.unit
 
 STAMPED = f"file:{File(__file__).parent.parent / 'probe_files' / 'stamped.py'}"
 CPU = max(os.sched_getaffinity(0))

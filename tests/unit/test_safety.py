@@ -1,14 +1,10 @@
 """What may be said of a path: safe, right, unchecked, unsafe, or unmeasured."""
 
-from __future__ import annotations
-
 import pytest
 from rule_builders import path, spread, verdict
 
 from dlprof.rules import cases_by_environment
 from dlprof.session.model import FindingRecord
-
-pytestmark = pytest.mark.unit
 
 LOOKED = {"lifetime": verdict("safe"), "early_write": verdict("safe")}
 UNKNOWN = verdict("unknown", reason="it has no address")

@@ -1,7 +1,5 @@
 """A scenario file: read, joined with the command line, and made a request of."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace
@@ -28,7 +26,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parents[2]
 READY = sorted((ROOT / "scenarios").glob("*.toml"))

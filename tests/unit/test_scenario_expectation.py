@@ -1,15 +1,11 @@
 """An expectation is met, not met, or could not be checked; never silently fine."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_catalog, make_probe_info, make_result
 
 from dlprof.errors import UsageError
 from dlprof.scenario.expectation import check, parse, resolve
 from dlprof.session.model import FindingRecord
-
-pytestmark = pytest.mark.unit
 
 WAITS = {"verdict": "host-sync", "evidence": {}}
 

@@ -1,7 +1,5 @@
 """Floors of single cases in a scenario file."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_record
 from comparison_builders import compared, only_words, suite, timed
@@ -15,8 +13,6 @@ from dlprof.errors import ScenarioError
 from dlprof.plan.floors import DEFAULT, Floor, FloorRule, idle
 from dlprof.reports.comparison_answers import answers_of
 from dlprof.session.model import CaseRecord, Header
-
-pytestmark = pytest.mark.unit
 
 
 def case(**changes):

@@ -1,7 +1,5 @@
 """The selftest's judgement and its table; the measuring is tested in tests/integration."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_catalog, make_header, make_probe_info, make_result
 from repro_builders import finding_of
@@ -14,8 +12,6 @@ from dlprof.selftest import host
 from dlprof.selftest.faults import NOT_PLANTED, PLANTS, Plant
 from dlprof.selftest.probes import probes
 from dlprof.session import model as sessions
-
-pytestmark = pytest.mark.unit
 
 LEAK = Plant("leak", ("leak",), "DLP010")
 CONTROL = Plant("view", ("view",))

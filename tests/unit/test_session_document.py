@@ -1,7 +1,5 @@
 """What a report of a session says: which path to write, in which order, with which limits."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_measure, make_result, make_session
 from repro_builders import finding_of
@@ -11,8 +9,6 @@ from dlprof.reports.document import Level, Table
 from dlprof.reports.session_document import session_document
 from dlprof.rules import with_findings as judged
 from dlprof.session.model import ProcessSamples
-
-pytestmark = pytest.mark.unit
 
 SAFE = {"lifetime": verdict("safe"), "early_write": verdict("safe")}
 

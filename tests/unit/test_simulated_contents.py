@@ -1,14 +1,10 @@
 """What a kernel should have written on the simulated device makes no verdict."""
 
-from __future__ import annotations
-
 import pytest
 
 from dlprof.probes.base import Unsupported
 from dlprof.protocol.messages import unknown, verdict
 from dlprof.worker.simulated import NOT_COMPUTED, as_far_as_computed, computed
-
-pytestmark = pytest.mark.unit
 
 
 class Device:

@@ -1,7 +1,5 @@
 """The simulated driver keeps what CUDA's documentation promises of streams, events and memory."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os
@@ -17,8 +15,6 @@ from pathlib import Path
 import pytest
 
 from dlprof.simulated.build import LIBRARY, NVML, driver_folder
-
-pytestmark = pytest.mark.unit
 
 NOT_READY, ILLEGAL_ADDRESS, NOT_SUPPORTED = 600, 700, 801
 NON_BLOCKING = 1

@@ -1,15 +1,11 @@
 """JAX is let in where the simulated driver is, and only there."""
 
-from __future__ import annotations
-
 import sys
 import types
 
 import pytest
 
 from dlprof.worker.simulated import DEVICES, admit_jax
-
-pytestmark = pytest.mark.unit
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """``--device simulated``: asked for by name, real to frameworks, and without a time in any output."""
 
-from __future__ import annotations
-
 import re
 import sys
 from dataclasses import replace
@@ -33,8 +31,6 @@ from dlprof.runner.worker_client import child_environment
 from dlprof.session.header import SIMULATED
 from dlprof.simulated import environment as simulated
 from dlprof.simulated.build import LIBRARY
-
-pytestmark = pytest.mark.unit
 
 NO_SCRIPT = "the session is made by hand"
 TIME = re.compile(r"\b\d[\d.,]* ?(ns|µs|us|ms|s|GB/s)\b")

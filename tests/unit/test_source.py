@@ -1,13 +1,9 @@
 """Source text is laid out and searched for names."""
 
-from __future__ import annotations
-
 import pytest
 
 from dlprof.errors import NoReproducer
 from dlprof.text.source import needed, plain
-
-pytestmark = pytest.mark.unit
 
 
 def test_what_is_not_python_is_refused_in_words():

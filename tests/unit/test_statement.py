@@ -1,7 +1,5 @@
 """A user's own conversion as text: what can be measured, and how it is cut."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest
@@ -12,8 +10,6 @@ from dlprof.errors import UsageError
 from dlprof.protocol import statement
 from dlprof.protocol.statement import Cut, FaultyStatement
 from dlprof.runner.own_code import Statement
-
-pytestmark = pytest.mark.unit
 
 
 @pytest.mark.parametrize(

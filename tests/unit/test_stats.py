@@ -1,7 +1,5 @@
 """Estimates: an interval that covers what it says, and modes only where they have a cause."""
 
-from __future__ import annotations
-
 import statistics
 
 import numpy
@@ -10,8 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlprof.session.stats import differ, estimate, find_modes, student_interval
-
-pytestmark = pytest.mark.unit
 
 times = st.floats(min_value=0.1, max_value=1e12)
 several = st.lists(times, min_size=2, max_size=12)

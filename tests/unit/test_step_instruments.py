@@ -1,13 +1,9 @@
 """The instruments of steps: what they find of strategies that keep, overwrite, or are wrong."""
 
-from __future__ import annotations
-
 import pytest
 from step_builders import Counting, NumPySteps, make_steps
 
 from dlprof.worker.instruments import step as instruments
-
-pytestmark = pytest.mark.unit
 
 STRATEGIES = {
     # the calls after which an output changes, and the buffers of eight outputs

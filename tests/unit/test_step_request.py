@@ -1,7 +1,5 @@
 """What a user names of steps becomes a request, or one sentence that says why not."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest
@@ -10,8 +8,6 @@ from dlprof import inference
 from dlprof.errors import UsageError
 from dlprof.plan.step_request import Step, framework, steps_named
 from dlprof.worker import loading
-
-pytestmark = pytest.mark.unit
 
 
 @pytest.fixture

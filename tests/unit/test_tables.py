@@ -1,7 +1,5 @@
 """The tables: what stands in a session stands in them, typed, whatever the session holds."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math
@@ -9,7 +7,6 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet as pq
-import pytest
 from builders import make_measure, make_result, make_session
 from hostile import texts
 from hypothesis import given
@@ -19,8 +16,6 @@ from step_builders import make_step
 from dlprof.reports import table
 from dlprof.reports.table import COLUMNS, LONGEST, to_frame
 from dlprof.text.clean import clean
-
-pytestmark = pytest.mark.unit
 
 CRASHED = {"status": "crashed", "ownership": None, "values": None}
 PROCESS = {"round": 0, "loops": 10, "samples_ns": [1000.0], "page_faults_per_call": 3.0}

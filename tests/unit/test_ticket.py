@@ -1,7 +1,5 @@
 """Tickets: short, whole, and nothing in a session can break out of their Markdown."""
 
-from __future__ import annotations
-
 import re
 import sys
 
@@ -17,8 +15,6 @@ from dlprof.evidence.script_run import MOST_LINES, Ran, run
 from dlprof.evidence.ticket import ticket, written
 from dlprof.rules import RULES
 from dlprof.session.header import Environment
-
-pytestmark = pytest.mark.unit
 
 EVIL = (
     "`````\n# owned\n<script>alert(1)</script><img src=x onerror=y> @torvalds #1 "

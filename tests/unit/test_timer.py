@@ -1,15 +1,11 @@
 """Timed loops on a fake clock: exact times."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest
 from builders import Clock
 
 from dlprof.worker import timer
-
-pytestmark = pytest.mark.unit
 
 
 @pytest.fixture

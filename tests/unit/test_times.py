@@ -1,7 +1,5 @@
 """Times of a case: phases on a fake clock, and conversions that take seconds."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest
@@ -10,8 +8,6 @@ from builders import Clock, make_subject
 from dlprof.probes.base import Export, Import, Protocol
 from dlprof.worker import timer
 from dlprof.worker.instruments import first_call, times
-
-pytestmark = pytest.mark.unit
 
 READ_NS = 25
 

@@ -1,7 +1,5 @@
 """Trace: what CUPTI's records say of a window, and every way in which there are none."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest
@@ -11,8 +9,6 @@ from simulated_device import pair
 
 from dlprof.worker.instruments import trace
 from dlprof.worker.instruments.trace import CONTROL, Record, Recorder, Window, evidence
-
-pytestmark = pytest.mark.unit
 
 MS = 1_000_000
 WINDOW = Window(1_000, 2_000)

@@ -1,7 +1,5 @@
 """A worker's turns: what it samples between them, and where."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time
@@ -10,8 +8,6 @@ import pytest
 
 from dlprof.worker import timer
 from dlprof.worker.turns import MOST_TURNS, TURN_NS, Series, Turns
-
-pytestmark = pytest.mark.unit
 
 CALL_NS = 4_000
 CPU = max(os.sched_getaffinity(0))

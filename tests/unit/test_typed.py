@@ -1,14 +1,10 @@
 """A session says what was typed."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_header
 
 from dlprof.cli.measure import typed
 from dlprof.reports.method import short_command
-
-pytestmark = pytest.mark.unit
 
 SHORT = ("run", "torch", "jax")
 CODE = "import torch; x = torch.rand(4)"

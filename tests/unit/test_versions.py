@@ -1,7 +1,5 @@
 """Versions are told of frameworks and of the libraries that do their work."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_header
 from hypothesis import given
@@ -15,8 +13,6 @@ from dlprof.probes.jax import Jax
 from dlprof.reports.method import packages
 from dlprof.session.header import Environment
 from dlprof.worker.inspect import describe
-
-pytestmark = pytest.mark.unit
 
 KNOWN = {
     "packages": {"numpy": "2.4", "worker": "1.5", "onnxruntime-gpu": "1.2", "torch": "2.9"},

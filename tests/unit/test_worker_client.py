@@ -1,7 +1,5 @@
 """A worker seen from its parent, with real processes: turns, limits, and how it is lost."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time
@@ -11,8 +9,6 @@ import pytest
 
 from dlprof.runner import worker_client
 from dlprof.runner.worker_client import Worker
-
-pytestmark = pytest.mark.unit
 
 PROBE_FILES = Path(__file__).parent.parent / "probe_files"
 STAMPED = f"file:{PROBE_FILES / 'stamped.py'}"
