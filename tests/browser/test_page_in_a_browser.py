@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 from document_builders import COLUMNS, document, document_of, row
 from hostile import BITES
@@ -145,15 +143,6 @@ def test_all_that_can_be_clicked_is_reached_by_keyboard(opened, written):
             )
         )
     assert len(reached - {-1}) == wanted
-
-
-def test_headings_step_down_one_at_a_time(opened, written):
-    levels = opened(written, java_script_enabled=False).evaluate(
-        "[...document.querySelectorAll('h1,h2,h3,h4')].map(heading => +heading.tagName[1])"
-    )
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
 
 
 @pytest.mark.parametrize("word", BITES)

@@ -4,7 +4,6 @@ import pytest
 from command_line import content, dlprof
 
 TORCH = "import torch, numpy; t = torch.rand(100, 30)"
-JAX = "import numpy, jax, jax.numpy as jnp; a = jnp.arange(4096.0)"
 BOX = """\
 import numpy
 class Box:
@@ -68,16 +67,6 @@ def test_the_frameworks_of_a_conversion_through_a_capsule_are_told_apart(timed):
     assert result["case"]["protocol"] == "dlpack-capsule"
     assert None not in (result["phases"]["export_ns"], result["phases"]["import_ns"])
     assert [event["call"] for event in result["handshake"]] == ["export"]
-
-
-def test_an_asynchronous_source_is_waited_for(timed):
-    pytest.importorskip("jax")
-    result, _ = timed("numpy.from_dlpack(a)", JAX, "--diagnose")
-    assert pair(result) == ("jax", "numpy")
-    assert result["case"]["protocol"] == "dlpack"
-    assert "__dlpack__" in [event["call"] for event in result["handshake"]]
-    assert result["ordering"]["verdict"] in ("host-sync", "unknown")  # unknown on a busy machine
-    assert result["early_write"]["verdict"] == "unknown"
 
 
 def test_an_object_of_no_known_framework_is_taken_at_its_word(timed):

@@ -1,11 +1,10 @@
 """The fake framework with conversions that a test makes slower, or breaks, for one interpreter.
 
 DLPROF_TEST_SPIN: turns of a loop inside each conversion. DLPROF_TEST_BREAK: ``crash`` kills the
-process in ``copy``, ``company`` does so only after a ``view`` in the same process, ``copies`` makes
-``view`` copy, ``gone`` leaves ``copy`` out, ``import`` makes the framework one that cannot be loaded.
+process in ``copy``, ``company`` does so only after a ``view`` in the same process, ``import`` makes
+the framework one that cannot be loaded.
 """
 
-import os
 import runpy
 from pathlib import Path
 
@@ -26,9 +25,9 @@ def spun(result, turns=int(os.environ.get("DLPROF_TEST_SPIN", "0"))):
         pass
     return result
 
-def view(x, broken=BREAK == "copies"):
+def view(x):
     ctypes.viewed = True  # each conversion has a namespace of its own, and all of a process this
-    return type(x).from_buffer_copy(x) if broken else type(x).from_buffer(x)
+    return type(x).from_buffer(x)
 
 def copy(x, broken=BREAK == "crash", fragile=BREAK == "company"):
     if broken or (fragile and hasattr(ctypes, "viewed")):
@@ -44,4 +43,4 @@ class Spun(Fake):
     name = "spun"
     aliases = ()
     setup = SETUP
-    imports = (VIEW,) if os.environ.get("DLPROF_TEST_BREAK") == "gone" else (VIEW, COPY)
+    imports = (VIEW, COPY)

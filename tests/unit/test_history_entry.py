@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlprof.compare.processes import processes
-from dlprof.errors import HistoryError, Unmeasured
+from dlprof.errors import HistoryError
 from dlprof.history.entry import SCHEMA, Foreign, Label, decode, encode, entry_of, label_for
 from dlprof.session.model import parse as parse_session
 
@@ -79,11 +79,6 @@ def test_a_session_that_was_written_again_is_the_same_measurement():
     session = day(0, result())
     again = parse_session(json.dumps(json.loads(session.model_dump_json(by_alias=True))), "again")
     assert entry_of(session).name == entry_of(again).name
-
-
-def test_a_session_without_results_is_not_added():
-    with pytest.raises(Unmeasured, match="holds no results"):
-        entry(0)
 
 
 @pytest.mark.parametrize("when", ["", "yesterday", "\x1b[31m", "0001-01-01T00:00:00+23:00"])

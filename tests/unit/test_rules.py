@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 
@@ -31,7 +30,6 @@ from dlprof.rules.evidence_text import COMMON, NOT_TOLD, OF_INSTRUMENT, facts
 from dlprof.rules.pages import index, page
 from dlprof.rules.rule import SEVERITIES, worst_first
 from dlprof.session.evidence import Evidence, Ownership
-from dlprof.session.model import FindingRecord
 
 pytestmark = pytest.mark.unit
 
@@ -124,12 +122,6 @@ def test_a_finding_is_told_in_short_sentences(one):
         assert not text or text.endswith(".")
         assert "; " not in text
         assert not [*faults(text, SAID)]
-
-
-def test_a_finding_is_json():
-    for one in find(GUILTY):
-        text = json.dumps(one.model_dump(), allow_nan=False)
-        assert FindingRecord.model_validate_json(text) == one
 
 
 def test_advice_names_measured_paths_only_and_none_that_is_unsafe():

@@ -153,13 +153,6 @@ def test_a_line_shows_the_time_of_the_path_that_it_shows():
     assert texts(found.tables[0])[0][::2] == ["2.1 µs", "f(x)"]
 
 
-def test_slower_copies_are_counted():
-    copies = [copy(f"copy{index}(x)", index * MS) for index in range(1, 9)]
-    table = document(view(), *copies).tables[0]
-    assert sum(row[1] == "copy" for row in texts(table)) < len(copies)
-    assert "slower" in table.more
-
-
 def test_the_rules_found_of_a_path_stand_beside_it():
     rows = {row[2]: row[3] for row in texts(document(view(), torn()).tables[0])}
     assert rows == {"view(x)": "", "late(x)": "DLP020 DLP004"}

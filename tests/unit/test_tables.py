@@ -2,7 +2,6 @@
 
 import csv
 import io
-import math
 from pathlib import Path
 
 import pandas as pd
@@ -95,12 +94,6 @@ def test_a_ready_time_that_repeats_the_host_time_has_its_processes():
 
 def test_only_a_copy_has_a_bandwidth():
     assert pd.isna(row(whole_result(ownership=verdict("view")))["bandwidth_gb_per_s"])
-
-
-def test_a_case_without_a_time_says_why():
-    found = row(make_result(None, None, status="unsupported", reason="TypeError: no"))
-    assert (found["status"], found["reason"]) == ("unsupported", "TypeError: no")
-    assert math.isnan(found["ready_time_median_ns"])
 
 
 def test_a_rule_that_found_something_is_named_in_its_case():
