@@ -7,7 +7,7 @@ import signal
 from contextlib import closing, suppress
 
 import pytest
-from recordings import NUMPY_TORCH, measurement_of
+from recordings import NUMPY_TORCH, TORCH_JAX, measurement_of
 
 from dlprof.errors import Unsaved, UsageError
 from dlprof.measuring import measure
@@ -58,6 +58,14 @@ def test_a_run_that_is_complete_leaves_its_session_alone(recording, path):
     assert all(result["rounds"] == [0, 1, 2] for result in found["results"])
     assert found["findings"]
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_what_a_framework_refused_is_recorded_too(path):
+    with replayed(TORCH_JAX) as recording:
+        found = run(recording, path)
+    refused = [result for result in found["results"] if result["status"] == "unsupported"]
+    assert refused
+    assert all(result["reason"] for result in refused)
 
 
 class Stopped:
