@@ -16,8 +16,8 @@ from dlprof.errors import MissingDevice
 SOURCES = Path(__file__).parent
 LIBRARY, NVML = "libcuda.so.1", "libnvidia-ml.so.1"
 COMPILER = ("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
-DEFINED = re.compile(r"^API (cu\w+)\(", re.MULTILINE)
-IN_MACROS = ("cuMemcpy", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemcpyDtoD")
+DEFINED = re.compile(r"^(?:API |SAME\(|TELLS\()(cu\w+)[(,]", re.MULTILINE)
+IN_MACROS = re.compile(r"^(COPIES|FILLS)\((\w+)", re.MULTILINE)
 
 
 def driver_folder() -> Path:
@@ -77,15 +77,10 @@ def _first_error(text: str) -> str:
 def _defined(sources: Path) -> list[str]:
     """The functions that the sources define, those of macros too."""
     text = "".join(path.read_text(encoding="utf-8") for path in sources.glob("*.c"))
-    found = set(DEFINED.findall(text)) | {
-        f"{name}{end}" for name in IN_MACROS for end in ("", "Async")
-    }
-    found |= {
-        f"cuMemset{kind}{bits}{end}"
-        for kind in ("D", "D2D")
-        for bits in (8, 16, 32)
-        for end in ("", "Async")
-    }
+    made = [
+        name if kind == "COPIES" else f"cuMemsetD{name}" for kind, name in IN_MACROS.findall(text)
+    ]
+    found = {*DEFINED.findall(text), *made, *(f"{name}Async" for name in made)}
     return sorted(found)
 
 

@@ -3,6 +3,7 @@
 #ifndef DLPROF_DEVICE_H
 #define DLPROF_DEVICE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,12 +12,21 @@ enum { MOST_DEVICES = 8 };
 
 enum memory_kind { NOT_KNOWN, DEVICE, PINNED, REGISTERED, MANAGED, RESERVED, FREED };
 
-enum { GRANULE = 2 << 20 }; /* of memory that is mapped */
+enum { PAGE = 4096, GRANULE = 2 << 20 }; /* the second of memory that is mapped */
+
+#define EXPORTED __attribute__((visibility("default")))
+
+/* Holds a lock to the end of the block. */
+static inline pthread_mutex_t *locked(pthread_mutex_t *lock) { return pthread_mutex_lock(lock), lock; }
+static inline void unlock(pthread_mutex_t **held) { pthread_mutex_unlock(*held); }
+#define LOCK(lock) __attribute__((cleanup(unlock), unused)) pthread_mutex_t *held_ = locked(&lock)
 
 struct device {
     int ordinal;
     struct stream *legacy; /* made when it is first used */
     int sticky_error;      /* once the device has failed, every call says so */
+    unsigned context_flags;
+    int retained;          /* how often its context was asked for */
 };
 
 /* Read once from the environment. */
@@ -36,6 +46,7 @@ struct allocation {
     int device;
     unsigned flags;
     uint64_t id;
+    struct physical *physical; /* what is mapped there */
 };
 
 const struct settings *settings(void);
@@ -46,11 +57,14 @@ struct device *device_at(int ordinal); /* null beyond the last */
 int memory_allocate(struct device *device, size_t size_bytes, uintptr_t *address);
 int memory_free(uintptr_t address);
 size_t memory_in_use(int device);
-/* Addresses without memory, and parts of them with memory. */
+/* Addresses without memory, physical memory, and one mapped to the other, once and as a whole. */
 int address_reserve(struct device *device, size_t size_bytes, size_t alignment, uintptr_t *address);
-int address_map(uintptr_t address, size_t size_bytes, bool is_mapped);
+int address_map(uintptr_t address, size_t size_bytes, struct physical *made);
+int address_unmap(uintptr_t address, size_t size_bytes);
 int address_free(uintptr_t address, size_t size_bytes);
-int physical_change(int device, size_t size_bytes, bool is_new);
+int physical_new(int device, size_t size_bytes, struct physical **made);
+int physical_at(uintptr_t address, struct physical **made); /* a further handle */
+int physical_release(struct physical *one);
 /* Where the bytes are for the device's threads; null for device memory that is not allocated. Host
    memory is returned as it is. */
 void *memory_bytes(uintptr_t address, size_t size_bytes);
@@ -71,7 +85,7 @@ void poison(uintptr_t address, size_t size_bytes);
 void poison_place(uintptr_t address);
 void poison_all(struct device *device);
 void unpoison(uintptr_t address, size_t size_bytes);
-bool poisoned(uintptr_t address, size_t size_bytes);
+EXPORTED int dlprofSimulatedPoisoned(uintptr_t address, size_t size_bytes);
 void poison_reached_host(void);
 
 /* A line for the report. */

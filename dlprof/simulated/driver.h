@@ -6,6 +6,9 @@
 #include <stdint.h>
 
 #define API __attribute__((visibility("default"))) int
+/* A second name of a function, which may get further arguments. */
+#define SAME(name, of) \
+    extern __typeof__(of) name __attribute__((alias(#of), visibility("default")));
 
 typedef uintptr_t address_t; /* CUdeviceptr */
 
@@ -14,7 +17,7 @@ struct stream;
 
 /* SUCCESS if the thread has a context whose device has not failed. */
 int usable(void);
-/* The device of the thread's context, which is there. */
+/* The device of the thread's context, null without one. */
 struct device *current_device(void);
 struct stream *stream_of(void *handle);
 

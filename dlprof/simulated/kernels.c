@@ -23,8 +23,7 @@
 #include "errors.h"
 #include "queue.h"
 
-enum { MOST_PARAMETERS = 256, MOST_POINTERS = 1024, MOST_DIMENSIONS = 32, MOST_PLACES = 64,
-       PAGE = 4096 }; /* an argument of a kernel is not larger than that */
+enum { MOST_PARAMETERS = 256, MOST_POINTERS = 1024, MOST_DIMENSIONS = 32, MOST_PLACES = 64 };
 
 struct module {
     char *image; /* a copy of the code, a cubin or PTX; null if there is none that can be read */
@@ -52,7 +51,7 @@ static size_t elf_size(const char *image)
     return programs > end ? programs : end;
 }
 
-static void parameter(struct kernel *kernel, size_t ordinal, uint32_t offset, uint32_t size)
+static void set_parameter(struct kernel *kernel, size_t ordinal, uint32_t offset, uint32_t size)
 {
     if (ordinal < MOST_PARAMETERS) {
         kernel->parameters[ordinal].offset = offset;
@@ -83,7 +82,7 @@ static void read_elf(struct kernel *kernel, const char *image)
                 uint32_t packed;
                 memcpy(places, at + 8, sizeof places); /* ordinal and offset, behind an index */
                 memcpy(&packed, at + 12, sizeof packed);
-                parameter(kernel, places[0], places[1], packed >> 18);
+                set_parameter(kernel, places[0], places[1], packed >> 18);
             }
             at += 4 + size;
         }
@@ -114,7 +113,7 @@ static void read_ptx(struct kernel *kernel, const char *text)
             }
             uint32_t size = bits / 8 * elements, step = aligned ? aligned : bits / 8;
             offset = (offset + step - 1) / step * step;
-            parameter(kernel, ordinal++, offset, size);
+            set_parameter(kernel, ordinal++, offset, size);
             offset += size;
             at = next;
         }
@@ -208,21 +207,13 @@ API cuModuleLoadData(struct module **module, const void *image)
     return loaded(module, image);
 }
 
-API cuModuleLoadDataEx(struct module **module, const void *image, unsigned count, int *options, void **values)
-{
-    return cuModuleLoadData(module, image);
-}
-
-API cuModuleLoadFatBinary(struct module **module, const void *image)
-{
-    return cuModuleLoadData(module, image);
-}
+SAME(cuModuleLoadDataEx, cuModuleLoadData)
+SAME(cuModuleLoadFatBinary, cuModuleLoadData)
 
 API cuModuleUnload(struct module *module)
 {
     free(module->image);
-    free(module);
-    return SUCCESS;
+    return free(module), SUCCESS;
 }
 
 API cuModuleGetFunction(struct kernel **kernel, struct module *module, const char *name)
@@ -237,11 +228,7 @@ API cuModuleGetFunction(struct kernel **kernel, struct module *module, const cha
     return SUCCESS;
 }
 
-API cuModuleGetLoadingMode(int *mode)
-{
-    *mode = 2; /* lazy */
-    return SUCCESS;
-}
+API cuModuleGetLoadingMode(int *mode) { return *mode = 2, SUCCESS; } /* lazy */
 
 API cuLibraryLoadData(struct module **library, const void *code, int *jit, void **jit_values,
                       unsigned jit_count, int *options, void **values, unsigned count)
@@ -249,32 +236,15 @@ API cuLibraryLoadData(struct module **library, const void *code, int *jit, void 
     return loaded(library, code);
 }
 
-API cuLibraryUnload(struct module *library) { return cuModuleUnload(library); }
+SAME(cuLibraryUnload, cuModuleUnload)
+SAME(cuLibraryGetKernel, cuModuleGetFunction)
 
-API cuLibraryGetKernel(struct kernel **kernel, struct module *library, const char *name)
-{
-    return cuModuleGetFunction(kernel, library, name);
-}
+/* A library is a module here, and a kernel is a function. */
+API cuLibraryGetModule(void **module, void *library) { return *module = library, SUCCESS; }
+SAME(cuKernelGetFunction, cuLibraryGetModule)
 
-API cuLibraryGetModule(struct module **module, struct module *library)
-{
-    *module = library;
-    return SUCCESS;
-}
-
-API cuKernelGetFunction(struct kernel **function, struct kernel *kernel)
-{
-    *function = kernel;
-    return SUCCESS;
-}
-
-API cuKernelGetName(const char **name, struct kernel *kernel)
-{
-    *name = kernel->name;
-    return SUCCESS;
-}
-
-API cuFuncGetName(const char **name, struct kernel *kernel) { return cuKernelGetName(name, kernel); }
+API cuKernelGetName(const char **name, struct kernel *kernel) { return *name = kernel->name, SUCCESS; }
+SAME(cuFuncGetName, cuKernelGetName)
 
 API cuKernelGetParamInfo(struct kernel *kernel, size_t index, size_t *offset, size_t *size)
 {
@@ -291,83 +261,28 @@ API cuKernelGetParamInfo(struct kernel *kernel, size_t index, size_t *offset, si
     return SUCCESS;
 }
 
-API cuFuncGetParamInfo(struct kernel *kernel, size_t index, size_t *offset, size_t *size)
-{
-    return cuKernelGetParamInfo(kernel, index, offset, size);
-}
-
-/* The linker puts its inputs one behind the other: nothing is executed, only parameters are read. */
-
-API cuLinkCreate(unsigned count, int *options, void **values, struct module **link)
-{
-    NEED_CONTEXT;
-    for (unsigned i = 0; i < count; i++) {
-        if (options[i] == 4 || options[i] == 6) {
-            values[i] = NULL; /* the bytes that were written into a log */
-        }
-    }
-    *link = calloc(1, sizeof **link);
-    return SUCCESS;
-}
-
-API cuLinkAddData(struct module *link, int type, const void *data, size_t size, const char *name,
-                  unsigned count, int *options, void **values)
-{
-    size_t length = strnlen(data, size);
-    bool is_elf = size >= SELFMAG && !memcmp(data, ELFMAG, SELFMAG);
-    if (is_elf && link->size) {
-        return NOT_SUPPORTED;
-    }
-    length = is_elf ? size : length;
-    link->image = realloc(link->image, link->size + length + 1);
-    memcpy(link->image + link->size, data, length);
-    link->size += length;
-    link->image[link->size] = 0;
-    return SUCCESS;
-}
-
-API cuLinkComplete(struct module *link, void **image, size_t *size)
-{
-    *image = link->image;
-    *size = link->size + 1;
-    return SUCCESS;
-}
-
-API cuLinkDestroy(struct module *link) { return cuModuleUnload(link); }
+SAME(cuFuncGetParamInfo, cuKernelGetParamInfo)
 
 /* --- Attributes ------------------------------------------------------------------------------- */
 
 API cuFuncGetAttribute(int *value, int attribute, void *function)
 {
-    *value = attribute == 0 ? 1024 : 0; /* threads in a block */
-    return SUCCESS;
+    return *value = attribute == 0 ? 1024 : 0, SUCCESS; /* threads in a block */
 }
+SAME(cuKernelGetAttribute, cuFuncGetAttribute)
 
 API cuFuncSetAttribute(void *function, int attribute, int value) { return SUCCESS; }
-
-API cuFuncSetCacheConfig(void *function, int config) { return SUCCESS; }
-
-API cuKernelGetAttribute(int *value, int attribute, void *kernel, int device)
-{
-    return cuFuncGetAttribute(value, attribute, kernel);
-}
+SAME(cuFuncSetCacheConfig, cuFuncSetAttribute)
 
 API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int size, size_t shared)
 {
-    *blocks = 2;
-    return SUCCESS;
+    return *blocks = 2, SUCCESS;
 }
-
-API cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, void *function, int size,
-                                                         size_t shared, unsigned flags)
-{
-    return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, size, shared);
-}
+SAME(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, cuOccupancyMaxActiveBlocksPerMultiprocessor)
 
 API cuOccupancyAvailableDynamicSMemPerBlock(size_t *size, void *function, int blocks, int threads)
 {
-    *size = 49152;
-    return SUCCESS;
+    return *size = 49152, SUCCESS;
 }
 
 /* --- Launches --------------------------------------------------------------------------------- */
@@ -427,7 +342,7 @@ static void copy_strided(struct launch *launch)
             index[d] = 0;
         }
     }
-    if (poisoned(from, from_bytes)) {
+    if (dlprofSimulatedPoisoned(from, from_bytes)) {
         poison(to, to_bytes);
     } else if (to_bytes == (size_t)launch->to.size * bytes) {
         unpoison(to, to_bytes);
@@ -542,7 +457,7 @@ static size_t readable(const void *from, void *to, size_t size)
    read, and of each the bytes up to the next. These may be more than the arguments, and not less. */
 static void point_where_readable(struct launch *launch, void **values)
 {
-    char *places[MOST_PLACES], bytes[PAGE];
+    char *places[MOST_PLACES], bytes[PAGE]; /* an argument is not larger */
     size_t count = 0;
     while (count < MOST_PLACES && readable(values + count, &places[count], sizeof *places) == sizeof *places
            && readable(places[count], bytes, 1)) {

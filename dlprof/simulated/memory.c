@@ -15,11 +15,16 @@
 #include "queue.h"
 
 /* More addresses than memory: they may be reserved long before there is memory behind them. */
-enum { ALIGNMENT = 512, PAGE = 4096, ADDRESSES = 4, MAPPED = 1 };
+enum { ALIGNMENT = 512, ADDRESSES = 4 };
+
+/* Sorted by address; no two overlap. */
+struct table {
+    struct allocation *at;
+    size_t count, room;
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct allocation *table; /* sorted by address */
-static size_t count, room;
+static struct table all, marked; /* what is allocated, and what is poisoned */
 static uint64_t next_id = 1;
 
 static struct device devices[MOST_DEVICES];
@@ -74,13 +79,15 @@ struct device *device_at(int ordinal)
     return ordinal >= 0 && ordinal < settings()->devices ? &devices[ordinal] : NULL;
 }
 
-/* The place of the first allocation that ends behind an address. */
-static size_t place_of(uintptr_t address)
+static uintptr_t end_of(const struct allocation *one) { return one->address + one->size_bytes; }
+
+/* The place of the first one that ends behind an address. */
+static size_t place_of(const struct table *table, uintptr_t address)
 {
-    size_t low = 0, high = count;
+    size_t low = 0, high = table->count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (table[middle].address + table[middle].size_bytes <= address) {
+        if (end_of(&table->at[middle]) <= address) {
             low = middle + 1;
         } else {
             high = middle;
@@ -89,93 +96,67 @@ static size_t place_of(uintptr_t address)
     return low;
 }
 
-static struct allocation *found(uintptr_t address)
+static void insert(struct table *table, struct allocation one)
 {
-    size_t place = place_of(address);
-    return place < count && table[place].address <= address ? &table[place] : NULL;
-}
-
-static void insert(struct allocation allocation)
-{
-    if (count == room) {
-        room = room ? 2 * room : 256;
-        table = realloc(table, room * sizeof *table);
+    if (table->count == table->room) {
+        table->room = table->room ? 2 * table->room : 256;
+        table->at = realloc(table->at, table->room * sizeof *table->at);
     }
-    size_t place = place_of(allocation.address);
-    memmove(table + place + 1, table + place, (count - place) * sizeof *table);
-    allocation.id = next_id++;
-    table[place] = allocation;
-    count++;
+    struct allocation *place = table->at + place_of(table, one.address);
+    memmove(place + 1, place, (size_t)(table->at + table->count++ - place) * sizeof *place);
+    one.id = next_id++;
+    *place = one;
 }
 
-static void take_out(struct allocation *allocation)
+static void take_out(struct table *table, struct allocation *one)
 {
-    size_t place = (size_t)(allocation - table);
-    memmove(table + place, table + place + 1, (count - place - 1) * sizeof *table);
-    count--;
+    memmove(one, one + 1, (size_t)(table->at + --table->count - one) * sizeof *one);
 }
 
-/* --- Poison: ranges that are apart, sorted by address ----------------------------------------- */
-
-static struct range { uintptr_t start, end; } *ranges;
-static size_t range_count, range_room;
-
-/* The place of the first range that ends behind an address. */
-static size_t range_at(uintptr_t address)
+/* What begins before an end and ends behind an address, the first if there are several; or null. */
+static struct allocation *first_in(const struct table *table, uintptr_t address, uintptr_t end)
 {
-    size_t low = 0, high = range_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (ranges[middle].end <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
+    size_t place = place_of(table, address);
+    return place < table->count && table->at[place].address < end ? &table->at[place] : NULL;
+}
+
+static struct allocation *found(uintptr_t address) { return first_in(&all, address, address + 1); }
+
+static bool is_device(const struct allocation *one, int device)
+{
+    return one->kind == DEVICE && one->device == device;
+}
+
+/* --- Poison: ranges that are apart ------------------------------------------------------------- */
+
+static void put_range(uintptr_t start, uintptr_t end)
+{
+    if (start < end) {
+        insert(&marked, (struct allocation){.address = start, .size_bytes = end - start});
     }
-    return low;
-}
-
-static void put_range(size_t place, struct range range)
-{
-    if (range_count == range_room) {
-        range_room = range_room ? 2 * range_room : 64;
-        ranges = realloc(ranges, range_room * sizeof *ranges);
-    }
-    memmove(ranges + place + 1, ranges + place, (range_count++ - place) * sizeof *ranges);
-    ranges[place] = range;
 }
 
 static void cut(uintptr_t start, uintptr_t end)
 {
-    size_t first = range_at(start), last = first;
-    while (last < range_count && ranges[last].start < end) {
-        last++;
-    }
-    if (first == last) {
-        return;
-    }
-    struct range before = {ranges[first].start, start}, behind = {end, ranges[last - 1].end};
-    memmove(ranges + first, ranges + last, (range_count - last) * sizeof *ranges);
-    range_count -= last - first;
-    if (behind.start < behind.end) {
-        put_range(first, behind);
-    }
-    if (before.start < before.end) {
-        put_range(first, before);
+    struct allocation *one;
+    while ((one = first_in(&marked, start, end))) {
+        uintptr_t one_start = one->address, one_end = end_of(one);
+        take_out(&marked, one);
+        put_range(one_start, start);
+        put_range(end, one_end);
     }
 }
 
 static void mark(uintptr_t start, uintptr_t end)
 {
     cut(start, end);
-    put_range(range_at(start), (struct range){start, end});
+    put_range(start, end);
 }
 
 void poison(uintptr_t address, size_t size_bytes)
 {
-    pthread_mutex_lock(&lock);
+    LOCK(lock);
     mark(address, address + size_bytes);
-    pthread_mutex_unlock(&lock);
 }
 
 /* How much a kernel writes behind a place is not known. More than an element is marked: a write to
@@ -188,35 +169,25 @@ void poison_place(uintptr_t address)
 
 void poison_all(struct device *device)
 {
-    pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < count; i++) {
-        if (table[i].kind == MANAGED || (table[i].kind == DEVICE && table[i].device == device->ordinal)) {
-            mark(table[i].address, table[i].address + table[i].size_bytes);
+    LOCK(lock);
+    for (size_t i = 0; i < all.count; i++) {
+        if (all.at[i].kind == MANAGED || is_device(&all.at[i], device->ordinal)) {
+            mark(all.at[i].address, end_of(&all.at[i]));
         }
     }
-    pthread_mutex_unlock(&lock);
 }
 
 void unpoison(uintptr_t address, size_t size_bytes)
 {
-    pthread_mutex_lock(&lock);
+    LOCK(lock);
     cut(address, address + size_bytes);
-    pthread_mutex_unlock(&lock);
-}
-
-bool poisoned(uintptr_t address, size_t size_bytes)
-{
-    pthread_mutex_lock(&lock);
-    size_t place = range_at(address);
-    bool is_poisoned = place < range_count && ranges[place].start < address + size_bytes;
-    pthread_mutex_unlock(&lock);
-    return is_poisoned;
 }
 
 /* For dlprof: whether values in device memory may depend on a kernel that was not performed. */
-__attribute__((visibility("default"))) int dlprofSimulatedPoisoned(uintptr_t address, size_t size_bytes)
+EXPORTED int dlprofSimulatedPoisoned(uintptr_t address, size_t size_bytes)
 {
-    return poisoned(address, size_bytes);
+    LOCK(lock);
+    return first_in(&marked, address, address + size_bytes) != NULL;
 }
 
 static atomic_int reads;
@@ -224,7 +195,7 @@ static atomic_int reads;
 void poison_reached_host(void) { reads++; }
 
 /* For dlprof: how many copies to the host have read such memory. */
-__attribute__((visibility("default"))) int dlprofSimulatedPoisonReads(void) { return reads; }
+EXPORTED int dlprofSimulatedPoisonReads(void) { return reads; }
 
 /* --- Device memory ----------------------------------------------------------------------------- */
 
@@ -256,55 +227,48 @@ static int device_of(uintptr_t address)
     return -1;
 }
 
-static size_t created[MOST_DEVICES]; /* bytes that cuMemCreate made */
+static size_t created[MOST_DEVICES]; /* bytes of physical memory */
 
 /* The lock is held. */
 static size_t in_use(int device)
 {
     size_t size_bytes = created[device];
-    for (size_t i = 0; i < count; i++) {
-        bool is_own = table[i].kind == DEVICE && table[i].device == device && table[i].flags != MAPPED;
-        size_bytes += is_own ? table[i].size_bytes : 0;
+    for (size_t i = 0; i < all.count; i++) {
+        bool is_own = is_device(&all.at[i], device) && !all.at[i].physical;
+        size_bytes += is_own ? all.at[i].size_bytes : 0;
     }
     return size_bytes;
 }
 
 size_t memory_in_use(int device)
 {
-    pthread_mutex_lock(&lock);
-    size_t size_bytes = in_use(device);
-    pthread_mutex_unlock(&lock);
-    return size_bytes;
+    LOCK(lock);
+    return in_use(device);
 }
 
 /* The first gap that is large enough. */
 static int take(struct device *device, size_t size_bytes, size_t alignment, enum memory_kind kind,
                 uintptr_t *address)
 {
-    size_t limit = kind == DEVICE ? settings()->memory_bytes : SIZE_MAX;
-    int status = OUT_OF_MEMORY;
     if (!size_bytes) {
         return INVALID_VALUE;
     }
-    pthread_mutex_lock(&lock);
-    if (reserve(device->ordinal) && (kind != DEVICE || in_use(device->ordinal) + size_bytes <= limit)) {
-        uintptr_t first = visible[device->ordinal], end = first + ADDRESSES * settings()->memory_bytes;
-        uintptr_t start = (first + alignment - 1) / alignment * alignment;
-        for (size_t i = place_of(first); i < count && table[i].address < end; i++) {
-            if (table[i].address >= start + size_bytes) {
-                break;
-            }
-            uintptr_t behind = table[i].address + table[i].size_bytes;
-            start = (behind + alignment - 1) / alignment * alignment;
-        }
-        if (start < end && end - start >= size_bytes) {
-            insert((struct allocation){start, size_bytes, kind, device->ordinal, 0, 0});
-            *address = start;
-            status = SUCCESS;
-        }
+    LOCK(lock);
+    size_t limit = kind == DEVICE ? settings()->memory_bytes : SIZE_MAX;
+    if (!reserve(device->ordinal) || (kind == DEVICE && in_use(device->ordinal) + size_bytes > limit)) {
+        return OUT_OF_MEMORY;
     }
-    pthread_mutex_unlock(&lock);
-    return status;
+    uintptr_t first = visible[device->ordinal], end = first + ADDRESSES * settings()->memory_bytes;
+    uintptr_t start = (first + alignment - 1) / alignment * alignment;
+    for (size_t i = place_of(&all, first); i < all.count && all.at[i].address < start + size_bytes; i++) {
+        start = (end_of(&all.at[i]) + alignment - 1) / alignment * alignment;
+    }
+    if (start >= end || end - start < size_bytes) {
+        return OUT_OF_MEMORY;
+    }
+    insert(&all, (struct allocation){start, size_bytes, kind, device->ordinal});
+    *address = start;
+    return SUCCESS;
 }
 
 int memory_allocate(struct device *device, size_t size_bytes, uintptr_t *address)
@@ -312,112 +276,143 @@ int memory_allocate(struct device *device, size_t size_bytes, uintptr_t *address
     return take(device, size_bytes, ALIGNMENT, DEVICE, address);
 }
 
+int memory_free(uintptr_t address)
+{
+    LOCK(lock);
+    struct allocation *one = found(address);
+    if (!one || one->address != address || one->physical || (one->kind != DEVICE && one->kind != MANAGED)) {
+        return INVALID_VALUE;
+    }
+    if (one->kind == MANAGED) {
+        free((void *)address);
+    } else if (one->size_bytes >= 16 * PAGE) { /* give whole pages back */
+        uintptr_t first = (address + PAGE - 1) / PAGE * PAGE, last = end_of(one) / PAGE * PAGE;
+        madvise(bytes_of[one->device] + (first - visible[one->device]), last - first, MADV_DONTNEED);
+    }
+    cut(address, end_of(one));
+    take_out(&all, one);
+    return SUCCESS;
+}
+
+void *memory_bytes(uintptr_t address, size_t size_bytes)
+{
+    LOCK(lock);
+    int device = device_of(address);
+    if (device < 0) {
+        return (void *)address;
+    }
+    uintptr_t at = address;
+    for (size_t i = place_of(&all, at); i < all.count && all.at[i].kind == DEVICE && all.at[i].address <= at; i++) {
+        at = end_of(&all.at[i]); /* parts may be mapped side by side */
+    }
+    return at >= address + size_bytes && at > address ? bytes_of[device] + (address - visible[device]) : NULL;
+}
+
+/* --- Virtual memory ---------------------------------------------------------------------------- */
+
+struct physical {
+    int device;
+    size_t size_bytes;
+    int uses; /* handles, and the mapping */
+    bool is_mapped;
+};
+
+int physical_new(int device, size_t size_bytes, struct physical **made)
+{
+    LOCK(lock);
+    if (in_use(device) + size_bytes > settings()->memory_bytes) {
+        return OUT_OF_MEMORY;
+    }
+    created[device] += size_bytes;
+    *made = malloc(sizeof **made);
+    **made = (struct physical){device, size_bytes, 1, false};
+    return SUCCESS;
+}
+
+/* The lock is held. */
+static void give_back(struct physical *one)
+{
+    if (--one->uses == 0) {
+        created[one->device] -= one->size_bytes;
+        free(one);
+    }
+}
+
+int physical_release(struct physical *one)
+{
+    LOCK(lock);
+    give_back(one);
+    return SUCCESS;
+}
+
+int physical_at(uintptr_t address, struct physical **made)
+{
+    LOCK(lock);
+    struct allocation *owner = found(address);
+    *made = owner ? owner->physical : NULL;
+    return *made ? (*made)->uses++, SUCCESS : INVALID_VALUE;
+}
+
 int address_reserve(struct device *device, size_t size_bytes, size_t alignment, uintptr_t *address)
 {
     return take(device, size_bytes, alignment > GRANULE ? alignment : GRANULE, RESERVED, address);
 }
 
-int physical_change(int device, size_t size_bytes, bool is_new)
+/* Gives a part of what is reserved memory. */
+int address_map(uintptr_t address, size_t size_bytes, struct physical *made)
 {
-    pthread_mutex_lock(&lock);
-    bool fits = !is_new || in_use(device) + size_bytes <= settings()->memory_bytes;
-    created[device] += !fits ? 0 : is_new ? size_bytes : -size_bytes;
-    pthread_mutex_unlock(&lock);
-    return fits ? SUCCESS : OUT_OF_MEMORY;
+    LOCK(lock);
+    struct allocation *owner = found(address);
+    uintptr_t end = address + size_bytes;
+    if (size_bytes != made->size_bytes || made->is_mapped) {
+        return NOT_SUPPORTED;
+    }
+    if (!owner || owner->kind != RESERVED || end > end_of(owner)) {
+        return INVALID_VALUE;
+    }
+    struct allocation whole = *owner;
+    take_out(&all, owner);
+    insert(&all, (struct allocation){address, size_bytes, DEVICE, whole.device, .physical = made});
+    if (address > whole.address) {
+        insert(&all, (struct allocation){whole.address, address - whole.address, RESERVED, whole.device});
+    }
+    if (end < end_of(&whole)) {
+        insert(&all, (struct allocation){end, end_of(&whole) - end, RESERVED, whole.device});
+    }
+    made->uses++, made->is_mapped = true;
+    cut(address, end);
+    return SUCCESS;
 }
 
-/* Gives a part of what is reserved memory, or takes it away. */
-int address_map(uintptr_t address, size_t size_bytes, bool is_mapped)
+int address_unmap(uintptr_t address, size_t size_bytes)
 {
-    pthread_mutex_lock(&lock);
-    struct allocation *owner = found(address);
-    enum memory_kind before = is_mapped ? RESERVED : DEVICE;
-    bool is_inside = owner && owner->kind == before && (is_mapped || owner->flags == MAPPED)
-        && address + size_bytes <= owner->address + owner->size_bytes;
-    if (is_inside) {
-        struct allocation whole = *owner;
-        uintptr_t end = whole.address + whole.size_bytes;
-        take_out(owner);
-        struct allocation part = whole;
-        part.address = address, part.size_bytes = size_bytes;
-        part.kind = is_mapped ? DEVICE : RESERVED, part.flags = is_mapped ? MAPPED : 0;
-        insert(part);
-        if (address > whole.address) {
-            part = whole;
-            part.size_bytes = address - whole.address;
-            insert(part);
+    LOCK(lock);
+    int status = INVALID_VALUE;
+    for (size_t i = place_of(&all, address); i < all.count && all.at[i].address < address + size_bytes; i++) {
+        if (all.at[i].physical) {
+            all.at[i].physical->is_mapped = false;
+            give_back(all.at[i].physical);
+            all.at[i].physical = NULL, all.at[i].kind = RESERVED;
+            status = SUCCESS;
         }
-        if (address + size_bytes < end) {
-            part = whole;
-            part.address = address + size_bytes, part.size_bytes = end - part.address;
-            insert(part);
-        }
-        cut(address, address + size_bytes);
     }
-    pthread_mutex_unlock(&lock);
-    return is_inside ? SUCCESS : INVALID_VALUE;
+    return status;
 }
 
 int address_free(uintptr_t address, size_t size_bytes)
 {
-    int status = SUCCESS;
-    pthread_mutex_lock(&lock);
-    for (size_t i = place_of(address); i < count && table[i].address < address + size_bytes; i++) {
-        status = table[i].kind == RESERVED ? status : INVALID_VALUE; /* it is still mapped */
-    }
-    while (!status && place_of(address) < count && table[place_of(address)].address < address + size_bytes) {
-        take_out(&table[place_of(address)]);
-    }
-    pthread_mutex_unlock(&lock);
-    return status;
-}
-
-int memory_free(uintptr_t address)
-{
-    pthread_mutex_lock(&lock);
-    struct allocation *allocation = found(address);
-    bool is_known = allocation && allocation->address == address
-        && ((allocation->kind == DEVICE && allocation->flags != MAPPED) || allocation->kind == MANAGED);
-    void *managed = NULL;
-    if (is_known) {
-        int device = allocation->device;
-        if (allocation->kind == MANAGED) {
-            managed = (void *)address;
-        } else if (allocation->size_bytes >= 16 * PAGE) { /* give whole pages back */
-            uintptr_t first = (address + PAGE - 1) / PAGE * PAGE;
-            uintptr_t last = (address + allocation->size_bytes) / PAGE * PAGE;
-            madvise(bytes_of[device] + (first - visible[device]), last - first, MADV_DONTNEED);
+    LOCK(lock);
+    struct allocation *one;
+    while ((one = first_in(&all, address, address + size_bytes))) {
+        if (one->kind != RESERVED) {
+            return INVALID_VALUE; /* it is still mapped */
         }
-        cut(address, address + allocation->size_bytes);
-        take_out(allocation);
+        take_out(&all, one);
     }
-    pthread_mutex_unlock(&lock);
-    free(managed);
-    return is_known ? SUCCESS : INVALID_VALUE;
+    return SUCCESS;
 }
 
-void *memory_bytes(uintptr_t address, size_t size_bytes)
-{
-    void *bytes = (void *)address;
-    pthread_mutex_lock(&lock);
-    int device = device_of(address);
-    if (device >= 0) {
-        uintptr_t at = address;
-        for (size_t i = place_of(at); i < count && table[i].kind == DEVICE && table[i].address <= at; i++) {
-            at = table[i].address + table[i].size_bytes; /* parts may be mapped side by side */
-        }
-        bytes = at >= address + size_bytes && at > address ? bytes_of[device] + (address - visible[device]) : NULL;
-    }
-    pthread_mutex_unlock(&lock);
-    return bytes;
-}
-
-static void note(struct allocation allocation)
-{
-    pthread_mutex_lock(&lock);
-    insert(allocation);
-    pthread_mutex_unlock(&lock);
-}
+/* --- Memory of the host ------------------------------------------------------------------------ */
 
 int host_allocate(size_t size_bytes, enum memory_kind kind, int device, unsigned flags, void **address)
 {
@@ -427,34 +422,29 @@ int host_allocate(size_t size_bytes, enum memory_kind kind, int device, unsigned
     if (posix_memalign(address, PAGE, size_bytes)) {
         return OUT_OF_MEMORY;
     }
-    note((struct allocation){(uintptr_t)*address, size_bytes, kind, device, flags, 0});
+    LOCK(lock);
+    insert(&all, (struct allocation){(uintptr_t)*address, size_bytes, kind, device, flags});
     return SUCCESS;
 }
 
 int host_register(void *address, size_t size_bytes, unsigned flags)
 {
-    pthread_mutex_lock(&lock);
-    bool is_known = found((uintptr_t)address) != NULL;
-    pthread_mutex_unlock(&lock);
-    if (is_known) {
+    LOCK(lock);
+    if (found((uintptr_t)address)) {
         return ALREADY_REGISTERED;
     }
-    note((struct allocation){(uintptr_t)address, size_bytes, REGISTERED, 0, flags, 0});
+    insert(&all, (struct allocation){(uintptr_t)address, size_bytes, REGISTERED, 0, flags});
     return SUCCESS;
 }
 
 int host_forget(void *address, enum memory_kind kind)
 {
-    pthread_mutex_lock(&lock);
-    struct allocation *allocation = found((uintptr_t)address);
-    bool is_known = allocation && allocation->address == (uintptr_t)address && allocation->kind == kind;
-    if (is_known) {
-        take_out(allocation);
-    }
-    pthread_mutex_unlock(&lock);
-    if (!is_known) {
+    LOCK(lock);
+    struct allocation *one = found((uintptr_t)address);
+    if (!one || one->address != (uintptr_t)address || one->kind != kind) {
         return kind == REGISTERED ? NOT_REGISTERED : INVALID_VALUE;
     }
+    take_out(&all, one);
     if (kind == PINNED) {
         free(address);
     }
@@ -463,14 +453,14 @@ int host_forget(void *address, enum memory_kind kind)
 
 struct allocation memory_at(uintptr_t address)
 {
-    pthread_mutex_lock(&lock);
+    LOCK(lock);
     struct allocation *owner = found(address);
     int device = device_of(address);
-    struct allocation none = {address, 0, device >= 0 ? FREED : NOT_KNOWN, device, 0, 0};
-    struct allocation result = owner && owner->kind != RESERVED ? *owner : none;
-    pthread_mutex_unlock(&lock);
-    return result;
+    return owner && owner->kind != RESERVED
+        ? *owner : (struct allocation){address, 0, device >= 0 ? FREED : NOT_KNOWN, device};
 }
+
+/* --- Report ------------------------------------------------------------------------------------ */
 
 /* Written by one call, also from a signal's handler. */
 void report(const char *what, uint64_t value)
@@ -518,8 +508,8 @@ __attribute__((destructor)) static void report_what_is_left(void)
         size_bytes += memory_in_use(i);
     }
     size_t host_bytes = 0;
-    for (size_t i = 0; i < count; i++) {
-        host_bytes += table[i].kind == PINNED || table[i].kind == MANAGED ? table[i].size_bytes : 0;
+    for (size_t i = 0; i < all.count; i++) {
+        host_bytes += all.at[i].kind == PINNED || all.at[i].kind == MANAGED ? all.at[i].size_bytes : 0;
     }
     report("device memory that was not freed, in bytes", size_bytes);
     report("pinned and managed memory that was not freed, in bytes", host_bytes);

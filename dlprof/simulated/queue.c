@@ -235,35 +235,31 @@ struct stream *stream_new(struct device *device, unsigned flags, int priority)
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&stream->wake, &attributes);
-    pthread_mutex_lock(&lock);
+    LOCK(lock);
     stream->id = next_id++;
     stream->next = streams;
     streams = stream;
-    pthread_mutex_unlock(&lock);
     return stream;
 }
 
 void stream_destroy(struct stream *stream)
 {
-    pthread_mutex_lock(&lock);
+    LOCK(lock);
     if (!stream->is_started) { /* only its own thread takes a stream out of the list */
         enqueue(stream, NULL, NULL);
     }
     stream->is_destroyed = true;
     pthread_cond_signal(&stream->wake);
-    pthread_mutex_unlock(&lock);
 }
 
 bool stream_exists(const struct stream *stream)
 {
-    pthread_mutex_lock(&lock);
+    LOCK(lock);
     const struct stream *at = streams;
     while (at && at != stream) {
         at = at->next;
     }
-    bool exists = at && !at->is_destroyed;
-    pthread_mutex_unlock(&lock);
-    return exists;
+    return at && !at->is_destroyed;
 }
 
 struct device *stream_device(const struct stream *stream) { return stream->device; }
@@ -274,11 +270,10 @@ uint64_t stream_id(const struct stream *stream) { return stream->id; }
 size_t streams_left(void)
 {
     size_t count = 0;
-    pthread_mutex_lock(&lock);
+    LOCK(lock);
     for (struct stream *stream = streams; stream; stream = stream->next) {
         count += !stream->is_default && !stream->is_destroyed;
     }
-    pthread_mutex_unlock(&lock);
     return count;
 }
 
@@ -294,18 +289,17 @@ static bool concerns(struct stream *stream, struct stream *other)
 bool stream_is_done(struct stream *stream)
 {
     bool is_done = true;
-    pthread_mutex_lock(&lock);
+    LOCK(lock);
     for (struct stream *other = streams; other; other = other->next) {
         is_done &= !(concerns(stream, other) && other->last && !other->last->is_done);
     }
-    pthread_mutex_unlock(&lock);
     return is_done;
 }
 
 /* What was queued before the call; what others queue meanwhile is not waited for. */
 static void wait_where(struct device *device, struct stream *stream)
 {
-    pthread_mutex_lock(&lock);
+    LOCK(lock);
     size_t count = 0, room = 0;
     struct work **work = NULL;
     for (struct stream *other = streams; other; other = other->next) {
@@ -323,7 +317,6 @@ static void wait_where(struct device *device, struct stream *stream)
         wait_for(work[i]);
         release(work[i]);
     }
-    pthread_mutex_unlock(&lock);
     free(work);
 }
 
@@ -332,16 +325,14 @@ void device_wait(struct device *device) { wait_where(device, NULL); }
 
 void submit(struct stream *stream, action *perform, void *argument)
 {
-    pthread_mutex_lock(&lock);
+    LOCK(lock);
     enqueue(stream, perform, argument);
-    pthread_mutex_unlock(&lock);
 }
 
 void submit_and_wait(struct stream *stream, action *perform, void *argument)
 {
-    pthread_mutex_lock(&lock);
+    LOCK(lock);
     wait_for(enqueue(stream, perform, argument));
-    pthread_mutex_unlock(&lock);
 }
 
 struct event *event_new(struct device *device, bool has_timing)
@@ -349,95 +340,85 @@ struct event *event_new(struct device *device, bool has_timing)
     struct event *event = calloc(1, sizeof *event);
     event->device = device;
     event->has_timing = has_timing;
-    pthread_mutex_lock(&lock);
+    LOCK(lock);
     event_count++;
-    pthread_mutex_unlock(&lock);
     return event;
 }
 
 void event_destroy(struct event *event)
 {
-    pthread_mutex_lock(&lock);
+    LOCK(lock);
     event_count--;
     release(event->recorded);
-    pthread_mutex_unlock(&lock);
     free(event);
 }
 
 size_t events_left(void)
 {
-    pthread_mutex_lock(&lock);
-    size_t count = event_count;
-    pthread_mutex_unlock(&lock);
-    return count;
+    LOCK(lock);
+    return event_count;
 }
 
 void event_record(struct event *event, struct stream *stream)
 {
-    pthread_mutex_lock(&lock);
+    LOCK(lock);
     struct work *mark = enqueue(stream, NULL, NULL);
     mark->references++;
     release(event->recorded);
     event->recorded = mark;
-    pthread_mutex_unlock(&lock);
 }
 
 void event_order(struct event *event, struct stream *stream)
 {
-    pthread_mutex_lock(&lock);
+    LOCK(lock);
     if (event->recorded && !event->recorded->is_done) {
         depend(enqueue(stream, NULL, NULL), event->recorded);
     }
-    pthread_mutex_unlock(&lock);
 }
 
 bool event_is_done(struct event *event)
 {
-    pthread_mutex_lock(&lock);
-    bool is_done = !event->recorded || event->recorded->is_done;
-    pthread_mutex_unlock(&lock);
-    return is_done;
+    LOCK(lock);
+    return !event->recorded || event->recorded->is_done;
 }
 
 void event_wait(struct event *event)
 {
-    pthread_mutex_lock(&lock);
+    LOCK(lock);
     wait_for(event->recorded);
-    pthread_mutex_unlock(&lock);
 }
 
 uint64_t event_ns(struct event *event)
 {
-    pthread_mutex_lock(&lock);
-    uint64_t time_ns = event->recorded ? event->recorded->done_ns : 0;
-    pthread_mutex_unlock(&lock);
-    return time_ns;
+    LOCK(lock);
+    return event->recorded ? event->recorded->done_ns : 0;
+}
+
+static struct stream *new_default(struct device *device)
+{
+    struct stream *stream = stream_new(device, BLOCKING, 0);
+    stream->is_default = true;
+    return stream;
 }
 
 struct stream *legacy_stream(struct device *device)
 {
-    pthread_mutex_lock(&lock);
-    struct stream *stream = device->legacy;
-    pthread_mutex_unlock(&lock);
-    if (!stream) {
-        stream = stream_new(device, BLOCKING, 0);
-        stream->is_default = true;
+    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+    LOCK(making);
+    if (!device->legacy) {
+        struct stream *stream = new_default(device);
         pthread_mutex_lock(&lock);
-        if (!device->legacy) {
-            device->legacy = stream;
-        }
-        stream = device->legacy;
+        device->legacy = stream;
         pthread_mutex_unlock(&lock);
     }
-    return stream;
+    return device->legacy;
 }
 
 struct stream *thread_stream(struct device *device)
 {
     static __thread struct stream *own[MOST_DEVICES];
     if (!own[device->ordinal]) {
-        own[device->ordinal] = stream_new(device, BLOCKING, 0);
-        own[device->ordinal]->is_default = true;
+        own[device->ordinal] = new_default(device);
     }
     return own[device->ordinal];
 }

@@ -14,7 +14,7 @@
 #include "device.h"
 #include "errors.h"
 
-#define API __attribute__((visibility("default"))) int
+#define API EXPORTED int
 #define SIZE(slots) ((const void *)(sizeof(void *) * (slots)))
 
 int cuCtxGetCurrent(void **context);
@@ -24,18 +24,6 @@ int cuModuleLoadData(void **module, const void *image);
 int cuDriverGetVersion(int *version);
 
 static int nothing(void) { return SUCCESS; }
-
-/* --- Modules and contexts of the runtime ------------------------------------------------------ */
-
-static int primary_context(void **context, int device)
-{
-    return cuDevicePrimaryCtxRetain(context, device);
-}
-
-static int module_of_wrapper(void **module, const void *wrapper)
-{
-    return cuModuleLoadData(module, wrapper);
-}
 
 static int module_of_header(const void *header, void **module)
 {
@@ -52,6 +40,7 @@ struct kept {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kept *all_kept;
 
+/* Where a value is, or would be. A null context is the current one. */
 static struct kept **place_of(void *context, void *key)
 {
     if (!context) {
@@ -66,58 +55,52 @@ static struct kept **place_of(void *context, void *key)
 
 static int storage_put(void *context, void *key, void *value, void *destroyed)
 {
+    LOCK(lock);
     if (!context) {
         cuCtxGetCurrent(&context);
     }
-    pthread_mutex_lock(&lock);
     struct kept **place = place_of(context, key);
     if (!*place) {
-        *place = calloc(1, sizeof **place);
-        (*place)->context = context;
-        (*place)->key = key;
+        *place = malloc(sizeof **place);
+        **place = (struct kept){context, key, NULL, NULL};
     }
     (*place)->value = value;
-    pthread_mutex_unlock(&lock);
     return SUCCESS;
 }
 
 static int storage_delete(void *context, void *key)
 {
-    pthread_mutex_lock(&lock);
+    LOCK(lock);
     struct kept **place = place_of(context, key), *taken = *place;
     if (taken) {
         *place = taken->next;
         free(taken);
     }
-    pthread_mutex_unlock(&lock);
     return SUCCESS;
 }
 
 static int storage_get(void **value, void *context, void *key)
 {
-    pthread_mutex_lock(&lock);
+    LOCK(lock);
     struct kept *found = *place_of(context, key);
     if (found) {
         *value = found->value;
     }
-    pthread_mutex_unlock(&lock);
     return found ? SUCCESS : INVALID_HANDLE;
 }
 
 /* --- Buffers for tools ------------------------------------------------------------------------ */
 
-static char buffers[2][1024];
-
 static void first_buffer(void **address, size_t *size)
 {
-    *address = buffers[0];
-    *size = 1024;
+    static char buffer[1024];
+    *address = buffer, *size = sizeof buffer;
 }
 
 static void second_buffer(void **address, size_t *size)
 {
-    *address = buffers[1];
-    *size = 14;
+    static char buffer[14];
+    *address = buffer, *size = sizeof buffer;
 }
 
 /* --- The runtime's question: an HMAC (RFC 2104) with MD2 (RFC 1319) over what both know -------- */
@@ -182,7 +165,7 @@ static const unsigned char KEY[BLOCK] = {
 static int integrity(uint32_t version, uint64_t unix_seconds, uint64_t answer[2]);
 
 static const void *interface_table[13] = {
-    SIZE(13), module_of_wrapper, primary_context, nothing, nothing, nothing, module_of_wrapper,
+    SIZE(13), cuModuleLoadData, cuDevicePrimaryCtxRetain, nothing, nothing, nothing, cuModuleLoadData,
     nothing, module_of_header, nothing, nothing, nothing, nothing,
 };
 static const void *integrity_table[3] = {SIZE(3), integrity, nothing};
@@ -237,54 +220,37 @@ static const void *hooks_table[7] = {
 };
 static const void *storage_table[4] = {storage_put, storage_delete, storage_get, nothing};
 static const void *checks_table[4] = {SIZE(4), nothing, context_check, nothing};
-static const void *tls_table[4] = {SIZE(4), nothing, nothing, nothing};
-static const void *bypass_table[2] = {SIZE(2), nothing};
-static const void *heap_table[3] = {SIZE(3), nothing, nothing};
-static const void *extended_table[26], *newest_table[95];
+/* All slots do nothing: of thread-local storage, tools, the heap, and two that are not known. */
+static const void *tls_table[4], *bypass_table[2], *heap_table[3], *extended_table[26], *newest_table[95];
 
+#define TABLE(table, uuid) {uuid, table, sizeof table / sizeof *table}
 static const struct {
-    unsigned char uuid[16];
-    const void **table;
+    const char *uuid;
+    const void **slots;
+    size_t count;
 } tables[] = {
-    {{0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9},
-     interface_table},
-    {{0x42, 0xd8, 0x5a, 0x81, 0x23, 0xf6, 0xcb, 0x47, 0x82, 0x98, 0xf6, 0xe7, 0x8a, 0x3a, 0xec, 0xdc},
-     tls_table},
-    {{0xa0, 0x94, 0x79, 0x8c, 0x2e, 0x74, 0x2e, 0x74, 0x93, 0xf2, 0x08, 0x00, 0x20, 0x0c, 0x0a, 0x66},
-     hooks_table},
-    {{0xc6, 0x93, 0x33, 0x6e, 0x11, 0x21, 0xdf, 0x11, 0xa8, 0xc3, 0x68, 0xf3, 0x55, 0xd8, 0x95, 0x93},
-     storage_table},
-    {{0x0c, 0xa5, 0x0b, 0x8c, 0x10, 0x04, 0x92, 0x9a, 0x89, 0xa7, 0xd0, 0xdf, 0x10, 0xe7, 0x72, 0x86},
-     bypass_table},
-    {{0x19, 0x5b, 0xcb, 0xf4, 0xd6, 0x7d, 0x02, 0x4a, 0xac, 0xc5, 0x1d, 0x29, 0xce, 0xa6, 0x31, 0xae},
-     heap_table},
-    {{0xb1, 0x05, 0x41, 0xe1, 0xf7, 0xc7, 0xc7, 0x4a, 0x9f, 0x64, 0xf2, 0x23, 0xbe, 0x99, 0xf1, 0xe2},
-     extended_table},
-    {{0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1, 0xf2},
-     integrity_table},
-    {{0x26, 0x3e, 0x88, 0x60, 0x7c, 0xd2, 0x61, 0x43, 0x92, 0xf6, 0xbb, 0xd5, 0x00, 0x6d, 0xfa, 0x7e},
-     checks_table},
-    {{0x21, 0x31, 0x8c, 0x60, 0x97, 0x14, 0x32, 0x48, 0x8c, 0xa6, 0x41, 0xff, 0x73, 0x24, 0xc8, 0xf2},
-     newest_table},
+    TABLE(interface_table, "\x6b\xd5\xfb\x6c\x5b\xf4\xe7\x4a\x89\x87\xd9\x39\x12\xfd\x9d\xf9"),
+    TABLE(tls_table, "\x42\xd8\x5a\x81\x23\xf6\xcb\x47\x82\x98\xf6\xe7\x8a\x3a\xec\xdc"),
+    TABLE(hooks_table, "\xa0\x94\x79\x8c\x2e\x74\x2e\x74\x93\xf2\x08\x00\x20\x0c\x0a\x66"),
+    TABLE(storage_table, "\xc6\x93\x33\x6e\x11\x21\xdf\x11\xa8\xc3\x68\xf3\x55\xd8\x95\x93"),
+    TABLE(bypass_table, "\x0c\xa5\x0b\x8c\x10\x04\x92\x9a\x89\xa7\xd0\xdf\x10\xe7\x72\x86"),
+    TABLE(heap_table, "\x19\x5b\xcb\xf4\xd6\x7d\x02\x4a\xac\xc5\x1d\x29\xce\xa6\x31\xae"),
+    TABLE(extended_table, "\xb1\x05\x41\xe1\xf7\xc7\xc7\x4a\x9f\x64\xf2\x23\xbe\x99\xf1\xe2"),
+    TABLE(integrity_table, "\xd4\x08\x20\x55\xbd\xe6\x70\x4b\x8d\x34\xba\x12\x3c\x66\xe1\xf2"),
+    TABLE(checks_table, "\x26\x3e\x88\x60\x7c\xd2\x61\x43\x92\xf6\xbb\xd5\x00\x6d\xfa\x7e"),
+    TABLE(newest_table, "\x21\x31\x8c\x60\x97\x14\x32\x48\x8c\xa6\x41\xff\x73\x24\xc8\xf2"),
 };
-
-static void fill(const void **table, size_t slots)
-{
-    table[0] = SIZE(slots);
-    for (size_t i = 1; i < slots; i++) {
-        table[i] = nothing;
-    }
-}
 
 API cuGetExportTable(const void **table, const unsigned char *uuid)
 {
-    if (!extended_table[0]) {
-        fill(extended_table, sizeof extended_table / sizeof *extended_table);
-        fill(newest_table, sizeof newest_table / sizeof *newest_table);
-    }
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        if (!memcmp(tables[i].uuid, uuid, sizeof tables[i].uuid)) {
-            *table = tables[i].table;
+        const void **slots = tables[i].slots;
+        if (!memcmp(tables[i].uuid, uuid, 16)) {
+            for (size_t at = 1; !slots[0] && at < tables[i].count; at++) {
+                slots[at] = nothing;
+            }
+            slots[0] = slots[0] ? slots[0] : SIZE(tables[i].count);
+            *table = slots;
             return SUCCESS;
         }
     }

@@ -69,7 +69,7 @@ MUTATIONS = {
     ),
     "the stream of a thread is blocking": Mutation(
         "queue.c",
-        "own[device->ordinal] = stream_new(device, BLOCKING, 0);",
+        "own[device->ordinal] = new_default(device);",
         "own[device->ordinal] = stream_new(device, NON_BLOCKING, 0);",
         "the_stream_of_a_thread_is_a_blocking_one",
     ),
@@ -81,8 +81,8 @@ MUTATIONS = {
     ),
     "asking an event": Mutation(
         "queue.c",
-        "bool is_done = !event->recorded || event->recorded->is_done;",
-        "bool is_done = true;",
+        "return !event->recorded || event->recorded->is_done;",
+        "return true;",
         "an_event_is_reached_after_the_work_before_it",
     ),
     "waiting for an event": Mutation(
@@ -117,8 +117,8 @@ MUTATIONS = {
     ),
     "a context of each thread": Mutation(
         "driver.c",
-        "static __thread struct context *stack[MOST_CONTEXTS];\nstatic __thread int depth;",
-        "static struct context *stack[MOST_CONTEXTS];\nstatic int depth;",
+        "static __thread struct device *stack[MOST_CONTEXTS];\nstatic __thread int depth;",
+        "static struct device *stack[MOST_CONTEXTS];\nstatic int depth;",
         "a_context_belongs_to_a_thread",
     ),
     "staging": Mutation(
@@ -162,7 +162,7 @@ MUTATIONS = {
     ),
     "freeing waits": Mutation(
         "driver.c",
-        "device_wait(current()->device);\n    return memory_free(address);",
+        "device_wait(current_device());\n    return memory_free(address);",
         "return memory_free(address);",
         "freeing_memory_waits_for_the_device",
     ),
@@ -192,26 +192,26 @@ MUTATIONS = {
     ),
     "memory has an end": Mutation(
         "memory.c",
-        "in_use(device->ordinal) + size_bytes <= limit",
-        "true",
+        "in_use(device->ordinal) + size_bytes > limit",
+        "false",
         "more_memory_than_there_is_is_refused",
     ),
     "memory is counted": Mutation(
         "memory.c",
-        "size_bytes += is_own ? table[i].size_bytes : 0;",
+        "size_bytes += is_own ? all.at[i].size_bytes : 0;",
         ";",
         "memory_is_used_again_and_counted",
     ),
     "unmapped memory is given back": Mutation(
-        "driver.c",
-        "physical_change(made->device, made->size_bytes, false);",
+        "memory.c",
+        "created[one->device] -= one->size_bytes;",
         ";",
         "memory_is_mapped_to_addresses_that_were_reserved",
     ),
     "parts of memory lie side by side": Mutation(
         "memory.c",
-        "at = table[i].address + table[i].size_bytes; /*",
-        "if (at == address) at = table[i].address + table[i].size_bytes; /*",
+        "at = end_of(&all.at[i]); /*",
+        "if (at == address) at = end_of(&all.at[i]); /*",
         "memory_is_mapped_to_addresses_that_were_reserved",
     ),
     "a kernel poisons its arrays": Mutation(
@@ -233,7 +233,7 @@ MUTATIONS = {
         "a_kernel_whose_arguments_cannot_be_read_poisons_the_device",
     ),
     "poison is copied": Mutation(
-        "driver.c", " poison(to, copy->width);", ";", "poison_goes_where_it_is_copied"
+        "driver.c", " poison(to, size_bytes);", ";", "poison_goes_where_it_is_copied"
     ),
     "poison is counted": Mutation(
         "driver.c", "poison_reached_host();", ";", "poison_that_reaches_the_host_is_counted"
@@ -246,7 +246,7 @@ MUTATIONS = {
     ),
     "poison ends": Mutation(
         "driver.c",
-        "unpoison(to, fill->width * fill->element_bytes);",
+        "unpoison(fill->to, size_bytes);",
         ";",
         "poison_goes_where_it_is_copied",
     ),
@@ -311,7 +311,10 @@ MUTATIONS = {
         "queue.c", "event_count++;", ";", "what_is_left_is_reported_at_the_end"
     ),
     "use after free": Mutation(
-        "kernels.c", "if (kind == FREED) {", "if (0) {", "a_use_after_free_is_reported"
+        "kernels.c",
+        "if (kind == FREED && is_argument) {",
+        "if (0) {",
+        "a_use_after_free_is_reported",
     ),
     "the host reads device memory": Mutation(
         "memory.c",
