@@ -155,7 +155,13 @@ SETUP = Option(
     details="Each text is a line. The session keeps it, and reproducers have it.",
 )
 ROUNDS = Option(
-    "rounds", Whole(1, 1000), "Fresh processes per path.", MEASURING, default=3, metavar="N"
+    "rounds",
+    Whole(1, 1000),
+    "Fresh processes per path.",
+    MEASURING,
+    default=3,
+    metavar="N",
+    details="On a simulated device, where nothing is timed, the default is 1.",
 )
 BUDGET = Option(
     "budget",
@@ -358,8 +364,14 @@ def settle(*layers: Mapping[str, Any], preset: Mapping[str, Any] | None = None) 
     nothing = {option.key: () if isinstance(option.kind, Several) else None for option in MEASURED}
     defaults = {option.key: option.default for option in MEASURED} | dict(preset or {})
     found = nothing | {PYTHON.key: sys.executable} | read(defaults)
-    for layer in layers:
-        found |= with_quick(layer)
+    from dlprof.plan.axes import simulated_in
+
+    given = [with_quick(layer) for layer in layers]
+    for layer in given:
+        found |= layer
+    has_rounds = any(ROUNDS.key in layer for layer in (preset or {}, *given))
+    if simulated_in(found[DEVICES.key]) and not has_rounds:
+        found[ROUNDS.key] = 1
     return found
 
 

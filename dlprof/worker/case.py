@@ -14,7 +14,7 @@ from typing import Any
 from dlprof.device import gpu_state
 from dlprof.probes.base import ArraySpec, Unsupported
 from dlprof.protocol.messages import DIAGNOSIS, unknown
-from dlprof.worker import memory, timer, turns
+from dlprof.worker import memory, simulated, timer, turns
 from dlprof.worker.channel import Answer
 from dlprof.worker.instruments import (
     alignment,
@@ -36,7 +36,7 @@ from dlprof.worker.instruments import (
 )
 from dlprof.worker.loading import WorkerState, path_of, spec_of
 from dlprof.worker.refusal import Refusal, attempt
-from dlprof.worker.simulated import as_far_as_computed
+from dlprof.worker.simulated import OnSimulatedDevice, as_far_as_computed
 from dlprof.worker.subject import Path, Subject, gpu_of, result_device
 
 AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
@@ -111,9 +111,12 @@ def _alignment_alone(state: WorkerState, answer: Answer, path: Path, spec: Array
 def _fitting(path: Path, request: dict[str, Any], spec: ArraySpec) -> ArraySpec:
     """The array to measure: a smaller one for a diagnosis, if the producer can make one."""
     diagnosed = set(request["instruments"]) <= AT_ANY_SIZE
-    if not diagnosed or path.is_one_array or spec.size_bytes <= request["largest_bytes"]:
+    largest = request["largest_bytes"]
+    if isinstance(path.producer, OnSimulatedDevice):
+        largest = min(largest, simulated.LARGEST_BYTES)
+    if not diagnosed or path.is_one_array or spec.size_bytes <= largest:
         return spec
-    return spec.of_bytes(request["largest_bytes"])
+    return spec.of_bytes(largest)
 
 
 def _forecast(path: Path, spec: ArraySpec) -> bool:

@@ -28,6 +28,10 @@ PERIOD = 61
 """A prime: no two elements near each other have the same bytes."""
 PATTERN = bytes(1 + 37 * at % PERIOD for at in range(PERIOD))
 """Bytes of small positive numbers in every dtype."""
+PERIODS = 1024
+"""What is written by the host at first; copies on the device make the rest of it."""
+LARGEST_BYTES = 1 << 20
+"""Where the size does not matter. The host makes the copies, and queues must outlast them."""
 NOT_COMPUTED = "a kernel of the framework was not computed"
 CONTENTS = ("values", "source", "after_write")
 """What a comparison of contents alone can say of a conversion that is wrong."""
@@ -61,8 +65,14 @@ class OnSimulatedDevice(Probe):
         if self.dtype(array) == "bool":
             pattern = bytes(byte & 1 for byte in pattern)
         stream = self.current_stream("cuda")
-        data = (pattern * (size // len(pattern) + 1))[:size]
-        self.gpu.write(address + low, data, LEGACY_STREAM if stream is None else stream)
+        stream = LEGACY_STREAM if stream is None else stream
+        begin, done = address + low, min(size, PERIODS * len(pattern))
+        self.gpu.write(begin, (pattern * PERIODS)[:done], stream)
+        while done < size:
+            part = min(done, size - done)
+            self.gpu.copy(begin + done, begin, part, stream)
+            done += part
+        self.gpu.synchronize(stream)
         return None
 
 
