@@ -52,9 +52,13 @@ MEASURE = Option(
     metavar="NAME",
 )
 LAST = Option(
-    "last", Whole(1, 1_000_000), "Only the N newest sessions.", every.FINDINGS, metavar="N"
+    "last",
+    Whole(1, 1_000_000),
+    "Only the N newest sessions, and the steps within them.",
+    every.FINDINGS,
+    metavar="N",
 )
-JSON = replace(every.JSON, help="Write it as JSON; - prints it instead of the table.")
+JSON = replace(every.JSON, help=every.JSON.help.replace("the session", "the trend"))
 
 
 @history.command()

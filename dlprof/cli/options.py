@@ -27,15 +27,15 @@ SessionFile = Annotated[
         help="A session file; LAST is the newest, - is stdin.",
     ),
 ]
+PRODUCER = typer.Argument(help="The framework that owns the array; several with commas between.")
+CONSUMER = typer.Argument(help="The framework that takes it in; several as well.")
 WRITTEN = replace(options.SESSION, help="Write it here; - prints it, as without.", metavar="FILE|-")
 REGRESSIONS = replace(
     options.FAIL_ON,
     help="What is a regression: ready:5%,200ns, host:10%, error, warning, copy, dangling, ….",
     metavar="WHAT",
 )
-COMPARISON_JSON = replace(
-    options.JSON, help="Write the comparison as JSON; - prints it instead of the table."
-)
+COMPARISON_JSON = replace(options.JSON, help=options.JSON.help.replace("session", "comparison"))
 COMPARISONS = (
     COMPARISON_JSON,
     options.HTML,

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-import typer
-
-from dlprof.cli.options import Given, takes
+from dlprof.cli.options import CONSUMER, PRODUCER, Given, takes
 from dlprof.plan import options as every
 
 SURVEY = replace(every.SURVEY, default=True)
@@ -21,11 +19,9 @@ SURVEY = replace(every.SURVEY, default=True)
 def run(
     producer: Annotated[
         str | None,
-        typer.Argument(help="The framework that owns the array; several with commas between."),
+        PRODUCER,
     ] = None,
-    consumer: Annotated[
-        str | None, typer.Argument(help="The framework that takes it in; several as well.")
-    ] = None,
+    consumer: Annotated[str | None, CONSUMER] = None,
     *,
     given: Given,
 ) -> None:

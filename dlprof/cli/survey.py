@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from dlprof.cli.options import Given, takes
+from dlprof.cli.options import CONSUMER, PRODUCER, Given, takes
 from dlprof.plan import options as every
 
 
@@ -16,12 +14,8 @@ from dlprof.plan import options as every
     *(every.JSON, every.HTML, every.MARKDOWN, every.JUNIT, every.GITHUB),
 )
 def survey(
-    producer: Annotated[
-        str, typer.Argument(help="The framework that owns the array; several with commas between.")
-    ],
-    consumer: Annotated[
-        str, typer.Argument(help="The framework that takes it in; several as well.")
-    ],
+    producer: Annotated[str, PRODUCER],
+    consumer: Annotated[str, CONSUMER],
     *,
     given: Given,
 ) -> None:

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from dlprof.session.header import Environment
-from dlprof.session.machine import NOTABLE_CORES
+from dlprof.session.machine import NOTABLE_CORES, load_text
 from dlprof.session.model import Header
 
 MACHINE = ("machine", "cpu", "cores", "platform", "cuda_devices")
@@ -80,7 +80,7 @@ def disturbance(header: Header) -> str | None:
     foreign, cores = header.foreign_cores, header.environment.cores
     if foreign is None or cores is None or foreign <= max(NOTABLE_CORES, cores - 1):
         return None
-    return f"other programs kept {foreign:.1f} of {cores} cores busy"
+    return load_text(foreign, cores)
 
 
 def _machine(base: Environment, head: Environment) -> Iterator[Difference]:

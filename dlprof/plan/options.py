@@ -277,17 +277,18 @@ FAIL_ON = Option(
 )
 SESSION = Option("output", Text(), "Keep the session here.", OUTPUT, short="-o", metavar="FILE")
 RESUME = Option("resume", Text(), "Finish a session that was stopped.", OUTPUT, metavar="FILE")
+PRINTS = "- prints it instead of the table."
 JSON = Option(
     "json",
     Text(),
-    "Write the session as JSON; - prints it instead of the table.",
+    f"Write the session as JSON; {PRINTS}",
     OUTPUT,
     metavar="FILE|-",
 )
 HTML = Option(
     "html",
     Text(),
-    "Write the report as one HTML file; - prints it instead of the table.",
+    f"Write the report as one HTML file; {PRINTS}",
     OUTPUT,
     metavar="FILE|-",
     details="See [](html-report.md).",

@@ -34,7 +34,7 @@ from dlprof.reports.document import (
 from dlprof.session.model import Header
 
 FIRST_ROWS, ALL_ROWS = 12, 1000
-"""Rows of a table on the first screen, and in full; the JSON has them all."""
+"""Rows of a table on the first screen, and in full. The JSON has every row."""
 ORDER = (SLOWER, GONE, WORSE_CASE, UNSURE, INVALID, FASTER, NEW, SAME, UNMEASURED)
 DIRECTIONS = (WORSE, LOST, OTHER, BETTER)
 TONES: dict[str, Tone] = {

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dlprof.analysis.quantity import plain_time
 from dlprof.reports.document import Cell, Column, Facts, Level, Section, Table, Tone
 from dlprof.session.header import SIMULATED, Environment
-from dlprof.session.machine import NOTABLE_CORES
+from dlprof.session.machine import NOTABLE_CORES, load_text
 from dlprof.session.model import Header
 
 MOST_PACKAGES = 6
@@ -47,10 +47,8 @@ def notices(header: Header, diagnosed: bool, timed: bool = True) -> tuple[str, .
     found = [told_of(header)] if header.simulated else []
     foreign = header.foreign_cores
     if timed and foreign is not None and foreign > NOTABLE_CORES and not header.simulated:
-        cores = header.environment.cores or "?"
-        found.append(
-            f"Other programs kept {foreign:.1f} of {cores} cores busy. Times may be too high."
-        )
+        told = load_text(foreign, header.environment.cores or "?")
+        found.append(f"{told[0].upper()}{told[1:]}. Times may be too high.")
     if not header.complete:
         found.append("The run was stopped. This is what it measured until then.")
     if header.left_out:

@@ -128,9 +128,13 @@ def section(session: Session) -> Iterator[Section]:
         if case.result.status != "ok" and case.result.reason:
             reasons[first_line(case.result.reason)][case.code] = None
     lines = [
-        f"{next(iter(codes))}{f' +{len(codes) - 1} alike' * (len(codes) > 1)}: {reason}"
+        f"{next(iter(codes))}{f' and {len(codes) - 1} more' * (len(codes) > 1)}: {reason}"
         for reason, codes in reasons.items()
     ]
+    rules = rules_by_case(session.findings)
+    for cases in found.values():
+        for first, *others in (group.codes for group in _groups(cases, rules)):
+            lines += [f"The same as {first}: {', '.join(others)}"] if others else []
     every = len(session.results)
     yield Section("Survey", (*tables(session, every), *([Lines(tuple(lines))] if lines else [])))
 

@@ -14,7 +14,7 @@ from dlprof.probes.base import DTYPES
 from dlprof.rules.cost import costs_more, slower_cases, time_both
 from dlprof.rules.finding import Claim, finding, instead_of
 from dlprof.rules.observed import trace
-from dlprof.rules.rule import Rule, expect
+from dlprof.rules.rule import BY_COST, Rule, expect
 from dlprof.rules.script import TIMED, Effect, Subject, can_write, function
 from dlprof.rules.script import compared as compared_subject
 from dlprof.rules.standards import ZERO_COPY
@@ -249,7 +249,7 @@ RULES = (
     Rule(
         "DLP004",
         "avoidable-copy",
-        "warning from 10 µs per call on, else info",
+        BY_COST,
         avoidable_copy,
         expect("The result is a view: another path between these frameworks gives one.", ZERO_COPY),
         show_avoidable_copy,

@@ -18,7 +18,7 @@ from dlprof.analysis.slower import (
     surely_saved_ns,
 )
 from dlprof.rules.finding import Claim, code, finding, instead_of, time
-from dlprof.rules.rule import Rule, expect
+from dlprof.rules.rule import BY_COST, Rule, expect
 from dlprof.rules.script import HYSTERESIS, TIMED, Effect, Subject, function
 from dlprof.rules.script import compared as compared_subject
 from dlprof.rules.standards import ZERO_COPY
@@ -316,7 +316,7 @@ RULES = (
     Rule(
         "DLP012",
         "slow-path",
-        "warning from 10 µs per call on, else info",
+        BY_COST,
         slow_path,
         expect("Both expressions give the same result, and cost about the same."),
         show_slow_path,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
 from dlprof.plan.option import split
 from dlprof.rules import BY_WORD, NEEDS, RULES
-from dlprof.rules.rule import NO_CONVERSION, SEVERITIES, could_tell
+from dlprof.rules.rule import NAME_ONE, NO_CONVERSION, SEVERITIES, could_tell
 from dlprof.session.model import FindingRecord, Result
 
 
@@ -91,7 +91,7 @@ def parse(texts: Sequence[str], where: str = "--fail-on") -> FailOn:
         else:
             near = difflib.get_close_matches(word, [*BY_WORD, *SEVERITIES], n=1)
             known = [one.upper() if one.startswith("dlp") else one for one in near]
-            hint = f"did you mean {known[0]!r}?" if known else "name a rule or a severity"
+            hint = f"did you mean {known[0]!r}?" if known else NAME_ONE
             raise UsageError(f"{where} knows no {text!r}: {hint}")
     return FailOn(frozenset(rules), frozenset(severities))
 

@@ -15,6 +15,10 @@ from dlprof.session.model import FindingRecord, Result
 SEVERITIES = ("error", "warning", "info")
 """Worst first: wrong or unsafe; slow for no reason; worth knowing."""
 
+BY_COST = "warning from 10 µs per call on, else info"
+"""The severity of rules on speed."""
+
+NAME_ONE = "name a rule or a severity"
 NO_CONVERSION = "a conversion: rules say nothing of steps"
 
 Expect = Callable[[FindingRecord, Result], str]

@@ -10,7 +10,7 @@ from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
 from dlprof.plan.catalog import Catalog
 from dlprof.rules import RULES
 from dlprof.rules.cost import lacks_direction
-from dlprof.rules.rule import SEVERITIES
+from dlprof.rules.rule import NAME_ONE, SEVERITIES
 from dlprof.scenario.pairs import PairPattern, named
 from dlprof.scenario.pairs import parse as parse_pair
 from dlprof.session.model import ExpectationRecord, FindingRecord, Header, Result
@@ -108,5 +108,5 @@ def _what(word: str) -> str:
     if word.lower() in names:
         return names[word.lower()]
     near = difflib.get_close_matches(word.lower(), names, n=1)
-    hint = f"did you mean {names[near[0]]!r}?" if near else "name a rule or a severity"
+    hint = f"did you mean {names[near[0]]!r}?" if near else NAME_ONE
     raise UsageError(f"there is no rule {word!r}: {hint}")

@@ -15,6 +15,11 @@ NOTABLE_CORES = 0.25
 """Others that used less than this many cores are not worth a word."""
 
 
+def load_text(foreign: float, cores: int | str) -> str:
+    """What others used, in words."""
+    return f"other programs kept {foreign:.1f} of {cores} cores busy"
+
+
 @dataclass(frozen=True)
 class Usage:
     """Seconds of processor time since some start: of all processes, and of ours."""
