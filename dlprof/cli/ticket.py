@@ -46,6 +46,6 @@ def ticket(
     chosen = choose(found, finding)
     # Never the interpreter that the session names: the file may come from anybody.
     interpreter = given.settled()["python"] if given.raw["run"] else None
-    if interpreter is not None:
-        typer.echo(f"running the reproducer in {interpreter}", err=True)
+    told = f"running the reproducer in {interpreter}"
+    typer.echo(told if interpreter else "not run: read the reproducer, then add --run", err=True)
     write(given.output, written(found, chosen, interpreter, Redactor.of(os.environ)))
