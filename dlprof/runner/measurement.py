@@ -79,6 +79,8 @@ class Measurement:
         self._expectations: list[sessions.ExpectationRecord] = []
         self._round_trips: list[sessions.RoundTrip] = []
         self._spent: tuple[float, float | None] | None = None
+        self._merged: list[sessions.Result] | None = None
+        """All results, once no more answers come."""
         self._replaces = journal is None and sessions.is_session(path)
         self._saved_at = time.monotonic()
         self._save_took = 0.0
@@ -128,6 +130,7 @@ class Measurement:
         """
         with uninterrupted():
             runner.close()
+            self._merged = list(self.results())
             self._spent = self.journal.meter.read()  # the file and the report show the same
             # A user who stops the rules loses only what they find.
             with contextlib.suppress(UsageError):  # the last save gives the reason
@@ -149,6 +152,9 @@ class Measurement:
         self.journal.close()
 
     def results(self) -> Iterator[sessions.Result]:
+        yield from self._merged or self._merge()
+
+    def _merge(self) -> Iterator[sessions.Result]:
         rounds = self.request.settings.rounds
         for index, case in enumerate(self.cases):
             found = merge(case.record(), self.journal.answers(index), rounds)

@@ -41,6 +41,8 @@ from dlprof.worker.subject import Path, Subject, gpu_of, result_device
 
 AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
 """Instruments whose answers do not depend on the shape: a smaller array serves for a large one."""
+TIMED = {"first_call", "host_time"}
+"""If these are wanted, the first conversion has a time."""
 PHASES_SHARE = 5
 """The phases get this share (one in so many) of a timer's budget."""
 WITH_VERDICT = ("values", "ownership", "fresh_source", *DIAGNOSIS)
@@ -73,19 +75,13 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     answer.part("source", {"ns": None if subject.is_one_array else subject.create_ns})
     answer.stage("first call")
     state.channel.begin()
-    try:
-        found, first = first_call.measure(subject, before)
-    except Exception:
-        asked = attempt(lambda: handshake.of_refusal(subject))
-        if asked and not isinstance(asked, Refusal):
-            answer.part("handshake", asked)
-        raise
-    answer.part("first_call", found)
-    none = no_array(subject, first.result)
-    declared, subject = subject, subject if none else subject.placed(first.result)
-    once = None
+    result, first = _convert_first(subject, request["instruments"], before, answer)
+    none = no_array(subject, result)
+    declared, subject = subject, subject if none else subject.placed(result)
     timed = "host_time" in request["instruments"] and not subject.is_one_array
-    if timed and subject is declared:  # else the first call was not waited for as it must be
+    once = None
+    del result
+    if first and timed and subject is declared:  # else it was not waited for as it must be
         answer.stage("host_time")
         once = first_call.serves(first)
     del first
@@ -96,6 +92,25 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     if "host_time" in answer.failures:
         return "unsupported", answer.failures["host_time"]
     return ("invalid", trouble) if trouble else ("ok", None)
+
+
+def _convert_first(
+    subject: Subject, instruments: list[str], before: int, answer: Answer
+) -> tuple[Any, first_call.OneCall | None]:
+    """The first result; and the call that gave it, if an instrument wants its time."""
+    try:
+        if TIMED.isdisjoint(instruments):
+            result = subject.convert()
+            subject.wait_for(result)
+            return result, None
+        found, first = first_call.measure(subject, before)
+    except Exception:
+        asked = attempt(lambda: handshake.of_refusal(subject))
+        if asked and not isinstance(asked, Refusal):
+            answer.part("handshake", asked)
+        raise
+    answer.part("first_call", found)
+    return first.result, first
 
 
 def _alignment_alone(state: WorkerState, answer: Answer, path: Path, spec: ArraySpec) -> Outcome:

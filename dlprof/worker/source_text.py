@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from types import CodeType
 from typing import Any
 
 
 def statements(text: str, namespace: dict[str, Any], what: str) -> Callable[[], None]:
     """A function that runs ``text`` in ``namespace``. ``what`` names the text in tracebacks."""
-    # Without dont_inherit the text would get this module's __future__ imports.
-    code = compile(text, f"<{what}>", "exec", dont_inherit=True)
+    code = _compiled(text, what)
     return lambda: exec(code, namespace)  # noqa: S102 - the purpose of this module
+
+
+@lru_cache(maxsize=64)
+def _compiled(text: str, what: str) -> CodeType:
+    # Without dont_inherit the text would get this module's __future__ imports.
+    return compile(text, f"<{what}>", "exec", dont_inherit=True)
 
 
 def execute(text: str, namespace: dict[str, Any], what: str) -> None:

@@ -129,6 +129,18 @@ class TestFurtherLooks:
             buffer[...] = array
             return buffer
 
+    class Ring:
+        """Gives four buffers in turns."""
+
+        def __init__(self):
+            self.buffers = []
+
+        def __call__(self, array):
+            buffer = self.buffers.pop(0) if len(self.buffers) == 4 else array.copy()
+            self.buffers.append(buffer)
+            buffer[...] = array
+            return buffer
+
     class Cached:
         """Keeps a copy of each array, whatever is written to it later."""
 
@@ -204,6 +216,7 @@ class TestFurtherLooks:
         assert self.changed(self.OneBuffer()) == {
             "earlier_result": {"different": 32, "of": 32, "first_index": 0}
         }
+        assert "earlier_result" in self.changed(self.Ring())
         assert self.changed(self.OneBuffer(), producer=self.Immutable()) == {
             "earlier_result": {"same_address": True}
         }

@@ -1,7 +1,7 @@
 """Early write: may the source be written as soon as a copying import has returned?
 
 A copy that still reads its source when the source changes is torn. The source is written by its
-own framework right after the call has returned, at sizes from 4 KiB to 256 MiB. Then the result is
+own framework right after the call has returned, at sizes from 4 KiB to 64 MiB. Then the result is
 waited for and compared with what the source held. Proof of an unsafe copy: a value changed, and the
 same conversion without a write changes none. A whole copy does not prove that there is no race.
 After a whole copy or a view the same is tried from a source one element further: unaligned memory
@@ -23,14 +23,14 @@ from dlprof.worker import memory
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject, lies_within
 
-SIZES_BYTES = (4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20)
+SIZES_BYTES = (4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20)
 REPEATS_BYTES = 8 << 20
 """A size is repeated until this many bytes have been converted, once at least."""
 MOST_REPEATS = 8
 VIEW_BYTES = 4 << 10
 """A path that gives a view at a larger size than this is taken to give one at every larger size."""
-LARGE_BYTES = 128 << 20
-"""From here on a size takes seconds. It is tried once for each import, whatever the export."""
+LARGE_BYTES = 64 << 20
+"""From here on a size takes long. It is tried once for each import, whatever the export."""
 MOSTLY = 0.5
 """If this share of a user's values are ones, zeros are written."""
 ORDINARY, UNALIGNED = "C", "sliced"

@@ -7,9 +7,9 @@ compared bit for bit.
 If they agree, three more looks follow at new arrays of the same path:
 
 - The source is compared with what it was before the call, and must not have become writable.
-- A first result is held while other values are converted. If it changes and its source does not,
-  the second conversion has overwritten it. For sources that cannot be written, two held results
-  that are writable and at one address prove the same.
+- A first result is held while other values are converted four times, for buffers that take turns.
+  If it changes and its source does not, a later conversion has overwritten it. For sources that
+  cannot be written, two held results that are writable and at one address prove the same.
 - An array is converted, written by its own framework, and converted again. If the second result has
   the old values, it was kept from the first conversion.
 
@@ -143,11 +143,13 @@ def _parts(subject: Subject, source: Any, result: Any) -> Iterator[tuple[int, An
 
 
 LARGEST_BYTES = 64 << 10
-"""The further looks read arrays about ten times. PyTorch uses several threads at 256 KiB, which
+"""The further looks read arrays seven times. PyTorch uses several threads at 256 KiB, which
 took 25 ms while other programs kept the processors."""
 OWN_LARGEST_BYTES = 1 << 20
 """A user's own array is read four times, and cannot be made smaller."""
 SLOW_NS = 500_000_000
+RING = 4
+"""So many later results are held with the first."""
 WRITTEN = 1
 """What the framework's write puts everywhere, as the ``write`` of a reproducer does."""
 
@@ -181,9 +183,7 @@ def _look_further(subject: Subject, changed: dict[str, Any]) -> Subject:
         return subject
     if time.perf_counter_ns() - begun > SLOW_NS:
         raise Unsupported("a conversion takes too long to be made again")
-    second = _convert(subject, subject.make_another(), changed)
-    if not changed:
-        _convert_again(subject, first, second, changed)
+    _convert_others(subject, first, changed)
     return subject
 
 
@@ -228,30 +228,45 @@ def _convert(subject: Subject, source: Any, changed: dict[str, Any]) -> Conversi
     return Conversion(source, before, result, _values(subject, result, subject.consumer))
 
 
-def _convert_again(
-    subject: Subject, first: Conversion, second: Conversion, changed: dict[str, Any]
-) -> None:
-    """Convert the second source once more, with other values."""
-    producer = subject.producer
-    if producer.write(second.source, WRITTEN) is NotImplemented:
-        if _is_one_buffer(subject, first, second):
+def _convert_others(subject: Subject, first: Conversion, changed: dict[str, Any]) -> None:
+    """Convert another source, of other values, while the first result is held."""
+    producer, other = subject.producer, subject.make_another()
+    if producer.write(other, WRITTEN) is NotImplemented:
+        if _is_one_buffer(subject, first, other):
             changed["earlier_result"] = {"same_address": True}
             return
         raise Unsupported("the source cannot be written")
-    written = _values(subject, second.source, producer)
-    if not _count_different(second.source_values, written):
+    written = _values(subject, other, producer)
+    if not _count_different(first.source_values, written):
         raise Unsupported("a write left the source as it was")
-    if _source_changed(subject, first) or _result_changed(subject, first):
-        raise Unsupported("a write to one source shows in another, or in its result")
-    third = _convert(subject, second.source, changed)
-    was_right = not _count_different(second.source_values, second.result_values)
-    is_old = not _count_different(second.result_values, third.result_values)
-    missed = _count_different(written, third.result_values)
-    if was_right and is_old and missed:
-        changed["after_write"] = missed
+    if _result_changed(subject, first):
+        raise Unsupported("a write to one source shows in the result of another")
+    convert, wait, held = subject.converting(other), subject.waiter(), []
+    for _ in range(RING):
+        held.append(convert())
+        wait(held[-1])
     overwritten = _result_changed(subject, first)
     if overwritten and not _source_changed(subject, first):
         changed["earlier_result"] = overwritten
+        return
+    del held
+    _convert_again(subject, first, written, changed)
+
+
+def _convert_again(
+    subject: Subject, first: Conversion, written: Any, changed: dict[str, Any]
+) -> None:
+    """Convert the first source once more, with the values that were ``written`` to it."""
+    if subject.producer.write(first.source, WRITTEN) is NotImplemented:
+        raise Unsupported("the source cannot be written once it is converted")
+    result = subject.converting(first.source)()
+    subject.wait_for(result)
+    values = _values(subject, result, subject.consumer)
+    was_right = not _count_different(first.source_values, first.result_values)
+    is_old = not _count_different(first.result_values, values)
+    missed = _count_different(written, values)
+    if was_right and is_old and missed:
+        changed["after_write"] = missed
 
 
 def _source_changed(subject: Subject, held: Conversion) -> dict[str, int]:
@@ -262,10 +277,14 @@ def _result_changed(subject: Subject, held: Conversion) -> dict[str, int]:
     return _count_different(held.result_values, _values(subject, held.result, subject.consumer))
 
 
-def _is_one_buffer(subject: Subject, first: Conversion, second: Conversion) -> bool:
-    """Whether two copies share writable memory. Immutable results may share theirs."""
-    at = [subject.consumer.pointer(one.result) for one in (first, second)]
-    sources = [subject.producer.pointer(one.source) for one in (first, second)]
+def _is_one_buffer(subject: Subject, first: Conversion, other: Any) -> bool:
+    """Whether the copy of another source shares writable memory with the first.
+
+    Immutable results may share theirs.
+    """
+    results = first.result, subject.converting(other)()
+    at = [subject.consumer.pointer(result) for result in results]
+    sources = [subject.producer.pointer(source) for source in (first.source, other)]
     if None in (*at, *sources):
         return False
     are_copies = sources[0] != sources[1] and at[0] not in sources
