@@ -38,7 +38,7 @@ processors, quiet and loaded."""
 
 TRACE = ("trace",)
 
-SURVEY = ("recipe", "values", "ownership")
+SURVEY = ("recipe", "values", "ownership", "refusal")
 """Of the survey: what one conversion shows."""
 
 FEW_PATHS = 12

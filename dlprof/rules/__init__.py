@@ -23,6 +23,7 @@ from dlprof.rules import (
     lifetime,
     observed,
     promise,
+    refusal,
     tearing,
     waiting,
 )
@@ -54,6 +55,7 @@ FAMILIES = (
     crash,
     layout,
     promise,
+    refusal,
     tearing,
 )
 RULES: tuple[Rule, ...] = tuple(

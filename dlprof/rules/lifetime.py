@@ -13,7 +13,7 @@ from dlprof.rules.finding import Claim, finding, replacements
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import Effect, Subject, in_child
 from dlprof.rules.standards import DELETER, KEPT_ALIVE
-from dlprof.session.evidence import Lifetime
+from dlprof.session.evidence import Lifetime, Refused
 from dlprof.session.model import FindingRecord, Result
 
 COUNTS = ("bytes_per_conversion", "references_per_conversion", "objects_per_conversion")
@@ -49,6 +49,25 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
             advice=replacements(cases, found, "leaves nothing behind", cases.outlasts),
         )
 
+    refusing = [
+        case
+        for case in cases.cases
+        if case.result.refusal is not None and case.result.refusal.verdict == "retained"
+    ]
+    for found in groups(refusing, lambda case: case.way_in):
+        kept = _refusal(found[0].result)
+        yield finding(
+            "error",
+            found,
+            Claim(("leaves", "leave"), "memory behind at every refusal", _grown_text(kept)),
+            {name: getattr(kept, name) for name in (*COUNTS, "conversions")},
+            advice="Do not try the call to find out whether it works.",
+        )
+
+
+def _refusal(result: Result) -> Refused:
+    return result.refusal.evidence if result.refusal else Refused()
+
 
 def _is_retained(case: CaseView) -> bool:
     return case.result.lifetime is not None and case.result.lifetime.verdict == "retained"
@@ -68,15 +87,41 @@ def _kept_arrays(case: CaseView) -> float:
 
 
 def _kept_text(case: CaseView) -> str:
-    kept, references, objects = _kept(case)
+    text = _grown_text(_evidence(case.result))
+    return text + ("" if _kept_arrays(case) >= EACH else " on average")
+
+
+def _grown_text(evidence: Lifetime) -> str:
+    kept, references, objects = (getattr(evidence, name) or 0.0 for name in COUNTS)
     texts = [size_text(round(kept))] if kept >= LEAST_BYTES else []
     if references >= LEAST_REFERENCES:
         texts.append(f"{references:.3g} references to the source")
     if objects >= LEAST:
         texts.append(f"{objects:.3g} blocks of Python's memory")
-    return ", ".join(texts) + ("" if _kept_arrays(case) >= EACH else " on average")
+    return ", ".join(texts)
 
 
+LEFT_BY_REFUSALS = """
+def refused():
+    <create>
+    try:
+        y = <code>
+    except Exception:
+        return 1
+    return 0
+
+def grow():
+    before, count = <meter>, 0
+    for _ in range(200):
+        count += refused()
+    gc.collect()
+    return (<meter> - before) / max(count, 1)
+
+grow()  # fills caches
+left = min(grow(), grow())
+print(f"each refusal left {left:.1f} <unit> behind")
+return left > <most>
+"""
 LEFT = """
 <create>
 def grow():
@@ -103,25 +148,30 @@ METERS = {
 }
 """What may be left behind, how it is counted, and less than what keeps nothing leaves of it (see
 ``dlprof.worker.growth``). References are the clearest, bytes the noisiest."""
+SIZE_OF_REFUSED = 16 * 1024.0
+"""Of the arrays that a loop of refusals makes."""
 CLEAR_BYTES = 64 * 1024.0
 """So much of it for each conversion stands out of what a process's memory does by itself."""
 
 
 def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    evidence = _evidence(subject.result)
+    refused = subject.result.status == "unsupported"
+    evidence = _refusal(subject.result) if refused else _evidence(subject.result)
     counts = {name: getattr(evidence, name) or 0.0 for name in METERS}
     left = [name for name, count in counts.items() if count >= METERS[name][2]]
     if not left:
         raise NoReproducer("the session does not say what was left behind")
-    name = left[-1] if counts["bytes_per_conversion"] >= CLEAR_BYTES else left[0]
+    clear = SIZE_OF_REFUSED / 2 if refused else CLEAR_BYTES
+    name = left[-1] if counts["bytes_per_conversion"] >= clear else left[0]
     unit, meter, _least = METERS[name]
     subject = subject.as_made(evidence)
     if name == "bytes_per_conversion" and subject.result.case.device == "cuda":
         meter = subject.said("memory", "y" if subject.has("memory", "y") else "x")
     create, most = subject.create_by(evidence), f"{counts[name] / 2:.4g}"
-    return subject.shown(
-        f"leaves {unit} behind", LEFT, create=create, meter=meter, unit=unit, most=most
-    )
+    does, template = f"leaves {unit} behind", LEFT
+    if refused:
+        does, template = f"{does} when it refuses", LEFT_BY_REFUSALS
+    return subject.shown(does, template, create=create, meter=meter, unit=unit, most=most)
 
 
 def dangling(cases: Cases) -> Iterator[FindingRecord]:

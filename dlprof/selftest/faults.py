@@ -100,6 +100,8 @@ PLANTS = _sorted(
     Plant("flush-denormals", ("flush_denormals",), "DLP008", promise="copy", surveyed=True),
     Plant("crash-if-empty", ("crash_if_empty",), "DLP016", surveyed=True),
     Plant("forget-mask", ("forget_mask",), "DLP021", surveyed=True),
+    Plant("keep-refused", ("keep_refused",), "DLP010", surveyed=True),
+    Plant("refuse-oddly", ("asarray_no_copy", "asarray"), "DLP024", surveyed=True),
 )
 NOT_PLANTED = {"DLP006": "planted on a GPU only"}
 """Rules for which nothing can be planted on the host, and why."""

@@ -170,6 +170,7 @@ EARLY_NS = 2_000_000
 
 _kept: list[Any] = []
 _buffers: dict[Any, Array] = {}
+_refused: list[Array] = []
 _copies: WeakKeyDictionary[Array, Array] = WeakKeyDictionary()
 
 
@@ -244,6 +245,21 @@ def flush_denormals(source: Array) -> Array:
 def crash_if_empty(source: Array) -> Array:
     """Fault: kills the process where there are no elements."""
     return view(source) if source.data.size else crash(source)
+
+
+def keep_refused(source: Array) -> Array:
+    """Fault: refuses complex numbers, and keeps what it refuses."""
+    if source.dtype.kind == "c":
+        _refused.append(source)
+        raise BufferError("no complex numbers")
+    return view(source)
+
+
+def asarray(source: Array, **forbidden: bool) -> Array:
+    """Fault: a copy that ``copy=False`` forbids is refused by an error of no standard."""
+    if forbidden:
+        raise RuntimeError("it cannot be had without a copy")
+    return copied(source.wait().data)
 
 
 def forget_mask(source: Array) -> Array:

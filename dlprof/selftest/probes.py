@@ -200,7 +200,7 @@ def consumer(plant: Plant) -> Probe:
         Import(
             way,
             (Protocol(plant.protocol if index == 0 else "native"),),
-            code.format(way=way),
+            code.format(way=way).replace("_no_copy({x})", "({x}, copy=False)"),
             (plant.device,),
             promise=plant.promise if index == 0 else None,
             producers=(plant.producer,),

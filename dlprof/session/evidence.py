@@ -284,6 +284,16 @@ class Lifetime(Evidence):
     processes: Maybe[tuple[Verdict[Lifetime], ...]] = None
 
 
+class Refused(Lifetime):
+    """``clean``, ``retained`` or ``unknown``: what a refusal leaves behind."""
+
+    error: Maybe[tuple[str, ...]] = None
+    """Classes of the error, the narrowest first."""
+    other_device: Maybe[tuple[Whole, ...]] = None
+    """The DLPack device that a copy to was forbidden."""
+    words: Maybe[str] = None
+
+
 class EarlyWrite(Evidence):
     """``safe``, ``unsafe`` or ``unknown``: whether a write right after the call tears the copy."""
 

@@ -29,6 +29,7 @@ from dlprof.session.evidence import (
     Ordering,
     Ownership,
     PeakMemory,
+    Refused,
     Trace,
     Values,
     Verdict,
@@ -212,6 +213,7 @@ class Result(Model):
     ownership: Verdict[Ownership] | None = None
     ordering: Verdict[Ordering] | None = None
     values: Verdict[Values] | None = None
+    refusal: Verdict[Refused] | None = None
     fresh_source: Verdict[FreshSource] | None = None
     alignment: Verdict[Alignment] | None = None
     lifetime: Verdict[Lifetime] | None = None

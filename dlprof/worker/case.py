@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from dlprof.device import gpu_state
-from dlprof.probes.base import ArraySpec, Unsupported
+from dlprof.probes.base import ArraySpec, Protocol, Unsupported
 from dlprof.protocol.messages import DIAGNOSIS, unknown
 from dlprof.worker import memory, simulated, timer, turns
 from dlprof.worker.channel import Answer
@@ -30,6 +30,7 @@ from dlprof.worker.instruments import (
     peak_memory,
     placement,
     recipe,
+    refusal,
     times,
     trace,
     values,
@@ -43,6 +44,8 @@ AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
 """Instruments whose answers do not depend on the shape: a smaller array serves for a large one."""
 TIMED = {"first_call", "host_time"}
 """If these are wanted, the first conversion has a time."""
+PLAIN = (("float32", "aligned"), ("float32", "C"))
+"""The array for which a path is asked what does not depend on the array."""
 PHASES_SHARE = 5
 """The phases get this share (one in so many) of a timer's budget."""
 WITH_VERDICT = ("values", "ownership", "fresh_source", *DIAGNOSIS)
@@ -104,10 +107,14 @@ def _convert_first(
             subject.wait_for(result)
             return result, None
         found, first = first_call.measure(subject, before)
-    except Exception:
+    except Exception as error:
         asked = attempt(lambda: handshake.of_refusal(subject))
         if asked and not isinstance(asked, Refusal):
             answer.part("handshake", asked)
+        if "refusal" in instruments:
+            answer.stage("refusal")
+            answer.part("refusal", refusal.measure(subject, error))
+            answer.stage("first call")  # where it was refused
         raise
     answer.part("first_call", found)
     return first.result, first
@@ -201,6 +208,7 @@ class Instruments:
             owned = self._look(once.converted(), again=not self.subject.is_one_array)
             once.result = None  # dropped before the next one is made
             self._take_rest()
+        self._take("refusal", self._refusal)
         # No memcpy compares with a copy to another device.
         on = self.subject.spec.device
         if owned and owned["verdict"] == "copy" and owned["evidence"]["result_device"] == on:
@@ -241,6 +249,11 @@ class Instruments:
     def _values(self, subject: Subject, again: bool) -> dict[str, Any]:
         instrument = partial(values.measure, subject, again)
         return as_far_as_computed("values", self.gpu, instrument)
+
+    def _refusal(self) -> dict[str, Any] | None:
+        spec, export = self.subject.spec, self.subject.export
+        plain = (spec.dtype, spec.layout) in PLAIN and export.protocol is Protocol.DLPACK
+        return refusal.of_export(self.subject) if plain else None
 
     def _copy_cost(self) -> dict[str, Any]:
         on_device = self.subject.spec.device == "cuda"

@@ -53,6 +53,12 @@ EVIDENCE = {
 }
 
 
+FOUND = {
+    "DLP007": {"before": "float64", "after": "float32"},
+    "DLP024": {"prescribed": "BufferError or ValueError"},
+}
+
+
 def session_of(rule, producer=None, consumer=None, spec=None, code="numpy.array(x)", **changes):
     """A session with one finding of ``rule``, of a case that shows it."""
     producer, consumer = producer or NumPy(), consumer or NumPy()
@@ -76,7 +82,7 @@ def finding_of(rule, **changes):
         "results": [0],
         "summary": "it is wrong",
         "against": 1,
-        "evidence": {"before": "float64", "after": "float32"} if rule == "DLP007" else {},
+        "evidence": FOUND.get(rule, {}),
     }
     return FindingRecord.model_validate({**fields, **changes})
 

@@ -99,6 +99,7 @@ GUILTY = [
     path("asks(x)", handshake=[REFUSED, ANSWERED, {"call": "import", "outcome": "returned"}]),
     path("there(x)", 900 * US, "copy", case={"producer": "a", "consumer": "b"}),
     path("back(x)", case={"producer": "b", "consumer": "a"}),
+    path("cuda(x)", refusal=verdict("unknown", error=["ValueError"], other_device=[2, 0])),
     lost("crashed", "killed by SIGSEGV during values", "dead(x)"),
 ]
 """A session in which every rule finds something."""
@@ -194,7 +195,8 @@ def test_what_is_expected_cites_dlpack_only_where_dlpack_was_used(rule):
     told = expected(finding_of(rule.id), GUILTY[0])
     assert told.endswith((".", ")"))
     native = path("f(x)", case={"protocol": "native"})
-    quotes_any = rule.id in ("DLP015", "DLP018")  # DLPack's own handshake, and a function's page
+    # DLPack's own handshake, a function's page, and what the standard prescribes of any call
+    quotes_any = rule.id in ("DLP015", "DLP018", "DLP024")
     assert quotes_any or "dlpack" not in expected(finding_of(rule.id), native).lower()
 
 

@@ -60,7 +60,8 @@ def test_every_plant_has_a_probe_with_its_ways():
     known = {probe.name: probe for probe in probes()}
     for plant in PLANTS:
         assert tuple(way.name for way in known[plant.consumer].imports) == plant.ways
-        assert all(callable(getattr(host, way)) for way in plant.ways)
+        functions = [way.removesuffix("_no_copy") for way in plant.ways]
+        assert all(callable(getattr(host, function)) for function in functions)
 
 
 def test_what_was_not_measured_is_neither_clean_nor_missed():

@@ -54,7 +54,7 @@ def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]
     answer.stage("lifetime repetition")
     source = other.make_another()
     convert = other.converting(source)
-    meters, uncounted = _meters(subject)
+    meters, uncounted = meters_of(subject)
     # An unfinished result is not retained.
     evidence |= measure_growth(lambda: subject.wait_for(convert()), source, meters, size)
     if uncounted:
@@ -110,7 +110,7 @@ def _churn(subject: Subject, gpu: Gpu | None) -> list[Any]:
     return kept
 
 
-def _meters(subject: Subject) -> tuple[list[Callable[[], int]], bool]:
+def meters_of(subject: Subject) -> tuple[list[Callable[[], int]], bool]:
     """Meters of the bytes in use where source and result are; and whether none counts a device.
 
     On a device the frameworks' counters, on the host those of malloc and of the system.
@@ -164,9 +164,9 @@ def bytes_limit(size_bytes: int) -> Limit:
     return Limit(*(max(share, LEAST_BYTES) for share in shares))
 
 
-def piece_of(size_bytes: int) -> int:
+def piece_of(size_bytes: int, conversions: int = CONVERSIONS) -> int:
     """How many conversions to make before looking at what stays behind."""
-    return min(CONVERSIONS, max(1, KEPT_BYTES // max(size_bytes, 1)))
+    return min(conversions, max(1, KEPT_BYTES // max(size_bytes, 1)))
 
 
 def measure_growth(
@@ -174,6 +174,7 @@ def measure_growth(
     source: Any,
     meters: Sequence[Callable[[], int]],
     size_bytes: int,
+    in_each_run: int = CONVERSIONS,
 ) -> dict[str, float]:
     """Evidence of what one conversion leaves behind.
 
@@ -182,7 +183,7 @@ def measure_growth(
     counters = [*meters, lambda: sys.getrefcount(source), sys.getallocatedblocks]
 
     def grown() -> tuple[list[float], int]:
-        return _grow(convert, counters, piece_of(size_bytes))
+        return _grow(convert, counters, piece_of(size_bytes, in_each_run), in_each_run)
 
     grown()
     least, _ = grown()
@@ -198,8 +199,7 @@ def measure_growth(
             "runs": run,
             "size_bytes": size_bytes,
         }
-        is_plain = any(value >= limit.plain for value, limit, _ in _limited(found))
-        if is_plain or judge_growth(found) == "nothing":
+        if is_plain(found) or judge_growth(found) == "nothing":
             break
         if found["bytes_per_conversion"] * conversions > MOST_BYTES:
             break
@@ -207,7 +207,7 @@ def measure_growth(
 
 
 def _grow(
-    convert: Callable[[], Any], counters: Sequence[Callable[[], int]], piece: int
+    convert: Callable[[], Any], counters: Sequence[Callable[[], int]], piece: int, in_all: int
 ) -> tuple[list[float], int]:
     """What each counter grew by per conversion, and the number of conversions.
 
@@ -217,12 +217,12 @@ def _grow(
     before = [count() for count in counters]
     bytes_in_use = list(zip(counters[:-2], before[:-2], strict=True))
     done = 0
-    while done < CONVERSIONS:
-        number = min(piece, CONVERSIONS - done)
+    while done < in_all:
+        number = min(piece, in_all - done)
         for _ in range(number):
             convert()
         done += number
-        if done < CONVERSIONS and _is_much(bytes_in_use):
+        if done < in_all and _is_much(bytes_in_use):
             gc.collect()  # garbage does not stay behind
             if _is_much(bytes_in_use):
                 break
@@ -233,6 +233,11 @@ def _grow(
 
 def _is_much(bytes_in_use: Sequence[tuple[Callable[[], int], int]]) -> bool:
     return any(count() - before > KEPT_BYTES for count, before in bytes_in_use)
+
+
+def is_plain(evidence: dict[str, Any]) -> bool:
+    """Whether something stays at every conversion or two."""
+    return any(value >= limit.plain for value, limit, _ in _limited(evidence))
 
 
 def judge_growth(evidence: dict[str, Any]) -> str:

@@ -18,6 +18,12 @@ view = torch.asarray(scalar, copy=False)
 scalar[...] = 5
 print("scalar, copy=False ", float(scalar), "->", float(view))
 
+for copy in (False, None):
+    try:
+        a.__dlpack__(dl_device=(2, 0), copy=copy)
+    except Exception as error:
+        print(f"CUDA, copy={copy}".ljust(19), type(error).__name__, str(error)[:60])
+
 swapped = numpy.arange(3, dtype=">f4")
 try:
     import onnxruntime

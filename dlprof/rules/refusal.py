@@ -1,0 +1,132 @@
+"""How does it refuse? The rule on the kind of an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.cases import Cases, groups
+from dlprof.errors import NoReproducer
+from dlprof.rules.finding import Claim, finding
+from dlprof.rules.rule import Rule
+from dlprof.rules.script import Effect, Subject
+from dlprof.rules.standards import ASARRAY, EXPORT, FROM_DLPACK
+from dlprof.session.evidence import Refused
+from dlprof.session.model import FindingRecord, Result
+
+NO_COPY = ", copy=False)"
+
+
+class Prescribed(NamedTuple):
+    """The errors of which a standard asks for one, and where it says so."""
+
+    errors: tuple[str, ...]
+    source: str
+
+
+WITHOUT_COPY = {
+    "from_dlpack(": Prescribed(("BufferError", "ValueError"), FROM_DLPACK),
+    "asarray(": Prescribed(("ValueError",), ASARRAY),
+}
+"""By function: what ``copy=False`` raises if it would have to copy. The page of from_dlpack names
+BufferError under ``copy``, and ValueError under "Raises"."""
+OTHER_DEVICE = Prescribed(("BufferError",), EXPORT)
+"""``__dlpack__`` with ``copy=False`` raises BufferError "in case a copy is deemed necessary (e.g.
+if a cross-device data movement is requested …)"."""
+
+
+def wrong_error(cases: Cases) -> Iterator[FindingRecord]:
+    """A copy that is forbidden is refused by another error than the standard prescribes."""
+    wrong = {case.index: one for case in cases.cases if (one := _prescribed(cases, case))}
+    deviating = [case for case in cases.cases if case.index in wrong]
+    for found in groups(deviating, _place):
+        prescribed = wrong[found[0].index]
+        raised = (_evidence(found[0].result).error or ("?",))[0]
+        asked = _evidence(found[0].result).other_device
+        what = "to export to another device" if asked else "to copy"
+        yield finding(
+            "info",
+            found,
+            Claim(
+                ("refuses", "refuse"),
+                f"{what} by {raised}",
+                f"the standard prescribes {' or '.join(prescribed.errors)}",
+            ),
+            {"raised": raised, "prescribed": " or ".join(prescribed.errors)},
+            advice=f"Catch {raised}, too.",
+        )
+
+
+def _place(case: CaseView) -> tuple[str, ...]:
+    asked = _evidence(case.result).other_device
+    return (case.pair[0], case.result.case.export) if asked else case.way_in
+
+
+def _evidence(result: Result) -> Refused:
+    return result.refusal.evidence if result.refusal else Refused()
+
+
+def _prescribed(cases: Cases, case: CaseView) -> Prescribed | None:
+    """What the standard prescribes instead of the error that was seen; None without a deviation."""
+    evidence = _evidence(case.result)
+    if not evidence.error:
+        return None
+    found = OTHER_DEVICE if evidence.other_device else _without_copy(cases, case)
+    return None if found is None or {*found.errors} & {*evidence.error} else found
+
+
+def _without_copy(cases: Cases, case: CaseView) -> Prescribed | None:
+    """The same call without ``copy=False`` copies, so that the copy is the cause."""
+    if case.result.status != "unsupported" or not case.code.endswith(NO_COPY):
+        return None
+    same = f"{case.code.removesuffix(NO_COPY)})"
+    copies = any(one.code == same and one.kind == "copy" for one in cases.arrays[case.array])
+    function = case.code.partition("(")[0] + "("
+    named = (one for name, one in WITHOUT_COPY.items() if function.endswith(name))
+    return next(named, None) if copies else None
+
+
+def prescribed(_: FindingRecord, result: Result) -> str:
+    if _evidence(result).other_device:
+        return f"A copy that `copy=False` forbids is refused by BufferError ({EXPORT}, 2023.12)."
+    return f"A copy that `copy=False` forbids is refused as prescribed ({FROM_DLPACK}; {ASARRAY})."
+
+
+WRONG_ERROR = """
+<create>
+try:
+    <call>
+except (<prescribed>) as refusal:
+    print("as prescribed:", type(refusal).__name__, refusal)
+    return False
+except Exception as refusal:
+    print("not <prescribed>:", type(refusal).__name__, refusal)
+    return True
+print("not refused")
+return False
+"""
+
+
+def show_wrong_error(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
+    device = _evidence(subject.result).other_device
+    errors = found.evidence.get("prescribed")
+    if not isinstance(errors, str):
+        raise NoReproducer("the session does not say which error is prescribed")
+    call, does = f"y = {subject.code}", "refuses by an error that is not prescribed"
+    if device:
+        call = f"x.__dlpack__(max_version=(1, 3), dl_device={tuple(device)}, copy=False)"
+    return subject.shown(does, WRONG_ERROR, call=call, prescribed=", ".join(errors.split(" or ")))
+
+
+RULES = (
+    Rule(
+        "DLP024",
+        "wrong-error",
+        "info",
+        wrong_error,
+        prescribed,
+        show_wrong_error,
+        "refusal",
+    ),
+)

@@ -1,0 +1,99 @@
+"""Refusal: of which kind is the error, and does a refusal leave anything behind?
+
+A conversion that was refused is refused again and again, of a new source each time. What grows
+meanwhile is judged as :mod:`~dlprof.worker.instruments.lifetime` judges conversions. A few calls
+come first. The many that prove a leak follow if these leave something at every call or two. The
+same path and error are tried once in a process.
+
+A producer whose conversion works is asked by ``__dlpack__`` for another device, with ``copy=False``
+and with ``copy=None``. If the first is refused in other words than the second, ``copy=False`` is
+the cause.
+
+Verdicts: ``clean``, ``retained``, ``unknown``. The evidence has the classes of the error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dlprof.protocol.messages import verdict, words
+from dlprof.worker.instruments import lifetime
+from dlprof.worker.instruments.handshake import VERSION
+from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.source_text import compile_call, statements
+from dlprof.worker.subject import Subject
+
+FEW = 30
+"""Calls of each run that only asks whether something stays at every call or two."""
+SIZE_BYTES = 16 << 10
+"""PyTorch takes several threads for 32,768 elements, which cost 7 ms for each array on a busy
+machine."""
+OTHER_DEVICE = {"cpu": (2, 0), "cuda": (1, 0)}
+"""``kDLCUDA`` and ``kDLCPU``: a device where the array is not."""
+
+_tried: set[tuple[str, ...]] = set()
+
+
+def kinds_of(error: BaseException) -> list[str]:
+    """Names of the classes of an error, the narrowest first."""
+    return [kind.__name__ for kind in type(error).__mro__ if kind is not object]
+
+
+def measure(subject: Subject, error: Exception) -> dict[str, Any]:
+    """What the refusal of a conversion shows, and a loop of refusals leaves behind."""
+    evidence: dict[str, Any] = {"error": kinds_of(error)}
+    key = (
+        *(subject.producer.name, subject.export.name),
+        *(subject.consumer.name, subject.import_.name, type(error).__name__),
+    )
+    if key in _tried or subject.is_one_array:
+        return verdict("unknown", evidence, "the same error of this path was repeated before")
+    _tried.add(key)
+    found = attempt(lambda: _growth(subject))
+    if isinstance(found, Refusal):
+        return verdict("unknown", evidence, found.reason)
+    retained = bool(found) and lifetime.judge_growth(found) == "retained"
+    return verdict("retained" if retained else "clean", evidence | found)
+
+
+def _growth(subject: Subject) -> dict[str, Any]:
+    other = subject.of_bytes(SIZE_BYTES)
+    namespace, size = dict(other.namespace), other.spec.size_bytes
+    create = statements(other.producer.create(other.spec), namespace, "create")
+    convert = compile_call(other.code, namespace)
+
+    def refuse() -> None:
+        create()
+        found = attempt(convert)
+        if not isinstance(found, Refusal):
+            raise NotRefused("an array of another size is not refused")
+
+    meters, _ = lifetime.meters_of(subject)
+    found = lifetime.measure_growth(refuse, object(), meters, size, FEW)
+    if not lifetime.is_plain(found):
+        return {}
+    return lifetime.measure_growth(refuse, object(), meters, size) | other.made()
+
+
+class NotRefused(Exception):
+    """A conversion that was refused works."""
+
+
+def of_export(subject: Subject) -> dict[str, Any] | None:
+    """How the producer refuses another device without a copy; None if the question is moot."""
+    source, key = subject.source, (subject.producer.name, subject.export.name)
+    device = OTHER_DEVICE.get(subject.spec.device)
+    if device is None or not hasattr(source, "__dlpack__") or key in _tried:
+        return None
+    _tried.add(key)
+
+    def ask(copy: bool | None) -> Any:
+        return source.__dlpack__(max_version=VERSION, dl_device=device, copy=copy)
+
+    without, maybe = attempt(lambda: ask(False)), attempt(lambda: ask(None))
+    if not isinstance(without, Refusal) or isinstance(without.error, TypeError):
+        return None  # a TypeError is that of an argument that it does not know
+    if isinstance(maybe, Refusal) and words(maybe.error) == words(without.error):
+        return None
+    evidence = {"other_device": list(device), "error": kinds_of(without.error)}
+    return verdict("unknown", {**evidence, "words": words(without.error)}, "the conversion works")

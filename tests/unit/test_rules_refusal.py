@@ -1,0 +1,43 @@
+"""Refusals: what they leave behind, and errors that no standard prescribes."""
+
+from __future__ import annotations
+
+import pytest
+from rule_builders import path, verdict
+
+from dlprof.rules import find
+
+pytestmark = pytest.mark.unit
+
+
+def refused(code, *errors, **evidence):
+    seen = verdict(evidence.pop("verdict", "clean"), error=list(errors), **evidence)
+    return path(code, status="unsupported", refusal=seen)
+
+
+def test_a_refusal_that_leaves_memory_behind_is_an_error():
+    (found,) = find([refused("f(x)", "TypeError", verdict="retained", bytes_per_conversion=16384)])
+    assert (found.rule, found.severity) == ("DLP010", "error")
+    assert "at every refusal: 16 KiB" in found.headline
+
+
+@pytest.mark.parametrize(
+    ("code", "errors", "is_wrong"),
+    [
+        ("xp.asarray(x, copy=False)", ("RuntimeError", "Exception"), True),
+        ("xp.asarray(x, copy=False)", ("ValueError", "Exception"), False),
+        ("xp.asarray(x, copy=False)", ("NarrowError", "ValueError"), False),
+        ("xp.from_dlpack(x, copy=False)", ("BufferError",), False),
+        ("xp.from_dlpack(x, copy=False)", ("RuntimeError",), True),
+        ("xp.other(x, copy=False)", ("RuntimeError",), False),
+    ],
+)
+def test_an_error_is_judged_only_if_a_standard_prescribes_another(code, errors, is_wrong):
+    copying = path(code.replace(", copy=False", ""), owner="copy")
+    found = find([refused(code, *errors), copying])
+    assert [one.rule for one in found if one.rule == "DLP024"] == ["DLP024"] * is_wrong
+
+
+def test_an_error_that_no_copy_causes_is_not_judged():
+    viewing = path("xp.asarray(x)")
+    assert find([refused("xp.asarray(x, copy=False)", "RuntimeError"), viewing]) == []
