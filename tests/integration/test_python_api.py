@@ -51,12 +51,6 @@ def test_a_session_gives_its_page(session):
     assert session.to_html().startswith("<!doctype html>")
 
 
-def test_a_session_without_a_name_is_kept_in_the_state_folder(state):
-    found = package.measure("numpy.asarray(x)", setup=SETUP, quick=True)
-    (path,) = state.glob("dlprof/*.json")
-    assert package.load(path).results == found.results
-
-
 def test_it_may_be_called_from_several_threads(state):
     found = []
 

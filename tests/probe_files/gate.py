@@ -1,7 +1,7 @@
 """A framework with a door that stays shut, so that a test can stop dlprof at a known place.
 
 The first process walks through ``gate``; each later one waits there until the file ``open`` is in
-the folder DLPROF_TEST_GATE. Each leaves a file ``process-<its number>``. ``hold`` never returns.
+the folder DLPROF_TEST_GATE. Each leaves a file ``process-<its number>``.
 """
 
 import runpy
@@ -28,10 +28,6 @@ def gate(x):
             time.sleep(0.01)
         through.append(rank)
     return type(x).from_buffer_copy(x)
-
-def hold(x):
-    arrive()
-    ctypes.PyDLL(None).sleep(3600)
 """
 
 
@@ -42,5 +38,4 @@ class Gate(Fake):
     imports = (
         *Fake.imports,
         Import("gate", (Protocol.NATIVE,), "gate({x})"),
-        Import("hold", (Protocol.NATIVE,), "hold({x})"),
     )

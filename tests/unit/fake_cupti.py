@@ -15,7 +15,6 @@ class ActivityKind(enum.IntEnum):
     DRIVER = 4
     RUNTIME = 5
     CONCURRENT_KERNEL = 10
-    OVERHEAD = 17
     MEMCPY2 = 22
     SYNCHRONIZATION = 38
 
@@ -24,22 +23,10 @@ class ActivityMemcpyKind(enum.IntEnum):
     UNKNOWN = 0
     HTOD = 1
     DTOH = 2
-    HTOA = 3
     ATOH = 4
-    ATOA = 5
-    ATOD = 6
-    DTOA = 7
     DTOD = 8
     HTOH = 9
     PTOP = 10
-
-
-class ActivitySynchronizationType(enum.IntEnum):
-    UNKNOWN = 0
-    EVENT_SYNCHRONIZE = 1
-    STREAM_WAIT_EVENT = 2
-    STREAM_SYNCHRONIZE = 3
-    CONTEXT_SYNCHRONIZE = 4
 
 
 class CallbackDomain(enum.IntEnum):
@@ -54,7 +41,6 @@ class cuptiError(Exception):  # noqa: N801 - its real name
 class FakeCupti:
     ActivityKind = ActivityKind
     ActivityMemcpyKind = ActivityMemcpyKind
-    ActivitySynchronizationType = ActivitySynchronizationType
     CallbackDomain = CallbackDomain
 
     def __init__(self, clock=lambda: 0):
@@ -87,10 +73,6 @@ class FakeCupti:
         self.add(
             ActivityKind.MEMCPY, start, end, correlation, copy_kind=copy_kind, bytes=size_bytes
         )
-
-    def wait(self, kind, start, end, correlation):
-        type_ = int(ActivitySynchronizationType[kind])
-        self.add(ActivityKind.SYNCHRONIZATION, start, end, correlation, type=type_)
 
     def add(self, kind, start, end, correlation, **fields):
         if int(kind) in self.enabled:

@@ -69,12 +69,12 @@ def this_dlprof(folder: Path) -> Path:
     return file
 
 
-def run_action(inputs: dict[str, str], folder: Path, only: str | None = None) -> Ran:
+def run_action(inputs: dict[str, str], folder: Path) -> Ran:
     """All steps of the action that apply, up to one that fails."""
     given = {name: found.get("default", "") for name, found in ACTION["inputs"].items()} | inputs
     ran = Ran(0, "", "")
     for step in ACTION["runs"]["steps"]:
-        if applies(step.get("if"), given) and only in (None, step["name"]):
+        if applies(step.get("if"), given):
             ran = run_step(step, given, folder)
         if ran.code:
             break

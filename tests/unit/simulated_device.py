@@ -132,9 +132,6 @@ class SimulatedDevice:
         """When what has been queued on the stream will be done."""
         return self._stream(stream).busy_until_ns
 
-    def is_idle(self, stream: int) -> bool:
-        return self._start(stream) <= self.now_ns
-
     def queue(self, stream: int, device_ns: int) -> tuple[int, int]:
         """Queue work of this length; returns when it starts and when it ends."""
         self.spend(self.costs.queue_ns)

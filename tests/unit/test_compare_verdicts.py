@@ -2,14 +2,11 @@
 
 import pytest
 from builders import make_result
+from rule_builders import verdict
 
 from dlprof.compare.verdicts import changes, kept_differs
 from dlprof.session.evidence import Alignment
 from dlprof.session.model import Verdict
-
-
-def verdict(word, **evidence):
-    return {"verdict": word, "evidence": evidence}
 
 
 def change(before, after):

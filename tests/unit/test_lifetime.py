@@ -44,10 +44,8 @@ class TestJudgment:
 
 
 class TestGrowth:
-    def grown(self, convert, source=None, meters=(lambda: 0,), size_bytes=SIZE_BYTES):
-        return lifetime.measure_growth(
-            convert, object() if source is None else source, meters, size_bytes
-        )
+    def grown(self, convert):
+        return lifetime.measure_growth(convert, object(), (lambda: 0,), SIZE_BYTES)
 
     def test_garbage_that_waits_for_a_collection_is_not_retained(self):
         def cycle():

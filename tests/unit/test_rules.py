@@ -142,14 +142,14 @@ def test_a_finding_holds_any_number_of_cases_in_few_words():
     assert len(one.summary) < 300
 
 
-def test_ten_thousand_results_take_seconds_at_most():
+def test_four_thousand_results_take_seconds_at_most():
     results = [
         path(f"f{number % 20}(x)", (1 + number % 20) * 9 * US, case={"shape": [number // 20]})
-        for number in range(10_000)
+        for number in range(4_000)
     ]
     began = time.process_time()
     assert len(find(results)) == 1
-    assert time.process_time() - began < 20
+    assert time.process_time() - began < 8
 
 
 def slow_and_fast(**changes):
