@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # numpy and scipy are slow to import, and rules need neither
     from dlprof.analysis.rank_tests import Test
 
 SLOWER, FASTER, SAME, UNSURE = "SLOWER", "FASTER", "SAME", "UNSURE"
+WIDE = "WIDE"
+"""What :func:`decide` leaves open, and is not slower by more than a bound that is known."""
 
 FAMILY_LEVEL = 0.01
 """The chance of any false SLOWER among all cases together; the same again for FASTER."""

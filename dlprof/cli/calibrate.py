@@ -43,7 +43,7 @@ def calibrate(
     Example: dlprof calibrate scenarios/gate.toml --budget 300
     """
     from dlprof.cli.files import check_no_session
-    from dlprof.cli.gate_measure import BUDGET_S, floors_of, say_kept, scenario_named, sweep_of
+    from dlprof.cli.gate_measure import floors_of, say_kept, scenario_named, sweep_of
     from dlprof.cli.show import show
     from dlprof.compare.criteria import parse
     from dlprof.compare.matching import key
@@ -55,7 +55,7 @@ def calibrate(
     from dlprof.runner.progress import Bar
     from dlprof.session import files
 
-    budget_s = given.values.get("budget") or BUDGET_S
+    budget_s = given.values.get("budget") or BUDGET.default
     criteria = parse(given.raw["fail_on"] or ())
     if not criteria.times:
         raise UsageError("--fail-on names no measure, and nothing else can be calibrated")

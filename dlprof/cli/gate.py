@@ -10,10 +10,13 @@ import typer
 from dlprof.cli import files
 from dlprof.cli.options import ANY_PYTHON, COMPARISONS, REGRESSIONS, Given, takes
 from dlprof.plan import options as every
-from dlprof.plan.option import Option, Text
+from dlprof.plan.option import Number, Option, Switch, Text
 
-BUDGET = replace(every.BUDGET, help="Start no round that would end later.", default=300.0)
-BUDGET = replace(BUDGET, meaning="")
+BUDGET = replace(
+    every.BUDGET,
+    help="Start no round that would end later: 300, 5m.",
+    meaning="10 s for each conversion, 60 s at least",
+)
 FOLDER = replace(every.SESSION, help="Keep the sessions in this folder.", metavar="FOLDER")
 BASE_PYTHON = Option(
     "base_python", Text(), "The interpreter of BASE: before.", every.MEASURING, metavar="PATH"
@@ -29,6 +32,21 @@ BASELINE = Option(
     metavar="FILE",
 )
 NOISE = Option("noise", Text(), "What dlprof calibrate wrote.", every.MEASURING, metavar="FILE")
+WIDE_LIMIT = Option(
+    "wide_limit",
+    Number(0, below=1e6, unit="percent"),
+    "What stays open passes if it is at most so much slower.",
+    every.FINDINGS,
+    default=25.0,
+    metavar="PERCENT",
+)
+STRICT = Option(
+    "strict",
+    Switch(),
+    "Exit code 3 for whatever stays open.",
+    every.FINDINGS,
+    default=False,
+)
 UNSURE = Option(
     "unsure",
     Text(),
@@ -45,7 +63,7 @@ HOW = (
 @takes(
     *(*every.AXES, every.PYTHON, BUDGET, every.TIMEOUT, every.SEED, every.PROBES),
     *(BASE_PYTHON, HEAD_PYTHON, BASELINE, ANY_PYTHON, NOISE),
-    *(REGRESSIONS, UNSURE, FOLDER, *COMPARISONS),
+    *(REGRESSIONS, WIDE_LIMIT, STRICT, UNSURE, FOLDER, *COMPARISONS),
 )
 def gate(
     first: Annotated[
@@ -87,7 +105,12 @@ def gate(
             raise UsageError(HOW)
         given.check_none(
             "two session files are compared as they are",
-            {"--noise": raw["noise"], "--output": raw["output"]},
+            {
+                "--noise": raw["noise"],
+                "--wide-limit": raw["wide_limit"],
+                "--strict": raw["strict"],
+                "--output": raw["output"],
+            },
         )
         compare_files(paths, criteria, code, outputs, bool(raw["any_python"]), "gate")
         return

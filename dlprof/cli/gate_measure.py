@@ -19,6 +19,7 @@ from dlprof.cli.outputs import Outputs
 from dlprof.compare.comparison import REGRESSION
 from dlprof.compare.criteria import Criteria, own_floors
 from dlprof.compare.matching import Key
+from dlprof.compare.sequential import WIDE_LIMIT
 from dlprof.compare.times import Settings
 from dlprof.compare.verdicts import SCALES
 from dlprof.errors import BadInterpreter, Interrupted, Regression, Unmeasured, Unsure, UsageError
@@ -47,7 +48,8 @@ from dlprof.session.model import Session
 from dlprof.text.clean import clean, listed
 
 NO_TIMES = "a gate compares times, and a simulated device has none: use dlprof sweep"
-BUDGET_S = 300.0
+CASE_S, LEAST_BUDGET_S = 10.0, 60.0
+"""The time for each conversion, and for all of few."""
 OF_SCENARIO = [one.key for one in (*options.AXES, options.TIMEOUT, options.SEED, options.PROBES)]
 """What the command line may say instead of the scenario."""
 
@@ -79,8 +81,15 @@ def measure(
     if known is not None:
         own = noise.raised(known, cases_of(head), criteria.floors, own)
     in_turns = baseline is None
-    settings = Settings(criteria, own, in_turns, across_pythons=bool(raw["any_python"]))
-    budget_s = given.values.get("budget", BUDGET_S)
+    settings = Settings(
+        criteria,
+        own,
+        in_turns,
+        across_pythons=bool(raw["any_python"]),
+        wide_limit=given.values.get("wide_limit", 100 * WIDE_LIMIT) / 100,
+        strict=bool(raw["strict"]),
+    )
+    budget_s = given.values.get("budget") or max(LEAST_BUDGET_S, CASE_S * len(cases_of(head)))
     kept = kept_in(given.output)
     told = _texts(head, settings.in_turns)
     if known is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import alignments
-from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE
+from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE, WIDE
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.matching import Pair, asked_for, key, match
 from dlprof.compare.processes import processes, steady
@@ -103,6 +103,13 @@ class Comparison:
         return [case for case in self.cases if case.word in words]
 
     @property
+    def too_wide(self) -> list[tuple[Compared, Time]]:
+        """The times that are WIDE, with a bound above the limit."""
+        return [
+            one for one in self.times if one[1].word == WIDE and not self.settings.passes(one[1])
+        ]
+
+    @property
     def nothing(self) -> str:
         return _nothing(self.cases)
 
@@ -112,7 +119,7 @@ class Comparison:
 
 
 def exit_code(comparison: Comparison, unsure: int = NOT_KNOWN) -> int:
-    """The exit code; ``unsure`` is that of a case that is only UNSURE.
+    """The exit code; ``unsure`` is that of a case that is only UNSURE, or too wide to pass.
 
     All other doubts were not compared at all: no setting makes a pass of them.
     """
@@ -123,7 +130,7 @@ def exit_code(comparison: Comparison, unsure: int = NOT_KNOWN) -> int:
         return REGRESSION
     if comparison.having(INVALID) or comparison.inconclusive or expected - {MET}:
         return unsure or NOT_KNOWN
-    return unsure if comparison.having(UNSURE) else DONE
+    return unsure if comparison.having(UNSURE) or comparison.too_wide else DONE
 
 
 def compare(base: Session, head: Session, settings: Settings) -> Comparison:
@@ -285,9 +292,9 @@ def _word(case: Compared, criteria: Criteria) -> tuple[str, str]:
     lost = [str(change) for change in case.changes if change.direction == LOST]
     if UNSURE in words or lost:
         words.add(UNSURE)
-    word = next((one for one in (SLOWER, INVALID, UNSURE, FASTER) if one in words), SAME)
+    word = next((one for one in (SLOWER, INVALID, UNSURE, WIDE, FASTER) if one in words), SAME)
     reasons = [f"{one.measure}: {one.reason}" for one in case.times if one.word == word]
-    return word, "; ".join(reasons + lost) if word in (INVALID, UNSURE) else ""
+    return word, "; ".join(reasons + lost) if word in (INVALID, UNSURE, WIDE) else ""
 
 
 def _unmeasured(case: Compared) -> tuple[str, str]:
@@ -349,7 +356,7 @@ def _inconclusive(comparison: Comparison) -> str:
         return f"nothing looked for {listed(unlooked)} on both sides: measure with a diagnosis"
     words = {time.word for _, time in comparison.times}
     if words:
-        return "" if {SAME, FASTER, SLOWER} & words else "no time could be judged"
+        return "" if {SAME, FASTER, SLOWER, WIDE} & words else "no time could be judged"
     if seen or comparison.having(WORSE, GONE) or any(case.doubt for case in cases):
         return ""
     return "no verdict is known on both sides"

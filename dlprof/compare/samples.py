@@ -102,6 +102,19 @@ def tested(sample: Sample, level: float) -> Tested | Untestable:
     return _by_rounds(sample) if sample.in_turns else _by_processes(sample, level)
 
 
+def bound(sample: Sample, level: float) -> float | None:
+    """By how much HEAD is slower at most, as a difference of logarithms, at ``level``.
+
+    It is that of all rounds, whatever modes they ran in. None if so few rounds bound nothing, or if
+    the sides took no turns: what a machine does between two days has no bound.
+    """
+    differences = rounds_of((sample.base, sample.head)).differences
+    if not (sample.in_turns and differences):
+        return None
+    high = wilcoxon(differences).interval(level)[1]
+    return None if math.isinf(high) else high
+
+
 def _by_rounds(sample: Sample) -> Tested | Untestable:
     """Like with like if enough rounds have both sides in one mode, else all rounds.
 

@@ -8,11 +8,14 @@ them are never taken.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from dlprof.analysis.rank_tests import wilcoxon
 from dlprof.analysis.slower import FAMILY_LEVEL, MARGIN, SAME_LEVEL, UNSURE, decide
-from dlprof.compare.samples import Sample, Tested, Untestable, proofs_of, tested
+from dlprof.compare.processes import rounds_of
+from dlprof.compare.samples import Sample, Tested, Untestable, bound, proofs_of, tested
 
 LOOKS = (8, 12, 16, 24, 32, 48, 64)
 """Rounds after which to look. Fewer than eight cannot say SAME with the share of the first look."""
@@ -32,26 +35,47 @@ half floor covers."""
 LEANING = 0.05
 """A case leans to slower if so large a HEAD is as unlikely as this from equal code."""
 
+WIDE_LIMIT = 0.25
+"""What stays open passes if it is slower by so much at most; ``--wide-limit`` says otherwise."""
+
 EARLY, LATE = 16.0, 2.0
 ENOUGH = 16
-"""A case is given up if it needs so many times the rounds that there will be: LATE from ENOUGH
-rounds on, EARLY before that, since one process in another state may be the end of the interval."""
+"""A case whose bound is above the limit is given up if it needs so many times the rounds that there
+will be: LATE from ENOUGH rounds on, EARLY before that, since one process in another state may be
+the end of the interval. A case that would pass as WIDE has no such slack from ENOUGH rounds on."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Looks after so many rounds, and the levels for all of them together."""
+    """Looks after so many rounds, and the levels for all of them together.
+
+    ``wide_limit`` is the bound below which a case that stays open passes: 0.25 is 25 %.
+    """
 
     looks: tuple[int, ...] = LOOKS
     level: float = FAMILY_LEVEL
     same_level: float = SAME_LEVEL
     faster_level: float = FAMILY_LEVEL
+    wide_limit: float = WIDE_LIMIT
 
     @property
     def shares(self) -> tuple[float, ...]:
         """The share of each look; they add up to 1."""
         others = len(self.looks) - 1
         return (FIRST_SHARE, *[(1 - FIRST_SHARE) / others] * others) if others else (1.0,)
+
+    def share_at(self, rounds: int) -> float:
+        """The share of the look that is taken of so many rounds."""
+        looks = zip(self.looks, self.shares, strict=True)
+        return next((share for look, share in looks if look >= rounds), self.shares[-1])
+
+    def bound_level(self, rounds: int) -> float:
+        """The level of the bound of what is WIDE after so many rounds.
+
+        A case is called SAME or WIDE at one look only, so both together err no more often than the
+        shares of ``same_level`` add up to.
+        """
+        return self.same_level * self.share_at(rounds)
 
 
 IN_TURNS = Plan(level=PASS_LEVEL)
@@ -64,8 +88,7 @@ def earliest(plan: Plan, cases: int) -> int | None:
     level over the number of cases (Holm). If time runs out between two looks, the later is taken.
     """
     for rounds in range(plan.looks[0], plan.looks[-1] + 1):
-        share = next(s for look, s in zip(plan.looks, plan.shares, strict=True) if look >= rounds)
-        if cases * 0.5**rounds <= share * plan.level:
+        if cases * 0.5**rounds <= plan.share_at(rounds) * plan.level:
             return rounds
     return None
 
@@ -119,10 +142,11 @@ def look(course: Course, samples: Sequence[Sample]) -> Course:
 def hopeless(course: Course, samples: Sequence[Sample], late: bool = False) -> frozenset[int]:
     """The open cases that more rounds are not spent on.
 
-    A case is worth more rounds if it leans to slower, or if the rounds to come would decide it. If
-    it is ``late``, only a case that seems slower by half the floor is: of 627 equal views in 57
-    gates none did (docs/results/gates.md). To give a case up makes no error likelier, since it
-    stays UNSURE; so it may depend on what was found.
+    A case is worth more rounds if it leans to slower, or if the rounds to come would decide it or
+    bring its bound below the limit. If it is ``late``, a case that would be decided is not,
+    and one leans to slower only if it seems slower by half the floor: of 627 equal views in 57
+    gates none did (docs/results/gates.md). To give a case up makes no error likelier, since it is
+    called neither SAME nor SLOWER; so it may depend on what was found.
     """
     level = course.plan.level / max(len(samples), 1)
     found = set()
@@ -134,7 +158,7 @@ def hopeless(course: Course, samples: Sequence[Sample], late: bool = False) -> f
         else:
             leaning = isinstance(test, Tested) and test.test.p_above(0.0) <= LEANING
             worth = leaning or rounds_needed(sample, test) <= course.plan.looks[-1]
-        if not worth:
+        if not (worth or _bound_narrows(sample, course.plan)):
             found.add(place)
     return frozenset(found)
 
@@ -148,5 +172,18 @@ def rounds_needed(sample: Sample, test: Tested | Untestable) -> float:
         # What one mode says is not all there is to say; few rounds may have few in one mode.
         return 0.0 if rounds < ENOUGH else float("inf")
     low, high = test.test.interval(SAME_LEVEL)
-    slack = EARLY if rounds < ENOUGH else LATE
+    slack = EARLY if rounds < ENOUGH else 1.0
     return len(test.head) * ((high - low) / (2 * sample.step)) ** 2 / slack
+
+
+def _bound_narrows(sample: Sample, plan: Plan) -> bool:
+    """Whether the bound is above the limit, and the rounds to come may bring it below."""
+    rounds, most = len(sample.head), math.log1p(plan.wide_limit)
+    high = bound(sample, plan.bound_level(rounds))
+    if high is None:
+        return 0 < rounds < ENOUGH
+    center = wilcoxon(rounds_of((sample.base, sample.head)).differences).location
+    if high <= most or center >= most:
+        return False
+    slack = EARLY if rounds < ENOUGH else LATE
+    return rounds * ((high - center) / (most - center)) ** 2 / slack <= plan.looks[-1]

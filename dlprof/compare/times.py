@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from dlprof.analysis.slower import FAMILY_LEVEL, MARGIN, SAME, SAME_LEVEL, UNSURE, decide
+from dlprof.analysis.slower import FAMILY_LEVEL, MARGIN, SAME, SAME_LEVEL, UNSURE, WIDE, decide
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.matching import Key
 from dlprof.compare.processes import median_ns
-from dlprof.compare.samples import Sample, Tested, Untestable, proofs_of, tested
-from dlprof.compare.sequential import IN_TURNS
+from dlprof.compare.samples import Sample, Tested, Untestable, bound, proofs_of, tested
+from dlprof.compare.sequential import IN_TURNS, WIDE_LIMIT
 from dlprof.plan.floors import Floor
 
 ACROSS_SESSIONS = 0.1
@@ -28,9 +28,9 @@ class Time:
     """What one measure says of one case.
 
     ``ratio`` is HEAD's time over BASE's and ``interval`` its 95 % interval. ``corrected`` is the
-    interval at one case's share of the suite's level: its lower end decides on SLOWER. Each is None
-    if it is not known. ``reason`` says why the word is UNSURE or INVALID, ``note`` what else there
-    is to know.
+    interval at one case's share of the suite's level: its lower end decides on SLOWER. ``bound`` is
+    the ratio that a time which is WIDE does not exceed. Each is None if it is not known. ``reason``
+    says why the word is WIDE, UNSURE or INVALID, ``note`` what else there is to know.
     """
 
     measure: str
@@ -41,6 +41,7 @@ class Time:
     ratio: float | None = None
     interval: tuple[float, float] | None = None
     corrected: tuple[float, float] | None = None
+    bound: float | None = None
     processes: tuple[int, int] = (0, 0)
     reason: str = ""
     note: str = ""
@@ -52,7 +53,8 @@ class Settings:
 
     ``own_floors`` are those of single cases, by :func:`~dlprof.compare.matching.key`. ``decided``
     are the words of a gate that looked more than once, by case and measure. ``across_pythons`` says
-    that two versions of Python are what is compared.
+    that two versions of Python are what is compared. A time that is WIDE passes if it is slower by
+    ``wide_limit`` at most (0.25 is 25 %), and never if ``strict``.
     """
 
     criteria: Criteria = field(default_factory=Criteria)
@@ -62,6 +64,12 @@ class Settings:
     in_turns: bool = False
     decided: Mapping[tuple[Key, str], str] = field(default_factory=lambda: MappingProxyType({}))
     across_pythons: bool = False
+    wide_limit: float = WIDE_LIMIT
+    strict: bool = False
+
+    def passes(self, time: Time) -> bool:
+        """Whether a time that is WIDE is no doubt."""
+        return not self.strict and time.bound is not None and time.bound <= 1 + self.wide_limit
 
     @property
     def level(self) -> float:
@@ -129,10 +137,17 @@ def _time(sample: Sample, test: Tested | Untestable, word: str, level: float) ->
     if word == SAME and interval[0] > MARGIN * asked and interval[1] >= asked < sample.step:
         reason = f"surely slower, and by less than the {100 * sample.floor.relative:g} % of here"
         return replace(found, word=UNSURE, reason=reason)
-    return replace(found, reason=_why_unsure(test)) if word == UNSURE else found
+    if word != UNSURE:
+        return found
+    found = replace(found, reason=_why_open(test))
+    half = MARGIN * sample.step
+    most = bound(sample, IN_TURNS.bound_level(len(sample.head)))
+    if most is None or test.test.p_above(half) <= SAME_LEVEL:
+        return found
+    return replace(found, word=WIDE, bound=_ratio(most))
 
 
-def _why_unsure(test: Tested) -> str:
+def _why_open(test: Tested) -> str:
     if test.note:
         return "it may be otherwise in other modes"
     low, high = test.test.interval(SAME_LEVEL)

@@ -83,7 +83,8 @@ class Task:
     @property
     def plan(self) -> Plan:
         """A finished BASE is what both passes are compared with, so each has the whole level."""
-        return Plan() if isinstance(self.base, Session) else IN_TURNS
+        plan = Plan() if isinstance(self.base, Session) else IN_TURNS
+        return replace(plan, wide_limit=0.0 if self.settings.strict else self.settings.wide_limit)
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def _reason_to_stop(ran: Ran, suite: Suite, budget: Budget, first: bool) -> str:
         ran.late = True
         ran.given_up |= hopeless(ran.course, suite.samples(), late=True)
     if not _left(ran, suite):
-        return SETTLED
+        return SETTLED if ran.course.open - suite.settled() else DECIDED
     # The first round also looks at what each conversion is: its time says nothing of the next.
     if budget.is_over(WHOLE, ran.round_s if ran.rounds > 1 else 0.0):
         return BUDGET

@@ -16,6 +16,11 @@ from dlprof.errors import UsageError
 LONGEST_S = 1e6
 """Limits and budgets are shorter."""
 LONGEST_SHOWN = 200
+SUFFIXES: Mapping[str, Mapping[str, float]] = {
+    "seconds": {"s": 1.0, "m": 60.0, "h": 3600.0},
+    "percent": {"%": 1.0},
+}
+"""What may stand behind a number of that unit."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +49,14 @@ class Whole:
 
 @dataclass(frozen=True)
 class Number:
-    """A finite number below a limit."""
+    """A finite number below a limit, with or without one of :data:`SUFFIXES`."""
 
     least: float
     below: float = LONGEST_S
     unit: str = "seconds"
 
     def read(self, value: Any) -> float:
-        number = None if isinstance(value, bool) else _number(float, value)
+        number = None if isinstance(value, bool) else self._scaled(value)
         if number is None or not self.least <= number < self.below:  # which NaN is neither
             raise UsageError(
                 f"{shown(value)}: expected {self.unit}: a number from {self.least:g} "
@@ -59,8 +64,19 @@ class Number:
             )
         return float(number)
 
+    def _scaled(self, value: Any) -> float | None:
+        suffixes = SUFFIXES.get(self.unit, {})
+        if isinstance(value, str) and value[-1:] in suffixes:
+            number = _number(float, value[:-1])
+            return None if number is None else number * suffixes[value[-1]]
+        return _number(float, value)
+
     def schema(self) -> dict[str, Any]:
-        return {"type": "number", "minimum": self.least, "exclusiveMaximum": self.below}
+        number = {"type": "number", "minimum": self.least, "exclusiveMaximum": self.below}
+        suffixes = "".join(SUFFIXES.get(self.unit, {}))
+        if not suffixes:
+            return number
+        return {"anyOf": [number, {"type": "string", "pattern": f"^[0-9.]+[{suffixes}]$"}]}
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from dlprof.analysis.quantity import plain_time
-from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE
+from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE, WIDE
 from dlprof.compare.comparison import (
     DONE,
     GONE,
@@ -51,10 +51,12 @@ def ratio_text(time: Time) -> str:
     """``1.10 (1.08-1.13)``: HEAD over BASE; without its interval where that is not known.
 
     The interval is the one that decided: SAME is by that of 95 %, the other words by that of one
-    case's share of the error rate of the suite, which is wider.
+    case's share of the error rate of the suite, which is wider. WIDE has its bound instead.
     """
     if time.ratio is None:
         return "-"
+    if time.word == WIDE and time.bound is not None:
+        return f"{number(time.ratio)} (at most {number(time.bound)})"
     interval = time.interval if time.word == SAME else time.corrected
     if interval is None:
         return number(time.ratio)
@@ -158,23 +160,35 @@ def _expected(records: Iterable[ExpectationRecord]) -> str:
 def _no_regression(comparison: Comparison) -> Answer:
     if exit_code(comparison) != DONE:
         unsure, invalid = len(comparison.having(UNSURE)), len(comparison.having(INVALID))
+        wide = len(comparison.too_wide)
         why = _joined(
             f"{counted(unsure)} unsure" if unsure else "",
+            f"{counted(wide)} too wide" if wide else "",
             f"{counted(invalid)} not compared" if invalid else "",
         )
         return Answer("not known", "", note=f"whether HEAD has no regression: {why}".rstrip(": "))
-    count = sum(time.word in (SAME, FASTER) for _, time in comparison.times)
-    if not count:
+    same = [time for _, time in comparison.times if time.word == SAME]
+    if not comparison.times:
         both = sum(bool(case.looked_at) for case in comparison.cases)
         note = f"the verdicts of {counted(both)} were compared, and no times"
         return Answer("HEAD is not worse", "", note=note)
-    note = (
-        f"{counted(count, 'time')} within the floor ({floors_text(comparison.floors)}), or faster"
-    )
+    note = f"{counted(len(same), 'timing')} equal{_worst(same)}" if same else ""
     return Answer("HEAD is not slower", "", note=note)
 
 
+def _worst(same: Sequence[Time]) -> str:
+    """How far the intervals of these times reach at worst: `` (within 1.8 %)``."""
+    ends = [abs(end - 1) for time in same if time.interval for end in time.interval]
+    return f" (within {percent_text(max(ends))})" if ends else ""
+
+
+def percent_text(share: float) -> str:
+    """``1.8 %``, ``18 %``."""
+    return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:,.0f} %"
+
+
 def _doubts(comparison: Comparison) -> Iterator[Answer]:
+    yield from _wide(comparison)
     unsure = [time for _, time in comparison.times if time.word == UNSURE]
     if unsure:
         if abs(comparison.common - 1) >= SHIFTED:
@@ -191,6 +205,20 @@ def _doubts(comparison: Comparison) -> Iterator[Answer]:
     unchecked = [one for one in comparison.head.expectations if one.verdict not in (MET, MISSED)]
     if unchecked:
         yield Answer("not checked", "", note=_expected(unchecked))
+
+
+def _wide(comparison: Comparison) -> Iterator[Answer]:
+    """The bounds of what stays open, the largest first; what is too wide to pass on its own."""
+    known, too_wide = [one for one in comparison.times if one[1].word == WIDE], comparison.too_wide
+    for label, found in (
+        ("wide", [one for one in known if one not in too_wide]),
+        ("too wide", too_wide),
+    ):
+        if found:
+            case, time = max(found, key=lambda one: one[1].bound or 0.0)
+            slower = (time.bound or 1.0) - 1
+            value = f"at most {percent_text(slower)} slower" if slower > 0 else "not slower"
+            yield Answer(label, _name(comparison, case), value, _more(found))
 
 
 def _advice(comparison: Comparison, unsure: Sequence[Time]) -> str:

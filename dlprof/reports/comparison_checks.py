@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE
+from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE, WIDE
 from dlprof.compare.comparison import (
     BROKEN,
     INVALID,
@@ -35,10 +35,11 @@ def checks_of(comparison: Comparison, unsure: int | None = None) -> tuple[Check,
     strict = FAILED if unsure == REGRESSION else SKIPPED if unsure is None else ERROR
     lenient = SKIPPED if unsure == 0 else strict
     whole = _whole(comparison, unsure is None)
+    too_wide = [case for case, _ in comparison.too_wide]
     return (
         whole,
         *expectation_checks(comparison.head, strict),
-        *(_of_case(case, lenient, strict, whole) for case in comparison.cases),
+        *(_of_case(case, lenient, strict, whole, case in too_wide) for case in comparison.cases),
     )
 
 
@@ -64,8 +65,10 @@ def _whole(comparison: Comparison, only_tell: bool) -> Check:
     return Check(WHOLE, COMPARABLE, ERROR if kind else PASSED, kind, said, text)
 
 
-def _of_case(case: Compared, lenient: Verdict, strict: Verdict, whole: Check) -> Check:
-    if case.word in (SAME, FASTER):
+def _of_case(
+    case: Compared, lenient: Verdict, strict: Verdict, whole: Check, too_wide: bool
+) -> Check:
+    if case.word in (SAME, FASTER) or (case.word == WIDE and not too_wide):
         found = PASSED
     elif case.word in REGRESSIONS:
         found = ERROR if case.statuses[1] in BROKEN else FAILED
@@ -73,7 +76,7 @@ def _of_case(case: Compared, lenient: Verdict, strict: Verdict, whole: Check) ->
         # What keeps all times from being compared is one error.
         found = SKIPPED if whole.kind == "INCOMPARABLE" and case.times else strict
     else:
-        found = lenient if case.word == UNSURE else SKIPPED
+        found = lenient if case.word in (UNSURE, WIDE) else SKIPPED
     times = [f"{time.measure}: {time.word} {ratio_text(time)}" for time in case.times]
     reason = ", ".join(times) if case.word == SLOWER else case.reason
     kind, said = ("", "") if found == PASSED else (case.word, f"{case.word}: {reason}")

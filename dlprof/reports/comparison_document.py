@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dlprof.analysis.quantity import plain_time
-from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE
+from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE, WIDE
 from dlprof.compare.comparison import GONE, INVALID, NEW, UNMEASURED, Compared, Comparison
 from dlprof.compare.comparison import WORSE as WORSE_CASE
 from dlprof.compare.times import Time
@@ -35,7 +35,7 @@ from dlprof.session.model import Header
 
 FIRST_ROWS, ALL_ROWS = 12, 1000
 """Rows of a table on the first screen, and in full. The JSON has every row."""
-ORDER = (SLOWER, GONE, WORSE_CASE, UNSURE, INVALID, FASTER, NEW, SAME, UNMEASURED)
+ORDER = (SLOWER, GONE, WORSE_CASE, UNSURE, INVALID, WIDE, FASTER, NEW, SAME, UNMEASURED)
 DIRECTIONS = (WORSE, LOST, OTHER, BETTER)
 TONES: dict[str, Tone] = {
     SLOWER: "worse",

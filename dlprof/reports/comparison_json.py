@@ -24,6 +24,7 @@ SIDE = {
 
 def render(comparison: Comparison, code: int) -> str:
     """One JSON object, with a line end."""
+    settings = comparison.settings
     words = [time.word for _, time in comparison.times]
     content = {
         "schema": SCHEMA,
@@ -35,6 +36,7 @@ def render(comparison: Comparison, code: int) -> str:
         "floors": [_floor(floor) for floor in comparison.floors],
         "family_level": FAMILY_LEVEL,
         "same_level": SAME_LEVEL,
+        "wide_limit": 0.0 if settings.strict else settings.wide_limit,
         "common_ratio": comparison.common,
         "counts": {word: words.count(word) for word in dict.fromkeys(words)},
         "expectations": [one.model_dump() for one in comparison.head.expectations],
@@ -101,6 +103,7 @@ def _time(time: Time) -> dict[str, Any]:
         "ratio": time.ratio,
         "ci95": time.interval,
         "corrected": time.corrected,
+        "bound": time.bound,
         "processes": {"base": time.processes[0], "head": time.processes[1]},
         "reason": time.reason or None,
         "note": time.note or None,

@@ -38,6 +38,7 @@ JUDGED = {
     "unsure": "pass",
     "noise": "n.json",
     "sessions": "kept",
+    "wide-limit": "10",
     "any-python": "true",
 }
 

@@ -98,7 +98,7 @@ def test_a_worse_verdict_is_in_the_answer_and_in_a_table():
 @pytest.mark.parametrize(
     ("base", "head", "headers", "told"),
     [
-        (suite(), suite(seed=50), {}, "8 times"),
+        (suite(), suite(seed=50), {}, "8 timings"),
         (suite(), [], {}, "HEAD holds no case"),
         (suite(), suite(seed=50), ELSEWHERE, "cpu A → B"),
         (suite(count=3), suite({"a": 1.12}, count=3, seed=50), {}, "--rounds"),

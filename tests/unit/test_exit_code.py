@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from builders import make_result
-from comparison_builders import compared, suite, timed
+from comparison_builders import compared, medians, suite, timed
 
 from dlprof.compare.comparison import DONE, NOT_KNOWN, NOTHING, REGRESSION, exit_code
 from dlprof.compare.matching import key
@@ -189,3 +189,42 @@ def test_what_the_scenario_of_head_expects_is_judged(verdict, expected):
     told = {"expectations": [{"text": "torch->numpy: DLP004", "verdict": verdict}]}
     assert codes(suite(), suite(seed=50), head_header=told) == expected
     assert codes(suite(), suite(seed=50), base_header=told) == (DONE, DONE)
+
+
+def wide(sd, seed, **settings):
+    """A gate in turns, one case of which varies by ``sd`` between processes, and its exit code."""
+    noisy = [timed("z", medians(24, spread=sd, seed=seed + side)) for side in (0, 1)]
+    found = compared(
+        [*suite(count=24), noisy[0]],
+        [*suite(count=24, seed=50), noisy[1]],
+        in_turns=True,
+        **settings,
+    )
+    (time,) = (time for case, time in found.times if case.case.import_ == "z")
+    return found, time
+
+
+def test_what_stays_open_passes_with_a_bound_below_the_limit():
+    found, time = wide(sd=0.15, seed=3)
+    assert (time.word, word_of(found, "z"), exit_code(found)) == ("WIDE", "WIDE", DONE)
+    assert 1.0 < time.bound < 1.25
+
+
+@pytest.mark.parametrize(
+    ("sd", "settings"), [(0.15, {"strict": True}), (0.15, {"wide_limit": 0.01}), (1.0, {})]
+)
+def test_what_stays_open_with_a_bound_above_the_limit_is_a_doubt(sd, settings):
+    found, time = wide(sd, seed=3, **settings)
+    assert (time.word, exit_code(found), exit_code(found, DONE)) == ("WIDE", NOT_KNOWN, DONE)
+
+
+def test_what_seems_slower_and_is_not_proven_to_be_is_not_wide():
+    base, head = [1000.0] * 12, [900.0] * 3 + [1200.0] * 9
+    several = [timed(name, base) for name in "abcdefgh"]
+    found = compared([timed("z", base), *several], [timed("z", head), *several], in_turns=True)
+    assert (word_of(found, "z"), exit_code(found)) == ("UNSURE", NOT_KNOWN)
+
+
+def test_two_finished_sessions_have_no_bound():
+    base, head = (timed("z", medians(24, spread=0.3, seed=seed)) for seed in (3, 4))
+    assert word_of(compared([base], [head]), "z") == "UNSURE"

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from gate_simulation import ENVIRONMENTS, NOISES, SESSION_SD, gate, sessions
 
-from dlprof.analysis.slower import SAME, SLOWER
+from dlprof.analysis.slower import SAME, SLOWER, WIDE
 
 pytestmark = pytest.mark.unit
 
@@ -63,7 +63,17 @@ def test_a_gate_catches_what_is_slower_by_the_floor(noise, ratio, least):
 @pytest.mark.parametrize("noise", [noise for noise in NOISES if noise != ENVIRONMENTS])
 def test_a_slowdown_by_the_floor_seldom_passes(noise):
     found = [gate(noise, seed, 1.05)[2][0] for seed in range(SUITES)]
-    assert rate(word == SAME for word in found) <= 0.025
+    assert rate(time.word == SAME for time in found) <= 0.025
+
+
+@pytest.mark.nightly
+@every_noise_of_code
+@pytest.mark.parametrize("ratio", [1.0, 1.15])
+def test_a_wide_time_is_seldom_slower_than_its_bound(noise, ratio):
+    found = [gate(noise, seed, ratio, sd=0.2)[2][0] for seed in range(SUITES)]
+    wide = [time for time in found if time.word == WIDE]
+    assert len(wide) > SUITES / 4
+    assert rate(time.bound < ratio for time in wide) <= 0.025
 
 
 @pytest.mark.nightly

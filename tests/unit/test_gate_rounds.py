@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from dlprof.compare.processes import Process
-from dlprof.compare.samples import Sample
+from dlprof.compare.samples import Sample, bound
 from dlprof.compare.sequential import IN_TURNS, LOOKS
 from dlprof.gate.rounds import BUDGET, DECIDED, LAST, SETTLED, STOPPED, Budget, run
 from dlprof.plan.floors import Floor
@@ -77,8 +79,9 @@ def test_later_rounds_measure_only_what_is_open():
 
 def test_a_case_that_no_look_would_decide_is_given_up():
     suite = FakeSuite([1.0, 1.0], [0.03, 1.0])
-    assert suite.run()[1] == ["SAME", "UNSURE"]
-    assert all(cases == {0} for cases in suite.asked[8:])
+    ran, words = suite.run()
+    assert (ran.stopped, words) == (SETTLED, ["SAME", "UNSURE"])
+    assert ran.rounds < LOOKS[-1] / 2
 
 
 def test_a_noisy_case_that_leans_to_slower_is_measured_on():
@@ -119,7 +122,7 @@ def test_what_a_side_refuses_is_not_measured_again_and_stays_unsure():
     suite = FakeSuite([1.0, 1.0], [0.001] * 2, refused=[1])
     ran, words = suite.run()
     assert all(cases == {0} for cases in suite.asked[1:])
-    assert (words, ran.stopped) == (["SAME", "UNSURE"], SETTLED)
+    assert (words, ran.stopped) == (["SAME", "UNSURE"], DECIDED)
 
 
 def test_if_there_is_no_time_to_judge_one_round_shows_the_verdicts():
@@ -137,3 +140,11 @@ def test_a_gate_that_is_stopped_says_what_is_known_by_then(stops_in, word):
 def test_time_is_kept_back_for_a_second_pass_once_a_case_is_slower(ratio, rounds):
     ran, _ = FakeSuite([ratio, 1.045], [0.005, 0.06]).run(rounds=30, first=True)
     assert (ran.rounds, ran.stopped) == (rounds, BUDGET)
+
+
+def test_a_case_is_measured_on_until_its_bound_is_below_the_limit():
+    suite = FakeSuite([1.0], [0.2], seed=3)
+    ran, _ = suite.run()
+    assert (LOOKS[0] < ran.rounds < LOOKS[-1], ran.stopped) == (True, SETTLED)
+    high = bound(suite.samples()[0], IN_TURNS.bound_level(ran.rounds))
+    assert high < math.log1p(IN_TURNS.wide_limit)
