@@ -40,6 +40,7 @@ class HowOptions(TypedDict, total=False):
     seed: int
     quick: bool
     sample_ms: float
+    allocator: str
     diagnose: bool
     python: File
     probes: File | Iterable[File]
@@ -65,10 +66,16 @@ class RunOptions(HowOptions, total=False):
 
 RUN = (
     *(*options.AXES, options.PLACEMENTS, options.SETUP),
-    *(*options.HOW, options.SAMPLE_MS, options.DIAGNOSE, options.SURVEY),
+    *(*options.HOW, options.SAMPLE_MS, options.ALLOCATOR, options.DIAGNOSE, options.SURVEY),
     *options.INTERPRETER,
 )
-MEASURE = (*options.HOW, options.SAMPLE_MS, options.DIAGNOSE, *options.INTERPRETER)
+MEASURE = (
+    *options.HOW,
+    options.SAMPLE_MS,
+    options.ALLOCATOR,
+    options.DIAGNOSE,
+    *options.INTERPRETER,
+)
 
 
 class Session(model.Session):

@@ -19,12 +19,13 @@ BUDGET = replace(
     default=300.0,
     meaning="",
 )
+ALLOCATOR = replace(every.ALLOCATOR, default=every.STEADY)
 NOISE = replace(every.SESSION, help="Write the noise file here.", meaning="beside the scenario")
 
 
 @takes(
     *(*every.AXES, BUDGET, REGRESSIONS, every.PYTHON, every.TIMEOUT, every.SEED, every.PROBES),
-    NOISE,
+    *(ALLOCATOR, NOISE),
 )
 def calibrate(
     first: Annotated[

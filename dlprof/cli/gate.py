@@ -32,6 +32,7 @@ BASELINE = Option(
     metavar="FILE",
 )
 NOISE = Option("noise", Text(), "What dlprof calibrate wrote.", every.MEASURING, metavar="FILE")
+ALLOCATOR = replace(every.ALLOCATOR, default=every.STEADY, meaning="steady, or the baseline's")
 WIDE_LIMIT = Option(
     "wide_limit",
     Number(0, below=1e6, unit="percent"),
@@ -61,7 +62,7 @@ HOW = (
 
 
 @takes(
-    *(*every.AXES, every.PYTHON, BUDGET, every.TIMEOUT, every.SEED, every.PROBES),
+    *(*every.AXES, every.PYTHON, BUDGET, every.TIMEOUT, every.SEED, every.PROBES, ALLOCATOR),
     *(BASE_PYTHON, HEAD_PYTHON, BASELINE, ANY_PYTHON, NOISE),
     *(REGRESSIONS, WIDE_LIMIT, STRICT, UNSURE, FOLDER, *COMPARISONS),
 )

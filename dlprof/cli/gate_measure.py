@@ -50,7 +50,10 @@ from dlprof.text.clean import clean, listed
 NO_TIMES = "a gate compares times, and a simulated device has none: use dlprof sweep"
 CASE_S, LEAST_BUDGET_S = 10.0, 60.0
 """The time for each conversion, and for all of few."""
-OF_SCENARIO = [one.key for one in (*options.AXES, options.TIMEOUT, options.SEED, options.PROBES)]
+OF_SCENARIO = [
+    one.key
+    for one in (*options.AXES, options.TIMEOUT, options.SEED, options.PROBES, options.ALLOCATOR)
+]
 """What the command line may say instead of the scenario."""
 
 
@@ -115,14 +118,24 @@ def scenario_named(first: str, second: str | None) -> Scenario:
     return read(Path(first)) if second is None else of_pair(first, second)
 
 
-def sweep_of(scenario: Scenario, given: Given, python: str | None, flag: str = "--python") -> Sweep:
-    """What the scenario comes to in one interpreter. Raises :class:`UsageError`."""
+def sweep_of(
+    scenario: Scenario,
+    given: Given,
+    python: str | None,
+    flag: str = "--python",
+    allocator: str = options.STEADY,
+) -> Sweep:
+    """What the scenario comes to in one interpreter. Raises :class:`UsageError`.
+
+    ``allocator`` is that of the host if neither the command line nor the scenario names one.
+    """
     if scenario.problem.step:
         raise UsageError(
             f"{scenario.file} has steps, which take no turns: measure it twice with dlprof sweep, "
             "and compare the sessions"
         )
     values = {key: given.values[key] for key in OF_SCENARIO if key in given.values}
+    values.setdefault(options.ALLOCATOR.key, scenario.options.get(options.ALLOCATOR.key, allocator))
     if python is not None:
         values["python"] = value_of(options.PYTHON, python, flag)
     if simulated_in({**scenario.options, **values}.get("devices", ())):
@@ -149,7 +162,8 @@ def _sides(
     """What is to be compared; all that can be refused before anything is measured is."""
     if baseline is not None:
         session = sessions.load(baseline)
-        head = sweep_of(scenario, given, head_python, "--head-python")
+        allocator = session.request.settings.allocator or options.SYSTEM
+        head = sweep_of(scenario, given, head_python, "--head-python", allocator)
         check_baseline(session, head, bool(given.raw["any_python"]))
         return session, head
     base = sweep_of(scenario, given, given.raw["base_python"], "--base-python")

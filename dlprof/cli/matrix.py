@@ -12,7 +12,7 @@ PRESET = {"together": True, "sample_ms": 20.0, "diagnose": False}
 
 
 @takes(
-    *(*every.AXES, *every.HOW, every.SAMPLE_MS, every.DIAGNOSE, every.FAIL_ON),
+    *(*every.AXES, *every.HOW, every.SAMPLE_MS, every.ALLOCATOR, every.DIAGNOSE, every.FAIL_ON),
     *(*every.INTERPRETER, every.SESSION, every.FULL, *every.REPORTS),
 )
 def matrix(*, given: Given) -> None:

@@ -30,7 +30,16 @@ SOURCE = Option(
 
 
 @takes(
-    *(SOURCE, SETUP, DEVICES, *every.HOW, every.SAMPLE_MS, every.DIAGNOSE, every.FAIL_ON),
+    *(
+        SOURCE,
+        SETUP,
+        DEVICES,
+        *every.HOW,
+        every.SAMPLE_MS,
+        every.ALLOCATOR,
+        every.DIAGNOSE,
+        every.FAIL_ON,
+    ),
     *(*every.INTERPRETER, every.SESSION, every.FULL, *every.REPORTS),
 )
 def time(

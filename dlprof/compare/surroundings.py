@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from dlprof.plan.options import SYSTEM
 from dlprof.session.header import Environment
 from dlprof.session.machine import NOTABLE_CORES, load_text
 from dlprof.session.model import Header
@@ -15,7 +16,7 @@ MACHINE = ("machine", "cpu", "cores", "platform", "cuda_devices")
 GPU = ("name", "sm_clock_max_mhz", "memory_clock_max_mhz")
 MEASURING = ("sample_ns", "together", "in_turns")
 """Settings that change the times themselves: what a sample is the mean of, what else a process
-serves, and whether it shares its processor's caches."""
+serves, and whether it shares its processor's caches. So does the allocator of the host."""
 
 ACROSS = "--any-python"
 
@@ -127,6 +128,9 @@ def _settings(base: Header, head: Header) -> Iterator[Difference]:
         if name == "in_turns":
             before, after = bool(before), bool(after)
         yield from _differ(name, before, after, "measuring")
+    # Older sessions have that of the system, and do not say so.
+    allocators = old.allocator or SYSTEM, new.allocator or SYSTEM
+    yield from _differ("allocator", *allocators, "measuring")
     yield from _differ("setup", old.setup or "none", new.setup or "none", "setting")
 
 

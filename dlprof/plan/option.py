@@ -93,6 +93,21 @@ class Switch:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+    def read(self, value: Any) -> str:
+        if value not in self.words:
+            raise UsageError(f"{shown(value)}: expected {' or '.join(self.words)}")
+        return str(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"enum": list(self.words)}
+
+
+@dataclass(frozen=True)
 class Text:
     """One text, which a verb reads itself."""
 
@@ -147,7 +162,7 @@ class Several:
         return {"anyOf": [word, {"type": "array", "minItems": 1, "items": word}]}
 
 
-Kind = Whole | Number | Switch | Text | Several
+Kind = Whole | Number | Switch | Choice | Text | Several
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from dlprof.errors import UsageError
-from dlprof.plan.option import Number, Option, Several, Switch, Text, Whole, distinct, value_of
+from dlprof.plan.option import (
+    Choice,
+    Number,
+    Option,
+    Several,
+    Switch,
+    Text,
+    Whole,
+    distinct,
+    value_of,
+)
 
 
 def _shapes(word: str) -> Iterable[tuple[int, ...]]:
@@ -198,6 +208,16 @@ SAMPLE_MS = Option(
     default=60.0,
     metavar="MS",
 )
+SYSTEM, STEADY = "system", "steady"
+ALLOCATOR = Option(
+    "allocator",
+    Choice((SYSTEM, STEADY)),
+    "How glibc gives out large blocks: as the system does, or from memory that it keeps.",
+    MEASURING,
+    default=SYSTEM,
+    metavar="NAME",
+    details="`gate` and `calibrate` take `steady` by default; see [](gate.md#allocator).",
+)
 QUICK = Option(
     "quick",
     Switch(),
@@ -330,7 +350,7 @@ REPORTS = (JSON, HTML, CSV, PARQUET, MARKDOWN, JUNIT, GITHUB)
 
 MEASURED = (
     *(*AXES, PLACEMENTS, SETUP),
-    *(*HOW, SAMPLE_MS, DIAGNOSE, SURVEY, TOGETHER, ROUND_TRIPS),
+    *(*HOW, SAMPLE_MS, DIAGNOSE, SURVEY, TOGETHER, ROUND_TRIPS, ALLOCATOR),
     *INTERPRETER,
 )
 """What is measured, and how; the rest says what becomes of it."""

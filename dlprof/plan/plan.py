@@ -11,6 +11,7 @@ from dlprof import inference
 from dlprof.errors import MissingFramework, Unmeasured, UsageError
 from dlprof.plan import pairing, survey
 from dlprof.plan.catalog import Catalog, ProbeInfo
+from dlprof.plan.options import STEADY
 from dlprof.plan.pairing import Case, Path
 from dlprof.plan.request import Request, Settings
 from dlprof.probes.base import HOST_MEMORY, Protocol
@@ -20,6 +21,10 @@ QUEUES, MOST_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS", "32"
 """Streams that share a queue of the device wait for each other, which looks like an order. By
 default there are 8 queues, and 32 at most (CUDA C++ Programming Guide, environment variables).
 """
+TUNABLES = "GLIBC_TUNABLES"
+STEADY_TUNABLES = "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824"
+"""No block below 1 GiB is mapped anew for each allocation, and freed memory is kept: fresh pages
+cost a fault each (glibc manual, Memory Allocation Tunables)."""
 NO_PATH = "no path matches"
 """How a line of ``left_out`` begins that names a glob without a path."""
 
@@ -97,6 +102,8 @@ def plan(request: Request, catalog: Catalog) -> Plan:
     }
     if any(target.device == "cuda" for target in found):
         variables[QUEUES] = os.environ.get(QUEUES, MOST_QUEUES)
+    if request.settings.allocator == STEADY:
+        variables[TUNABLES] = os.environ.get(TUNABLES, STEADY_TUNABLES)
     variables |= catalog.variables
     if catalog.simulated:
         reasons = {"on simulated CUDA devices: asked for": None}

@@ -25,7 +25,8 @@ class Settings:
     arrays of up to ``largest_bytes``; without it ``alignment`` has at least that looked at. The
     placement ``convert`` is what the timers measure anyway. ``setup`` is source text that runs
     after that of the frameworks, in each worker. Without ``times`` nothing is timed: on a simulated
-    device order and copies are real, and times are not. ``survey`` looks at each path with many
+    device order and copies are real, and times are not. ``allocator`` is that of the host:
+    ``system`` or ``steady``. ``survey`` looks at each path with many
     small arrays; ``survey_alone`` at nothing else.
     """
 
@@ -43,6 +44,7 @@ class Settings:
     round_trips: int = 0
     setup: str = ""
     times: bool = True
+    allocator: str = options.SYSTEM
     survey: bool = False
     survey_alone: bool = False
 
@@ -158,6 +160,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         placements=values["placements"],
         round_trips=values["round_trips"] or 0,
         setup=values["setup"] or "",
+        allocator=values["allocator"],
         survey=values["survey"],
         **(WITHOUT_TIMES if simulated_in(values["devices"]) else {}),
     )
@@ -190,6 +193,7 @@ def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
         "timeout": settings.limit_s,
         "budget": settings.budget_s,
         "sample_ms": settings.sample_ns / 1e6,
+        "allocator": settings.allocator,
     }
     if request.simulated:
         read["devices"] = f"simulated:{request.simulated}"

@@ -96,6 +96,7 @@ class RecordedSettings(Record):
     diagnose: Maybe[Flag] = None
     placements: Maybe[tuple[str, ...]] = None
     setup: Maybe[str] = None
+    allocator: Maybe[str] = None
 
 
 class RecordedScenario(Record):
