@@ -4,8 +4,6 @@ Without one they are skipped, unless ``DLPROF_REQUIRE_BROWSER`` says that there 
 they fail.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """The HTML page in a real browser, with scripts and without."""
 
-from __future__ import annotations
-
 import pytest
 from document_builders import COLUMNS, document, document_of, row
 from hostile import BITES
@@ -10,8 +8,6 @@ from html_builders import full_session
 from dlprof.reports.document import Table
 from dlprof.reports.html import render
 from dlprof.session.model import load
-
-pytestmark = pytest.mark.browser
 
 UNFOLD = "document.querySelectorAll('details').forEach(fold => fold.open = true)"
 

@@ -1,7 +1,5 @@
 """Sessions as files."""
 
-from __future__ import annotations
-
 import pytest
 from comparison_builders import session, suite
 

@@ -1,7 +1,5 @@
 """The HTML page of a document: complete, bounded, and safe whatever the text is."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import lzma
@@ -18,8 +16,6 @@ from reading import Page
 from dlprof.reports.document import Chart, Lines, Section, Table
 from dlprof.reports.html import render
 from dlprof.session.model import parse
-
-pytestmark = pytest.mark.unit
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """Renderers of a document: limits of the terminal, and text that stays text everywhere."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
@@ -32,8 +30,6 @@ from dlprof.reports.document import (
 from dlprof.reports.session_document import session_document
 from dlprof.rules import with_findings as judged
 from dlprof.text.clean import sanitised
-
-pytestmark = pytest.mark.unit
 
 texts = raw_texts.map(sanitised)
 """As text is when a session was read."""

@@ -1,7 +1,5 @@
 """The rounds: shuffled, survived, and stopped by the budget; with workers that are no processes."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from types import SimpleNamespace
 
@@ -19,8 +17,6 @@ from dlprof.runner.merge import merge
 from dlprof.runner.rounds import Runner
 from dlprof.runner.worker_client import started_by
 from dlprof.session.model import Company
-
-pytestmark = pytest.mark.unit
 
 
 class Watched:

@@ -1,7 +1,5 @@
 """All rules together: what holds for every finding, and what no rule may do."""
 
-from __future__ import annotations
-
 import re
 import time
 
@@ -30,8 +28,6 @@ from dlprof.rules.evidence_text import COMMON, NOT_TOLD, OF_INSTRUMENT, facts
 from dlprof.rules.pages import index, page
 from dlprof.rules.rule import SEVERITIES, worst_first
 from dlprof.session.evidence import Evidence, Ownership
-
-pytestmark = pytest.mark.unit
 
 
 def test_the_ids_are_in_order_and_each_stands_once():

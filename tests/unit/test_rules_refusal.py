@@ -1,13 +1,9 @@
 """Refusals: what they leave behind, and errors that no standard prescribes."""
 
-from __future__ import annotations
-
 import pytest
 from rule_builders import path, verdict
 
 from dlprof.rules import find
-
-pytestmark = pytest.mark.unit
 
 
 def refused(code, *errors, **evidence):

@@ -1,14 +1,10 @@
 """Sentences stay short: 20 words in findings and errors, 28 in the documents, no unclear words."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path
 
 import pytest
-
-pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

@@ -1,7 +1,5 @@
 """The session file: a round trip, other versions, and files that are no sessions."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import lzma
@@ -14,8 +12,6 @@ from hypothesis import strategies as st
 
 from dlprof.errors import SessionError, UsageError
 from dlprof.session.model import Header, Result, chunks, is_session, load, parse, write
-
-pytestmark = pytest.mark.unit
 
 words = st.text(
     st.characters(exclude_categories=["Cs", "Cc", "Cf", "Co", "Cn", "Zl", "Zp"]), max_size=12

@@ -1,7 +1,5 @@
 """Values: what did not survive a conversion is seen, and so is what it changed besides."""
 
-from __future__ import annotations
-
 import numpy
 import pytest
 from builders import make_subject
@@ -11,8 +9,6 @@ from dlprof.probes.numpy import NumPy
 from dlprof.worker import memory
 from dlprof.worker.instruments import values
 from dlprof.worker.subject import OneArray
-
-pytestmark = pytest.mark.unit
 
 
 def measured(code, spec=None, producer=None, consumer=None, **names):
