@@ -60,8 +60,8 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
             "warning",
             found,
             Claim(
-                ("copies", "copy"),
-                f"{contrast.copied}, but no other",
+                ("copies only", "copy only"),
+                contrast.copied,
                 f"{time(worst)} instead of {time(view)}" if view else "",
                 more=f"Of {contrast.viewed}, the result is a view.",
             ),
