@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from dlprof.analysis.quantity import plain_time
 from dlprof.plan.options import SYSTEM
 from dlprof.session.header import Environment
 from dlprof.session.machine import NOTABLE_CORES, load_text
@@ -14,7 +15,13 @@ from dlprof.session.model import Header
 
 MACHINE = ("machine", "cpu", "cores", "platform", "cuda_devices")
 GPU = ("name", "sm_clock_max_mhz", "memory_clock_max_mhz")
-MEASURING = ("sample_ns", "together", "in_turns")
+SAMPLE = "sample_ns"
+WORDS = {
+    SAMPLE: "samples of",
+    "together": "all pairs in one process",
+    "in_turns": "measured in turns",
+}
+MEASURING = tuple(WORDS)
 """Settings that change the times themselves: what a sample is the mean of, what else a process
 serves, and whether it shares its processor's caches. So does the allocator of the host."""
 
@@ -43,7 +50,10 @@ class Difference:
     kind: str
 
     def __str__(self) -> str:
-        return f"{self.what} {self.base} → {self.head}"
+        sides = [self.base, self.head]
+        if self.what == SAMPLE:
+            sides = [plain_time(float(side)) for side in sides]
+        return f"{WORDS.get(self.what, self.what)} {' → '.join(sides)}"
 
 
 def differences(base: Header, head: Header) -> tuple[Difference, ...]:

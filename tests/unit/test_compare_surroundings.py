@@ -81,9 +81,9 @@ def test_a_session_is_trusted_where_others_left_it_a_core(foreign, cores, truste
         ({"setup": "a = 1"}, {"setup": "a = 2"}, ["setup a = 1 → a = 2"]),
         ({}, {"setup": "a = 1"}, ["setup none → a = 1"]),
         ({}, {"setup": ""}, []),
-        ({"in_turns": True}, {}, ["in_turns true → false"]),
+        ({"in_turns": True}, {}, ["measured in turns true → false"]),
         ({"in_turns": False}, {}, []),
-        ({"sample_ns": 20}, {"sample_ns": 60}, ["sample_ns 20 → 60"]),
+        ({"sample_ns": 20_000_000}, {"sample_ns": 60_000_000}, ["samples of 20 ms → 60 ms"]),
     ],
 )
 def test_other_settings_are_worth_knowing(base, head, texts):
