@@ -163,6 +163,8 @@ class CaseClient:
             "placements": settings.placements,
             "budget_ns": settings.sample_ns,
             "largest_bytes": settings.largest_bytes,
+            # Both sides of a gate meet the address that decides between a view and a copy.
+            "at_boundary": settings.in_turns and case.layout == "C",
         }
 
     def _instruments(self, case: Case, round_: int) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
         answer.part("recipe", texts)
     if _forecast(path, spec):
         before += 1  # the first call is no longer the first
-    subject = path.subject(spec)
+    subject = path.subject(spec, at_boundary=request.get("at_boundary", False))
     answer.part("source", {"ns": None if subject.is_one_array else subject.create_ns})
     answer.stage("first call")
     state.channel.begin()

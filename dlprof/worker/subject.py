@@ -28,6 +28,10 @@ from dlprof.worker.simulated import OnSimulatedDevice
 from dlprof.worker.source_text import compile_call, execute
 
 OTHER_BYTE = b"\xa5"
+LINE_BYTES = 64
+"""Whether an array begins at such a boundary decides whether JAX, TensorFlow and others copy it."""
+PLACES, MOST_PLACED_BYTES = 16, 512 << 20
+"""How many arrays are made to get one at a boundary, and with how many bytes."""
 FailedImports = dict[tuple[str, ...], ImportError]
 """Imports that failed in this process, by the texts that had run until then."""
 
@@ -60,11 +64,12 @@ class Path:
         """Whether the producer makes one array and no other."""
         return isinstance(self.producer, OneArray)
 
-    def subject(self, spec: ArraySpec) -> Subject:
+    def subject(self, spec: ArraySpec, at_boundary: bool = False) -> Subject:
         """Make the source array and compile the conversion.
 
-        Raises :class:`Unsupported` if the array is not what ``spec`` asks for, and what the
-        framework raises.
+        If ``at_boundary``, the array begins at a multiple of :data:`LINE_BYTES` if the
+        framework's own allocator gives one of a few there. Raises :class:`Unsupported` if the array
+        is not what ``spec`` asks for, and what the framework raises.
         """
         producer, namespace = self.producer, dict(self.namespace)
         if spec.layout in FLAGS and spec.layout not in producer.flags:
@@ -78,6 +83,8 @@ class Path:
         # Unfinished work would count as time of the first call.
         settle(producer, spec.device, namespace["x"], namespace)
         create_ns = time.perf_counter_ns() - begin
+        if at_boundary and not self.is_one_array:
+            namespace["x"] = _at_a_boundary(producer, spec, namespace["x"], text, self.namespace)
         check_source(producer, spec, namespace["x"])
         code = compose(self.export, self.import_, spec)
         where = result_device(self.consumer, self.import_, spec)
@@ -93,6 +100,7 @@ class Path:
             result_device=where,
             convert=compile_call(code, namespace),
             create_ns=create_ns,
+            at_boundary=at_boundary,
         )
 
 
@@ -111,6 +119,8 @@ class Subject(Path):
     convert: Callable[[], Any] = field(repr=False)
     create_ns: int = 0
     """Time until the source was made and ready."""
+    at_boundary: bool = False
+    """Whether its arrays begin at a boundary; see :meth:`Path.subject`."""
 
     @property
     def source(self) -> Any:
@@ -151,6 +161,9 @@ class Subject(Path):
         settle(self.producer, self.spec.device, source, namespace)
         if self.is_one_array and self._is_source(source):
             raise Unsupported("the setup gives the same array each time, and no new one")
+        if self.at_boundary and not self.is_one_array:
+            text = self.producer.create(self.spec)
+            return _at_a_boundary(self.producer, self.spec, source, text, self.namespace)
         return source
 
     def check_own(self) -> None:
@@ -287,6 +300,27 @@ def result_device(consumer: Probe, import_: Import, spec: ArraySpec) -> str:
     if import_.result_device:
         return import_.result_device
     return spec.device if spec.device in consumer.devices else consumer.devices[0]
+
+
+def _at_a_boundary(
+    producer: Probe, spec: ArraySpec, first: Any, text: str, namespace: dict[str, Any]
+) -> Any:
+    """An array of the host that begins at a multiple of :data:`LINE_BYTES`, or the first one."""
+    made, spacers = [first], []
+    while spec.device == "cpu" and len(made) * spec.size_bytes < MOST_PLACED_BYTES:
+        address = producer.pointer(made[-1]) if spec.elements else None
+        if address is None or address % LINE_BYTES == 0:
+            return made[-1]
+        if len(made) == PLACES:
+            break
+        # The text may make two arrays each time, and glibc's headers have 16 bytes: without other
+        # lengths between them each would be as far off as the one before.
+        spacers.append(bytearray(spec.size_bytes + 16 * len(made)))
+        again = dict(namespace)
+        execute(text, again, "create")
+        settle(producer, spec.device, again["x"], again)
+        made.append(again["x"])  # the others stay, so that each has another address
+    return first
 
 
 PLACED = ("aligned", "sliced")

@@ -112,3 +112,18 @@ class TestPlainMemory:
     def test_a_view_of_plain_memory_is_told_from_a_copy(self, kind):
         for way, verdict in enumerate(("view", "copy")):
             assert ownership.measure(subject(kind, way))["verdict"] == verdict
+
+
+def test_a_placed_array_begins_at_a_boundary_that_the_allocator_gives_to_one_in_four():
+    addresses = {}
+
+    class Shifted(ByteArray):
+        """Each array is 16 bytes further from a boundary than the one before."""
+
+        def pointer(self, array):
+            return addresses.setdefault(id(array), 16 + 16 * len(addresses))
+
+    unplaced = make_subject(producer=Shifted(), consumer=Consumer(), import_=Consumer.imports[0])
+    placed = unplaced.subject(SPEC, at_boundary=True)
+    for array in (placed.source, placed.make_another()):
+        assert placed.producer.pointer(array) % 64 == 0
