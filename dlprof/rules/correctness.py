@@ -166,11 +166,11 @@ SIDE_EFFECTS = {
         ("changes its source", "change their source"),
         """
 <create>
-expected = <values of x>
+before = <values of x>
 <convert of y>
-values = <values of x>
+after = <values of x>
 wrong = <differing>
-print(wrong, "of", expected.size, "values of x were changed by the call")
+print(wrong, "of", before.size, "values of x were changed by the call")
 return wrong > 0
 """,
     ),
@@ -199,7 +199,8 @@ held = x
 <create>
 <write of x>
 <convert of z>
-wrong = int((before != <values of y>).sum())
+after = <values of y>
+wrong = <differing>
 print(wrong, "of", before.size, "values of y changed when z was made")
 return held is not x and wrong > 0
 """,
@@ -214,7 +215,8 @@ return held is not x and wrong > 0
 <convert of y>
 <write of x>
 <convert of z>
-wrong = int((<values of x> != <flat_values>).sum())
+before, after = <values of x>, <flat_values>
+wrong = <differing>
 print(wrong, "values of z are not those that were written to x")
 return wrong > 0
 """,
@@ -224,7 +226,7 @@ return wrong > 0
 VALUES = """
 <create>
 <convert of y>
-expected, values = <values of x>, <flat_values>
+before, after = <values of x>, <flat_values>
 wrong = <differing>
 print(wrong, "values of y differ from those of x")
 return wrong > 0
@@ -265,18 +267,10 @@ def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) ->
             raise NoReproducer("it takes two arrays, and the setup of your own makes one")
     elif "shape" in wrong.kinds:
         symptom, template = "loses the shape", SHAPE
-    differ = "expected != values"
-    if subject.is_own:  # its values may be NaN, which differ from themselves
-        differ = f"({differ}) & ((expected == expected) | (values == values))"
-    differing = f"int(({differ}).sum())"
-    if subject.result.case.survey:  # NaN equals NaN, and the zeros differ
-        pairs = "zip(expected.ravel(), values.ravel())"
-        differing = f"sum(a.tobytes() != b.tobytes() for a, b in {pairs})"
     return subject.shown(
         symptom,
         template,
         create=subject.create_by(evidence),
-        differing=differing,
         flat_values=flat_values(subject, "z" if kind == "after_write" else "y"),
     )
 
@@ -319,7 +313,8 @@ READ_ONLY_VIEW = """
 OVERWRITTEN = """
 before = <values of x>
 <write of y>
-changed = int((before != <values of x>).sum())
+after = <values of x>
+changed = <differing>
 print(changed, "of", before.size, "values of x were overwritten through y")
 return changed > 0
 """

@@ -229,7 +229,8 @@ for _ in range(8):
     x = make()
     <fill>
     others.append(<other>)
-changed = int((before != <values of y>).sum())
+after = <values of y>
+changed = <differing>
 print(changed, "of", before.size, "values of y changed after x was dropped", flush=True)
 sys.exit(3 if changed else 0)
 """

@@ -39,7 +39,8 @@ class Subject:
     def filled(self, template: str, **texts: str) -> str:
         """``template`` with its placeholders filled in.
 
-        ``<name>`` is one of ``texts``, or ``<create>``, ``<code>``, or how to :func:`_look` whether
+        ``<name>`` is one of ``texts``, or ``<create>``, ``<code>``, how many elements are
+        ``<differing>`` between ``before`` and ``after``, or how to :func:`_look` whether
         ``y`` is a view. ``<convert of y>`` is the conversion into ``y`` and a wait for it,
         ``<values of x>`` an idiom of the producer's probe, and ``<values of y>`` one of the
         consumer's. A line whose placeholder has no text goes.
@@ -62,7 +63,20 @@ class Subject:
             return texts[idiom]
         if idiom in ("create", "code"):
             return self.create() if idiom == "create" else self.code
+        if idiom == "differing":
+            return self._differing
         return _look(self)[idiom]
+
+    @property
+    def _differing(self) -> str:
+        """How many elements differ between ``before`` and ``after``: NaN is equal to itself."""
+        if self.result.case.survey:  # its corners have both zeros, which differ
+            pairs = "zip(before.ravel(), after.ravel())"
+            return f"sum(a.tobytes() != b.tobytes() for a, b in {pairs})"
+        differ = "before != after"
+        if self.is_own:  # its values may be NaN
+            differ = f"({differ}) & ((before == before) | (after == after))"
+        return f"int(({differ}).sum())"
 
     def shown(self, does: str, template: str, **texts: str) -> Effect:
         """A script that shows what the conversion ``does``, by a template that is filled in."""
@@ -211,7 +225,8 @@ def function(name: str, subject: Subject) -> str:
 BY_WRITE = """
 before = <values of y>
 <write of x>
-changed = int((before != <values of y>).sum())
+after = <values of y>
+changed = <differing>
 print("a write to x changed", changed, "of", before.size, "values of y")
 """
 BY_ADDRESS = """

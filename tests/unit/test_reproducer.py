@@ -109,6 +109,18 @@ def test_a_script_finds_nothing_in_an_innocent_call(kind):
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "the problem is gone"), done
 
 
+def test_nan_of_a_survey_is_no_change():
+    spec = ArraySpec((6, 10), "float32", "F", "cpu", corners=True)
+    session = session_of("DLP018", spec=spec, code="numpy.array(x)", promise="view")
+    first = session.results[0]
+    surveyed = first.model_copy(update={"case": first.case.model_copy(update={"survey": True})})
+    session = session.model_copy(update={"results": [surveyed, *session.results[1:]]})
+    script = reproducer(session, session.findings[0]).text
+    run = [sys.executable, "-c", script]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "the problem is there"), done
+
+
 def hostile(**texts):
     return {"recipe": {**recipe_of(), **texts}}
 
