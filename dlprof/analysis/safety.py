@@ -123,13 +123,15 @@ def not_looked_at(case: CaseView) -> str:
         if result.ordering is None and result.early_write is None and result.peak_memory is None:
             return "nothing looked for races or lost memory"
         return "whether it outlives its source could not be seen"
-    for verdict, question in (
-        (result.lifetime, "whether it outlives its source"),
-        (result.ordering, "whether it waits for queued work"),
-        (result.early_write if case.kind == "copy" else None, "whether a write tears the copy"),
+    for name, question in (
+        ("lifetime", "whether it outlives its source"),
+        ("ordering", "whether it waits for queued work"),
+        *([("early_write", "whether a write tears the copy")] if case.kind == "copy" else ()),
     ):
-        if verdict is not None and not verdict.is_known:
-            reason = verdict.evidence.reason
+        verdict = getattr(result, name)
+        failure = _failure(case, name) if verdict is None else ""
+        if failure or (verdict is not None and not verdict.is_known):
+            reason = failure or verdict.evidence.reason
             return f"{question} is not known" + (f": {first_line(reason)}" if reason else "")
     if case.kind in (None, "unknown"):
         return "whether it is a view or a copy is not known"

@@ -31,6 +31,7 @@ def test_a_path_that_everything_was_looked_at_of_is_safe():
         ({"lifetime": None, "early_write": None}, "right", ()),
         ({"lifetime": UNKNOWN}, "right", ()),
         ({"ordering": UNKNOWN}, "right", ()),
+        ({"ordering": None, "notes": ["ordering: RuntimeError: no"]}, "right", ()),
         ({"owner": "copy", "early_write": None}, "right", ()),
         ({"owner": "copy", "early_write": UNKNOWN}, "right", ()),
         ({"early_write": verdict("unknown", moot=True)}, "safe", ()),
