@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test nightly test-cuda check lint types docs benchmarks clean
+.PHONY: run test nightly gpu check lint types docs benchmarks clean
 
 # torch is asked for in its pinned version first: any other request may pull several GB.
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -30,8 +30,11 @@ nightly: $(VENV)/.developing
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -m "not cuda" -n 2 --dist loadscope
 
 # Runs in whatever environment PYTHON has: a CUDA machine may be without a package index.
-test-cuda:
-	$(PYTHON) -m pytest -m cuda tests/cuda
+# DEVICE=simulated is a rehearsal without a GPU. Each call takes less than ten minutes.
+gpu: DEVICE ?= cuda
+gpu:
+	$(PYTHON) benchmarks/cuda_suite.py found --device $(DEVICE) --part 1
+	$(PYTHON) benchmarks/cuda_suite.py found --device $(DEVICE) --part 2
 
 lint: $(VENV)/.developing
 	$(BIN)/ruff check .

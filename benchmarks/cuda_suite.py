@@ -1,11 +1,12 @@
-"""All that dlprof has to show on a CUDA device, in one go of less than ten minutes.
+"""All that dlprof has to show on a CUDA device, in two goes of less than ten minutes: ``make gpu``.
 
-    python benchmarks/cuda_suite.py FOLDER
+    python benchmarks/cuda_suite.py FOLDER --part 1
     python benchmarks/cuda_suite.py FOLDER --only selftest,matrix
 
 Tests, selftest, matrices, scenarios and a ticket run one after another, the most important first,
 until the total time is spent. Sessions, tables and the output of each step are in FOLDER, and a
-table is printed last. ``--device cpu`` rehearses the same commands on the host.
+table is printed last. ``--device cpu`` rehearses the same commands on the host, and ``--device
+simulated`` those that need no time of a device.
 
 The exit code is 0 if all that ran went well, 1 if not, and 4 if there is no device.
 """
@@ -43,20 +44,21 @@ class Step:
     name: str
     command: tuple[str, ...]
     limit_s: float
+    needs_times: bool = False
 
 
-def steps(folder: Path, device: str) -> list[Step]:
-    """All steps, the most important first."""
+def steps(folder: Path, device: str) -> tuple[list[Step], list[Step]]:
+    """The steps of both parts, the most important first."""
 
     def tests(name: str, limit_s: float, *files: str) -> Step:
         options = ("-m", "cuda", "-W", "default", "-p", "no:cacheprovider", "--tb=short", "-rfEs")
         paths = (f"tests/cuda/{file}" for file in files)
-        return Step(name, ("-m", "pytest", *options, *paths), limit_s)
+        return Step(name, ("-m", "pytest", *options, *paths), limit_s, needs_times=True)
 
     def dlprof(name: str, limit_s: float, verb: str, *options: str) -> Step:
         outputs = (f"--{form}={folder / name}.{form}" for form in ("csv", "markdown", "html"))
         kept = ("-o", f"{folder / name}.json", "--timeout", "30", *outputs)
-        return Step(name, ("-m", "dlprof", verb, *options, *kept), limit_s)
+        return Step(name, ("-m", "dlprof", verb, *options, *kept), limit_s, verb == "sweep")
 
     def paths(*globs: str) -> tuple[str, ...]:
         return tuple(word for glob in globs for word in ("--path", glob))
@@ -66,19 +68,22 @@ def steps(folder: Path, device: str) -> list[Step]:
     trips = ("--no-diagnose", "--rounds", "2")
     to_device = paths("*cuda*", "*cupy*") if device == "cuda" else ()
     ticket = ("ticket", f"{folder}/loaded.json", "--run", "-o", f"{folder}/ticket.md")
-    return [
+    first = [
         tests("spin-and-device", 90, "test_cuda_device.py", "test_spin_length.py"),
         tests("nvbench", 90, "test_device_time_against_nvbench.py"),
-        Step("selftest", ("-m", "dlprof", "selftest", "--device", device), 200),
         dlprof("loaded", 150, "matrix", *matrix, "--diagnose", "--rounds", "1", *paths(*DIRECT)),
         Step("ticket", ("-m", "dlprof", *ticket), 60),
         dlprof("loop", 45, "sweep", "scenarios/torch-numba-loop.toml"),
         dlprof("ingest", 60, "sweep", "scenarios/ingest.toml", "--rounds", "1", *to_device),
-        dlprof("round-trips", 45, "sweep", "scenarios/round-trip-cuda.toml", *trips),
         dlprof("output-buffers", 60, "sweep", "scenarios/output-buffers.toml", "--rounds", "2"),
+    ]
+    second = [
+        Step("selftest", ("-m", "dlprof", "selftest", "--device", device), 200),
         dlprof("matrix", 120, "matrix", *matrix, "--quick"),
         tests("selftest-on-streams", 150, "test_selftest_on_streams.py"),
+        dlprof("round-trips", 45, "sweep", "scenarios/round-trip-cuda.toml", *trips),
     ]
+    return first, second
 
 
 def main() -> int:
@@ -88,14 +93,17 @@ def main() -> int:
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--total", type=float, default=TOTAL_S, metavar="SECONDS")
     parser.add_argument("--only", default="", metavar="STEP,STEP", help="leave all others out")
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--device", choices=("cuda", "cpu", "simulated"), default="cuda")
+    parser.add_argument("--part", type=int, choices=(1, 2), help="the first or the second half")
     given = parser.parse_args()
     folder = given.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
+    parts = steps(folder, given.device)
     chosen = [
         step
-        for step in steps(folder, given.device)
-        if not given.only or step.name in given.only.split(",")
+        for step in (parts[given.part - 1] if given.part else [*parts[0], *parts[1]])
+        if (not given.only or step.name in given.only.split(","))
+        and not (given.device == "simulated" and step.needs_times)
     ]
     if given.device == "cuda" and shutil.which("nvidia-smi") is None:
         print("no CUDA device: there is no nvidia-smi", file=sys.stderr)

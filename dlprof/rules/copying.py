@@ -193,11 +193,15 @@ def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
                 more=trace(worst.result),
             ),
             {"cost_ns": saved_ns(worst, other) if other else None},
-            advice=instead_of(worst, other, "stays on the device")
-            if other
-            else "No measured path is known to stay on the device.",
+            advice=instead_of(worst, other, "stays on the device") if other else _none_stays(worst),
             against=other,
         )
+
+
+def _none_stays(case: CaseView) -> str:
+    # A view that stays there can be in the same answer, and does not replace a copy.
+    kind = "copy" if case.result.case.promise == "copy" else "path"
+    return f"No measured {kind} is known to stay on the device."
 
 
 def _bounces(case: CaseView) -> bool:

@@ -381,7 +381,7 @@ def look_for_stale(queue: QueuedWork, work: int) -> tuple[bool | None, str | Non
     """
     right = attempt(partial(_is_right, queue, work))
     if isinstance(right, Refusal):  # the times still count
-        return None, f"{type(right.error).__name__}: {right.error}"
+        return None, right.reason
     return right, None
 
 
