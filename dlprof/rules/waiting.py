@@ -260,28 +260,35 @@ assert queue >= 0.05, "no work could be queued"
 <verdict>
 """
 WAITED = """
+assert left > queue / 2, "the queue was empty before the call"
 idle = seconds(<array>)
 print(f"queue: {queue:.3f} s; conversion: {idle:.6f} s idle, {behind:.6f} s behind it")
 return behind > idle + queue / 2
 """
 BEHIND_QUEUE = """
 q = queued(work)
+begin = perf_counter()
 behind = seconds(q)
 <wait of q>
+left = perf_counter() - begin
 """
 BEHIND_OTHER_STREAM = """
 other = <own_stream of x>
 with other:
     q = queued(work)
+begin = perf_counter()
 behind = seconds(x)
 with other:
     <wait of q>
+left = perf_counter() - begin
 """
 BEHIND_OTHER_QUEUE = """
 duration_ns = int(queue * 1e9)
 <unrelated>
+begin = perf_counter()
 behind = seconds(x)
 z.wait()
+left = perf_counter() - begin
 """
 READ_EARLY = """
 expected = <values of q>
