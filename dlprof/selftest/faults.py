@@ -139,6 +139,7 @@ NOT_ON_DEVICE = dict.fromkeys(
         "DLP021",
         "DLP022",
         "DLP023",
+        "DLP024",
     ),
     "planted on the host: its proof is the same on a device",
 ) | {"DLP005": "planted on the host: peak memory is measured there"}
