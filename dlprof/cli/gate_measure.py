@@ -92,7 +92,7 @@ def measure(
         wide_limit=given.values.get("wide_limit", 100 * WIDE_LIMIT) / 100,
         strict=bool(raw["strict"]),
     )
-    budget_s = given.values.get("budget") or max(LEAST_BUDGET_S, CASE_S * len(cases_of(head)))
+    budget_s = given.values.get("budget", max(LEAST_BUDGET_S, CASE_S * len(cases_of(head))))
     kept = kept_in(given.output)
     told = _texts(head, settings.in_turns)
     if known is not None:

@@ -21,6 +21,9 @@ WORSE, BETTER, LOST, OTHER = "worse", "better", "lost", "other"
 
 STATUS = "status"
 
+RACE = "early_write"
+"""The measure that sees a race now and then: to have seen it once is to know of it."""
+
 VARIES = "varies"
 """The verdict of processes that disagree."""
 
@@ -210,6 +213,8 @@ def _on_scale(
         return
     # If the processes disagree, the worst of them counts: a user may meet it.
     worst_before, worst = (max(words, key=scale.__getitem__) for words in (before, after))
+    if what == RACE and worst == worst_before:
+        return  # in how many processes it was seen is chance
     words = _shown(old, worst_before), _shown(new, worst)
     if words[0] != words[1]:
         (badness, severity), (earlier, _) = scale[worst], scale[worst_before]

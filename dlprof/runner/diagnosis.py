@@ -82,6 +82,25 @@ class Diagnosis:
             worker.close()
         self._trace(group)
 
+    def look_again(self, group: Group, instrument: str, look: int) -> None:
+        """Ask one instrument once more of each case, for what a race shows only now and then.
+
+        ``look`` counts from 0; the answers of each are in a round of their own, after all others.
+        """
+        round_ = self._round + 2 + look
+        worker = self._client.pool.worker()
+        try:
+            for index, case in group:
+                found = Outcome("ok", None)
+                outcome = self._client.ask(worker, case, round_, (instrument,), alone=True)
+                take_over(found, outcome, (instrument,))
+                self._client.record(index, round_, found)
+                if serves_no_more(outcome):
+                    worker.close()
+                    worker = self._client.pool.worker()
+        finally:
+            worker.close()
+
     def _ask(
         self,
         worker: WorkerClient,

@@ -89,6 +89,11 @@ class Runner:
         for group in shuffled(self._grouped(chosen), self.settings.seed, self.settings.rounds):
             self._diagnosis.diagnose(group)
 
+    def look_again(self, only: set[int], instrument: str, look: int) -> None:
+        """See :meth:`~dlprof.runner.diagnosis.Diagnosis.look_again`."""
+        for group in self._grouped(sorted(only)):
+            self._diagnosis.look_again(group, instrument, look)
+
     def measure_later(self, instruments: tuple[str, ...]) -> None:
         """Ask for these instruments in all rounds but the first."""
         self._client.later_rounds = instruments

@@ -180,3 +180,10 @@ def test_a_view_that_only_some_addresses_have_now_is_worse_whatever_the_processe
     told = "alignment: a view at any address, now a view or a copy, by the address"
     assert change(looked("view", "view"), looked("view", "copy")) == (told, "worse", "warning")
     assert change(looked("view", "copy"), looked("view", "view"))[1] == "better"
+
+
+def test_in_how_many_processes_a_race_was_seen_is_no_change():
+    now_and_then = verdict("varies", processes=[verdict("safe"), verdict("unsafe")])
+    sides = [make_result(early_write=one) for one in (now_and_then, verdict("unsafe"))]
+    assert not changes(*sides)
+    assert not changes(*reversed(sides))
