@@ -140,7 +140,6 @@ NOT_ON_DEVICE = dict.fromkeys(
         "DLP022",
         "DLP023",
         "DLP024",
-        "DLP024",
     ),
     "planted on the host: its proof is the same on a device",
 ) | {"DLP005": "planted on the host: peak memory is measured there"}
