@@ -263,6 +263,45 @@ API cuKernelGetParamInfo(struct kernel *kernel, size_t index, size_t *offset, si
 
 SAME(cuFuncGetParamInfo, cuKernelGetParamInfo)
 
+/* The linker puts its inputs one behind the other: nothing is executed, only parameters are read. */
+
+API cuLinkCreate(unsigned count, int *options, void **values, struct module **link)
+{
+    NEED_CONTEXT;
+    for (unsigned i = 0; i < count; i++) {
+        if (options[i] == 4 || options[i] == 6) {
+            values[i] = NULL; /* the bytes that were written into a log */
+        }
+    }
+    *link = calloc(1, sizeof **link);
+    return SUCCESS;
+}
+
+API cuLinkAddData(struct module *link, int type, const void *data, size_t size, const char *name,
+                  unsigned count, int *options, void **values)
+{
+    size_t length = strnlen(data, size);
+    bool is_elf = size >= SELFMAG && !memcmp(data, ELFMAG, SELFMAG);
+    if (is_elf && link->size) {
+        return NOT_SUPPORTED;
+    }
+    length = is_elf ? size : length;
+    link->image = realloc(link->image, link->size + length + 1);
+    memcpy(link->image + link->size, data, length);
+    link->size += length;
+    link->image[link->size] = 0;
+    return SUCCESS;
+}
+
+API cuLinkComplete(struct module *link, void **image, size_t *size)
+{
+    *image = link->image;
+    *size = link->size + 1;
+    return SUCCESS;
+}
+
+SAME(cuLinkDestroy, cuModuleUnload)
+
 /* --- Attributes ------------------------------------------------------------------------------- */
 
 API cuFuncGetAttribute(int *value, int attribute, void *function)

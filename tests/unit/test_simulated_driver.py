@@ -458,6 +458,19 @@ def test_a_copy_kernel_of_cupy_is_performed_by_its_name(driver):
     assert not poisoned(driver, target.value, 24)
 
 
+def test_a_linker_gives_back_what_it_was_given(driver):
+    state = c_void_p()
+    driver("cuLinkCreate", 0, None, None, byref(state))
+    driver("cuLinkAddData", state, 1, PTX, c_size_t(len(PTX)), b"", 0, None, None)
+    image, size = c_void_p(), c_size_t()
+    driver("cuLinkComplete", state, byref(image), byref(size))
+    offset, bytes_ = c_size_t(), c_size_t()
+    fill = kernel(driver, b"fill", image)
+    driver("cuFuncGetParamInfo", fill, c_size_t(2), byref(offset), byref(bytes_))
+    assert (offset.value, bytes_.value) == (24, 4)
+    assert driver.status("cuFuncGetParamInfo", fill, c_size_t(3), byref(offset), None) != 0
+
+
 @pytest.fixture
 def driver_with(library, tmp_path, monkeypatch):
     """A driver with settings of its own."""
