@@ -13,7 +13,7 @@ import sys
 
 import numpy as np
 
-from dlprof.history.steps import find_steps
+from dlprof.history.changes import find_steps
 
 SESSION_SD, PROCESS_SD = 0.017, 0.012
 PROCESSES, FEW_PROCESSES = 8, 3

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from dlprof.errors import UsageError
 from dlprof.reports.terminal import printed
-from dlprof.rules import RULES
+from dlprof.rules import BY_WORD
 from dlprof.session.model import FindingRecord, Session
 from dlprof.text.clean import clean
 
@@ -19,9 +19,9 @@ def choose(session: Session, word: str | None) -> FindingRecord:
     Raises :class:`UsageError` where there is none of this number or rule.
     """
     found = session.findings
-    rules = {name.lower(): rule.id for rule in RULES for name in (rule.id, rule.name)}
+    rule = BY_WORD.get(word.lower()) if word is not None else None
     for number, finding in enumerate(found, start=1):
-        if word is None or word == str(number) or finding.rule == rules.get(word.lower()):
+        if word is None or word == str(number) or (rule and finding.rule == rule.id):
             return finding
     known = ", ".join(dict.fromkeys(finding.rule for finding in found))
     has = f"it has 1 to {len(found)}, of {known}" if found else "it has none"

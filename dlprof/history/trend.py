@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from dlprof.analysis.slower import FAMILY_LEVEL
 from dlprof.compare.processes import logs
+from dlprof.history.changes import Step, find_steps
 from dlprof.history.series import (
     Cause,
     Machine,
@@ -17,7 +18,6 @@ from dlprof.history.series import (
     Series,
     cause,
 )
-from dlprof.history.steps import Step, find_steps
 from dlprof.history.verdicts import VerdictStep, verdict_steps
 from dlprof.plan.floors import Floor
 from dlprof.session.stats import differ

@@ -8,9 +8,8 @@ from dlprof.analysis import thresholds
 from dlprof.analysis.safety import Level
 from dlprof.reports.alike import lines_of, plainest
 from dlprof.reports.document import Answer
-from dlprof.reports.paths import Array, Path
+from dlprof.reports.paths import KINDS, Array, Path
 
-KINDS = ("view", "copy")
 LEVELS: tuple[Level, ...] = ("safe", "right", "unchecked")
 """Of what may be written, the best first."""
 MOST_IDS = 3

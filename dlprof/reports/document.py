@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-Severity = Literal["error", "warning", "info"]
+from dlprof.rules.rule import Severity
+
 Verdict = Literal["passed", "failed", "error", "skipped"]
 """Of a check: ``error`` has no answer and must not pass; ``skipped`` may pass."""
 Tone = Literal["", "view", "copy", "bad", "dim", "better", "worse"]

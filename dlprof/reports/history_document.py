@@ -22,7 +22,6 @@ from dlprof.reports.document import (
     Document,
     Lines,
     Section,
-    Severity,
     Table,
     Tone,
 )

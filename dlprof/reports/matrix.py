@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from dlprof.reports.alike import queued_work
-from dlprof.reports.answers import KINDS, LEVELS, best
+from dlprof.reports.answers import LEVELS, best
 from dlprof.reports.document import Answer, Cell, Column, Level, Section, Table
-from dlprof.reports.paths import Array, Path
+from dlprof.reports.paths import KINDS, Array, Path
 from dlprof.text.clean import listed
 
 FEW = 8

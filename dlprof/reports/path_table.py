@@ -15,9 +15,9 @@ from dlprof.analysis.quantity import (
     time_text,
 )
 from dlprof.reports.alike import lines_of, plainest, queued_work
-from dlprof.reports.answers import KINDS, best
+from dlprof.reports.answers import best
 from dlprof.reports.document import Cell, Column, Lines, Section, Table
-from dlprof.reports.paths import MARK, Array, Path
+from dlprof.reports.paths import KINDS, MARK, Array, Path
 from dlprof.rules.evidence_text import facts
 from dlprof.session.evidence import Verdict
 from dlprof.text.clean import listed

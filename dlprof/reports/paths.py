@@ -13,16 +13,16 @@ from dlprof.analysis.quantity import plain_time, size_text
 from dlprof.analysis.safety import Safety
 from dlprof.analysis.slower import is_known
 from dlprof.plan.axes import shape_text
-from dlprof.reports.document import Cell, Severity, Tone
+from dlprof.reports.document import Cell, Tone
 from dlprof.rules import cases_by_environment
+from dlprof.rules.rule import SEVERITIES, Severity
 from dlprof.session.model import FindingRecord, Session, pair_text
 from dlprof.text.clean import first_line
 
-TIMES = "\N{MULTIPLICATION SIGN}"
+BY = "\N{MULTIPLICATION SIGN}"
 MARK = "~"
 """Before a time that another process may not repeat."""
 LAYOUTS = {"C": "C order", "F": "F order"}
-SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 KINDS = ("view", "copy")
 ORDERS = ("synchronous", "stream-ordered", "host-sync", "device-sync")
 """What a call may do about queued work, what costs least first; everything else comes later."""
@@ -104,7 +104,7 @@ class Path:
     def array(self) -> tuple[str, ...]:
         """Pair, shape, dtype, layout, device: paths with the same can be compared."""
         case = self.case.result.case
-        shape = shape_text(case.shape).replace("x", TIMES) if case.shape else "scalar"
+        shape = shape_text(case.shape).replace("x", BY) if case.shape else "scalar"
         return self.pair_text, shape, case.dtype, LAYOUTS.get(case.layout, case.layout), case.device
 
     @property

@@ -10,7 +10,7 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.plan.axes import shape_text
 from dlprof.plan.survey import PLAIN, SHAPE
 from dlprof.reports.document import Cell, Column, Lines, Section, Table, Tone
-from dlprof.reports.paths import TIMES, result_of, rules_by_case
+from dlprof.reports.paths import BY, result_of, rules_by_case
 from dlprof.session.model import CaseRecord, Session, pair_text
 from dlprof.text.clean import first_line
 
@@ -66,7 +66,7 @@ class Group(NamedTuple):
 
 def label_of(case: CaseRecord) -> Label:
     if case.shape != SHAPE:
-        text = shape_text(case.shape).replace("x", TIMES) if case.shape else "scalar"
+        text = shape_text(case.shape).replace("x", BY) if case.shape else "scalar"
         return Label("shapes", text)
     if case.layout in PLAIN.values():
         return Label("dtypes", case.dtype)

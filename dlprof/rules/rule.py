@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from dlprof.analysis.cases import Cases
 from dlprof.analysis.safety import Fault
@@ -12,7 +13,8 @@ from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.rules.script import Show
 from dlprof.session.model import FindingRecord, Result
 
-SEVERITIES = ("error", "warning", "info")
+Severity = Literal["error", "warning", "info"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 """Worst first: wrong or unsafe; slow for no reason; worth knowing."""
 
 BY_COST = "warning from 10 µs per call on, else info"

@@ -13,7 +13,6 @@ from dlprof.simulated.build import driver_folder
 
 DEVICES = "DLPROF_SIMULATED_DEVICES"
 """How many devices the driver has. A worker that has it among its variables runs on the driver."""
-MOST_DEVICES = 8
 PATH = "LD_LIBRARY_PATH"
 LIST_PATH = "import json, sys; print(json.dumps(sys.path))"
 LIMIT_S = 60.0

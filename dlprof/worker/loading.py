@@ -18,9 +18,9 @@ from dlprof import inference
 from dlprof.probes import ALL
 from dlprof.probes.base import ANY_DEVICE, ArraySpec, Export, Import, Probe, Protocol
 from dlprof.protocol.statement import STATEMENT, OwnCode, Side
+from dlprof.worker.any_array import Foreign
 from dlprof.worker.channel import Answer, Channel
 from dlprof.worker.contract import FaultyProbe, check_probe
-from dlprof.worker.foreign import Foreign
 from dlprof.worker.simulated import adapted, admit_jax
 from dlprof.worker.subject import FailedImports, OneArray, Path, namespace_for
 

@@ -17,9 +17,9 @@ from dlprof.probes import capsule
 from dlprof.probes.base import ANY_DEVICE, DTYPES, Probe, Protocol
 from dlprof.protocol import statement
 from dlprof.protocol.statement import Cut, FaultyStatement
-from dlprof.worker import foreign, loading
+from dlprof.worker import any_array, loading
+from dlprof.worker.any_array import UNKNOWN
 from dlprof.worker.channel import Answer
-from dlprof.worker.foreign import UNKNOWN
 from dlprof.worker.instruments.handshake import proxy
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call, execute
@@ -72,12 +72,12 @@ def find_source(text: str, asked: str | None, namespace: dict[str, Any]) -> str:
 
 
 def is_array(thing: Any) -> bool:
-    return not isinstance(thing, type) and any(foreign.has(thing, name) for name in ARRAYS)
+    return not isinstance(thing, type) and any(any_array.has(thing, name) for name in ARRAYS)
 
 
 def describe(thing: Any, probes: list[tuple[str, Probe]]) -> dict[str, Any]:
     roots = [kind.__module__.partition(".")[0] for kind in type(thing).__mro__]
-    told = foreign.metadata(thing)
+    told = any_array.metadata(thing)
     for root in (ROOTS.get(root, root) for root in roots):
         for source, probe in probes:
             known = _told_by(probe, thing) if probe.module.partition(".")[0] == root else None
@@ -86,11 +86,11 @@ def describe(thing: Any, probes: list[tuple[str, Probe]]) -> dict[str, Any]:
                 layout = told.layout if list(told.shape) == known["shape"] else UNKNOWN
                 return {"side": side, **known, "layout": layout}
     return {
-        "side": {**_foreign_side(roots[0], probes), "wait": foreign.wait_text(thing)},
+        "side": {**_foreign_side(roots[0], probes), "wait": any_array.wait_text(thing)},
         "shape": list(told.shape),
         "dtype": told.dtype,
         "device": told.device,
-        "array": told is not foreign.NOTHING,
+        "array": told is not any_array.NOTHING,
         "layout": told.layout,
     }
 

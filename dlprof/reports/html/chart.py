@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from dlprof.analysis.quantity import plain_time
 from dlprof.reports.document import Chart, Point
+from dlprof.rules.rule import SEVERITIES
 
 MOST_ROWS = 40
 MOST_POINTS = 2000
@@ -30,7 +31,6 @@ LEAST_NS, MOST_NS = 1e-3, 1e15
 
 SHAPES = {"view": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "copy": "M-4-4h8v8h-8z"}
 OTHER_SHAPE = "M0-5l5 9h-10z"
-SEVERITIES = ("error", "warning", "info")
 
 
 class Layout(NamedTuple):

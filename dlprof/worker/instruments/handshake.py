@@ -15,7 +15,7 @@ from typing import Any
 from dlprof.probes import capsule
 from dlprof.probes.base import Protocol, written
 from dlprof.protocol.messages import VERSIONED
-from dlprof.worker.foreign import has
+from dlprof.worker.any_array import has
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call
 from dlprof.worker.subject import Subject

@@ -19,7 +19,7 @@ from typing import Any
 
 from dlprof.probes.base import written
 from dlprof.worker import timer
-from dlprof.worker.foreign import Foreign
+from dlprof.worker.any_array import Foreign
 from dlprof.worker.source_text import define
 from dlprof.worker.subject import Subject
 from dlprof.worker.turns import Turns, series_of

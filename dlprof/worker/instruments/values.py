@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 from dlprof.probes.base import ArraySpec, Probe, Unsupported
 from dlprof.protocol.messages import unknown
 from dlprof.worker import memory
-from dlprof.worker.foreign import UNKNOWN
+from dlprof.worker.any_array import UNKNOWN
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
 

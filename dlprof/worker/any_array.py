@@ -124,7 +124,7 @@ def _of_interface(interface: Mapping[str, Any], device: str) -> Metadata:
 
 class Foreign(Probe):
     devices = ANY_DEVICE
-    setup = "from dlprof.worker.foreign import device_wait as _device_wait"
+    setup = "from dlprof.worker.any_array import device_wait as _device_wait"
     wait_text: ClassVar[str] = ""
     """What :func:`wait_text` said of the object."""
 

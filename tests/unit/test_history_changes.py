@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from history_simulation import NOISES, false_steps, history, slowed
 
-from dlprof.history.steps import find_steps
+from dlprof.history.changes import find_steps
 
 FLOOR = math.log(1.05)
 LEVEL = 0.01

@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 from dlprof.probes.base import Unsupported
-from dlprof.worker.foreign import NOTHING, Foreign, metadata, wait_text
+from dlprof.worker.any_array import NOTHING, Foreign, metadata, wait_text
 
 
 class Box:
