@@ -26,6 +26,7 @@ from dlprof.reports.document import (
     Tone,
 )
 from dlprof.reports.document import Point as Dot
+from dlprof.rules.rule import Severity
 from dlprof.text.clean import first_line, listed
 
 FIRST_ROWS, ALL_ROWS = 12, 500
