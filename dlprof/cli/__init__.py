@@ -36,6 +36,7 @@ REMOVED_OPTIONS: dict[str, str] = {
 VERBS = {
     "run": "run",
     "survey": "survey",
+    "conformance": "conformance",
     "time": "time",
     "sweep": "sweep",
     "steps": "steps",

@@ -25,9 +25,9 @@ class Watcher:
 class Bar(Watcher):
     """Draws a bar on stderr if that is a terminal."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "starting") -> None:
         self._progress = _progress()
-        self._task = self._progress.add_task("starting", total=None)
+        self._task = self._progress.add_task(what, total=None)
 
     def __enter__(self) -> Self:
         self._progress.start()

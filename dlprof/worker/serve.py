@@ -56,6 +56,10 @@ def _served(state: WorkerState, kind: str, request: dict[str, Any], answer: Answ
         answer.part("inspect", inspect.inspect(request["sources"], request["skip"], answer.stage))
     elif kind == "recognise":
         recognise(request, answer)
+    elif kind == "conformance":
+        from dlprof.worker import conformance
+
+        conformance.run(request, answer)
     elif kind == "verify":
         answer.part("verify", inspect.verify(request["source"], request["name"]))
     return "ok", None

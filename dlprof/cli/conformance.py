@@ -1,0 +1,89 @@
+"""``dlprof conformance``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from dlprof.cli.options import Given, takes
+from dlprof.plan import options as every
+from dlprof.plan.option import Option, Several, Text
+
+
+def _severity(word: str) -> Iterable[str]:
+    from dlprof.errors import UsageError
+    from dlprof.reports.conformance import SEVERITIES
+
+    if word not in SEVERITIES:
+        raise UsageError(f"expected one of {', '.join(SEVERITIES)}")
+    return [word]
+
+
+FAIL_ON = replace(
+    every.FAIL_ON,
+    kind=Several(_severity, commas=True),
+    help="Exit code 1 for a deviation from a must, a should or a may, and from what is stricter.",
+    metavar="must|should|may",
+)
+JSON = replace(every.JSON, help="Write the verdicts as JSON; - prints them instead of the table.")
+REPRO = Option(
+    "repro",
+    Text(),
+    "Print a script that shows the answer to this check without dlprof.",
+    every.OUTPUT,
+    metavar="CHECK",
+)
+
+
+@takes(*every.INTERPRETER, FAIL_ON, REPRO, every.FULL, JSON, every.HTML, every.MARKDOWN)
+def conformance(
+    framework: Annotated[str, typer.Argument(help="The framework, such as torch.")],
+    *,
+    given: Given,
+) -> None:
+    """Check a framework against DLPack 1.3 and the array API standard, as producer and consumer.
+
+    Example: dlprof conformance numpy
+    """
+    from difflib import get_close_matches
+
+    from dlprof.cli.inspection import inspected
+    from dlprof.cli.outputs import Annotations, Outputs
+    from dlprof.cli.show import say
+    from dlprof.conformance.check import CHECKS
+    from dlprof.errors import FindingsFailed, UsageError
+    from dlprof.reports import conformance as reports
+    from dlprof.runner import conformance as runner
+    from dlprof.runner.progress import Bar
+
+    outputs = Outputs.of(given.raw)
+    severities = given.values.get("fail_on") or ()
+    repro = given.raw["repro"]
+    if repro is not None and repro not in CHECKS:
+        near = get_close_matches(repro, CHECKS, 1, 0)
+        raise UsageError(f"--repro {repro}: there is no such check; did you mean {near[0]!r}?")
+    values = given.settled()
+    catalog = inspected(values["python"], values["probes"])
+    probe = catalog.installed(framework)
+    if repro is not None:
+        say(runner.script(catalog, probe, CHECKS[repro]))
+        return
+    with Bar(f"checking {probe.name}") as bar:
+        bar.start(len(CHECKS))
+        found = tuple(runner.conformance(catalog, probe, bar.step))
+    measured = reports.Conformance(
+        probe.name,
+        probe.version or "",
+        str(catalog.interpreter["python"]),
+        found,
+    )
+    document = reports.conformance_document(measured)
+    outputs.print_report(document)
+    outputs.write(document, {"--json": lambda: [reports.as_json(measured)]}, Annotations())
+    least = max(severities, key=reports.SEVERITIES.index, default=None)
+    wrong = measured.wrong(least) if least else []
+    if wrong:
+        raise FindingsFailed(f"{len(wrong)} deviations from a {least} or stricter")

@@ -1,0 +1,142 @@
+"""What a framework does with the clauses of DLPack and the array API standard, as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dlprof.reports.document import Answer, Cell, Column, Document, Section, Table, Tone
+from dlprof.runner.conformance import CRASHED, Found
+from dlprof.text import json_text
+
+SCHEMA = "dlprof.conformance/1"
+STANDARDS = "DLPack 1.3, array API 2025.12"
+SEVERITIES = ("must", "should", "may")
+"""From the strictest word of a standard to the mildest."""
+WRONG = (CRASHED, "deviates")
+ORDER = (*WRONG, "unknown", "refused", "conforms", "not applicable")
+COUNTED = {CRASHED: "crashed", "deviates": "deviate", "unknown": "unknown", "refused": "refused"}
+TONES: dict[str, Tone] = {
+    CRASHED: "bad",
+    "deviates": "bad",
+    "unknown": "copy",
+    "conforms": "better",
+}
+MOST_WORDS = 20
+
+
+@dataclass(frozen=True)
+class Conformance:
+    """The verdicts of all checks of one framework."""
+
+    framework: str
+    version: str
+    python: str
+    found: tuple[Found, ...]
+
+    def wrong(self, least: str = SEVERITIES[-1]) -> list[Found]:
+        """Deviations and crashes of this severity or a stricter one, worst first."""
+        counted = SEVERITIES[: SEVERITIES.index(least) + 1]
+        return sorted(
+            (one for one in self.found if one.verdict in WRONG and one.check.severity in counted),
+            key=lambda one: (SEVERITIES.index(one.check.severity), ORDER.index(one.verdict)),
+        )
+
+
+def conformance_document(measured: Conformance) -> Document:
+    name = f"{measured.framework} {measured.version}".strip()
+    roles = {
+        role: [one for one in measured.found if one.check.role == role]
+        for role in ("consumer", "producer")
+    }
+    wrong = measured.wrong()
+    commands = (
+        [f"dlprof conformance {measured.framework} --repro {wrong[0].check.name}"] if wrong else []
+    )
+    return Document(
+        f"Conformance of {name}",
+        f"{STANDARDS} · Python {measured.python}",
+        answers=tuple(
+            Answer(f"{name} as {role}", "", "", counts(found)) for role, found in roles.items()
+        ),
+        tables=(_deviations(wrong),) if wrong else (),
+        sections=tuple(
+            Section(f"All checks as {role}", (_all(found),)) for role, found in roles.items()
+        ),
+        commands=(*commands, *["--full has all checks"]),
+    )
+
+
+def counts(found: Sequence[Found]) -> str:
+    """How many checks conform, in one sentence; those that do not apply are not counted."""
+    verdicts = [one.verdict for one in found if one.verdict != "not applicable"]
+    if not verdicts:
+        return f"no check applies: {found[0].seen}"
+    others = [
+        f"{verdicts.count(verdict)} {word}"
+        for verdict, word in COUNTED.items()
+        if verdict in verdicts
+    ]
+    told = f"{verdicts.count('conforms')} of {len(verdicts)} checks conform"
+    return f"{told}; {', '.join(others)}" if others else told
+
+
+def _deviations(wrong: Sequence[Found]) -> Table:
+    columns = (
+        Column(""),
+        Column("role"),
+        Column("check"),
+        Column("what was seen"),
+        Column("source"),
+    )
+    return Table(columns, tuple(map(_deviation, wrong)))
+
+
+def _deviation(one: Found) -> tuple[Cell, ...]:
+    seen = one.seen.split()
+    text = " ".join(seen[:MOST_WORDS]) + ("…" if len(seen) > MOST_WORDS else "")
+    return (
+        Cell(one.check.severity, "bad" if one.check.severity == "must" else "copy"),
+        Cell(one.check.role),
+        Cell(one.check.name),
+        Cell(text, code=True),
+        Cell(one.check.source, code=True),
+    )
+
+
+def _all(found: Sequence[Found]) -> Table:
+    columns = (Column("check"), Column("verdict"), Column("clause"), Column("source"))
+    rows = sorted(found, key=lambda one: ORDER.index(one.verdict))
+    return Table(columns, tuple(_rows(rows)))
+
+
+def _rows(found: Sequence[Found]) -> Iterator[tuple[Cell, ...]]:
+    for one in found:
+        clause = f"{one.check.severity}: {one.check.clause}"
+        yield (
+            Cell(one.check.name),
+            Cell(one.verdict, TONES.get(one.verdict, "dim")),
+            Cell(f"{clause} Seen: {one.seen}" if one.seen else clause, code=True),
+            Cell(one.check.source, code=True),
+        )
+
+
+def as_json(measured: Conformance) -> str:
+    """One JSON object, with a line end."""
+    checks = [
+        {
+            **{name: getattr(one.check, name) for name in ("name", "role", "severity", "source")},
+            "clause": one.check.clause,
+            "verdict": one.verdict,
+            "seen": one.seen,
+        }
+        for one in measured.found
+    ]
+    content = {
+        "schema": SCHEMA,
+        "framework": measured.framework,
+        "version": measured.version,
+        "python": measured.python,
+        "checks": checks,
+    }
+    return f"{json_text.dump(content)}\n"

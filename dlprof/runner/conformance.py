@@ -1,0 +1,91 @@
+"""Run the checks of one framework in workers: a crash or a hang costs one check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from dlprof.conformance import consumer, exchange, producer  # noqa: F401 - they declare the checks
+from dlprof.conformance.check import CHECKS, Check
+from dlprof.errors import Unmeasured
+from dlprof.plan.catalog import Catalog, ProbeInfo
+from dlprof.runner import worker_client
+from dlprof.runner.worker_client import Outcome, WorkerClient
+from dlprof.text.clean import clean, first_line, sanitised
+
+LIMIT_S = 60.0
+"""Of one check, after the import."""
+CRASHED = "crashed"
+
+
+@dataclass(frozen=True)
+class Found:
+    """The verdict of one check, and what was seen in one line."""
+
+    check: Check
+    verdict: str
+    seen: str = ""
+
+
+def conformance(
+    catalog: Catalog, probe: ProbeInfo, step: Callable[[], None] = lambda: None
+) -> Iterator[Found]:
+    """Run all checks, one after the other. Raises :class:`Unmeasured` if none can be run.
+
+    A check that loses a worker in which others ran before is run again alone.
+    """
+    if "cpu" not in probe.devices:
+        raise Unmeasured(f"{probe.name} owns no arrays on the host, where our counterparts are")
+    worker: WorkerClient | None = None
+    try:
+        for check in CHECKS.values():
+            worker, is_fresh = (worker, False) if worker else (_start(catalog, probe), True)
+            outcome = _ask(worker, probe, check)
+            if not outcome.alive and not is_fresh:
+                worker.close()
+                worker = _start(catalog, probe)
+                outcome = _ask(worker, probe, check)
+            if not outcome.alive:
+                worker.close()
+                worker = None
+            yield _found(check, outcome, probe)
+            step()
+    finally:
+        if worker is not None:
+            worker.close()
+
+
+def script(catalog: Catalog, probe: ProbeInfo, check: Check) -> str:
+    """The check as a script without dlprof."""
+    with _start(catalog, probe) as worker:
+        outcome = worker.ask(_request(probe, check) | {"script": True}, LIMIT_S)
+    if "script" not in outcome.parts:
+        raise Unmeasured(f"{probe.name}: {_why(outcome)}")
+    return str(sanitised(outcome.parts["script"]))
+
+
+def _start(catalog: Catalog, probe: ProbeInfo) -> WorkerClient:
+    return worker_client.start(catalog.python, {**probe.variables, **catalog.variables})
+
+
+def _request(probe: ProbeInfo, check: Check) -> dict[str, object]:
+    source, name = probe.reference
+    return {"do": "conformance", "source": source, "name": name, "check": check.name}
+
+
+def _ask(worker: WorkerClient, probe: ProbeInfo, check: Check) -> Outcome:
+    return worker.ask(_request(probe, check), LIMIT_S)
+
+
+def _why(outcome: Outcome) -> str:
+    return first_line((outcome.reason or "").removeprefix("Unsupported: "))
+
+
+def _found(check: Check, outcome: Outcome, probe: ProbeInfo) -> Found:
+    if "verdict" in outcome.parts:
+        return Found(check, str(outcome.parts["verdict"]), clean(str(outcome.parts.get("seen"))))
+    if outcome.stage == "check" and outcome.lost is not None:
+        return Found(check, CRASHED, clean(str(outcome.lost.how)))
+    if outcome.stage == "check":
+        return Found(check, "unknown", first_line(outcome.reason))
+    raise Unmeasured(f"{probe.name}: {_why(outcome)}")

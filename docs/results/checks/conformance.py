@@ -1,0 +1,87 @@
+"""Check frameworks, confirm each deviation by its own script, and print tables in Markdown.
+
+    python docs/results/checks/conformance.py FOLDER numpy torch tvm-ffi=/path/to/python
+
+The JSON and the scripts stay in FOLDER. A framework may have an interpreter of its own.
+"""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+PROBES = Path(__file__).with_name("conformance_probes.py")
+COMMAND = (sys.executable, "-m", "dlprof", "conformance")
+ANSWERS = {0: "not confirmed", 1: "confirmed", 2: "cannot tell"}
+WRONG = ("crashed", "deviates")
+
+
+def checked(folder, name, python):
+    path = folder / f"{name}.json"
+    options = ["--python", python, "--probe", str(PROBES)]
+    done = subprocess.run(
+        [*COMMAND, name, *options, "--json", str(path)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        print(f"{name}: {done.stderr.strip()}\n")
+        return None
+    found = json.loads(path.read_text(encoding="utf-8"))
+    for check in found["checks"]:
+        if check["verdict"] in WRONG:
+            script = folder / f"{name}.{check['name']}.py"
+            text = subprocess.run(
+                [*COMMAND, name, *options, "--repro", check["name"]],
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+            script.write_text(text, encoding="utf-8")
+            code = subprocess.run(
+                [python, str(script)], cwd=folder, capture_output=True, check=False
+            ).returncode
+            check["script"] = ANSWERS.get(code, f"exit code {code}")
+    return found
+
+
+def counted(found):
+    for role in ("consumer", "producer"):
+        verdicts = Counter(one["verdict"] for one in found["checks"] if one["role"] == role)
+        words = ("conforms", "refused", "deviates", "crashed", "unknown", "not applicable")
+        cells = " | ".join(str(verdicts[word]) for word in words)
+        print(f"| {found['framework']} {found['version']} | {role} | {cells} |")
+
+
+def deviations(found):
+    print(f"\n## {found['framework']} {found['version']}\n")
+    print(
+        "| severity | role | check | what was seen | source | script |\n|---|---|---|---|---|---|"
+    )
+    order = ("must", "should", "may")
+    for one in sorted(found["checks"], key=lambda one: order.index(one["severity"])):
+        if one["verdict"] in WRONG:
+            seen = " ".join(one["seen"].split()[:20]).replace("|", "\\|")
+            print(
+                f"| {one['severity']} | {one['role']} | {one['name']} | `{seen}` |"
+                f" {one['source']} | {one['script']} |"
+            )
+
+
+def main(folder, *named):
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    every = []
+    for word in named:
+        name, _, python = word.partition("=")
+        found = checked(folder, name, python or sys.executable)
+        every += [found] if found else []
+    print("| framework | as | conform | refused | deviate | crashed | unknown | do not apply |")
+    print("|---|---|---|---|---|---|---|---|")
+    for found in every:
+        counted(found)
+    for found in every:
+        deviations(found)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,79 @@
+"""``dlprof conformance``: a crash costs one check, and a script shows a deviation without dlprof."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from command_line import PROBE_FILES, dlprof
+
+from dlprof.conformance.check import CHECKS
+from dlprof.evidence import script_run
+from dlprof.runner import conformance as runner
+from dlprof.runner.inspection import inspect_interpreter
+
+pytestmark = pytest.mark.integration
+
+PLAIN = ("conformance", "plain", "--probe", PROBE_FILES / "plain.py")
+
+
+@pytest.fixture(scope="module")
+def catalog():
+    return inspect_interpreter(sys.executable, (str(PROBE_FILES / "plain.py"),))
+
+
+def wrong(done):
+    checks = json.loads(done.out)["checks"]
+    return {
+        one["name"]: one["verdict"] for one in checks if one["verdict"] in ("crashed", "deviates")
+    }
+
+
+def test_a_crash_costs_one_check_and_fails_where_that_is_asked(monkeypatch):
+    monkeypatch.setenv("PLAIN_FAULT", "deleter-in-thread")
+    done = dlprof(*PLAIN, "--json", "-", "--fail-on", "must")
+    assert done.code == 1
+    assert wrong(done) == {"deleter-in-thread": "crashed"}
+    assert len(json.loads(done.out)["checks"]) == len(CHECKS)
+
+
+def test_a_framework_that_conforms_has_no_deviation_and_the_answer_comes_first():
+    done = dlprof(*PLAIN, "--fail-on", "may")
+    assert done.code == 0
+    assert "plain as consumer" in done.out.splitlines()[2]
+    assert "deviate" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("name", "fault", "code"),
+    [
+        ("byte-offset", "byte-offset", 1),
+        ("byte-offset", "", 0),
+        ("gives-dtypes", "gives-dtypes", 1),
+        ("deleter-in-thread", "deleter-in-thread", 1),
+        ("exchange-gives", "exchange-gives", 1),
+        ("immutable-flag", "", 2),
+    ],
+)
+def test_a_script_says_whether_the_deviation_is_there(name, fault, code, catalog, monkeypatch):
+    monkeypatch.setenv("PLAIN_FAULT", fault)
+    text = runner.script(catalog, catalog.named("plain"), CHECKS[name])
+    assert script_run.run(text, sys.executable).code == code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--repro", "byte-ofset"), 2, "did you mean 'byte-offset'?"),
+        (("--fail-on", "error"), 2, "expected one of must, should, may"),
+    ],
+)
+def test_a_wrong_name_is_answered_before_anything_runs(arguments, code, words):
+    done = dlprof(*PLAIN, *arguments)
+    assert (done.code, words in done.err) == (code, True)
+
+
+def test_a_framework_without_dlpack_is_not_measured():
+    done = dlprof("conformance", "fake", "--probe", PROBE_FILES / "fake.py")
+    assert (done.code, done.out) == (4, "")
