@@ -36,9 +36,10 @@ REPRO = Option(
     every.OUTPUT,
     metavar="CHECK",
 )
+WRITTEN = replace(every.SESSION, help="Write the script of --repro here.")
 
 
-@takes(*every.INTERPRETER, FAIL_ON, REPRO, every.FULL, JSON, every.HTML, every.MARKDOWN)
+@takes(*every.INTERPRETER, FAIL_ON, REPRO, WRITTEN, every.FULL, JSON, every.HTML, every.MARKDOWN)
 def conformance(
     framework: Annotated[str, typer.Argument(help="The framework, such as torch.")],
     *,
@@ -52,7 +53,7 @@ def conformance(
 
     from dlprof.cli.inspection import inspected
     from dlprof.cli.outputs import Annotations, Outputs
-    from dlprof.cli.show import say
+    from dlprof.cli.show import write
     from dlprof.conformance.check import CHECKS
     from dlprof.errors import FindingsFailed, UsageError
     from dlprof.reports import conformance as reports
@@ -65,11 +66,13 @@ def conformance(
     if repro is not None and repro not in CHECKS:
         near = get_close_matches(repro, CHECKS, 1, 0)
         raise UsageError(f"--repro {repro}: there is no such check; did you mean {near[0]!r}?")
+    if given.output is not None and repro is None:
+        raise UsageError("-o writes a script: name a check with --repro")
     values = given.settled()
     catalog = inspected(values["python"], values["probes"])
     probe = catalog.installed(framework)
     if repro is not None:
-        say(runner.script(catalog, probe, CHECKS[repro]))
+        write(given.output, runner.script(catalog, probe, CHECKS[repro]))
         return
     with Bar(f"checking {probe.name}") as bar:
         bar.start(len(CHECKS))

@@ -1,7 +1,5 @@
 """``dlprof conformance``: a crash costs one check, and a script shows a deviation without dlprof."""
 
-from __future__ import annotations
-
 import json
 import sys
 
@@ -12,8 +10,6 @@ from dlprof.conformance.check import CHECKS
 from dlprof.evidence import script_run
 from dlprof.runner import conformance as runner
 from dlprof.runner.inspection import inspect_interpreter
-
-pytestmark = pytest.mark.integration
 
 PLAIN = ("conformance", "plain", "--probe", PROBE_FILES / "plain.py")
 

@@ -1,7 +1,5 @@
 """Each check of ``dlprof conformance`` passes a framework that conforms, and finds one that does not."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path
@@ -11,8 +9,6 @@ import pytest
 from dlprof.conformance import consumer, exchange, producer  # noqa: F401 - they declare the checks
 from dlprof.conformance.binding import binding
 from dlprof.conformance.check import CHECKS, answer
-
-pytestmark = pytest.mark.unit
 
 PLAIN = Path(__file__).parents[1] / "probe_files" / "plain.py"
 REFUSED = {"lanes-4", "padded-differs"}
