@@ -33,9 +33,9 @@ from dlprof.conformance.counterpart import (
     VALUES,
     Source,
     attempt,
-    capsule_name,
     has_dtype,
 )
+from dlprof.probes.capsule import capsule_name
 
 PATIENCE_S = 2.0
 

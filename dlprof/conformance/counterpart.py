@@ -11,7 +11,14 @@ import math
 import struct
 from typing import Any
 
-from dlprof.probes.capsule import Managed, ManagedVersioned, Tensor, new_capsule
+from dlprof.probes.capsule import (
+    Managed,
+    ManagedVersioned,
+    Tensor,
+    capsule_name,
+    capsule_pointer,
+    new_capsule,
+)
 
 VERSION = (1, 3)
 READ_ONLY, COPIED, PADDED = 1, 2, 4
@@ -48,13 +55,8 @@ NEW, OLD = b"dltensor_versioned", b"dltensor"
 USED = {NEW: b"used_dltensor_versioned", OLD: b"used_dltensor"}
 """The name of each kind of capsule, before and after it is consumed."""
 
-_python = ctypes.pythonapi
-capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", _python))
-capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", _python)
-)
 rename_capsule = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_SetName", _python)
+    ("PyCapsule_SetName", ctypes.pythonapi)
 )
 # The C function that is the deleter of our tensors. It steps the first number of what it is given,
 # and runs in any thread, without the interpreter's lock, and with an exception pending.

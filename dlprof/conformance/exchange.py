@@ -16,11 +16,10 @@ from dlprof.conformance.counterpart import (
     VERSION,
     Source,
     attempt,
-    capsule_pointer,
     values_of,
 )
 from dlprof.conformance.producer import array_of
-from dlprof.probes.capsule import ManagedVersioned, Tensor, new_capsule
+from dlprof.probes.capsule import ManagedVersioned, Tensor, capsule_pointer, new_capsule
 
 EXCHANGE = b"dlpack_exchange_api"
 REQUIRED = ("allocate", "from_object", "to_object", "current_stream")

@@ -35,12 +35,12 @@ from dlprof.conformance.counterpart import (
     Deleter,
     Taken,
     attempt,
-    capsule_name,
     has_dtype,
     kept,
     kind_of,
     rename_capsule,
 )
+from dlprof.probes.capsule import capsule_name
 
 LAYOUTS = ("C", "sliced", "F", "strided", "reversed", "broadcast", "scalar", "empty")
 ROUNDS, LEAST_LEAK_BYTES = 64, 32 << 20

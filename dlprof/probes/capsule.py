@@ -78,17 +78,20 @@ class Contents:
         return asdict(self)
 
 
-_get_name = ctypes.pythonapi.PyCapsule_GetName
-_get_name.restype = ctypes.c_char_p
-_get_name.argtypes = (ctypes.py_object,)
-_get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_get_pointer.restype = ctypes.c_void_p
-_get_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
+def _python(name: str, result: Any, *parameters: Any) -> Any:
+    """A function of Python's C API. An attribute of ``ctypes.pythonapi`` is shared by the process:
+    types that are set there would change the calls of a framework.
+    """
+    return ctypes.PYFUNCTYPE(result, *parameters)((name, ctypes.pythonapi))
 
 
-new_capsule = ctypes.pythonapi.PyCapsule_New
-new_capsule.restype = ctypes.py_object
-new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+capsule_name = _python("PyCapsule_GetName", ctypes.c_char_p, ctypes.py_object)
+capsule_pointer = _python(
+    "PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p
+)
+new_capsule = _python(
+    "PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+)
 # Capsules have no name in the language: the type of one is theirs.
 _KIND = type(new_capsule(1, None, None))
 
@@ -106,14 +109,14 @@ def read(capsule: object) -> Contents | None:
     """What an unconsumed DLPack capsule holds; None for anything else."""
     if not is_capsule(capsule):
         return None
-    name = _get_name(capsule)
+    name = capsule_name(capsule)
     if name == b"dltensor_versioned":
-        versioned = ManagedVersioned.from_address(_get_pointer(capsule, name))
+        versioned = ManagedVersioned.from_address(capsule_pointer(capsule, name))
         version = f"{versioned.major}.{versioned.minor}"
         flags = tuple(word for bit, word in FLAGS.items() if versioned.flags & bit)
         return _contents(versioned.tensor, "dltensor_versioned", version, flags)
     if name == b"dltensor":
-        managed = Managed.from_address(_get_pointer(capsule, name))
+        managed = Managed.from_address(capsule_pointer(capsule, name))
         return _contents(managed.tensor, "dltensor", None, ())
     return None
 

@@ -52,19 +52,30 @@ def counted(found):
         print(f"| {found['framework']} {found['version']} | {role} | {cells} |")
 
 
-def deviations(found):
-    print(f"\n## {found['framework']} {found['version']}\n")
+def deviations(every):
     print(
-        "| severity | role | check | what was seen | source | script |\n|---|---|---|---|---|---|"
+        "\n| framework | role | check | what was seen | source | script |\n|---|---|---|---|---|---|"
     )
-    order = ("must", "should", "may")
-    for one in sorted(found["checks"], key=lambda one: order.index(one["severity"])):
-        if one["verdict"] in WRONG:
-            seen = " ".join(one["seen"].split()[:20]).replace("|", "\\|")
-            print(
-                f"| {one['severity']} | {one['role']} | {one['name']} | `{seen}` |"
-                f" {one['source']} | {one['script']} |"
-            )
+    for name, one in wrong(every, ("must",)):
+        seen = " ".join(one["seen"].split()[:20]).replace("|", "\\|")
+        print(
+            f"| {name} | {one['role']} | `{one['name']}` | `{seen}` |"
+            f" {one['source']} | {one['script']} |"
+        )
+    print("\n| framework | deviates from a should or a may | scripts |\n|---|---|---|")
+    for found in every:
+        others = [one for _, one in wrong([found], ("should", "may"))]
+        names = ", ".join(f"`{one['name']}`" for one in others) or "-"
+        scripts = Counter(one["script"] for one in others)
+        said = ", ".join(f"{count} {answer}" for answer, count in scripts.items()) or "-"
+        print(f"| {found['framework']} | {names} | {said} |")
+
+
+def wrong(every, severities):
+    for found in every:
+        for one in found["checks"]:
+            if one["verdict"] in WRONG and one["severity"] in severities:
+                yield found["framework"], one
 
 
 def main(folder, *named):
@@ -79,8 +90,7 @@ def main(folder, *named):
     print("|---|---|---|---|---|---|---|---|")
     for found in every:
         counted(found)
-    for found in every:
-        deviations(found)
+    deviations(every)
 
 
 if __name__ == "__main__":
