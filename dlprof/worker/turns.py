@@ -29,8 +29,10 @@ LEAST_TURNS = 20
 OVER = 4
 """That many long samples are taken even if they take up to this many times the budget. Ratios of
 neighbors varied by 7 % within a round (docs/results/gate-noise.md)."""
-NOTABLE = 0.2
-"""Other threads have a part in a call if they take this share of the calling thread's time."""
+NOTABLE_NS, NOTABLE = 100_000, 0.01
+"""Other threads have a part in the calls if they take so long, and this share of the calling
+thread's time. It is that little because a thread that waits for another, which has no processor on
+a busy machine, spins: its own time then is many times the work."""
 WARM_SHARE = 4
 """One in so many calls is made unmeasured before a sample, since the caches hold the other
 process's data (docs/results/gate-noise.md)."""
@@ -124,7 +126,7 @@ def _by_several_threads(loop: timer.Loop, loops: int) -> bool:
     own, all_ = time.thread_time_ns(), time.process_time_ns()
     loop(loops)
     own, all_ = time.thread_time_ns() - own, time.process_time_ns() - all_
-    return all_ - own > max(NOTABLE * own, NOTABLE * TURN_NS)
+    return all_ - own > max(NOTABLE * own, NOTABLE_NS)
 
 
 def _moved(cpus: set[int]) -> bool:
