@@ -101,7 +101,8 @@ def measure(
     stopped = f"stopped; see what is there with: dlprof compare {shlex.join(map(str, left))}"
     with Bar() as bar:
         try:
-            found = gate(Task(base, head, settings, kept, bar, budget_s, told))
+            patient = "budget" not in given.values
+            found = gate(Task(base, head, settings, kept, bar, budget_s, told, patient))
         except KeyboardInterrupt:  # before the first round, or while a session is written
             raise Interrupted(stopped) from None
     names = Names(str(baseline or raw["base_python"]), str(head_python or sys.executable))

@@ -69,7 +69,7 @@ class Task:
     """What to measure, and how to judge it.
 
     ``base`` is measured in turns with ``head``, or it is a finished session. ``budget_s`` None is
-    no limit. ``told`` is what the report says besides.
+    no limit; it is ``patient`` if nobody asked for it. ``told`` is what the report says besides.
     """
 
     base: Sweep | Session
@@ -79,6 +79,7 @@ class Task:
     watcher: Watcher
     budget_s: float | None
     told: tuple[str, ...] = ()
+    patient: bool = False
 
     @property
     def plan(self) -> Plan:
@@ -100,7 +101,7 @@ def gate(task: Task) -> Gated:
 
     Raises :class:`~dlprof.errors.UsageError` if the sessions cannot be kept.
     """
-    budget = Budget(task.budget_s, time.monotonic())
+    budget = Budget(task.budget_s, time.monotonic(), patient=task.patient)
     first, ran, suite = _pass(task, budget)
     interrupted, second, again = ran.interrupted, None, None
     # The diagnosis is in no budget, and takes no time from the second pass.

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from dlprof.analysis.slower import SLOWER
 from dlprof.compare.samples import Sample
-from dlprof.compare.sequential import Course, Plan, begin, hopeless, look
+from dlprof.compare.sequential import Course, Plan, begin, earliest, hopeless, look
 
 DECIDED = "every case is decided"
 LAST = "the last look is taken"
@@ -24,6 +24,7 @@ STOPPED = "it was stopped"
 
 WHOLE = 0.98
 """Of the budget, for all rounds: the rest is for files and reports."""
+PATIENCE = 2.0
 FIRST = 0.75
 """Of the budget, for the first pass if a case is slower. In 15 of 16 gates with two views that were
 slower the second pass had decided both after 8 rounds (docs/results/gates.md)."""
@@ -47,11 +48,16 @@ class Suite(Protocol):
 
 @dataclass(frozen=True)
 class Budget:
-    """The time for all rounds, in s, from ``begun`` on; None is no limit."""
+    """The time for all rounds, in s, from ``begun`` on; None is no limit.
+
+    Nobody asked for it if it is ``patient``: then it lasts up to :data:`PATIENCE` times as long,
+    until there are the rounds of which a time can be called slower.
+    """
 
     seconds: float | None
     begun: float
     clock: Callable[[], float] = time.monotonic
+    patient: bool = False
 
     def is_over(self, share: float, within_s: float = 0.0) -> bool:
         """Whether so much of it will be used up in so many seconds."""
@@ -117,8 +123,10 @@ def _reason_to_stop(ran: Ran, suite: Suite, budget: Budget, first: bool) -> str:
         ran.given_up |= hopeless(ran.course, suite.samples(), late=True)
     if not _left(ran, suite):
         return SETTLED if ran.course.open - suite.settled() else DECIDED
+    waits = budget.patient and ran.rounds < (earliest(ran.course.plan, len(ran.course.words)) or 0)
     # The first round also looks at what each conversion is: its time says nothing of the next.
-    if budget.is_over(WHOLE, ran.round_s if ran.rounds > 1 else 0.0):
+    round_s = ran.round_s if ran.rounds > 1 else 0.0
+    if budget.is_over(PATIENCE * WHOLE if waits else WHOLE, round_s):
         return BUDGET
     return BUDGET if first and SLOWER in ran.course.words and budget.is_over(FIRST) else ""
 

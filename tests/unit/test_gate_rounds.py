@@ -142,6 +142,13 @@ def test_time_is_kept_back_for_a_second_pass_once_a_case_is_slower(ratio, rounds
     assert (ran.rounds, ran.stopped) == (rounds, BUDGET)
 
 
+def test_a_budget_that_nobody_asked_for_waits_for_the_first_rounds_that_can_tell():
+    for patient, rounds in ((False, 5), (True, LOOKS[0])):
+        suite = FakeSuite([1.0], [0.001])
+        budget = Budget(5.5 * ROUND_S, 0.0, lambda: suite.now, patient)  # noqa: B023
+        assert run(suite, 1, IN_TURNS, budget).rounds == rounds
+
+
 def test_a_case_is_measured_on_until_its_bound_is_below_the_limit():
     suite = FakeSuite([1.0], [0.2], seed=3)
     ran, _ = suite.run()
