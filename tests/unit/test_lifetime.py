@@ -54,6 +54,19 @@ class TestGrowth:
 
         assert self.grown(cycle)["objects_per_conversion"] < lifetime.OBJECTS.nothing
 
+    def test_few_calls_that_leave_too_little_to_be_plain_end_after_one_run(self):
+        kept, calls = [], []
+
+        def leaves_one_in_three():
+            calls.append(None)
+            if len(calls) % 3 == 0:
+                kept.append(object())
+
+        found = lifetime.measure_growth(
+            leaves_one_in_three, object(), (lambda: 0,), SIZE_BYTES, 30, plain_only=True
+        )
+        assert (len(calls), lifetime.is_plain(found)) == (60, False)
+
     def test_a_cache_that_fills_for_some_runs_is_waited_for(self):
         kept, calls = [], itertools.count()
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -175,10 +176,12 @@ def measure_growth(
     meters: Sequence[Callable[[], int]],
     size_bytes: int,
     in_each_run: int = CONVERSIONS,
+    plain_only: bool = False,
 ) -> dict[str, float]:
     """Evidence of what one conversion leaves behind.
 
-    The one of ``meters`` that grew most counts, since none of them sees every allocation.
+    The one of ``meters`` that grew most counts, since none of them sees every allocation. If
+    ``plain_only``, it ends with the first run that leaves less than a plain growth.
     """
     counters = [*meters, lambda: sys.getrefcount(source), sys.getallocatedblocks]
 
@@ -186,8 +189,8 @@ def measure_growth(
         return _grow(convert, counters, piece_of(size_bytes, in_each_run), in_each_run)
 
     grown()
-    least, _ = grown()
-    for run in range(2, MOST_RUNS + 1):
+    least = [math.inf] * len(counters)
+    for run in range(1, MOST_RUNS + 1):
         now, conversions = grown()
         least = [min(pair) for pair in zip(least, now, strict=True)]
         *sizes, references, objects = least
@@ -199,6 +202,10 @@ def measure_growth(
             "runs": run,
             "size_bytes": size_bytes,
         }
+        if plain_only and not is_plain(found):
+            break
+        if run == 1:
+            continue
         if is_plain(found) or judge_growth(found) == "nothing":
             break
         if found["bytes_per_conversion"] * conversions > MOST_BYTES:

@@ -3,7 +3,8 @@
 A conversion that was refused is refused again and again, of a new source each time. What grows
 meanwhile is judged as :mod:`~dlprof.worker.instruments.lifetime` judges conversions. A few calls
 come first. The many that prove a leak follow if these leave something at every call or two. The
-same path and error are tried once in a process.
+same path and error are tried once in a process. If the export alone raises this error, that is
+once for all its paths.
 
 A producer whose conversion works is asked by ``__dlpack__`` for another device, with ``copy=False``
 and with ``copy=None``. If the first is refused in other words than the second, ``copy=False`` is
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dlprof.probes.base import written
 from dlprof.protocol.messages import verdict, words
 from dlprof.worker.instruments import lifetime
 from dlprof.worker.instruments.handshake import VERSION
@@ -42,18 +44,25 @@ def kinds_of(error: BaseException) -> list[str]:
 def measure(subject: Subject, error: Exception) -> dict[str, Any]:
     """What the refusal of a conversion shows, and a loop of refusals leaves behind."""
     evidence: dict[str, Any] = {"error": kinds_of(error)}
-    key = (
-        *(subject.producer.name, subject.export.name),
-        *(subject.consumer.name, subject.import_.name, type(error).__name__),
-    )
+    key = (*_refusing(subject, error), type(error).__name__)
     if key in _tried or subject.is_one_array:
-        return verdict("unknown", evidence, "the same error of this path was repeated before")
+        return verdict("unknown", evidence, "the same refusal was repeated before")
     _tried.add(key)
     found = attempt(lambda: _growth(subject))
     if isinstance(found, Refusal):
         return verdict("unknown", evidence, found.reason)
     retained = bool(found) and lifetime.judge_growth(found) == "retained"
     return verdict("retained" if retained else "clean", evidence | found)
+
+
+def _refusing(subject: Subject, error: Exception) -> tuple[str, ...]:
+    """What refuses: the export, if it alone raises such an error, else the path."""
+    spec, export = subject.spec, (subject.producer.name, subject.export.name)
+    code = written(subject.export.code, "x", spec.dtype, spec.shape)
+    alone = attempt(compile_call(code, subject.namespace))
+    if isinstance(alone, Refusal) and type(alone.error) is type(error):
+        return export
+    return (*export, subject.consumer.name, subject.import_.name)
 
 
 def _growth(subject: Subject) -> dict[str, Any]:
@@ -69,7 +78,7 @@ def _growth(subject: Subject) -> dict[str, Any]:
             raise NotRefused("an array of another size is not refused")
 
     meters, _ = lifetime.meters_of(subject)
-    found = lifetime.measure_growth(refuse, object(), meters, size, FEW)
+    found = lifetime.measure_growth(refuse, object(), meters, size, FEW, plain_only=True)
     if not lifetime.is_plain(found):
         return {}
     return lifetime.measure_growth(refuse, object(), meters, size) | other.made()
