@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from dlprof.errors import UsageError
@@ -29,9 +30,10 @@ def session_name(path: Path) -> str:
     from dlprof.session import state
 
     try:
-        return LAST if path == state.last_session() else clean(str(path))
+        is_last = path == state.last_session()
     except UsageError:
-        return clean(str(path))
+        is_last = False
+    return LAST if is_last else shlex.quote(clean(str(path)))
 
 
 def check_no_session(path: Path) -> None:

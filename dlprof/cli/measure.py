@@ -11,6 +11,7 @@ from pathlib import Path
 
 import typer
 
+from dlprof.cli.files import LAST, session_name
 from dlprof.cli.options import Given
 from dlprof.cli.outputs import Outputs, write_session
 from dlprof.cli.show import width
@@ -68,7 +69,8 @@ def measure(
             unsaved = error
         header = measurement.header()
         session = Session(**{**dict(header), "results": list(measurement.results())})
-        document = session_document(session, width=width())
+        name = LAST if output is None else session_name(path)
+        document = session_document(session, name, width=width())
         outputs.print_report(document)
         write_session(outputs, session, document, fail_on)
         if measurement.saved:

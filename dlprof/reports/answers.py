@@ -88,8 +88,13 @@ def _after_a_wait(array: Array) -> list[Answer]:
     if not late:
         return []
     found = plainest(lines_of(late)[0])
-    note = f"wait for the result, then write to {found.source}"
-    return [Answer("copy after a wait", found.code, found.brief_time, note)]
+    recipe = found.case.result.recipe
+    wait = recipe.result.get("wait", "") if recipe else ""
+    if "{x}" in wait and "\n" not in wait:
+        code, note = wait.format(x=found.code), f"then write to {found.source}"
+    else:
+        code, note = found.code, f"wait for the result, then write to {found.source}"
+    return [Answer("copy after a wait", code, found.brief_time, note)]
 
 
 def _condition(path: Path) -> str:
@@ -97,7 +102,7 @@ def _condition(path: Path) -> str:
     found = []
     if path.case.kind == "view" and path.elsewhere & {"refused", "copy"}:
         does = "raises" if "refused" in path.elsewhere else "copies"
-        found.append(f"{does} if {path.source} is not {thresholds.ALIGNED_BYTES}-byte aligned")
+        found.append(f"{does} unless {path.source} is {thresholds.ALIGNED_BYTES}-byte aligned")
     if path.case.waits_for is not None:
         found.append(f"waits for the work queued on {path.source}")
     if "DLP009" in path.safety.conditions:

@@ -15,7 +15,12 @@ SEVERITIES = ("must", "should", "may")
 """From the strictest word of a standard to the mildest."""
 WRONG = (CRASHED, "deviates")
 ORDER = (*WRONG, "unknown", "refused", "conforms", "not applicable")
-COUNTED = {CRASHED: "crashed", "deviates": "deviate", "unknown": "unknown", "refused": "refused"}
+COUNTED = {
+    CRASHED: "crashed",
+    "deviates": "deviate",
+    "unknown": "unknown",
+    "refused": "refused as it may be",
+}
 TONES: dict[str, Tone] = {
     CRASHED: "bad",
     "deviates": "bad",
@@ -83,7 +88,7 @@ def counts(found: Sequence[Found]) -> str:
 
 def _deviations(wrong: Sequence[Found]) -> Table:
     columns = (
-        Column(""),
+        Column("severity"),
         Column("role"),
         Column("check"),
         Column("what was seen"),

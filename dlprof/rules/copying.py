@@ -45,7 +45,7 @@ def avoidable_copy(cases: Cases) -> Iterator[FindingRecord]:
             found,
             view,
             ("copies", "copy"),
-            "where a view exists",
+            "where a view is faster",
             ("copy", "view"),
             f"is a view{cases.where(view)}",
         )
