@@ -57,12 +57,15 @@ CONTROLS = {
     "flush-denormals": ("host.flush_denormals(x)", "host.copy(x)"),
     "crash-if-empty": ("host.crash_if_empty(x)", "host.view(x)"),
     "forget-mask": ("host.forget_mask(x)", "host.view(x)"),
+    "keep-refused": ("host.keep_refused(x)", "host.view(x)"),
+    "refuse-oddly": ("host.asarray(x, copy=False)", "host.view(x)"),
 }
 """By plant: the fault in its reproducer, and the innocent way to put there instead."""
 
 EVIDENCE = {
     "narrow": {"before": "float64", "after": "float32"},
     "race-and-wait": {"waits": "host-sync"},
+    "refuse-oddly": {"prescribed": "ValueError"},
 }
 """By plant: what the reproducer needs of what the rule found."""
 
