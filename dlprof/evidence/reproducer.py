@@ -27,6 +27,7 @@ IMPORTS = {
     "Timer": "from timeit import Timer",
     "ctypes": "import ctypes",
     "gc": "import gc",
+    "locale": "import locale",
     "median": "from statistics import median",
     "multiprocessing": "import multiprocessing",
     "os": "import os",
@@ -34,6 +35,7 @@ IMPORTS = {
     "re": "import re",
     "signal": "import signal",
     "sys": "import sys",
+    "warnings": "import warnings",
 }
 """What the templates use of the standard library, by name."""
 VERSIONED = frozenset(

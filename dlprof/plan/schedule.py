@@ -38,7 +38,7 @@ processors, quiet and loaded."""
 
 TRACE = ("trace",)
 
-SURVEY = ("recipe", "values", "ownership", "refusal")
+SURVEY = ("recipe", "settings", "values", "ownership", "refusal")
 """Of the survey: what one conversion shows."""
 
 FEW_PATHS = 12

@@ -338,6 +338,8 @@ class Probe:
     imports: ClassVar[tuple[Import, ...]] = ()
     flags: ClassVar[tuple[str, ...]] = ()
     """Those of :data:`FLAGS` that ``create`` knows as a layout."""
+    settings: ClassVar[Mapping[str, str]] = {}
+    """By name, such as ``default dtype``: an expression that reads what a call must not change."""
     narrows: ClassVar[Mapping[str, str]] = {}
     """By dtype of a source: the dtype that the documentation says a result has instead."""
     narrows_why: ClassVar[str] = ""

@@ -41,6 +41,11 @@ class Jax(Probe):
     setup = "import jax\nimport jax.numpy as jnp\nimport numpy"
     variables = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # noqa: RUF012 - as the contract has it
     devices = ANY_DEVICE
+    settings = {  # noqa: RUF012 - as the contract has it
+        "64-bit flag": "jax.config.jax_enable_x64",
+        "default device": "jax.config.jax_default_device",
+        "NaN checks": "jax.config.jax_debug_nans",
+    }
     narrows = {  # noqa: RUF012 - as the contract has it
         "int64": "int32",
         "uint64": "uint32",

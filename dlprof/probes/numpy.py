@@ -54,6 +54,7 @@ class NumPy(Probe):
     devices = CPU
     flags = ("swapped", "masked")
     c_exchange_type = "numpy.ndarray"
+    settings = {"handling of float errors": "numpy.geterr()"}  # noqa: RUF012 - as the contract has it
     exports = (
         Export("dlpack", DLPACK, "{x}", CPU),
         Export("array", ARRAY, "{x}", CPU),

@@ -54,6 +54,12 @@ class TensorFlow(Probe):
         "TF_CPP_MIN_LOG_LEVEL": "2",
     }
     devices = ANY_DEVICE
+    settings = {  # noqa: RUF012 - as the contract has it
+        "eager execution": "tf.executing_eagerly()",
+        "soft device placement": "tf.config.get_soft_device_placement()",
+        "threads of an operation": "tf.config.threading.get_intra_op_parallelism_threads()",
+        "operations at once": "tf.config.threading.get_inter_op_parallelism_threads()",
+    }
     c_exchange_type = "type(tf.constant(0))"
     exports = (
         Export("dlpack", DLPACK, "{x}"),

@@ -42,6 +42,14 @@ class Torch(Probe):
     devices = ANY_DEVICE
     flags = ("requires-grad", "conjugated", "negated")
     c_exchange_type = "torch.Tensor"
+    settings = {  # noqa: RUF012 - as the contract has it
+        "default dtype": "torch.get_default_dtype()",
+        "default device": "torch.get_default_device()",
+        "number of threads": "torch.get_num_threads()",
+        "grad mode": "torch.is_grad_enabled()",
+        "inference mode": "torch.is_inference_mode_enabled()",
+        "deterministic algorithms": "torch.are_deterministic_algorithms_enabled()",
+    }
     exports = (
         Export("tensor", DLPACK, "{x}"),
         Export("to_dlpack", CAPSULE, "torch.utils.dlpack.to_dlpack({x})"),

@@ -24,6 +24,7 @@ from dlprof.rules import (
     observed,
     promise,
     refusal,
+    settings,
     tearing,
     waiting,
 )
@@ -56,6 +57,7 @@ FAMILIES = (
     layout,
     promise,
     refusal,
+    settings,
     tearing,
 )
 RULES: tuple[Rule, ...] = tuple(

@@ -136,6 +136,14 @@ def _source_writable(found: Any) -> str:
     return f"the source was {before} before the call and {after} after it"
 
 
+def _settings(found: Any) -> str:
+    return ", ".join(
+        f"the {one.get('name', 'setting')}: {one.get('before', '?')} before the call and"
+        f" {one.get('after', '?')} after it"
+        for one in found
+    )
+
+
 def _events(found: Any) -> str:
     return f"calls: {', '.join(map(_event, found))}"
 
@@ -200,6 +208,9 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         "writable.result": ("the result is writable", "the result is read-only"),
         "dropped": "the result has no {}",
         "not_tried": "no second conversion was compared: {}",
+    },
+    "ChangedSettings": {
+        "changed": _settings,
     },
     "FreshSource": {
         "first_ns": "the first conversion of a new array took {}",

@@ -101,6 +101,7 @@ PLANTS = _sorted(
     Plant("crash-if-empty", ("crash_if_empty",), "DLP016", surveyed=True),
     Plant("forget-mask", ("forget_mask",), "DLP021", surveyed=True),
     Plant("keep-refused", ("keep_refused",), "DLP010", surveyed=True),
+    Plant("set-default", ("set_default",), "DLP025", surveyed=True),
     Plant("refuse-oddly", ("asarray_no_copy", "asarray"), "DLP024", surveyed=True),
 )
 NOT_PLANTED = {"DLP006": "planted on a GPU only"}
@@ -140,6 +141,7 @@ NOT_ON_DEVICE = dict.fromkeys(
         "DLP022",
         "DLP023",
         "DLP024",
+        "DLP025",
     ),
     "planted on the host: its proof is the same on a device",
 ) | {"DLP005": "planted on the host: peak memory is measured there"}

@@ -168,6 +168,8 @@ MARK = 3
 SLOW_NS = 200_000
 EARLY_NS = 2_000_000
 
+defaults = {"dtype": ""}
+"""A setting that no innocent import changes."""
 _kept: list[Any] = []
 _buffers: dict[Any, Array] = {}
 _refused: list[Array] = []
@@ -260,6 +262,12 @@ def asarray(source: Array, **forbidden: bool) -> Array:
     if forbidden:
         raise RuntimeError("it cannot be had without a copy")
     return copied(source.wait().data)
+
+
+def set_default(source: Array) -> Array:
+    """Fault: a view that makes the dtype of its source the one of new arrays."""
+    defaults["dtype"] = source.dtype.name
+    return view(source)
 
 
 def forget_mask(source: Array) -> Array:

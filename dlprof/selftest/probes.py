@@ -62,6 +62,7 @@ class OnHost(Synthetic):
     layouts = ("C", "aligned", "readonly", "strided", "masked")
     flags = ("masked",)
     own = "host"
+    settings = {"default dtype": "host.defaults['dtype']"}  # noqa: RUF012 - as the contract has it
     exports = (
         Export("array", Protocol.NATIVE, "{x}", CPU),
         Export("dlpack", Protocol.DLPACK, "{x}", CPU),

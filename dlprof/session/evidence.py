@@ -227,6 +227,24 @@ class Values(Evidence):
     processes: Maybe[tuple[Verdict[Values], ...]] = None
 
 
+class Setting(Record):
+    """A setting of a framework or of the process, as text before and after the call."""
+
+    name: Maybe[str] = None
+    """With its owner: ``default dtype of torch``."""
+    code: Maybe[str] = None
+    """The expression that reads it."""
+    before: Maybe[str] = None
+    after: Maybe[str] = None
+
+
+class ChangedSettings(Evidence):
+    """``kept`` or ``changed``: whether the first call changed a setting."""
+
+    changed: Maybe[tuple[Setting, ...]] = None
+    processes: Maybe[tuple[Verdict[ChangedSettings], ...]] = None
+
+
 class FreshSource(Evidence):
     """``kept`` or ``not kept``: whether a second conversion of an array is answered from memory."""
 

@@ -18,6 +18,7 @@ from dlprof.errors import SessionError
 from dlprof.session import files
 from dlprof.session.evidence import (
     Alignment,
+    ChangedSettings,
     DeviceTime,
     EarlyWrite,
     FreshSource,
@@ -213,6 +214,7 @@ class Result(Model):
     ownership: Verdict[Ownership] | None = None
     ordering: Verdict[Ordering] | None = None
     values: Verdict[Values] | None = None
+    settings: Verdict[ChangedSettings] | None = None
     refusal: Verdict[Refused] | None = None
     fresh_source: Verdict[FreshSource] | None = None
     alignment: Verdict[Alignment] | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -31,6 +32,7 @@ from dlprof.worker.instruments import (
     placement,
     recipe,
     refusal,
+    settings,
     times,
     trace,
     values,
@@ -78,7 +80,9 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     answer.part("source", {"ns": None if subject.is_one_array else subject.create_ns})
     answer.stage("first call")
     state.channel.begin()
-    result, first = _convert_first(subject, request["instruments"], before, answer)
+    looks = settings.watched(subject, answer) if "settings" in request["instruments"] else None
+    with looks or nullcontext():
+        result, first = _convert_first(subject, request["instruments"], before, answer)
     none = no_array(subject, result)
     declared, subject = subject, subject if none else subject.placed(result)
     timed = "host_time" in request["instruments"] and not subject.is_one_array

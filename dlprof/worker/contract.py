@@ -48,6 +48,10 @@ def check_probe(kind: type[Probe]) -> None:
         check_text(value, f"{where}.variables[{name!r}]")
         if not _is_name(name) or "=" in name or "\0" in value:
             raise FaultyProbe(f"{where}.variables[{name!r}] cannot be an environment variable")
+    _need(isinstance(kind.settings, Mapping), f"{where}.settings", "a mapping", kind.settings)
+    for name, text in kind.settings.items():
+        _need(_is_name(name), f"{where}.settings", "a mapping of names", name)
+        check_text(text, f"{where}.settings[{name!r}]")
     _ways(kind.exports, Export, f"{where}.exports")
     _ways(kind.imports, Import, f"{where}.imports")
 

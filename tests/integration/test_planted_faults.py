@@ -56,6 +56,7 @@ CONTROLS = {
     "lock": ("host.lock(x)", "host.view(x)"),
     "flush-denormals": ("host.flush_denormals(x)", "host.copy(x)"),
     "crash-if-empty": ("host.crash_if_empty(x)", "host.view(x)"),
+    "set-default": ("host.set_default(x)", "host.view(x)"),
     "forget-mask": ("host.forget_mask(x)", "host.view(x)"),
     "keep-refused": ("host.keep_refused(x)", "host.view(x)"),
     "refuse-oddly": ("host.asarray(x, copy=False)", "host.view(x)"),
@@ -63,6 +64,7 @@ CONTROLS = {
 """By plant: the fault in its reproducer, and the innocent way to put there instead."""
 
 EVIDENCE = {
+    "set-default": {"setting": "default dtype of synthetic"},
     "narrow": {"before": "float64", "after": "float32"},
     "race-and-wait": {"waits": "host-sync"},
     "refuse-oddly": {"prescribed": "ValueError"},

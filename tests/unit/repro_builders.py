@@ -33,6 +33,12 @@ def case_of(producer, consumer, spec, **changes):
     }
 
 
+SETTING = {
+    "name": "locale of the process",
+    "code": "locale.setlocale(locale.LC_ALL)",
+    "before": "'C'",
+    "after": "'de_DE.UTF-8'",
+}
 EVIDENCE = {
     "DLP001": {"ordering": ordered("host-sync")},
     "DLP002": {"ordering": ordered("device-sync")},
@@ -49,12 +55,14 @@ EVIDENCE = {
     "DLP016": {"status": "crashed", "reason": "killed by SIGABRT (Aborted) during first call"},
     "DLP017": {"ownership": varying(("copy", 16), ("view", 64))},
     "DLP019": {"host_time": spread(1e3), "ready_time": spread(1e6)},
+    "DLP025": {"settings": verdict("changed", changed=[SETTING])},
     "DLP020": {"early_write": verdict("unsafe", sizes_bytes={"4096": "torn"})},
 }
 
 
 FOUND = {
     "DLP007": {"before": "float64", "after": "float32"},
+    "DLP025": {"setting": SETTING["name"]},
     "DLP024": {"prescribed": "BufferError or ValueError"},
 }
 

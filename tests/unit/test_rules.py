@@ -70,6 +70,7 @@ LOOP = {
     "in_loop": spread(350 * US),
     "hoisted": spread(110 * US),
 }
+SETTING = {"name": "grad mode of f", "code": "f.grad()", "before": "True", "after": "False"}
 GUILTY = [
     path("free(x)", 5 * US, ordering=ordered("stream-ordered", 9 * US)),
     path("wait(x)", 9 * US, ordering=ordered("host-sync")),
@@ -90,6 +91,7 @@ GUILTY = [
     path("lock(x)", values=verdict("ok", writable={"source": True, "result": False})),
     path("open(x)", values=verdict("ok", writable={"source": True, "result": True})),
     path("mask(x)", values=verdict("ok", dropped=["mask"])),
+    path("sets(x)", settings=verdict("changed", changed=[SETTING])),
     path("loop(x)", placement=LOOP),
     path("late(x)", 2 * MS, host=spread(100 * US), case={"promise": "view"}),
     path("asks(x)", handshake=[REFUSED, ANSWERED, {"call": "import", "outcome": "returned"}]),

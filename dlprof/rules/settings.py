@@ -1,0 +1,96 @@
+"""Does it leave the rest alone? The rule on settings of a framework and of the process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dlprof.analysis.case_view import CaseView, seen
+from dlprof.analysis.cases import Cases, groups
+from dlprof.errors import NoReproducer
+from dlprof.rules.finding import Claim, finding, replacements
+from dlprof.rules.rule import Rule, expect
+from dlprof.rules.script import Effect, Subject
+from dlprof.session.evidence import Setting
+from dlprof.session.model import FindingRecord, Result
+
+SHORT = 40
+"""Characters of a value that a headline has room for."""
+
+
+def setting_changed(cases: Cases) -> Iterator[FindingRecord]:
+    """After the call, a setting of the framework or of the process is another one."""
+    changes = [(case, name) for case in cases.cases for name in _changed(case.result)]
+    for name in dict.fromkeys(name for _, name in changes):
+        changing = [case for case, changed in changes if changed == name]
+        yield from _findings(cases, changing, name)
+
+
+def _findings(cases: Cases, changing: list[CaseView], name: str) -> Iterator[FindingRecord]:
+    for found in groups(changing, lambda case: case.way_in):
+        first = _changed(found[0].result)[name]
+        before, after = first.before or "?", first.after or "?"
+        fits = max(len(before), len(after)) <= SHORT
+        yield finding(
+            "warning",
+            found,
+            Claim(
+                ("changes", "change"),
+                f"the {name}",
+                f"{before} before, {after} after" if fits else "",
+            ),
+            {"setting": name, "before": before, "after": after},
+            advice=replacements(
+                cases, found, "keeps it", lambda other: name not in _changed(other.result)
+            ),
+        )
+
+
+def _changed(result: Result) -> dict[str, Setting]:
+    """By name."""
+    known = (evidence.changed or () for _, evidence in seen(result.settings))
+    return {one.name: one for changed in known for one in changed if one.name}
+
+
+SETTING_CHANGED = """
+<create>
+before = repr(<setting>)
+<convert of y>
+after = repr(<setting>)
+print("before the call:", before)
+print("after the call:", after)
+return before != after
+"""
+REFUSED = """
+<create>
+before = repr(<setting>)
+try:
+    y = <code>
+except Exception as refusal:
+    print("it refuses:", type(refusal).__name__, refusal)
+after = repr(<setting>)
+print("before the call:", before)
+print("after the call:", after)
+return before != after
+"""
+
+
+def show_setting_changed(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
+    name = str(found.evidence.get("setting"))
+    first = _changed(subject.result).get(name, Setting())
+    if not first.code:
+        raise NoReproducer("the session does not say how the setting is read")
+    template = REFUSED if subject.result.status == "unsupported" else SETTING_CHANGED
+    return subject.shown(f"changes the {name}", template, setting=first.code)
+
+
+RULES = (
+    Rule(
+        "DLP025",
+        "setting-changed",
+        "warning",
+        setting_changed,
+        expect("A conversion leaves the settings of its framework and of the process as they are."),
+        show_setting_changed,
+        "settings",
+    ),
+)
