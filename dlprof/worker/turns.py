@@ -33,6 +33,7 @@ NOTABLE_NS, NOTABLE = 100_000, 0.01
 """Other threads have a part in the calls if they take so long, and this share of the calling
 thread's time. It is that little because a thread that waits for another, which has no processor on
 a busy machine, spins: its own time then is many times the work."""
+FASTEST_OF = 20
 LOOK_S, MOST_LOOKS, ASLEEP = 0.001, 40, 0.2
 """How often it is asked whether the other threads sleep, and the share of the time that they may
 use then."""
@@ -86,6 +87,12 @@ class Series:
             loops, elapsed = timer.calibrate(loop, FEW_CALLS_NS, backlog)
         # Pinned this late: threads that a framework starts at its first calls would inherit it.
         several = _by_several_threads(loop, loops)
+        if several:
+            # The threads of the other process may spin by now, and a calibration of slow calls
+            # gives samples of one or two.
+            fastest_ns = min(_one_call_ns(loop, backlog) for _ in range(FASTEST_OF))
+            loops = max(loops, FEW_CALLS_NS // max(fastest_ns, 1))
+            elapsed = loops * fastest_ns
         backlog.drain()  # else it runs in the turn of the other process
         with nullcontext() if several else self.turns.pinned():
             wanted = min(self.wait(loops), max(loops, backlog.most_loops))
@@ -122,6 +129,13 @@ def turns_of(request: dict[str, Any], answer: Answer) -> Turns | None:
 
 def series_of(turns: Turns | None, name: str) -> Series | None:
     return None if turns is None else Series(turns, name)
+
+
+def _one_call_ns(loop: timer.Loop, backlog: timer.Backlog) -> int:
+    before = time.perf_counter_ns()
+    loop(1)
+    backlog.drain()
+    return time.perf_counter_ns() - before
 
 
 def _by_several_threads(loop: timer.Loop, loops: int) -> bool:
