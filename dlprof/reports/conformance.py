@@ -19,7 +19,7 @@ COUNTED = {
     CRASHED: "crashed",
     "deviates": "deviate",
     "unknown": "unknown",
-    "refused": "refused as it may be",
+    "refused": "refused (allowed)",
 }
 TONES: dict[str, Tone] = {
     CRASHED: "bad",

@@ -84,7 +84,7 @@ def short_tables(array: Array, room: Room) -> tuple[tuple[Table, ...], tuple[str
     ]
     if any(len(line) > 1 for line in (*shown, *lost[: room.lost])):
         at = 0 if more[0] or not lost else 1
-        more[at] = ", and ".join(filter(None, (more[at], "the names of those alike")))
+        more[at] = " and ".join(filter(None, (more[at], "the paths that are alike")))
     tables = [
         _summary(TIMED if is_timed else UNTIMED, map(_row, shown), more[0]),
         _summary(UNMEASURED, map(_lost_row, lost[: room.lost]), more[1]),
