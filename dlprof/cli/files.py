@@ -26,11 +26,14 @@ def session(text: str) -> Path:
 
 
 def session_name(path: Path) -> str:
-    """What stands for a session in commands: ``LAST`` for the newest."""
+    """What stands for a session in commands: its file, or ``LAST`` for the newest without a name.
+
+    Another command may run before these do, and then ``LAST`` is another session.
+    """
     from dlprof.session import state
 
     try:
-        is_last = path == state.last_session()
+        is_last = path == state.last_session() and path in state.kept_sessions()
     except UsageError:
         is_last = False
     return LAST if is_last else shlex.quote(clean(str(path)))
