@@ -90,7 +90,7 @@ def _sentence(session: Session, findings: Sequence[FindingRecord]) -> str:
     count = len(_paths(session, told))
     more = len(_paths(session, findings) - _paths(session, told))
     headline = f"{count:,} paths {told[0].said}" if len(told) > 1 else _headline(told[0])
-    return headline + (f" ({more} more in other ways)" if more else "")
+    return headline + (f" ({more} more: --full)" if more else "")
 
 
 def _paths(session: Session, findings: Iterable[FindingRecord]) -> set[tuple[str, str, str]]:

@@ -222,7 +222,7 @@ def problem_of(*findings):
         ([("2 paths take 9 µs.", "wait."), ("2 paths take 3 µs.", "wait.")], "4 paths wait."),
         (
             [("1 path is odd.", "are odd."), ("2 paths share x.", "share x.")],
-            "2 paths share x. (1 more in other ways)",
+            "2 paths share x. (1 more: --full)",
         ),
     ],
 )
