@@ -30,7 +30,7 @@ TIMERS: tuple[str, ...] = ("host_time", "ready_time", "device_time")
 
 RACES = 5
 """How often the gate looks again for a race that one side showed and the other not. Equal code of
-JAX was unsafe on one side alone in 1 to 5 of 16 paths."""
+JAX was unsafe on one side alone in 1 to 5 of 15 paths."""
 
 
 @dataclass(frozen=True, eq=False)

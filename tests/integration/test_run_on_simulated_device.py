@@ -55,7 +55,7 @@ def test_what_a_call_does_about_queued_work_is_seen(results, code, order):
 def test_views_and_copies_are_told_apart_and_have_their_values(results, code, owner):
     assert results[code].ownership.verdict == owner
     assert results[code].values.verdict == "ok"
-    # An argument of a kernel that is not known may look like the address of another array.
+    # Unknown is a right answer if memory that a kernel should fill was read on the way.
     lifetime = results[code].lifetime
     assert lifetime.verdict == "safe" or lifetime.evidence.reason == NOT_COMPUTED
 
