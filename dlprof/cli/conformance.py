@@ -55,7 +55,7 @@ def conformance(
     from dlprof.cli.outputs import Annotations, Outputs
     from dlprof.cli.show import write
     from dlprof.conformance.check import CHECKS
-    from dlprof.errors import FindingsFailed, UsageError
+    from dlprof.errors import FindingsFailed, Unsure, UsageError
     from dlprof.reports import conformance as reports
     from dlprof.runner import conformance as runner
     from dlprof.runner.progress import Bar
@@ -90,3 +90,6 @@ def conformance(
     wrong = measured.wrong(least) if least else []
     if wrong:
         raise FindingsFailed(f"{len(wrong)} deviations from a {least} or stricter")
+    unknown = measured.having(("unknown",), least) if least else []
+    if unknown:
+        raise Unsure(f"{len(unknown)} checks of a {least} or stricter are unknown")

@@ -41,9 +41,17 @@ class Conformance:
 
     def wrong(self, least: str = SEVERITIES[-1]) -> list[Found]:
         """Deviations and crashes of this severity or a stricter one, worst first."""
+        return self.having(WRONG, least)
+
+    def having(self, verdicts: Sequence[str], least: str) -> list[Found]:
+        """The checks of this severity or a stricter one with one of these verdicts, worst first."""
         counted = SEVERITIES[: SEVERITIES.index(least) + 1]
         return sorted(
-            (one for one in self.found if one.verdict in WRONG and one.check.severity in counted),
+            (
+                one
+                for one in self.found
+                if one.verdict in verdicts and one.check.severity in counted
+            ),
             key=lambda one: (SEVERITIES.index(one.check.severity), ORDER.index(one.verdict)),
         )
 
