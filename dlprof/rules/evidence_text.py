@@ -232,6 +232,9 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         "bytes_per_conversion": "{} stay behind per conversion",
         "references_per_conversion": "{} references to the source stay behind per conversion",
         "objects_per_conversion": "{} Python objects stay behind per conversion",
+        "descriptors_per_conversion": "{} file descriptors stay open per conversion",
+        "threads_per_conversion": "{} threads stay behind per conversion",
+        "maps_per_conversion": "{} memory maps stay behind per conversion",
         "conversions": "{} conversions in a run",
         "runs": "{} runs",
         "device_counted": (

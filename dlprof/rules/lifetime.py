@@ -16,11 +16,18 @@ from dlprof.rules.standards import DELETER, KEPT_ALIVE
 from dlprof.session.evidence import Lifetime, Refused
 from dlprof.session.model import FindingRecord, Result
 
-COUNTS = ("bytes_per_conversion", "references_per_conversion", "objects_per_conversion")
+HANDLES = {
+    "descriptors_per_conversion": "file descriptors",
+    "threads_per_conversion": "threads",
+    "maps_per_conversion": "memory maps",
+}
+MEMORY = ("bytes_per_conversion", "references_per_conversion", "objects_per_conversion")
+COUNTS = (*MEMORY, *HANDLES)
 EACH = 0.9
 """So much for each conversion is one for each: a run counts a few more or less."""
 LEAST, LEAST_REFERENCES = 0.1, 0.05
 """Fewer blocks or references for each conversion are nothing to tell: counting leaves some."""
+LEAST_HANDLES = 0.5
 LEAST_BYTES = 64
 """Fewer bytes for each conversion are an allocator's own."""
 SIZE_BYTES = 65536.0
@@ -34,15 +41,17 @@ def _evidence(result: Result) -> Lifetime:
 def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
     """Every conversion leaves something behind after its result is gone."""
     leaking = list(filter(_is_retained, cases.cases))
-    for found in groups(leaking, lambda case: case.way_in, lambda case: _kept(case)[0]):
+    for found in groups(
+        leaking, lambda case: (case.way_in, _what(case)), lambda case: _kept(case)[0]
+    ):
         worst = found[0]
         each = all(_kept_arrays(case) >= EACH for case in found)
         yield finding(
-            "error" if _kept(worst)[0] >= LEAST_BYTES else "warning",
+            "error" if _kept(worst)[0] >= LEAST_BYTES or _handles(worst) else "warning",
             found,
             Claim(
                 ("leaves", "leave"),
-                f"memory behind at {'every conversion' if each else 'some conversions'}",
+                f"{_what(worst)} behind at {'every conversion' if each else 'some conversions'}",
                 _kept_text(worst),
             ),
             {name: getattr(_evidence(worst.result), name) for name in (*COUNTS, "conversions")},
@@ -59,7 +68,7 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
         yield finding(
             "error",
             found,
-            Claim(("leaves", "leave"), "memory behind at every refusal", _grown_text(kept)),
+            Claim(("leaves", "leave"), f"{_left(kept)} behind at every refusal", _grown_text(kept)),
             {name: getattr(kept, name) for name in (*COUNTS, "conversions")},
             advice="Do not try the call to find out whether it works.",
         )
@@ -76,14 +85,34 @@ def _is_retained(case: CaseView) -> bool:
 def _kept(case: CaseView) -> tuple[float, float, float]:
     """Bytes, references and blocks of Python's memory that stay for each conversion."""
     evidence = _evidence(case.result)
-    kept, references, objects = (getattr(evidence, name) or 0.0 for name in COUNTS)
+    kept, references, objects = (getattr(evidence, name) or 0.0 for name in MEMORY)
     return kept, references, objects
 
 
+def _handles(case: CaseView) -> dict[str, float]:
+    return _handles_of(_evidence(case.result))
+
+
+def _handles_of(evidence: Lifetime) -> dict[str, float]:
+    """File descriptors, threads and maps that stay for each conversion, by their words."""
+    counts = {words: getattr(evidence, name) or 0.0 for name, words in HANDLES.items()}
+    return {words: count for words, count in counts.items() if count >= LEAST_HANDLES}
+
+
+def _what(case: CaseView) -> str:
+    return _left(_evidence(case.result))
+
+
+def _left(evidence: Lifetime) -> str:
+    """The kind of handle that stays; ``memory`` where none does. A thread has maps of its own."""
+    return next(iter(_handles_of(evidence)), "memory")
+
+
 def _kept_arrays(case: CaseView) -> float:
-    """How many arrays, references or blocks stay for each conversion, whichever is most."""
+    """How many arrays, references, blocks or handles stay for each, whichever is most."""
     kept, references, objects = _kept(case)
-    return max(kept / (_evidence(case.result).size_bytes or SIZE_BYTES), references, objects)
+    arrays = kept / (_evidence(case.result).size_bytes or SIZE_BYTES)
+    return max(arrays, references, objects, *_handles(case).values())
 
 
 def _kept_text(case: CaseView) -> str:
@@ -92,8 +121,9 @@ def _kept_text(case: CaseView) -> str:
 
 
 def _grown_text(evidence: Lifetime) -> str:
-    kept, references, objects = (getattr(evidence, name) or 0.0 for name in COUNTS)
-    texts = [size_text(round(kept))] if kept >= LEAST_BYTES else []
+    kept, references, objects = (getattr(evidence, name) or 0.0 for name in MEMORY)
+    texts = [f"{count:.3g} {words}" for words, count in _handles_of(evidence).items()]
+    texts += [size_text(round(kept))] if kept >= LEAST_BYTES else []
     if references >= LEAST_REFERENCES:
         texts.append(f"{references:.3g} references to the source")
     if objects >= LEAST:
@@ -112,7 +142,7 @@ def refused():
 
 def grow():
     before, count = <meter>, 0
-    for _ in range(200):
+    for _ in range(<calls>):
         count += refused()
     gc.collect()
     return (<meter> - before) / max(count, 1)
@@ -126,11 +156,11 @@ LEFT = """
 <create>
 def grow():
     before = <meter>
-    for _ in range(200):
+    for _ in range(<calls>):
         <convert of y>
     del y
     gc.collect()
-    return (<meter> - before) / 200
+    return (<meter> - before) / <calls>
 
 grow()  # fills caches
 left = min(grow(), grow())
@@ -138,6 +168,13 @@ print(f"each conversion left {left:.1f} <unit> behind")
 return left > <most>
 """
 METERS = {
+    "descriptors_per_conversion": ("file descriptors", 'len(os.listdir("/proc/self/fd"))', 0.5),
+    "threads_per_conversion": ("threads", 'len(os.listdir("/proc/self/task"))', 0.5),
+    "maps_per_conversion": (
+        "memory maps",
+        'Path("/proc/self/maps").read_bytes().count(b"\\n")',
+        0.5,
+    ),
     "references_per_conversion": ("references to x", "sys.getrefcount(x)", 0.05),
     "objects_per_conversion": ("blocks of Python's memory", "sys.getallocatedblocks()", 0.2),
     "bytes_per_conversion": (
@@ -162,7 +199,8 @@ def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
     if not left:
         raise NoReproducer("the session does not say what was left behind")
     clear = SIZE_OF_REFUSED / 2 if refused else CLEAR_BYTES
-    name = left[-1] if counts["bytes_per_conversion"] >= clear else left[0]
+    is_clear = counts["bytes_per_conversion"] >= clear and left[0] not in HANDLES
+    name = left[-1] if is_clear else left[0]
     unit, meter, _least = METERS[name]
     subject = subject.as_made(evidence)
     if name == "bytes_per_conversion" and subject.result.case.device == "cuda":
@@ -171,7 +209,10 @@ def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
     does, template = f"leaves {unit} behind", LEFT
     if refused:
         does, template = f"{does} when it refuses", LEFT_BY_REFUSALS
-    return subject.shown(does, template, create=create, meter=meter, unit=unit, most=most)
+    calls = "50" if name in HANDLES else "200"  # a process may have a thousand descriptors
+    return subject.shown(
+        does, template, create=create, calls=calls, meter=meter, unit=unit, most=most
+    )
 
 
 def dangling(cases: Cases) -> Iterator[FindingRecord]:

@@ -229,6 +229,12 @@ def leak(source: Array) -> Array:
     return result
 
 
+def keep_open(source: Array) -> Array:
+    """Fault: a view that opens a file for good."""
+    os.open(os.devnull, os.O_RDONLY)
+    return view(source)
+
+
 def dangle(source: Array) -> Array:
     """Fault: a view that does not keep the memory alive."""
     source.wait()

@@ -295,6 +295,9 @@ class Lifetime(Evidence):
     bytes_per_conversion: Maybe[Number] = None
     references_per_conversion: Maybe[Number] = None
     objects_per_conversion: Maybe[Number] = None
+    descriptors_per_conversion: Maybe[Number] = None
+    threads_per_conversion: Maybe[Number] = None
+    maps_per_conversion: Maybe[Number] = None
     conversions: Maybe[Number] = None
     runs: Maybe[Number] = None
     size_bytes: Maybe[Number] = None

@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import os
 import weakref
 from dataclasses import replace
 
@@ -53,6 +54,19 @@ class TestGrowth:
             ring.append(ring)
 
         assert self.grown(cycle)["objects_per_conversion"] < lifetime.OBJECTS.nothing
+
+    def test_each_file_that_stays_open_is_counted(self):
+        kept = []
+
+        def leaves_open():
+            kept.append(os.open(os.devnull, os.O_RDONLY))
+
+        found = self.grown(leaves_open)
+        for descriptor in kept:
+            os.close(descriptor)
+        assert found["descriptors_per_conversion"] == pytest.approx(1, abs=0.1)
+        assert len(kept) == 3 * 200
+        assert lifetime.judge_growth(found) == "retained"
 
     def test_few_calls_that_leave_too_little_to_be_plain_end_after_one_run(self):
         kept, calls = [], []

@@ -120,6 +120,7 @@ def kept(**per_conversion):
         ({"bytes": 21657.0, "objects": 0.36}, "error", "at some conversions: 21.15 KiB, 0.36"),
         ({"bytes": 20.0, "references": 0.33}, "warning", ": 0.33 references to the source on"),
         ({"references": 0.07}, "warning", ": 0.07 references to the source on average."),
+        ({"descriptors": 1.0, "bytes": 9.0}, "error", "file descriptors behind at every conv"),
     ],
 )
 def test_bytes_that_stay_behind_are_an_error_and_a_few_objects_a_warning(counts, severity, words):

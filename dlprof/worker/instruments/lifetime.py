@@ -3,7 +3,8 @@
 The source and every intermediate are dropped while the result lives, their memory is used again
 for other values, and the result is read once more. Proof of a dangling result: its values changed,
 or the process died of reading them. Then the conversion is repeated and its results dropped:
-memory, Python objects or references to the source that go on growing are retained.
+memory, Python objects, references to the source, file descriptors, memory maps or threads that go
+on growing are retained.
 
 Growth is measured in runs of many conversions after a first one that fills caches. The smallest
 growth of all runs counts, since a leak grows in each. Further runs follow if two leave it open.
@@ -21,8 +22,10 @@ from __future__ import annotations
 import ctypes
 import gc
 import math
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from dlprof.device.cuda import Gpu
@@ -159,15 +162,31 @@ OBJECTS = Limit(0.1, 0.2, 0.9)
 """Blocks of Python's memory. Caches of frameworks fill slowly."""
 
 
+HANDLES = Limit(0.1, 0.5, 0.9)
+"""File descriptors, threads and memory maps."""
+HANDLE_WORDS = {"descriptors": "file descriptors", "threads": "threads", "maps": "memory maps"}
+
+
 def bytes_limit(size_bytes: int) -> Limit:
     """For arrays of ``size_bytes``: one in a whole run, one in twenty conversions, one in two."""
     shares = (size_bytes / 200, size_bytes / 20, size_bytes / 2)
     return Limit(*(max(share, LEAST_BYTES) for share in shares))
 
 
-def piece_of(size_bytes: int, conversions: int = CONVERSIONS) -> int:
+HANDLE_COUNTS: dict[str, Callable[[], int]] = {
+    "descriptors": lambda: len(os.listdir("/proc/self/fd")),  # noqa: PTH208 - names alone
+    "threads": lambda: len(os.listdir("/proc/self/task")),  # noqa: PTH208
+    "maps": lambda: Path("/proc/self/maps").read_bytes().count(b"\n"),
+}
+MOST_HANDLES = 150
+"""A run ends once so many stay behind: a process may have a thousand descriptors."""
+PIECE = 50
+"""Conversions after which a run looks at what stays behind."""
+
+
+def piece_of(size_bytes: int) -> int:
     """How many conversions to make before looking at what stays behind."""
-    return min(conversions, max(1, KEPT_BYTES // max(size_bytes, 1)))
+    return min(PIECE, max(1, KEPT_BYTES // max(size_bytes, 1)))
 
 
 def measure_growth(
@@ -183,18 +202,21 @@ def measure_growth(
     The one of ``meters`` that grew most counts, since none of them sees every allocation. If
     ``plain_only``, it ends with the first run that leaves less than a plain growth.
     """
-    counters = [*meters, lambda: sys.getrefcount(source), sys.getallocatedblocks]
+    handles = HANDLE_COUNTS.values()
+    counters = [*handles, *meters, lambda: sys.getrefcount(source), sys.getallocatedblocks]
+    most = [MOST_HANDLES] * len(handles) + [KEPT_BYTES] * len(meters)
 
     def grown() -> tuple[list[float], int]:
-        return _grow(convert, counters, piece_of(size_bytes, in_each_run), in_each_run)
+        return _grow(convert, counters, most, piece_of(size_bytes), in_each_run)
 
     grown()
     least = [math.inf] * len(counters)
     for run in range(1, MOST_RUNS + 1):
         now, conversions = grown()
         least = [min(pair) for pair in zip(least, now, strict=True)]
-        *sizes, references, objects = least
+        *sizes, references, objects = least[len(handles) :]
         found = {
+            **{f"{what}_per_conversion": n for what, n in zip(HANDLE_COUNTS, least, strict=False)},
             "bytes_per_conversion": max(sizes, default=0.0),
             "references_per_conversion": references,
             "objects_per_conversion": objects,
@@ -214,32 +236,36 @@ def measure_growth(
 
 
 def _grow(
-    convert: Callable[[], Any], counters: Sequence[Callable[[], int]], piece: int, in_all: int
+    convert: Callable[[], Any],
+    counters: Sequence[Callable[[], int]],
+    most: Sequence[int],
+    piece: int,
+    in_all: int,
 ) -> tuple[list[float], int]:
     """What each counter grew by per conversion, and the number of conversions.
 
-    All counters but the last two count bytes.
+    It ends early if one of the first counters grew by more than its ``most``.
     """
     gc.collect()
     before = [count() for count in counters]
-    bytes_in_use = list(zip(counters[:-2], before[:-2], strict=True))
+
+    def is_much() -> bool:
+        watched = zip(counters, before, most, strict=False)
+        return any(count() - begun > limit for count, begun, limit in watched)
+
     done = 0
     while done < in_all:
         number = min(piece, in_all - done)
         for _ in range(number):
             convert()
         done += number
-        if done < in_all and _is_much(bytes_in_use):
+        if done < in_all and is_much():
             gc.collect()  # garbage does not stay behind
-            if _is_much(bytes_in_use):
+            if is_much():
                 break
     gc.collect()
     after = [count() for count in counters]
     return [(b - a) / done for a, b in zip(before, after, strict=True)], done
-
-
-def _is_much(bytes_in_use: Sequence[tuple[Callable[[], int], int]]) -> bool:
-    return any(count() - before > KEPT_BYTES for count, before in bytes_in_use)
 
 
 def is_plain(evidence: dict[str, Any]) -> bool:
@@ -272,3 +298,6 @@ def _limited(evidence: dict[str, Any]) -> Iterator[tuple[float, Limit, str]]:
     yield size, bytes_limit(evidence["size_bytes"]), f"{size:.0f} bytes"
     yield references, REFERENCES, f"{references:.2g} references to the source"
     yield objects, OBJECTS, f"{objects:.2g} blocks of Python's memory"
+    for what, words in HANDLE_WORDS.items():
+        count = evidence.get(f"{what}_per_conversion", 0.0)
+        yield count, HANDLES, f"{count:.2g} {words}"
