@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -51,9 +50,6 @@ OWN_PROCESS_BYTES = 1 << 30
 """Such a case has a process of its own: memory that another one's framework keeps would be missing.
 The import is little beside making the array."""
 
-ONE_PROCESS = 500
-"""Fewer cases of a survey take less time than the imports of a second process."""
-
 SERIES = ("loop cost", "host time", "idle wait", "ready time")
 """What a worker takes turns for, in its order; see ``dlprof.worker.turns``."""
 
@@ -101,22 +97,6 @@ def grouped(entries: Iterable[tuple[int, Case]], settings: Settings) -> list[Gro
     for index, case in entries:
         groups.setdefault(process_of(index, case, settings), []).append((index, case))
     return list(groups.values())
-
-
-def parts_of_survey(group: Group) -> list[Group]:
-    """The cases of one pair for each process of a survey, whole paths in each.
-
-    Nothing is timed, so that two processes may be at work at once.
-    """
-    if len(group) < ONE_PROCESS or os.cpu_count() == 1:
-        return [group]
-    paths: dict[Any, Group] = {}
-    for index, case in group:
-        paths.setdefault(case.path, []).append((index, case))
-    halves: tuple[Group, Group] = ([], [])
-    for place, cases in enumerate(paths.values()):
-        halves[2 * place >= len(paths)].extend(cases)
-    return [half for half in halves if half]
 
 
 def shuffled(groups: list[Group], seed: int, round_: int) -> Iterator[Group]:

@@ -98,14 +98,7 @@ class CaseClient:
         turns: Turns | None,
         alone: bool = False,
     ) -> Generator[Stop, int | None, Outcome]:
-        """Ask for the times of a case. With ``turns`` it stops before each sample.
-
-        For a case of the survey it stops while the worker is at work.
-        """
-        if case.surveyed:
-            worker.send(self._request(case, round_, ()))
-            yield Stop(index)
-            return worker.wait(self._limit_s(case, alone), self._on_stage(case, round_))
+        """Ask for the times of a case. With ``turns`` it stops before each sample."""
         # Two large cases at once may need more memory than there is.
         if turns is None or case.size_bytes >= OWN_PROCESS_BYTES:
             return self.ask(worker, case, round_, alone=alone)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 
 from dlprof.plan.pairing import Case
 from dlprof.plan.request import Settings
-from dlprof.plan.schedule import Group, Round, Stop, grouped, parts_of_survey, shuffled
+from dlprof.plan.schedule import Group, Round, Stop, grouped, shuffled
 from dlprof.runner.case_client import CaseClient, Turns, imports_of, status_of
 from dlprof.runner.diagnosis import Diagnosis, died_before, serves_no_more
 from dlprof.runner.journal import Journal
@@ -71,7 +71,7 @@ class Runner:
         for _ in range(paths - len(self._diagnosis.done)):
             self.watcher.step()  # refused, crashed, or diagnosed before the run was resumed
         for group in self._needed(0, surveyed):
-            alternate([self._run_group(part, 0, set()) for part in parts_of_survey(group)])
+            deque(self._run_group(group, 0, set()), maxlen=0)
 
     def round(self, round_: int, only: set[int]) -> None:
         for group in self._groups(round_, only):
@@ -188,17 +188,6 @@ class Runner:
             outcome.failures.append({"instrument": what, "reason": reason})
             outcome.output = broken.output
         return in_company(outcome, broken)
-
-
-def alternate(rounds: Sequence[Round]) -> None:
-    """Run rounds of cases without times; the workers of all but one are at work meanwhile."""
-    waiting = list(rounds)
-    try:
-        while waiting:
-            waiting = [one for one in waiting if next(one, None)]
-    finally:
-        for one in rounds:
-            one.close()
 
 
 def _name(round_: int) -> str:

@@ -7,9 +7,8 @@ import pytest
 from builders import make_answer, make_case, make_record
 from scripted_workers import Workers
 
-from dlprof.plan import schedule
 from dlprof.plan.request import Settings
-from dlprof.plan.schedule import ALIGNMENT, Stop
+from dlprof.plan.schedule import ALIGNMENT
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import rounds
 from dlprof.runner.journal import Journal
@@ -72,31 +71,6 @@ def test_every_round_measures_every_case_once_in_fresh_workers(workers, journal)
     run(cases_of(5), journal, rounds=3)
     assert [statuses(journal, case) for case in range(5)] == [[(0, "ok"), (1, "ok"), (2, "ok")]] * 5
     assert [len(asked) for asked in workers.asked] == [5, 5, 5]
-
-
-def test_a_large_survey_is_shared_by_two_processes_path_by_path(monkeypatch):
-    monkeypatch.setattr(schedule, "ONE_PROCESS", 6)
-    monkeypatch.setattr(schedule.os, "cpu_count", lambda: 2)
-    group = [(index, case) for index, case in enumerate(cases_of(3) * 2)]
-    parts = schedule.parts_of_survey(group)
-    assert [[index for index, _ in part] for part in parts] == [[0, 3, 1, 4], [2, 5]]
-    assert schedule.parts_of_survey(group[:5]) == [group[:5]]
-
-
-def test_the_processes_of_a_survey_work_at_the_same_time():
-    done = []
-
-    def round_(name):
-        for case in range(2):
-            done.append(f"{name} sent")
-            yield Stop(case)
-            done.append(f"{name} kept")
-
-    rounds.alternate([round_("a"), round_("b")])
-    assert done[:4] == ["a sent", "b sent", "a kept", "a sent"]
-    assert sorted(done) == sorted(
-        [f"{name} {what}" for name in "ab" for what in ("sent", "kept")] * 2
-    )
 
 
 @pytest.mark.parametrize(
