@@ -39,7 +39,18 @@ IMPORTS = {
 }
 """What the templates use of the standard library, by name."""
 VERSIONED = frozenset(
-    ("cupy", "jax", "mxnet", "numba", "numpy", "onnxruntime", "pyarrow", "tensorflow", "torch")
+    (
+        "cupy",
+        "jax",
+        "mxnet",
+        "numba",
+        "numpy",
+        "onnxruntime",
+        "pyarrow",
+        "safetensors",
+        "tensorflow",
+        "torch",
+    )
 )
 """Modules that have a ``__version__`` for certain."""
 SAFE = re.compile(r"[A-Za-z0-9_.,:/=+-]{1,80}")

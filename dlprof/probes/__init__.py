@@ -10,6 +10,7 @@ from dlprof.probes.mxnet import MXNet
 from dlprof.probes.numba import Numba
 from dlprof.probes.numpy import NumPy
 from dlprof.probes.onnxruntime import OnnxRuntime
+from dlprof.probes.safetensors import Safetensors
 from dlprof.probes.tensorflow import TensorFlow
 from dlprof.probes.torch import Torch
 
@@ -22,6 +23,7 @@ BUILTIN: tuple[type[Probe], ...] = (
     Numba,
     OnnxRuntime,
     MXNet,
+    Safetensors,
 )
 
 ALL: tuple[type[Probe], ...] = (*BUILTIN, *HOST)

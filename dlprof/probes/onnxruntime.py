@@ -100,6 +100,12 @@ class OnnxRuntime(Probe):
     )
     imports = (
         views("from_dlpack", (DLPACK, CAPSULE), "onnxruntime.OrtValue.from_dlpack({x})"),
+        Import(
+            "from_dlpack_binding",
+            (DLPACK,),
+            "onnxruntime.OrtValue(onnxruntime.capi._pybind_state.OrtValue.from_dlpack({x}, False))",
+            note="the only way in by DLPack before OrtValue had from_dlpack",
+        ),
         views(
             "ortvalue_from_numpy", (NUMPY,), "onnxruntime.OrtValue.ortvalue_from_numpy({x})", CPU
         ),

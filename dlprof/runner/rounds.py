@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from dlprof.plan.pairing import Case
 from dlprof.plan.request import Settings
@@ -14,6 +15,10 @@ from dlprof.runner.diagnosis import Diagnosis, died_before, serves_no_more
 from dlprof.runner.journal import Journal
 from dlprof.runner.progress import Watcher
 from dlprof.runner.worker_client import Outcome, WorkerPool
+
+MOST_DEATHS = 3
+"""A path that ended so many processes is tried with no other array of the survey."""
+OFTEN_DEAD = f"not tried: the path ended {MOST_DEATHS} processes before"
 
 
 class Runner:
@@ -41,6 +46,8 @@ class Runner:
         self.out_of_time = False
         self.undiagnosed = 0, 0
         """Paths without a diagnosis when the time was over, and all paths."""
+        self._deaths: Counter[Any] = Counter()
+        """How often each path ended its process, or gave no answer."""
         self._pool = WorkerPool(python, variables)
         self._client = CaseClient(self._pool, settings, journal, watcher, on_answer)
         self._diagnosis = Diagnosis(cases, self._client)
@@ -148,6 +155,9 @@ class Runner:
                     if served:
                         yield Stop(waiting[0][0])
                     index, case = waiting.pop(0)
+                    if case.surveyed and self._deaths[case.pair, case.path] >= MOST_DEATHS:
+                        self._client.keep(index, round_, Outcome("skipped", OFTEN_DEAD))
+                        continue
                     with self._client.kept_if_stopped(index, round_, _name(round_), worker.heard):
                         outcome = yield from self._client.in_turns(
                             worker, index, case, round_, turns, alone
@@ -160,8 +170,10 @@ class Runner:
                     if _broke(outcome) and many and not alone:
                         outcome = yield from self._alone(index, round_, outcome, turns)
                         self._client.keep(index, round_, outcome)
+                        self._deaths[case.pair, case.path] += not outcome.alive
                         break
                     self._client.keep(index, round_, outcome)
+                    self._deaths[case.pair, case.path] += not outcome.alive
                     if serves_no_more(outcome):
                         break
                 else:

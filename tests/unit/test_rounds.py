@@ -105,6 +105,14 @@ def test_a_dead_worker_is_replaced_and_the_others_are_measured(workers, journal)
     assert (answer["reason"], answer["output"]) == ("killed by SIGSEGV, import2", "last words")
 
 
+def test_a_path_that_ended_three_processes_of_a_survey_gets_no_other_array(workers, journal):
+    workers.dies = {"import0"}
+    arrays = [make_case(name="import0", shape=(size,), surveyed=True) for size in range(1, 6)]
+    run([*arrays, make_case(name="import1", surveyed=True)], journal)
+    found = [statuses(journal, case)[0][1] for case in range(6)]
+    assert found == ["crashed"] * 3 + ["skipped"] * 2 + ["ok"]
+
+
 def test_a_case_that_broke_a_shared_worker_is_tried_again_alone_and_says_so(workers, journal):
     workers.dies_in_company = {f"import{index}" for index in range(3)}
     run(cases_of(3), journal, rounds=1, together=True)

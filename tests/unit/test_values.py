@@ -41,6 +41,13 @@ def test_a_faithful_copy_of_any_dtype_is_ok(layout):
         assert (found["verdict"], found["evidence"]["changed"]) == ("ok", {}), dtype
 
 
+def test_the_value_of_a_masked_element_is_no_data():
+    masked = Made("numpy.ma.array(numpy.ones(4, 'float32'), mask=[True, False, True, False])")
+    spec = ArraySpec((4,), "float32", "masked")
+    assert "values" not in measured("{x}.filled(7)", spec, producer=masked)["evidence"]["changed"]
+    assert changed("{x}.filled(7) + 1", spec, producer=masked)["values"]["different"] == 2
+
+
 @pytest.mark.parametrize(
     ("layout", "code"),
     [

@@ -105,8 +105,11 @@ def _difference(
     subject: Subject, source: Any, result: Any, dtypes: tuple[str, str] | None
 ) -> dict[str, Any]:
     different, first = 0, None
+    masked = getattr(source, "mask", None)  # the value of a masked element is no data
     for start, before, after in _parts(subject, source, result):
         differ = unequal(before, after, dtypes)
+        if masked is not None and differ.size == masked.size:
+            differ &= ~masked.reshape(-1)
         count = int(differ.sum())
         different += count
         if count and first is None:
