@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from dlprof.probes.base import (
     ANY_DEVICE,
@@ -47,21 +47,21 @@ PERIODS = 1 << 12
 
 class NumPy(Probe):
     name = "numpy"
-    aliases = ("np",)
+    aliases: ClassVar[tuple[str, ...]] = ("np",)
     module = "numpy"
     distributions = ("numpy",)
     setup = "import numpy"
     devices = CPU
-    flags = ("swapped", "masked")
+    flags: ClassVar[tuple[str, ...]] = ("swapped", "masked")
     c_exchange_type = "numpy.ndarray"
     settings = {"handling of float errors": "numpy.geterr()"}  # noqa: RUF012 - as the contract has it
-    exports = (
+    exports: ClassVar[tuple[Export, ...]] = (
         Export("dlpack", DLPACK, "{x}", CPU),
         Export("array", ARRAY, "{x}", CPU),
         Export("ndarray", NUMPY, "{x}", CPU),
         Export("buffer", BUFFER, "{x}", CPU),
     )
-    imports = (
+    imports: ClassVar[tuple[Import, ...]] = (
         Import("from_dlpack", (DLPACK,), "numpy.from_dlpack({x})", CPU),
         copies("from_dlpack_copy", (DLPACK,), "numpy.from_dlpack({x}, copy=True)"),
         views("from_dlpack_nocopy", (DLPACK,), "numpy.from_dlpack({x}, copy=False)", CPU),

@@ -24,4 +24,3 @@ class Safetensors(NumPy):
             CPU,
         ),
     )
-
