@@ -8,13 +8,16 @@ processes apart. A process asks its parent before each sample.
 from __future__ import annotations
 
 import os
+import statistics
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from dlprof.worker import timer
+from dlprof.worker import threads, timer
 from dlprof.worker.channel import Answer, Channel
 
 TURN_NS = 500_000
@@ -29,14 +32,11 @@ LEAST_TURNS = 20
 OVER = 4
 """That many long samples are taken even if they take up to this many times the budget. Ratios of
 neighbors varied by 7 % within a round (docs/results/gate-noise.md)."""
-NOTABLE_NS, NOTABLE = 100_000, 0.01
-"""Other threads have a part in the calls if they take so long, and this share of the calling
-thread's time. It is that little because a thread that waits for another, which has no processor on
-a busy machine, spins: its own time then is many times the work."""
-FASTEST_OF = 20
-LOOK_S, MOST_LOOKS, ASLEEP = 0.001, 40, 0.2
-"""How often it is asked whether the other threads sleep, and the share of the time that they may
-use then."""
+FASTEST_OF, LONGEST_LOOK_NS = 20, 200_000_000
+PIECE_NS, LEAST_PIECES, LONGEST_TURN_NS = 50_000, 5, 100_000_000
+"""Calls of several threads are timed in pieces, and their median stands for the sample. One call in
+which a thread has no processor takes 1 to 10 ms instead of 55 us. It made the mean of 64 calls 120
+us, and the median stays 55 us. After a long turn, a few pieces are enough."""
 WARM_SHARE = 4
 """One in so many calls is made unmeasured before a sample, since the caches hold the other
 process's data (docs/results/gate-noise.md)."""
@@ -86,35 +86,48 @@ class Series:
         if loops < FEW_CALLS:
             loops, elapsed = timer.calibrate(loop, FEW_CALLS_NS, backlog)
         # Pinned this late: threads that a framework starts at its first calls would inherit it.
-        several = _by_several_threads(loop, loops)
+        several, piece = threads.share_the_work(lambda: loop(loops)), 0
         if several:
             # The threads of the other process may spin by now, and a calibration of slow calls
             # gives samples of one or two.
-            fastest_ns = min(_one_call_ns(loop, backlog) for _ in range(FASTEST_OF))
-            loops = max(loops, FEW_CALLS_NS // max(fastest_ns, 1))
+            fastest_ns = max(_fastest_call_ns(loop, backlog), 1)
+            loops = max(loops, FEW_CALLS_NS // fastest_ns)
             elapsed = loops * fastest_ns
+            piece = max(1, PIECE_NS // fastest_ns)
         backlog.drain()  # else it runs in the turn of the other process
         with nullcontext() if several else self.turns.pinned():
             wanted = min(self.wait(loops), max(loops, backlog.most_loops))
             loops, elapsed = wanted, elapsed * wanted // loops
             were_others_there = timer.watch_others()
-            taken = [_one(loop, loops, backlog)]
+            taken = [_one(loop, loops, backlog, piece)]
             for _ in range(_count(budget_ns, elapsed) - 1):
                 if several:
-                    _until_threads_sleep()
+                    threads.wait_until_asleep()
                 self.wait(loops)
-                taken.append(_one(loop, loops, backlog))
+                taken.append(_one(loop, loops, backlog, piece))
             if several:
-                _until_threads_sleep()
+                threads.wait_until_asleep()
         foreign = were_others_there()
         return timer.timing_of(taken, loops, loops + backlog.calls, off_ns, foreign)
 
 
-def _one(loop: timer.Loop, loops: int, backlog: timer.Backlog) -> timer.Taken:
+def _one(loop: timer.Loop, loops: int, backlog: timer.Backlog, piece: int) -> timer.Taken:
+    """One sample; in pieces of so many calls, or in one for 0."""
     if loops >= WARM_SHARE:
         loop(loops // WARM_SHARE)
         backlog.drain()
-    return timer.take(lambda: loop(loops), backlog.drain)
+    run = partial(of_pieces, loop, loops, piece) if piece else partial(loop, loops)
+    return timer.take(run, backlog.drain)
+
+
+def of_pieces(loop: timer.Loop, loops: int, piece: int) -> int:
+    """So many calls as their median piece has it."""
+    begun, pieces = time.perf_counter_ns(), list[int]()
+    for done in range(max(1, loops // piece)):
+        if done >= LEAST_PIECES and time.perf_counter_ns() - begun > LONGEST_TURN_NS:
+            break
+        pieces.append(loop(piece))
+    return round(statistics.median(pieces) * loops / piece)
 
 
 def _count(budget_ns: int, sample_ns: int) -> int:
@@ -131,36 +144,19 @@ def series_of(turns: Turns | None, name: str) -> Series | None:
     return None if turns is None else Series(turns, name)
 
 
-def _one_call_ns(loop: timer.Loop, backlog: timer.Backlog) -> int:
-    before = time.perf_counter_ns()
-    loop(1)
-    backlog.drain()
-    return time.perf_counter_ns() - before
-
-
-def _by_several_threads(loop: timer.Loop, loops: int) -> bool:
-    """Whether other threads of this process have a notable part in the calls.
-
-    Threads that share the work must not share one processor: a copy of 4 MiB by PyTorch then took
-    7.4 ms instead of 75 us.
-    """
-    own, all_ = time.thread_time_ns(), time.process_time_ns()
-    loop(loops)
-    own, all_ = time.thread_time_ns() - own, time.process_time_ns() - all_
-    return all_ - own > max(NOTABLE * own, NOTABLE_NS)
-
-
-def _until_threads_sleep() -> None:
-    """Wait until the other threads of this process use no processor.
-
-    Threads of a pool spin after their work. Those of libgomp did for 9.5 ms, in which the copies of
-    the other process, which had the turn, took 6 ms instead of 60 us.
-    """
-    for _ in range(MOST_LOOKS):
-        before = time.process_time_ns()
-        time.sleep(LOOK_S)
-        if time.process_time_ns() - before < ASLEEP * LOOK_S * 1e9:
-            return
+def _fastest_call_ns(loop: timer.Loop, backlog: timer.Backlog) -> int:
+    """Of some calls, and of more as long as a thread loses its processor meanwhile."""
+    begun, fastest = time.perf_counter_ns(), sys.maxsize
+    while time.perf_counter_ns() - begun < LONGEST_LOOK_NS:
+        preempted = timer.counted().preempted
+        for _ in range(FASTEST_OF):
+            before = time.perf_counter_ns()
+            loop(1)
+            backlog.drain()
+            fastest = min(fastest, time.perf_counter_ns() - before)
+        if timer.counted().preempted == preempted:
+            break
+    return fastest
 
 
 def _moved(cpus: set[int]) -> bool:
