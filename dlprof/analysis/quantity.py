@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
 from dlprof.session.model import TimeMeasure
 
+FORMS = {
+    "±": "±: the 95 % interval of the median of all processes",
+    " to ": "a to b: the fastest and the slowest process",
+    " or ": "a or b: groups of processes that differ",
+}
 UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "\N{MICRO SIGN}s"), (1.0, "ns"))
 LOOSE_DIGITS = 2
 """Significant digits of a value whose interval is not known."""
@@ -23,9 +29,9 @@ LEAST_TOLD = 1.1
 
 
 def time_text(measure: TimeMeasure | None) -> str:
-    """``2.41 ±0.05 us``; ``~2.4 us`` without an interval; ``0.14 | 0.41 ms`` for modes.
+    """``2.41 ±0.05 us``; ``~2.4 us`` without an interval; ``0.14 or 0.41 ms`` for modes.
 
-    Where the interval is as wide as the value, the range of the processes: ``0.7-1.9 ms``.
+    Where the interval is as wide as the value, the range of the processes: ``0.7 to 1.9 ms``.
     """
     if measure is None:
         return "-"
@@ -41,6 +47,13 @@ def brief_text(measure: TimeMeasure) -> str:
     if ends := _range_ns(measure):
         return range_text(*ends)
     return f"{'' if measure.is_repeated else '~'}{plain_time(measure.median_ns)}"
+
+
+def legend(texts: Iterable[str]) -> str:
+    """What the forms of :func:`time_text` mean, of those that ``texts`` have."""
+    shown = " ".join(texts)
+    told = [meaning for form, meaning in FORMS.items() if form in shown]
+    return f"{'; '.join(told)}." if told else ""
 
 
 def is_wide(measure: TimeMeasure) -> bool:
@@ -83,12 +96,12 @@ def _nearest_ns(measure: TimeMeasure) -> tuple[float, float]:
 
 
 def range_text(low_ns: float, high_ns: float) -> str:
-    """``0.7-1.9 ms``: two digits each, in the unit of the higher; far apart, each in its own."""
+    """``0.7 to 1.9 ms``: two digits each, in the unit of the higher; far apart, each in its own."""
     if high_ns >= FAR * low_ns > 0:
-        return f"{plain_time(low_ns)}-{plain_time(high_ns)}"
+        return f"{plain_time(low_ns)} to {plain_time(high_ns)}"
     scale, unit = unit_for(high_ns)
     low, high = (significant(value / scale, LOOSE_DIGITS) for value in (low_ns, high_ns))
-    return f"{low} {unit}" if low == high else f"{low}-{high} {unit}"
+    return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
 
 
 def with_interval(value_ns: float, interval_ns: tuple[float, float]) -> str:
@@ -116,9 +129,11 @@ def bound_text(value_ns: float) -> str:
 
 def modes_text(medians_ns: list[float]) -> str:
     if max(medians_ns) >= FAR * min(medians_ns) > 0:
-        return " | ".join(map(plain_time, medians_ns))
+        return " or ".join(map(plain_time, medians_ns))
     scale, unit = unit_for(medians_ns[0])
-    return " | ".join(significant(value / scale, LOOSE_DIGITS) for value in medians_ns) + f" {unit}"
+    return (
+        " or ".join(significant(value / scale, LOOSE_DIGITS) for value in medians_ns) + f" {unit}"
+    )
 
 
 def ratio_text(ratio: float) -> str:

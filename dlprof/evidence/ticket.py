@@ -66,10 +66,11 @@ def ticket(
     """
     shown = _Shown(redact)
     results = [session.results[index] for index in finding.results]
+    calls = _other_calls(session, finding, shown)
     parts = [
-        f"# {_title(finding, script, results, shown)}",
+        f"# {_title(finding, script, results, shown)}{_and_more(len(calls))}",
         _facts(finding, results, shown),
-        _other_calls(results, shown),
+        _alike(calls),
         "## Reproducer",
         shown.block(script.text.rstrip("\n"), "python")
         if isinstance(script, Reproducer)
@@ -132,16 +133,38 @@ def _facts(finding: FindingRecord, results: Sequence[Result], shown: _Shown) -> 
     return f"{shown.code(case.source)} {is_array} {told} Expected: {expectation}"
 
 
-def _other_calls(results: Sequence[Result], shown: _Shown) -> str:
-    """The other calls of which the same was found, of arrays of several frameworks with these."""
-    calls = dict.fromkeys((one.case.producer, one.case.code) for one in results)
+def _other_calls(session: Session, finding: FindingRecord, shown: _Shown) -> list[str]:
+    """The other calls of which the same was found, of arrays of several frameworks with these.
+
+    They are of this finding and of those that say the same of the same consumer.
+    """
+    consumers = {session.results[index].case.consumer for index in finding.results}
+    alike = [
+        one
+        for one in session.findings
+        if one.said
+        and (one.rule, one.severity, one.said) == (finding.rule, finding.severity, finding.said)
+    ]
+    indices = [*finding.results, *(index for one in alike for index in one.results)]
+    cases = [session.results[index].case for index in indices]
+    calls = dict.fromkeys(
+        (case.producer, case.code) for case in cases if case.consumer in consumers
+    )
     several = len({producer for producer, _ in calls}) > 1
-    lines = [
-        f"- {shown.code(code)}" + (f" of {shown.prose(producer)}" if several else "")
+    return [
+        shown.code(code) + (f" of {shown.prose(producer)}" if several else "")
         for producer, code in list(calls)[1:]
     ]
-    more = len(lines) - MOST_CALLS
-    lines = [*lines[:MOST_CALLS], *([f"- … and {more:,} more"] if more > 0 else [])]
+
+
+def _and_more(count: int) -> str:
+    return f" (and {count:,} more path{'s' if count > 1 else ''})" if count else ""
+
+
+def _alike(calls: Sequence[str]) -> str:
+    more = len(calls) - MOST_CALLS
+    lines = [f"- {call}" for call in calls[:MOST_CALLS]]
+    lines += [f"- … and {more:,} more"] if more > 0 else []
     return "\n".join(["The same happens with:", "", *lines]) if lines else ""
 
 

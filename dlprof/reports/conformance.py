@@ -27,7 +27,8 @@ TONES: dict[str, Tone] = {
     "unknown": "copy",
     "conforms": "better",
 }
-MOST_WORDS = 20
+MOST_WORDS = 10
+"""Of what was seen, on the first screen."""
 
 
 @dataclass(frozen=True)
@@ -63,21 +64,33 @@ def conformance_document(measured: Conformance) -> Document:
         for role in ("consumer", "producer")
     }
     wrong = measured.wrong()
-    commands = (
-        [f"dlprof conformance {measured.framework} --repro {wrong[0].check.name}"] if wrong else []
-    )
+    unknown = measured.having(("unknown",), SEVERITIES[-1])
+    commands = [
+        f"dlprof conformance {measured.framework} --repro {one.check.name}" for one in wrong[:1]
+    ]
     return Document(
         f"Conformance of {name}",
         f"{STANDARDS} · Python {measured.python}",
-        answers=tuple(
-            Answer(f"{name} as {role}", "", "", counts(found)) for role, found in roles.items()
+        answers=(
+            Answer("answer", "", "", _answer(measured.framework, wrong, unknown)),
+            *(Answer(f"as {role}", "", "", counts(found)) for role, found in roles.items()),
         ),
-        tables=(_deviations(wrong),) if wrong else (),
+        tables=(_deviations([*wrong, *unknown]),) if wrong or unknown else (),
         sections=tuple(
             Section(f"All checks as {role}", (_all(found),)) for role, found in roles.items()
         ),
-        commands=(*commands, *["--full has all checks"]),
+        commands=(*commands, f"dlprof conformance {measured.framework} --full"),
     )
+
+
+def _answer(framework: str, wrong: Sequence[Found], unknown: Sequence[Found]) -> str:
+    """How many clauses are broken, by the word of the standard; and how many are not known."""
+    words = [one.check.severity for one in wrong]
+    counted = ", ".join(f"{words.count(word)} {word}" for word in SEVERITIES if word in words)
+    clauses = f"{len(words)} clause{'s' * (len(words) > 1)}"
+    told = f"breaks {clauses} of the standards: {counted}" if words else "breaks no clause"
+    open_ = f"; {len(unknown)} could not be checked" if unknown else ""
+    return f"{framework} {told}{open_}"
 
 
 def counts(found: Sequence[Found]) -> str:
@@ -96,24 +109,23 @@ def counts(found: Sequence[Found]) -> str:
 
 def _deviations(wrong: Sequence[Found]) -> Table:
     columns = (
-        Column("severity"),
-        Column("role"),
+        Column("clause"),
         Column("check"),
-        Column("what was seen"),
-        Column("source"),
+        Column("the standard says"),
+        Column("seen"),
     )
     return Table(columns, tuple(map(_deviation, wrong)))
 
 
 def _deviation(one: Found) -> tuple[Cell, ...]:
     seen = one.seen.split()
-    text = " ".join(seen[:MOST_WORDS]) + ("…" if len(seen) > MOST_WORDS else "")
+    text = " ".join(seen[:MOST_WORDS]) + (" …" if len(seen) > MOST_WORDS else "")
+    told = f"unknown: {text}" if one.verdict == "unknown" else text
     return (
         Cell(one.check.severity, "bad" if one.check.severity == "must" else "copy"),
-        Cell(one.check.role),
-        Cell(one.check.name),
-        Cell(text, code=True),
-        Cell(one.check.source, code=True),
+        Cell(f"{one.check.role} {one.check.name}"),
+        Cell(one.check.clause),
+        Cell(told, code=True),
     )
 
 

@@ -71,7 +71,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Problem:
-    """One rule, once for a pair: what happens, what it costs, what to do, in one sentence.
+    """One rule at one severity: what happens, what it costs, what to do, in one sentence.
 
     ``sentence`` has at most 20 words. The rest is for those who open it.
     """
@@ -79,9 +79,12 @@ class Problem:
     rule: str
     severity: Severity
     sentence: str
+    more: int = 0
+    """Paths with the problem that ``sentence`` does not count."""
     codes: tuple[str, ...] = ()
     """The paths that have it, as a user would write them."""
-    advice: str = ""
+    advice: tuple[str, ...] = ()
+    """What to do; each line names its findings where their advice differs."""
     evidence: tuple[str, ...] = ()
     expected: str = ""
     """What should happen instead, with the source of that."""
@@ -173,6 +176,8 @@ class Document:
     """What the marks in the tables mean."""
     problems: tuple[Problem, ...] = ()
     """Worst first."""
+    most_problems: int | None = None
+    """For how many the first screen has room; None for all."""
     chart: Chart | None = None
     sections: tuple[Section, ...] = ()
     commands: tuple[str, ...] = ()

@@ -60,7 +60,7 @@ def _level(level: str, found: list[tuple[str, str]], file: str | None) -> Iterat
 def _message(problem: Problem) -> str:
     more = len(problem.codes) - MOST_CODES
     rest = [f"and {more:,} more"] if more > 0 else []
-    lines = (problem.sentence, problem.advice, *problem.codes[:MOST_CODES], *rest)
+    lines = (problem.sentence, *problem.advice, *problem.codes[:MOST_CODES], *rest)
     return "\n".join(line for line in lines if line)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from dlprof.analysis.quantity import plain_time, time_text
+from dlprof.analysis.quantity import legend, plain_time, time_text
 from dlprof.reports.document import Cell, Column, Level, Lines, Section, Table
 from dlprof.reports.paths import MARK, Array, Path
 from dlprof.session.model import Placement, Share, TimeMeasure
@@ -45,9 +45,12 @@ def _section(use: str, looped: Sequence[Looped], where: str) -> Section:
         for placement, why in one.refused.items()
     )
     heading = f"In a loop{f' with {use}' if use else ''}: {where}"
-    tables = (Table(COLUMNS, tuple(_row(*one) for one in timed)),) if timed else ()
+    rows = tuple(_row(*one) for one in timed)
+    tables = (Table(COLUMNS, rows, legend(cell.text for row in rows for cell in row[:3])),)
     lines = (*_advice(timed), *_implicit(looped), *(f"refused {reason}" for reason in refused))
-    return Section(heading, (*tables, *((Lines(lines),) if lines else ())), Level.FIRST)
+    return Section(
+        heading, (*tables * bool(rows), *((Lines(lines),) if lines else ())), Level.FIRST
+    )
 
 
 def _cost_ns(found: Placement) -> float | None:

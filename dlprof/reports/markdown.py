@@ -61,7 +61,7 @@ def _answer(answer: Answer) -> str:
 
 def _problem(problem: Problem) -> str:
     line = f"- **{problem.severity} {prose(problem.rule)}**: {prose(problem.sentence)}"
-    return f"{line}  \n  {prose(problem.advice)}" if problem.advice else line
+    return "  \n  ".join((line, *map(prose, problem.advice)))
 
 
 def _section(section: Section) -> Iterator[str]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 from dlprof.analysis.quantity import (
     bound_text,
     is_wide,
+    legend,
     plain_time,
     ratio_text,
     significant,
@@ -19,6 +22,7 @@ from dlprof.reports.answers import best
 from dlprof.reports.document import Cell, Column, Lines, Section, Table
 from dlprof.reports.paths import KINDS, MARK, Array, Path
 from dlprof.rules.evidence_text import facts
+from dlprof.rules.rule import SEVERITIES
 from dlprof.session.evidence import Verdict
 from dlprof.text.clean import listed
 
@@ -29,13 +33,18 @@ class Room(NamedTuple):
     timed: int
     lost: int
     """Of paths without a time."""
+    problems: int | None = None
+    """None for all."""
 
 
 ROOMS = tuple(
     Room(*room)
-    for room in ((9, 3), (8, 3), (7, 3), (6, 3), (5, 3), (4, 3), (4, 2), (4, 1), (3, 1), (2, 1))
+    for room in (
+        *((9, 3), (8, 3), (7, 3), (6, 3), (6, 2), (6, 1), (5, 1), (5, 1, 5), (5, 1, 4), (5, 1, 3)),
+        *((4, 1, 3), (4, 1, 2), (3, 1, 2), (3, 1, 1)),
+    )
 )
-"""From the most lines to the least."""
+"""From the most lines to the least. The table matters more than problems that can be counted."""
 MOST_COPIES = 3
 """Lines of copies: views answer the question, and there is always another copy."""
 MOST_WORDS = 8
@@ -73,8 +82,7 @@ def short_tables(array: Array, room: Room) -> tuple[tuple[Table, ...], tuple[str
     """
     lines = lines_of(path for path in array.paths if path.is_measured)
     is_timed = any(path.is_timed for path in array.paths)
-    # Races come last where no path is faster than another, and are what is asked for.
-    shown = _shown(lines, room.timed, [best(array, kind) for kind in KINDS])
+    shown = _shown(lines, room.timed, [*_asked(array, lines)][: room.timed])
     lost = _lost([path for path in array.paths if not path.is_measured])
     left = sum(len(line) for line in lines if line not in shown)
     lost_left = sum(len(line) for line in lost[room.lost :])
@@ -82,9 +90,8 @@ def short_tables(array: Array, room: Room) -> tuple[tuple[Table, ...], tuple[str
         _more(left, "slower path" if is_timed and lines[: len(shown)] == shown else "other path"),
         _more(lost_left, "more path", " without a time" if is_timed else " without an answer"),
     ]
-    if any(len(line) > 1 for line in (*shown, *lost[: room.lost])):
-        at = 0 if more[0] or not lost else 1
-        more[at] = " and ".join(filter(None, (more[at], "the paths that are alike")))
+    if not any(more) and any(len(line) > 1 for line in (*shown, *lost)):
+        more[1 if lost else 0] = "the paths that are alike"
     tables = [
         _summary(TIMED if is_timed else UNTIMED, map(_row, shown), more[0]),
         _summary(UNMEASURED, map(_lost_row, lost[: room.lost]), more[1]),
@@ -116,22 +123,38 @@ def marks_of(timed: Sequence[Path]) -> tuple[str, ...]:
             f"* The result depends on the address of {starred[0].source}: elsewhere it is"
             f" {' or '.join(other[word] for word in words) or 'a view'}."
         )
+    suspected = sorted({rule for path in timed for rule in path.safety.suspected})
+    if suspected:
+        found.append(f"{', '.join(suspected)}? Not seen in this path, but in paths like it.")
     return tuple(found)
 
 
-def _shown(
-    lines: Sequence[list[Path]], most: int, answers: Sequence[Path | None]
-) -> list[list[Path]]:
-    """The first lines; the line of an answer in the place of the last."""
+def _asked(array: Array, lines: Sequence[list[Path]]) -> Iterator[list[Path]]:
+    """What a reader looks for, the most important first: the answers, or the fastest of their kind
+    where none is safe; then the first line of each of the worst problems.
+    """
+    for kind in KINDS:
+        answer = best(array, kind)
+        found = (
+            line for line in lines if answer in line or (not answer and line[0].result == kind)
+        )
+        yield from islice(found, 1)
+    firsts = [line[0] for line in lines if line[0].worst is not None]
+    worst = min((one.worst for one in firsts if one.worst), key=SEVERITIES.index, default=None)
+    for rule in dict.fromkeys(one.rules[0] for one in firsts if one.worst == worst):
+        yield next(line for line in lines if rule in line[0].rules)
+
+
+def _shown(lines: Sequence[list[Path]], most: int, asked: Sequence[list[Path]]) -> list[list[Path]]:
+    """What is asked for, and the first of the others, in the order of ``lines``."""
     copies = 0
-    found: list[list[Path]] = []
-    for line in lines:
+    found = [at for at, line in enumerate(lines) if line in asked]
+    for at, line in enumerate(lines):
         is_copy = line[0].case.kind == "copy"
         copies += is_copy
-        if len(found) < most and not (is_copy and copies > MOST_COPIES):
-            found.append(line)
-    answer = next((line for line in lines if answers[0] in line), None)
-    return found if answer is None or answer in found else [*found[:-1], answer]
+        if at not in found and len(found) < most and not (is_copy and copies > MOST_COPIES):
+            found.append(at)
+    return [lines[at] for at in sorted(found)]
 
 
 def _row(line: Sequence[Path]) -> tuple[Cell, ...]:
@@ -241,7 +264,10 @@ def full_section(array: Array, heading: str) -> Section:
     timed = [path for path in array.paths if path.is_measured]
     tables = (
         (
-            _full_table(timed, TIMES, Column("problem"), lambda path: Cell(path.problems)),
+            replace(
+                _full_table(timed, TIMES, Column("problem"), lambda path: Cell(path.problems)),
+                more=legend(map(_full_time, timed)),
+            ),
             _full_table(timed, MEMORY, Column("result"), lambda path: path.result_cell),
         )
         if timed

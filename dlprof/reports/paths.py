@@ -38,6 +38,8 @@ class Path:
     safety: Safety
     environment: str = ""
     rules: tuple[str, ...] = ()
+    worst: Severity | None = None
+    """Of its findings."""
     is_copy: bool = False
     """Whether it copies wherever the array begins, and nothing asks it not to."""
 
@@ -195,12 +197,15 @@ class Array:
 def arrays_of(session: Session) -> list[Array]:
     """The arrays in the order of the session. Steps of inference are no conversions."""
     rules = rules_by_case(session.findings)
+    ranked = sorted(session.findings, key=severity_rank, reverse=True)
+    worst = {index: severity_of(one.severity) for one in ranked for index in one.results}
     found: dict[tuple[str, ...], list[Path]] = defaultdict(list)
     cases_of: dict[tuple[str, ...], Cases] = {}
     for environment, cases in cases_by_environment(session.results, session.findings).items():
         for case in cases.timed.cases:
             ids, is_copy = rules.get(case.index, ()), cases.copies(case)
-            path = Path(case, cases.safety(case), environment, ids, is_copy)
+            safety, severity = cases.safety(case), worst.get(case.index)
+            path = Path(case, safety, environment, ids, severity, is_copy)
             found[path.array].append(path)
             cases_of[path.array] = cases
     return [

@@ -1,4 +1,4 @@
-"""The findings of a session as problems: one for each rule, worst first."""
+"""The findings of a session as problems: one for each rule and severity, worst first."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ MOST_SCRIPTS = 12
 
 def problems_of(session: Session, name: str, scripts: bool = False) -> tuple[Problem, ...]:
     """``name`` is the session in commands; ``scripts`` asks for reproducers, which take time."""
-    rules: dict[str, list[FindingRecord]] = defaultdict(list)
-    for finding in sorted(session.findings, key=severity_rank):
-        rules[finding.rule].append(finding)
+    alike: dict[tuple[str, str], list[FindingRecord]] = defaultdict(list)
+    for finding in session.findings:
+        # A rule's breaches of several severities differ in what happens: a copy that is a view.
+        alike[finding.rule, severity_of(finding.severity)].append(finding)
     ranked = sorted(
-        rules.values(),
+        alike.values(),
         key=lambda found: (severity_rank(found[0]), _is_of_other_arrays(session, _indices(found))),
     )
     return tuple(
@@ -38,18 +39,20 @@ def problems_of(session: Session, name: str, scripts: bool = False) -> tuple[Pro
 def _problem(
     session: Session, findings: Sequence[FindingRecord], name: str, script: bool
 ) -> Problem:
-    """One for all findings of a rule, the worst first."""
+    """One for all findings of a rule and a severity."""
     worst = findings[0]
     indices = _indices(findings)
     results = [session.results[index] for index in indices]
     commands = [f"dlprof explain {worst.rule}", f"dlprof ticket {name} {worst.rule}"]
     again = _rerun(session, worst)
+    sentence, more = _sentence(session, findings)
     return Problem(
         worst.rule,
         severity_of(worst.severity),
-        _where(session, indices) + _sentence(session, findings),
+        _where(session, indices) + sentence,
+        more,
         _codes(session, findings),
-        " ".join(dict.fromkeys(one.advice for one in findings if one.advice)),
+        _advice(session, findings),
         (
             # A ticket is asked for by the number of its finding.
             *(f"{session.findings.index(one) + 1}. {one.summary}" for one in findings),
@@ -77,20 +80,28 @@ def _is_of_other_arrays(session: Session, indices: Sequence[int]) -> bool:
     return bool(indices) and all(session.results[index].case.survey for index in indices)
 
 
-def _sentence(session: Session, findings: Sequence[FindingRecord]) -> str:
+def _sentence(session: Session, findings: Sequence[FindingRecord]) -> tuple[str, int]:
     """The headline that counts most paths, and how many others there are.
 
     Findings that say the same are counted together.
     """
     alike: dict[str, list[FindingRecord]] = defaultdict(list)
     for finding in findings:
-        if finding.severity == findings[0].severity:
-            alike[finding.said or finding.summary].append(finding)
+        alike[finding.said or finding.summary].append(finding)
     told = max(alike.values(), key=lambda found: len(_paths(session, found)))
     count = len(_paths(session, told))
     more = len(_paths(session, findings) - _paths(session, told))
-    headline = f"{count:,} paths {told[0].said}" if len(told) > 1 else _headline(told[0])
-    return headline + (f" ({more} more: --full)" if more else "")
+    return f"{count:,} paths {told[0].said}" if len(told) > 1 else _headline(told[0]), more
+
+
+def _advice(session: Session, findings: Sequence[FindingRecord]) -> tuple[str, ...]:
+    """What to do, once; where findings differ in it, each line names its findings by number."""
+    numbers: dict[str, list[str]] = defaultdict(list)
+    for finding in findings:
+        numbers[finding.advice].append(str(session.findings.index(finding) + 1))
+    if len(numbers) == 1:
+        return tuple(filter(None, numbers))
+    return tuple(f"For {listed(ids)}: {advice}" for advice, ids in numbers.items() if advice)
 
 
 def _paths(session: Session, findings: Iterable[FindingRecord]) -> set[tuple[str, str, str]]:

@@ -19,7 +19,7 @@ from dlprof.reports import (
 )
 from dlprof.reports.answers import answers_of
 from dlprof.reports.document import Answer, Chart, Document, Point, Problem, Section, Table
-from dlprof.reports.paths import Array, arrays_of, severity_of
+from dlprof.reports.paths import Array, arrays_of
 from dlprof.session.model import Session
 
 LAST = "LAST"
@@ -54,7 +54,7 @@ def session_document(
         ),
         answers=(*_answers(session, arrays), *steps.answers(inference)),
         problems=found,
-        chart=_chart(session, arrays),
+        chart=_chart(arrays),
         sections=tuple(_sections(session, arrays)),
         commands=_commands(found, name),
     )
@@ -69,7 +69,8 @@ def _fitted(document: Document, array: Array, tried: str, width: int) -> Documen
 
     def with_room(room: path_table.Room) -> Document:
         tables, marks = path_table.short_tables(array, room)
-        return replace(document, tables=tables, marks=(*marks, *filter(None, [tried])))
+        marks = (*marks, *filter(None, [tried]))
+        return replace(document, tables=tables, marks=marks, most_problems=room.problems)
 
     def fits(room: path_table.Room) -> bool:
         lines = terminal.render(with_room(room), width).count("\n")
@@ -140,8 +141,7 @@ def _sections(session: Session, arrays: Sequence[Array]) -> Iterator[Section]:
     yield method.method_section(session)
 
 
-def _chart(session: Session, arrays: Sequence[Array]) -> Chart | None:
-    severities = {finding.rule: finding.severity for finding in reversed(session.findings)}
+def _chart(arrays: Sequence[Array]) -> Chart | None:
     axes = list(zip(*(array.name for array in arrays), strict=True))
     differs = [at for at, values in enumerate(axes) if len(set(values)) > 1]
     points = []
@@ -149,9 +149,8 @@ def _chart(session: Session, arrays: Sequence[Array]) -> Chart | None:
         group = " ".join(array.name[at] for at in differs)
         for path in array.paths:
             if path.is_timed:
-                worst = severity_of(severities[path.rules[0]]) if path.rules else None
                 time, ends, mark = path.cost_ns, path.interval_ns, path.problems
-                points.append(Point(path.code, time, *ends, path.result, worst, mark, group))
+                points.append(Point(path.code, time, *ends, path.result, path.worst, mark, group))
     return Chart("paths", tuple(points)) if points else None
 
 

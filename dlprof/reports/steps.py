@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from dlprof.analysis.quantity import plain_time, significant, time_text
+from dlprof.analysis.quantity import legend, plain_time, significant, time_text
 from dlprof.inference.base import FRESH
 from dlprof.plan.axes import shape_text
 from dlprof.probes.base import Protocol
@@ -58,7 +58,9 @@ def sections(steps: dict[str, list[Result]]) -> Iterator[Section]:
     for name, results in steps.items():
         timed = [one for one in results if one.ready_time is not None]
         if timed:
-            yield Section(name, (Table(COLUMNS, tuple(map(_row, timed))),), Level.FIRST)
+            rows = tuple(map(_row, timed))
+            meaning = legend(cell.text for row in rows for cell in row[1:3])
+            yield Section(name, (Table(COLUMNS, rows, meaning),), Level.FIRST)
     notes: dict[str, dict[str, None]] = defaultdict(dict)
     for one in (one for results in steps.values() for one in results):
         for note in _notes(one):

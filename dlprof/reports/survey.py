@@ -36,7 +36,9 @@ GLOSSES = {
     "negated": "a lazy negative",
     "conjugated": "a lazy conjugate",
     "scalar": "no axes",
+    "narrowed": "the result has a smaller dtype",
 }
+STAR = "* The result depends on the address: a sliced array, which is not aligned, is no view."
 """Words of the table that a reader may not know."""
 
 
@@ -47,6 +49,7 @@ class Label(NamedTuple):
     name: str
 
 
+UNALIGNED, SLICED = "unaligned arrays", "sliced "
 PLAINEST = Label("dtypes", "float32")
 
 
@@ -71,7 +74,7 @@ def label_of(case: CaseRecord) -> Label:
     if case.layout in PLAIN.values():
         return Label("dtypes", case.dtype)
     if case.layout == "sliced":
-        return Label("unaligned arrays", f"sliced {case.dtype}")
+        return Label(UNALIGNED, f"{SLICED}{case.dtype}")
     return Label("layouts", case.layout)
 
 
@@ -114,8 +117,11 @@ def marks(session: Session) -> tuple[str, ...]:
     """What the less known words of the tables mean."""
     cases = [case for pair in surveyed(session).values() for case in pair]
     names = {label_of(case.result.case).name for case in cases}
+    names |= {"narrowed"} & {_word(case) for case in cases}
     told = [f"{name}: {gloss}" for name, gloss in GLOSSES.items() if name in names]
-    return (f"{'; '.join(told)}.",) if told else ()
+    groups = [group for pair in surveyed(session).values() for group in _groups(pair, {})]
+    starred = [STAR] if any(map(_is_by_address, groups)) else []
+    return (*([f"{'; '.join(told)}."] if told else []), *starred)
 
 
 def section(session: Session) -> Iterator[Section]:
@@ -136,7 +142,9 @@ def section(session: Session) -> Iterator[Section]:
         for first, *others in (group.codes for group in _groups(cases, rules)):
             lines += [f"The same as {first}: {', '.join(others)}"] if others else []
     every = len(session.results)
-    yield Section("Survey", (*tables(session, every), *([Lines(tuple(lines))] if lines else [])))
+    meanings = Lines(marks(session))
+    notes = [one for one in (meanings, Lines(tuple(lines))) if one.lines]
+    yield Section("Survey", (*tables(session, every), *notes))
 
 
 def summary(session: Session) -> str:
@@ -195,6 +203,22 @@ def _word(case: CaseView) -> str:
     return "narrowed" if word == "wrong" and narrowed else word
 
 
+def _is_by_address(group: Group) -> bool:
+    """Whether an aligned array is a view, and a sliced one of its dtype is not."""
+    views = {
+        label.name
+        for outcome, labels in group.outcomes.items()
+        for label in labels
+        if outcome.result == "view"
+    }
+    return any(
+        label.name.removeprefix(SLICED) in views
+        for outcome, labels in group.outcomes.items()
+        for label in labels
+        if label.axis == UNALIGNED and outcome.result in ("copy", "refused")
+    )
+
+
 def _rows(group: Group) -> Iterator[tuple[Cell, ...]]:
     """The outcome of most arrays first, then the others, worst first."""
     first, *others = group.codes
@@ -210,7 +234,8 @@ def _rows(group: Group) -> Iterator[tuple[Cell, ...]]:
     for outcome in sorted(group.outcomes, key=rank):
         text = arrays_text(group.outcomes[outcome], every)
         tone = RESULTS.get(outcome.result, "")
-        yield path, Cell(outcome.result, tone), Cell(text), Cell(outcome.rules)
+        star = "*" if outcome.result == "view" and _is_by_address(group) else ""
+        yield path, Cell(outcome.result + star, tone), Cell(text), Cell(outcome.rules)
         path = Cell("")
 
 

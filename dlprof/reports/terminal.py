@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -90,7 +91,7 @@ def _parts(document: Document, width: int, level: Level) -> Iterator[RenderableT
         yield from _section(section, width)
     if document.problems:
         yield Text()
-        yield _problems(document.problems, is_full)
+        yield _problems(document.problems, None if is_full else document.most_problems, is_full)
     for section in document.shown(level) if is_full else ():
         if section.level is Level.FULL:
             yield from _section(section, width)
@@ -166,17 +167,29 @@ def _cell(cell: Cell) -> Text:
     return Text.assemble(text, "  ", (note, "dim")) if note else text
 
 
-def _problems(problems: Sequence[Problem], is_full: bool) -> RenderableType:
+def _problems(problems: Sequence[Problem], most: int | None, is_full: bool) -> RenderableType:
     grid = _grid()
+    left = problems[most:] if most is not None else ()
     for _ in range(2):
         grid.add_column(no_wrap=True)
     grid.add_column()
-    for problem in problems:
+    for problem in problems[:most]:
         style = STYLES[problem.severity]
-        grid.add_row(Text(problem.severity, style=style), problem.rule, Text(problem.sentence))
-        for line in (*problem.evidence, problem.advice) if is_full else ():
-            grid.add_row("", "", Text(line, style="dim" if line is not problem.advice else ""))
-    return _flush(grid)
+        more = f" ({problem.more:,} more: --full)" if problem.more and not is_full else ""
+        grid.add_row(Text(problem.severity, style=style), problem.rule, problem.sentence + more)
+        for line in problem.evidence if is_full else ():
+            grid.add_row("", "", Text(line, style="dim"))
+        for line in problem.advice if is_full else ():
+            grid.add_row("", "", line)
+    if not left:
+        return _flush(grid)
+    counts = Counter(problem.severity for problem in left)
+    told = ", ".join(
+        f"{count} {severity}{'s' * (count > 1 and severity != 'info')}"
+        for severity, count in counts.items()
+    )
+    what = f"{len(left)} more problem{'s' * (len(left) > 1)}"
+    return _flush(Group(grid, Text(f"… and {what} ({told}): --full", style="dim")))
 
 
 def _block(block: Block, width: int) -> RenderableType:

@@ -108,12 +108,18 @@ def _look(where: str, found: Mapping[str, Any]) -> str:
 
 
 def _by_size(what: str, found: Mapping[str, str]) -> str:
-    """Sizes with the same answer together: ``view at 4 KiB, 64 KiB and torn at 1 MiB``."""
+    """Sizes with the same answer together: ``a view at 4 KiB, 64 KiB and a changed copy at …``."""
     sizes: dict[str, list[str]] = defaultdict(list)
     for size, word in found.items():
         sizes[word].append(size_text(int(size)) if size.isdecimal() else size)
-    told = " and ".join(f"{word} at {', '.join(alike)}" for word, alike in sizes.items())
+    told = " and ".join(
+        f"{WRITTEN_AFTER.get(word, word)} at {', '.join(alike)}" for word, alike in sizes.items()
+    )
     return f"{what}: {told}"
+
+
+WRITTEN_AFTER = {"whole": "an unchanged copy", "torn": "a changed copy", "view": "a view"}
+"""What a write to the source right after the call leaves."""
 
 
 def _became(what: str, found: Any) -> str:
@@ -243,10 +249,10 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         ),
     },
     "EarlyWrite": {
-        "sizes_bytes": partial(_by_size, "source where the allocator puts it"),
-        "unaligned_bytes": partial(_by_size, "source that is not aligned"),
-        "torn_layout": "torn with layout {}",
-        "torn_alignment_bytes": "torn where the source begins at a multiple of {}",
+        "sizes_bytes": partial(_by_size, "x where the allocator puts it"),
+        "unaligned_bytes": partial(_by_size, "x not aligned"),
+        "torn_layout": "the changed copy has layout {}",
+        "torn_alignment_bytes": "its source begins at a multiple of {}",
     },
     "PeakMemory": {
         "arrays": lambda found: f"{found:.2f} arrays beyond the source at the peak",

@@ -104,7 +104,7 @@ def code(case: CaseView) -> str:
 
 
 def time(case: CaseView) -> str:
-    """``5.0 us``; of modes all: ``0.14 | 0.41 ms``; ``190-840 us`` where processes differ."""
+    """``5.0 us``; of modes all: ``0.14 or 0.41 ms``; ``190 to 840 us`` where processes differ."""
     return plain_time(case.cost_ns) if case.ready is None else brief_text(case.ready)
 
 

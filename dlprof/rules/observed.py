@@ -9,6 +9,13 @@ from dlprof.rules.evidence_text import facts
 from dlprof.session.evidence import TraceEvent
 from dlprof.session.model import Result
 
+WORDS = {
+    "early_write": {
+        "unsafe": "a write right after the call changed a copy",
+        "safe": "a write right after the call changed no copy",
+    },
+}
+"""Verdicts that say little by themselves, by instrument."""
 MOST = 12
 MOST_CALLS = 3
 
@@ -16,7 +23,7 @@ MOST_CALLS = 3
 def observations(result: Result, instrument: str) -> list[str]:
     """A line for each process that looked, with its verdict and the evidence for it."""
     looks = [
-        f"{word}: {facts(evidence, result.untimed)}"
+        f"{WORDS.get(instrument, {}).get(word, word)}: {facts(evidence, result.untimed)}"
         for word, evidence in seen(getattr(result, instrument, None))
     ]
     more = [f"and {len(looks) - MOST:,} more processes"] if len(looks) > MOST else []

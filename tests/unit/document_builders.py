@@ -40,7 +40,7 @@ def problem(rule="DLP018", severity="error", **changes):
     content = {
         "sentence": "4 paths promise a copy but share memory with `x`.",
         "codes": (PATHS[1][0],),
-        "advice": "Write `jnp.array(x.numpy(force=True))`.",
+        "advice": ("Write `jnp.array(x.numpy(force=True))`.",),
         "evidence": ("3 of 3 processes: the result changes with `x`.",),
         "expected": "A copy ([standard](https://data-apis.org/array-api/)).",
         "reproducer": "import torch\nx = torch.ones(3)\nassert x is not None\n" * 8,
@@ -98,8 +98,8 @@ def document_of(word):
     chart = Chart(
         "paths", (point(word, kind=word, problem=f"error {word}", group=word), point(word, 9e5))
     )
-    texts = dict.fromkeys(("sentence", "advice", "expected", "reproducer"), word)
-    lists = dict.fromkeys(("codes", "evidence", "commands"), (word,))
+    texts = dict.fromkeys(("sentence", "expected", "reproducer"), word)
+    lists = dict.fromkeys(("codes", "advice", "evidence", "commands"), (word,))
     found = Problem(**{"rule": word, "severity": "error", **texts, **lists})
     past = Chart("trend", (point(word, group=word, problem=f"error {word}"), point(word)))
     blocks = (table, past, Facts(((word, word),)), Lines((word,)))

@@ -90,6 +90,16 @@ def test_every_point_of_a_chart_names_its_path(html):
     assert sum("DLP020" in title for title in wide) == 3
 
 
+def test_the_chart_explains_its_ring_its_bars_and_its_doubt_and_cuts_no_name():
+    name = "jax.device_put(x.numpy(force=True), may_alias=False)"
+    points = (point(name, problem="error DLP018"), point("f(x)", problem=" DLP020?"))
+    html = render(document(chart=Chart("paths", points)))
+    legend = html.split("<svg", 2)[1].split(name)[0]
+    assert "<circle" in legend
+    assert html.count(f">{name}</text>") == 2
+    assert "question mark" in html
+
+
 @pytest.mark.parametrize("time_ns", [0.0, -1.0, 1e-30, 1e300, float("inf"), float("nan")])
 @pytest.mark.parametrize("kind", ["paths", "trend"])
 def test_an_absurd_time_does_not_spoil_a_chart(kind, time_ns):

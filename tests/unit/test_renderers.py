@@ -202,7 +202,7 @@ def problem(sentence="slow", severity="warning", **changes):
 
 
 def test_an_annotation_has_level_title_and_message_and_points_to_the_scenario():
-    text = github.commands([problem(codes=("f(x)",), advice="Do it.")], file="a.toml")
+    text = github.commands([problem(codes=("f(x)",), advice=("Do it.",))], file="a.toml")
     level, properties, message = unescaped(text.rstrip("\n"))
     assert (level, properties["file"], properties["line"]) == ("warning", "a.toml", "1")
     assert "DLP012" in properties["title"]

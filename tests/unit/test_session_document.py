@@ -5,6 +5,7 @@ from builders import make_measure, make_result, make_session
 from repro_builders import finding_of
 from rule_builders import MS, US, once, ordered, path, spread, verdict
 
+from dlprof.reports import terminal
 from dlprof.reports.document import Level, Table
 from dlprof.reports.session_document import session_document
 from dlprof.rules import with_findings as judged
@@ -211,7 +212,7 @@ def problem_of(*findings):
         for at, (headline, said) in enumerate(findings)
     ]
     (problem,) = session_document(make_session(*results, findings=records)).problems
-    return problem.sentence
+    return problem.sentence + (f" (and {problem.more} more)" if problem.more else "")
 
 
 @pytest.mark.parametrize(
@@ -222,12 +223,47 @@ def problem_of(*findings):
         ([("2 paths take 9 µs.", "wait."), ("2 paths take 3 µs.", "wait.")], "4 paths wait."),
         (
             [("1 path is odd.", "are odd."), ("2 paths share x.", "share x.")],
-            "2 paths share x. (1 more: --full)",
+            "2 paths share x. (and 1 more)",
         ),
     ],
 )
 def test_a_problem_counts_the_paths_of_all_its_findings(found, sentence):
     assert problem_of(*found) == sentence
+
+
+def test_opposite_breaches_of_a_rule_are_two_problems_with_the_advice_of_each():
+    told = [
+        finding_of("DLP018", severity=severity, results=[at], advice=advice, against=None)
+        for at, (severity, advice) in enumerate([("error", "Copy x."), ("warning", "Take g(x).")])
+    ]
+    found = session_document(make_session(view("f(x)"), view("g(x)"), findings=told)).problems
+    assert [one.advice for one in found] == [("Copy x.",), ("Take g(x).",)]
+
+
+def test_advice_names_its_findings_where_they_differ_in_it():
+    told = [
+        finding_of("DLP020", results=[at], advice=advice, against=None)
+        for at, advice in enumerate(["Wait.", "Do not write x.", "Wait."])
+    ]
+    results = [view("f(x)"), view("g(x)"), view("h(x)")]
+    (problem,) = session_document(make_session(*results, findings=told)).problems
+    assert problem.advice == ("For 1, 3: Wait.", "For 2: Do not write x.")
+
+
+def test_with_little_room_the_answers_and_the_worst_paths_stay_and_problems_are_counted():
+    results = [view(f"v{at}(x)", 3**at * US) for at in range(6)]
+    results += [torn("late(x)", 2 * MS)]
+    said = "1 path has a problem that takes more than one line on a narrow screen. Do not use it."
+    told = [
+        finding_of(f"DLP0{at:02}", severity="warning", results=[at % 5 + 1], headline=said)
+        for at in range(1, 16)
+    ]
+    told.append(finding_of("DLP020", results=[6], headline=said))
+    found = session_document(make_session(*results, findings=told), width=80)
+    assert {"v0(x)", "late(x)"} <= {row[2] for row in texts(found.tables[0])}
+    screen = terminal.render(found, 80)
+    assert "more problems" in screen
+    assert screen.count("\n") <= 34
 
 
 # Several arrays and pairs

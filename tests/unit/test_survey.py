@@ -3,6 +3,7 @@
 import numpy
 import pytest
 from builders import make_result, make_session
+from rule_builders import verdict
 
 from dlprof.compare.comparison import compare, exit_code
 from dlprof.compare.times import Settings
@@ -20,7 +21,7 @@ from dlprof.rules import find
 def surveyed(dtype="float32", layout="aligned", shape=(6, 10), code="f(x)", changed=None, **fields):
     """A result of a survey; ``changed`` is what did not survive."""
     case = {"dtype": dtype, "layout": layout, "shape": shape, "survey": True}
-    case |= {"export": code, "import": code}
+    case |= {"export": code, "import": code, **fields.pop("case", {})}
     values = {"verdict": "wrong" if changed else "ok", "evidence": {"changed": changed or {}}}
     looks = {"lifetime": None, "early_write": None, "values": values}
     return make_result(code, None, case=case, **looks, **fields)
@@ -186,6 +187,21 @@ def test_a_result_that_breaks_a_rule_has_a_row_of_its_own():
 
 
 SKIPPED = {"status": "skipped", "reason": "the run was stopped before it"}
+
+
+def test_a_view_that_depends_on_the_address_has_a_mark_and_every_word_a_meaning():
+    narrowed = {"dtype": ["int64", "int32"]}
+    session = make_session(
+        surveyed(),
+        surveyed(layout="sliced", ownership=verdict("copy")),
+        surveyed("int64", changed=narrowed, case={"narrows_to": "int32"}),
+    )
+    (table,) = survey.tables(session)
+    shown = {row[1].text for row in table.rows}
+    assert shown == {"view*", "copy", "narrowed"}
+    meanings = " ".join(survey.marks(session))
+    assert "* The result" in meanings
+    assert "narrowed: " in meanings
 
 
 def test_a_survey_that_was_left_out_is_no_pass():

@@ -66,6 +66,19 @@ def test_the_longest_ticket_has_sixty_lines_apart_from_its_script():
     assert "- … and 41 more" in text
 
 
+def test_the_paths_of_findings_that_say_the_same_are_named_too():
+    session = session_of("DLP018")
+    first = session.results[0]
+    other = first.model_copy(update={"case": first.case.model_copy(update={"code": "g(x)"})})
+    told = [
+        finding_of("DLP018", results=[at], said="share memory.") for at in (0, len(session.results))
+    ]
+    session = session.model_copy(update={"results": [*session.results, other], "findings": told})
+    text = made("DLP018", session=session, said="share memory.")
+    assert "(and 1 more path)" in text.splitlines()[0]
+    assert "- `g(x)`\n" in text
+
+
 @pytest.mark.parametrize(
     ("ran", "words"),
     [

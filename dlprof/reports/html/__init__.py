@@ -46,7 +46,7 @@ def render(document: Document, session: Session | None = None) -> str:
     return _template().render(
         document=document,
         draw=draw,
-        place_of={problem.rule: place for place, problem in enumerate(document.problems)},
+        place_of={one.rule: at for at, one in reversed([*enumerate(document.problems)])},
         saved=_packed(session) if session is not None else None,
         first=[one for one in document.sections if one.level is Level.FIRST],
         full=[one for one in document.sections if one.level is Level.FULL],

@@ -39,19 +39,27 @@ class Layout(NamedTuple):
     name: str
     """The class by which the style of the page shows it."""
     width: int
-    labels: int
-    """What the names of the rows take, left of the marks; 0 if they stand above them."""
-    rules: int
-    """What the rules right of the marks take."""
+    is_beside: bool
+    """Whether the names of the rows stand left of the marks; else above them."""
+    longest: int
+    """Characters of a name; longer ones lose their middle."""
+    font: int
     path_row: int
     group_row: int
     dates: int
     """The most dates below a trend."""
 
 
-LAYOUTS = (Layout("wide", 860, 380, 120, 20, 36, 6), Layout("narrow", 358, 0, 110, 36, 44, 3))
+LAYOUTS = (
+    Layout("wide", 980, True, 64, 12, 20, 36, 6),
+    Layout("narrow", 358, False, 58, 10, 36, 44, 3),
+)
+GLYPH, MONO = 7.0, 0.61
+"""What a character takes, and of a font of fixed width, as a share of the font's size."""
 ABOVE, LEFT = 18, 8
 """What a name above its marks takes, and the room left of them."""
+
+BARS = "is the 95 % interval of the median, or joins groups of processes that differ"
 
 Scale = Callable[[float], float]
 """From ns to a place in the picture."""
@@ -76,9 +84,13 @@ def _paths(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
         rows = [(group, [one for one in points if one.group == group]) for group in groups]
     what = "paths" if len(groups) == 1 else "arrays"
     height = layout.path_row if len(groups) == 1 else layout.group_row
-    above = 0 if layout.labels else ABOVE
-    shown = rows[:MOST_ROWS]
-    ends = (layout.labels or LEFT, layout.width - layout.rules)
+    above = 0 if layout.is_beside else ABOVE
+    shown = [(_short(label, layout.longest), row) for label, row in rows[:MOST_ROWS]]
+    names = 24 + MONO * layout.font * max(len(label) for label, _ in shown)
+    marks = (
+        [len(_short(point.mark)) for _, row in shown for point in row] if what == "paths" else []
+    )
+    ends = (names if layout.is_beside else LEFT, layout.width - 24 - GLYPH * max(marks, default=0))
     across, ticks = _scale([point for _, row in shown for point in row], *ends)
     drawn, top = _legend(points, layout)
     bottom = top + len(shown) * height
@@ -91,8 +103,8 @@ def _paths(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
             drawn.append(_text(plain_time(at_ns), x, bottom + 16, "middle", "muted"))
     for place, (label, row) in enumerate(shown):
         y = top + place * height + (height + above) / 2
-        at, anchor = (layout.labels - 16, "end") if layout.labels else (0, "")
-        drawn.append(_text(_short(label), at, y + 4 - above, anchor, "ink", mono=True))
+        at, anchor = (names - 16, "end") if layout.is_beside else (0, "")
+        drawn.append(_text(label, at, y + 4 - above, anchor, "ink", layout.font))
         for point in row:
             low, high = _ends(point)
             drawn.append(_line(across(low), y, across(high), y, _color(point)))
@@ -107,7 +119,9 @@ def _paths(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
                         _color(point),
                     )
                 )
-    caption = f"Time until the result is ready, log scale{_bars(points, 'is the 95 % interval')}."
+    caption = f"Time until the result is ready, log scale{_bars(points, BARS)}."
+    if any("?" in point.mark for point in points):
+        caption += " A rule with a question mark was not seen in this path, but in paths like it."
     if len(groups) > 1:
         caption += " Each mark is one path."
     if len(shown) < len(rows):
@@ -169,12 +183,17 @@ def _mark(point: Point, x: float, y: float) -> Markup:
     parts = (point.group, point.label, plain_time(point.time_ns), point.kind, point.mark)
     title = ", ".join(_short(part, 400) for part in parts if part)
     color = _color(point)
-    ring = Markup('<circle r="8" fill="none" stroke="var(--{})"/>').format(color)
-    drawn = Markup('<path d="{}" fill="var(--{})"/>{}').format(
-        SHAPES.get(point.kind, OTHER_SHAPE), color, ring if color in SEVERITIES[:2] else ""
-    )
+    drawn = _shape(SHAPES.get(point.kind, OTHER_SHAPE), color)
     place = f"translate({x:.1f} {y:.1f})"
     return Markup('<g transform="{}"><title>{}</title>{}</g>').format(place, title, drawn)
+
+
+def _shape(shape: str, color: str) -> Markup:
+    """With a ring around what is an error or a warning."""
+    ring = Markup('<circle r="8" fill="none" stroke="var(--{})"/>').format(color)
+    return Markup('<path d="{}" fill="var(--{})"/>{}').format(
+        shape, color, ring if color in SEVERITIES[:2] else ""
+    )
 
 
 def _color(point: Point) -> str:
@@ -198,18 +217,19 @@ def _legend(points: Iterable[Point], layout: Layout) -> tuple[list[Markup], floa
         width = 34 + 7 * len(word)
         if x > LEFT + 4 and x + width > layout.width:
             x, y = 12.0, y + 18
-        mark = Markup('<path d="{}" transform="translate({:.0f} {:.0f})" fill="var(--{})"/>')
-        drawn += [mark.format(shape, x, y, color), _text(word, x + 10, y + 4, "", "ink")]
+        mark = Markup('<g transform="translate({:.0f} {:.0f})">{}</g>')
+        drawn += [mark.format(x, y, _shape(shape, color)), _text(word, x + 12, y + 4, "", "ink")]
         x += width
     return drawn, y + AXIS - 10
 
 
 def _text(
-    text: str, x: float, y: float, anchor: str = "", color: str = "ink", mono: bool = False
+    text: str, x: float, y: float, anchor: str = "", color: str = "ink", mono: int = 0
 ) -> Markup:
+    """``mono`` is the size of a font of fixed width; without it the size of the picture's."""
     if not text:
         return Markup("")
-    family = Markup(' font-family="monospace"') if mono else ""
+    family = Markup(' font-family="monospace" font-size="{}"').format(mono) if mono else ""
     return Markup(
         '<text x="{:.1f}" y="{:.1f}" text-anchor="{}" fill="var(--{})"{}>{}</text>'
     ).format(x, y, anchor or "start", color, family, text)
