@@ -73,20 +73,15 @@ def explain(
     ] = None,
 ) -> None:
     """Explain a rule: what it finds, how dlprof knows, and what to do. Lists all without one."""
-    from dlprof.cli.show import colour, say, text_of
+    from dlprof.cli.show import colour, say, width
+    from dlprof.reports import rule_page
     from dlprof.rules import RULES
     from dlprof.rules.pages import index, page
 
     if rule is None:
         say("".join(f"{found.id}  {found.name:<20}{index(found.id)}\n" for found in RULES))
         return
-    text = page(rule)
-    if not colour():
-        say(text)
-        return
-    from rich.markdown import Markdown
-
-    say(text_of(Markdown(text)))
+    say(rule_page.render(page(rule), width(), colour()))
 
 
 @takes(OPTIONS, SESSIONS)

@@ -58,7 +58,7 @@ def test_a_session_without_results_passes_nothing(keep):
 def test_explain_prints_a_rules_page_lists_all_and_suggests_the_nearest():
     page = dlprof("explain", "promise-broken")
     assert page.code == 0
-    assert page.out.startswith(f"# {BROKEN} promise-broken")
+    assert page.out.startswith(f"{BROKEN} promise-broken")
     assert dlprof("explain").out.count("DLP0") >= 20
     page = dlprof("explain", "host_sync")
     assert (page.code, "'host-sync'" in page.sentence()) == (2, True)

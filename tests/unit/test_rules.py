@@ -184,7 +184,7 @@ def test_numbers_that_cannot_be_read_are_left_out(scenario):
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_every_rule_has_a_page_and_says_what_is_expected(rule):
     text = page(rule.name.upper())
-    assert text.startswith(f"# {rule.id} {rule.name}\n\n{index(rule.id)}\n")
+    assert text.startswith(f"# {rule.id} {rule.name}\n\n{index(rule.id)} Severity: ")
     assert re.search(r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+", text)
 
 
