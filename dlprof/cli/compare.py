@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from dlprof.cli import files
-from dlprof.cli.options import ANY_PYTHON, COMPARISONS, REGRESSIONS, Given, takes
+from dlprof.cli.options import ANY_PYTHON, COMPARISONS, NOISE, REGRESSIONS, Given, takes
 
 
-@takes(ANY_PYTHON, REGRESSIONS, *COMPARISONS)
+@takes(ANY_PYTHON, NOISE, REGRESSIONS, *COMPARISONS)
 def compare(
     base: Annotated[
         Path, typer.Argument(parser=files.session, metavar="BASE", help="A session file: before.")
@@ -32,5 +32,4 @@ def compare(
 
     outputs, criteria = Outputs.of(given.raw), parse(given.raw["fail_on"] or ())
     unsure = unsure_code(None) if given.raw["fail_on"] else None
-    across = bool(given.raw["any_python"])
-    compare_files((base, head), criteria, unsure, outputs, across, "compare")
+    compare_files((base, head), criteria, unsure, outputs, "compare", given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from dlprof.cli.options import Given
 from dlprof.cli.outputs import Annotations, Outputs, below, scenario_file
 from dlprof.compare.comparison import (
     NOT_KNOWN,
@@ -15,8 +16,11 @@ from dlprof.compare.comparison import (
     exit_code,
 )
 from dlprof.compare.criteria import Criteria, own_floors
+from dlprof.compare.sequential import WIDE_LIMIT
 from dlprof.compare.times import Settings
 from dlprof.errors import DlprofError, Interrupted, Regression, Unmeasured, Unsure, UsageError
+from dlprof.gate import noise
+from dlprof.plan import options
 from dlprof.plan.floors import FloorRule, rules_from
 from dlprof.reports.comparison_answers import answers_of, sentence
 from dlprof.reports.comparison_document import Names, comparison_document, refusal_document
@@ -38,15 +42,37 @@ def compare_files(
     criteria: Criteria,
     unsure: int | None,
     outputs: Outputs,
-    across_pythons: bool,
     verb: str,
+    given: Given,
 ) -> None:
-    """Compare BASE and HEAD, print, and raise what the exit code says; see :func:`tell`."""
+    """Compare BASE and HEAD, print, and raise what the exit code says; see :func:`tell`.
+
+    Raises :class:`Unsure` if a noise file is ``given`` that is of another machine.
+    """
     base, head = map(sessions.load, paths)
+    drifts, raw = None, given.raw
+    if raw["noise"] is not None:
+        known = noise.load(Path(raw["noise"]))
+        allocator = head.request.settings.allocator or options.SYSTEM
+        noise.check_machine(known, head.environment, allocator)
+        drifts = noise.drifts(known)
     own = own_floors(rules_of(head), (one.case for one in head.results), criteria.floors)
-    settings = Settings(criteria, own, across_pythons=across_pythons)
+    settings = Settings(
+        criteria,
+        own,
+        across_pythons=bool(raw["any_python"]),
+        wide_limit=wide_limit_of(given),
+        strict=bool(raw.get("strict")),
+        drifts=drifts,
+    )
     names = Names(*map(str, paths))
     tell(compare(base, head, settings), unsure, names, outputs, verb)
+
+
+def wide_limit_of(given: Given) -> float:
+    """The bound below which what stays open passes: 0.25 is 25 %."""
+    percent: float | None = given.values.get("wide_limit")
+    return WIDE_LIMIT if percent is None else percent / 100
 
 
 def tell(

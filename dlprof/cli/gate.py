@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dlprof.cli import files
-from dlprof.cli.options import ANY_PYTHON, COMPARISONS, REGRESSIONS, Given, takes
+from dlprof.cli.options import ANY_PYTHON, COMPARISONS, NOISE, REGRESSIONS, Given, takes
 from dlprof.plan import options as every
 from dlprof.plan.option import Number, Option, Switch, Text
 
@@ -31,7 +31,6 @@ BASELINE = Option(
     every.MEASURING,
     metavar="FILE",
 )
-NOISE = Option("noise", Text(), "What dlprof calibrate wrote.", every.MEASURING, metavar="FILE")
 ALLOCATOR = replace(every.ALLOCATOR, default=every.STEADY, meaning="steady, or the baseline's")
 WIDE_LIMIT = Option(
     "wide_limit",
@@ -106,14 +105,9 @@ def gate(
             raise UsageError(HOW)
         given.check_none(
             "two session files are compared as they are",
-            {
-                "--noise": raw["noise"],
-                "--wide-limit": raw["wide_limit"],
-                "--strict": raw["strict"],
-                "--output": raw["output"],
-            },
+            {"--output": raw["output"]},
         )
-        compare_files(paths, criteria, code, outputs, bool(raw["any_python"]), "gate")
+        compare_files(paths, criteria, code, outputs, "gate", given)
         return
     two = raw["base_python"] is not None and raw["head_python"] is not None
     if two == (raw["baseline"] is not None) or (raw["baseline"] and raw["base_python"]):

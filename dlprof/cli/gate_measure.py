@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from dlprof.cli.comparison import refuse, tell
+from dlprof.cli.comparison import refuse, tell, wide_limit_of
 from dlprof.cli.files import session as session_named
 from dlprof.cli.inspection import inspected
 from dlprof.cli.measure import typed
@@ -19,7 +19,6 @@ from dlprof.cli.outputs import Outputs
 from dlprof.compare.comparison import REGRESSION
 from dlprof.compare.criteria import Criteria, own_floors
 from dlprof.compare.matching import Key
-from dlprof.compare.sequential import WIDE_LIMIT
 from dlprof.compare.times import Settings
 from dlprof.compare.verdicts import SCALES
 from dlprof.errors import BadInterpreter, Interrupted, Regression, Unmeasured, Unsure, UsageError
@@ -89,8 +88,9 @@ def measure(
         own,
         in_turns,
         across_pythons=bool(raw["any_python"]),
-        wide_limit=given.values.get("wide_limit", 100 * WIDE_LIMIT) / 100,
+        wide_limit=wide_limit_of(given),
         strict=bool(raw["strict"]),
+        drifts=None if known is None else noise.drifts(known),
     )
     budget_s = given.values.get("budget", max(LEAST_BUDGET_S, CASE_S * len(cases_of(head))))
     kept = kept_in(given.output)
@@ -165,7 +165,8 @@ def _sides(
         session = sessions.load(baseline)
         allocator = session.request.settings.allocator or options.SYSTEM
         head = sweep_of(scenario, given, head_python, "--head-python", allocator)
-        check_baseline(session, head, bool(given.raw["any_python"]))
+        calibrated = given.raw["noise"] is not None
+        check_baseline(session, head, bool(given.raw["any_python"]), calibrated)
         return session, head
     base = sweep_of(scenario, given, given.raw["base_python"], "--base-python")
     head = sweep_of(scenario, given, head_python, "--head-python")

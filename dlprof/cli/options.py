@@ -15,7 +15,7 @@ import typer.models
 from dlprof.cli import files
 from dlprof.errors import UsageError
 from dlprof.plan import options
-from dlprof.plan.option import Option, Several, Switch
+from dlprof.plan.option import Option, Several, Switch, Text
 
 MEASURED_KEYS = {option.key for option in options.MEASURED}
 
@@ -51,6 +51,7 @@ ANY_PYTHON = Option(
     options.MEASURING,
     default=False,
 )
+NOISE = Option("noise", Text(), "What dlprof calibrate wrote.", options.MEASURING, metavar="FILE")
 
 
 def takes(*wanted: Option) -> Callable[[Callable[..., None]], Callable[..., None]]:

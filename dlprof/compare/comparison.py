@@ -10,10 +10,18 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import alignments
 from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE, WIDE
 from dlprof.compare.criteria import Criteria
-from dlprof.compare.matching import Pair, asked_for, key, match
+from dlprof.compare.matching import Key, Pair, asked_for, key, match
 from dlprof.compare.processes import processes, steady
-from dlprof.compare.samples import STATEFUL_BYTES, Sample
-from dlprof.compare.surroundings import Difference, differences, disturbance, refusal
+from dlprof.compare.samples import APART, STATEFUL_BYTES, Sample
+from dlprof.compare.surroundings import (
+    CALIBRATE,
+    ONE_DAY,
+    Difference,
+    days_apart,
+    differences,
+    disturbance,
+    refusal,
+)
 from dlprof.compare.times import Settings, Time, judge
 from dlprof.compare.verdicts import (
     LOST,
@@ -37,6 +45,8 @@ WORSE, GONE, INVALID, NEW, UNMEASURED = "WORSE", "GONE", "INVALID", "NEW", "UNME
 case that neither side can measure."""
 REGRESSIONS = (WORSE, SLOWER, GONE)
 BROKEN = ("crashed", "timeout")
+
+UNCALIBRATED = "the calibration has no floor for it"
 
 DONE, REGRESSION, NOT_KNOWN, NOTHING = 0, 1, 3, 4
 """Exit codes."""
@@ -145,11 +155,11 @@ def compare(base: Session, head: Session, settings: Settings) -> Comparison:
     simulated = bool(base.simulated and head.simulated)
     if simulated:
         settings = replace(settings, criteria=settings.criteria.without_times())
-    differ = differences(base, head)
+    differ, days = differences(base, head), 0.0 if turns else days_apart(base, head)
     incomparable = "" if turns else refusal(differ, settings.across_pythons) or ""
     load = "" if turns or simulated else _load(base, head)
     pairs = match(*(_comparable(one, other) for one, other in ((base, head), (head, base))))
-    times, common = _times(pairs, settings, (incomparable, load))
+    times, common = _times(pairs, settings, (incomparable, load), days)
     tried = alignments(base.results), alignments(head.results)
     cases = []
     for pair, own in zip(pairs, times, strict=True):
@@ -187,7 +197,7 @@ def _load(base: Header, head: Header) -> str:
 
 
 def _times(
-    pairs: Sequence[Pair], settings: Settings, doubts: tuple[str, str]
+    pairs: Sequence[Pair], settings: Settings, doubts: tuple[str, str], days: float | None
 ) -> tuple[list[tuple[Time, ...]], float]:
     """The times of each pair, and the shift that all share."""
     found: list[list[Time | Sample]] = []
@@ -200,6 +210,8 @@ def _times(
         if base is not None and head is not None and both_measured(base, head) and is_timed:
             for floor in settings.floors_of(name):
                 sample = sample_of(base, head, floor, settings.in_turns)
+                if not settings.in_turns:
+                    sample = drifting(sample, name, settings, days)
                 why = _why_invalid(base, head, sample, doubts)
                 own.append(Time(floor.measure, INVALID, floor, reason=why) if why else sample)
                 if not why:
@@ -241,6 +253,21 @@ def sample_of(base: Result, head: Result, floor: Floor, in_turns: bool) -> Sampl
         alone = {n for one in (base, head) if one.in_company for n in one.in_company.rounds}
         sides = [tuple(one for one in side if one.round not in alone) for side in sides]
     return Sample(sides[0], sides[1], floor, is_stateful(base) or is_stateful(head), in_turns)
+
+
+def drifting(sample: Sample, name: Key, settings: Settings, days: float | None) -> Sample:
+    """A sample of two sessions, so many days apart, with what equal code may differ by.
+
+    ``days`` is None if it is not known. A calibration tells what this machine does. Without one it
+    is known of views, and for sessions of one day.
+    """
+    if settings.drifts is not None:
+        drift = settings.drifts.get((name, sample.floor.measure))
+        return replace(sample, drift=drift, doubt=UNCALIBRATED if drift is None else "")
+    if days is None or days > ONE_DAY:
+        when = "at unknown times" if days is None else f"{days:,.0f} days apart"
+        return replace(sample, doubt=f"measured {when}: {CALIBRATE}")
+    return replace(sample, drift=None if sample.stateful else APART)
 
 
 def is_stateful(result: Result) -> bool:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.analysis.rank_tests import Test, mann_whitney, reaches, student, wilcoxon
+from dlprof.analysis.rank_tests import RankTest, Test, mann_whitney, reaches, student, wilcoxon
 from dlprof.analysis.slower import Proof, prove
 from dlprof.compare.processes import (
     Side,
@@ -58,7 +58,8 @@ class Sample:
     """One measure of one case on both sides.
 
     ``stateful`` copies run in states. ``in_turns`` says that both sides took the samples of a round
-    in turns.
+    in turns. If not, ``drift`` is what equal code may differ by from one session to the next, as a
+    difference of logarithms; None if that is not known, and ``doubt`` says why it matters.
     """
 
     base: Side
@@ -66,6 +67,8 @@ class Sample:
     floor: Floor = DEFAULT[0]
     stateful: bool = False
     in_turns: bool = False
+    drift: float | None = None
+    doubt: str = ""
 
     @property
     def step(self) -> float:
@@ -105,14 +108,24 @@ def tested(sample: Sample, level: float) -> Tested | Untestable:
 def bound(sample: Sample, level: float) -> float | None:
     """By how much HEAD is slower at most, as a difference of logarithms, at ``level``.
 
-    It is that of all rounds, whatever modes they ran in. None if so few rounds bound nothing, or if
-    the sides took no turns: what a machine does between two days has no bound.
+    It is that of all rounds, whatever modes they ran in; of two sessions it has the drift on top.
+    None if so few rounds bound nothing, or if the drift is not known.
     """
-    differences = rounds_of((sample.base, sample.head)).differences
-    if not (sample.in_turns and differences):
+    test, drift = every_round(sample), 0.0 if sample.in_turns else sample.drift
+    if test is None or drift is None:
         return None
-    high = wilcoxon(differences).interval(level)[1]
+    high = test.interval(level)[1] + drift
     return None if math.isinf(high) else high
+
+
+def every_round(sample: Sample) -> RankTest | None:
+    """The test of all rounds, whatever modes they ran in; None for no round."""
+    if sample.in_turns:
+        differences = rounds_of((sample.base, sample.head)).differences
+        return wilcoxon(differences) if differences else None
+    if not (sample.base and sample.head):
+        return None
+    return mann_whitney(logs(sample.base), logs(sample.head))
 
 
 def _by_rounds(sample: Sample) -> Tested | Untestable:
@@ -146,7 +159,8 @@ def _by_processes(sample: Sample, level: float) -> Tested | Untestable:
     base, head = shared
     note = "" if len(modes) == 1 else _in_one_mode(sample, base, head)
     if reaches(len(base), len(head), level):
-        return Tested(mann_whitney(logs(base), logs(head)), base, head, note, APART)
+        least = max(APART, sample.drift or 0.0)
+        return Tested(mann_whitney(logs(base), logs(head)), base, head, note, least)
     count = min(len(base), len(head))
     if count == 1:
         return Untestable("one process on a side: nothing was repeated")

@@ -12,10 +12,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.analysis.rank_tests import wilcoxon
 from dlprof.analysis.slower import FAMILY_LEVEL, MARGIN, SAME_LEVEL, UNSURE, decide
-from dlprof.compare.processes import rounds_of
-from dlprof.compare.samples import Sample, Tested, Untestable, bound, proofs_of, tested
+from dlprof.compare.samples import (
+    Sample,
+    Tested,
+    Untestable,
+    bound,
+    every_round,
+    proofs_of,
+    tested,
+)
 
 LOOKS = (8, 12, 16, 24, 32, 48, 64)
 """Rounds after which to look. Fewer than eight cannot say SAME with the share of the first look."""
@@ -182,7 +188,8 @@ def _bound_narrows(sample: Sample, plan: Plan) -> bool:
     high = bound(sample, plan.bound_level(rounds))
     if high is None:
         return 0 < rounds < ENOUGH
-    center = wilcoxon(rounds_of((sample.base, sample.head)).differences).location
+    test = every_round(sample)
+    center = (0.0 if test is None else test.location) + (sample.drift or 0.0)
     if high <= most or center >= most:
         return False
     slack = EARLY if rounds < ENOUGH else LATE

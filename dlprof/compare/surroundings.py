@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
@@ -33,6 +34,11 @@ REFUSED = {
     "python": f"measured with different Pythons; {ACROSS} compares them all the same",
 }
 """Kinds of differences that times cannot be compared across, in words."""
+
+
+ONE_DAY = 1.0
+CALIBRATE = "name a calibration of this machine with --noise"
+"""Sessions of two days that have none are not called the same."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,15 @@ def refusal(differ: Sequence[Difference], across_pythons: bool = False) -> str |
         if kind in kinds
     ]
     return "; ".join(found) or None
+
+
+def days_apart(base: Header, head: Header) -> float | None:
+    """How many days lie between two sessions; None if one does not say when it was made."""
+    try:
+        old, new = (datetime.fromisoformat(header.created) for header in (base, head))
+        return abs(new - old).total_seconds() / 86_400
+    except (ValueError, TypeError):  # no date, or one with a time zone and one without
+        return None
 
 
 def disturbance(header: Header) -> str | None:

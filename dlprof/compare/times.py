@@ -55,6 +55,10 @@ class Settings:
     are the words of a gate that looked more than once, by case and measure. ``across_pythons`` says
     that two versions of Python are what is compared. A time that is WIDE passes if it is slower by
     ``wide_limit`` at most (0.25 is 25 %), and never if ``strict``.
+
+    ``drifts`` are what sessions of equal code may differ by, from a calibration, by case and
+    measure: differences of logarithms, None for one that runs in modes. Without a calibration it is
+    None.
     """
 
     criteria: Criteria = field(default_factory=Criteria)
@@ -66,6 +70,7 @@ class Settings:
     across_pythons: bool = False
     wide_limit: float = WIDE_LIMIT
     strict: bool = False
+    drifts: Mapping[tuple[Key, str], float | None] | None = None
 
     def passes(self, time: Time) -> bool:
         """Whether a time that is WIDE is no doubt."""
@@ -85,7 +90,13 @@ class Settings:
         """The floors of one case; none if no times of it are judged."""
         if not self.criteria.times:
             return ()
-        return self._least(self.own_floors.get(name, self.criteria.floors))
+        floors = self._least(self.own_floors.get(name, self.criteria.floors))
+        if self.in_turns or self.drifts is None:
+            return floors
+        drifts = [self.drifts.get((name, floor.measure)) or 0.0 for floor in floors]
+        return tuple(
+            floor.at_least(math.expm1(drift)) for floor, drift in zip(floors, drifts, strict=True)
+        )
 
     def _least(self, floors: Sequence[Floor]) -> tuple[Floor, ...]:
         least = 0.0 if self.in_turns else ACROSS_SESSIONS
@@ -137,9 +148,11 @@ def _time(sample: Sample, test: Tested | Untestable, word: str, level: float) ->
     if word == SAME and interval[0] > MARGIN * asked and interval[1] >= asked < sample.step:
         reason = f"surely slower, and by less than the {100 * sample.floor.relative:g} % of here"
         return replace(found, word=UNSURE, reason=reason)
+    if word == SAME and sample.doubt:
+        return replace(found, word=UNSURE, reason=sample.doubt)
     if word != UNSURE:
         return found
-    found = replace(found, reason=_why_open(test))
+    found = replace(found, reason=sample.doubt or _why_open(test))
     half = MARGIN * sample.step
     most = bound(sample, IN_TURNS.bound_level(len(sample.head)))
     if most is None or test.test.p_above(half) <= SAME_LEVEL:

@@ -12,7 +12,7 @@ from dlprof.analysis.quantity import duration_text
 from dlprof.compare.comparison import WORSE, Comparison
 from dlprof.compare.matching import Key, key
 from dlprof.compare.sequential import IN_TURNS, LOOKS, Plan, earliest
-from dlprof.compare.surroundings import differences, refusal
+from dlprof.compare.surroundings import CALIBRATE, ONE_DAY, days_apart, differences, refusal
 from dlprof.compare.times import Settings
 from dlprof.compare.verdicts import CRASHED_IN_COMPANY, MEASURED
 from dlprof.errors import Unmeasured, Unsure, UsageError
@@ -23,7 +23,7 @@ from dlprof.plan.catalog import environment
 from dlprof.plan.pairing import Case
 from dlprof.plan.plan import plan
 from dlprof.plan.schedule import EVERY_ROUND, OWN_PROCESS_BYTES, sample_ns_for
-from dlprof.runner.measurement import Measurement
+from dlprof.runner.measurement import Measurement, now
 from dlprof.runner.progress import Watcher
 from dlprof.scenario.request import Sweep
 from dlprof.session.header import Environment, RecordedRequest
@@ -205,9 +205,12 @@ def _planned(sweep: Sweep) -> tuple[Case, ...]:
     return tuple(plan(sweep.request, sweep.catalog).cases)
 
 
-def check_baseline(baseline: Session, head: Sweep, across_pythons: bool = False) -> None:
+def check_baseline(
+    baseline: Session, head: Sweep, across_pythons: bool = False, calibrated: bool = False
+) -> None:
     """Raises :class:`Unsure` if no time of HEAD could be compared with a finished session.
 
+    One of another day takes a calibration of the machine.
     Raises :class:`Unmeasured` if the baseline has nothing that HEAD is asked for.
     """
     wanted = {key(case) for case in cases_of(head)}
@@ -219,7 +222,7 @@ def check_baseline(baseline: Session, head: Sweep, across_pythons: bool = False)
     settings = replace(head.request.settings, rounds=LOOKS[-1])
     settings = replace(settings, sample_ns=sample_ns_for(settings, _planned(head)))
     here = Header(
-        created="",
+        created=now(),
         command=[],
         seed=0,
         environment=Environment.model_validate(environment(head.catalog, {})),
@@ -231,6 +234,10 @@ def check_baseline(baseline: Session, head: Sweep, across_pythons: bool = False)
             f"HEAD cannot be compared with the baseline: {reason}; take a new baseline with: "
             "dlprof sweep SCENARIO --rounds 10 -o FILE"
         )
+    days = days_apart(baseline, here)
+    if not calibrated and (days is None or days > ONE_DAY):
+        when = "does not say when it was measured" if days is None else f"is {days:,.0f} days old"
+        raise Unsure(f"the baseline {when}: {CALIBRATE}, or take a new baseline")
 
 
 def _measured_text(task: Task, first: Ran, second: Ran | None, wall_s: float) -> str:

@@ -19,7 +19,7 @@ from dlprof.analysis.rank_tests import wilcoxon
 from dlprof.analysis.slower import MARGIN, SAME_LEVEL
 from dlprof.compare.matching import Key, key
 from dlprof.compare.processes import median_ns, modes_of_both, rounds_of
-from dlprof.compare.samples import Sample
+from dlprof.compare.samples import APART, Sample
 from dlprof.compare.sequential import LOOKS
 from dlprof.compare.surroundings import MACHINE, in_place
 from dlprof.errors import Unsure, UsageError
@@ -41,6 +41,9 @@ LARGEST_FLOOR = 0.3
 """A case that needs a larger floor is too noisy to gate: a conversion that takes a third longer is
 what a gate is for, and a floor above that lets it pass."""
 
+BLOCK = 4
+"""So many rounds, of two processes each, stand for a session."""
+
 LEAST_ROUNDS, MOST_ROUNDS = LOOKS[0], LOOKS[-1]
 
 Size = Annotated[float, Field(gt=0)]
@@ -50,7 +53,8 @@ class CaseNoise(Model):
     """One time of one case.
 
     ``spread`` is the standard deviation of logarithms between processes. ``floor`` is the least
-    relative floor that can be told from noise; None if processes run in modes.
+    relative floor that can be told from noise in turns, and ``across`` that of two sessions; None
+    if processes run in modes, or if an earlier dlprof did not look.
     """
 
     case: CaseRecord
@@ -59,6 +63,7 @@ class CaseNoise(Model):
     processes: int
     spread: float
     floor: Size | None
+    across: Size | None = None
 
     @property
     def gated_floor(self) -> float | None:
@@ -76,6 +81,7 @@ class Noise(Model):
     rounds: int
     budget_s: Annotated[float, Field(ge=0)]
     sample_ns: Annotated[int, Field(gt=0)] | None = None
+    allocator: str | None = None
     cases: list[CaseNoise]
 
 
@@ -117,6 +123,7 @@ def calibrate(task: Task) -> Calibrated | None:
         rounds=rounds,
         budget_s=task.budget_s or 0.0,
         sample_ns=task.head.request.settings.sample_ns,
+        allocator=task.head.request.settings.allocator,
         cases=[one for one in found if one is not None],
     )
     unmeasured = tuple(case for case, one in zip(cases, found, strict=True) if one is None)
@@ -148,6 +155,7 @@ def noise_of(case: CaseRecord, sample: Sample, level: float) -> CaseNoise | None
         processes=len(sample.base) + len(sample.head),
         spread=math.sqrt(statistics.fmean(one**2 / 2 for one in differences)),
         floor=floor_of(sample, level),
+        across=across_of(sample),
     )
 
 
@@ -168,6 +176,27 @@ def floor_of(sample: Sample, level: float) -> float | None:
     least = max(map(abs, test.interval(SAME_LEVEL)))
     step = max((high - low) / (1 - MARGIN), least)
     return math.ceil(1000 * math.expm1(step)) / 1000 if step < 1 else math.expm1(min(step, 10.0))
+
+
+def across_of(sample: Sample) -> float | None:
+    """The least relative floor of two sessions; None for modes.
+
+    Rounds that follow each other stand for a session: by so much as their medians were apart,
+    sessions of equal code are. That comes on top of what sessions are apart on a quiet machine.
+    """
+    if len(modes_of_both(sample.base, sample.head)) > 1:
+        return None
+    rounds = sorted({process.round for process in sample.base})
+    blocks = [rounds[at : at + BLOCK] for at in range(0, len(rounds) - BLOCK + 1, BLOCK)]
+    medians = [
+        statistics.median(
+            math.log(one.time_ns) for one in (*sample.base, *sample.head) if one.round in block
+        )
+        for block in blocks
+    ]
+    if len(medians) <= 1:
+        return None
+    return math.ceil(1000 * math.expm1(APART + max(medians) - min(medians))) / 1000
 
 
 def write(path: Path, noise: Noise) -> None:
@@ -204,18 +233,37 @@ def load(path: Path) -> Noise:
 
 
 def check(noise: Noise, here: Sweep) -> None:
-    """Raises :class:`Unsure` if it was measured on another machine, or on none that it names, or by
-    samples of another length.
+    """Raises :class:`Unsure` if it was measured on another machine, or on none that it names, or in
+    another way.
     """
+    settings = here.request.settings
+    now_ = Environment.model_validate(environment(here.catalog, {}))
+    check_machine(noise, now_, settings.allocator)
+    if noise.sample_ns not in (None, settings.sample_ns):
+        raise Unsure("the noise file is of samples of another length: calibrate again")
+
+
+def check_machine(noise: Noise, here: Environment, allocator: str) -> None:
+    """Raises :class:`Unsure` if it was measured on another machine, or with another allocator."""
     if not any(getattr(noise.environment, name) for name in MACHINE):
         raise Unsure("the noise file does not say which machine it is of")
-    now_ = Environment.model_validate(environment(here.catalog, {}))
-    found = in_place(noise.environment, now_)
+    found = in_place(noise.environment, here)
     machine = [str(one) for one in found if one.kind == "machine"]
     if machine:
         raise Unsure(f"the noise file is of another machine: {', '.join(machine)}")
-    if noise.sample_ns not in (None, here.request.settings.sample_ns):
-        raise Unsure("the noise file is of samples of another length: calibrate again")
+    if noise.allocator not in (None, allocator):
+        raise Unsure(
+            f"the noise file is of the allocator {noise.allocator}, and this is measured with "
+            f"{allocator}: dlprof calibrate --allocator {allocator}"
+        )
+
+
+def drifts(noise: Noise) -> dict[tuple[Key, str], float | None]:
+    """What sessions of equal code may differ by, for :class:`~dlprof.compare.times.Settings`."""
+    return {
+        (key(one.case), one.measure): None if one.across is None else math.log1p(one.across)
+        for one in noise.cases
+    }
 
 
 def raised(

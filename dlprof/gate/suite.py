@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from dlprof.analysis.case_view import seen
-from dlprof.compare.comparison import Comparison, compare, sample_of
+from dlprof.compare.comparison import Comparison, compare, drifting, sample_of
 from dlprof.compare.matching import Key, key, match
 from dlprof.compare.samples import Sample
 from dlprof.compare.sequential import Course
+from dlprof.compare.surroundings import days_apart
 from dlprof.compare.times import Settings
 from dlprof.compare.verdicts import RACE
 from dlprof.gate.turns import Pair, Player, alternate, cpu_of, in_order
@@ -166,8 +167,15 @@ class MeasuredSuite:
     def samples(self) -> list[Sample]:
         base, head = _by_key(self.base.results), _by_key(self.head.results)
         in_turns = self.settings.in_turns
-        return [
+        found = [
             sample_of(base[old], head[new], floor, in_turns) for old, new, floor in self.entries
+        ]
+        if isinstance(self.base, Side):
+            return found
+        days = days_apart(self.base, self.head.measurement.header())
+        return [
+            drifting(sample, new, self.settings, days)
+            for sample, (_, new, _) in zip(found, self.entries, strict=True)
         ]
 
     def settled(self) -> frozenset[int]:

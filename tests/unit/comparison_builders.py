@@ -65,8 +65,8 @@ def session(results, **changes):
 
 def pair(base, head, base_header=None, head_header=None):
     return (
-        session(base, created="2026-01-01T00:00:00+00:00", **(base_header or {})),
-        session(head, created="2026-01-02T00:00:00+00:00", **(head_header or {})),
+        session(base, **{"created": "2026-01-01T00:00:00+00:00", **(base_header or {})}),
+        session(head, **{"created": "2026-01-02T00:00:00+00:00", **(head_header or {})}),
     )
 
 

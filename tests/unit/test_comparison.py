@@ -1,6 +1,7 @@
 """Two sessions side by side: each case gets the word that it has earned."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from comparison_builders import compared, medians, only_words, pair, suite, time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dlprof.analysis.slower import SAME, UNSURE, WIDE
 from dlprof.compare.comparison import compare, exit_code
 from dlprof.compare.matching import key
 from dlprof.compare.times import Settings
@@ -123,6 +125,28 @@ def test_two_sessions_have_a_wider_floor_than_was_asked_for():
 def test_what_surely_is_slower_than_asked_for_is_no_pass_by_a_wider_floor():
     time = beside_others(medians(20, spread=0.002), medians(20, 1065.0, spread=0.002, seed=1))
     assert time.word == "UNSURE"
+
+
+def test_sessions_of_two_days_are_not_called_the_same_without_a_calibration():
+    later = {"created": "2026-01-03T00:00:01+00:00"}
+    (case, *_) = compared(suite(), suite(seed=50), head_header=later).cases
+    assert (case.word, case.reason.partition(": ")[2]) == (
+        UNSURE,
+        "measured 2 days apart: name a calibration of this machine with --noise",
+    )
+    drifts = {(key(case.case), "ready"): math.log(1.2)}
+    again = compared(suite(), suite(seed=50), head_header=later, drifts=drifts)
+    assert [one.word for one in again.cases] == [SAME] + 7 * [UNSURE]
+    assert again.cases[0].times[0].floor.relative == pytest.approx(0.2)
+
+
+def test_what_two_sessions_leave_open_has_a_bound_that_holds_their_drift():
+    spread = [medians(10, spread=0.15, seed=seed) for seed in (1, 2)]
+    (view,) = compared(*([timed(ns=ns)] for ns in spread)).cases
+    assert view.word == WIDE
+    assert view.times[0].bound > 1.07 * view.times[0].ratio
+    (copy,) = compared(*([timed(ns=ns, **COPY)] for ns in spread)).cases
+    assert (copy.word, copy.times[0].bound) == (UNSURE, None)  # it may be in another state
 
 
 def test_in_turns_no_shift_is_excused_and_the_floor_is_the_one_asked_for():

@@ -225,6 +225,8 @@ def test_what_seems_slower_and_is_not_proven_to_be_is_not_wide():
     assert (word_of(found, "z"), exit_code(found)) == ("UNSURE", NOT_KNOWN)
 
 
-def test_two_finished_sessions_have_no_bound():
+def test_what_two_finished_sessions_leave_open_passes_if_its_bound_is_below_the_limit():
     base, head = (timed("z", medians(24, spread=0.3, seed=seed)) for seed in (3, 4))
-    assert word_of(compared([base], [head]), "z") == "UNSURE"
+    for limit, code in ((0.25, NOT_KNOWN), (1.0, DONE)):
+        found = compared([base], [head], wide_limit=limit)
+        assert (word_of(found, "z"), exit_code(found)) == ("WIDE", code)

@@ -43,6 +43,14 @@ def test_a_baseline_of_the_same_scenario_is_taken_however_many_paths_share_the_t
     check_baseline(swept(found), found)
 
 
+def test_a_baseline_of_another_day_takes_a_calibration():
+    found = asked(1)
+    old = swept(found).model_copy(update={"created": "2026-01-01T00:00:00+00:00"})
+    with pytest.raises(Unsure, match=r"days old: name a calibration .* --noise"):
+        check_baseline(old, found)
+    check_baseline(old, found, calibrated=True)
+
+
 def test_a_baseline_with_other_samples_is_refused():
     with pytest.raises(Unsure, match=r"different ways: samples of 2.0 ms → 60 ms"):
         check_baseline(swept(asked(1, "sample_ms = 2")), asked(1))

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,10 +13,22 @@ from dlprof.compare.matching import key
 from dlprof.compare.processes import Process
 from dlprof.compare.samples import Sample
 from dlprof.compare.sequential import IN_TURNS, begin, look
-from dlprof.errors import UsageError
-from dlprof.gate.noise import Calibrated, CaseNoise, Noise, floor_of, load, raised, texts, write
+from dlprof.errors import Unsure, UsageError
+from dlprof.gate.noise import (
+    Calibrated,
+    CaseNoise,
+    Noise,
+    across_of,
+    check_machine,
+    floor_of,
+    load,
+    raised,
+    texts,
+    write,
+)
 from dlprof.plan.floors import Floor
 from dlprof.reports.calibration_document import calibration_document
+from dlprof.session.header import Environment
 from dlprof.session.model import CaseRecord
 
 FLOORS = (Floor(),)
@@ -57,6 +70,22 @@ def sample(sd, rounds=32, ratio=1.0, floor=0.05, seed=1, faults=None):
         for factor in (1.0, ratio)
     ]
     return Sample(*sides, Floor("ready", floor, 0.0), in_turns=True)
+
+
+def test_the_floor_of_two_sessions_holds_what_the_machine_drifts_meanwhile():
+    quiet = sample(0.001)
+    assert across_of(quiet) == pytest.approx(0.07, abs=0.005)
+    slow = [replace(one, time_ns=1.3 * one.time_ns) for one in quiet.head[16:]]
+    late = [replace(one, time_ns=1.3 * one.time_ns) for one in quiet.base[16:]]
+    drifted = replace(quiet, base=(*quiet.base[:16], *late), head=(*quiet.head[:16], *slow))
+    assert across_of(drifted) == pytest.approx(1.07 * 1.3 - 1, abs=0.01)
+    assert across_of(sample(0.001, faults=[0.0, 300.0] * 16)) is None
+
+
+def test_a_noise_file_of_another_allocator_is_refused():
+    found = noise(of(), allocator="steady", environment={"cpu": "a"})
+    with pytest.raises(Unsure, match="calibrate --allocator system"):
+        check_machine(found, Environment.model_validate({"cpu": "a"}), "system")
 
 
 @pytest.mark.parametrize("sd", [0.005, 0.02, 0.06])
