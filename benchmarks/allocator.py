@@ -40,19 +40,21 @@ diagnose = false
 
 def measure(given: argparse.Namespace) -> outcome.Outcome:
     found: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    times = 1 if given.short else TIMES
+    turns = 1 if given.short else TIMES
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "copies.toml"
         file.write_text(SCENARIO, encoding="utf-8")
-        for turn in range(times):
+        for turn in range(turns):
             for allocator in ALLOCATORS:
-                outcome.tell(f"{turn + 1} of {times}: {allocator}")
+                outcome.tell(f"{turn + 1} of {turns}: {allocator}")
                 how = ("--allocator", allocator, "--rounds", str(AT_ONCE), "--seed", str(turn))
                 session, _ = outcome.session("sweep", str(file), *how)
                 for result in session["results"]:
                     name = f"`{result['case']['code']}` of {result['case']['producer']}"
                     name += f" → {result['case']['consumer']}"
-                    for one in (result["ready_time"] or {}).get("processes", []):
+                    times = [result[which] or {} for which in ("ready_time", "host_time")]
+                    # One that has nothing to wait for has processes of its host time only.
+                    for one in next(filter(None, (time.get("processes") for time in times)), []):
                         found.setdefault(name, {}).setdefault(allocator, []).append(one)
     names = [f"{one}: {what}" for one in ALLOCATORS for what in ("µs", "spread", "page faults")]
     return outcome.Outcome(
@@ -60,7 +62,7 @@ def measure(given: argparse.Namespace) -> outcome.Outcome:
         columns=("copy", *names),
         rows=[(name, *row(of["system"]), *row(of["steady"])) for name, of in found.items()],
         caption=(
-            f"{times * AT_ONCE} processes each. µs: the median of the processes. spread: the "
+            f"{turns * AT_ONCE} processes each. µs: the median of the processes. spread: the "
             "largest over the smallest.\npage faults: of a call, in the process with the fewest "
             "and in the one with the most."
         ),

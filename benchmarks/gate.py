@@ -1,10 +1,17 @@
-"""How often do gates cry wolf, and what do they catch? Sixteen conversions, four tools, one run.
+"""How often do gates cry wolf, and what do they catch? Sixteen conversions, six tools, one run.
 
 Kinds of gates: equal code; equal code while another program loads one core half of the time; code
 in which two of eleven views are slower, one by 5 % and one by 10 %; in which a copy of 4 MiB is
-slower by 10 %; in which a view is slower by 2 %. The same spin makes it slower for all tools:
-dlprof gate, pytest-benchmark (--benchmark-compare-fail=min:5%), pyperf compare_to (significant and
-at least 5 %), and a median of five samples with 5 %. All other conversions are equal code.
+slower by 10 %; in which a view is slower by 2 %. The same spin makes it slower for all tools.
+All other conversions are equal code. The tools:
+
+- dlprof gate;
+- pytest-benchmark, --benchmark-compare-fail=median:5%;
+- pyperf compare_to, ten processes, significant and at least 5 %;
+- asv compare --factor 1.05, two processes;
+- a bootstrap, as criterion does it: fifty samples in one process, and the 95 % interval of the
+  ratio of medians lies above 2.5 %;
+- a median of five samples with 5 %.
 
 A full run takes many hours. Every gate is a line in --file as soon as it is done, and a later call
 goes on where an earlier one stopped; --hours says when to stop. A gate that breaks is told, is no
@@ -31,6 +38,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import outcome
 import tomllib
 from scipy.stats import binomtest
@@ -64,7 +72,8 @@ for one in json.load(open(sys.argv[1])):
     exec(one["setup"], names)
     timer = timeit.Timer(one["code"], globals=names)
     loops, _ = timer.autorange()
-    found[one["name"]] = [taken / loops for taken in timer.repeat(5, max(loops // 10, 1))]
+    repeats = timer.repeat(int(sys.argv[2]), max(loops // 10, 1))
+    found[one["name"]] = [taken / loops for taken in repeats]
 print(json.dumps(found))
 """
 BENCHMARK = """
@@ -82,6 +91,23 @@ def test_conversion(benchmark, name):
 class Broken(Exception):
     """A tool that gave no answer."""
 
+
+ASV = """
+import json
+CASES = {one["name"]: one for one in json.load(open(CONVERSIONS))}
+
+class Conversions:
+    params = list(CASES)
+
+    def setup(self, name):
+        names = {}
+        exec(CASES[name]["setup"], names)
+        self.convert = eval(f"lambda: {CASES[name]['code']}", names)
+
+    def time_conversion(self, name):
+        self.convert()
+"""
+RESAMPLES, BOOTSTRAP_FLOOR = 2000, 1.025
 
 Conversion = dict[str, Any]
 """``name``, ``setup`` and ``code`` as text, its time in ns, and whether it is a view."""
@@ -226,18 +252,18 @@ def dlprof(folder: Path, names: list[str], spin: str, given: Namespace) -> Found
 
 
 def pytest_benchmark(folder: Path, names: list[str], spin: str, given: Namespace) -> Found:  # noqa: ARG001
-    """``pytest --benchmark-compare --benchmark-compare-fail=min:5%``."""
+    """``pytest --benchmark-compare --benchmark-compare-fail=median:5%``."""
     file, kept = folder / "test_suite.py", tempfile.mkdtemp(dir=folder)
     conversions = repr(str(folder / "conversions.json"))
     file.write_text(BENCHMARK.replace("CONVERSIONS", conversions), encoding="utf-8")
     command = [sys.executable, "-m", "pytest", str(file), "-q", "-p", "no:cacheprovider"]
     command += ["-c", os.devnull, f"--rootdir={folder}", f"--benchmark-storage={kept}"]
     execute([*command, "--benchmark-save=base"], "")
-    fail = ["--benchmark-compare=0001", "--benchmark-compare-fail=min:5%"]
+    fail = ["--benchmark-compare=0001", "--benchmark-compare-fail=median:5%"]
     done = execute([*command, "--benchmark-save=head", *fail], spin)
     base, head = (
         {
-            one["param"]: one["stats"]["min"]
+            one["param"]: one["stats"]["median"]
             for one in json.loads(next(Path(kept).glob(f"*/*_{side}.json")).read_text())[
                 "benchmarks"
             ]
@@ -263,25 +289,82 @@ def pyperf(folder: Path, names: list[str], spin: str, given: Namespace) -> Found
     return {"slower": slower, "unsure": 0, "exit_code": int(bool(slower))}
 
 
+def asv(folder: Path, names: list[str], spin: str, given: Namespace) -> Found:  # noqa: ARG001
+    """``asv compare --factor 1.05`` of two commits that hold nothing, in this interpreter."""
+    place = Path(tempfile.mkdtemp(dir=folder))
+    (place / "benchmarks").mkdir()
+    conversions = repr(str(folder / "conversions.json"))
+    (place / "benchmarks" / "__init__.py").touch()
+    (place / "benchmarks" / "suite.py").write_text(ASV.replace("CONVERSIONS", conversions))
+    settings = {"version": 1, "project": "suite", "project_url": "", "repo": ".", "branches": ["x"]}
+    settings |= {"environment_type": "virtualenv", "pythons": ["same"]}
+    (place / "asv.conf.json").write_text(json.dumps(settings))
+    git = ["git", "-C", str(place), "-c", "user.name=gate", "-c", "user.email=gate@localhost"]
+    execute(["git", "init", "-q", "-b", "x", str(place)], "")
+    home = {"HOME": str(place)}
+    command = [sys.executable, "-m", "asv"]
+    where = ["--config", str(place / "asv.conf.json")]
+    execute([*command, "machine", "--yes", *where], "", home)
+    commits = []
+    for side, variable in zip(SIDES, ("", spin), strict=True):
+        execute([*git, "commit", "-q", "--allow-empty", "-m", side], "")
+        commits.append(execute([*git, "rev-parse", "HEAD"], "").stdout.strip())
+        kept = ["--python=same", "--set-commit-hash", commits[-1]]
+        done = execute([*command, "run", *kept, *where], variable, home)
+        if done.returncode:
+            raise Broken(done.stdout + done.stderr)
+    told = execute([*command, "compare", "--factor", "1.05", *where, *commits], "", home).stdout
+    worse = [line for line in told.splitlines() if line.lstrip("| ").startswith("+")]
+    slower = [name for name in names if any(f"'{name}'" in line for line in worse)]
+    known = sum(any(f"'{name}'" in line for line in told.splitlines()) for name in names)
+    return {"slower": slower, "unsure": len(names) - known, "exit_code": int(bool(slower))}
+
+
+def bootstrap(folder: Path, names: list[str], spin: str, given: Namespace) -> Found:  # noqa: ARG001
+    """Fifty samples of either side, and the interval of the ratio of their medians."""
+    base, head = timed(folder, spin, 50)
+    chance = np.random.default_rng(0)
+
+    def medians(samples: list[float]) -> np.ndarray:
+        return np.median(chance.choice(samples, (RESAMPLES, len(samples))), axis=1)
+
+    slower = [
+        name
+        for name in names
+        if np.percentile(medians(head[name]) / medians(base[name]), 2.5) > BOOTSTRAP_FLOOR
+    ]
+    return {"slower": slower, "unsure": 0, "exit_code": int(bool(slower))}
+
+
 def median_of_five(folder: Path, names: list[str], spin: str, given: Namespace) -> Found:  # noqa: ARG001
     """What people write themselves: five samples of a loop, the median, and 5 %."""
-    command = [sys.executable, "-c", TIMED, str(folder / "conversions.json")]
-    base, head = (json.loads(execute(command, one).stdout) for one in ("", spin))
+    base, head = timed(folder, spin, 5)
     medians = {name: [statistics.median(side[name]) for side in (base, head)] for name in names}
     slower = [name for name, (before, after) in medians.items() if after > FLOOR * before]
     return {"slower": slower, "unsure": 0, "exit_code": int(bool(slower))}
+
+
+def timed(folder: Path, spin: str, samples: int) -> list[dict[str, list[float]]]:
+    """So many samples of each conversion on either side, in one process each."""
+    command = [sys.executable, "-c", TIMED, str(folder / "conversions.json"), str(samples)]
+    return [json.loads(execute(command, one).stdout) for one in ("", spin)]
 
 
 TOOLS = {
     "dlprof": dlprof,
     "pytest-benchmark": pytest_benchmark,
     "pyperf": pyperf,
+    "asv": asv,
+    "bootstrap": bootstrap,
     "median of 5": median_of_five,
 }
 
 
-def execute(command: list[str], spin: str) -> subprocess.CompletedProcess[str]:
-    variables = {**os.environ, VARIABLE: spin, "TF_CPP_MIN_LOG_LEVEL": "2"}
+def execute(
+    command: list[str], spin: str, more: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a tool beside the planted ``spin``, and with ``more`` variables."""
+    variables = {**os.environ, VARIABLE: spin, "TF_CPP_MIN_LOG_LEVEL": "2", **(more or {})}
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     if done.returncode == 2 or done.returncode < 0:
         raise Broken(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")
@@ -405,7 +488,7 @@ if __name__ == "__main__":
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--hours", type=float, default=math.inf, help="start no gate after this")
     parser.add_argument("--budget", default="", help="of dlprof's gate (the gate's own default)")
-    parser.add_argument("--processes", type=int, default=2, help="of pyperf (2)")
+    parser.add_argument("--processes", type=int, default=10, help="of pyperf (10)")
     arguments = parser.parse_args()
     if not arguments.table:
         run(arguments)

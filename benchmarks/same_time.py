@@ -48,10 +48,10 @@ def measure(given: argparse.Namespace) -> outcome.Outcome:
     for way, allocator in (("run", "steady"), ("system", "system")):
         outcome.tell(f"run, {allocator}")
         found[way] = {}
-        for pair in PAIRS:
-            found[way] |= times(run(("run", *pair), rounds, allocator))
+        for pair, codes in PAIRS.items():
+            found[way] |= times(run(("run", *pair), codes, rounds, allocator))
     outcome.tell("matrix")
-    found["matrix"] = times(run(("matrix",), rounds, "steady"))
+    found["matrix"] = times(run(("matrix",), sum(PAIRS.values(), ()), rounds, "steady"))
     found["gate"] = {}
     for pair in PAIRS:
         outcome.tell(f"gate {' '.join(pair)}")
@@ -80,8 +80,10 @@ def measure(given: argparse.Namespace) -> outcome.Outcome:
     )
 
 
-def run(verb: tuple[str, ...], rounds: int, allocator: str) -> dict[str, Any]:
-    names = [f"--path={code}" for codes in PAIRS.values() for code in codes]
+def run(
+    verb: tuple[str, ...], codes: tuple[str, ...], rounds: int, allocator: str
+) -> dict[str, Any]:
+    names = [f"--path={code}" for code in codes]
     how = ("--rounds", str(rounds), "--no-diagnose", "--allocator", allocator)
     return outcome.session(*verb, *names, *how)[0]
 
