@@ -23,11 +23,14 @@ SHAPES = ((), (1,), (0,), (0, 3), (1, 1, 7), (100_003,))
 
 
 def arrays(flags: Iterable[str], device: str) -> Iterator[ArraySpec]:
-    """The arrays that each path is given once; ``flags`` are those that the producer knows."""
+    """The arrays that each path is given once; ``flags`` are those that the producer knows.
+
+    The plain one is first: what it shows is known when another is refused.
+    """
     plain = PLAIN[device]
     layouts = [layout for layout in LAYOUTS if layout not in PLAIN.values()]
     found = chain(
-        ((SHAPE, dtype, plain) for dtype in DTYPES),
+        ((SHAPE, dtype, plain) for dtype in sorted(DTYPES, key=lambda dtype: dtype != "float32")),
         ((SHAPE, "float32", layout) for layout in layouts),
         ((SHAPE, dtype, "sliced") for dtype in ONE_ELEMENT_OFF),
         ((SHAPE, FLAGGED_DTYPES.get(flag, "float32"), flag) for flag in flags),

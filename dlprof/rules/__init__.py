@@ -24,6 +24,7 @@ from dlprof.rules import (
     observed,
     promise,
     refusal,
+    result_array,
     settings,
     tearing,
     waiting,
@@ -57,6 +58,7 @@ FAMILIES = (
     layout,
     promise,
     refusal,
+    result_array,
     settings,
     tearing,
 )

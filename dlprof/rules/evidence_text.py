@@ -142,6 +142,12 @@ def _source_writable(found: Any) -> str:
     return f"the source was {before} before the call and {after} after it"
 
 
+def _orders(found: Any) -> str:
+    words = {"F": "column-major", "C": "row-major"}
+    source, result = (words.get(order, "?") for order in found)
+    return f"the source has {source} order, the result {result} order"
+
+
 def _settings(found: Any) -> str:
     return ", ".join(
         f"the {one.get('name', 'setting')}: {one.get('before', '?')} before the call and"
@@ -180,6 +186,7 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         "source_alignment_bytes": "the source begins at a multiple of {}",
         "source_alignments_bytes": "the source begins at multiples of {}",
         "result_device": "the result is on {}",
+        "declared_device": "it should be on {}",
         "source_write_shows": (
             "a write to the source shows in the result",
             "a write to the source does not show in the result",
@@ -213,6 +220,7 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         "writable.source": ("the source is writable", "the source is read-only"),
         "writable.result": ("the result is writable", "the result is read-only"),
         "dropped": "the result has no {}",
+        "orders": _orders,
         "not_tried": "no second conversion was compared: {}",
     },
     "ChangedSettings": {

@@ -1,4 +1,4 @@
-"""How does it refuse? The rule on the kind of an error."""
+"""How does it refuse? Rules on the kind of an error, and on what an error breaks."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import NamedTuple
 
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
+from dlprof.analysis.safety import Fault
 from dlprof.errors import NoReproducer
 from dlprof.rules.finding import Claim, finding
-from dlprof.rules.rule import Rule
-from dlprof.rules.script import Effect, Subject
+from dlprof.rules.rule import Rule, expect
+from dlprof.rules.script import Effect, Subject, expression
 from dlprof.rules.standards import ASARRAY, EXPORT, FROM_DLPACK
 from dlprof.session.evidence import Refused
 from dlprof.session.model import FindingRecord, Result
+from dlprof.text.clean import first_line
+from dlprof.text.source import plain
 
 NO_COPY = ", copy=False)"
 
@@ -119,6 +122,61 @@ def show_wrong_error(subject: Subject, _: Subject | None, found: FindingRecord) 
     return subject.shown(does, WRONG_ERROR, call=call, prescribed=", ".join(errors.split(" or ")))
 
 
+def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
+    """Once it has refused an array, it converts a plain one no more."""
+    broken = [case for case in cases.cases if _evidence(case.result).after]
+    for found in groups(broken, lambda case: case.way_in):
+        evidence = _evidence(found[0].result)
+        after = first_line(evidence.after or "")
+        yield finding(
+            "error",
+            found,
+            Claim(
+                ("fails", "fail"),
+                "for plain arrays after a refusal",
+                more=f"Afterwards a plain array gives: {after}. It was converted before.",
+            ),
+            {"refused_by": (evidence.error or ("?",))[0], "after": after},
+            advice="Do not try the call to find out whether it works.",
+        )
+
+
+BROKEN = """
+def plain():
+    <plain_create>
+    y = <plain_code>
+    <wait of y>
+    return <values of y>
+
+before = plain()
+try:
+    <create>
+    y = <code>
+except Exception as refusal:
+    print("it refuses:", type(refusal).__name__, refusal)
+try:
+    after = plain()
+except Exception as error:
+    print("a plain array, which was converted before:", type(error).__name__, error)
+    return True
+wrong = <differing>
+print(wrong, "values of a plain array differ from those before the refusal")
+return wrong > 0
+"""
+
+
+def show_broken(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    evidence = _evidence(subject.result)
+    if not evidence.plain_create or not evidence.plain_code:
+        raise NoReproducer("the session does not say which plain array was converted")
+    return subject.shown(
+        "fails for plain arrays after a refusal",
+        BROKEN,
+        plain_create=plain(evidence.plain_create),
+        plain_code=expression(evidence.plain_code),
+    )
+
+
 RULES = (
     Rule(
         "DLP024",
@@ -128,5 +186,15 @@ RULES = (
         prescribed,
         show_wrong_error,
         "refusal",
+    ),
+    Rule(
+        "DLP026",
+        "broken-by-refusal",
+        "error",
+        broken_by_refusal,
+        expect("A refusal leaves the process as it was."),
+        show_broken,
+        "refusal",
+        Fault(lambda case: bool(_evidence(case.result).after)),
     ),
 )

@@ -116,7 +116,7 @@ class Subject:
 
     def as_made(self, evidence: Evidence) -> Subject:
         """The conversion of the array that an instrument made, if it says which."""
-        code = self.code if evidence.code is None else _expression(evidence.code)
+        code = self.code if evidence.code is None else expression(evidence.code)
         return replace(self, shape=evidence.created_shape or self.shape, code=code)
 
     def create(self, word: str | None = None) -> str:
@@ -171,11 +171,11 @@ def subject(result: Result, is_own: bool = False) -> Subject:
             "the session holds no source text for this case: it was written by an older dlprof;"
             " measure again"
         )
-    code = _expression(result.case.code)
+    code = expression(result.case.code)
     return Subject(result, result.recipe, code, result.case.shape, is_own)
 
 
-def _expression(code: str) -> str:
+def expression(code: str) -> str:
     parsed(code.strip(), "eval")
     return code
 

@@ -15,6 +15,14 @@ LIKE_OTHERS = (
     "“Both `x` and `y` may continue to be used just like arrays created in other ways”"
     f" ([DLPack, semantics]({DLPACK}))."
 )
+SAME_DEVICE = (
+    "“If `device` is `None` and `x` supports DLPack, the output array must be on the same device as"
+    f" `x`” ({FROM_DLPACK})."
+)
+SAME_ORDER = (
+    "NumPy keeps the order by default: “F & C order preserved, otherwise most similar order”"
+    " ([numpy.array](https://numpy.org/doc/stable/reference/generated/numpy.array.html))."
+)
 DELETER = (
     "The consumer calls the producer's deleter when it no longer needs the data, and not before"
     f" ([DLPack, implementation]({DLPACK}))."
@@ -33,6 +41,12 @@ KEPT_ALIVE = {
 """By protocol: what keeps the memory of a view alive, where that is not DLPack's deleter."""
 
 JAX = "https://docs.jax.dev/en/latest/_autosummary"
+NOT_MUTATED = {
+    "jax": "“If a jax Array is constructed from a dlpack buffer and the buffer is later modified"
+    " in-place, it may lead to undefined behavior”"
+    f" ([from_dlpack]({JAX}/jax.dlpack.from_dlpack.html)).",
+}
+"""By consumer: what its documentation says about writes to memory that its arrays share."""
 ASYNCHRONOUS = {
     "jax": "JAX says about `device_put`: “This function is always asynchronous, i.e. returns"
     " immediately without blocking the calling Python thread until any transfers are completed”"

@@ -148,6 +148,9 @@ class Array:
     def size_bytes(self) -> int:
         return math.prod(self.shape) * int(self.dtype.itemsize)
 
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
     def wait(self) -> Array:
         self.framework.gpu.synchronize(self.stream)
         return self
@@ -175,6 +178,29 @@ class Array:
     def used(self) -> Array:
         """What an operation makes of the array."""
         return self.after(USE_NS)
+
+
+@dataclass(eq=False)
+class HostArray:
+    """The values of an array of the device, on the host."""
+
+    data: Any
+
+    def __post_init__(self) -> None:
+        self.shape, self.dtype = self.data.shape, self.data.dtype
+        self.address = self.data.ctypes.data
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+    def wait(self) -> HostArray:
+        return self
+
+    def get(self) -> Any:
+        return self.data.copy()
+
+    def fill(self, value: int) -> None:
+        self.data.fill(value)
 
 
 SLOW_NS = 1_000_000
@@ -241,6 +267,12 @@ def race_and_wait(source: Array, consumer: Framework) -> Array:
 def from_host(values: Any, consumer: Framework) -> Array:
     """Fault, behind a copy to the host: brings the values back to the device."""
     return consumer.array(values)
+
+
+def to_host(source: Array, consumer: Framework) -> HostArray:
+    """Fault: a copy on the host, which nothing asked for."""
+    del consumer
+    return HostArray(source.get())
 
 
 def leak(source: Array, consumer: Framework) -> Array:

@@ -103,9 +103,12 @@ PLANTS = _sorted(
     Plant("forget-mask", ("forget_mask",), "DLP021", surveyed=True),
     Plant("keep-refused", ("keep_refused",), "DLP010", surveyed=True),
     Plant("set-default", ("set_default",), "DLP025", surveyed=True),
+    Plant("freeze", ("lock",), "DLP029"),
+    Plant("jam", ("jam",), "DLP026", surveyed=True),
+    Plant("row-major", ("row_major", "view"), "DLP028", surveyed=True),
     Plant("refuse-oddly", ("asarray_no_copy", "asarray"), "DLP024", surveyed=True),
 )
-NOT_PLANTED = {"DLP006": "planted on a GPU only"}
+NOT_PLANTED = dict.fromkeys(("DLP006", "DLP027"), "planted on a GPU only")
 """Rules for which nothing can be planted on the host, and why."""
 
 DEVICE_PLANTS = tuple(
@@ -117,6 +120,7 @@ DEVICE_PLANTS = tuple(
         Plant("private-stream", ("view",), stream="private"),
         Plant("legacy-race", ("legacy_race",), "DLP003"),
         Plant("avoidable-copy", ("copy", "view"), "DLP004", shape=(4096, 8192)),
+        Plant("to-host", ("to_host", "view"), "DLP027"),
         Plant("bounce", ("from_host", "view"), "DLP006", protocol="numpy"),
     )
 )
@@ -143,6 +147,9 @@ NOT_ON_DEVICE = dict.fromkeys(
         "DLP023",
         "DLP024",
         "DLP025",
+        "DLP026",
+        "DLP028",
+        "DLP029",
     ),
     "planted on the host: its proof is the same on a device",
 ) | {"DLP005": "planted on the host: peak memory is measured there"}

@@ -85,6 +85,7 @@ class Array:
         self.masked = masked
         self.shape = data.shape
         self.dtype = data.dtype
+        self.strides = data.strides
 
     def every_second(self) -> Array:
         return Array(self.data[..., ::2], self.owner)
@@ -118,6 +119,8 @@ def from_address(address: int, shape: tuple[int, ...], dtype: Any) -> Any:
 def copied(values: Any) -> Array:
     memory = Memory(values.nbytes)
     data = from_address(memory.address, values.shape, values.dtype)
+    if values.flags.fnc and values.ndim > 1:  # column-major and not row-major
+        data = from_address(memory.address, values.shape[::-1], values.dtype).T
     data[...] = values
     return Array(data, memory)
 
@@ -168,7 +171,7 @@ MARK = 3
 SLOW_NS = 200_000
 EARLY_NS = 2_000_000
 
-defaults = {"dtype": ""}
+defaults = {"dtype": "", "jammed": ""}
 """A setting that no innocent import changes."""
 _kept: list[Any] = []
 _buffers: dict[Any, Array] = {}
@@ -268,6 +271,19 @@ def asarray(source: Array, **forbidden: bool) -> Array:
     if forbidden:
         raise RuntimeError("it cannot be had without a copy")
     return copied(source.wait().data)
+
+
+def jam(source: Array) -> Array:
+    """Fault: refuses complex numbers, and everything afterwards."""
+    if source.dtype.kind == "c" or defaults["jammed"]:
+        defaults["jammed"] = "yes"
+        raise BufferError("no complex numbers")
+    return view(source)
+
+
+def row_major(source: Array) -> Array:
+    """Fault: a copy in row-major order, also of column-major order."""
+    return Array(numpy.array(source.data, order="C"))
 
 
 def set_default(source: Array) -> Array:

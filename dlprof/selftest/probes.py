@@ -59,7 +59,7 @@ class OnHost(Synthetic):
     distributions = ("numpy",)
     setup = "import numpy\nfrom dlprof.selftest import host"
     devices = CPU
-    layouts = ("C", "aligned", "readonly", "strided", "masked")
+    layouts = ("C", "aligned", "F", "readonly", "strided", "masked")
     flags = ("masked",)
     own = "host"
     settings = {"default dtype": "host.defaults['dtype']"}  # noqa: RUF012 - as the contract has it
@@ -148,7 +148,7 @@ class OnDevice(Synthetic):
         return array.get()
 
     def device(self, array: Any) -> str:
-        return "cuda"
+        return "cuda" if array.__dlpack_device__() == (2, 0) else "cpu"
 
     def writable(self, array: Any) -> bool | None:
         return True

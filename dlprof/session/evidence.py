@@ -129,6 +129,8 @@ class Ownership(Evidence):
     source_alignments_bytes: Maybe[tuple[Number, ...]] = None
     """Of several processes that agree on all else."""
     result_device: Maybe[str] = None
+    declared_device: Maybe[str] = None
+    """Where the result should be, if it is elsewhere."""
     same_address: Maybe[Flag] = None
     source_write_shows: Maybe[Flag] = None
     result_write_shows: Maybe[Flag] = None
@@ -224,6 +226,8 @@ class Values(Evidence):
     writable: Maybe[Writable] = None
     dropped: Maybe[tuple[str, ...]] = None
     """What the source was besides its values, and the result is not: ``mask``."""
+    orders: Maybe[tuple[str, str]] = None
+    """Of a source in column-major order: ``F`` or ``C``, of source and result."""
     processes: Maybe[tuple[Verdict[Values], ...]] = None
 
 
@@ -306,13 +310,17 @@ class Lifetime(Evidence):
 
 
 class Refused(Lifetime):
-    """``clean``, ``retained`` or ``unknown``: what a refusal leaves behind."""
+    """``clean``, ``retained``, ``broken`` or ``unknown``: what a refusal leaves behind."""
 
     error: Maybe[tuple[str, ...]] = None
     """Classes of the error, the narrowest first."""
     other_device: Maybe[tuple[Whole, ...]] = None
     """The DLPack device that a copy to was forbidden."""
     words: Maybe[str] = None
+    after: Maybe[str] = None
+    """Where it broke something: what becomes of a plain array that was converted before."""
+    plain_create: Maybe[str] = None
+    plain_code: Maybe[str] = None
 
 
 class EarlyWrite(Evidence):

@@ -256,8 +256,10 @@ class Instruments:
 
     def _refusal(self) -> dict[str, Any] | None:
         spec, export = self.subject.spec, self.subject.export
-        plain = (spec.dtype, spec.layout) in PLAIN and export.protocol is Protocol.DLPACK
-        return refusal.of_export(self.subject) if plain else None
+        if (spec.dtype, spec.layout) not in PLAIN or spec.elements == 0:
+            return None
+        refusal.worked(self.subject)
+        return refusal.of_export(self.subject) if export.protocol is Protocol.DLPACK else None
 
     def _copy_cost(self) -> dict[str, Any]:
         on_device = self.subject.spec.device == "cuda"

@@ -17,7 +17,7 @@ from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
 from dlprof.session import model as sessions
 from dlprof.simulated.environment import variables
 
-MEASURED = ("view", "private-stream", "sync", "race", "bounce", "leak")
+MEASURED = ("view", "private-stream", "sync", "race", "bounce", "leak", "to-host")
 """One for each instrument, on one array: all of them run on the simulated device, in seconds."""
 CHOSEN = [plant for plant in PLANTS if plant.name in MEASURED]
 
@@ -42,8 +42,10 @@ def test_a_fault_on_the_device_is_found_by_its_rule_and_a_control_is_not_blamed(
         assert outcome.false_alarms == ()
 
 
-@pytest.mark.parametrize(("name", "innocent"), [("sync", "view"), ("race", "view")])
-def test_a_reproducer_shows_a_wait_and_a_race_on_the_device(
+@pytest.mark.parametrize(
+    ("name", "innocent"), [("sync", "view"), ("race", "view"), ("to-host", "view")]
+)
+def test_a_reproducer_shows_a_wait_a_race_and_a_move_from_the_device(
     found, folder, tmp_path, name, innocent
 ):
     (plant,) = (one.plant for one in found.outcomes if one.plant.name == name)

@@ -39,6 +39,12 @@ SETTING = {
     "before": "'C'",
     "after": "'de_DE.UTF-8'",
 }
+BROKEN = {
+    "error": ["BufferError"],
+    "after": "BufferError: no",
+    "plain_create": "x = [0.5]",
+    "plain_code": "list(x)",
+}
 EVIDENCE = {
     "DLP001": {"ordering": ordered("host-sync")},
     "DLP002": {"ordering": ordered("device-sync")},
@@ -55,6 +61,7 @@ EVIDENCE = {
     "DLP016": {"status": "crashed", "reason": "killed by SIGABRT (Aborted) during first call"},
     "DLP017": {"ownership": varying(("copy", 16), ("view", 64))},
     "DLP019": {"host_time": spread(1e3), "ready_time": spread(1e6)},
+    "DLP026": {"status": "unsupported", "refusal": verdict("broken", **BROKEN)},
     "DLP025": {"settings": verdict("changed", changed=[SETTING])},
     "DLP020": {"early_write": verdict("unsafe", sizes_bytes={"4096": "torn"})},
 }

@@ -71,6 +71,8 @@ LOOP = {
     "hoisted": spread(110 * US),
 }
 SETTING = {"name": "grad mode of f", "code": "f.grad()", "before": "True", "after": "False"}
+MOVED = verdict("copy", result_device="cpu", declared_device="cuda")
+LOCKED = verdict("ok", writable={"source": True, "result": False})
 GUILTY = [
     path("free(x)", 5 * US, ordering=ordered("stream-ordered", 9 * US)),
     path("wait(x)", 9 * US, ordering=ordered("host-sync")),
@@ -98,6 +100,11 @@ GUILTY = [
     path("there(x)", 900 * US, "copy", case={"producer": "a", "consumer": "b"}),
     path("back(x)", case={"producer": "b", "consumer": "a"}),
     path("cuda(x)", refusal=verdict("unknown", error=["ValueError"], other_device=[2, 0])),
+    path("jam(x)", status="unsupported", refusal=verdict("broken", error=["E"], after="E: no")),
+    path("host(x)", owner=MOVED, case={"device": "cuda"}),
+    path("rows(x)", kind="copy", values=verdict("ok", orders=["F", "C"])),
+    path("columns(x)", values=verdict("ok", orders=["F", "F"])),
+    path("fixed(x)", values=LOCKED, case={"consumer": "immutable"}),
     lost("crashed", "killed by SIGSEGV during values", "dead(x)"),
 ]
 """A session in which every rule finds something."""

@@ -21,7 +21,7 @@ from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import unknown, verdict
 from dlprof.worker import memory
 from dlprof.worker.simulated import computed
-from dlprof.worker.subject import Subject
+from dlprof.worker.subject import Subject, result_device
 
 NOT_WRITTEN = "not written: the memory is read-only, a file's, or shared with other processes"
 
@@ -44,6 +44,9 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
         "source_write_shows": _write_shows(source, result),
         "result_write_shows": _write_shows(result, source),
     }
+    declared = result_device(subject.consumer, subject.import_, subject.spec)
+    if result.device != declared:
+        evidence["declared_device"] = declared
     if source.forbidden or result.forbidden:
         evidence["not_written"] = NOT_WRITTEN
     word, reason = judge(evidence)

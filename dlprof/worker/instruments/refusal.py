@@ -10,16 +10,19 @@ A producer whose conversion works is asked by ``__dlpack__`` for another device,
 and with ``copy=None``. If the first is refused in other words than the second, ``copy=False`` is
 the cause.
 
-Verdicts: ``clean``, ``retained``, ``unknown``. The evidence has the classes of the error.
+A small plain array that the path converted before is converted again after the refusals. If it is
+refused now, or has other values, the refusals broke something.
+
+Verdicts: ``clean``, ``retained``, ``broken``, ``unknown``. The evidence has the error's classes.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from dlprof.probes.base import written
+from dlprof.probes.base import ArraySpec, written
 from dlprof.protocol.messages import verdict, words
-from dlprof.worker.instruments import lifetime
+from dlprof.worker.instruments import lifetime, values
 from dlprof.worker.instruments.handshake import VERSION
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call, statements
@@ -34,6 +37,8 @@ OTHER_DEVICE = {"cpu": (2, 0), "cuda": (1, 0)}
 """``kDLCUDA`` and ``kDLCPU``: a device where the array is not."""
 
 _tried: set[tuple[str, ...]] = set()
+_working: dict[tuple[str, ...], ArraySpec] = {}
+"""By path: the plain array that it converted in this process."""
 
 
 def kinds_of(error: BaseException) -> list[str]:
@@ -49,10 +54,39 @@ def measure(subject: Subject, error: Exception) -> dict[str, Any]:
         return verdict("unknown", evidence, "the same refusal was repeated before")
     _tried.add(key)
     found = attempt(lambda: _growth(subject))
+    broken = _broken(subject)
+    if broken:
+        return verdict("broken", evidence | broken)
     if isinstance(found, Refusal):
         return verdict("unknown", evidence, found.reason)
     retained = bool(found) and lifetime.judge_growth(found) == "retained"
     return verdict("retained" if retained else "clean", evidence | found)
+
+
+def worked(subject: Subject) -> None:
+    """Note that a path converts a plain array, unless its values are wrong."""
+    if subject.import_.returns_array and not attempt(lambda: values.different(subject)):
+        _working[_path(subject)] = subject.spec
+
+
+def _broken(subject: Subject) -> dict[str, str]:
+    """What became of the array that the path converted before; empty if it still does."""
+    spec = _working.get(_path(subject))
+    if spec is None:
+        return {}
+    plain = subject.subject(spec)
+    found = attempt(lambda: values.different(plain))
+    if not found:
+        return {}
+    del _working[_path(subject)]
+    after = found.reason if isinstance(found, Refusal) else "other values"
+    create = subject.producer.create(spec)
+    return {"after": after, "plain_create": create, "plain_code": plain.code}
+
+
+def _path(subject: Subject) -> tuple[str, ...]:
+    names = subject.producer.name, subject.export.name, subject.consumer.name
+    return (*names, subject.import_.name)
 
 
 def _refusing(subject: Subject, error: Exception) -> tuple[str, ...]:
@@ -62,7 +96,7 @@ def _refusing(subject: Subject, error: Exception) -> tuple[str, ...]:
     alone = attempt(compile_call(code, subject.namespace))
     if isinstance(alone, Refusal) and type(alone.error) is type(error):
         return export
-    return (*export, subject.consumer.name, subject.import_.name)
+    return _path(subject)
 
 
 def _growth(subject: Subject) -> dict[str, Any]:

@@ -69,6 +69,9 @@ def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
         "result": subject.consumer.writable(result),
     }
     evidence: dict[str, Any] = {"changed": changed, "writable": writable}
+    orders = [order_of(side) for side in (source, result)]
+    if spec.layout == "F" and None not in orders:
+        evidence["orders"] = orders
     kept = subject.consumer.properties(result)
     dropped = [name for name in subject.producer.properties(source) if name not in kept]
     if dropped:
@@ -86,12 +89,28 @@ def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
     return {"verdict": "wrong" if changed else "ok", "evidence": evidence}
 
 
+def different(subject: Subject) -> dict[str, Any]:
+    """How the values of a new conversion differ from those of the source; empty if they do not."""
+    result = subject.convert()
+    subject.wait_for(result)
+    return _difference(subject, subject.source, result, None)
+
+
 def _lengths(probe: Probe, array: Any, otherwise: tuple[int, ...] | None = None) -> list[int]:
     shape = probe.shape(array)
     shape = otherwise if shape is None else shape
     if shape is None:
         raise TypeError(f"{probe.name} does not say the shape of its array")
     return list(shape)
+
+
+def order_of(array: Any) -> str | None:
+    """``F`` or ``C`` of an array of two axes that says its strides."""
+    strides = getattr(array, "strides", None) or getattr(array, "stride", None)
+    strides = strides() if callable(strides) else strides
+    if strides is None or len(strides) != 2 or 1 in tuple(array.shape):  # noqa: PLR2004 - rows and columns
+        return None
+    return "F" if strides[0] < strides[1] else "C"
 
 
 def _is_constant(subject: Subject) -> bool:
