@@ -12,6 +12,7 @@ from dlprof.analysis.case_view import PLACES, CaseView
 from dlprof.probes.base import CONTIGUOUS
 
 WORDS = ("copy", "view")
+UNSTEADY = " in some processes"
 
 
 class Limits(NamedTuple):
@@ -132,6 +133,9 @@ class Steady:
             return not self._differs(case)
         return max(known) >= max(begins) if case.kind == "copy" else min(known) <= min(begins)
 
+    def _is_dependent(self, case: CaseView) -> bool:
+        return _path(case) in self._dependent
+
     def _differs(self, case: CaseView) -> bool:
         """Whether the path was seen to be something else, or refused, elsewhere."""
         others = self._looks[_path(case)].items()
@@ -149,7 +153,9 @@ class Steady:
         most = max((size or math.inf for size in looks["copy"]), default=0)
         least = min((size or 0 for size in looks["view"]), default=math.inf)
         if most >= least or not looks.get(case.kind or ""):
-            return " in some processes"
+            agree = len({word for word, _ in case.kinds_seen}) == 1
+            # Of another shape or layout it was something else.
+            return " for this array" if agree and not self._is_dependent(case) else UNSTEADY
         size = most if case.kind == "copy" else max(_capped(least), min(2 * most, least))
         just = "just " if case.kind == "copy" else ""
         unknown = "" if self._differs(case) else " (not known elsewhere)"

@@ -27,12 +27,13 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
     for found in groups(wrong, lambda case: (case.pair[1], (case.changed.dtype or ("", ""))[1])):
         first = found[0].result.case
         before, after = found[0].changed.dtype or ("", "")
+        why = first.narrows_why if first.narrows_to == after else ""
         dtypes = dict.fromkeys(case.changed.dtype[0] for case in found if case.changed.dtype)
         of = before if len(dtypes) == 1 else f"{len(dtypes)} other dtypes"
         yield finding(
             "error",
             found,
-            Claim(("makes", "make"), f"{after} of {of}", _lost(found[0].changed.values)),
+            Claim(("makes", "make"), f"{after} of {of}", _lost(found[0].changed.values), why or ""),
             {"before": before, "after": after},
             advice=" ".join(
                 filter(

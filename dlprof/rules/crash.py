@@ -18,15 +18,20 @@ from dlprof.text.clean import first_line
 
 
 def crash(cases: Cases) -> Iterator[FindingRecord]:
-    """The process died, or gave no answer within the time limit."""
-    ended = [(case, case.lost) for case in cases.cases if case.lost is not None]
-    for found in by(ended, lambda one: (one[0].pair, one[0].is_lost_for_sure, one[1].how)).values():
+    """The process died, or gave no answer within the time limit.
+
+    An instrument that needs longer than its limit is no fault of the conversion.
+    """
+    ended = [
+        (one, one.lost) for one in cases.cases if one.lost is not None and one.is_lost_for_sure
+    ]
+    for found in by(ended, lambda one: (one[0].pair, one[1].how)).values():
         worst, lost = found[0]
         stages = list(dict.fromkeys(one.stage for _, one in found))
         during = f" during {' or '.join(map(str, stages))}" if all(stages) else ""
         other = cases.replacement(worst)
         yield finding(
-            "error" if worst.is_lost_for_sure else "info",
+            "error",
             [case for case, _ in found],
             Claim(("did not come back:", "did not come back:"), f"{first_line(lost.how)}{during}"),
             {"stage": lost.stage},

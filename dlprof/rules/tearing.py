@@ -48,7 +48,10 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
             found,
             Claim(
                 ("returns before it has read x", "return before they have read x"),
-                f"(only if {only_where})" if only_where else "",
+                # A race that was not seen may be there: aligned copies were whole when tried.
+                f"({'only' if only_where == COPIED else 'seen only'} if {only_where})"
+                if only_where
+                else "",
                 brief=brief,
                 more="A write right after the call changed the copy"
                 + (f" of {size_text(size)}." if size else "."),

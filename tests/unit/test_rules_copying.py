@@ -24,6 +24,15 @@ PROMISED = {"promise": "copy"}
 NO_COPY = {"promise": "view"}
 
 
+def test_a_view_that_only_another_shape_does_not_give_is_no_matter_of_processes():
+    copies = path("slow(x)", 900 * US, "copy", case={"shape": (4096,)})
+    small = path("fast(x)", 9 * US, "copy", case={"shape": (16,)})
+    view = path("fast(x)", 5 * US, case={"shape": (4096,)})
+    (finding,) = found("DLP004", copies, view, small)
+    assert "in some processes" not in finding.advice
+    assert "for this array" in finding.advice
+
+
 def test_a_copy_beside_a_view_is_avoidable():
     (finding,) = found("DLP004", COPY, VIEW)
     assert (finding.severity, finding.results, finding.against) == ("warning", [0], 1)

@@ -225,14 +225,20 @@ def test_not_every_end_is_a_crash_of_the_conversion(status, reason):
 
 @pytest.mark.parametrize("name", ["ordering", "early_write", "peak_memory"])
 @pytest.mark.parametrize(
-    ("how", "severity"), [("killed by SIGSEGV (x)", "error"), ("no answer within 60 s", "info")]
+    ("how", "severities"), [("killed by SIGSEGV (x)", ["error"]), ("no answer within 60 s", [])]
 )
 def test_a_process_lost_in_the_diagnosis_is_found_and_a_slow_instrument_is_no_hang(
-    name, how, severity
+    name, how, severities
 ):
     parts = {name: verdict("unknown", reason=f"{how} during {name}")}
-    (finding,) = found("DLP016", path("f(x)", **parts))
-    assert finding.severity == severity
+    assert [one.severity for one in found("DLP016", path("f(x)", **parts))] == severities
+
+
+def test_a_documented_narrowing_says_how_the_dtype_is_kept():
+    why = "JAX keeps 64-bit dtypes after jax.config.update('jax_enable_x64', True)."
+    case = {"narrows_to": "int32", "narrows_why": why}
+    (finding,) = found("DLP007", path("f(x)", values=wrong(dtype=["int64", "int32"]), case=case))
+    assert why in finding.headline
 
 
 REFUSED = {"call": "__dlpack__", "outcome": "TypeError: no max_version", "ns": 900}

@@ -326,6 +326,13 @@ def test_a_copy_has_a_bandwidth_where_one_number_stands_for_its_time():
     assert {row[-1].text: row[0].text for row in memory.rows} == {"one(x)": "4.0", "two(x)": "-"}
 
 
+def test_a_copy_far_above_the_speed_of_memory_has_no_bandwidth():
+    cost = {"size_bytes": 1 << 24, "gb_per_s": 3600.0, "share_of_memcpy": 360.0}
+    fast = copy("fast(x)", 1 * MS, copy_cost=cost, case={"shape": (1 << 22,)})
+    (row,) = section(document(fast), "All paths").blocks[1].rows
+    assert {"unknown", "not all bytes"} <= {cell.text for cell in row}
+
+
 def test_every_path_with_a_time_is_a_point_of_the_chart():
     points = document(view(), copy(), refused()).chart.points
     assert [point.label for point in points] == ["view(x)", "copy(x)"]

@@ -111,7 +111,10 @@ def judge(tried: Tried) -> dict[str, Any]:
         return {"verdict": "unsafe", "evidence": evidence}
     if "whole" in looks and CHANGED not in looks:
         return {"verdict": "safe", "evidence": evidence}
-    reason = next((why for seen, why in REASONS.items() if seen in looks), "no size was copied")
+    reason = next(
+        (why for seen, why in REASONS.items() if seen in looks),
+        "no copy of the source's own dtype was seen",
+    )
     moot = bool(looks) and looks <= {"immutable", "view", "refused"}
     return {"verdict": "unknown", "evidence": {**evidence, "reason": reason, "moot": moot}}
 
