@@ -25,9 +25,19 @@ test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.developing
 	$(BIN)/python -m pytest -m "not cuda and not nightly" -n 2 --dist loadscope
 
+# The frameworks' CUDA builds for the simulated device: 11 GB. TensorFlow comes last and without its
+# extra, which wants another NCCL than torch. CUDA_PYTHON= leaves them out.
+CUDA_VENV ?= .venv-cuda
+CUDA_PYTHON ?= $(abspath $(CUDA_VENV))/bin/python
+$(abspath $(CUDA_VENV))/bin/python:
+	$(PYTHON) -m venv $(CUDA_VENV)
+	$@ -m pip install --quiet torch==2.10.0 "jax[cuda12]==0.10.2" cupy-cuda12x==14.2.0 \
+		"numba-cuda[cu12]==0.30.4"
+	$@ -m pip install --quiet tensorflow==2.21.0
+
 nightly: export PYTHONDONTWRITEBYTECODE :=
-nightly: $(VENV)/.developing
-	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -m "not cuda" -n 2 --dist loadscope
+nightly: $(VENV)/.developing $(CUDA_PYTHON)
+	DLPROF_CUDA_PYTHON=$(CUDA_PYTHON) HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -m "not cuda" -n 2 --dist loadscope
 
 # Runs in whatever environment PYTHON has: a CUDA machine may be without a package index.
 # DEVICE=simulated is a rehearsal without a GPU. Each call takes less than ten minutes.

@@ -249,7 +249,8 @@ class Numba(Probe):
         if device == "cuda":
             import numba.cuda
 
-            numba.cuda.current_context().deallocations.clear()
+            # Those of the context are streams, events and modules.
+            numba.cuda.current_context().memory_manager.deallocations.clear()
 
     def current_stream(self, device: str) -> int | None:
         if device != "cuda":

@@ -114,3 +114,23 @@ def test_without_a_compiler_nothing_is_measured(tmp_path):
     )
     assert found.code == 4
     assert "compiler" in found.sentence()
+
+
+@pytest.mark.parametrize("producer", ["numba.cuda.to_device(host)", "cupy.asarray(host)"])
+def test_a_view_that_lets_its_source_go_is_dangling(tmp_path, producer):
+    bare = "type('Bare', (), {'__cuda_array_interface__': x.__cuda_array_interface__})()"
+    names = f"import cupy, numba.cuda, numpy; host = numpy.arange(64.0); bare = lambda x: {bare}"
+    words = (
+        "-s",
+        f"{names}; x = {producer}",
+        "--source",
+        "x",
+        "--device",
+        "simulated",
+        "--rounds",
+        "1",
+    )
+    found = dlprof("time", *words, "cupy.asarray(bare(x))", "-o", tmp_path / "s.json")
+    assert found.code == 0, found.err
+    (result,) = package.load(tmp_path / "s.json").results
+    assert (result.ownership.verdict, result.lifetime.verdict) == ("view", "dangling")

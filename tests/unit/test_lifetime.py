@@ -108,13 +108,14 @@ class Block:
 
 
 class Pool:
-    """Hands out first what came back last, and returns nothing to the system."""
+    """Returns nothing to the system. Of what is free it hands out the last block, or the first."""
 
-    def __init__(self):
-        self.free, self.all = [], []
+    def __init__(self, blocks=0, turn=-1):
+        self.free = [numpy.zeros(SIZE_BYTES, "uint8") for _ in range(blocks)]
+        self.all, self.turn = [], turn
 
     def take(self, values):
-        memory = self.free.pop() if self.free else numpy.zeros(values.nbytes, "uint8")
+        memory = self.free.pop(self.turn) if self.free else numpy.zeros(values.nbytes, "uint8")
         self.all.append(memory)
         block = Block(memory, values)
         weakref.finalize(block, self.free.append, memory)
@@ -133,7 +134,8 @@ class Pooled(NumPy):
 def subject_of(code, **options):
     returns_array = options.pop("returns_array", True)
     import_ = Import("any", (Protocol.DLPACK,), code, returns_array=returns_array)
-    return make_subject(import_=import_, producer=Pooled(), pool=Pool(), **options)
+    options = {"pool": Pool(), **options}
+    return make_subject(import_=import_, producer=Pooled(), **options)
 
 
 def measured(code, **options):
@@ -151,7 +153,8 @@ def test_views_and_copies_that_keep_what_they_need_are_safe(code):
     assert (found["verdict"], found["evidence"]["changed_after_drop"]) == ("safe", False)
 
 
-def test_a_view_that_does_not_keep_its_source_is_dangling():
+@pytest.mark.parametrize("pool", [Pool(), Pool(blocks=13, turn=0)], ids=["only", "last"])
+def test_a_view_that_does_not_keep_its_source_is_dangling(pool):
     def without_owner(array):
         interface = array.__array_interface__
 
@@ -160,7 +163,7 @@ def test_a_view_that_does_not_keep_its_source_is_dangling():
 
         return numpy.asarray(Bare())
 
-    assert measured("take({x})", take=without_owner)["verdict"] == "dangling"
+    assert measured("take({x})", take=without_owner, pool=pool)["verdict"] == "dangling"
 
 
 @pytest.mark.parametrize("keeps", ["source", "result"])

@@ -36,7 +36,11 @@ from dlprof.worker.memory import malloc_meter, resident_bytes
 from dlprof.worker.subject import Subject
 
 CHURN = 4
-"""Arrays and blocks of the source's size that are made after it was dropped."""
+"""At least so many arrays and blocks of the source's size are made after it was dropped."""
+MOST_CHURN = 64
+"""At most so many, if none of them comes to lie where the source was: a pool may have other free
+blocks, which it hands out first."""
+MOST_CHURN_BYTES = 64 << 20
 SIZE_BYTES = 64 << 10
 """Small enough that the allocator hands freed memory out again instead of returning it."""
 LARGEST_BYTES = 64 << 20
@@ -86,7 +90,10 @@ def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
 def _changed_after_drop(subject: Subject, gpu: Gpu | None, answer: Answer) -> bool | None:
     if not subject.import_.returns_array or subject.spec.elements == 0:
         return None
-    convert = subject.converting(subject.make_another())  # it alone holds the source
+    source = subject.make_another()
+    address = subject.producer.pointer(source)
+    convert = subject.converting(source)
+    del source  # what is to be called alone holds it now
     result = convert()
     subject.wait_for(result)
     before = subject.consumer.to_numpy(result).tobytes()
@@ -94,23 +101,33 @@ def _changed_after_drop(subject: Subject, gpu: Gpu | None, answer: Answer) -> bo
     del convert
     gc.collect()
     subject.producer.give_back(subject.spec.device)
-    kept = _churn(subject, gpu)
+    kept = _churn(subject, gpu, address)
     after = subject.consumer.to_numpy(result).tobytes()
     answer.stage("lifetime release")
     del kept, result
     return bool(before != after)
 
 
-def _churn(subject: Subject, gpu: Gpu | None) -> list[Any]:
-    """Arrays and plain memory of the source's size, with values of their own."""
+def _churn(subject: Subject, gpu: Gpu | None, address: int | None) -> list[Any]:
+    """Arrays and plain memory of the source's size, with values of their own.
+
+    So many that one of them lies at ``address``, where the source was, if that is free.
+    """
     size = subject.spec.size_bytes
     kept: list[Any] = []
-    for _ in range(CHURN):
+    most = min(MOST_CHURN, MOST_CHURN_BYTES // size)
+    for made in range(max(CHURN, most)):
         array = subject.make_another()
         subject.overwrite(array, gpu)
         block = ctypes.create_string_buffer(size)
         ctypes.memset(block, 0xA5, size)
         kept += [array, block]
+        places = subject.producer.pointer(array), ctypes.addressof(block)
+        is_used_again = address is not None and any(
+            place is not None and abs(place - address) < size for place in places
+        )
+        if made + 1 >= CHURN and (address is None or is_used_again):
+            break
     return kept
 
 

@@ -1,0 +1,71 @@
+"""What frameworks in their CUDA builds do about queued work, as their sources have it.
+
+``docs/results/simulated.md`` names file and function for each. The verdict holds for the default
+stream and for a non-blocking one of the framework's own: the worse of both.
+"""
+
+import os
+
+import pytest
+
+import dlprof
+
+pytestmark = pytest.mark.nightly
+
+PYTHON = os.environ.get("DLPROF_CUDA_PYTHON")
+SIZES = {("tensorflow", "cupy"): "4096x4096", ("jax", "cupy"): "1024x1024"}
+"""At 256x256 the work that these queue is done too soon."""
+
+VIEWS = {
+    ("cupy", "torch"): {
+        "torch.from_dlpack(x)": "stream-ordered",
+        "torch.from_dlpack(x.toDlpack())": "unordered",
+        "torch.as_tensor(x, device='cuda')": "unordered",
+    },
+    ("torch", "cupy"): {
+        "cupy.from_dlpack(x)": "stream-ordered",
+        "cupy.from_dlpack(torch.utils.dlpack.to_dlpack(x))": "unordered",
+        "cupy.asarray(x)": "unordered",
+    },
+    ("torch", "numba"): {"numba.cuda.as_cuda_array(x)": "unordered"},
+    ("numba", "torch"): {"torch.as_tensor(x, device='cuda')": "unordered"},
+    ("jax", "cupy"): {
+        "cupy.from_dlpack(x)": "stream-ordered",
+        "cupy.from_dlpack(x.__dlpack__())": "host-sync",
+        "cupy.asarray(x)": "unordered",
+    },
+    ("jax", "torch"): {
+        "torch.from_dlpack(x)": "stream-ordered",
+        "torch.from_dlpack(x.__dlpack__())": "host-sync",
+    },
+    ("torch", "jax"): {
+        "jax.dlpack.from_dlpack(x)": "stream-ordered",
+        "jnp.asarray(x)": "unordered",
+    },
+    ("tensorflow", "cupy"): {
+        "cupy.from_dlpack(tf.experimental.dlpack.to_dlpack(x))": "host-sync",
+    },
+    ("cupy", "tensorflow"): {
+        "tf.experimental.dlpack.from_dlpack(x.__dlpack__())": "unordered",
+    },
+}
+
+
+@pytest.mark.skipif(not PYTHON, reason="DLPROF_CUDA_PYTHON names no interpreter with CUDA builds")
+@pytest.mark.parametrize("pair", VIEWS, ids="-".join)
+def test_a_view_waits_is_ordered_or_is_not_as_the_source_has_it(pair, tmp_path):
+    session = dlprof.run(
+        *pair,
+        device="simulated",
+        python=PYTHON,
+        shape=SIZES.get(pair, "256x256"),
+        rounds=1,
+        path=[*VIEWS[pair]],
+        output=tmp_path / "session.json",
+    )
+    found = {
+        result.case.code: (result.ownership.verdict, result.ordering and result.ordering.verdict)
+        for result in session.results
+        if result.case.code in VIEWS[pair]
+    }
+    assert found == {code: ("view", order) for code, order in VIEWS[pair].items()}
