@@ -34,6 +34,7 @@ import time
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from importlib import metadata
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -183,7 +184,7 @@ def run(given: Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="dlprof-gate-") as name:
         known, turn = conversions(Path(name)), turn_ns()
         (Path(name) / "conversions.json").write_text(json.dumps(known), encoding="utf-8")
-        broken = 0
+        broken, provenance = 0, {"commit": commit(), "versions": dict(versions())}
         for number, tool, kind in product(
             range(given.gates or max(KINDS.values())), given.tools, given.kinds
         ):
@@ -208,9 +209,27 @@ def run(given: Namespace) -> None:
             broken = 0
             line = {"tool": tool, "kind": kind, "number": number, "planted": slower}
             line |= found | {"wall_s": time.monotonic() - begun, "load": os.getloadavg()[0]}
+            line |= provenance
             outcome.tell(json.dumps(line))
             with given.file.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
+
+
+def commit() -> str:
+    """That of this checkout; empty outside of one."""
+    done = subprocess.run(
+        ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip()
+
+
+def versions() -> Iterator[tuple[str, str]]:
+    for name in ("numpy", "torch", "tensorflow-cpu", "jax", "onnxruntime"):
+        with suppress(metadata.PackageNotFoundError):
+            yield name, metadata.version(name)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from dlprof.compare.times import Settings
 from dlprof.errors import UsageError
 from dlprof.plan.floors import Floor
 from dlprof.reports import comparison_json
+from dlprof.reports.comparison_answers import answers_of
 from dlprof.reports.comparison_document import comparison_document
 
 COPY = {"ownership": {"verdict": "copy", "evidence": {}}, "case": {"shape": (1024, 1024)}}
@@ -129,11 +130,13 @@ def test_what_surely_is_slower_than_asked_for_is_no_pass_by_a_wider_floor():
 
 def test_sessions_of_two_days_are_not_called_the_same_without_a_calibration():
     later = {"created": "2026-01-03T00:00:01+00:00"}
-    (case, *_) = compared(suite(), suite(seed=50), head_header=later).cases
+    found = compared(suite(), suite(seed=50), head_header=later)
+    case = found.cases[0]
     assert (case.word, case.reason.partition(": ")[2]) == (
         UNSURE,
         "measured 2 days apart: name a calibration of this machine with --noise",
     )
+    assert any("2 days apart" in answer.note for answer in answers_of(found))
     drifts = {(key(case.case), "ready"): math.log(1.2)}
     again = compared(suite(), suite(seed=50), head_header=later, drifts=drifts)
     assert [one.word for one in again.cases] == [SAME] + 7 * [UNSURE]
