@@ -14,6 +14,7 @@ from dlprof.rules import cases_by_environment, find
 from dlprof.session.model import chunks, parse
 
 FOLDER = Path(__file__).parents[1] / "recorded" / "first_edition"
+LAST_RULE = "DLP020"
 SAFE = json.loads((FOLDER / "safe.json").read_text())
 
 
@@ -26,9 +27,10 @@ def told(findings):
 
 
 @pytest.mark.parametrize("name", SAFE)
-def test_the_same_rules_find_the_same_cases(name):
+def test_the_rules_of_the_first_edition_find_the_same_cases(name):
     session = recorded(name)
-    assert told(find(session.results)) == told(session.findings)
+    found = [one for one in find(session.results) if one.rule <= LAST_RULE]
+    assert told(found) == told(session.findings)
 
 
 @pytest.mark.parametrize("name", SAFE)
