@@ -16,6 +16,8 @@ from typing import Any, ClassVar
 
 ARRAY = "x"
 """The source's name in the measured code."""
+STANDARD = ("asarray", "from_dlpack")
+"""Functions of which the array API standard says what ``copy`` means."""
 STATEMENT = "statement"
 """The name of the import that is a user's own statement."""
 
@@ -107,6 +109,25 @@ def names(tree: ast.expr) -> list[str]:
 def normal(name: str) -> str:
     """``name`` as Python reads it: identifiers are compared in form NFKC (PEP 3131)."""
     return unicodedata.normalize("NFKC", name)
+
+
+def promise_of(text: str) -> str | None:
+    """What the keywords of a statement's outermost call promise: "copy", "view" or nothing.
+
+    ``copy`` is that of the array API standard; ``may_alias`` is that of ``jax.device_put``. What
+    ``copy=False`` means to ``array`` depends on the framework and its version.
+    """
+    call = parse(text)
+    if not isinstance(call, ast.Call):
+        return None
+    function = call.func
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    given = {
+        (key.arg, key.value.value) for key in call.keywords if isinstance(key.value, ast.Constant)
+    }
+    if ("may_alias", False) in given or (("copy", True) in given and name in (*STANDARD, "array")):
+        return "copy"
+    return "view" if ("copy", False) in given and name in STANDARD else None
 
 
 def check_source(tree: ast.expr, source: str) -> None:

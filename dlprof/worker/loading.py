@@ -17,7 +17,7 @@ from typing import Any
 from dlprof import inference
 from dlprof.probes import ALL
 from dlprof.probes.base import ANY_DEVICE, ArraySpec, Export, Import, Probe, Protocol
-from dlprof.protocol.statement import STATEMENT, OwnCode, Side
+from dlprof.protocol.statement import STATEMENT, OwnCode, Side, promise_of
 from dlprof.worker.any_array import Foreign
 from dlprof.worker.channel import Answer, Channel
 from dlprof.worker.contract import FaultyProbe, check_probe
@@ -109,6 +109,7 @@ def _own_probe(own: OwnCode, side: Side) -> Probe:
         (protocol,),
         own.import_,
         setup=own.setup,
+        promise=promise_of(own.import_.format(x="x")),
         result_device=own.result_device,
         returns_array=own.returns_array,
     )

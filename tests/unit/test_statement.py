@@ -13,6 +13,22 @@ from dlprof.runner.own_code import Statement
 
 
 @pytest.mark.parametrize(
+    ("text", "promise"),
+    [
+        ("jnp.from_dlpack(x, copy=True)", "copy"),
+        ("jax.device_put(x, may_alias=False)", "copy"),
+        ("np.asarray(f(x), copy=False)", "view"),
+        ("np.array(x, copy=False)", None),  # a copy where one is needed, in some frameworks
+        ("f(np.asarray(x, copy=False))", None),
+        ("np.asarray(x, copy=forced)", None),
+        ("x", None),
+    ],
+)
+def test_the_keywords_of_a_statement_are_its_promise(text, promise):
+    assert statement.promise_of(text) == promise
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("  f( x )  ", "f({x})"),

@@ -1,0 +1,36 @@
+"""Each finding of severity error of the CPU frameworks is shown by its own reproducer."""
+
+import importlib.util
+import itertools
+import sys
+
+import pytest
+from command_line import dlprof
+
+from dlprof.evidence import script_run
+from dlprof.evidence.reproducer import reproducer
+from dlprof.session import model as sessions
+
+FRAMEWORKS = [
+    name
+    for name in ("numpy", "torch", "tensorflow", "jax", "onnxruntime", "numba")
+    if importlib.util.find_spec(name) is not None
+]
+PAIRS = list(itertools.permutations(FRAMEWORKS, 2))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_each_error_of_a_pair_is_shown_without_dlprof(pair, tmp_path):
+    path = tmp_path / "session.json"
+    done = dlprof("run", *pair, "--rounds", 2, "-o", path)
+    if not path.exists():
+        pytest.skip(done.err.strip()[-200:])
+    session = sessions.load(path)
+    errors = [finding for finding in session.findings if finding.severity == "error"]
+    wrong = {}
+    for finding in errors:
+        ran = script_run.run(reproducer(session, finding).text, sys.executable)
+        if ran.verdict != "there":
+            wrong[finding.headline] = ran.verdict, ran.output, ran.errors
+    assert not wrong
