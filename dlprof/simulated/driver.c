@@ -266,6 +266,11 @@ API cuCtxGetStreamPriorityRange(int *least, int *greatest)
     return SUCCESS;
 }
 
+API cuCtxGetApiVersion(struct device *context, unsigned *version)
+{
+    return *version = 3020, SUCCESS; /* that of every context since CUDA 3.2 */
+}
+
 API cuCtxGetLimit(size_t *value, int limit) { return *value = 1024, SUCCESS; }
 API cuCtxSetLimit(int limit, size_t value) { return SUCCESS; }
 

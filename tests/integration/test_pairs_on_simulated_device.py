@@ -5,14 +5,20 @@ stream and for a non-blocking one of the framework's own: the worse of both.
 """
 
 import os
+import subprocess
 
 import pytest
 
 import dlprof
-
-pytestmark = pytest.mark.nightly
+from dlprof.simulated.environment import on_simulated_device, variables
 
 PYTHON = os.environ.get("DLPROF_CUDA_PYTHON")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(
+        not PYTHON, reason="DLPROF_CUDA_PYTHON names no interpreter with CUDA builds"
+    ),
+]
 SIZES = {("tensorflow", "cupy"): "4096x4096", ("jax", "cupy"): "1024x1024"}
 """At 256x256 the work that these queue is done too soon."""
 
@@ -51,7 +57,6 @@ VIEWS = {
 }
 
 
-@pytest.mark.skipif(not PYTHON, reason="DLPROF_CUDA_PYTHON names no interpreter with CUDA builds")
 @pytest.mark.parametrize("pair", VIEWS, ids="-".join)
 def test_a_view_waits_is_ordered_or_is_not_as_the_source_has_it(pair, tmp_path):
     session = dlprof.run(
@@ -69,3 +74,17 @@ def test_a_view_waits_is_ordered_or_is_not_as_the_source_has_it(pair, tmp_path):
         if result.case.code in VIEWS[pair]
     }
     assert found == {code: ("view", order) for code, order in VIEWS[pair].items()}
+
+
+BETWEEN_TWO = """
+import cupy, numpy, torch
+a = torch.from_numpy(numpy.arange(8.0)).to("cuda:1")
+print(a.to("cuda:0").cpu().tolist() == a.cpu().tolist(), cupy.from_dlpack(a).device.id)
+"""
+
+
+def test_frameworks_use_two_devices():
+    environment = on_simulated_device({**os.environ, **variables(2)}, PYTHON)
+    command = [PYTHON, "-c", BETWEEN_TWO]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["True", "1"], done.stderr
