@@ -27,7 +27,6 @@ REMOVED_OPTIONS: dict[str, str] = {
     "--gitlab": "use --junit FILE, which GitLab reads",
     "--first-calls": "choose one path with --path PATH; it is the first of each process",
     "--no-run": "leave it out: only --run runs a reproducer",
-    "--yes": "leave it out: a sweep measures any number of cases",
     "--private": "read the ticket before you paste it",
     "--resume": "use dlprof run --resume FILE, which finishes any session",
 }

@@ -13,7 +13,7 @@ PRESET = {"together": True, "sample_ms": 20.0, "diagnose": False}
 
 @takes(
     *(*every.AXES, *every.HOW, every.SAMPLE_MS, every.ALLOCATOR, every.DIAGNOSE, every.FAIL_ON),
-    *(*every.INTERPRETER, every.SESSION, every.FULL, *every.REPORTS),
+    *(*every.INTERPRETER, every.SESSION, every.YES, every.FULL, *every.REPORTS),
 )
 def matrix(*, given: Given) -> None:
     """Measure every installed framework with every other."""

@@ -15,7 +15,8 @@ from dlprof.cli.files import LAST, session_name
 from dlprof.cli.options import Given
 from dlprof.cli.outputs import Outputs, write_session
 from dlprof.cli.show import width
-from dlprof.errors import Interrupted, Unsaved
+from dlprof.errors import Interrupted, Unsaved, UsageError
+from dlprof.measuring.estimate import check_length
 from dlprof.measuring.measure import hand_over, run, session_path
 from dlprof.plan.catalog import Catalog
 from dlprof.plan.request import Request
@@ -30,7 +31,7 @@ from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Bar
 from dlprof.scenario.expectation import MISSED, UNKNOWN, raise_for
 from dlprof.session.model import Session
-from dlprof.session.state import remember_last
+from dlprof.session.state import is_own, remember_last
 from dlprof.text.clean import clean
 
 
@@ -48,10 +49,8 @@ def measure(
     """
     outputs, fail_on = Outputs.of(given.raw, json_is_session=True), allowed(given)
     output = given.output or (Path(given.raw["resume"]) if resumed is not None else None)
-    if fail_on is not None and not request.settings.diagnose and resumed is None:
-        fail_on.check_asked("this run")
-        if fail_on.unlooked():
-            _say(f"dlprof: {fail_on.unlooked()}")
+    if resumed is None:
+        _check_asked(request, catalog, given, fail_on)
     request = replace(request, command=typed(request.command))
     path = session_path(output, request.command[0])
     bar = Bar()
@@ -88,12 +87,36 @@ def measure(
         _check(session, fail_on)
 
 
+def _check_asked(request: Request, catalog: Catalog, given: Given, fail_on: FailOn | None) -> None:
+    """Raise :class:`UsageError` for what need not be measured to be refused."""
+    if fail_on is not None and not request.settings.diagnose:
+        fail_on.check_asked("this run")
+        if fail_on.unlooked():
+            _say(f"dlprof: {fail_on.unlooked()}")
+    if not given.raw.get("yes", True):  # the verbs without it ask for few cases
+        check_length(request, catalog)
+
+
 def finish(path: Path, given: Given) -> None:
     """Finish a session that was stopped."""
     with closing(resume.reopen(path, given.output)) as journal:
         request = resume.request_of(journal, ("run", "--resume", str(path)))
+        if not is_own(journal.header) and not given.raw["yes"]:
+            _ask(path, request)
         catalog = inspect_interpreter(request.python, request.probe_files, request.simulated)
         measure(request, catalog, given, journal)
+
+
+def _ask(path: Path, request: Request) -> None:
+    """Ask before anything that another user chose is started. Raises :class:`UsageError`."""
+    starts = [f"the interpreter {request.python}"]
+    starts += [f"the probe {file}" for file in request.probe_files]
+    starts += ["its own setup"] if request.settings.setup else []
+    what = f"{path} was not begun here by you, and finishing it runs {', '.join(starts)}"
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(f"{what}: if you trust it, add --yes")
+    if not typer.confirm(f"{clean(what)}. Go on?", err=True):
+        raise UsageError(f"{path} is not finished, and nothing was run")
 
 
 def _say(text: str) -> None:

@@ -14,7 +14,15 @@ SURVEY = replace(every.SURVEY, default=True)
 @takes(
     *(*every.AXES, every.PLACEMENTS, every.SETUP),
     *(*every.HOW, every.SAMPLE_MS, every.ALLOCATOR, every.DIAGNOSE, SURVEY),
-    *(every.FAIL_ON, *every.INTERPRETER, every.SESSION, every.FULL, *every.REPORTS, every.RESUME),
+    *(
+        every.FAIL_ON,
+        *every.INTERPRETER,
+        every.SESSION,
+        every.YES,
+        every.FULL,
+        *every.REPORTS,
+        every.RESUME,
+    ),
 )
 def run(
     producer: Annotated[

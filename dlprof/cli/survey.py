@@ -10,7 +10,7 @@ from dlprof.plan import options as every
 
 @takes(
     *(every.DEVICES, every.PATHS, every.SETUP, every.TIMEOUT),
-    *(every.FAIL_ON, *every.INTERPRETER, every.SESSION, every.FULL),
+    *(every.FAIL_ON, *every.INTERPRETER, every.SESSION, every.YES, every.FULL),
     *(every.JSON, every.HTML, every.MARKDOWN, every.JUNIT, every.GITHUB),
 )
 def survey(

@@ -14,22 +14,9 @@ from dlprof.plan.option import Option, Switch
 
 if TYPE_CHECKING:
     from dlprof.plan.pairing import Case
-    from dlprof.plan.request import Settings
     from dlprof.scenario.request import Sweep
 
 
-TIMERS, STEP_TIMERS = 2.4, 9.0
-"""Samples of a case in one round, in units of ``sample_ns``: of a conversion, of a step."""
-CASE_S = 0.05
-"""Making the array, the instruments without a timer, and what only the first round looks at."""
-PROCESS_S, IMPORT_S = 1.0, 1.5
-"""A worker starts and imports its frameworks: NumPy in 0.1 s, TensorFlow in 3 s and more."""
-DIAGNOSIS_S, ALIGNMENT_S = 1.2, 0.015
-"""The diagnosis of one path, and what is looked at without one."""
-BYTES_PER_S, PASSES = 3e9, 60
-"""How fast, and how often, each byte of a copied array is read or written in one round."""
-LEAST, MOST = 0.4, 3.0
-"""It is right within these factors as a rule: the more where others keep the cores busy."""
 LIST = Option(
     "list",
     Switch(),
@@ -47,7 +34,8 @@ DRY_RUN = Option(
 
 
 @takes(
-    *(*every.MEASURED, every.FAIL_ON, LIST, DRY_RUN), *(every.SESSION, every.FULL, *every.REPORTS)
+    *(*every.MEASURED, every.FAIL_ON, LIST, DRY_RUN),
+    *(every.SESSION, every.YES, every.FULL, *every.REPORTS),
 )
 def sweep(
     scenario: Annotated[
@@ -71,11 +59,14 @@ def sweep(
         return
     from dlprof.cli.inspection import inspected
     from dlprof.cli.show import say
+    from dlprof.measuring.estimate import check_length
     from dlprof.plan.plan import plan
     from dlprof.scenario.read import read
     from dlprof.scenario.request import sweep as request_of
 
     found = request_of(read(scenario), given.values, inspected)
+    if not given.raw["yes"]:
+        check_length(found.request, found.catalog)
     if given.raw["list"]:
         say("".join(map(_case_line, plan(found.request, found.catalog).cases)))
     elif given.raw["dry_run"]:
@@ -117,7 +108,8 @@ def _plan_lines(found: Sweep) -> Iterator[str]:
     """What would run, how many cases, how long, and what could not be measured."""
     from dataclasses import replace
 
-    from dlprof.analysis.quantity import duration_text, size_text
+    from dlprof.analysis.quantity import size_text
+    from dlprof.measuring.estimate import estimate_s, likely_text
     from dlprof.plan.plan import plan
     from dlprof.plan.schedule import sample_ns_for
     from dlprof.reports.method import origins
@@ -133,9 +125,8 @@ def _plan_lines(found: Sweep) -> Iterator[str]:
     yield from (f"left out: {line}" for line in planned.left_out)
     settings = replace(settings, sample_ns=sample_ns_for(settings, cases))
     largest = size_text(max(case.size_bytes for case in cases))
-    low, high = map(duration_text, estimate(cases, settings))
     yield f"\n{len(cases):,} cases, arrays of up to {largest}, {settings.rounds} rounds"
-    yield f"likely {low} to {high} (an estimate from the settings)"
+    yield f"{likely_text(estimate_s(cases, settings))} (an estimate from the settings)"
 
 
 def _pair_lines(cases: Sequence[Case]) -> Iterator[str]:
@@ -149,21 +140,3 @@ def _pair_lines(cases: Sequence[Case]) -> Iterator[str]:
         arrays.setdefault(pair, set()).add((case.shape, case.dtype, case.layout))
     for pair, codes in paths.items():
         yield f"{pair}: paths: {len(codes)}, arrays: {len(arrays[pair])}"
-
-
-def estimate(cases: Sequence[Case], settings: Settings) -> tuple[float, float]:
-    """From and to how many seconds: the constants above are from runs on two cores of a server."""
-    from dlprof.plan.schedule import process_of
-
-    rounds_s, processes = 0.0, dict[object, set[str]]()
-    for index, case in enumerate(cases):
-        samples = (STEP_TIMERS if case.is_step else TIMERS) + len(settings.placements) - 1
-        rounds_s += samples * settings.sample_ns / 1e9 + CASE_S
-        rounds_s += PASSES * case.size_bytes / BYTES_PER_S
-        frameworks = processes.setdefault(process_of(index, case, settings), set())
-        frameworks |= {case.producer.name, case.consumer.name}
-    rounds_s += sum(PROCESS_S + IMPORT_S * len(frameworks) for frameworks in processes.values())
-    paths = len({(case.pair, case.path.code, case.dtype, case.layout) for case in cases})
-    total_s = settings.rounds * rounds_s
-    total_s += paths * (DIAGNOSIS_S if settings.diagnose else ALIGNMENT_S)
-    return LEAST * total_s, MOST * total_s

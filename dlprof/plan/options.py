@@ -297,6 +297,17 @@ FAIL_ON = Option(
 )
 SESSION = Option("output", Text(), "Keep the session here.", OUTPUT, short="-o", metavar="FILE")
 RESUME = Option("resume", Text(), "Finish a session that was stopped.", OUTPUT, metavar="FILE")
+YES = Option(
+    "yes",
+    Switch(),
+    "Go on with a long run, or with a session that was begun elsewhere.",
+    OUTPUT,
+    default=False,
+    details=(
+        "dlprof asks before it runs the interpreter and the code of a session of another user or "
+        "machine. A run of more than 10,000 cases, or of more than two hours, is refused."
+    ),
+)
 PRINTS = "- prints it instead of the table."
 JSON = Option(
     "json",
@@ -356,7 +367,9 @@ MEASURED = (
 """What is measured, and how; the rest says what becomes of it."""
 IN_FILE = tuple(option for option in MEASURED if option not in (QUICK, PYTHON))
 """What a scenario may say."""
-OPTIONS = {option.key: option for option in (*MEASURED, FAIL_ON, SESSION, RESUME, FULL, *REPORTS)}
+OPTIONS = {
+    option.key: option for option in (*MEASURED, FAIL_ON, SESSION, RESUME, YES, FULL, *REPORTS)
+}
 QUICKLY = {"rounds": 1, "sample_ms": 20.0, "diagnose": False, "survey": False}
 """What ``quick`` stands for."""
 

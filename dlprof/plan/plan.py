@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 
 from dlprof import inference
 from dlprof.errors import MissingFramework, Unmeasured, UsageError
@@ -65,11 +65,7 @@ def plan(request: Request, catalog: Catalog) -> Plan:
     if request.simulated and any(file.startswith(inference.PREFIX) for file in request.probe_files):
         raise UsageError("steps of inference need times, and a simulated device has none")
     found, refused = targets(request, catalog)
-    settings = request.settings
-    cases = [
-        *(() if settings.survey_alone else _cases(found, request)),
-        *(_surveyed(found, request) if settings.survey else ()),
-    ]
+    cases = list(_all_cases(found, request))
     if not cases:
         raise UsageError(
             f"no path matches {', '.join(request.globs)}; "
@@ -134,6 +130,29 @@ def targets(request: Request, catalog: Catalog) -> tuple[list[Target], list[str]
     if refused and not found:
         raise next(iter(refused.values()))
     return list(found.values()), list(refused)
+
+
+def count(request: Request, catalog: Catalog) -> int:
+    """How many cases a request has; none of them is made."""
+    found, _ = targets(request, catalog)
+    axes, settings = request.axes, request.settings
+    arrays = len(axes.shapes) * len(axes.dtypes) * len(axes.layouts)
+    paths = sum(len(pairing.choose(target.paths, request.globs)) for target in found)
+    timed = 0 if settings.survey_alone else arrays * paths
+    return timed + (sum(1 for _ in _surveyed(found, request)) if settings.survey else 0)
+
+
+def first_cases(request: Request, catalog: Catalog, most: int) -> list[Case]:
+    """The first cases of a request."""
+    found, _ = targets(request, catalog)
+    return list(islice(_all_cases(found, request), most))
+
+
+def _all_cases(found: Sequence[Target], request: Request) -> Iterator[Case]:
+    if not request.settings.survey_alone:
+        yield from _cases(found, request)
+    if request.settings.survey:
+        yield from _surveyed(found, request)
 
 
 def _cases(found: Sequence[Target], request: Request) -> Iterator[Case]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from dlprof.errors import Unsaved, UsageError
+from dlprof.session import state
 from dlprof.session.machine import Meter
 
 VERSION = "dlprof.journal/1"
@@ -60,6 +61,8 @@ class Journal:
         self._file = _opened(path)
         self._is_foreign = self._file.seek(0, os.SEEK_END) > 0
         """Whether the file still holds the answers of an earlier run."""
+        if self.header and path is not None:
+            self.header = {**self.header, "mark": state.mark(self.header)}
         if self.header and not self._is_foreign:
             self._append(self.header)
 

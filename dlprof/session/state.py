@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import hmac
 import itertools
+import json
 import os
+import secrets
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from dlprof.errors import UsageError
 
@@ -64,6 +69,42 @@ def last_session() -> Path:
         return Path((state_folder() / LAST).read_text(encoding="utf-8"))
     except OSError:
         raise UsageError("LAST names the newest session, and nothing was measured yet") from None
+
+
+def mark(content: Mapping[str, Any]) -> str:
+    """What only this user can write of ``content``, for :func:`is_own`; empty without a key."""
+    read = json.loads(json.dumps({**content, "mark": ""}))  # as it comes back from the file
+    text = json.dumps(read, sort_keys=True)
+    key = _key()
+    return hmac.new(key, text.encode(), "sha256").hexdigest() if key else ""
+
+
+def is_own(content: Mapping[str, Any]) -> bool:
+    """Whether this user wrote ``content`` here, with its ``mark`` in it."""
+    told, found = str(content.get("mark")), mark(content)
+    return bool(found) and hmac.compare_digest(told.encode(), found.encode())
+
+
+def _key() -> bytes:
+    """A secret of this user, made once; empty where there is none, or others can have it."""
+    folder = state_folder()
+    path = folder / "key"
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            with tempfile.NamedTemporaryFile(dir=folder) as new:  # which only the user may read
+                new.write(secrets.token_bytes(32))
+                new.flush()
+                os.link(new.name, path)  # another process may have been first
+    try:
+        is_ours = _is_private(path.lstat(), 0o077) and _is_private(folder.stat(), 0o022)
+        return path.read_bytes() if is_ours else b""
+    except OSError:
+        return b""
+
+
+def _is_private(found: os.stat_result, forbidden: int) -> bool:
+    return found.st_uid == os.getuid() and not found.st_mode & forbidden
 
 
 LAST = "last"

@@ -107,3 +107,39 @@ def test_a_second_run_into_the_same_file_is_refused(tmp_path):
     assert run.code == 2
     assert "another run writes" in run.sentence()
     assert not path.exists()
+
+
+@pytest.fixture
+def begun(tmp_path, monkeypatch):
+    """A session that was stopped, whose interpreter says that it was started."""
+    path, started = tmp_path / "session.json", tmp_path / "started"
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\ntouch {started}\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr("dlprof.runner.rounds.Runner.run", _interrupted)
+    assert dlprof(*RUN_FAKE, "--python", python, "-o", path).code == 130
+    monkeypatch.undo()
+    started.unlink()
+    return path, started
+
+
+def _interrupted(_):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("begun_by", ["somebody else", "this user"])
+def test_a_session_of_somebody_else_starts_no_interpreter_unasked(
+    begun, begun_by, monkeypatch, tmp_path
+):
+    path, started = begun
+    if begun_by == "somebody else":
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other"))
+        run = dlprof("run", "--resume", path)
+        assert run.code == 2
+        assert f"runs the interpreter {tmp_path / 'python'}" in run.sentence()
+        assert "--yes" in run.sentence()
+        assert not started.exists()
+        assert dlprof("run", "--resume", path, "--yes").code == 0
+    else:
+        assert dlprof("run", "--resume", path).code == 0
+    assert started.exists()

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scenario_builders import LEAST, make_scenario, make_sweep
 
-from dlprof.cli.sweep import estimate
 from dlprof.errors import ScenarioError, UsageError
+from dlprof.measuring.estimate import check_length, estimate_s
 from dlprof.plan.options import IN_FILE
 from dlprof.plan.request import Settings, request_from
 from dlprof.scenario.model import Problem, schema, schema_text
@@ -227,6 +227,21 @@ def test_floors_are_shares():
 )
 def test_more_of_anything_takes_longer(changes):
     cases, settings = [make_case(), make_case("numpy", "torch")], Settings(diagnose=False)
-    whole = estimate(cases, settings)
-    assert estimate(cases, replace(settings, **changes)) > whole
-    assert estimate(cases[:1], settings) < whole
+    whole = estimate_s(cases, settings)
+    assert estimate_s(cases, replace(settings, **changes)) > whole
+    assert estimate_s(cases[:1], settings) < whole
+
+
+def test_a_run_of_billions_of_cases_is_refused_with_its_estimate():
+    many = f"shape = {[[size] for size in range(1, 20_002)]}"
+    found = make_sweep(CATALOG, many)
+    with pytest.raises(UsageError, match=r"[0-9]+,[0-9]{3} cases, likely .* h: .* with --yes"):
+        check_length(found.request, found.catalog)
+
+
+def test_a_run_of_hours_is_refused_though_its_cases_are_few():
+    found = make_sweep(CATALOG, "rounds = 1000\nsample_ms = 60000")
+    with pytest.raises(UsageError, match="with --yes"):
+        check_length(found.request, found.catalog)
+    once = make_sweep(CATALOG, "rounds = 1")
+    check_length(once.request, once.catalog)
