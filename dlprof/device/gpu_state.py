@@ -131,10 +131,17 @@ def _other_processes(nvml: Any, handle: Any) -> int | None:
         return None
     pids = {process.pid for process in processes} - {os.getpid(), os.getppid()}
     try:
-        parents = [_parent_of(pid) for pid in pids]
+        own = _run_of(os.getpid())
+        runs = [_run_of(pid) for pid in pids]
     except OSError:  # a number of the host, which is unknown in a container
         return None
-    return sum(parent != os.getppid() for parent in parents)  # else it takes turns with this one
+    return sum(run != own for run in runs)  # else it takes turns with this one
+
+
+def _run_of(pid: int) -> int:
+    """The dlprof that a worker belongs to; between the two is the worker's supervisor."""
+    parent = _parent_of(pid)
+    return _parent_of(parent) if parent else 0
 
 
 def _parent_of(pid: int) -> int:

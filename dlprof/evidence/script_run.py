@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from dlprof.errors import UsageError
-from dlprof.runner.worker_client import child_environment
+from dlprof.runner.worker_client import child_environment, end
 from dlprof.session.files import temporary_folder
 from dlprof.simulated.environment import variables
 
+SUPERVISOR = Path(__file__).parents[1] / "worker" / "supervisor.py"
 LIMIT_S = 180.0
 MOST_BYTES = 1 << 16
 """Of stdout, and of stderr, that are looked at. A reproducer prints a few lines."""
@@ -63,7 +63,7 @@ def run(text: str, python: str, limit_s: float = LIMIT_S, simulated: int = 0) ->
             script.write_text(text, encoding="utf-8")
             out, err = (stack.enter_context(path.open("wb")) for path in outputs)
             process = subprocess.Popen(  # noqa: S603 - the interpreter that was measured
-                [python, str(script)],
+                [python, str(SUPERVISOR), str(script)],
                 cwd=folder,
                 env=child_environment(python, variables(simulated)) | QUIET,
                 stdin=subprocess.DEVNULL,
@@ -78,9 +78,7 @@ def run(text: str, python: str, limit_s: float = LIMIT_S, simulated: int = 0) ->
         except subprocess.TimeoutExpired:
             code = None
         finally:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            end(process)
         return Ran(code, *(_last_lines(path, folder) for path in outputs))
 
 

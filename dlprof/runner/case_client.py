@@ -147,6 +147,7 @@ class CaseClient:
             "do": "step" if case.is_step else "case",
             **imports_of(case),
             "shape": case.shape,
+            "size_bytes": case.size_bytes,
             "dtype": case.dtype,
             "layout": case.layout,
             "device": case.device,

@@ -8,6 +8,7 @@ import os
 import selectors
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -145,6 +146,8 @@ class Worker(WorkerClient):
         self._is_deaf = False
         self._is_closed = False
         self._oom_kills = 0
+        self._peak_bytes = 0
+        self._asked_bytes = 0
         self._heard = Outcome("crashed", None)
         self._deadline = 0.0
         self._limit_s = IMPORT_LIMIT_S
@@ -157,6 +160,7 @@ class Worker(WorkerClient):
         self._last_id += 1
         self._tail = b""
         self._oom_kills = oom_kills()
+        self._asked_bytes = request.get("size_bytes", 0)
         self._limit_s = IMPORT_LIMIT_S
         self._deadline = time.monotonic() + self._limit_s
         self._is_importing = True
@@ -196,7 +200,7 @@ class Worker(WorkerClient):
 
     def close(self) -> None:
         if not self._is_closed:
-            self._kill()
+            end(self.process)
             self._selector.close()
             for fd in (self._requests, self._replies, self._output):
                 os.close(fd)
@@ -234,6 +238,9 @@ class Worker(WorkerClient):
             self._read(key.fd)
         *lines, self._pending = self._pending.split(b"\n")
         messages = [_message(line) for line in lines]
+        for message in messages:
+            if message.get("id") is None and isinstance(message.get("peak_bytes"), int):
+                self._peak_bytes = message["peak_bytes"]  # of the supervisor, which knows no id
         return [message for message in messages if message.get("id") == self._last_id]
 
     def _rest(self) -> list[dict[str, Any]]:
@@ -257,13 +264,19 @@ class Worker(WorkerClient):
         try:
             code = self.process.wait(STACKS_LIMIT_S)
         except subprocess.TimeoutExpired:  # its pipe is closed, but one of its threads lives on
-            self._kill()
+            end(self.process)
             code = self.process.poll()
         if code == -signal.SIGKILL and oom_kills() > self._oom_kills:
             outcome.status = "skipped"
-            outcome.reason = f"memory ran out during {outcome.stage}: the kernel ended the process"
+            self._rest()
+            outcome.reason = f"killed: out of memory during {outcome.stage}{self._sizes()}"
             return self._ended(outcome)
         return self._ended(outcome, _ending(code))
+
+    def _sizes(self) -> str:
+        sizes = {"the array has": self._asked_bytes, "the process held": self._peak_bytes}
+        said = [f"{what} {max(size / 2**20, 0.1):,.1f} MiB" for what, size in sizes.items() if size]
+        return f" ({', '.join(said)})" if said else ""
 
     def _timed_out(self, outcome: Outcome) -> Outcome:
         outcome.status = "timeout"
@@ -280,7 +293,7 @@ class Worker(WorkerClient):
         if lost is not None:
             outcome.lost = lost.model_copy(update={"stage": outcome.stage})
             outcome.reason = str(outcome.lost)
-        self._kill()
+        end(self.process)
         self._rest()
         lines = self._tail.decode("utf-8", "replace").splitlines()
         # Not the faulthandler's long list of extension modules.
@@ -289,12 +302,21 @@ class Worker(WorkerClient):
         outcome.alive = False
         return outcome
 
-    def _kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a process that leads a group, and all that it started, wherever that is now.
+
+    Its supervisor ends what has left the group (:mod:`dlprof.worker.supervisor`).
+    """
+    if sys.platform == "linux":
+        process.terminate()
         # A process that waits for a lost driver or file server cannot be killed.
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(KILL_LIMIT_S)
+            process.wait(KILL_LIMIT_S)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(KILL_LIMIT_S)
 
 
 class WorkerPool:

@@ -8,7 +8,6 @@ that dlprof cannot measure, even Python 2, can read this file and say so.
 import sys
 
 OLDEST = (3, 10)
-SET_PARENT_DEATH_SIGNAL = 1
 
 if __name__ == "__main__":
     if sys.version_info < OLDEST:
@@ -16,22 +15,21 @@ if __name__ == "__main__":
     # Python puts this folder first in sys.path; names such as values.py must not shadow anything.
     if not getattr(sys.flags, "safe_path", False):
         sys.path.pop(0)
-    import ctypes
-    import faulthandler
-    import signal
-
-    faulthandler.enable()  # no option on the command line: Python 2 would not even start
-    # The parent may be killed while this process is inside a framework that hangs and never looks
-    # at the pipe again. Linux only; elsewhere the pipe has to do.
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
-    from pathlib import Path
+    import os
     from types import ModuleType
 
     package = ModuleType("dlprof")
-    package.__path__ = [str(Path(__file__).absolute().parent.parent)]
+    package.__path__ = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]  # noqa: PTH100, PTH120
     sys.modules["dlprof"] = package
 
+    # Before more is imported. Elsewhere a worker that loses its parent sees the end of the pipe.
+    if sys.platform == "linux":
+        from dlprof.worker.supervisor import supervised
+
+        supervised(int(sys.argv[2]))
+    import faulthandler
+
+    faulthandler.enable()  # no option on the command line: Python 2 would not even start
     from dlprof.worker.serve import serve
 
     serve(int(sys.argv[1]), int(sys.argv[2]))

@@ -1,5 +1,7 @@
 """A worker seen from its parent, with real processes: turns, limits, and how it is lost."""
 
+import re
+import select
 import subprocess
 import sys
 import time
@@ -86,7 +88,10 @@ def test_a_worker_that_cannot_be_killed_is_told_and_not_waited_for(worker, monke
         raise subprocess.TimeoutExpired("python", timeout)
 
     worker.process.kill()
-    worker.process.wait()  # its pipes are closed, as if it hung in a driver on its way out
+    worker.process.wait()
+    pipe = select.poll()
+    pipe.register(worker._requests, 0)
+    pipe.poll()  # until its pipes are closed, as if it hung in a driver on its way out
     monkeypatch.setattr(worker.process, "wait", never)
     monkeypatch.setattr(worker.process, "poll", lambda: None)
     outcome = worker.ask(INSPECT, 5.0)
@@ -111,3 +116,29 @@ def test_variables_that_lead_to_this_python_are_dropped_for_another(monkeypatch,
     monkeypatch.setenv(name, "/somewhere")
     assert name not in worker_client.child_environment("/other/python", {})
     assert worker_client.child_environment(sys.executable, {})[name] == "/somewhere"
+
+
+DAEMONS = f"file:{PROBE_FILES / 'daemons.py'}"
+
+
+@pytest.mark.parametrize("way", ["daemon", "daemon_and_crash"])
+def test_a_daemon_in_a_session_of_its_own_ends_with_the_worker(tmp_path, monkeypatch, way):
+    pids = tmp_path / "pids"
+    monkeypatch.setenv("DLPROF_TEST_DAEMONS", str(pids))
+    asked = case(tmp_path, producer=(DAEMONS, "daemons"), consumer=(DAEMONS, "daemons"))
+    with Worker(sys.executable, {}) as worker:
+        outcome = worker.ask({**asked, "import": way}, 60.0)
+    assert outcome.status == ("ok" if way == "daemon" else "crashed"), outcome.reason
+    assert pids.read_text()
+    assert [pid for pid in pids.read_text().split() if Path("/proc", pid).exists()] == []
+
+
+def test_a_case_that_the_kernel_ends_for_memory_is_told_with_its_sizes(monkeypatch, tmp_path):
+    kills = iter((3, 4))
+    monkeypatch.setattr(worker_client, "oom_kills", lambda: next(kills))
+    setup = "import os; os.kill(os.getpid(), 9)"
+    with Worker(sys.executable, {}) as worker:
+        outcome = worker.ask({**case(tmp_path, setup), "size_bytes": 3 << 30}, 60.0)
+    assert outcome.status == "skipped"
+    sizes = r"\(the array has 3,072\.0 MiB, the process held [0-9.]+ MiB\)"
+    assert re.fullmatch(rf"killed: out of memory during import {sizes}", outcome.reason)
