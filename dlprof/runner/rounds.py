@@ -142,10 +142,21 @@ class Runner:
         return grouped(((index, self.cases[index]) for index in indices), self.settings)
 
     def _run_group(
-        self, group: Group, round_: int, diagnosed: set[int], turns: Turns | None = None
+        self,
+        group: Group,
+        round_: int,
+        diagnosed: set[int],
+        turns: Turns | None = None,
+        refused: Mapping[int, Outcome] | None = None,
     ) -> Round:
-        """One round of a group. The worker that is left at the end makes the diagnosis."""
+        """One round of a group. The worker that is left at the end makes the diagnosis.
+
+        A case may have broken the process for those after it. So what was refused after another
+        case is asked for again in a new process, in reversed order: then what came before it comes
+        after it. ``refused`` has the first answers of cases that are asked for again.
+        """
         waiting = list(group)
+        doubtful: dict[int, Outcome] = {}  # in the order in which they were asked for
         alone = len(group) == 1
         while waiting:
             yield Stop(waiting[0][0])  # before a process starts that would disturb the other side
@@ -165,20 +176,30 @@ class Runner:
                     if served and died_before(outcome):
                         waiting.insert(0, (index, case))
                         break
+                    if served and refused is None and _was_refused(outcome):
+                        doubtful[index] = outcome
+                    else:
+                        _compare(outcome, refused[index] if refused else None)
+                        yield from self._settle(index, round_, outcome, turns, alone)
                     served += 1
-                    many = self.settings.together or case.surveyed
-                    if _broke(outcome) and many and not alone:
-                        outcome = yield from self._alone(index, round_, outcome, turns)
-                        self._client.keep(index, round_, outcome)
-                        self._deaths[case.pair, case.path] += not outcome.alive
-                        break
-                    self._client.keep(index, round_, outcome)
-                    self._deaths[case.pair, case.path] += not outcome.alive
                     if serves_no_more(outcome):
                         break
                 else:
-                    left = self._diagnosis.left_of(group, diagnosed)
+                    left = self._diagnosis.left_of(group, diagnosed - doubtful.keys())
                     self._diagnosis.diagnose(left, worker)
+        if doubtful:
+            again = [(index, self.cases[index]) for index in reversed(doubtful)]
+            yield from self._run_group(again, round_, diagnosed, turns, doubtful)
+
+    def _settle(
+        self, index: int, round_: int, outcome: Outcome, turns: Turns | None, alone: bool
+    ) -> Round:
+        """Keep the outcome of a case; of the case alone if it broke a worker of many cases."""
+        case = self.cases[index]
+        if _broke(outcome) and (self.settings.together or case.surveyed) and not alone:
+            outcome = yield from self._alone(index, round_, outcome, turns)
+        self._client.keep(index, round_, outcome)
+        self._deaths[case.pair, case.path] += not outcome.alive
 
     def _alone(
         self, index: int, round_: int, broken: Outcome, turns: Turns | None
@@ -195,9 +216,7 @@ class Runner:
                 worker, index, case, round_, turns, alone=True
             )
         if outcome.alive:
-            reason = broken.reason or broken.status
-            what = "after other conversions in the same process"
-            outcome.failures.append({"instrument": what, "reason": reason})
+            _note_company(outcome, broken)
             outcome.output = broken.output
         return in_company(outcome, broken)
 
@@ -210,6 +229,23 @@ def _broke(outcome: Outcome) -> bool:
     """Whether earlier cases may have broken a worker. They do not make an import hang."""
     hung = outcome.status == "timeout" and outcome.stage in ("start", "import")
     return not outcome.alive and not hung
+
+
+def _was_refused(outcome: Outcome) -> bool:
+    """Whether a living worker refused a case; a disturbed device is no refusal."""
+    return outcome.alive and outcome.status not in ("ok", "invalid")
+
+
+def _compare(outcome: Outcome, refused: Outcome | None) -> None:
+    """Note that a case works which was ``refused`` after other cases."""
+    if refused is not None and outcome.status == "ok":
+        _note_company(outcome, refused)
+        in_company(outcome, refused)
+
+
+def _note_company(outcome: Outcome, before: Outcome) -> None:
+    what = "after other conversions in the same process"
+    outcome.failures.append({"instrument": what, "reason": before.reason or before.status})
 
 
 def in_company(outcome: Outcome, broken: Outcome) -> Outcome:

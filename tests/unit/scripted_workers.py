@@ -13,7 +13,7 @@ class Workers:
 
     ``asked`` has the imports that each worker was asked for. ``dies`` end their worker,
     ``dies_in_company`` only if it served another case before; after ``poisons`` it dies before it
-    begins the next case. ``fatal`` instruments end their worker, in ``stopped`` ones the user
+    begins the next case. After ``spoils`` it refuses all others. ``fatal`` instruments end their worker, in ``stopped`` ones the user
     stops the run, and in ``stopped_again`` imports if they are tried once more.
     """
 
@@ -21,6 +21,7 @@ class Workers:
     dies_in_company: set = field(default_factory=set)
     poisons: set = field(default_factory=set)
     refuses: set = field(default_factory=set)
+    spoils: set = field(default_factory=set)
     leaves_open: set = field(default_factory=set)
     hangs_at_import: set = field(default_factory=set)
     fatal: set = field(default_factory=set)
@@ -102,7 +103,8 @@ class ScriptedWorker:
             if instrument in workers.fatal:
                 reason = f"killed by SIGSEGV during {instrument}"
                 return self.lost("crashed", reason, instrument, "last words")
-        if name in workers.refuses:
+        spoiled = workers.spoils & set(self.asked[:-1])
+        if name in workers.refuses or spoiled:
             return Outcome("unsupported", "TypeError: no")
         left = {"left_open": 500} if name in workers.leaves_open else {}
         return Outcome("ok", None, parts=make_answer()["parts"] | left)

@@ -73,6 +73,26 @@ def test_every_round_measures_every_case_once_in_fresh_workers(workers, journal)
     assert [len(asked) for asked in workers.asked] == [5, 5, 5]
 
 
+@pytest.mark.parametrize("refuses", [set(), {"import3"}], ids=["works", "is refused itself"])
+def test_a_path_that_breaks_its_process_makes_no_other_unsupported(workers, journal, refuses):
+    workers.spoils, workers.refuses = {"import3"}, refuses
+    run(cases_of(6), journal, rounds=3)
+    good = [found for case in range(6) if case != 3 or not refuses
+            for found in statuses(journal, case)]  # fmt: skip
+    assert set(good) == {(0, "ok"), (1, "ok"), (2, "ok")}
+    notes = {
+        note for case in range(6) for note in merge(make_record(), journal.answers(case), 3).notes
+    }
+    assert notes == {"after other conversions in the same process: TypeError: no"}
+
+
+def test_what_is_refused_in_a_new_process_as_well_is_asked_for_no_more(workers, journal):
+    workers.refuses = {"import1", "import4"}
+    run(cases_of(6), journal, rounds=3)
+    assert statuses(journal, 1) == statuses(journal, 4) == [(0, "unsupported")]
+    assert len(workers.asked) == 4  # the rounds, and one more
+
+
 @pytest.mark.parametrize(
     ("together", "groups"), [(False, [["a", "c"], ["b"]]), (True, [["a", "b", "c"]])]
 )
@@ -161,12 +181,12 @@ def test_a_case_that_had_not_begun_when_its_worker_died_is_measured_in_the_next(
     assert [len(asked) for asked in workers.asked] == [1, 1, 1, 1]
 
 
-@pytest.mark.parametrize("trouble", ["dies", "refuses"])
-def test_a_case_that_did_not_work_is_not_repeated(workers, journal, trouble):
+@pytest.mark.parametrize(("trouble", "asked"), [("dies", 1), ("refuses", 2)])
+def test_a_case_that_did_not_work_is_not_repeated(workers, journal, trouble, asked):
     setattr(workers, trouble, {"import1"})
     watcher = Watched()
     run(cases_of(3), journal, watcher, rounds=3)
-    assert workers.order().count("import1") == 1
+    assert workers.order().count("import1") == asked  # a refusal once more, in a new process
     assert workers.order().count("import0") == 3
     assert watcher.steps == watcher.total == 9
 
