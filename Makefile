@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test nightly gpu check lint types docs benchmarks clean
+.PHONY: run test nightly attack gpu check lint types docs benchmarks clean
 
 # torch is asked for in its pinned version first: any other request may pull several GB.
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -37,7 +37,16 @@ $(abspath $(CUDA_VENV))/bin/python:
 
 nightly: export PYTHONDONTWRITEBYTECODE :=
 nightly: $(VENV)/.developing $(CUDA_PYTHON)
-	DLPROF_CUDA_PYTHON=$(CUDA_PYTHON) HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -m "not cuda" -n 2 --dist loadscope
+	DLPROF_CUDA_PYTHON=$(CUDA_PYTHON) HYPOTHESIS_PROFILE=nightly \
+		DLPROF_ATTACK_SEED=$(SEED) DLPROF_ATTACK_CASES=2000 \
+		$(BIN)/python -m pytest -m "not cuda" -n 2 --dist loadscope
+
+# Other hostile cases each time. pytest prints the seed: SEED=... runs the same again.
+SEED ?= $(shell date +%s)
+attack: export PYTHONDONTWRITEBYTECODE :=
+attack: $(VENV)/.developing
+	DLPROF_ATTACK_SEED=$(SEED) DLPROF_ATTACK_CASES=2000 \
+		$(BIN)/python -m pytest tests/attack -n 2 --dist worksteal
 
 # Runs in whatever environment PYTHON has: a CUDA machine may be without a package index.
 # DEVICE=simulated is a rehearsal without a GPU. Each call takes less than ten minutes.

@@ -17,6 +17,12 @@ settings.register_profile("nightly", max_examples=300, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+def pytest_report_header():
+    """Without the seed a case that was found could not be found again."""
+    seed, cases = (os.environ.get(f"DLPROF_ATTACK_{name}") for name in ("SEED", "CASES"))
+    return f"attack: DLPROF_ATTACK_SEED={seed or 0} DLPROF_ATTACK_CASES={cases or 200}"
+
+
 def _leave_out_of_collections():
     """Keep what is there by now out of the collections that instruments ask for."""
     gc.collect()

@@ -1,0 +1,190 @@
+"""One hostile case: files, words of a command line, variables; and what must hold whatever they are.
+
+A case is JSON, so that one that was found stays in ``corpus/``. It runs in this process; then what
+starts another process, or loads code, is heard by an audit hook.
+"""
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from command_line import dlprof, process
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from dlprof.errors import BadInterpreter
+from dlprof.runner.worker_client import started_by
+
+SEED = int(os.environ.get("DLPROF_ATTACK_SEED", "0"))
+CASES = int(os.environ.get("DLPROF_ATTACK_CASES", "200"))
+CORPUS = Path(__file__).with_name("corpus")
+
+CODES = {0, 1, 2, 3, 4, 130}
+"""docs/exit-codes.md."""
+MOST_S, MOST_BYTES = 30.0, 512 << 20
+"""Processor time, and memory beside what the process had before."""
+STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+COMMAND = re.compile(r"(?m)^\s*::|##\[")
+STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty")
+OUR_OWN = ("git",)
+"""``history add`` asks for the commit that is checked out."""
+LOADS = ("import", "exec")
+CANARY = "canary"
+PAYLOAD = f"__import__('os').system('touch {CANARY}')"
+PAYLOADS = (PAYLOAD, f"$(touch {CANARY})", f"`touch {CANARY}`", f"; touch {CANARY} #", f"| touch {CANARY}",
+            f"x\nimport os; os.system('touch {CANARY}')", "!!python/object/apply:os.system", "../../etc/passwd",
+            f"{{{{{PAYLOAD}}}}}", f"${{IFS}}touch {CANARY}")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """``files`` are text, or bytes in base64 after ``base64:``; they lie in the current folder."""
+
+    words: list[str]
+    files: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+    why: str = ""
+
+
+def packed(data):
+    return "base64:" + base64.b64encode(data).decode()
+
+
+def unpacked(text):
+    if text.startswith("base64:"):
+        return base64.b64decode(text[7:])
+    return text.encode("utf-8", "surrogatepass")
+
+
+def attack(case, alone=False):
+    """Run a case. What breaks an invariant is kept in the corpus, as small as it was made."""
+    try:
+        hold(case, alone)
+    except BaseException as error:
+        if not isinstance(error, KeyboardInterrupt):
+            keep(case, error)
+        raise
+
+
+def keep(case, error):
+    """One file for each verb and kind of error: the last, smallest case of a search stays."""
+    kind = hashlib.sha256(f"{case.words[:1]}{type(error).__name__}".encode()).hexdigest()[:8]
+    why = f"{type(error).__name__}: {error}"[:300]
+    with contextlib.suppress(OSError):
+        path = CORPUS / f"found-{kind}.json"
+        path.write_text(json.dumps({**asdict(case), "why": why}, indent=1) + "\n")
+
+
+def hold(case, alone):
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory(prefix="attack-") as folder:
+        os.chdir(folder)
+        try:
+            for name, text in case.files.items():
+                Path(name).write_bytes(unpacked(text))
+            done = process(*case.words, **case.variables) if alone else run_here(case)
+            check(case, done)
+            assert not Path(CANARY).exists(), "something of a foreign file was executed"
+            for name, text in case.files.items():
+                if not any(word in case.words for word in WRITERS):
+                    assert Path(name).read_bytes() == unpacked(text), f"{name} was changed"
+        finally:
+            os.chdir(before)
+
+
+WRITERS = (
+    "-o",
+    "--html",
+    "--csv",
+    "--json",
+    "--junit",
+    "--markdown",
+    "--parquet",
+    "--resume",
+    "--to",
+)
+
+
+def no_worker(python, _):
+    raise BadInterpreter(f"{python} is not started here")
+
+
+def run_here(case):
+    heard, begun, before = [], time.process_time(), resident_peak(reset=True)
+    with listening(heard), started_by(no_worker):
+        done = dlprof(*case.words, **case.variables)
+    assert heard == [], f"it started {heard}"
+    assert time.process_time() - begun < MOST_S, "it took too long"
+    assert resident_peak() - before < MOST_BYTES, "it took too much memory"
+    return done
+
+
+def check(case, done):
+    assert done.code in CODES, done
+    both = done.out + done.err
+    assert "Traceback (most recent call last)" not in both, both[-2000:]
+    assert not STEERING.search(both), repr(STEERING.search(both))
+    if "--github" not in case.words:
+        assert not COMMAND.search(both), repr(COMMAND.search(both))
+    if done.code == 2:
+        assert done.sentence().startswith("dlprof: "), done.err
+        assert len(done.sentence()) < 2100
+
+
+_listeners = []
+
+
+def _hear(event, arguments):
+    if _listeners and event in STARTS:
+        words = arguments[1] if event == "subprocess.Popen" else arguments
+        if not (isinstance(words, list | tuple) and words and words[0] in OUR_OWN):
+            _listeners[-1].append((event, str(words)[:200]))
+
+
+sys.addaudithook(_hear)
+
+
+@contextlib.contextmanager
+def listening(heard):
+    _listeners.append(heard)
+    try:
+        yield
+    finally:
+        _listeners.pop()
+
+
+def resident_peak(reset=False):
+    """The most memory that this process had since the last reset; 0 if the system does not say."""
+    try:
+        if reset:
+            Path("/proc/self/clear_refs").write_text("5")
+        status = Path("/proc/self/status").read_text()
+        return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) << 10
+    except (OSError, TypeError):
+        return 0
+
+
+def search(strategy, share, part=0, parts=1):
+    """Run ``share`` of all cases of this strategy; the smallest that fails is in the corpus then."""
+
+    @seed(SEED * 1000 + part)
+    @settings(
+        max_examples=max(1, round(CASES * share / parts)),
+        derandomize=False,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def one(case):
+        attack(case)
+
+    one()

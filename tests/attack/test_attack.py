@@ -1,0 +1,265 @@
+"""Hostile files, strings and circumstances: nothing of them is executed, and the answer is a sentence.
+
+``make attack`` runs thousands, with a new seed each time; ``make test`` runs two hundred. What fails
+stays in ``corpus/``, as small as Hypothesis could make it, and runs each time from then on.
+"""
+
+import gzip
+import inspect
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command_line import PROBE_FILES, alive, process, running, signal_group, wait_until
+from comparison_builders import session as session_of
+from comparison_builders import suite
+from hostile import NASTY
+from hostility import CASES, CORPUS, PAYLOADS, Hostile, attack, packed, search
+from hypothesis import strategies as st
+from recordings import NUMPY_TORCH
+from test_sessions import SESSIONS, spoiled
+
+from dlprof.cli import VERBS, verb_named
+
+PARTS = 4 if CASES > 1000 else 1
+
+strings = st.one_of(
+    st.sampled_from((*NASTY, *PAYLOADS)),
+    st.text(max_size=30),
+    st.text(st.characters(categories=["Cc", "Cf", "Zl", "Zp", "Co"]), max_size=8),
+    st.integers().map(str),
+    st.sampled_from(
+        (
+            "-",
+            "--",
+            "/dev/zero",
+            "/dev/null",
+            ".",
+            "/",
+            "~x",
+            "x" * 5000,
+            "-1",
+            "1e400",
+            "LAST",
+            "nan",
+        )
+    ),
+).map(lambda text: text.replace("\0", ""))  # which no argument can hold
+
+
+def commands():
+    """Each verb with its options; those of a folder of verbs as well."""
+    for name in VERBS:
+        verb = verb_named(name)
+        callbacks = getattr(verb, "registered_commands", None)
+        if callbacks is None:
+            yield [name], verb
+        else:
+            yield from (([name, one.callback.__name__], one.callback) for one in callbacks)
+
+
+def options_of(verb):
+    found = []
+    for parameter in inspect.signature(verb).parameters.values():
+        declared = getattr(parameter.annotation, "__metadata__", ())
+        found += [flag for one in declared for flag in getattr(one, "param_decls", None) or ()]
+    return [flag.partition("/")[0] for flag in found]
+
+
+COMMANDS = [(words, options_of(verb)) for words, verb in commands()]
+WHOLE = session_of(suite(), created="2026-01-01 base").model_dump_json(by_alias=True)
+FILES = {
+    "session.json": WHOLE.encode(),
+    "packed.json": gzip.compress(WHOLE.encode(), mtime=0),
+    "run.json.journal": NUMPY_TORCH.read_bytes(),
+    "scenario.toml": b'title = "t"\nquestion = "q"\npairs = ["numpy -> torch"]\nshape = 64\nexpect = ["view"]\n',
+}
+READERS = (
+    ["report", "{}"], ["report", "{}", "--full"], ["report", "{}", "--csv", "-"], ["report", "{}", "--junit", "-"],
+    ["report", "{}", "--markdown", "-"], ["report", "{}", "--github"], ["report", "{}", "--html", "page.html"],
+    ["compare", "{}", "base.json"], ["compare", "base.json", "{}", "--full"], ["compare", "{}", "{}"],
+    ["repro", "{}"], ["repro", "{}", "1"], ["ticket", "{}", "1"], ["ticket", "{}", "1", "-o", "ticket.md"],
+    ["explain", "{}"], ["history", "add", "{}", "--to", "store"], ["history", "show", "--to", "."],
+    ["sweep", "{}", "--list"], ["sweep", "{}"], ["run", "--resume", "{}"], ["gate", "{}", "base.json"],
+)  # fmt: skip
+
+
+@st.composite
+def words(draw):
+    command, options = draw(st.sampled_from(COMMANDS))
+    found = [*command, *draw(st.lists(strings, max_size=3))]
+    for flag in draw(st.lists(st.sampled_from(options or ["--help"]), max_size=3)):
+        found += [flag, draw(strings)]
+    variables = draw(
+        st.sampled_from(({}, {"GITHUB_ACTIONS": "true"}, {"COLUMNS": "x"}, {"COLUMNS": "1"}))
+    )
+    return Hostile(found, {"session.json": WHOLE}, variables)
+
+
+@st.composite
+def bytes_of_files(draw):
+    """A file with some of its bytes replaced, cut, doubled, or by others."""
+    name = draw(st.sampled_from(sorted(FILES)))
+    data = FILES[name]
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(data)))
+        new = draw(
+            st.one_of(
+                st.binary(max_size=12),
+                st.sampled_from([b"\x00", b"\xff\xfe", b"[" * 3000, b"1e999", b"\n"]),
+            )
+        )
+        how = draw(st.sampled_from(["replace", "insert", "cut", "double"]))
+        end = at if how == "insert" else at + len(new)
+        data = {"cut": data[:at], "double": data + data[:at]}.get(how, data[:at] + new + data[end:])
+    return read_by(draw, name, packed(data))
+
+
+@st.composite
+def values_of_sessions(draw):
+    return read_by(draw, "session.json", draw(spoiled()))
+
+
+TEXTS = ("code", "export", "import", "setup", "python", "executable", "file", "reason", "name", "interpreter",
+         "parent_python", "create", "convert", "command", "probe_files", "producer", "consumer", "layout", "dtype")  # fmt: skip
+
+
+@st.composite
+def payloads(draw):
+    """A session or a journal in which texts of some kinds would be executed if anything did."""
+    kinds = draw(st.sets(st.sampled_from(TEXTS), min_size=1, max_size=4))
+    payload = draw(st.sampled_from(PAYLOADS))
+
+    def spoil(content, kind=""):
+        if isinstance(content, dict):
+            return {key: spoil(value, key) for key, value in content.items()}
+        if isinstance(content, list):
+            return [spoil(value, kind) for value in content]
+        return payload if isinstance(content, str) and kind in kinds else content
+
+    if draw(st.booleans()):
+        lines = [
+            json.dumps(spoil(json.loads(line))) for line in NUMPY_TORCH.read_text().splitlines()
+        ]
+        return Hostile(
+            ["run", "--resume", "run.json"], {"run.json.journal": "\n".join(lines) + "\n"}
+        )
+    return read_by(draw, "session.json", json.dumps(spoil(draw(st.sampled_from(SESSIONS)))))
+
+
+def read_by(draw, name, text):
+    reader = draw(st.sampled_from(READERS))
+    named = name.removesuffix(".journal")
+    github = draw(st.sampled_from(({}, {"GITHUB_ACTIONS": "true"})))
+    return Hostile(
+        [word.format(named) for word in reader], {name: text, "base.json": WHOLE}, github
+    )
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize(
+    ("strategy", "share"),
+    [(words(), 0.3), (bytes_of_files(), 0.3), (values_of_sessions(), 0.2), (payloads(), 0.2)],
+    ids=["words", "bytes", "values", "payloads"],
+)
+def test_whatever_is_read_executes_nothing_and_is_answered_in_words(strategy, share, part):
+    search(strategy, share, part, PARTS)
+
+
+@pytest.mark.parametrize("path", sorted(CORPUS.glob("*.json")), ids=lambda path: path.stem)
+def test_what_was_found_once_is_found_no_more(path):
+    attack(Hostile(**json.loads(path.read_text())))
+
+
+# Real processes
+
+
+RUN = ("run", "fake", "fake", "--probe", PROBE_FILES / "fake.py", "--quick", "--shape", "16")
+SHADOWS = ("numpy", "json", "typing", "torch", "dlprof", "sitecustomize", "ctypes", "subprocess")
+
+
+@pytest.mark.parametrize("name", SHADOWS)
+def test_a_module_in_the_current_folder_is_not_loaded(tmp_path, name):
+    (tmp_path / f"{name}.py").write_text("import os; os.mkdir('canary')")
+    (tmp_path / "session.json").write_text(WHOLE)
+    done = process("report", "session.json", command=SCRIPT, cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert not (tmp_path / "canary").exists()
+
+
+SCRIPT = (str(Path(sys.executable).with_name("dlprof")),)
+"""As a user starts it: with ``-m``, Python itself looks into the current folder first."""
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"LC_ALL": "C", "LANG": None, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"PYTHONIOENCODING": "ascii"},
+        {"TERM": "dumb", "FORCE_COLOR": None},
+        {"HOME": None, "XDG_STATE_HOME": None},
+        {"HOME": "/nonexistent", "XDG_STATE_HOME": "/proc"},
+        {"TZ": "Nowhere/At_All"},
+        {"PYTHONWARNINGS": "error"},
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize(
+    "words", [("report", "session.json", "--full"), ("explain", "DLP001")], ids=" ".join
+)
+def test_odd_surroundings_change_no_answer(tmp_path, variables, words):
+    (tmp_path / "session.json").write_text(WHOLE)
+    done = process(*words, command=SCRIPT, cwd=tmp_path, **variables)
+    assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize(
+    "stream", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full"]
+)
+def test_streams_that_are_closed_or_full_give_a_documented_code(tmp_path, stream):
+    (tmp_path / "session.json").write_text(WHOLE)
+    shell = ("sh", "-c", f'exec "$@" {stream}', "sh", *SCRIPT)
+    done = process("report", "session.json", command=shell, cwd=tmp_path)
+    assert done.code in (0, 2)
+
+
+@pytest.mark.parametrize(
+    "how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda how: how.name
+)
+@pytest.mark.parametrize("delay_s", [0.3, 1.0, 2.0])
+def test_a_kill_at_any_time_leaves_a_session_that_can_be_read_and_no_process(
+    tmp_path, how, delay_s
+):
+    path, mark = tmp_path / "session.json", str(tmp_path)
+    words = (
+        "run",
+        "gate",
+        "gate",
+        "--probe",
+        PROBE_FILES / "gate.py",
+        "--no-survey",
+        "--shape",
+        "16",
+    )
+    with running(*words, "-o", path, DLPROF_TEST_GATE=tmp_path / "gate") as run:
+        time.sleep(delay_s)  # any time is right, so the speed of the machine does not matter
+        run.kill() if how == signal.SIGKILL else signal_group(run, how)
+        run.wait(60)
+    wait_until(
+        lambda: not any(mark in started for started in environments()), "its processes ended"
+    )
+    if path.exists():
+        assert process("report", path).code in (0, 4)
+
+
+def environments():
+    for one in Path("/proc").glob("[0-9]*"):
+        try:
+            if int(one.name) != os.getpid() and alive(int(one.name)):
+                yield (one / "environ").read_bytes().decode(errors="replace")
+        except OSError:
+            pass
