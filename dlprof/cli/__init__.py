@@ -37,6 +37,7 @@ VERBS = {
     "survey": "survey",
     "conformance": "conformance",
     "time": "time",
+    "trace": "trace",
     "sweep": "sweep",
     "steps": "steps",
     "matrix": "matrix",
@@ -71,7 +72,8 @@ def command_line(first: str = "") -> typer.Typer:
         if isinstance(verb, typer.Typer):
             app.add_typer(verb, name=name)
         else:
-            app.command(name)(_interruptible(verb))
+            settings = getattr(verb, "context_settings", None)
+            app.command(name, context_settings=settings)(_interruptible(verb))
     return app
 
 

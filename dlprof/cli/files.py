@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dlprof.errors import UsageError
 from dlprof.text.clean import clean
+
+if TYPE_CHECKING:
+    from dlprof.session.trace_file import Row
 
 LAST = "LAST"
 
@@ -23,6 +27,20 @@ def session(text: str) -> Path:
             raise UsageError(f"there is no session {text}: dlprof list --sessions lists them")
         return kept[int(text) - 1]
     return files.STDIN if text == "-" else Path(text)
+
+
+def row_of_trace(text: str) -> Row:
+    """The row that ``TRACE:ROW`` names; the first is 1. Raises :class:`UsageError`."""
+    from dlprof.session import state, trace_file
+
+    name, _, number = text.rpartition(":")
+    if not name or not (number.isascii() and number.isdecimal()):
+        raise UsageError(f"--from {text}: expected a trace and a row, such as LAST:1")
+    path = state.last_session() if name == LAST else Path(name)
+    rows = trace_file.load(path).rows
+    if not 1 <= int(number[:9]) <= len(rows):
+        raise UsageError(f"--from {text}: the trace has {len(rows)} rows")
+    return rows[int(number[:9]) - 1]
 
 
 def session_name(path: Path) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from dlprof.cli.options import Given, SessionFile, takes
 from dlprof.plan import options as every
-from dlprof.plan.option import Option, Text
+from dlprof.plan.option import Choice, Option, Text
 
 if TYPE_CHECKING:
     from dlprof.history.trend import Trend
@@ -24,9 +24,25 @@ HISTORY = Option(
 )
 
 
-@takes(every.FAIL_ON, every.FULL, *every.REPORTS[1:], HISTORY)
+BY = Option(
+    "by",
+    Choice(("line", "function", "pair")),
+    "Of a traced program: one row for each line, function or pair of frameworks.",
+    every.OUTPUT,
+    metavar="WHAT",
+)
+
+
+@takes(every.FAIL_ON, every.FULL, BY, *every.REPORTS[1:], HISTORY)
 def report(session: SessionFile, *, given: Given) -> None:
     """Print the report of a session again, or write it in another form."""
+    from dlprof.session.trace_file import is_trace
+
+    if is_trace(session):
+        from dlprof.cli.trace import report_trace
+
+        report_trace(session, given)
+        return
     from dlprof.cli.files import session_name
     from dlprof.cli.measure import allowed
     from dlprof.cli.outputs import Outputs, write_session

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from dlprof.cli.options import CONSUMER, PRODUCER, Given, takes
 from dlprof.plan import options as every
+from dlprof.plan.option import Option, Text
 
+if TYPE_CHECKING:
+    from dlprof.session.trace_file import Row
+
+FROM = Option(
+    "row",
+    Text(),
+    "Take frameworks, shape and dtype from this row of a trace: LAST:1.",
+    every.ARRAYS,
+    flag="--from",
+    metavar="TRACE:N",
+)
 SURVEY = replace(every.SURVEY, default=True)
 
 
 @takes(
-    *(*every.AXES, every.PLACEMENTS, every.SETUP),
+    *(FROM, *every.AXES, every.PLACEMENTS, every.SETUP),
     *(*every.HOW, every.SAMPLE_MS, every.ALLOCATOR, every.DIAGNOSE, SURVEY),
     *(
         every.FAIL_ON,
@@ -50,9 +62,16 @@ def run(
         given.check_none(reason, {"the frameworks": producer or consumer})
         finish(Path(given.raw["resume"]), given)
         return
+    preset: dict[str, Any] = {"survey": not simulated_in(given.values.get("devices", ()))}
+    if given.raw["row"] is not None:
+        from dlprof.cli.files import row_of_trace
+
+        row = row_of_trace(given.raw["row"])
+        producer, consumer = producer or row.producer, consumer or row.consumer
+        preset |= array_of(row)
     if producer is None or consumer is None:
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
-    values = given.settled({"survey": not simulated_in(given.values.get("devices", ()))})
+    values = given.settled(preset)
     catalog = inspected(values["python"], values["probes"], simulated_in(values["devices"]))
     from dlprof.cli.measure import measure
     from dlprof.plan.catalog import pairs_named
@@ -60,3 +79,15 @@ def run(
 
     pairs = pairs_named(catalog, producer, consumer)
     measure(request_of(values, pairs, ("run", producer, consumer)), catalog, given)
+
+
+def array_of(row: Row) -> dict[str, str]:
+    """The array that a row of a trace converts most often, as options have it."""
+    from dlprof.plan.axes import shape_text
+    from dlprof.probes.base import DTYPES
+
+    if not row.arrays or row.arrays[0][0] not in DTYPES:
+        return {}
+    dtype, shape, *_ = row.arrays[0]
+    device = {"devices": row.crossings[0][0].partition(":")[0]} if row.crossings else {}
+    return {"dtypes": dtype, "shapes": shape_text(tuple(shape)), **device}

@@ -346,6 +346,8 @@ class Probe:
     """Why, and how to keep the dtype, in one sentence."""
     c_exchange_type: ClassVar[str] = ""
     """Expression for the array type, to ask for ``__dlpack_c_exchange_api__`` (DLPack 1.3)."""
+    array_type: ClassVar[str] = ""
+    """Dotted name of the array type, if :attr:`c_exchange_type` makes an array to find it."""
 
     def create(self, spec: ArraySpec) -> str:
         """Source text that makes the array of ``spec`` into the name ``x``, after ``setup``.

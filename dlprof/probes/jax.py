@@ -54,6 +54,7 @@ class Jax(Probe):
     }
     narrows_why = "JAX keeps 64-bit dtypes after jax.config.update('jax_enable_x64', True)."
     c_exchange_type = "type(jnp.zeros(0))"
+    array_type = "jax._src.array.ArrayImpl"
     exports = (
         Export("dlpack", DLPACK, "{x}"),
         Export(

@@ -105,6 +105,7 @@ class Numba(Probe):
     setup = _SETUP
     devices = ANY_DEVICE
     c_exchange_type = "numpy.ndarray"
+    array_type = "numba.cuda.cudadrv.devicearray.DeviceNDArray"
     exports = (
         Export("dlpack", DLPACK, "{x}", CPU),
         Export("array", ARRAY, "{x}", CPU),

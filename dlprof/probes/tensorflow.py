@@ -61,6 +61,7 @@ class TensorFlow(Probe):
         "operations at once": "tf.config.threading.get_inter_op_parallelism_threads()",
     }
     c_exchange_type = "type(tf.constant(0))"
+    array_type = "tensorflow.__internal__.EagerTensor"
     exports = (
         Export("dlpack", DLPACK, "{x}"),
         Export("to_dlpack", CAPSULE, "tf.experimental.dlpack.to_dlpack({x})", promise="view"),

@@ -415,6 +415,8 @@ def check_schema(content: Any, name: str) -> None:
         if isinstance(schema, str)
         else None
     )
+    if match is None and str(schema).startswith("dlprof.trace/"):
+        raise SessionError(f"{name} is a trace and no session: dlprof report shows it")
     if match is None:
         raise SessionError(f"{name} is not a dlprof session: it has no schema {SCHEMA!r}")
     if int(match[1]) > int(SCHEMA.rpartition("/")[2]):

@@ -19,23 +19,35 @@ from dlprof.errors import UsageError
 
 def default_path(command: str) -> Path:
     """A new file in the user's state folder, which keeps the newest twenty sessions."""
-    folder = state_folder()
+    return _new_in(state_folder(), command)
+
+
+def _new_in(folder: Path, command: str) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
             f"cannot keep the session in {folder}: {error.strerror}; name a file with -o"
         ) from None
-    for old in kept_sessions()[KEPT_SESSIONS:]:
+    for old in _kept_in(folder)[KEPT_SESSIONS:]:
         for path in (old, journal_of(old)):
             with contextlib.suppress(OSError):
                 path.unlink()
     return folder / f"{stamp()}-{command}.json"
 
 
+def default_trace() -> Path:
+    """A new file for a traced program, as :func:`default_path` for a session."""
+    return _new_in(state_folder() / "traces", "trace")
+
+
 def kept_sessions() -> list[Path]:
     """The sessions in the user's state folder, newest first."""
-    return sorted(state_folder().glob("*.json"), key=lambda path: path.name, reverse=True)
+    return _kept_in(state_folder())
+
+
+def _kept_in(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.json"), key=lambda path: path.name, reverse=True)
 
 
 def journal_of(session: Path) -> Path:

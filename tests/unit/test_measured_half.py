@@ -11,7 +11,7 @@ from dlprof import inference
 from dlprof.probes import ALL
 
 ROOT = Path(dlprof.__file__).parent
-PARTS = ("protocol", "probes", "worker", "conformance", "selftest", "device", "inference")
+PARTS = ("protocol", "probes", "worker", "conformance", "selftest", "device", "inference", "tracer")
 FRAMEWORKS = {probe.module.partition(".")[0] for probe in (*ALL, *inference.KNOWN.values())} | {
     "ml_dtypes"
 }

@@ -8,9 +8,16 @@ from importlib.resources import files
 from dlprof.errors import UsageError
 from dlprof.rules import BY_WORD
 
+TOPICS = ("trace",)
+"""Pages that are no rule's."""
+
 
 def page(word: str) -> str:
-    """The page of a rule's id or name. Raises :class:`UsageError` with the nearest one."""
+    """The page of a rule's id or name, or of a topic. Raises :class:`UsageError` with the nearest
+    one.
+    """
+    if word.lower() in TOPICS:
+        return _read(word.lower())
     if word.lower() not in BY_WORD:
         near = difflib.get_close_matches(word.lower(), BY_WORD, n=1)
         # An id is written in capitals, a name is not.
@@ -27,5 +34,5 @@ def index(rule: str) -> str:
     return _read(rule).partition("\n")[0]
 
 
-def _read(rule: str) -> str:
-    return files(__package__).joinpath(f"{rule}.md").read_text(encoding="utf-8")
+def _read(name: str) -> str:
+    return files(__package__).joinpath(f"{name}.md").read_text(encoding="utf-8")

@@ -1,0 +1,155 @@
+"""``dlprof trace``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dlprof.cli.options import Given, takes
+from dlprof.plan import options as every
+from dlprof.plan.option import Choice, Option, Several, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dlprof.session.trace_file import Trace
+
+BY = Option(
+    "by",
+    Choice(("line", "function", "pair")),
+    "One row for each line, function or pair of frameworks.",
+    every.OUTPUT,
+    default="line",
+    metavar="WHAT",
+)
+INCLUDE = Option(
+    "include",
+    Several(commas=True),
+    "Take lines of this installed package for the program's own.",
+    every.MEASURING,
+    metavar="PACKAGE",
+)
+FAIL_ON = Option(
+    "fail_on",
+    Several(commas=True),
+    "Exit code 1 if a line does this that is not allowed: copy, wait or device-crossing.",
+    every.FINDINGS,
+    metavar="WHAT",
+)
+JSON = Option(
+    "json", Text(), "Write the trace as JSON; - prints it.", every.OUTPUT, metavar="FILE|-"
+)
+OUTPUT = Option("output", Text(), "Keep the trace here.", every.OUTPUT, short="-o", metavar="FILE")
+ENDED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
+"""Signals by which dlprof ends itself if the program ended by them."""
+
+
+@takes(BY, INCLUDE, FAIL_ON, every.FULL, OUTPUT, JSON)
+def trace(
+    program: Annotated[
+        list[str], typer.Argument(metavar="SCRIPT [ARGUMENTS]", help="As after python.")
+    ],
+    *,
+    as_module: Annotated[
+        bool, typer.Option("-m", "--module", help="Run a module, as python -m does.")
+    ] = False,
+    given: Given,
+) -> None:
+    """Run a program and show which of its lines convert arrays, and what that costs.
+
+    The report goes to stderr: stdout is the program's. Example: dlprof trace train.py --epochs 1
+    """
+    from dlprof.measuring import trace as tracing
+    from dlprof.session import state, trace_file
+
+    values = given.values
+    words = checked(values.get("fail_on", ()))
+    asked = tracing.Program(tuple(program), as_module, values.get("include", ()))
+    path = given.output
+    found = tracing.trace(asked)
+    path = path or state.default_trace()
+    trace_file.write(path, found)
+    state.remember_last(path)
+    if given.raw["json"] is not None:
+        from dlprof.cli.show import write
+
+        target = given.raw["json"]
+        write(None if target == "-" else Path(target), trace_file.text(found))
+    show(found, values.get("by", "line"), bool(given.raw["full"]), path)
+    end(found, words)
+
+
+def checked(words: Sequence[str]) -> tuple[str, ...]:
+    """What ``--fail-on`` names. Raises :class:`UsageError`."""
+    from dlprof.errors import UsageError
+    from dlprof.measuring.trace import FAULTS
+
+    unknown = [word for word in words if word not in FAULTS]
+    if unknown:
+        raise UsageError(f"--fail-on {unknown[0]}: expected {', '.join(FAULTS)}")
+    return tuple(words)
+
+
+def report_trace(path: Path, given: Given) -> None:
+    """Print the report of a trace again, or write it in another form."""
+    from dlprof.cli.outputs import Annotations, Outputs
+    from dlprof.errors import UsageError
+    from dlprof.reports.trace_document import trace_document
+    from dlprof.session import trace_file
+
+    unfit = [name for name in ("fail_on", "history", "csv", "parquet", "junit") if given.raw[name]]
+    if unfit:
+        raise UsageError(f"--{unfit[0].replace('_', '-')} does not apply to a trace: leave it out")
+    outputs = Outputs.of(given.raw)
+    by, full = given.values.get("by", "line"), bool(given.raw["full"])
+    document = trace_document(trace_file.load(path), by, full, name_of(path))
+    if not outputs.targets and not outputs.github:
+        outputs.print_report(document)
+    outputs.write(document, {}, Annotations())
+
+
+def name_of(path: Path) -> str:
+    """What stands for a trace in commands: ``LAST`` if it is the newest without a name."""
+    from dlprof.session import state
+
+    is_last = path.parent == state.default_trace().parent and path == state.last_session()
+    return "LAST" if is_last else str(path)
+
+
+def show(found: Trace, by: str, full: bool, path: Path) -> None:
+    """The report on stderr, in the width and colors that it has."""
+    from dlprof.reports.terminal import render
+    from dlprof.reports.trace_document import trace_document
+
+    document = trace_document(found, by, full, name_of(path))
+    is_terminal = sys.stderr.isatty()
+    columns = os.get_terminal_size(sys.stderr.fileno()).columns if is_terminal else 100
+    color = is_terminal and not os.environ.get("NO_COLOR")
+    typer.echo("\n" + render(document, max(columns, 60), color), err=True, nl=False)
+
+
+def end(found: Trace, words: Sequence[str]) -> None:
+    """End as the program ended, or with 1 for what ``--fail-on`` names."""
+    from dlprof.errors import FindingsFailed
+    from dlprof.measuring.trace import faults
+    from dlprof.reports.trace_document import short_file
+
+    for word in words:
+        lines = [row for row in found.rows if word in faults(row)]
+        if lines:
+            first = f"{short_file(lines[0].file)}:{lines[0].line}"
+            more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
+            raise FindingsFailed(f"--fail-on {word}: {first}{more}")
+    code = found.exit_code
+    if code < 0 and -code in ENDED_BY:
+        signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
+        os.kill(os.getpid(), -code)
+    raise typer.Exit(code if code >= 0 else 128 - code)
+
+
+trace.context_settings = {"allow_interspersed_args": False}  # type: ignore[attr-defined]

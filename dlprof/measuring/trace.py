@@ -1,0 +1,201 @@
+"""Run a program under the tracer, and make one trace of what its processes wrote."""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dlprof.errors import UsageError
+from dlprof.session import files
+from dlprof.session.trace_file import Trace, merged
+
+PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+"""Signals to dlprof that are meant for the program."""
+FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+"""Signals that the program gets by itself."""
+COPY, WAIT, CROSSING = "copy", "wait", "device-crossing"
+FAULTS = (COPY, WAIT, CROSSING)
+ALLOW = re.compile(r"#\s*dlprof:\s*allow\s+([a-z-]+(?:\s*,\s*[a-z-]+)*)")
+
+
+@dataclass(frozen=True)
+class Program:
+    """What to run, as after ``python``; ``include`` names packages whose lines count as own."""
+
+    words: tuple[str, ...]
+    as_module: bool = False
+    include: tuple[str, ...] = ()
+    events: bool = False
+
+    def check(self) -> None:
+        """Raise :class:`UsageError` where there is nothing to run."""
+        if not self.words:
+            raise UsageError("name a program, such as: dlprof trace train.py")
+        if not self.as_module and not Path(self.words[0]).exists():
+            raise UsageError(f"there is no file {self.words[0]}; -m runs a module")
+
+
+def trace(program: Program) -> Trace:
+    """Run the program to its end. What it prints and reads is its own.
+
+    ``exit_code`` is negative for a signal that ended it.
+    """
+    program.check()
+    with files.temporary_folder("the program's processes are traced") as folder:
+        asked = {
+            "folder": folder,
+            "include": program.include,
+            "events": program.events,
+            "as_module": program.as_module,
+        }
+        flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
+        command = [sys.executable, *flags, "-m", "dlprof.tracer", json.dumps(asked)]
+        created, began = datetime.datetime.now(datetime.timezone.utc), time.perf_counter_ns()
+        started = subprocess.Popen([*command, *program.words])  # noqa: S603 - the user's program
+        with _signals_of(started):
+            code = started.wait()
+        wall_ns = time.perf_counter_ns() - began
+        parts = list(_parts(Path(folder)))
+    return completed(
+        Trace.model_validate(
+            {
+                "program": list(program.words),
+                "exit_code": code,
+                "wall_ns": wall_ns,
+                "created": f"{created:%Y-%m-%dT%H:%M:%SZ}",
+                **merged(parts),
+            }
+        )
+    )
+
+
+@contextmanager
+def _signals_of(started: subprocess.Popen[bytes]) -> Iterator[None]:
+    """While the program runs, signals are its own."""
+
+    def passed_on(number: int, _: Any) -> None:
+        started.send_signal(number)
+
+    before = {number: signal.signal(number, lambda *_: None) for number in FROM_TERMINAL}
+    before |= {number: signal.signal(number, passed_on) for number in PASSED_ON}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+def _parts(folder: Path) -> Iterator[dict[str, Any]]:
+    """What each process wrote; the file of a process is whole or not there."""
+    for path in folder.glob("*.json"):
+        yield json.loads(path.read_text(encoding="utf-8"))
+
+
+def completed(trace: Trace) -> Trace:
+    """The trace with the text of each line, and what the program says that it expects there."""
+    listed = _listed(Path.cwd())
+    rows = [
+        row.model_copy(
+            update={
+                "expression": expression(row.file, row.line, row.span),
+                "allowed": sorted({*_allowed_at(row.file, row.line), *_allowed_in(row, listed)}),
+            }
+        )
+        for row in trace.rows
+    ]
+    return trace.model_copy(update={"rows": rows})
+
+
+@cache
+def _source(file: str) -> tuple[str, ...]:
+    try:
+        return tuple(Path(file).read_text(encoding="utf-8").splitlines())
+    except (OSError, ValueError):
+        return ()
+
+
+def expression(file: str, line: int, span: Sequence[int] | None) -> str:
+    """The text of the conversion in one line; the whole line where its columns are not known."""
+    lines = _source(file)
+    if not 1 <= line <= len(lines):
+        return ""
+    if not span or span[1] > len(lines):
+        return lines[line - 1].split("#")[0].strip()
+    first, last, begin, end = span
+    texts = [text.encode() for text in lines[first - 1 : last]]
+    texts[-1] = texts[-1][:end]
+    texts[0] = texts[0][begin:]
+    found = b"\n".join(texts).decode("utf-8", "replace")
+    try:
+        return ast.unparse(ast.parse(found, mode="eval"))
+    except (SyntaxError, ValueError):
+        return " ".join(found.split())
+
+
+def _allowed_at(file: str, line: int) -> list[str]:
+    lines = _source(file)
+    found = ALLOW.search(lines[line - 1]) if 1 <= line <= len(lines) else None
+    return [word.strip() for word in found[1].split(",")] if found else []
+
+
+def _listed(folder: Path) -> list[tuple[str, str, str]]:
+    """File, function and word of what ``allow`` in the nearest ``pyproject.toml`` has."""
+    for above in (folder, *folder.parents):
+        path = above / "pyproject.toml"
+        if path.is_file():
+            return [_entry(text, path) for text in _table(path).get("allow", [])]
+    return []
+
+
+def _table(path: Path) -> Mapping[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from None
+    found = content.get("tool", {}).get("dlprof", {}).get("trace", {})
+    return found if isinstance(found, dict) else {}
+
+
+def _entry(text: object, path: Path) -> tuple[str, str, str]:
+    where, _, word = str(text).rpartition(" ")
+    if word not in FAULTS or not where:
+        raise UsageError(
+            f'{path}: tool.dlprof.trace.allow has "{text}": expected "file.py::function copy"'
+        )
+    file, _, function = where.strip().partition("::")
+    return file, function, word
+
+
+def _allowed_in(row: Any, listed: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    for file, function, word in listed:
+        named = row.file == file or row.file.endswith(os.sep + file) or fnmatch(row.file, file)
+        if named and function in ("", row.function):
+            yield word
+
+
+def faults(row: Any) -> list[str]:
+    """What the line does that ``--fail-on`` may name, without what is allowed there."""
+    found = {
+        COPY: row.copies > 0,
+        WAIT: row.waits > 0,
+        CROSSING: bool(row.crossings),
+    }
+    return [word for word, does in found.items() if does and word not in row.allowed]

@@ -1,0 +1,197 @@
+"""A traced program as a document: its lines by the time that their conversions take."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dlprof.analysis.quantity import plain_time, significant, size_text
+from dlprof.reports.document import Cell, Column, Document, Table, Tone
+from dlprof.session.trace_file import Row, Trace
+from dlprof.text.clean import clean
+
+MOST_ROWS = 10
+UNTRACED = "untraced"
+"""The consumer of a capsule that no traced call took in."""
+LINES = (
+    Column("time", right=True),
+    Column("calls", right=True),
+    Column("result"),
+    Column("line"),
+    Column("conversion"),
+    Column("what"),
+)
+TONES: dict[str, Tone] = {"view": "view", "copy": "copy", "mixed": "copy", "waits": "bad"}
+BY = ("line", "function", "pair")
+
+
+@dataclass(frozen=True)
+class Group:
+    """What one row of the table shows."""
+
+    place: str
+    code: str
+    rows: tuple[Row, ...]
+
+    def total(self, name: str) -> int:
+        return sum(getattr(row, name) for row in self.rows)
+
+    @property
+    def result(self) -> str:
+        if self.total("waits"):
+            return "waits"
+        found = {row.result for row in self.rows}
+        return found.pop() if len(found) == 1 else "mixed"
+
+
+def trace_document(
+    trace: Trace, by: str = "line", full: bool = False, name: str = "LAST"
+) -> Document:
+    """``by`` is one of :data:`BY`; ``name`` is what commands call the trace."""
+    groups = sorted(grouped(trace.rows, by), key=lambda group: -group.total("total_ns"))
+    shown = groups if full else groups[:MOST_ROWS]
+    left = len(groups) - len(shown)
+    title, context = _title(trace)
+    if not groups:
+        return Document(title, "no conversions", notices=tuple(_notices(trace)))
+    columns = LINES if by != "pair" else (*LINES[:3], Column("pair"), *LINES[5:])
+    several = len(trace.processes) > 1
+    table = Table(
+        columns,
+        tuple(_cells(group, by, several) for group in shown),
+        more=f"… {left} more {'line' if by == 'line' else by}{'s' if left != 1 else ''} (--full)"
+        if left
+        else "",
+    )
+    return Document(
+        title,
+        context,
+        notices=tuple(_notices(trace)),
+        tables=(table,),
+        commands=tuple(_commands(groups[0], by, name)),
+    )
+
+
+def grouped(rows: Sequence[Row], by: str) -> list[Group]:
+    keys: dict[str, Callable[[Row], tuple[Any, ...]]] = {
+        "line": lambda row: (id(row),),
+        "function": lambda row: (row.file, row.function),
+        "pair": lambda row: (row.producer, row.consumer),
+    }
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(keys[by](row), []).append(row)
+    return [_group(members, by) for members in found.values()]
+
+
+def _group(rows: list[Row], by: str) -> Group:
+    first = rows[0]
+    file = short_file(first.file)
+    function = first.function.replace(".<locals>.", ".")
+    if by == "pair":
+        return Group(f"{first.producer} → {first.consumer}", "", tuple(rows))
+    if by == "function":
+        code = ", ".join(dict.fromkeys(row.conversion for row in rows))
+        return Group(clean(f"{file} {function}"), clean(code), tuple(rows))
+    place = f"{file}:{first.line}" + ("" if function == "<module>" else f" {function}")
+    return Group(clean(place), clean(first.expression or first.conversion), tuple(rows))
+
+
+def short_file(file: str) -> str:
+    """The path below the working folder; the name alone elsewhere."""
+    if file.startswith("<"):
+        return file
+    try:
+        relative = Path(file).relative_to(Path.cwd())
+    except (ValueError, OSError):
+        return os.path.basename(file)  # noqa: PTH119 - it may be no path at all
+    return relative.as_posix()
+
+
+def _title(trace: Trace) -> tuple[str, str]:
+    converted, copied = (
+        sum(getattr(row, name) for row in trace.rows) for name in ("total_ns", "bytes")
+    )
+    code = trace.exit_code
+    end = f"killed by signal {-code}" if code < 0 else f"exit {code}"
+    name = clean(Path(trace.program[0]).name if trace.program else "")
+    percent = 100 * converted / trace.wall_ns if trace.wall_ns else 0.0
+    share = "below 0.1 %" if percent < 0.1 else f"{significant(percent, 2)} %"  # noqa: PLR2004 - as it is shown
+    title = f"dlprof trace   {name}   {plain_time(trace.wall_ns, 3)}, {end}"
+    return title, f"conversions {plain_time(converted)} of it ({share}), {size_text(copied)} copied"
+
+
+def _notices(trace: Trace) -> Iterable[str]:
+    killed = [process for process in trace.processes if not process.ended]
+    if killed:
+        yield (
+            f"{len(killed)} of {len(trace.processes)} processes were killed: "
+            "what they did in their last second may be missing."
+        )
+    troubled = [row for row in trace.rows if row.trouble]
+    if troubled:
+        first = troubled[0]
+        where = f"{short_file(first.file)}:{first.line}"
+        yield clean(
+            f"View or copy is unknown for {len(troubled)} lines, first {where}: {first.trouble}"
+        )
+    loose = sum(row.calls for row in trace.rows if row.consumer == UNTRACED)
+    if loose:
+        yield f"{loose} exported capsules went to code that dlprof does not trace."
+
+
+def _cells(group: Group, by: str, several: bool) -> tuple[Cell, ...]:
+    result = group.result
+    cells = (
+        Cell(plain_time(group.total("total_ns"))),
+        Cell(f"{group.total('calls'):,}"),
+        Cell(result, TONES.get(result, "dim")),
+        Cell(group.place),
+    )
+    what = Cell("; ".join(_what(group, by, several)))
+    return (*cells, what) if by == "pair" else (*cells, Cell(group.code, code=True), what)
+
+
+def _what(group: Group, by: str, several: bool) -> Iterable[str]:
+    if by == "line":
+        yield from _of_line(group.rows[0])
+    copies, calls, copied = (group.total(name) for name in ("copies", "calls", "bytes"))
+    if group.result == "mixed" and copies:
+        yield f"{copies:,} of {calls:,} copy"
+    if by != "line" and copied:
+        yield f"{size_text(copied)} copied"
+    waits, maybe = group.total("waits"), group.total("maybe_waits")
+    if waits:
+        yield f"{plain_time(group.total('waited_ns'))} of it waits for queued work"
+    elif maybe:
+        yield f"{maybe:,} may wait for queued work"
+    crossings = (one[:2] for row in group.rows for one in row.crossings)
+    yield from (f"crosses from {one} to {other}" for one, other in dict.fromkeys(crossings))
+    if group.total("raised"):
+        yield f"{group.total('raised'):,} raised"
+    if several:
+        processes = {pid for row in group.rows for pid in row.processes}
+        yield f"{len(processes)} process{'es' if len(processes) > 1 else ''}"
+
+
+def _of_line(row: Row) -> Iterable[str]:
+    sizes = {size for _, _, _, size in row.arrays}
+    if sizes and row.result != "view":
+        lengths = dict.fromkeys((size_text(min(sizes)), size_text(max(sizes))))
+        yield f"{' to '.join(lengths)} each"
+    if row.via:
+        yield f"in {clean(row.via)}"
+    if row.allowed:
+        yield f"allowed: {', '.join(row.allowed)}"
+
+
+def _commands(first: Group, by: str, name: str) -> Iterable[str]:
+    row = first.rows[0]
+    if by == "line" and row.consumer not in (row.producer, UNTRACED):
+        yield f"dlprof run {row.producer} {row.consumer} --from {shlex.quote(name)}:1"
+    yield f"dlprof report {shlex.quote(name)} --html report.html"
+    yield "dlprof explain trace"

@@ -1,0 +1,190 @@
+"""A traced program: which line converted, how often, and what that cost; ``dlprof.trace/1``.
+
+Times are in ns, sizes in bytes. Each process of the program writes a part; :func:`merged` makes one
+file of them. Additive changes keep the version.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from dlprof.errors import SessionError
+from dlprof.session import files
+from dlprof.session.evidence import Maybe, Model, Number, Whole
+from dlprof.text import json_text
+from dlprof.text.clean import sanitised
+
+SCHEMA = "dlprof.trace/1"
+BEGIN = re.compile(rb'\s*\{\s*"schema"\s*:\s*"dlprof\.trace/')
+BEGIN_BYTES = 256
+SUMMED = (
+    *("calls", "total_ns", "bytes", "views", "copies", "unknown"),
+    *("raised", "waits", "maybe_waits", "waited_ns"),
+)
+Result = Literal["view", "copy", "mixed", "unknown"]
+
+
+class Row(Model):
+    """A conversion on a line of the program.
+
+    ``via`` is the function of a framework or package that converts on behalf of the line, and
+    ``span`` is where the expression stands. ``arrays`` has dtype, shape, calls and bytes;
+    ``crossings`` has two devices and calls. ``allowed`` names what the program says it expects.
+    """
+
+    file: str
+    line: Whole
+    function: str
+    conversion: str
+    producer: str
+    consumer: str
+    calls: Whole
+    total_ns: Whole
+    bytes: Whole
+    result: Result
+    waits: Whole = 0
+    expression: str = ""
+    via: str = ""
+    span: Maybe[list[Whole]] = None
+    views: Whole = 0
+    copies: Whole = 0
+    unknown: Whole = 0
+    raised: Whole = 0
+    maybe_waits: Whole = 0
+    waited_ns: Whole = 0
+    crossings: list[tuple[str, str, Whole]] = Field(default_factory=list)
+    arrays: list[tuple[str, list[Whole], Whole, Whole]] = Field(default_factory=list)
+    trouble: str = ""
+    allowed: list[str] = Field(default_factory=list)
+    processes: list[Whole] = Field(default_factory=list)
+
+
+class Process(Model):
+    """``ended`` is false if it was killed: its counts are those of at most a second before."""
+
+    pid: Whole
+    argv: list[str] = Field(default_factory=list)
+    started: Number = 0.0
+    wall_ns: Whole = 0
+    ended: bool = True
+
+
+class Trace(Model):
+    """``events`` has begin, duration, row and process for single conversions, where asked for."""
+
+    schema_: str = Field(SCHEMA, alias="schema")
+    program: list[str]
+    exit_code: Whole
+    wall_ns: Whole
+    created: str = ""
+    python: str = ""
+    versions: dict[str, str] = Field(default_factory=dict)
+    processes: list[Process] = Field(default_factory=list)
+    rows: list[Row] = Field(default_factory=list)
+    events: list[tuple[Whole, Whole, Whole, Whole]] = Field(default_factory=list)
+    events_left_out: Whole = 0
+
+
+def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the processes of one program have in their files, as fields of :class:`Trace`."""
+    parts = sorted(parts, key=lambda part: part["started"])
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for part in parts:
+        for row in part["rows"]:
+            key = _identity(row)
+            if key in rows:
+                _add(rows[key], row)
+            else:
+                rows[key] = {**row, "processes": []}
+            rows[key]["processes"].append(part["pid"])
+    rows = dict(sorted(rows.items(), key=lambda item: -item[1]["total_ns"]))
+    return {
+        "python": parts[0]["python"] if parts else "",
+        "versions": {name: text for part in parts for name, text in part["versions"].items()},
+        "processes": [{key: part[key] for key in Process.model_fields} for part in parts],
+        "rows": list(rows.values()),
+        "events": list(_events(parts, {key: place for place, key in enumerate(rows)})),
+        "events_left_out": sum(part["events_left_out"] for part in parts),
+    }
+
+
+def _events(
+    parts: Sequence[Mapping[str, Any]], places: Mapping[tuple[Any, ...], int]
+) -> Iterator[tuple[int, int, int, int]]:
+    """The conversions of all processes, with times since the first began."""
+    for at, part in enumerate(parts):
+        begin = round((part["started"] - parts[0]["started"]) * 1e9)
+        for began, took, row in part["events"]:
+            if row is not None:
+                yield began + begin, took, places[_identity(part["rows"][row])], at
+
+
+def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    names = ("file", "line", "function", "conversion", "producer", "consumer", "via")
+    return (*(row[name] for name in names), tuple(row["span"] or ()))
+
+
+def _add(row: dict[str, Any], other: Mapping[str, Any]) -> None:
+    for name in SUMMED:
+        row[name] += other[name]
+    kinds = [
+        kind
+        for kind, count in zip(
+            ("view", "copy", "unknown"), ("views", "copies", "unknown"), strict=True
+        )
+        if row[count]
+    ]
+    row["result"] = kinds[0] if len(kinds) == 1 else "mixed" if kinds else "unknown"
+    row["crossings"] = _summed([*row["crossings"], *other["crossings"]], 2)
+    arrays = [
+        (dtype, tuple(shape), size, calls)
+        for dtype, shape, calls, size in (*row["arrays"], *other["arrays"])
+    ]
+    summed = _summed(arrays, 3)
+    row["arrays"] = [(dtype, list(shape), calls, size) for dtype, shape, size, calls in summed]
+    row["trouble"] = row["trouble"] or other["trouble"]
+
+
+def _summed(entries: Iterable[Sequence[Any]], names: int) -> list[tuple[Any, ...]]:
+    """Entries of so many names and a count, each once, the most frequent first."""
+    counts: dict[tuple[Any, ...], int] = {}
+    for entry in entries:
+        counts[tuple(entry[:names])] = counts.get(tuple(entry[:names]), 0) + entry[names]
+    return [(*key, count) for key, count in sorted(counts.items(), key=lambda item: -item[1])]
+
+
+def load(path: Path) -> Trace:
+    """Read a trace. Raises :class:`SessionError` with one sentence that says why not."""
+    try:
+        content = json_text.read(files.read(path).decode("utf-8"))
+        return Trace.model_validate(sanitised(content))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SessionError(f"cannot read the trace {path}: {error}") from None
+    except (json_text.NotJson, ValidationError) as error:
+        first = str(error).split("\n")[0]
+        raise SessionError(f"{path} is not a whole trace of dlprof: {first}") from None
+
+
+def is_trace(path: str | os.PathLike[str]) -> bool:
+    """Whether the file there begins as a trace does; a file that cannot be read is none."""
+    try:
+        path = Path(path)
+        return path.is_file() and BEGIN.match(files.beginning(path, BEGIN_BYTES)) is not None
+    except (OSError, ValueError):
+        return False
+
+
+def write(path: Path, trace: Trace) -> None:
+    """Raises :class:`UsageError` where it cannot be written."""
+    with files.atomic(path) as file:
+        file.write(text(trace))
+
+
+def text(trace: Trace) -> str:
+    return json_text.dump(trace.model_dump(by_alias=True)) + "\n"

@@ -1,0 +1,263 @@
+"""Of which framework an object is, and where its memory is. Nothing here reads or writes memory
+of an array, but for the header of a ``numpy.ndarray``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from dlprof.probes import ALL, capsule
+from dlprof.probes.base import DTYPES, HOST_MEMORY, Probe
+from dlprof.tracer.targets import array_type_name
+
+ROOTS = {"jaxlib": "jax", "numba_cuda": "numba", "cupyx": "cupy"}
+"""Modules whose types belong to another framework."""
+PROTOCOLS = ("__dlpack__", "__cuda_array_interface__", "__array_interface__")
+BUFFERS = {
+    "bytes": ("bytes",),
+    "bytearray": ("bytearray",),
+    "array": ("array",),
+    "mmap": ("mmap",),
+    "pyarrow": ("Buffer",),
+}
+"""The classes of plain memory, by the probe that knows them."""
+CONTAINERS = (list, tuple, dict)
+CAPSULE = "capsule"
+DATA_OFFSET = 16
+"""Of ``char *data`` in the object of a ``numpy.ndarray``, behind the head of every object."""
+MOST_TYPES = 10_000
+
+
+@dataclass(eq=False)
+class Kind:
+    """How arrays of one type are looked at.
+
+    ``address`` is that of the first element, None if it is not known. ``key`` is a pair of dtype
+    and shape, each of which can be hashed. ``is_busy`` says whether work that the array depends on
+    is still queued; None where the framework does not say.
+    """
+
+    framework: str
+    address: Callable[[Any], int | None]
+    key: Callable[[Any], Any]
+    nbytes: Callable[[Any], int]
+    device: Callable[[Any], str]
+    is_busy: Callable[[Any], bool | None] | None = None
+    is_buffer: bool = False
+    owns: Callable[[Any], bool] | None = None
+    """Whether its memory is its own for sure."""
+
+
+class Kinds(dict[type, "Kind | None"]):
+    """The kind of each type that was met; None for what is no array."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.probes = {kind.name: kind() for kind in ALL}
+        self._of_framework: dict[str, Kind] = {}
+
+    def __missing__(self, kind: type) -> Kind | None:
+        if len(self) > MOST_TYPES:  # a program that makes types without end
+            self.clear()
+        found = self[kind] = self._found(kind)
+        return found
+
+    def _found(self, kind: type) -> Kind | None:
+        if kind is memoryview:
+            return VIEW
+        if kind.__name__ == "PyCapsule" and kind.__module__ == "builtins":
+            return LOOSE
+        is_known = False
+        for base in kind.__mro__:
+            root = base.__module__.partition(".")[0]
+            for probe in self.probes.values():
+                if probe.module != ROOTS.get(root, root):
+                    continue
+                if probe.name in HOST_MEMORY:
+                    if base.__name__ in BUFFERS.get(probe.name, ()):
+                        return _buffer(probe)
+                    continue
+                is_known = True
+                array_type = resolved(array_type_name(type(probe)))
+                if isinstance(array_type, type) and issubclass(kind, array_type):
+                    return self._of(probe)
+        has_protocol = any(hasattr(kind, name) for name in PROTOCOLS)
+        return _foreign(kind) if has_protocol and not is_known else None
+
+    def _of(self, probe: Probe) -> Kind:
+        if probe.name not in self._of_framework:
+            self._of_framework[probe.name] = _kind(probe)
+        return self._of_framework[probe.name]
+
+
+def resolved(dotted: str) -> Any:
+    """What a dotted name stands for, without an import; None if it is not there."""
+    names = dotted.split(".")
+    for count in range(len(names), 0, -1):
+        thing: Any = sys.modules.get(".".join(names[:count]))
+        if thing is None:
+            continue
+        for name in names[count:]:
+            thing = getattr(thing, name, None)
+        return thing
+    return None
+
+
+def _kind(probe: Probe) -> Kind:
+    if probe.name == "numpy":
+        return Kind("numpy", _numpy_address(), _key, _nbytes, _host, owns=_owns)
+    if probe.name == "torch":
+        return Kind("torch", _torch_address, _key, _nbytes, _torch_device, _torch_busy())
+    if probe.name == "jax":
+        return Kind("jax", probe.pointer, _key, _nbytes, probe.device, lambda x: not x.is_ready())
+    if probe.name == "tensorflow":
+        return Kind("tensorflow", _tf_address, _tf_key, partial(_counted, probe), probe.device)
+    return Kind(
+        probe.name,
+        probe.pointer,
+        lambda x: (probe.dtype(x), probe.shape(x)),
+        partial(_counted, probe),
+        probe.device,
+        partial(_is_stream_busy, probe) if "cuda" in probe.devices else None,
+    )
+
+
+def _key(array: Any) -> Any:
+    return array.dtype, array.shape
+
+
+def _nbytes(array: Any) -> int:
+    return int(array.nbytes)
+
+
+def _counted(probe: Probe, array: Any) -> int:
+    count = DTYPES.get(probe.dtype(array) or "", 0)
+    for length in probe.shape(array) or ():
+        count *= length
+    return count
+
+
+def _host(_: Any) -> str:
+    return "cpu"
+
+
+def _owns(array: Any) -> bool:
+    return bool(array.flags.owndata)
+
+
+def _numpy_address() -> Callable[[Any], int | None]:
+    """The address out of the object's head: asking for the array's interface takes 2 µs."""
+    read = ctypes.c_void_p.from_address
+
+    def of_head(array: Any) -> int | None:
+        return read(id(array) + DATA_OFFSET).value
+
+    def of_interface(array: Any) -> int | None:
+        return int(array.__array_interface__["data"][0])
+
+    sample = sys.modules["numpy"].zeros(3)[1:]
+    is_known = sys.implementation.name == "cpython" and of_head(sample) == of_interface(sample)
+    return of_head if is_known else of_interface
+
+
+def _torch_address(array: Any) -> int | None:
+    return int(array.data_ptr())
+
+
+def _torch_device(array: Any) -> str:
+    return "cpu" if array.is_cpu else str(array.device)
+
+
+def _torch_busy() -> Callable[[Any], bool | None] | None:
+    """None for a torch that knows no CUDA: its operations have run when they return."""
+    return _torch_is_busy if sys.modules["torch"].version.cuda else None
+
+
+def _torch_is_busy(array: Any) -> bool | None:
+    if array.is_cpu:
+        return False
+    if not array.is_cuda:
+        return None
+    cuda = sys.modules["torch"].cuda
+    if cuda.is_current_stream_capturing():
+        return None
+    return not cuda.current_stream(array.device).query()
+
+
+def _tf_address(array: Any) -> int | None:
+    if "CPU" not in array.backing_device:  # a view of it would be a copy to the host
+        return None
+    numpy = sys.modules["numpy"]
+    try:
+        return int(numpy.frombuffer.__wrapped__(memoryview(array), "u1").ctypes.data)
+    except (AttributeError, BufferError, ValueError, TypeError):
+        return None
+
+
+def _tf_key(array: Any) -> Any:
+    return array.dtype, array._shape_tuple()  # noqa: SLF001 - shape is made anew: 1 µs
+
+
+def _is_stream_busy(probe: Probe, array: Any) -> bool | None:
+    if probe.device(array) != "cuda":
+        return False
+    from dlprof.tracer.queues import is_busy
+
+    handle = probe.current_stream("cuda")
+    return None if handle is None else is_busy(handle)
+
+
+def _buffer(probe: Probe) -> Kind:
+    return Kind(
+        probe.name,
+        probe.pointer,
+        lambda x: ("bytes", (memoryview(x).nbytes,)),
+        lambda x: memoryview(x).nbytes,
+        _host,
+        is_buffer=True,
+    )
+
+
+def _foreign(kind: type) -> Kind:
+    """Arrays of a library that no probe knows: nothing is asked of them, so nothing is copied."""
+    root = kind.__module__.partition(".")[0]
+    return Kind(root, lambda _: None, lambda _: ("?", ()), lambda _: 0, lambda _: "?")
+
+
+def _capsule_address(thing: Any) -> int | None:
+    held = capsule.read(thing)
+    return held.address if held else None
+
+
+VIEW = Kind("memoryview", lambda _: None, lambda _: ("?", ()), lambda x: x.nbytes, _host)
+"""A memoryview: the object that it looks at is the source."""
+LOOSE = Kind(CAPSULE, _capsule_address, lambda _: ("?", ()), lambda _: 0, lambda _: "?")
+"""A capsule that no traced call gave."""
+
+
+def first_of(things: Any) -> Any:
+    """The first leaf of a container, at most three levels down; None if there is none."""
+    for _ in range(3):
+        if type(things) not in CONTAINERS or not things:
+            break
+        things = next(iter(things.values() if type(things) is dict else things))
+    return None if type(things) in CONTAINERS else things
+
+
+def leaves(things: Any) -> Iterable[Any]:
+    """The leaves of a container, two levels down: what ``first_of`` found, and its like."""
+    found = [things]
+    for _ in range(3):
+        found = [
+            leaf
+            for one in found
+            for leaf in (
+                one.values() if type(one) is dict else one if type(one) in CONTAINERS else (one,)
+            )
+        ]
+    return found

@@ -1,0 +1,175 @@
+"""Put wrappers in place, at once or when a framework is imported, and take them out again."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from dlprof.tracer.arrays import resolved
+from dlprof.tracer.targets import Target, declared
+from dlprof.tracer.warned import WarnedAt
+from dlprof.tracer.wrappers import Tracer, make
+
+DEEPEST = 4
+"""Levels of a framework's public modules that are searched for other names of a function."""
+MISSING = object()
+
+
+class Installed:
+    """The wrappers of one tracer. ``everywhere`` also replaces what other modules took out."""
+
+    def __init__(self, tracer: Tracer, everywhere: bool = False) -> None:
+        self._tracer, self._everywhere = tracer, everywhere
+        self._waiting: dict[str, list[Target]] = defaultdict(list)
+        for target in declared():
+            self._waiting[target.root].append(target)
+        self._replaced: list[tuple[Any, str, Any]] = []
+        self._originals: dict[int, tuple[Any, Any]] = {}
+        """By the id of a function: the function and its wrapper."""
+
+    def start(self) -> None:
+        """Wrap what is imported, and see what will be."""
+        sys.meta_path.insert(0, self)
+        self._warned = WarnedAt()
+        for root in list(self._waiting):
+            if root in sys.modules:
+                self._imported(root)
+
+    def stop(self) -> None:
+        """Everything as it was."""
+        self._warned.stop()
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        for owner, name, value in reversed(self._replaced):
+            if value is MISSING:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
+        self._replaced.clear()
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """The spec that the other finders give, with a call when the module was executed."""
+        root = name.partition(".")[0]
+        if root not in self._waiting or not self._is_awaited(name):
+            return None
+        for finder in sys.meta_path:
+            find = None if finder is self else getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find else None
+            if spec is not None:
+                _call_after(spec.loader, partial(self._imported, root))
+                return spec
+        return None
+
+    def _is_awaited(self, name: str) -> bool:
+        return any(
+            f"{one.owner}.".startswith(f"{name}.") for one in self._waiting[name.partition(".")[0]]
+        )
+
+    def _imported(self, root: str) -> None:
+        """Wrap what is there by now of a framework that is executed as a whole."""
+        module = sys.modules.get(root)
+        spec = getattr(module, "__spec__", None)
+        is_begun = getattr(spec, "_initializing", False) and not _is_done(spec)
+        if module is None or is_begun:
+            return
+        made = {}
+        for target in list(self._waiting[root]):
+            owner = resolved(target.owner)
+            original = None if owner is None else getattr(owner, target.name, None)
+            if original is None or isinstance(original, type) or not callable(original):
+                continue
+            self._waiting[root].remove(target)
+            if self._place(owner, target, original):
+                made[id(original)] = self._originals[id(original)]
+        if made:
+            for other in self._aliases(module, made):
+                self._replace(*other)
+
+    def _place(self, owner: Any, target: Target, original: Any) -> bool:
+        """Wrap one; whether other names of it are to be replaced as well."""
+        if id(original) in self._originals:  # another target by another name
+            self._replace(owner, target.name, self._originals[id(original)][1])
+            return False
+        if any(original is wrapper for _, wrapper in self._originals.values()):
+            return False
+        wrapper = make(original, target, self._tracer)
+        if isinstance(owner, type) and not target.is_method:
+            self._replace(owner, target.name, staticmethod(wrapper))
+            return False
+        if not self._replace(owner, target.name, wrapper) or target.is_method:
+            return False
+        self._originals[id(original)] = original, wrapper
+        return True
+
+    def _replace(self, owner: Any, name: str, value: Any) -> bool:
+        before = vars(owner).get(name, MISSING)
+        try:
+            setattr(owner, name, value)
+        except (AttributeError, TypeError):  # a type of C that is never changed
+            return False
+        self._replaced.append((owner, name, before))
+        return True
+
+    def _aliases(
+        self, module: ModuleType, made: dict[int, tuple[Any, Any]]
+    ) -> Iterator[tuple[ModuleType, str, Any]]:
+        """Other names of wrapped functions."""
+        modules = dict.fromkeys(_public(module))
+        if self._everywhere:
+            modules |= dict.fromkeys(_others(module.__name__))
+        for other in modules:
+            for name, value in list(vars(other).items()):
+                found = made.get(id(value))
+                if found is not None and found[0] is value:
+                    yield other, name, found[1]
+
+
+def _is_done(spec: Any) -> bool:
+    return bool(getattr(spec.loader, "_dlprof_done", False))
+
+
+def _call_after(loader: Any, call: Callable[[], None]) -> None:
+    """Have ``call`` called when the loader has executed its module."""
+    execute = getattr(loader, "exec_module", None)
+    if execute is None:
+        return
+
+    def executed(module: ModuleType) -> None:
+        del loader.exec_module
+        execute(module)
+        loader._dlprof_done = True  # noqa: SLF001 - the spec says so only after its import
+        call()
+        del loader._dlprof_done  # noqa: SLF001
+
+    try:
+        loader.exec_module = executed
+    except AttributeError:
+        return
+
+
+def _public(module: ModuleType) -> Iterator[ModuleType]:
+    """A framework's module and the modules that its users reach by public names."""
+    level, seen, root = [module], {module}, module.__name__
+    for _ in range(DEEPEST):
+        yield from level
+        level = [
+            one
+            for above in level
+            for name, one in list(vars(above).items())
+            if issubclass(type(one), ModuleType)  # isinstance would wake lazy objects
+            and not name.startswith("_")
+            and one.__name__.partition(".")[0] == root
+            and one not in seen
+            and not seen.add(one)  # type: ignore[func-returns-value]
+        ]
+
+
+def _others(root: str) -> Iterator[ModuleType]:
+    """The modules outside the framework: the user's, and those of packages."""
+    for name, module in list(sys.modules.items()):
+        if issubclass(type(module), ModuleType) and name.partition(".")[0] not in (root, "dlprof"):
+            yield module

@@ -1,0 +1,69 @@
+"""The user's own line: the nearest frame whose code is no framework's and no package's."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import sysconfig
+from types import CodeType, FrameType
+
+PACKAGES = ("site-packages", "dist-packages")
+
+
+class Places:
+    """Which files are the user's own; ``include`` names packages that count as such."""
+
+    def __init__(self, include: tuple[str, ...] = ()) -> None:
+        self._include = include
+        paths = sysconfig.get_paths()
+        here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - few imports
+        self._others = [
+            *(os.path.join(paths[name], "") for name in ("stdlib", "platstdlib")),  # noqa: PTH118
+            os.path.join(here, ""),  # noqa: PTH118
+        ]
+        self._known: dict[str, bool] = {}
+
+    def is_own(self, frame: FrameType) -> bool:
+        """Whether the frame runs the user's code."""
+        name = frame.f_code.co_filename
+        if name.startswith("<"):  # made from text: whose it is, its module says
+            return self._is_own_text(frame)
+        found = self._known.get(name)
+        if found is None:
+            found = self._known[name] = self._is_own_file(name)
+        return found
+
+    def _is_own_text(self, frame: FrameType) -> bool:
+        name = frame.f_code.co_filename
+        if name.startswith(("<frozen", "<__array_function__")):
+            return False
+        module = sys.modules.get(str(frame.f_globals.get("__name__")))
+        file = getattr(module, "__file__", None)
+        return file is None or self._is_own_file(file)
+
+    def _is_own_file(self, name: str) -> bool:
+        parts = name.split("/")
+        for folder in PACKAGES:
+            if folder in parts:
+                package = parts[parts.index(folder) + 1 :][:1]
+                return bool(package) and package[0].removesuffix(".py") in self._include
+        path = os.path.abspath(name)  # noqa: PTH100
+        return not any(path.startswith(other) for other in self._others)
+
+    def own_frame(self, frame: FrameType | None) -> FrameType | None:
+        """The nearest of the user's frames from ``frame`` outwards; None if there is none."""
+        while frame is not None and not self.is_own(frame):
+            frame = frame.f_back
+        return frame
+
+
+def span(code: CodeType, instruction: int) -> tuple[int, int, int, int] | None:
+    """Where the expression stands: line, end of line, column, end of column; from Python 3.11."""
+    positions = getattr(code, "co_positions", None)
+    if positions is None:
+        return None
+    found = next(itertools.islice(positions(), instruction // 2, None), None)
+    if found is None or None in found:
+        return None
+    return tuple(found)

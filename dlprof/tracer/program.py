@@ -1,0 +1,108 @@
+"""Run a program as Python does, and see to the processes that it starts."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import runpy
+import sys
+import types
+from collections.abc import Callable
+from importlib.machinery import SourceFileLoader
+from typing import Any
+
+from dlprof.tracer.install import Installed
+from dlprof.tracer.place import Places
+from dlprof.tracer.rows import Rows
+from dlprof.tracer.wrappers import Tracer
+
+HIDDEN = (os.path.dirname(os.path.abspath(__file__)), "<frozen runpy>", runpy.__file__)  # noqa: PTH100, PTH120
+"""Where frames are that no traceback of the program has."""
+ENDS = ("_exit", "abort", "execv", "execve")
+"""What ends a process or its program at once, by functions of ``os``."""
+STARTS = ("from multiprocessing.spawn", "from multiprocessing.forkserver")
+"""How the text begins that a new process of :mod:`multiprocessing` runs."""
+
+
+def start(folder: str, include: tuple[str, ...] = (), events: bool = False) -> Tracer:
+    """Trace this process from now on, and those that it starts by :mod:`multiprocessing`."""
+    tracer = Tracer(Places(include), Rows(folder, events))
+    Installed(tracer).start()
+    atexit.register(tracer.finish)
+    os.register_at_fork(after_in_child=tracer.begin_again)
+    for name in ENDS:
+        setattr(os, name, _after(tracer.finish, getattr(os, name)))
+    _follow_spawned(folder, include, events)
+    return tracer
+
+
+def _after(finish: Callable[[], None], end: Callable[..., Any]) -> Callable[..., Any]:
+    def ended(*args: Any, **kwargs: Any) -> Any:
+        finish()
+        return end(*args, **kwargs)
+
+    ended.__name__ = end.__name__
+    return ended
+
+
+def _follow_spawned(folder: str, include: tuple[str, ...], events: bool) -> None:
+    """Processes that ``multiprocessing`` starts anew begin with the tracer."""
+    from multiprocessing import util
+
+    original = util.spawnv_passfds
+    begin = f"from dlprof.tracer.program import start; start({folder!r}, {include!r}, {events}); "
+
+    def spawned(path: Any, words: Any, descriptors: Any) -> int:
+        words = list(words)
+        for at, word in enumerate(words):
+            # The process that tracks resources runs no code of the program.
+            if str(word).startswith(STARTS):
+                words[at] = begin + word
+        return int(original(path, words, descriptors))
+
+    util.spawnv_passfds = spawned  # type: ignore[assignment]
+
+
+def run(words: list[str], as_module: bool) -> None:
+    """Run the script or module ``words[0]`` with its arguments, as ``python`` would."""
+    main = types.ModuleType("__main__")
+    main.__dict__["__builtins__"] = __builtins__
+    sys.modules["__main__"] = main
+    sys.argv[:] = words
+    try:
+        if as_module:
+            sys.path[0] = os.getcwd()  # noqa: PTH109 - as Python has it
+            runpy._run_module_as_main(words[0])  # type: ignore[attr-defined]  # noqa: SLF001
+        else:
+            _run_script(words[0], main)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        _show(error)
+        sys.excepthook = lambda *_: None
+        raise
+
+
+def _run_script(path: str, main: types.ModuleType) -> None:
+    if not sys.flags.safe_path if hasattr(sys.flags, "safe_path") else True:
+        sys.path[0] = os.path.dirname(os.path.realpath(path))  # noqa: PTH120
+    if os.path.isdir(path) or path.endswith((".zip", ".pyz")):  # noqa: PTH112
+        sys.path[0] = path
+        runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]  # noqa: SLF001
+        return
+    path = os.path.abspath(path)  # noqa: PTH100
+    main.__file__ = path
+    main.__loader__ = SourceFileLoader("__main__", path)
+    main.__dict__["__cached__"] = None
+    with open(path, "rb") as file:  # noqa: PTH123
+        code = compile(file.read(), path, "exec")
+    exec(code, main.__dict__)  # noqa: S102 - it is the program
+
+
+def _show(error: BaseException) -> None:
+    """What Python prints of an error that ends a program, without the frames above its own."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(HIDDEN):
+        trace = trace.tb_next
+    error.__traceback__ = trace
+    sys.excepthook(type(error), error, trace)

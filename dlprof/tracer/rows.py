@@ -1,0 +1,206 @@
+"""What is counted: a row for each line and conversion, and the file of a process.
+
+A row keeps names and numbers, never an array. The file is written about once a second while
+conversions happen, so a process that is killed keeps what was counted until then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from types import CodeType, FrameType
+from typing import Any
+
+from dlprof.tracer.arrays import Kind
+from dlprof.tracer.place import span
+from dlprof.tracer.targets import Target
+
+SCHEMA = "dlprof.trace/1"
+INTERVAL_NS = 1_000_000_000
+MOST_EVENTS = 200_000
+MOST_BUSY = 4096
+MOST_SHAPES = 64
+"""Kinds of array that a row tells apart; what comes later counts as ``others``."""
+CALLS, TIME, VIEWS, COPIES, UNKNOWN, SIZE, BYTES, IDLE = range(8)
+"""Of a row's numbers for one dtype and shape; SIZE is the bytes of one array."""
+
+
+class Row:
+    """One conversion on one line."""
+
+    __slots__ = (
+        "arrays",
+        "busy",
+        "code",
+        "consumer",
+        "crossings",
+        "file",
+        "function",
+        "index",
+        "kind",
+        "line",
+        "pending",
+        "raised",
+        "span",
+        "target",
+        "trouble",
+        "via",
+    )
+
+    def __init__(
+        self, frame: FrameType, target: Target, kind: Kind, via: str, is_own: bool
+    ) -> None:
+        code = frame.f_code
+        self.code: CodeType = code  # kept, so that its id names no other
+        self.kind = kind
+        self.target = target
+        self.file = code.co_filename if is_own else f"{code.co_filename}"
+        self.line = frame.f_lineno
+        self.function = getattr(code, "co_qualname", code.co_name)
+        self.span = span(code, frame.f_lasti)
+        self.via = via
+        self.consumer = ""
+        self.arrays: dict[Any, list[Any]] = {}
+        self.crossings: dict[tuple[str, str], int] = {}
+        self.busy: list[tuple[Any, int]] = []
+        self.pending = 0
+        self.raised = 0
+        self.trouble = ""
+        self.index = -1
+
+    def numbers(self, key: Any, size: Callable[[], int]) -> list[Any]:
+        """The numbers for arrays of a dtype and shape, which are met for the first time."""
+        if len(self.arrays) >= MOST_SHAPES:
+            key, size = "others", lambda: 0
+        return self.arrays.setdefault(key, [0, 0, 0, 0, 0, size(), 0, None])
+
+    def as_dict(self) -> dict[str, Any]:
+        numbers = list(self.arrays.items())
+        calls, total, views, copies, unknown = (
+            sum(one[at] for _, one in numbers) for at in (CALLS, TIME, VIEWS, COPIES, UNKNOWN)
+        )
+        waits, maybe, waited = self._waits()
+        results = [n for n, c in (("view", views), ("copy", copies), ("unknown", unknown)) if c]
+        top = sorted(numbers, key=lambda item: -item[1][CALLS])
+        return {
+            "file": self.file,
+            "line": self.line,
+            "function": self.function,
+            "span": self.span,
+            "via": self.via,
+            "conversion": self.target.conversion,
+            "producer": self.kind.framework,
+            "consumer": self.consumer or self.target.framework,
+            "calls": calls,
+            "total_ns": total,
+            "bytes": sum(one[BYTES] for _, one in numbers),
+            "result": results[0] if len(results) == 1 else "mixed" if results else "unknown",
+            "views": views,
+            "copies": copies,
+            "unknown": unknown,
+            "raised": self.raised,
+            "waits": waits,
+            "maybe_waits": maybe,
+            "waited_ns": waited,
+            "crossings": [[*pair, count] for pair, count in self.crossings.items()],
+            "arrays": [[*_words(key), one[CALLS], one[SIZE]] for key, one in top],
+            "trouble": self.trouble,
+        }
+
+    def _waits(self) -> tuple[int, int, int]:
+        """Calls that waited by both witnesses, by one of them, and the time of the first."""
+        waits, maybe, waited = 0, 0, 0
+        for key, took in self.busy:
+            idle = self.arrays.get(key, [None] * 8)[IDLE]
+            if idle is None:
+                maybe += 1
+            elif took > LONGER * idle + LONGER_NS:
+                waits, waited = waits + 1, waited + took - idle
+        return waits, maybe, waited
+
+
+LONGER, LONGER_NS = 3, 20_000
+"""A call took much longer than an idle one if it took so many times as long, and so much more."""
+
+
+def _words(key: Any) -> tuple[str, list[int]]:
+    if not isinstance(key, tuple):
+        return str(key), []
+    dtype, shape = key[:2]
+    name = getattr(dtype, "name", None) or str(dtype).removeprefix("torch.")
+    return str(name), [int(length) for length in shape or ()]
+
+
+class Rows:
+    """All rows of this process, and its file in ``folder``; None keeps them in memory."""
+
+    def __init__(self, folder: str | None, events: bool = False) -> None:
+        self.folder = folder
+        self.next_ns = time.perf_counter_ns() + INTERVAL_NS
+        self.with_events = events
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from zero: at the start, and in the child of a fork."""
+        self.pid = os.getpid()
+        self.started = time.time()
+        self.started_ns = time.perf_counter_ns()
+        self.rows: dict[Any, Row] = {}
+        self.events: list[tuple[int, int, int]] = []
+        self.left_out = 0
+
+    def row(self, frame: FrameType, target: Target, kind: Kind, via: str, is_own: bool) -> Row:
+        """The row of a place and a conversion: it may be that of another code object."""
+        row = Row(frame, target, kind, via, is_own)
+        key = row.file, row.line, row.function, target.conversion, kind.framework, via, row.span
+        return self.rows.setdefault(key, row)
+
+    def event(self, row: Row, began_ns: int, took_ns: int) -> None:
+        if row.index < 0:
+            row.index = list(self.rows.values()).index(row)
+        if len(self.events) < MOST_EVENTS:
+            self.events.append((began_ns - self.started_ns, took_ns, row.index))
+        else:
+            self.left_out += 1
+
+    def as_dict(self, ended: bool) -> dict[str, Any]:
+        rows = [row for row in self.rows.values() if row.arrays or row.raised]
+        places = {id(row): at for at, row in enumerate(rows)}
+        order = {at: places.get(id(row)) for at, row in enumerate(self.rows.values())}
+        return {
+            "schema": SCHEMA,
+            "pid": self.pid,
+            "argv": list(getattr(sys, "argv", [])),
+            "started": self.started,
+            "wall_ns": time.perf_counter_ns() - self.started_ns,
+            "ended": ended,
+            "python": ".".join(map(str, sys.version_info[:3])),
+            "versions": _versions(rows),
+            "rows": [row.as_dict() for row in rows],
+            "events": [[begin, took, order[at]] for begin, took, at in self.events],
+            "events_left_out": self.left_out,
+        }
+
+    def write(self, ended: bool = False) -> None:
+        """Replace the file; what cannot be written is lost, and the program goes on."""
+        if self.folder is None:
+            return
+        began = time.perf_counter_ns()
+        path = os.path.join(self.folder, f"{self.pid}-{self.started:.6f}.json")  # noqa: PTH118
+        with suppress(OSError, ValueError):
+            text = json.dumps(self.as_dict(ended))
+            with open(f"{path}.partial", "w", encoding="utf-8") as file:  # noqa: PTH123
+                file.write(text)
+            os.replace(f"{path}.partial", path)  # noqa: PTH105
+        now = time.perf_counter_ns()
+        self.next_ns = now + max(INTERVAL_NS, 100 * (now - began))
+
+
+def _versions(rows: Iterable[Row]) -> dict[str, str]:
+    names = {name for row in rows for name in (row.kind.framework, row.target.framework)}
+    found = {name: getattr(sys.modules.get(name), "__version__", None) for name in names}
+    return {name: str(version) for name, version in sorted(found.items()) if version}

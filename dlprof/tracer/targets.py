@@ -1,0 +1,160 @@
+"""What is wrapped, read from the source text of the probes' exports and imports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dlprof.probes import ALL
+from dlprof.probes.base import Probe, Protocol
+
+ARRAY = "x"
+"""The name of the array in what is shown: ``torch.from_numpy(x)``."""
+METHODS = {Protocol.DLPACK: "__dlpack__", Protocol.ARRAY_INTERFACE: "__array__"}
+"""What a consumer calls of an array that is given away as it is."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A function of a module, or a method of a framework's array type.
+
+    ``owner`` is the module or the class by its dotted name, such as ``jax.numpy``.
+    """
+
+    framework: str
+    owner: str
+    name: str
+    conversion: str
+    """As it is shown: ``jnp.asarray(x)``, ``x.numpy()``."""
+    is_method: bool = False
+    gives: bool = False
+    """Whether arrays of its own framework are given away by it."""
+    takes: bool = False
+    """Whether arrays of others are taken in."""
+    takes_buffers: bool = False
+    """Whether it takes plain host memory."""
+
+    @property
+    def root(self) -> str:
+        return self.owner.partition(".")[0]
+
+
+def declared(kinds: Iterable[type[Probe]] = ALL) -> list[Target]:
+    """The targets of all probes, each once."""
+    probes = list(kinds)
+    frameworks = {probe.module: probe.name for probe in reversed(probes)}
+    found: dict[tuple[str, str], Target] = {}
+    for probe in probes:
+        for target in (*_given(probe, frameworks), *_taken(probe, frameworks)):
+            key = target.owner, target.name
+            found[key] = _both(found[key], target) if key in found else target
+    return list(found.values())
+
+
+def _both(one: Target, other: Target) -> Target:
+    return Target(
+        one.framework,
+        one.owner,
+        one.name,
+        one.conversion,
+        one.is_method,
+        one.gives or other.gives,
+        one.takes or other.takes,
+        one.takes_buffers or other.takes_buffers,
+    )
+
+
+def _given(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target]:
+    """What the exports name: methods of the array, functions of the framework or of another."""
+    array_type = array_type_name(probe)
+    for export in probe.exports:
+        method = METHODS.get(export.protocol)
+        if method is not None and export.code == "{x}" and array_type:
+            text = "x.__dlpack__()" if method == "__dlpack__" else "x.__array__()"
+            yield Target(probe.name, array_type, method, text, is_method=True, gives=True)
+        for call in _calls(export.code):
+            if _is_chain(call) and isinstance(call.func, ast.Attribute) and array_type:
+                text = f"{ARRAY}.{call.func.attr}()"
+                yield Target(
+                    probe.name, array_type, call.func.attr, text, is_method=True, gives=True
+                )
+        yield from _functions(probe, export.code, (export.protocol,), frameworks)
+
+
+def _taken(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target]:
+    for one in probe.imports:
+        yield from _functions(probe, one.code, one.protocols, frameworks, one.setup)
+
+
+def _functions(
+    probe: type[Probe],
+    code: str,
+    protocols: Iterable[Protocol],
+    frameworks: Mapping[str, str],
+    setup: str = "",
+) -> Iterator[Target]:
+    """The functions of modules that ``code`` calls with the array as an argument."""
+    modules = {**_imported(probe.setup), **_imported(setup)}
+    for call in _calls(code):
+        names = _dotted(call.func)
+        if not any(map(_is_array, call.args)) or names[:1] == names or names[0] not in modules:
+            continue
+        owner = ".".join((modules[names[0]], *names[1:-1]))
+        framework = frameworks.get(owner.partition(".")[0], probe.name)
+        yield Target(
+            framework,
+            owner,
+            names[-1],
+            f"{'.'.join(names)}({ARRAY})",
+            gives=framework == probe.name and code in {export.code for export in probe.exports},
+            takes=framework != probe.name or code in {one.code for one in probe.imports},
+            takes_buffers=Protocol.BUFFER in protocols or "frombuffer" in names[-1],
+        )
+
+
+def array_type_name(probe: type[Probe]) -> str:
+    """The class of the framework's arrays by its dotted name; empty where none is declared."""
+    name = probe.array_type or probe.c_exchange_type
+    is_own = name.partition(".")[0] == probe.module.partition(".")[0]
+    return name if is_own and all(part.isidentifier() for part in name.split(".")) else ""
+
+
+def _calls(code: str) -> list[ast.Call]:
+    text = code.format(x="_x_", dtype="float32", shape="(1,)")
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+
+
+def _is_array(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == "_x_"
+
+
+def _is_chain(call: ast.Call) -> bool:
+    """Whether it is a method of the array, or of what a method of the array gave."""
+    node: Any = call
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    return _is_array(node)
+
+
+def _dotted(node: ast.AST) -> tuple[str, ...]:
+    if isinstance(node, ast.Name):
+        return (node.id,)
+    if isinstance(node, ast.Attribute):
+        owner = _dotted(node.value)
+        return (*owner, node.attr) if owner else ()
+    return ()
+
+
+def _imported(setup: str) -> dict[str, str]:
+    """The names that a setup's imports bind to modules."""
+    found = {}
+    for node in ast.parse(setup).body:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                root = alias.name.partition(".")[0]
+                found[alias.asname or root] = alias.name if alias.asname else root
+        elif isinstance(node, ast.ImportFrom):
+            found.update({a.asname or a.name: f"{node.module}.{a.name}" for a in node.names})
+    return found

@@ -1,0 +1,58 @@
+"""Warnings of a traced call name the user's line, as they do without the tracer.
+
+A warning is placed by the frame that is so many levels up, and one of them is the wrapper's. Such
+a warning is given again at the line that called the wrapper, where the program's filters and its
+record of what was warned apply.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+from dlprof.tracer import wrappers
+
+FILE = wrappers.__file__
+
+
+class WarnedAt:
+    """Stands in for what :mod:`warnings` calls to show a message."""
+
+    def __init__(self) -> None:
+        self._show = warnings._showwarnmsg  # type: ignore[attr-defined]  # noqa: SLF001
+        warnings._showwarnmsg = self.show  # type: ignore[attr-defined]  # noqa: SLF001
+
+    def stop(self) -> None:
+        if warnings._showwarnmsg == self.show:  # type: ignore[attr-defined]  # noqa: SLF001
+            warnings._showwarnmsg = self._show  # type: ignore[attr-defined]  # noqa: SLF001
+
+    def show(self, message: Any) -> None:
+        caller = _caller() if message.filename == FILE else None
+        if caller is None:
+            self._show(message)
+            return
+        # Both records would silence the second look: of this place, and of what is shown once.
+        vars(wrappers).pop("__warningregistry__", None)
+        once = (str(message.message), message.category)
+        getattr(warnings, "onceregistry", {}).pop(once, None)
+        warnings.warn_explicit(
+            message.message,
+            message.category,
+            caller.f_code.co_filename,
+            caller.f_lineno,
+            caller.f_globals.get("__name__") or "<sys>",
+            caller.f_globals.setdefault("__warningregistry__", {}),
+            None,
+            message.source,
+        )
+
+
+def _caller() -> Any:
+    """The frame that called the innermost wrapper."""
+    frame: Any = sys._getframe(1)  # noqa: SLF001 - CPython's own way
+    while frame is not None and frame.f_code.co_filename != FILE:
+        frame = frame.f_back
+    while frame is not None and frame.f_code.co_filename == FILE:
+        frame = frame.f_back
+    return frame

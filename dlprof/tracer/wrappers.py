@@ -1,0 +1,423 @@
+"""The traced call: times around it, addresses after it.
+
+The frame of a wrapper takes itself out of the traceback of what the call raises. This needs
+Python 3.11: before, a bare ``raise`` keeps the traceback of the handler.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+import types
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any
+
+from dlprof.probes import capsule
+from dlprof.tracer.arrays import CONTAINERS, LOOSE, VIEW, Kind, Kinds, first_of, leaves
+from dlprof.tracer.place import Places
+from dlprof.tracer.rows import (
+    BYTES,
+    CALLS,
+    COPIES,
+    IDLE,
+    MOST_BUSY,
+    SIZE,
+    TIME,
+    UNKNOWN,
+    VIEWS,
+    Row,
+    Rows,
+)
+from dlprof.tracer.targets import Target
+
+MOST_SITES = 50_000
+"""Places in code; more are met only if a program makes code without end."""
+CONTAINER = Kind("container", lambda _: None, lambda _: ("?", ()), lambda _: 0, lambda _: "?")
+_getframe, _clock = sys._getframe, time.perf_counter_ns  # noqa: SLF001 - CPython's own way
+
+
+class Tracer:
+    """What all wrappers of a process share."""
+
+    def __init__(self, places: Places, rows: Rows) -> None:
+        self.places, self.rows, self.kinds = places, rows, Kinds()
+        self.inside: set[int] = set()
+        """Threads that are in a traced call."""
+        self.capsules: dict[int, Export] = {}
+        self.is_active = True
+
+    def begin_again(self) -> None:
+        """In the child of a fork: nothing of the parent's is counted again."""
+        self.inside.clear()
+        self.capsules.clear()
+        self.rows.begin()
+
+    def finish(self) -> None:
+        for export in list(self.capsules.values()):
+            export.flush()
+        self.capsules.clear()
+        self.rows.write(ended=True)
+
+
+class Export:
+    """A capsule that waits for its consumer."""
+
+    __slots__ = ("address", "key", "kind", "pointer", "row", "size", "took")
+
+    def __init__(self, row: Row, kind: Kind, source: Any, made: Any, took: int) -> None:
+        self.row, self.kind, self.took = row, kind, took
+        self.key, self.size, self.address = kind.key(source), kind.nbytes(source), None
+        self.address = kind.address(source)
+        self.pointer = _pointer(made)
+
+    def flush(self) -> None:
+        """Count it alone: what took it in was not traced."""
+        size = self.size
+        numbers = self.row.numbers(self.key, lambda: size)
+        numbers[CALLS] += 1
+        numbers[TIME] += self.took
+        numbers[UNKNOWN] += 1
+        self.row.consumer = "untraced"
+
+
+def _pointer(thing: Any) -> int | None:
+    name = capsule.capsule_name(thing)
+    return capsule.capsule_pointer(thing, name) if name else None
+
+
+class Wanted(dict[type, "Kind | None"]):
+    """The kinds that a target converts; None for what passes through."""
+
+    def __init__(self, tracer: Tracer, target: Target) -> None:
+        super().__init__()
+        self._tracer, self._target = tracer, target
+
+    def __missing__(self, kind: type) -> Kind | None:
+        target, found = self._target, self._tracer.kinds[kind]
+        if kind in CONTAINERS and not target.is_method:
+            found = CONTAINER
+        elif found is not None and not self._converts(found):
+            found = None
+        if not self._tracer.is_active:
+            found = None
+        self[kind] = found
+        return found
+
+    def _converts(self, kind: Kind) -> bool:
+        target = self._target
+        if kind.is_buffer:
+            return target.takes_buffers
+        return target.gives if kind.framework == target.framework else target.takes
+
+
+def make(  # noqa: C901, PLR0915 - one frame alone may stand between the program and the call
+    original: Callable[..., Any], target: Target, tracer: Tracer
+) -> Callable[..., Any]:
+    """``original`` with a record of each conversion."""
+    wanted, kinds, inside, rows = Wanted(tracer, target), tracer.kinds, tracer.inside, tracer.rows
+    sites: dict[Any, Row] = {}
+    watched = _Calls(tracer, target, wanted, sites)
+    find, special, settle, failed = watched.row, watched.special, watched.settle, watched.failed
+    with_events = rows.with_events
+
+    def traced(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915 - same
+        kind = wanted[type(args[0])] if args else None
+        if kind is None and not (kwargs and not args):
+            try:
+                return original(*args, **kwargs)
+            except BaseException as error:
+                error.__traceback__ = error.__traceback__.tb_next  # type: ignore[union-attr]
+                raise
+        me = get_ident()
+        source = args[0] if args else next(iter(kwargs.values()))
+        handed = None
+        if kind is None or kind is CONTAINER or kind is LOOSE or kind is VIEW:
+            kind, handed = special(source)
+        if kind is None or me in inside:
+            try:
+                return original(*args, **kwargs)
+            except BaseException as error:
+                error.__traceback__ = error.__traceback__.tb_next  # type: ignore[union-attr]
+                raise
+        frame = _getframe(1)
+        row = sites.get((id(frame.f_code), frame.f_lasti))
+        if row is None or row.kind is not kind:
+            row = find(frame, kind)
+        del frame
+        busy = kind.is_busy(source) if kind.is_busy is not None and handed is None else None
+        took = None
+        inside.add(me)
+        try:
+            began = _clock()
+            result = original(*args, **kwargs)
+            took = _clock() - began
+            try:
+                if handed is None:
+                    made = kinds[type(result)]
+                    key = kind.key(source)
+                    numbers = row.arrays.get(key)
+                    if (
+                        numbers is not None
+                        and made is not None
+                        and (here := kind.address(source))
+                        and here == made.address(result)
+                        and busy is None
+                        and not row.trouble
+                    ):
+                        numbers[CALLS] += 1
+                        numbers[TIME] += took
+                        numbers[VIEWS] += 1
+                    else:
+                        settle(row, kind, source, key, made, result, took, busy)
+                else:
+                    handed(row, kind, source, result, took)
+                if with_events:
+                    rows.event(row, began, took)
+                if began > rows.next_ns:
+                    rows.write()
+            except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
+                failed(error, row, took)
+        except BaseException as error:
+            error.__traceback__ = error.__traceback__.tb_next  # type: ignore[union-attr]
+            if took is None:
+                row.raised += 1
+            raise
+        finally:
+            inside.discard(me)
+        return result
+
+    return _dressed(traced, original, target)
+
+
+class _Calls:
+    """What the traced calls of one target do seldom."""
+
+    def __init__(
+        self, tracer: Tracer, target: Target, wanted: Wanted, sites: dict[Any, Row]
+    ) -> None:
+        self.tracer, self.target, self.wanted, self.sites = tracer, target, wanted, sites
+        self._distant: dict[Any, Row] = {}
+
+    def row(self, frame: types.FrameType, kind: Kind) -> Row:
+        """The row for a call from ``frame``."""
+        own = self.tracer.places.own_frame(frame)
+        if own is frame:
+            key: Any = (id(frame.f_code), frame.f_lasti)
+            if len(self.sites) > MOST_SITES:
+                self.sites.clear()
+            row = self.tracer.rows.row(frame, self.target, kind, "", True)
+            # Rows are one for a line in the text; a code object made again needs its id kept.
+            if row.code is frame.f_code:
+                self.sites[key] = row
+            return row
+        caller, line = frame, own or frame
+        key = (id(caller.f_code), id(line.f_code), line.f_lasti, kind.framework)
+        found = self._distant.get(key)
+        if found is not None and found.code is line.f_code:
+            return found
+        if len(self._distant) > MOST_SITES:
+            self._distant.clear()
+        module = str(caller.f_globals.get("__name__"))
+        via = f"{module}.{caller.f_code.co_name}"
+        row = self.tracer.rows.row(line, self.target, kind, via, own is not None)
+        self._distant[key] = row
+        return row
+
+    def special(self, source: Any) -> tuple[Kind | None, Callable[..., None] | None]:
+        """The kind and the record for what is no array itself: containers, capsules, views."""
+        kind = self.wanted[type(source)]
+        if kind is CONTAINER:
+            leaf = first_of(source)
+            found = None if leaf is None else self.wanted[type(leaf)]
+            return (found, self._container) if found not in (None, LOOSE, VIEW) else (None, None)
+        if kind is VIEW:
+            found = self.wanted[type(source.obj)]
+            if found is None or found is CONTAINER:
+                return None, None
+            return found, functools.partial(self._view, source.obj)
+        if kind is LOOSE:
+            export = self.tracer.capsules.pop(id(source), None)
+            if export is not None and export.pointer == _pointer(source):
+                return export.kind, functools.partial(self._consumed, export)
+            address = kind.address(source)
+            return kind, functools.partial(self._loose, address)
+        return kind, None  # given by its name
+
+    def settle(  # noqa: PLR0913, PLR0917 - what the call knows, without a record in between
+        self,
+        row: Row,
+        kind: Kind,
+        source: Any,
+        key: Any,
+        made: Kind | None,
+        result: Any,
+        took: int,
+        busy: bool | None,
+    ) -> None:
+        """Count what is no plain view of a known array."""
+        if made is LOOSE:
+            export = Export(row, kind, source, result, took)
+            stale = self.tracer.capsules.get(id(result))
+            if stale is not None:
+                stale.flush()
+            self.tracer.capsules[id(result)] = export
+            return
+        if made is kind and result is source:
+            return  # it was there already
+        numbers = row.numbers(key, lambda: kind.nbytes(source))
+        numbers[CALLS] += 1
+        numbers[TIME] += took
+        if made is not None:
+            row.consumer = made.framework
+        if busy:
+            if len(row.busy) < MOST_BUSY:
+                row.busy.append((key, took))
+        elif busy is not None:
+            numbers[IDLE] = took if numbers[IDLE] is None else min(took, numbers[IDLE])
+        if made is None or row.trouble:
+            numbers[UNKNOWN] += 1
+            return
+        self._compare(row, numbers, kind, source, kind.address(source), made, result)
+
+    def _compare(
+        self,
+        row: Row,
+        numbers: list[Any],
+        kind: Kind,
+        source: Any,
+        here: int | None,
+        made: Kind,
+        result: Any,
+    ) -> None:
+        """View or copy, by the addresses and sizes of both ends."""
+        places = kind.device(source), made.device(result)
+        if places[0] != places[1] and "?" not in places:
+            row.crossings[places] = row.crossings.get(places, 0) + 1
+            numbers[COPIES] += 1
+            numbers[BYTES] += made.nbytes(result)
+            return
+        there = made.address(result)
+        size = numbers[SIZE] or kind.nbytes(source)
+        if here is not None and there is not None:
+            if size == 0 or here <= there < here + size or there <= here < there + size:
+                numbers[VIEWS] += 1
+            else:
+                numbers[COPIES] += 1
+                numbers[BYTES] += made.nbytes(result)
+        elif made.owns is not None and made.owns(result):
+            numbers[COPIES] += 1
+            numbers[BYTES] += made.nbytes(result)
+        else:
+            numbers[UNKNOWN] += 1
+
+    def _view(self, source: Any, row: Row, kind: Kind, _: Any, result: Any, took: int) -> None:
+        made = self.tracer.kinds[type(result)]
+        self.settle(row, kind, source, kind.key(source), made, result, took, None)
+
+    def _container(self, row: Row, kind: Kind, source: Any, result: Any, took: int) -> None:
+        found, made = list(leaves(source)), self.tracer.kinds[type(result)]
+        first = found[0]
+        numbers = row.numbers(kind.key(first), lambda: kind.nbytes(first))
+        numbers[CALLS] += 1
+        numbers[TIME] += took
+        if made is not None:  # one array of many: nothing can be a view of them
+            row.consumer = made.framework
+            numbers[COPIES] += 1
+            numbers[BYTES] += made.nbytes(result)
+            return
+        given = list(leaves(result))
+        if len(given) != len(found):
+            numbers[UNKNOWN] += 1
+            return
+        before = numbers[VIEWS], numbers[COPIES], numbers[UNKNOWN]
+        for one, other in zip(found, given, strict=True):
+            ends = self.tracer.kinds[type(one)], self.tracer.kinds[type(other)]
+            if ends[0] is not None and ends[1] is not None and one is not other:
+                row.consumer = ends[1].framework
+                sized = [*numbers[:SIZE], ends[0].nbytes(one), *numbers[SIZE + 1 :]]
+                self._compare(row, sized, ends[0], one, ends[0].address(one), ends[1], other)
+                numbers[VIEWS:SIZE], numbers[BYTES] = sized[VIEWS:SIZE], sized[BYTES]
+        after = numbers[VIEWS], numbers[COPIES], numbers[UNKNOWN]
+        new = [late - early for early, late in zip(before, after, strict=True)]
+        numbers[VIEWS:SIZE] = before
+        # One call: a copy if anything was copied, a view if all are views.
+        at = COPIES if new[1] else UNKNOWN if new[2] or not new[0] else VIEWS
+        numbers[at] += 1
+
+    def _consumed(
+        self, export: Export, row: Row, _kind: Kind, _: Any, result: Any, took: int
+    ) -> None:
+        made = self.tracer.kinds[type(result)]
+        numbers = row.numbers(export.key, lambda: export.size)
+        numbers[CALLS] += 1
+        numbers[TIME] += took + export.took
+        self._ends(row, numbers, export.address, made, result)
+
+    def _loose(
+        self, address: int | None, row: Row, _kind: Kind, _: Any, result: Any, took: int
+    ) -> None:
+        made = self.tracer.kinds[type(result)]
+        size = made.nbytes(result) if made is not None else 0
+        key = made.key(result) if made is not None else ("?", ())
+        numbers = row.numbers(key, lambda: size)
+        numbers[CALLS] += 1
+        numbers[TIME] += took
+        self._ends(row, numbers, address, made, result)
+
+    @staticmethod
+    def _ends(
+        row: Row, numbers: list[Any], here: int | None, made: Kind | None, result: Any
+    ) -> None:
+        there = None if made is None else made.address(result)
+        if made is not None:
+            row.consumer = made.framework
+        if made is None or here is None or there is None:
+            numbers[UNKNOWN] += 1
+        elif here == there or numbers[SIZE] == 0:
+            numbers[VIEWS] += 1
+        else:
+            numbers[COPIES] += 1
+            numbers[BYTES] += made.nbytes(result)
+
+    def failed(self, error: Exception, row: Row, took: int) -> None:
+        """A failure of the tracer ends the look at addresses for this row; calls still count.
+
+        Raises it again if the user's code is in it, as that of a signal's handler is.
+        """
+        trace = error.__traceback__
+        while trace is not None:
+            if self.tracer.places.is_own(trace.tb_frame):
+                raise error
+            trace = trace.tb_next
+        row.trouble = f"{type(error).__name__}: {error}"[:200]
+        numbers = row.numbers("unknown", lambda: 0)
+        numbers[CALLS] += 1
+        numbers[TIME] += took
+        numbers[UNKNOWN] += 1
+
+
+class Builtin(functools.partial):  # type: ignore[type-arg]
+    """The wrapper of a function that is written in C.
+
+    As an attribute of a class it stays a function, where one of Python would become a method. It
+    is pickled by the name of the original.
+    """
+
+    def __get__(self, owner: Any, kind: Any = None) -> Builtin:
+        return self
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)  # type: ignore[attr-defined]
+
+    def __reduce__(self) -> str:
+        return str(self.__name__)  # type: ignore[attr-defined]
+
+
+def _dressed(
+    traced: Callable[..., Any], original: Callable[..., Any], target: Target
+) -> Callable[..., Any]:
+    """The wrapper with the name and the words of the original."""
+    is_plain = target.is_method or isinstance(original, types.FunctionType)
+    return functools.update_wrapper(traced if is_plain else Builtin(traced), original)

@@ -1,0 +1,468 @@
+"""Small programs with what a trace says of their lines: ``#: calls conversion result``.
+
+A line without such a comment converts nothing. Each function is one program.
+"""
+
+# ruff: noqa: E731, F401, I001, PLW0108, PT017
+import asyncio
+import concurrent.futures
+import contextlib
+import copy
+import ctypes
+import dataclasses
+import functools
+import gc
+import itertools
+import operator
+import pickle
+import signal
+import sys
+import threading
+import traceback
+import warnings
+import weakref
+
+import numpy
+import numpy as np
+import torch
+import torch as pytorch
+import torch.utils.data
+from numpy import asarray as as_numpy
+from torch import from_numpy, from_numpy as view_of
+
+X = np.arange(12, dtype="float32").reshape(3, 4)
+T = torch.arange(12.0).reshape(3, 4)
+PROGRAMS = []
+
+
+def program(function):
+    PROGRAMS.append(function)
+    return function
+
+
+@program
+def a_view_and_a_copy():
+    torch.from_numpy(X)  #: 1 torch.from_numpy(x) view
+    torch.tensor(X)  #: 1 torch.tensor(x) copy
+    T.numpy()  #: 1 x.numpy() view
+    np.asarray(T)  #: 1 numpy.asarray(x) view
+    np.array(T)  #: 1 numpy.array(x) copy
+
+
+@program
+def calls_of_a_loop_are_counted():
+    for _ in range(25):
+        torch.as_tensor(X)  #: 25 torch.as_tensor(x) view
+
+
+@program
+def own_arrays_and_numbers_convert_nothing():
+    np.asarray(X)
+    np.array([1, 2, 3])
+    torch.tensor([1.0, 2.0])
+    torch.as_tensor(T)
+    torch.asarray(3)
+    np.asarray(np.float32(3))
+
+
+@program
+def two_conversions_on_one_line():
+    torch.from_numpy(X), torch.tensor(X)  #: 1 torch.from_numpy(x) view; 1 torch.tensor(x) copy
+
+
+@program
+def one_inside_the_other():
+    np.asarray(torch.from_numpy(X))  #: 1 torch.from_numpy(x) view; 1 numpy.asarray(x) view
+
+
+@program
+def the_outermost_call_counts():
+    np.asarray(T.detach())  #: 1 numpy.asarray(x) view
+    torch.from_dlpack(X)  #: 1 torch.from_dlpack(x) view
+    np.from_dlpack(T)  #: 1 numpy.from_dlpack(x) view
+
+
+@program
+def imported_by_another_name():
+    from_numpy(X)  #: 1 torch.from_numpy(x) view
+    view_of(X)  #: 1 torch.from_numpy(x) view
+    pytorch.from_numpy(X)  #: 1 torch.from_numpy(x) view
+    as_numpy(T)  #: 1 numpy.asarray(x) view
+
+
+@program
+def stored_in_a_name():
+    convert = torch.from_numpy
+    convert(X)  #: 1 torch.from_numpy(x) view
+    vars(torch)["tensor"](X)  #: 1 torch.tensor(x) copy
+
+
+@program
+def a_partial():
+    convert = functools.partial(torch.tensor, dtype=torch.float64)
+    convert(X)  #: 1 torch.tensor(x) copy
+
+
+@program
+def an_argument_by_name():
+    torch.tensor(data=X)  #: 1 torch.tensor(x) copy
+    np.array(object=T)  #: 1 numpy.array(x) copy
+
+
+@program
+def a_list_comprehension():
+    [torch.from_numpy(X) for _ in range(4)]  #: 4 torch.from_numpy(x) view
+
+
+@program
+def nested_comprehensions_and_generators():
+    {n: [T.numpy() for _ in range(2)] for n in range(3)}  #: 6 x.numpy() view
+    sum(torch.from_numpy(X).sum() for _ in range(3))  #: 3 torch.from_numpy(x) view
+
+
+@program
+def a_generator_that_is_closed_early():
+    def batches():
+        for _ in range(10):
+            yield torch.tensor(X)  #: 3 torch.tensor(x) copy
+
+    found = batches()
+    [next(found) for _ in range(3)]
+    found.close()
+
+
+@program
+def a_lambda():
+    convert = lambda x: torch.from_numpy(x)  #: 2 torch.from_numpy(x) view
+    convert(X), convert(X)
+
+
+@program
+def a_decorated_function():
+    def twice(function):
+        @functools.wraps(function)
+        def called(*args):
+            return function(*args), function(*args)
+
+        return called
+
+    @twice
+    def convert(x):
+        return torch.from_numpy(x)  #: 2 torch.from_numpy(x) view
+
+    convert(X)
+
+
+@program
+def recursion():
+    def down(n):
+        if n:
+            torch.from_numpy(X)  #: 20 torch.from_numpy(x) view
+            down(n - 1)
+
+    down(20)
+
+
+@program
+def callbacks_from_c():
+    list(map(torch.from_numpy, [X, X, X]))  #: 3 torch.from_numpy(x) view
+    sorted([X, X], key=lambda x: torch.from_numpy(x).sum())  #: 2 torch.from_numpy(x) view
+    functools.reduce(lambda _, x: torch.tensor(x), [X, X, X])  #: 2 torch.tensor(x) copy
+    list(itertools.starmap(torch.from_numpy, [(X,), (X,)]))  #: 2 torch.from_numpy(x) view
+
+
+@program
+def a_callback_through_ctypes():
+    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
+    def called(n):
+        return len(torch.from_numpy(X)) + n  #: 1 torch.from_numpy(x) view
+
+    assert called(1) == 4
+
+
+@program
+def methods_of_classes():
+    class Loader:
+        convert = torch.from_numpy
+        static = staticmethod(torch.tensor)
+
+        @property
+        def batch(self):
+            return torch.from_numpy(X)  #: 1 torch.from_numpy(x) view
+
+        def __call__(self):
+            return self.convert(X)  #: 1 torch.from_numpy(x) view
+
+    loader = Loader()
+    loader(), loader.batch
+    loader.static(X)  #: 1 torch.tensor(x) copy
+
+
+@program
+def subclasses():
+    class MyTensor(torch.Tensor):
+        pass
+
+    class MyArray(np.ndarray):
+        pass
+
+    np.asarray(T.as_subclass(MyTensor))  #: 1 numpy.asarray(x) view
+    torch.from_numpy(X.view(MyArray))  #: 1 torch.from_numpy(x) view
+    torch.nn.Parameter(T).detach().numpy()  #: 1 x.numpy() view
+
+
+@program
+def a_method_that_is_overridden():
+    class Verbose(torch.Tensor):
+        def numpy(self):
+            return super().numpy()  #: 1 x.numpy() view
+
+    T.as_subclass(Verbose).numpy()
+
+
+@program
+def expressions_over_several_lines():
+    torch.tensor(  #: 1 torch.tensor(x) copy
+        np.stack(
+            [X, X],
+        ),
+    )
+
+
+@program
+def an_exception_in_the_middle():
+    try:
+        torch.from_numpy("no array")
+    except TypeError:
+        torch.from_numpy(X)  #: 1 torch.from_numpy(x) view
+    try:
+        T.clone().requires_grad_().numpy()  #: 0 x.numpy() unknown
+    except RuntimeError as error:
+        assert "detach" in str(error)
+
+
+@program
+def tracebacks_have_no_frame_of_the_tracer():
+    for convert in (
+        lambda: torch.from_numpy("no"),
+        lambda: T.clone().requires_grad_().numpy(),
+    ):  #: 0 x.numpy() unknown
+        try:
+            convert()
+        except (TypeError, RuntimeError) as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            assert [frame.filename for frame in frames] == [__file__] * 2, frames
+            assert error.__context__ is None
+
+
+@program
+def threads():
+    def work():
+        for _ in range(50):
+            torch.from_numpy(X)  #: 400 torch.from_numpy(x) view
+
+    many = [threading.Thread(target=work) for _ in range(8)]
+    [one.start() for one in many]
+    [one.join() for one in many]
+
+
+@program
+def a_pool_of_threads():
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: np.asarray(T), range(40)))  #: 40 numpy.asarray(x) view
+        list(pool.map(torch.from_numpy, [X] * 5))
+
+
+@program
+def asyncio_tasks():
+    async def one():
+        await asyncio.sleep(0)
+        torch.from_numpy(X)  #: 5 torch.from_numpy(x) view
+
+    async def several():
+        await asyncio.gather(*(one() for _ in range(5)))
+        async for _ in stream():
+            T.numpy()  #: 3 x.numpy() view
+
+    async def stream():
+        for _ in range(3):
+            yield torch.tensor(X)  #: 3 torch.tensor(x) copy
+
+    asyncio.run(several())
+
+
+@program
+def executed_text():
+    exec("torch.from_numpy(X)\ntorch.from_numpy(X)")
+    eval("T.numpy()")
+
+
+@program
+def text_that_is_made_again():
+    for _ in range(30):
+        exec(compile("torch.from_numpy(X)", "<made again>", "exec"))
+
+
+@program
+def a_context_manager():
+    @contextlib.contextmanager
+    def batch():
+        yield torch.from_numpy(X)  #: 1 torch.from_numpy(x) view
+
+    with batch():
+        pass
+
+
+@program
+def a_dataclass():
+    @dataclasses.dataclass
+    class Batch:
+        x: torch.Tensor = dataclasses.field(
+            default_factory=lambda: torch.from_numpy(X)
+        )  #: 1 torch.from_numpy(x) view
+
+    Batch()
+
+
+@program
+def a_finalizer():
+    class Last:
+        def __del__(self):
+            torch.from_numpy(X)  #: 1 torch.from_numpy(x) view
+
+    Last()
+    gc.collect()
+
+
+@program
+def a_signal_handler():
+    def handler(*_):
+        torch.from_numpy(X)  #: 1 torch.from_numpy(x) view
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    signal.raise_signal(signal.SIGUSR1)
+    signal.signal(signal.SIGUSR1, before)
+
+
+@program
+def sometimes_a_copy():
+    for dtype in (torch.float32, torch.float64, torch.float32):
+        torch.as_tensor(X, dtype=dtype)  #: 3 torch.as_tensor(x) mixed
+
+
+@program
+def strided_arrays():
+    torch.from_numpy(X[:, ::2])  #: 1 torch.from_numpy(x) view
+    torch.from_numpy(X.T)  #: 1 torch.from_numpy(x) view
+    torch.tensor(X[:, 1::2])  #: 1 torch.tensor(x) copy
+    np.asarray(T[1:])  #: 1 numpy.asarray(x) view
+    np.asarray(X[::-1])
+
+
+@program
+def empty_arrays_and_scalars():
+    torch.from_numpy(np.zeros((0, 3)))  #: 1 torch.from_numpy(x) view
+    torch.from_numpy(np.array(1.0))  #: 1 torch.from_numpy(x) view
+
+
+@program
+def lists_of_arrays():
+    np.array([T, T])  #: 1 numpy.array(x) copy
+    np.stack([T, T, T])  #: 3 x.__array__() view
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.tensor([X, X])  #: 1 torch.tensor(x) copy
+
+
+@program
+def plain_memory():
+    np.frombuffer(b"12345678", "uint8")  #: 1 numpy.frombuffer(x) view
+    torch.frombuffer(bytearray(b"1234"), dtype=torch.uint8)  #: 1 torch.frombuffer(x) view
+    np.asarray(memoryview(b"1234"))
+
+
+@program
+def a_capsule_counts_where_it_is_consumed():
+    torch.from_dlpack(torch.utils.dlpack.to_dlpack(T))  #: 1 torch.from_dlpack(x) view
+    made = [T.__dlpack__() for _ in range(3)]
+    for one in made:
+        torch.from_dlpack(one)  #: 3 torch.from_dlpack(x) view
+
+
+@program
+def a_capsule_of_an_untraced_producer():
+    torch.from_dlpack(X.__dlpack__())  #: 1 torch.from_dlpack(x) view
+
+
+@program
+def a_capsule_that_nobody_consumes():
+    T.__dlpack__()  #: 1 x.__dlpack__() unknown
+
+
+@program
+def the_loader_of_torch():
+    data = [(X, 0)] * 6
+    for _ in torch.utils.data.DataLoader(data, batch_size=2):  #: 6 torch.as_tensor(x) view
+        pass
+
+
+@program
+def no_array_is_kept():
+    x = np.zeros(5)
+    before = sys.getrefcount(x)
+    t = torch.from_numpy(x)  #: 1 torch.from_numpy(x) view
+    made, source = weakref.ref(t), weakref.ref(x)
+    assert sys.getrefcount(t) == 2
+    del t
+    assert made() is None
+    assert sys.getrefcount(x) == before
+    del x
+    assert source() is None
+
+
+@program
+def functions_can_be_pickled():
+    assert pickle.loads(pickle.dumps(torch.from_numpy)) is torch.from_numpy
+    assert pickle.loads(pickle.dumps(np.asarray)) is np.asarray
+    assert copy.deepcopy(torch.from_numpy) is torch.from_numpy
+
+
+@program
+def a_warning_names_the_users_line():
+    read_only = np.zeros(3)
+    read_only.flags.writeable = False
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        torch.from_numpy(read_only)  #: 1 torch.from_numpy(x) view
+    assert [one.filename for one in found] in ([__file__], []), found  # torch warns once
+
+
+@program
+def functions_keep_their_words():
+    assert torch.from_numpy.__name__ == "from_numpy"
+    assert "ndarray" in torch.from_numpy.__doc__
+    assert repr(np.asarray).startswith("<built-in")
+    assert torch.Tensor.numpy.__doc__
+
+
+@program
+def a_result_is_the_same_object():
+    t = torch.as_tensor(T)
+    assert t is T
+    assert T.cpu() is T
+
+
+@program
+def a_compiled_function():
+    @functools.partial(torch.compile, backend="eager")
+    def add(x):
+        return x + 1
+
+    add(T)
+    np.asarray(add(T))  #: 1 numpy.asarray(x) view
+
+
+if __name__ == "__main__":
+    for one in PROGRAMS:
+        one()
+    print(f"ran {len(PROGRAMS)} programs")

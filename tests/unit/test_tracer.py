@@ -1,0 +1,179 @@
+"""The tracer: what it wraps comes from the probes, and it takes everything out again."""
+
+import operator
+import sys
+import types
+
+import pytest
+
+from dlprof.measuring.trace import expression, faults
+from dlprof.probes import ALL
+from dlprof.session.trace_file import Row, Trace, merged
+from dlprof.tracer.arrays import Kinds
+from dlprof.tracer.place import Places
+from dlprof.tracer.rows import Rows
+from dlprof.tracer.targets import declared
+from dlprof.tracer.wrappers import Builtin, Tracer, make
+
+ROW = {
+    "file": "a.py",
+    "line": 1,
+    "function": "f",
+    "conversion": "torch.tensor(x)",
+    "producer": "numpy",
+    "consumer": "torch",
+    "via": "",
+    "span": None,
+    "trouble": "",
+    "calls": 1,
+    "total_ns": 10,
+    "bytes": 4,
+    "result": "copy",
+    "views": 0,
+    "copies": 1,
+    "unknown": 0,
+    "raised": 0,
+    "waits": 0,
+    "maybe_waits": 0,
+    "waited_ns": 0,
+    "crossings": [],
+    "arrays": [["float32", [1], 1, 4]],
+}
+
+
+def part(pid, *rows, ended=True):
+    return {
+        "pid": pid,
+        "argv": [],
+        "started": float(pid),
+        "wall_ns": 1,
+        "ended": ended,
+        "python": "3.11.7",
+        "versions": {},
+        "rows": rows,
+        "events": [],
+        "events_left_out": 0,
+    }
+
+
+def target(name):
+    (found,) = (one for one in declared() if one.conversion == name)
+    return found
+
+
+def test_each_framework_is_wrapped_by_what_its_probe_declares():
+    frameworks = {one.framework for one in declared()}
+    assert frameworks >= {probe.name for probe in ALL if probe.imports}
+    assert target("torch.from_numpy(x)").takes
+    assert target("jax.device_get(x)").gives
+    assert target("tf.convert_to_tensor(x)").owner == "tensorflow"
+    assert target("jnp.asarray(x)").owner == "jax.numpy"
+
+
+def test_a_function_of_a_consumer_that_a_producer_declares_is_wrapped_once():
+    (asarray,) = (one for one in declared() if (one.owner, one.name) == ("numpy", "asarray"))
+    assert (asarray.framework, asarray.takes, asarray.gives) == ("numpy", True, False)
+
+
+def test_the_wrapper_of_a_function_in_c_is_no_method_of_a_class():
+    tracer = Tracer(Places(), Rows(None))
+    wrapper = make(len, target("numpy.asarray(x)"), tracer)
+    assert isinstance(wrapper, Builtin)
+    assert type("A", (), {"f": wrapper})().f([1, 2]) == 2
+
+
+def test_scalars_and_types_are_no_arrays():
+    import numpy as np
+
+    kinds = Kinds()
+    assert kinds[np.float32] is None
+    assert kinds[type] is None
+    assert kinds[np.ndarray].framework == "numpy"
+
+
+def test_a_failure_of_the_tracer_leaves_the_call_and_its_count():
+    import numpy as np
+
+    tracer = Tracer(Places(), Rows(None))
+    kind = tracer.kinds[np.ndarray]
+    kind.address = operator.attrgetter("nowhere")
+    convert = make(lambda x: x[:], target("torch.from_numpy(x)"), tracer)
+    assert [len(convert(np.zeros(3))) for _ in range(3)] == [3, 3, 3]
+    (row,) = tracer.rows.as_dict(ended=True)["rows"]
+    assert (row["calls"], row["result"]) == (3, "unknown")
+    assert row["trouble"].startswith("AttributeError: ")
+
+
+def test_an_error_of_the_users_code_inside_the_tracer_is_raised():
+    import numpy as np
+
+    def handler(_):
+        raise TimeoutError
+
+    tracer = Tracer(Places(), Rows(None))
+    tracer.kinds[np.ndarray].address = handler
+    with pytest.raises(TimeoutError):
+        make(lambda x: x[:], target("torch.from_numpy(x)"), tracer)(np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("busy_ns", "idle_ns", "found"),
+    [(1_000_000, 1_000, (1, 0)), (1_200, 1_000, (0, 0)), (1_000_000, None, (0, 1))],
+)
+def test_a_wait_needs_a_queue_and_a_long_call(busy_ns, idle_ns, found):
+    import numpy as np
+
+    rows = Rows(None)
+    kind = Kinds()[np.ndarray]
+    row = rows.row(sys._getframe(), target("torch.from_numpy(x)"), kind, "", True)
+    key = (np.dtype("float32"), (3,))
+    row.numbers(key, lambda: 12)[0:2] = 2, busy_ns
+    row.arrays[key][7] = idle_ns
+    row.busy.append((key, busy_ns))
+    counted = row.as_dict()
+    assert (counted["waits"], counted["maybe_waits"]) == found
+
+
+def test_processes_are_added_up():
+    other = {**ROW, "copies": 0, "views": 1, "result": "view", "bytes": 0}
+    found = merged([part(2, other), part(1, ROW, {**ROW, "line": 2, "total_ns": 99}, ended=False)])
+    assert [row["line"] for row in found["rows"]] == [2, 1]
+    both = found["rows"][1]
+    assert (both["calls"], both["result"], both["bytes"]) == (2, "mixed", 4)
+    assert both["processes"] == [1, 2]
+    assert both["arrays"] == [("float32", [1], 2, 4)]
+    assert [one["ended"] for one in found["processes"]] == [False, True]
+
+
+def test_the_trace_is_read_as_it_was_written():
+    fields = {"program": ["a.py"], "exit_code": 0, "wall_ns": 5, **merged([part(1, ROW)])}
+    trace = Trace.model_validate(fields)
+    assert Trace.model_validate(trace.model_dump(by_alias=True)) == trace
+
+
+def test_what_is_allowed_is_no_fault():
+    row = Row.model_validate({**ROW, "crossings": [("cuda:0", "cpu", 1)], "waits": 1})
+    assert faults(row) == ["copy", "wait", "device-crossing"]
+    assert faults(row.model_copy(update={"allowed": ["copy", "wait"]})) == ["device-crossing"]
+
+
+def test_the_expression_stands_in_one_line(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text("é = f(\n    x,\n)  # why\n", encoding="utf-8")
+    assert expression(str(path), 1, (1, 3, 5, 1)) == "f(x)"
+    assert expression(str(path), 2, None) == "x,"
+    assert expression("<string>", 1, None) == ""
+
+
+def test_code_of_packages_is_not_the_users_unless_it_is_included():
+    def frame_of(file):
+        code = compile("import sys; found = sys._getframe()", file, "exec")
+        module = types.ModuleType("one")
+        exec(code, module.__dict__)
+        return module.found
+
+    packaged = frame_of("/env/lib/python3.11/site-packages/loader/batch.py")
+    assert not Places().is_own(packaged)
+    assert Places(("loader",)).is_own(packaged)
+    assert Places().is_own(frame_of("/home/user/app.py"))
+    assert not Places().is_own(frame_of(types.__file__))
