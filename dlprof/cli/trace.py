@@ -55,9 +55,7 @@ def trace(
         list[str], typer.Argument(metavar="SCRIPT [ARGUMENTS]", help="As after python.")
     ],
     *,
-    as_module: Annotated[
-        bool, typer.Option("-m", "--module", help="Run a module, as python -m does.")
-    ] = False,
+    as_module: Annotated[bool, typer.Option("-m", help="Run a module, as python -m does.")] = False,
     given: Given,
 ) -> None:
     """Run a program and show which of its lines convert arrays, and what that costs.

@@ -23,7 +23,6 @@ from dlprof.tracer.rows import (
     COPIES,
     IDLE,
     MOST_BUSY,
-    SIZE,
     TIME,
     UNKNOWN,
     VIEWS,
@@ -75,10 +74,7 @@ class Export:
     def flush(self) -> None:
         """Count it alone: what took it in was not traced."""
         size = self.size
-        numbers = self.row.numbers(self.key, lambda: size)
-        numbers[CALLS] += 1
-        numbers[TIME] += self.took
-        numbers[UNKNOWN] += 1
+        _count(self.row.numbers(self.key, lambda: size), self.took, UNKNOWN, 0)
         self.row.consumer = "untraced"
 
 
@@ -266,9 +262,11 @@ class _Calls:
             return
         if made is kind and result is source:
             return  # it was there already
+        outcome = UNKNOWN, 0
+        if made is not None and not row.trouble:
+            outcome = _compared(row, kind, source, made, result)
         numbers = row.numbers(key, lambda: kind.nbytes(source))
-        numbers[CALLS] += 1
-        numbers[TIME] += took
+        _count(numbers, took, *outcome)
         if made is not None:
             row.consumer = made.framework
         if busy:
@@ -276,41 +274,6 @@ class _Calls:
                 row.busy.append((key, took))
         elif busy is not None:
             numbers[IDLE] = took if numbers[IDLE] is None else min(took, numbers[IDLE])
-        if made is None or row.trouble:
-            numbers[UNKNOWN] += 1
-            return
-        self._compare(row, numbers, kind, source, kind.address(source), made, result)
-
-    def _compare(
-        self,
-        row: Row,
-        numbers: list[Any],
-        kind: Kind,
-        source: Any,
-        here: int | None,
-        made: Kind,
-        result: Any,
-    ) -> None:
-        """View or copy, by the addresses and sizes of both ends."""
-        places = kind.device(source), made.device(result)
-        if places[0] != places[1] and "?" not in places:
-            row.crossings[places] = row.crossings.get(places, 0) + 1
-            numbers[COPIES] += 1
-            numbers[BYTES] += made.nbytes(result)
-            return
-        there = made.address(result)
-        size = numbers[SIZE] or kind.nbytes(source)
-        if here is not None and there is not None:
-            if size == 0 or here <= there < here + size or there <= here < there + size:
-                numbers[VIEWS] += 1
-            else:
-                numbers[COPIES] += 1
-                numbers[BYTES] += made.nbytes(result)
-        elif made.owns is not None and made.owns(result):
-            numbers[COPIES] += 1
-            numbers[BYTES] += made.nbytes(result)
-        else:
-            numbers[UNKNOWN] += 1
 
     def _view(self, source: Any, row: Row, kind: Kind, _: Any, result: Any, took: int) -> None:
         made = self.tracer.kinds[type(result)]
@@ -318,42 +281,32 @@ class _Calls:
 
     def _container(self, row: Row, kind: Kind, source: Any, result: Any, took: int) -> None:
         found, made = list(leaves(source)), self.tracer.kinds[type(result)]
+        if made is not None:  # one array of many: it cannot be a view of all
+            row.consumer, outcome = made.framework, (COPIES, made.nbytes(result))
+        else:
+            outcome = self._compared_leaves(row, found, list(leaves(result)))
         first = found[0]
-        numbers = row.numbers(kind.key(first), lambda: kind.nbytes(first))
-        numbers[CALLS] += 1
-        numbers[TIME] += took
-        if made is not None:  # one array of many: nothing can be a view of them
-            row.consumer = made.framework
-            numbers[COPIES] += 1
-            numbers[BYTES] += made.nbytes(result)
-            return
-        given = list(leaves(result))
-        if len(given) != len(found):
-            numbers[UNKNOWN] += 1
-            return
-        before = numbers[VIEWS], numbers[COPIES], numbers[UNKNOWN]
-        for one, other in zip(found, given, strict=True):
-            ends = self.tracer.kinds[type(one)], self.tracer.kinds[type(other)]
-            if ends[0] is not None and ends[1] is not None and one is not other:
-                row.consumer = ends[1].framework
-                sized = [*numbers[:SIZE], ends[0].nbytes(one), *numbers[SIZE + 1 :]]
-                self._compare(row, sized, ends[0], one, ends[0].address(one), ends[1], other)
-                numbers[VIEWS:SIZE], numbers[BYTES] = sized[VIEWS:SIZE], sized[BYTES]
-        after = numbers[VIEWS], numbers[COPIES], numbers[UNKNOWN]
-        new = [late - early for early, late in zip(before, after, strict=True)]
-        numbers[VIEWS:SIZE] = before
-        # One call: a copy if anything was copied, a view if all are views.
-        at = COPIES if new[1] else UNKNOWN if new[2] or not new[0] else VIEWS
-        numbers[at] += 1
+        _count(row.numbers(kind.key(first), lambda: kind.nbytes(first)), took, *outcome)
+
+    def _compared_leaves(self, row: Row, found: list[Any], given: list[Any]) -> tuple[int, int]:
+        """One call: a copy if anything was copied, a view if all are views."""
+        outcomes = []
+        for one, other in zip(found, given, strict=False):
+            kind, made = self.tracer.kinds[type(one)], self.tracer.kinds[type(other)]
+            if kind is not None and made is not None and one is not other:
+                row.consumer = made.framework
+                outcomes.append(_compared(row, kind, one, made, other))
+        words = {at for at, _ in outcomes}
+        if len(found) != len(given) or not words:
+            return UNKNOWN, 0
+        at = COPIES if COPIES in words else UNKNOWN if UNKNOWN in words else VIEWS
+        return at, sum(copied for _, copied in outcomes)
 
     def _consumed(
         self, export: Export, row: Row, _kind: Kind, _: Any, result: Any, took: int
     ) -> None:
-        made = self.tracer.kinds[type(result)]
-        numbers = row.numbers(export.key, lambda: export.size)
-        numbers[CALLS] += 1
-        numbers[TIME] += took + export.took
-        self._ends(row, numbers, export.address, made, result)
+        outcome = self._ends(row, export.address, export.size, result)
+        _count(row.numbers(export.key, lambda: export.size), took + export.took, *outcome)
 
     def _loose(
         self, address: int | None, row: Row, _kind: Kind, _: Any, result: Any, took: int
@@ -361,25 +314,16 @@ class _Calls:
         made = self.tracer.kinds[type(result)]
         size = made.nbytes(result) if made is not None else 0
         key = made.key(result) if made is not None else ("?", ())
-        numbers = row.numbers(key, lambda: size)
-        numbers[CALLS] += 1
-        numbers[TIME] += took
-        self._ends(row, numbers, address, made, result)
+        outcome = self._ends(row, address, size, result)
+        _count(row.numbers(key, lambda: size), took, *outcome)
 
-    @staticmethod
-    def _ends(
-        row: Row, numbers: list[Any], here: int | None, made: Kind | None, result: Any
-    ) -> None:
-        there = None if made is None else made.address(result)
-        if made is not None:
-            row.consumer = made.framework
-        if made is None or here is None or there is None:
-            numbers[UNKNOWN] += 1
-        elif here == there or numbers[SIZE] == 0:
-            numbers[VIEWS] += 1
-        else:
-            numbers[COPIES] += 1
-            numbers[BYTES] += made.nbytes(result)
+    def _ends(self, row: Row, here: int | None, size: int, result: Any) -> tuple[int, int]:
+        """View or copy of what a capsule held."""
+        made = self.tracer.kinds[type(result)]
+        if made is None:
+            return UNKNOWN, 0
+        row.consumer = made.framework
+        return _seen(here, size, made, result)
 
     def failed(self, error: Exception, row: Row, took: int) -> None:
         """A failure of the tracer ends the look at addresses for this row; calls still count.
@@ -392,10 +336,35 @@ class _Calls:
                 raise error
             trace = trace.tb_next
         row.trouble = f"{type(error).__name__}: {error}"[:200]
-        numbers = row.numbers("unknown", lambda: 0)
-        numbers[CALLS] += 1
-        numbers[TIME] += took
-        numbers[UNKNOWN] += 1
+        _count(row.numbers("unknown", lambda: 0), took, UNKNOWN, 0)
+
+
+def _count(numbers: list[Any], took: int, at: int, copied: int) -> None:
+    numbers[CALLS] += 1
+    numbers[TIME] += took
+    numbers[at] += 1
+    numbers[BYTES] += copied
+
+
+def _compared(row: Row, kind: Kind, source: Any, made: Kind, result: Any) -> tuple[int, int]:
+    """View or copy, by the addresses and sizes of both ends; and the bytes that were copied."""
+    places = kind.device(source), made.device(result)
+    if places[0] != places[1] and "?" not in places:
+        copied = made.nbytes(result)
+        row.crossings[places] = row.crossings.get(places, 0) + 1
+        return COPIES, copied
+    return _seen(kind.address(source), kind.nbytes(source), made, result)
+
+
+def _seen(here: int | None, size: int, made: Kind, result: Any) -> tuple[int, int]:
+    there = made.address(result)
+    if here is not None and there is not None:
+        if size == 0 or here <= there < here + size or there <= here < there + made.nbytes(result):
+            return VIEWS, 0
+        return COPIES, made.nbytes(result)
+    if made.owns is not None and made.owns(result):
+        return COPIES, made.nbytes(result)
+    return UNKNOWN, 0
 
 
 class Builtin(functools.partial):  # type: ignore[type-arg]

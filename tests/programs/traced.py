@@ -3,6 +3,7 @@
 A line without such a comment converts nothing. Each function is one program.
 """
 
+# fmt: off
 # ruff: noqa: E731, F401, I001, PLW0108, PT017
 import asyncio
 import concurrent.futures
@@ -245,8 +246,8 @@ def an_exception_in_the_middle():
 def tracebacks_have_no_frame_of_the_tracer():
     for convert in (
         lambda: torch.from_numpy("no"),
-        lambda: T.clone().requires_grad_().numpy(),
-    ):  #: 0 x.numpy() unknown
+        lambda: T.clone().requires_grad_().numpy(),  #: 0 x.numpy() unknown
+    ):
         try:
             convert()
         except (TypeError, RuntimeError) as error:
@@ -318,8 +319,8 @@ def a_dataclass():
     @dataclasses.dataclass
     class Batch:
         x: torch.Tensor = dataclasses.field(
-            default_factory=lambda: torch.from_numpy(X)
-        )  #: 1 torch.from_numpy(x) view
+            default_factory=lambda: torch.from_numpy(X)  #: 1 torch.from_numpy(x) view
+        )
 
     Batch()
 

@@ -7,7 +7,6 @@ import types
 import pytest
 
 from dlprof.measuring.trace import expression, faults
-from dlprof.probes import ALL
 from dlprof.session.trace_file import Row, Trace, merged
 from dlprof.tracer.arrays import Kinds
 from dlprof.tracer.place import Places
@@ -63,7 +62,7 @@ def target(name):
 
 def test_each_framework_is_wrapped_by_what_its_probe_declares():
     frameworks = {one.framework for one in declared()}
-    assert frameworks >= {probe.name for probe in ALL if probe.imports}
+    assert frameworks >= {"numpy", "torch", "tensorflow", "jax", "cupy", "numba", "onnxruntime"}
     assert target("torch.from_numpy(x)").takes
     assert target("jax.device_get(x)").gives
     assert target("tf.convert_to_tensor(x)").owner == "tensorflow"
