@@ -5,26 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from dlprof.cli.options import CONSUMER, PRODUCER, Given, takes
 from dlprof.plan import options as every
-from dlprof.plan.option import Option, Text
 
 if TYPE_CHECKING:
     from dlprof.session.trace_file import Row
 
-FROM = Option(
-    "row",
-    Text(),
-    "Take frameworks, shape and dtype from this row of a trace: LAST:1.",
-    every.ARRAYS,
-    flag="--from",
+FROM = typer.Option(
+    "--from",
+    help="Take frameworks, shape and dtype from this row of a trace: LAST:1.",
     metavar="TRACE:N",
+    rich_help_panel=every.ARRAYS,
 )
 SURVEY = replace(every.SURVEY, default=True)
 
 
 @takes(
-    *(FROM, *every.AXES, every.PLACEMENTS, every.SETUP),
+    *(*every.AXES, every.PLACEMENTS, every.SETUP),
     *(*every.HOW, every.SAMPLE_MS, every.ALLOCATOR, every.DIAGNOSE, SURVEY),
     *(
         every.FAIL_ON,
@@ -43,6 +42,7 @@ def run(
     ] = None,
     consumer: Annotated[str | None, CONSUMER] = None,
     *,
+    trace_row: Annotated[str | None, FROM] = None,
     given: Given,
 ) -> None:
     """Measure every way from one framework to another.
@@ -63,10 +63,10 @@ def run(
         finish(Path(given.raw["resume"]), given)
         return
     preset: dict[str, Any] = {"survey": not simulated_in(given.values.get("devices", ()))}
-    if given.raw["row"] is not None:
+    if trace_row is not None:
         from dlprof.cli.files import row_of_trace
 
-        row = row_of_trace(given.raw["row"])
+        row = row_of_trace(trace_row)
         producer, consumer = producer or row.producer, consumer or row.consumer
         preset |= array_of(row)
     if producer is None or consumer is None:

@@ -49,6 +49,8 @@ class Kind:
     device: Callable[[Any], str]
     is_busy: Callable[[Any], bool | None] | None = None
     is_buffer: bool = False
+    is_special: bool = False
+    """Whether it stands for what is no array itself: a container, a capsule, a view."""
     owns: Callable[[Any], bool] | None = None
     """Whether its memory is its own for sure."""
 
@@ -234,9 +236,13 @@ def _capsule_address(thing: Any) -> int | None:
     return held.address if held else None
 
 
-VIEW = Kind("memoryview", lambda _: None, lambda _: ("?", ()), lambda x: x.nbytes, _host)
+VIEW = Kind(
+    "memoryview", lambda _: None, lambda _: ("?", ()), lambda x: x.nbytes, _host, is_special=True
+)
 """A memoryview: the object that it looks at is the source."""
-LOOSE = Kind(CAPSULE, _capsule_address, lambda _: ("?", ()), lambda _: 0, lambda _: "?")
+LOOSE = Kind(
+    CAPSULE, _capsule_address, lambda _: ("?", ()), lambda _: 0, lambda _: "?", is_special=True
+)
 """A capsule that no traced call gave."""
 
 

@@ -11,6 +11,7 @@ import sys
 import time
 import types
 from collections.abc import Callable
+from dataclasses import replace
 from threading import get_ident
 from typing import Any
 
@@ -33,7 +34,16 @@ from dlprof.tracer.targets import Target
 
 MOST_SITES = 50_000
 """Places in code; more are met only if a program makes code without end."""
-CONTAINER = Kind("container", lambda _: None, lambda _: ("?", ()), lambda _: 0, lambda _: "?")
+CONTAINER = Kind(
+    "container",
+    lambda _: None,
+    lambda _: ("?", ()),
+    lambda _: 0,
+    lambda _: "?",
+    is_special=True,
+)
+NAMED = replace(CONTAINER, framework="named")
+"""An array that is given by the name of an argument."""
 _getframe, _clock = sys._getframe, time.perf_counter_ns  # noqa: SLF001 - CPython's own way
 
 
@@ -119,17 +129,20 @@ def make(  # noqa: C901, PLR0915 - one frame alone may stand between the program
     with_events = rows.with_events
 
     def traced(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915 - same
-        kind = wanted[type(args[0])] if args else None
-        if kind is None and not (kwargs and not args):
+        try:
+            kind = wanted[type(args[0])]
+        except IndexError:
+            kind = NAMED if kwargs else None
+        if kind is None:
             try:
-                return original(*args, **kwargs)
+                return original(*args, **kwargs) if kwargs else original(*args)
             except BaseException as error:
                 error.__traceback__ = error.__traceback__.tb_next  # type: ignore[union-attr]
                 raise
         me = get_ident()
         source = args[0] if args else next(iter(kwargs.values()))
         handed = None
-        if kind is None or kind is CONTAINER or kind is LOOSE or kind is VIEW:
+        if kind.is_special:
             kind, handed = special(source)
         if kind is None or me in inside:
             try:

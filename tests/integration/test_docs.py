@@ -26,7 +26,7 @@ DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.m
 
 ARGUMENTS = {
     *("producer", "consumer", "session", "rule", "statement", "finding", "base", "head"),
-    *("scenario", "first", "second", "address", "frameworks"),
+    *("scenario", "first", "second", "address", "frameworks", "program"),
 }
 """Of commands: the documents name them by what they are."""
 
