@@ -21,12 +21,22 @@ IN_MACROS = re.compile(r"^(COPIES|FILLS)\((\w+)", re.MULTILINE)
 
 
 def driver_folder() -> Path:
-    """The folder of the built driver and of its NVML. Raises :class:`MissingDevice`."""
-    folder = _cache() / f"simulated-{_digest()}"
+    """The folder of the built driver and of its NVML: the wheel's, else one in the user's cache.
+
+    Raises :class:`MissingDevice`.
+    """
+    folder = built_folder(SOURCES)
+    if not (folder / LIBRARY).exists():
+        folder = _cache() / f"simulated-{_digest()}"
     if not (folder / LIBRARY).exists():
         folder.mkdir(parents=True, exist_ok=True)
         build(SOURCES, folder)
     return folder
+
+
+def built_folder(package: Path) -> Path:
+    """Where a wheel has the driver that was built of just these sources."""
+    return package / "built" / _digest()
 
 
 def _cache() -> Path:

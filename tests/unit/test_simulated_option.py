@@ -1,6 +1,7 @@
 """``--device simulated``: asked for by name, real to frameworks, and without a time in any output."""
 
 import re
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,7 @@ from dlprof.reports.table import to_frame
 from dlprof.rules import find, with_findings
 from dlprof.runner.worker_client import child_environment
 from dlprof.session.header import SIMULATED
+from dlprof.simulated import build as simulated_build
 from dlprof.simulated import environment as simulated
 from dlprof.simulated.build import LIBRARY
 
@@ -125,6 +127,17 @@ def test_flags_of_the_user_stand_behind_those_of_the_device(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--own")
     found = child_environment(sys.executable, simulated.variables(1))
     assert found["XLA_FLAGS"].endswith(" --own")
+
+
+def test_the_driver_of_a_wheel_needs_no_compiler(monkeypatch, tmp_path):
+    package = tmp_path / "simulated"
+    shutil.copytree(simulated_build.SOURCES, package)
+    carried = simulated_build.built_folder(package)
+    carried.mkdir(parents=True)
+    (carried / LIBRARY).touch()
+    monkeypatch.setattr(simulated_build, "SOURCES", package)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert simulated_build.driver_folder() == carried
 
 
 def test_without_a_compiler_one_sentence_says_so(monkeypatch, tmp_path):
