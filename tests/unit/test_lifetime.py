@@ -4,6 +4,7 @@ import gc
 import itertools
 import os
 import weakref
+from collections import defaultdict
 from dataclasses import replace
 
 import numpy
@@ -111,14 +112,16 @@ class Pool:
     """Returns nothing to the system. Of what is free it hands out the last block, or the first."""
 
     def __init__(self, blocks=0, turn=-1):
-        self.free = [numpy.zeros(SIZE_BYTES, "uint8") for _ in range(blocks)]
+        self.free = defaultdict(list)
+        self.free[SIZE_BYTES] = [numpy.zeros(SIZE_BYTES, "uint8") for _ in range(blocks)]
         self.all, self.turn = [], turn
 
     def take(self, values):
-        memory = self.free.pop(self.turn) if self.free else numpy.zeros(values.nbytes, "uint8")
+        free = self.free[values.nbytes]
+        memory = free.pop(self.turn) if free else numpy.zeros(values.nbytes, "uint8")
         self.all.append(memory)
         block = Block(memory, values)
-        weakref.finalize(block, self.free.append, memory)
+        weakref.finalize(block, free.append, memory)
         array = numpy.asarray(block)
         array[...] = values
         return array
@@ -153,16 +156,27 @@ def test_views_and_copies_that_keep_what_they_need_are_safe(code):
     assert (found["verdict"], found["evidence"]["changed_after_drop"]) == ("safe", False)
 
 
+def without_owner(array):
+    interface = array.__array_interface__
+
+    class Bare:
+        __array_interface__ = interface
+
+    return numpy.asarray(Bare())
+
+
+@pytest.mark.parametrize("size_bytes", [512, 2 << 20])
+def test_a_source_that_is_lost_at_one_size_only_is_lost(size_bytes):
+    def take(array):
+        return without_owner(array) if array.nbytes == size_bytes else array[...]
+
+    found = measured("take({x})", take=take)
+    assert (found["verdict"], found["evidence"]["changed_after_drop"]) == ("dangling", True)
+    assert found["evidence"]["created_shape"] == [size_bytes // 4]
+
+
 @pytest.mark.parametrize("pool", [Pool(), Pool(blocks=13, turn=0)], ids=["only", "last"])
 def test_a_view_that_does_not_keep_its_source_is_dangling(pool):
-    def without_owner(array):
-        interface = array.__array_interface__
-
-        class Bare:
-            __array_interface__ = interface
-
-        return numpy.asarray(Bare())
-
     assert measured("take({x})", take=without_owner, pool=pool)["verdict"] == "dangling"
 
 
@@ -221,12 +235,11 @@ def test_it_says_where_it_is_so_that_a_death_can_be_placed():
             said.append(name)
 
         def part(self, name, value):
-            said.append({name: dict(value)})
+            said.append({name: value.get("created_shape", dict(value))})
 
     lifetime.measure(subject_of("{x}.copy()"), None, Told())
-    assert said == [
-        "lifetime after drop",
-        "lifetime release",
-        {"after_drop": {"changed_after_drop": False}},
-        "lifetime repetition",
-    ]
+    read = ["lifetime after drop", "lifetime release"]
+    whole = {"after_drop": {"changed_after_drop": False}}
+    other_sizes = ({"after_drop": [size // 4]} for size in (512, 2 << 20))
+    further = [said for size in other_sizes for said in (size, *read, whole)]
+    assert said == [*read, whole, *further, "lifetime repetition"]

@@ -2,9 +2,10 @@
 
 The source and every intermediate are dropped while the result lives, their memory is used again
 for other values, and the result is read once more. Proof of a dangling result: its values changed,
-or the process died of reading them. Then the conversion is repeated and its results dropped:
-memory, Python objects, references to the source, file descriptors, memory maps or threads that go
-on growing are retained.
+or the process died of reading them. On the host that is done at three sizes: dropped at once, by
+the garbage collector, and in another thread. Then the conversion is repeated and its results
+dropped: memory, Python objects, references to the source, file descriptors, memory maps or threads
+that go on growing are retained.
 
 Growth is measured in runs of many conversions after a first one that fills caches. The smallest
 growth of all runs counts, since a leak grows in each. Further runs follow if two leave it open.
@@ -24,6 +25,7 @@ import gc
 import math
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,6 +45,10 @@ blocks, which it hands out first."""
 MOST_CHURN_BYTES = 64 << 20
 SIZE_BYTES = 64 << 10
 """Small enough that the allocator hands freed memory out again instead of returning it."""
+SMALL_BYTES = 512
+"""Some frameworks keep small arrays in the object itself, or copy them."""
+LARGE_BYTES = 2 << 20
+"""The system gives such memory out by pages, and has it back at once."""
 LARGEST_BYTES = 64 << 20
 """Many copies of a larger array of a user's own would not fit into memory."""
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
@@ -57,8 +63,17 @@ def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]
         raise Unsupported("nothing tells how many bytes the source has")
     if size > LARGEST_BYTES:
         raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
-    evidence: dict[str, Any] = {"changed_after_drop": _changed_after_drop(other, gpu, answer)}
+    lost = _changed_after_drop(other, gpu, answer, _drop)
+    evidence: dict[str, Any] = {"changed_after_drop": lost}
     answer.part("after_drop", evidence)
+    if lost is False and subject.spec.device == "cpu" and not subject.is_one_array:
+        for further, drop in ((SMALL_BYTES, _drop_by_collector), (LARGE_BYTES, _drop_in_thread)):
+            resized = subject.of_bytes(further)
+            # If the process dies of it, this tells of which array.
+            answer.part("after_drop", resized.made())
+            if _changed_after_drop(resized, gpu, answer, drop):
+                return verdict("dangling", {"changed_after_drop": True} | resized.made())
+            answer.part("after_drop", evidence)
     answer.stage("lifetime repetition")
     source = other.make_another()
     convert = other.converting(source)
@@ -87,24 +102,48 @@ def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
     return ("unknown" if evidence["changed_after_drop"] is None else "safe"), None
 
 
-def _changed_after_drop(subject: Subject, gpu: Gpu | None, answer: Answer) -> bool | None:
+def _drop(held: list[Any]) -> None:
+    held.clear()
+
+
+def _drop_by_collector(held: list[Any]) -> None:
+    """Leave what is held to the garbage collector, in a cycle."""
+    cycle = [*held]
+    cycle.append(cycle)
+    held.clear()
+    del cycle
+    gc.collect()
+
+
+def _drop_in_thread(held: list[Any]) -> None:
+    thread = threading.Thread(target=held.clear)
+    thread.start()
+    thread.join()
+
+
+def _changed_after_drop(
+    subject: Subject, gpu: Gpu | None, answer: Answer, drop: Callable[[list[Any]], None]
+) -> bool | None:
+    """Whether the result changed; None if it has no values. ``drop`` empties a list."""
     if not subject.import_.returns_array or subject.spec.elements == 0:
         return None
     source = subject.make_another()
     address = subject.producer.pointer(source)
-    convert = subject.converting(source)
+    held = [subject.converting(source)]
     del source  # what is to be called alone holds it now
-    result = convert()
+    result = held[0]()
     subject.wait_for(result)
     before = subject.consumer.to_numpy(result).tobytes()
     answer.stage(AFTER_DROP)
-    del convert
+    drop(held)
     gc.collect()
     subject.producer.give_back(subject.spec.device)
     kept = _churn(subject, gpu, address)
     after = subject.consumer.to_numpy(result).tobytes()
     answer.stage("lifetime release")
+    held = [result]
     del kept, result
+    drop(held)
     return bool(before != after)
 
 
