@@ -65,8 +65,9 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
     ]
     for found in groups(refusing, lambda case: case.way_in):
         kept = _refusal(found[0].result)
+        is_much = (kept.bytes_per_conversion or 0.0) >= LEAST_BYTES or _handles_of(kept)
         yield finding(
-            "error",
+            "error" if is_much else "warning",
             found,
             Claim(("leaves", "leave"), f"{_left(kept)} behind at every refusal", _grown_text(kept)),
             {name: getattr(kept, name) for name in (*COUNTS, "conversions")},

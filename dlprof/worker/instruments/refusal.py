@@ -3,8 +3,8 @@
 A conversion that was refused is refused again and again, of a new source each time. What grows
 meanwhile is judged as :mod:`~dlprof.worker.instruments.lifetime` judges conversions. A few calls
 come first. The many that prove a leak follow if these leave something at every call or two. The
-same path and error are tried once in a process. If the export alone raises this error, that is
-once for all its paths.
+same path and words are tried once in a process, and three errors of one class. If the export alone
+raises this error, that is once for all its paths.
 
 A producer whose conversion works is asked by ``__dlpack__`` for another device, with ``copy=False``
 and with ``copy=None``. If the first is refused in other words than the second, ``copy=False`` is
@@ -28,6 +28,10 @@ from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call, statements
 from dlprof.worker.subject import Subject
 
+SAME = 24
+"""Characters of an error that tell it from another one of the same path."""
+MOST_ALIKE = 3
+"""Errors of one class that are tried on one path: a framework may word each one differently."""
 FEW = 30
 """Calls of each run that only asks whether something stays at every call or two."""
 SIZE_BYTES = 16 << 10
@@ -49,8 +53,10 @@ def kinds_of(error: BaseException) -> list[str]:
 def measure(subject: Subject, error: Exception) -> dict[str, Any]:
     """What the refusal of a conversion shows, and a loop of refusals leaves behind."""
     evidence: dict[str, Any] = {"error": kinds_of(error)}
-    key = (*_refusing(subject, error), type(error).__name__)
-    if key in _tried or subject.is_one_array:
+    key = (*_refusing(subject, error), words(error)[:SAME])
+    kind = type(error).__name__
+    alike = [one for one in _tried if one[:-1] == key[:-1] and one[-1].startswith(kind)]
+    if key in _tried or subject.is_one_array or len(alike) >= MOST_ALIKE:
         return verdict("unknown", evidence, "the same refusal was repeated before")
     _tried.add(key)
     found = attempt(lambda: _growth(subject))
@@ -59,7 +65,7 @@ def measure(subject: Subject, error: Exception) -> dict[str, Any]:
         return verdict("broken", evidence | broken)
     if isinstance(found, Refusal):
         return verdict("unknown", evidence, found.reason)
-    retained = bool(found) and lifetime.judge_growth(found) == "retained"
+    retained = bool(found) and lifetime.is_plain(found)
     return verdict("retained" if retained else "clean", evidence | found)
 
 
