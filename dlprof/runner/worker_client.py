@@ -275,7 +275,11 @@ class Worker(WorkerClient):
 
     def _sizes(self) -> str:
         sizes = {"the array has": self._asked_bytes, "the process held": self._peak_bytes}
-        said = [f"{what} {max(size / 2**20, 0.1):,.1f} MiB" for what, size in sizes.items() if size]
+        said = [
+            f"{what} " + (f"{size:,} bytes" if size < 1 << 20 else f"{size / 2**20:,.1f} MiB")
+            for what, size in sizes.items()
+            if size
+        ]
         return f" ({', '.join(said)})" if said else ""
 
     def _timed_out(self, outcome: Outcome) -> Outcome:

@@ -78,6 +78,7 @@ def keep(case, error):
     kind = hashlib.sha256(f"{case.words[:1]}{type(error).__name__}".encode()).hexdigest()[:8]
     why = f"{type(error).__name__}: {error}"[:300]
     with contextlib.suppress(OSError):
+        CORPUS.mkdir(exist_ok=True)
         path = CORPUS / f"found-{kind}.json"
         path.write_text(json.dumps({**asdict(case), "why": why}, indent=1) + "\n")
 
