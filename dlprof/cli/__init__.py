@@ -179,3 +179,5 @@ def _settle_in() -> None:
     for name in ("COLUMNS", "LINES"):  # rich reads them with int()
         if not re.fullmatch(r"[0-9]{1,4}", os.environ.get(name, "0")):
             del os.environ[name]
+    if not sys.stdout.isatty():  # on GitHub typer takes every pipe for a terminal, with colors
+        os.environ.setdefault("_TYPER_FORCE_DISABLE_TERMINAL", "1")

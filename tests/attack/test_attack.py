@@ -8,6 +8,7 @@ import gzip
 import inspect
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -106,7 +107,8 @@ def bytes_of_files(draw):
     name = draw(st.sampled_from(sorted(FILES)))
     data = FILES[name]
     for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, len(data)))
+        values = [found.end() for found in re.finditer(rb'":', data)]
+        at = draw(st.one_of(st.integers(0, len(data)), st.sampled_from(values or [0])))
         new = draw(
             st.one_of(
                 st.binary(max_size=12),
