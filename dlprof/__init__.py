@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from dlprof._version import __version__
 
 if TYPE_CHECKING:
-    from dlprof.api import Session, load, measure, run
+    from dlprof.api import Session, load, measure, run, trace
     from dlprof.errors import DlprofError
 
-__all__ = ["DlprofError", "Session", "__version__", "load", "measure", "run"]
+__all__ = ["DlprofError", "Session", "__version__", "load", "measure", "run", "trace"]
 
 _HOMES = {
     "DlprofError": "dlprof.errors",
@@ -18,6 +18,7 @@ _HOMES = {
     "load": "dlprof.api",
     "measure": "dlprof.api",
     "run": "dlprof.api",
+    "trace": "dlprof.api",
 }
 
 

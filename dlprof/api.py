@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from dlprof.plan.catalog import Catalog
+    from dlprof.reports.document import Document
+    from dlprof.session.trace_file import Row, Trace
 
 File = str | os.PathLike[str]
 Words = str | Iterable[str]
@@ -154,6 +156,52 @@ def measure(
         Statement(statement, setup, source), settings_of(values), values["python"], values["probes"]
     )
     return _measure(request, catalog, output, progress)
+
+
+class Traced:
+    """What :func:`trace` saw, once its block has ended."""
+
+    def __init__(self) -> None:
+        self.trace: Trace | None = None
+
+    @property
+    def rows(self) -> list[Row]:
+        """The lines that converted, those that took longest first; see docs/trace.md."""
+        return [] if self.trace is None else self.trace.rows
+
+    def __str__(self) -> str:
+        from dlprof.reports.document import Level
+        from dlprof.reports.terminal import render
+
+        return render(self._document(), level=Level.FULL)
+
+    def _repr_markdown_(self) -> str:
+        """What a notebook shows of it."""
+        from dlprof.reports.markdown import render
+
+        return render(self._document())
+
+    def _document(self) -> Document:
+        from dlprof.reports.trace_document import trace_document
+
+        if self.trace is None:
+            raise UsageError("the block that is traced has not ended")
+        return trace_document(self.trace, full=True)
+
+
+@contextmanager
+def trace(include: Words = ()) -> Iterator[Traced]:
+    """Trace the conversions of a block, as ``dlprof trace`` does those of a program.
+
+    Names that modules took out of frameworks before are replaced too, and all is put back at the
+    end. ``include`` names packages whose lines count as your own.
+    """
+    from dlprof.measuring.trace import of_block
+
+    found, packages = Traced(), (include,) if isinstance(include, str) else tuple(include)
+    with of_block(packages) as ended:
+        yield found
+    found.trace = ended()
 
 
 def read(

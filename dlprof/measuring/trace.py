@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -22,6 +22,10 @@ from typing import Any
 from dlprof.errors import UsageError
 from dlprof.session import files
 from dlprof.session.trace_file import Trace, merged
+from dlprof.tracer.install import Installed
+from dlprof.tracer.place import Places
+from dlprof.tracer.rows import Rows
+from dlprof.tracer.wrappers import Tracer
 
 PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 """Signals to dlprof that are meant for the program."""
@@ -81,6 +85,28 @@ def trace(program: Program) -> Trace:
             }
         )
     )
+
+
+@contextmanager
+def of_block(include: tuple[str, ...]) -> Iterator[Callable[[], Trace]]:
+    """Trace this process; what is given makes the trace once the block has ended."""
+    rows = Rows(None)
+    tracer = Tracer(Places(include), rows)
+    installed = Installed(tracer, everywhere=True)
+    parts: list[dict[str, Any]] = []
+
+    def ended() -> Trace:
+        fields = {"program": [], "exit_code": 0, "wall_ns": parts[0]["wall_ns"], **merged(parts)}
+        return completed(Trace.model_validate(json.loads(json.dumps(fields))))
+
+    installed.start()
+    try:
+        yield ended
+    finally:
+        installed.stop()
+        tracer.stop()
+        tracer.finish()
+        parts.append(rows.as_dict(ended=True))
 
 
 @contextmanager

@@ -72,7 +72,7 @@ def trace_document(
         context,
         notices=tuple(_notices(trace)),
         tables=(table,),
-        commands=tuple(_commands(groups[0], by, name)),
+        commands=tuple(_commands(groups[0], by, name)) if trace.program else (),
     )
 
 
@@ -121,7 +121,8 @@ def _title(trace: Trace) -> tuple[str, str]:
     name = clean(Path(trace.program[0]).name if trace.program else "")
     percent = 100 * converted / trace.wall_ns if trace.wall_ns else 0.0
     share = "below 0.1 %" if percent < 0.1 else f"{significant(percent, 2)} %"  # noqa: PLR2004 - as it is shown
-    title = f"dlprof trace   {name}   {plain_time(trace.wall_ns, 3)}, {end}"
+    whole = plain_time(trace.wall_ns, 3)
+    title = f"dlprof trace   {name}   {whole}, {end}" if name else f"dlprof trace   {whole}"
     return title, f"conversions {plain_time(converted)} of it ({share}), {size_text(copied)} copied"
 
 
@@ -132,6 +133,8 @@ def _notices(trace: Trace) -> Iterable[str]:
             f"{len(killed)} of {len(trace.processes)} processes were killed: "
             "what they did in their last second may be missing."
         )
+    for trouble in trace.troubles:
+        yield clean(f"Not all is traced of {trouble}")
     troubled = [row for row in trace.rows if row.trouble]
     if troubled:
         first = troubled[0]

@@ -89,6 +89,7 @@ class Trace(Model):
     rows: list[Row] = Field(default_factory=list)
     events: list[tuple[Whole, Whole, Whole, Whole]] = Field(default_factory=list)
     events_left_out: Whole = 0
+    troubles: list[str] = Field(default_factory=list)
 
 
 def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -110,6 +111,7 @@ def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "processes": [{key: part[key] for key in Process.model_fields} for part in parts],
         "rows": list(rows.values()),
         "events": list(_events(parts, {key: place for place, key in enumerate(rows)})),
+        "troubles": sorted({text for part in parts for text in part["troubles"]}),
         "events_left_out": sum(part["events_left_out"] for part in parts),
     }
 

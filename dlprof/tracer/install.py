@@ -70,7 +70,13 @@ class Installed:
         )
 
     def _imported(self, root: str) -> None:
-        """Wrap what is there by now of a framework that is executed as a whole."""
+        """Wrap what is there by now of a framework. A failure is no failure of the import."""
+        try:
+            self._wrap(root)
+        except Exception as error:  # noqa: BLE001 - the program goes on
+            self._tracer.rows.troubles.append(f"{root}: {type(error).__name__}: {error}"[:200])
+
+    def _wrap(self, root: str) -> None:
         module = sys.modules.get(root)
         spec = getattr(module, "__spec__", None)
         is_begun = getattr(spec, "_initializing", False) and not _is_done(spec)
@@ -122,7 +128,7 @@ class Installed:
         if self._everywhere:
             modules |= dict.fromkeys(_others(module.__name__))
         for other in modules:
-            for name, value in list(vars(other).items()):
+            for name, value in list(_namespace(other).items()):
                 found = made.get(id(value))
                 if found is not None and found[0] is value:
                     yield other, name, found[1]
@@ -159,13 +165,19 @@ def _public(module: ModuleType) -> Iterator[ModuleType]:
         level = [
             one
             for above in level
-            for name, one in list(vars(above).items())
+            for name, one in list(_namespace(above).items())
             if issubclass(type(one), ModuleType)  # isinstance would wake lazy objects
             and not name.startswith("_")
-            and one.__name__.partition(".")[0] == root
+            and str(_namespace(one).get("__name__")).partition(".")[0] == root
             and one not in seen
             and not seen.add(one)  # type: ignore[func-returns-value]
         ]
+
+
+def _namespace(module: ModuleType) -> dict[str, Any]:
+    """The names of a module, without waking one that loads when it is asked."""
+    found: dict[str, Any] = object.__getattribute__(module, "__dict__")
+    return found
 
 
 def _others(root: str) -> Iterator[ModuleType]:

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from types import CodeType, FrameType
 from typing import Any
@@ -78,12 +78,12 @@ class Row:
             key, size = "others", lambda: 0
         return self.arrays.setdefault(key, [0, 0, 0, 0, 0, size(), 0, None])
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self, idle: Mapping[Any, int]) -> dict[str, Any]:
         numbers = list(self.arrays.items())
         calls, total, views, copies, unknown = (
             sum(one[at] for _, one in numbers) for at in (CALLS, TIME, VIEWS, COPIES, UNKNOWN)
         )
-        waits, maybe, waited = self._waits()
+        waits, maybe, waited = self._waits(idle)
         results = [n for n, c in (("view", views), ("copy", copies), ("unknown", unknown)) if c]
         top = sorted(numbers, key=lambda item: -item[1][CALLS])
         return {
@@ -111,15 +111,18 @@ class Row:
             "trouble": self.trouble,
         }
 
-    def _waits(self) -> tuple[int, int, int]:
-        """Calls that waited by both witnesses, by one of them, and the time of the first."""
+    def _waits(self, idle: Mapping[Any, int]) -> tuple[int, int, int]:
+        """Calls that waited by both witnesses, by one of them, and the time of the first.
+
+        ``idle`` has what the same conversion of such an array takes with an empty queue.
+        """
         waits, maybe, waited = 0, 0, 0
         for key, took in self.busy:
-            idle = self.arrays.get(key, [None] * 8)[IDLE]
-            if idle is None:
+            empty = idle.get((self.target.conversion, self.kind.framework, key))
+            if empty is None:
                 maybe += 1
-            elif took > LONGER * idle + LONGER_NS:
-                waits, waited = waits + 1, waited + took - idle
+            elif took > LONGER * empty + LONGER_NS:
+                waits, waited = waits + 1, waited + took - empty
         return waits, maybe, waited
 
 
@@ -141,6 +144,8 @@ class Rows:
     def __init__(self, folder: str | None, events: bool = False) -> None:
         self.folder = folder
         self.next_ns = time.perf_counter_ns() + INTERVAL_NS
+        self.troubles: list[str] = []
+        """What could not be wrapped, and why."""
         self.with_events = events
         self.begin()
 
@@ -169,6 +174,7 @@ class Rows:
 
     def as_dict(self, ended: bool) -> dict[str, Any]:
         rows = [row for row in self.rows.values() if row.arrays or row.raised]
+        idle = _idle(rows)
         places = {id(row): at for at, row in enumerate(rows)}
         order = {at: places.get(id(row)) for at, row in enumerate(self.rows.values())}
         return {
@@ -180,7 +186,8 @@ class Rows:
             "ended": ended,
             "python": ".".join(map(str, sys.version_info[:3])),
             "versions": _versions(rows),
-            "rows": [row.as_dict() for row in rows],
+            "troubles": list(self.troubles),
+            "rows": [row.as_dict(idle) for row in rows],
             "events": [[begin, took, order[at]] for begin, took, at in self.events],
             "events_left_out": self.left_out,
         }
@@ -198,6 +205,17 @@ class Rows:
             os.replace(f"{path}.partial", path)  # noqa: PTH105
         now = time.perf_counter_ns()
         self.next_ns = now + max(INTERVAL_NS, 100 * (now - began))
+
+
+def _idle(rows: Iterable[Row]) -> dict[Any, int]:
+    """The least time with an empty queue, by conversion, framework and array, on any line."""
+    found: dict[Any, int] = {}
+    for row in rows:
+        for key, numbers in list(row.arrays.items()):
+            if numbers[IDLE] is not None:
+                name = row.target.conversion, row.kind.framework, key
+                found[name] = min(numbers[IDLE], found.get(name, numbers[IDLE]))
+    return found
 
 
 def _versions(rows: Iterable[Row]) -> dict[str, str]:

@@ -56,6 +56,13 @@ class Tracer:
         """Threads that are in a traced call."""
         self.capsules: dict[int, Export] = {}
         self.is_active = True
+        self.wanted: list[Wanted] = []
+
+    def stop(self) -> None:
+        """A wrapper that is still held somewhere records no more."""
+        self.is_active = False
+        for wanted in self.wanted:
+            wanted.clear()
 
     def begin_again(self) -> None:
         """In the child of a fork: nothing of the parent's is counted again."""
@@ -99,6 +106,7 @@ class Wanted(dict[type, "Kind | None"]):
     def __init__(self, tracer: Tracer, target: Target) -> None:
         super().__init__()
         self._tracer, self._target = tracer, target
+        tracer.wanted.append(self)
 
     def __missing__(self, kind: type) -> Kind | None:
         target, found = self._target, self._tracer.kinds[kind]

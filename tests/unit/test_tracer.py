@@ -5,7 +5,9 @@ import sys
 import types
 
 import pytest
+from numpy import frombuffer as taken_out
 
+import dlprof
 from dlprof.measuring.trace import expression, faults
 from dlprof.session.trace_file import Row, Trace, merged
 from dlprof.tracer.arrays import Kinds
@@ -52,6 +54,7 @@ def part(pid, *rows, ended=True):
         "rows": rows,
         "events": [],
         "events_left_out": 0,
+        "troubles": [],
     }
 
 
@@ -129,7 +132,7 @@ def test_a_wait_needs_a_queue_and_a_long_call(busy_ns, idle_ns, found):
     row.numbers(key, lambda: 12)[0:2] = 2, busy_ns
     row.arrays[key][7] = idle_ns
     row.busy.append((key, busy_ns))
-    counted = row.as_dict()
+    (counted,) = rows.as_dict(ended=True)["rows"]
     assert (counted["waits"], counted["maybe_waits"]) == found
 
 
@@ -148,6 +151,21 @@ def test_the_trace_is_read_as_it_was_written():
     fields = {"program": ["a.py"], "exit_code": 0, "wall_ns": 5, **merged([part(1, ROW)])}
     trace = Trace.model_validate(fields)
     assert Trace.model_validate(trace.model_dump(by_alias=True)) == trace
+
+
+def test_a_block_is_traced_with_names_that_were_taken_out_before():
+    import numpy as np
+
+    before = np.frombuffer
+    with dlprof.trace() as found:
+        taken_out(b"1234", "uint8")
+        held = np.frombuffer
+    assert np.frombuffer is before is taken_out
+    held(b"1234", "uint8")
+    (row,) = found.rows
+    assert (row.calls, row.conversion, row.result) == (1, "numpy.frombuffer(x)", "view")
+    assert row.expression == "taken_out(b'1234', 'uint8')"
+    assert "taken_out" in str(found)
 
 
 def test_what_is_allowed_is_no_fault():
