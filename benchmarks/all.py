@@ -31,6 +31,7 @@ PROGRAMS = (
     "waiting",
     "selftest",
     "html_report",
+    "report_scale",
 )
 PACKAGES = (
     *("dlprof", "numpy", "torch", "tensorflow", "tensorflow-cpu", "jax", "onnxruntime"),

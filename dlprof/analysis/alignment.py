@@ -108,6 +108,7 @@ class Steady:
         )
         self._sources: dict[Any, set[float]] = defaultdict(set)
         self._dependent: set[Any] = set()
+        self._known: dict[Any, bool] = {}
         for case in cases:
             looks = self._looks[_path(case)]
             for word, evidence in case.kinds_seen:
@@ -127,6 +128,12 @@ class Steady:
 
         If alignments are not known, nothing speaks against it.
         """
+        key = _path(case), _source(case), case.kind
+        if key not in self._known:
+            self._known[key] = self._is_constant(case)
+        return self._known[key]
+
+    def _is_constant(self, case: CaseView) -> bool:
         looks, begins = self._looks[_path(case)], self._sources[_source(case)]
         known = [_capped(size) for size in looks.get(case.kind or "", ()) if size is not None]
         if self._differs(case) or not known or not begins:

@@ -114,7 +114,7 @@ class CaseView:
         """The time in its fastest and in its slowest mode: twice :attr:`cost_ns` without modes."""
         return self.ready.modes_ns if self.ready is not None else (math.inf, math.inf)
 
-    @property
+    @cached_property
     def kind(self) -> str | None:
         return self.result.ownership.verdict if self.result.ownership else None
 
@@ -126,7 +126,7 @@ class CaseView:
     def promise(self) -> str | None:
         return self.result.case.promise
 
-    @property
+    @cached_property
     def forbids_copy(self) -> bool:
         """Whether documentation or code ask for no copy: it is nothing to offer as one."""
         return self.promise == "view" or NO_COPY.search(self.code) is not None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from dlprof.analysis.alignment import Steady
@@ -232,31 +233,54 @@ class Cases:
 
         A consumer whose arrays can all be written has no view that keeps it, and no choice.
         """
-        return case.loses_read_only and any(
-            other.keeps_read_only for other in self.arrays[case.array]
-        )
+        return case.loses_read_only and case.array in self._kept_read_only
+
+    @cached_property
+    def _kept_read_only(self) -> set[tuple[Any, ...]]:
+        return {case.array for case in self.cases if case.keeps_read_only}
 
     def replacement(
-        self, case: CaseView, fits: Callable[[CaseView], bool] = lambda _: True
+        self,
+        case: CaseView,
+        fits: Callable[[CaseView], bool] = lambda _: True,
+        asks: Hashable = None,
     ) -> CaseView | None:
         """The cheapest safe case that gives what ``case`` gives, and that ``fits``.
 
         What is documented to copy is replaced by what is documented to copy, wherever the source
         begins; a view by a view. A copy that may be torn, for which nothing safe stands, is
         replaced by a view whose copies of other memory may be torn: nothing is lost by that.
+        Where every case is asked for, ``asks`` is all that ``fits`` depends on: cases that are
+        alike share one search.
         """
-        fitting = [
-            other
-            for other in self._sound.get(case.array, ())
-            if other is not case
-            and serves(other, case)
-            and (case.promise != "copy" or self.copies(other))
-            and fits(other)
-        ]
-        safe = next((other for other in fitting if not self.may_tear(other)), None)
-        if safe is not None or case.kind != "copy" or not self.may_tear(case):
-            return safe
-        return next((other for other in fitting if other.kind == "view"), None)
+        alike = (
+            *(asks, case.array, case.kind, case.promise, case.result_device),
+            *(case.is_wrong, self.may_tear(case)),
+        )
+        found = self._replacements.get(alike) if asks is not None else None
+        if found is None:
+            found = self._replacements[alike] = [*islice(self._fitting(case, fits), 2)]
+        return next((other for other in found if other is not case), None)
+
+    @cached_property
+    def _replacements(self) -> dict[Hashable, list[CaseView]]:
+        return {}
+
+    def _fitting(self, case: CaseView, fits: Callable[[CaseView], bool]) -> Iterator[CaseView]:
+        """What can replace ``case`` and its like, the best first; it may be among them."""
+        torn_elsewhere = []
+        for other in self._sound.get(case.array, ()):
+            if (
+                serves(other, case)
+                and (case.promise != "copy" or self.copies(other))
+                and fits(other)
+            ):
+                if not self.may_tear(other):
+                    yield other
+                elif other.kind == "view":
+                    torn_elsewhere.append(other)
+        if case.kind == "copy" and self.may_tear(case):
+            yield from torn_elsewhere
 
 
 def serves(other: CaseView, case: CaseView) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import gc
 import os
 import re
 import sys
@@ -19,6 +20,8 @@ from dlprof.errors import DlprofError, Interrupted, UsageError
 from dlprof.session.interrupts import stop_in_order
 
 LONGEST_LINE = 2000
+RARELY = 100_000
+"""Of so many new objects the collector looks for circles: a session of many cases has none."""
 
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
 """What pathlib raises if it is asked for a file in a folder that must not be searched."""
@@ -175,6 +178,7 @@ def _shown(error: DlprofError) -> str:
 
 def _settle_in() -> None:
     """Make the surroundings usable."""
+    gc.set_threshold(RARELY)
     streams.settle()
     for name in ("COLUMNS", "LINES"):  # rich reads them with int()
         if not re.fullmatch(r"[0-9]{1,4}", os.environ.get(name, "0")):

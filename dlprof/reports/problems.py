@@ -46,6 +46,7 @@ def _problem(
     commands = [f"dlprof explain {worst.rule}", f"dlprof ticket {name} {worst.rule}"]
     again = _rerun(session, worst)
     sentence, more = _sentence(session, findings)
+    numbers = {id(one): number for number, one in enumerate(session.findings, 1)}
     return Problem(
         worst.rule,
         severity_of(worst.severity),
@@ -55,7 +56,7 @@ def _problem(
         _advice(session, findings),
         (
             # A ticket is asked for by the number of its finding.
-            *(f"{session.findings.index(one) + 1}. {one.summary}" for one in findings),
+            *(f"{numbers[id(one)]}. {one.summary}" for one in findings),
             *observations(worst, results),
         ),
         expected(worst, results[0]) if results else "",

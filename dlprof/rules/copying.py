@@ -38,6 +38,7 @@ def avoidable_copy(cases: Cases) -> Iterator[FindingRecord]:
                 and is_known(other.ready)
                 and aligned_as(other, case)
             ),
+            ("view", case.alignments),
         )
 
     for found, view in slower_cases(cases, view_instead, lambda case: case.pair):
@@ -177,7 +178,7 @@ def show_amplification(subject: Subject, _: Subject | None, __: FindingRecord) -
 def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
     """From the device through a host array back to the device."""
     bouncing = [case for case in cases.cases if _bounces(case)]
-    others = {case.index: cases.replacement(case, _stays_there) for case in bouncing}
+    others = {case.index: cases.replacement(case, _stays_there, _stays_there) for case in bouncing}
     for found in groups(
         bouncing,
         lambda case: (case.pair, others[case.index] is None),

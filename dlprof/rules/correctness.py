@@ -345,12 +345,8 @@ def read_only_gained(cases: Cases) -> Iterator[FindingRecord]:
 
     A consumer whose arrays can never be written has no choice.
     """
-    losing = [
-        case
-        for case in cases.cases
-        if _gains_read_only(case)
-        and any(_is_writable_view(other) for other in cases.arrays[case.array])
-    ]
+    writable = {case.array for case in cases.cases if _is_writable_view(case)}
+    losing = [case for case in cases.cases if _gains_read_only(case) and case.array in writable]
     for found in groups(losing, lambda case: case.way_in):
         yield finding(
             "info",

@@ -76,7 +76,8 @@ def slow_path(cases: Cases) -> Iterator[FindingRecord]:
     def faster(case: CaseView) -> CaseView | None:
         if case.kind not in KINDS or not case.is_right:
             return None
-        return cases.replacement(case, lambda other: is_alike(case, other))
+        asks = "faster", case.alignments
+        return cases.replacement(case, lambda other: is_alike(case, other), asks)
 
     def is_alike(case: CaseView, other: CaseView) -> bool:
         """Whether ``other`` is what ``case`` is, for memory that is aligned no better."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dlprof.analysis import alignment
 from dlprof.analysis.case_view import CaseView
-from dlprof.analysis.cases import Cases, groups
+from dlprof.analysis.cases import Cases, by, groups
 from dlprof.analysis.safety import Fault
 from dlprof.rules.finding import Claim, code, finding, for_each_producer
 from dlprof.rules.rule import Rule, number
@@ -17,6 +17,10 @@ from dlprof.session.model import FindingRecord, Result
 
 def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
     """The documentation says copy and the result is a view, or the other way round."""
+    layouts = by(
+        (case for case in cases.cases if case.kinds_seen and alignment.is_contiguous(case)),
+        alignment.but_layout,
+    )
     broken = [
         case
         for case in cases.cases
@@ -38,7 +42,8 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
             effect = "Writing to x changes the result."
         if _is_harmless(worst):
             severity, effect = "info", "Neither can be written."
-        limits = _limits(cases, worst)
+        limits = alignment.limits(layouts.get(alignment.but_layout(worst), ()))
+        limits = limits if alignment.is_contiguous(worst) else None
         seen = "view" if worst.promise == "copy" else "copy"
         where = f" where x begins {limits.where(seen)}" if limits else ""
         yield finding(
@@ -58,22 +63,6 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
             advice=for_each_producer(found, lambda case: _advice(cases, case)),
             against=_as_promised(cases, worst),
         )
-
-
-def _limits(cases: Cases, case: CaseView) -> alignment.Limits | None:
-    """The alignments that tell the case's breaches from what is as documented, in every
-    contiguous layout of its array.
-    """
-    if not alignment.is_contiguous(case):
-        return None
-    array = alignment.but_layout(case)
-    return alignment.limits(
-        other
-        for other in cases.cases
-        if other.kinds_seen
-        and alignment.is_contiguous(other)
-        and alignment.but_layout(other) == array
-    )
 
 
 def _in_processes(case: CaseView) -> dict[str, int]:
@@ -99,9 +88,14 @@ def _is_harmless(case: CaseView) -> bool:
 def _as_promised(cases: Cases, case: CaseView) -> CaseView | None:
     """What keeps the word: wherever the source begins, if there is such a path."""
     if case.promise == "copy":
-        return cases.replacement(case)
-    views = cases.replacement(case, lambda other: other.kind == "view" and cases.is_constant(other))
-    return views or cases.replacement(case, lambda other: other.kind == "view")
+        return cases.replacement(case, asks="promise")
+
+    def is_steady(other: CaseView) -> bool:
+        return other.kind == "view" and cases.is_constant(other)
+
+    return cases.replacement(case, is_steady, "steady") or cases.replacement(
+        case, lambda other: other.kind == "view", "any view"
+    )
 
 
 def _advice(cases: Cases, case: CaseView) -> str:

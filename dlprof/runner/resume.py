@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -76,7 +77,7 @@ def check_same(journal: Journal, catalog: Catalog, cases: Sequence[Case]) -> Non
         for name in {**then, **here}
         if then.get(name) != here.get(name)
     ]
-    planned = json_text.read(json_text.dump([case.record() for case in cases]))
+    planned = json.loads(json_text.dump([case.record() for case in cases]))
     if not changed and planned != journal.header["cases"]:
         changed = ["its cases are others now"]
     if changed:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import (
     BaseModel,
     ConfigDict,
+    FailFast,
     Field,
     Strict,
     ValidationError,
@@ -45,6 +46,8 @@ def _or_none(value: Any, validate: Callable[[Any], Any]) -> Any:
 T = TypeVar("T")
 Maybe = Annotated[T | None, WrapValidator(_or_none)]
 """A value that may be missing; one of another form is taken for missing."""
+Many = Annotated[list[T], FailFast()]
+"""A list that may be long: of the first value of another form on, nothing is read."""
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Whole = Annotated[int, Strict()]
 Flag = Annotated[bool, Strict()]
@@ -206,7 +209,7 @@ class Changed(Record):
     @property
     def kinds(self) -> tuple[str, ...]:
         """What changed, whether or not this version knows how to tell it."""
-        return tuple(self.model_dump())
+        return tuple(self.model_dump()) if self else ()
 
     def __bool__(self) -> bool:
         return bool(self.model_fields_set)

@@ -14,7 +14,6 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,10 +22,9 @@ from dlprof.errors import UsageError
 NEW_MODE = 0o644
 MOST_BYTES = 1 << 30
 """What is read of a packed file: a small one may unpack to more than the memory holds."""
-PACKED_BEGIN_BYTES = 1 << 12
-UNPACKERS: dict[bytes, Callable[[], Any]] = {
-    b"\x1f\x8b": partial(zlib.decompressobj, wbits=31),
-    b"\xfd7zXZ\0": partial(lzma.LZMADecompressor, memlimit=MOST_BYTES),
+UNPACKED: dict[bytes, Callable[[IO[bytes]], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"\xfd7zXZ\0": lzma.open,
 }
 """By how a packed file begins: gzip and xz."""
 STDIN = Path("/dev/stdin")
@@ -79,40 +77,46 @@ def endless(path: Path) -> str:
     return "" if given and found != "a device" else found
 
 
-def read(path: Path) -> bytes:
-    """The file, unpacked. Raises OSError, and ValueError where it cannot be unpacked."""
-    content = path.read_bytes()
-    unpacker = _unpacker(content)
-    if unpacker is None:
-        return content
-    found = _unpacked(unpacker, content, MOST_BYTES)
-    if not unpacker.eof:
-        more = len(found) == MOST_BYTES
-        raise ValueError(
-            f"it unpacks to more than {MOST_BYTES >> 30} GiB" if more else "its end is missing"
-        )
-    return found
+@contextmanager
+def opened_text(path: Path) -> Iterator[IO[str]]:
+    """The text of a file, unpacked as it is read: it is never in memory as a whole.
 
-
-def beginning(path: Path, size_bytes: int) -> bytes:
-    """The first bytes of a file, unpacked. Raises as :func:`read` does."""
+    Raises OSError, and ValueError where it cannot be unpacked or is no UTF-8.
+    """
     with path.open("rb") as file:
-        content = file.read(PACKED_BEGIN_BYTES)
-    unpacker = _unpacker(content)
-    found = content if unpacker is None else _unpacked(unpacker, content, size_bytes)
-    return found[:size_bytes]
+        begin = file.peek(len(max(UNPACKED, key=len)))
+        unpacked = next((made for magic, made in UNPACKED.items() if begin.startswith(magic)), None)
+        content: Any = file if unpacked is None else _Unpacked(unpacked(file))
+        with io.TextIOWrapper(content, encoding="utf-8-sig", newline="") as text:
+            yield text
 
 
-def _unpacker(content: bytes) -> Any:
-    """What unpacks a file that begins so; None where it is not packed."""
-    return next((make() for magic, make in UNPACKERS.items() if content.startswith(magic)), None)
+class _Unpacked(io.BufferedIOBase):
+    """What a packed file holds, up to :data:`MOST_BYTES`. Its errors are ValueError, in words."""
+
+    def __init__(self, content: IO[bytes]) -> None:
+        self._content, self._left = content, MOST_BYTES
+
+    def readable(self) -> bool:
+        return True
+
+    def read1(self, size: int = -1, /) -> bytes:
+        try:
+            found = self._content.read(size)
+        except EOFError:
+            raise ValueError("its end is missing") from None
+        except (zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+            raise ValueError(f"it cannot be unpacked: {error}") from None
+        self._left -= len(found)
+        if self._left < 0:
+            raise ValueError(f"it unpacks to more than {MOST_BYTES >> 30} GiB")
+        return found
 
 
-def _unpacked(unpacker: Any, content: bytes, most_bytes: int) -> bytes:
-    try:
-        return bytes(unpacker.decompress(content, most_bytes))
-    except (zlib.error, lzma.LZMAError) as error:
-        raise ValueError(f"it cannot be unpacked: {error}") from None
+def beginning(path: Path, size_characters: int) -> str:
+    """The first characters of a file, unpacked. Raises as :func:`opened_text` does."""
+    with opened_text(path) as text:
+        return text.read(size_characters)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from dlprof.session.evidence import Maybe, Model, Reuse, Verdict
+from dlprof.session.evidence import Many, Maybe, Model, Reuse, Verdict
 
 DISTURBED = 0.5
 """From this share of a process's samples on, its median is one of a disturbed sample."""
@@ -24,7 +24,7 @@ class ProcessSamples(Model):
 
     round: int
     loops: int
-    samples_ns: list[float]
+    samples_ns: Many[float]
     page_faults_per_call: float | None = None
     disturbed: float | None = None
 
@@ -47,7 +47,7 @@ class TimeMeasure(Model):
     median_ns: float
     ci95_ns: tuple[float, float] | None
     min_ns: float
-    processes: list[ProcessSamples] = []
+    processes: Many[ProcessSamples] = []
     modes: list[Mode] = []
     same_as: str | None = None
 

@@ -6,11 +6,15 @@ Unknown keys of a newer minor are kept when a file is read and written again.
 
 from __future__ import annotations
 
+import gc
+import io
+import marshal
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import IO, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -25,6 +29,7 @@ from dlprof.session.evidence import (
     HandshakeEvent,
     Lifetime,
     Lost,
+    Many,
     Maybe,
     Model,
     Ordering,
@@ -48,7 +53,7 @@ from dlprof.session.measured import (
 )
 from dlprof.session.older_files import with_lost
 from dlprof.text import json_text
-from dlprof.text.clean import clean, sanitised
+from dlprof.text.clean import clean
 from dlprof.text.json_text import Free
 
 __all__ = [
@@ -74,11 +79,12 @@ __all__ = [
 ]
 
 SCHEMA = "dlprof.session/1"
-BEGIN = re.compile(rb'(\xef\xbb\xbf)?\s*\{\s*"schema"\s*:\s*"dlprof\.session/')
+BEGIN = re.compile(r'\s*\{\s*"schema"\s*:\s*"dlprof\.session/')
 """As :func:`chunks` writes it, or as another program laid it out anew."""
-MAY_HIDE = re.compile(r"\\u(00[0189]|007f|00ad|0[67]|18|20|d[89a-f]|[ef])|[^ -~\n]", re.IGNORECASE)
-"""What stands in JSON for each character that :func:`sanitised` escapes, and for some others."""
-BEGIN_BYTES = 200
+BEGIN_CHARACTERS = 200
+MOST_UNNAMED = 16 << 20
+"""Characters that are read of a file before it says that it is a session."""
+MOST_ERRORS = 1000
 MOST_PAIRS = 3
 """Pairs that the line of a session names."""
 
@@ -226,12 +232,12 @@ class Result(Model):
     recipe: Recipe | None = None
     placement: Placement | None = None
     step: Step | None = None
-    handshake: list[HandshakeEvent] = []
-    notes: list[str] = []
+    handshake: Many[HandshakeEvent] = []
+    notes: Many[str] = []
     interrupted: str | None = None
     in_company: Company | None = None
     output: str | None = None
-    rounds: list[int] = []
+    rounds: Many[int] = []
     untimed: bool = False
     """Whether times were left out since they would say nothing: on a simulated device."""
     environment: str | None = None
@@ -271,7 +277,7 @@ class FindingRecord(Model):
     rule: str
     name: str
     severity: str
-    results: list[int]
+    results: Many[int]
     summary: str
     headline: str = ""
     """The summary in at most 20 words; empty in older files."""
@@ -369,6 +375,15 @@ class Session(Header):
     __str__ = __repr__
 
 
+ENTRIES: Mapping[str, type[Model]] = {
+    "results": Result,
+    "findings": FindingRecord,
+    "expectations": ExpectationRecord,
+    "round_trips": RoundTrip,
+}
+"""What is in the lists of a session that may be long."""
+
+
 def load(path: str | os.PathLike[str]) -> Session:
     """Read a session file. Raises :class:`SessionError` with one sentence that says why not."""
     path = Path(path)
@@ -377,34 +392,92 @@ def load(path: str | os.PathLike[str]) -> Session:
         if endless:
             hint = "; as - it is read from stdin" if endless == "a pipe" else ""
             raise SessionError(f"cannot read the session {path}: it is {endless}{hint}")
-        text = files.read(path).decode("utf-8-sig")
+        with files.opened_text(path) as text:
+            return _read(text, str(path))
     except UnicodeDecodeError:
         raise SessionError(f"{path} is not a dlprof session: it is not UTF-8 text") from None
     except (OSError, ValueError) as error:  # a null byte in the name is a ValueError
         cause = getattr(error, "strerror", None) or str(error)
         raise SessionError(f"cannot read the session {path}: {cause}") from None
-    return parse(text, str(path))
 
 
 def parse(text: str, name: str) -> Session:
     """Read a session from ``text``; ``name`` is for messages."""
+    return _read(io.StringIO(text), name)
+
+
+def _read(text: IO[str], name: str) -> Session:
+    """Read a session piece by piece, up to the first that is wrong."""
+    found: dict[str, Any] = {}
+
+    def check_place(place: int) -> None:
+        if "schema" not in found and place > MOST_UNNAMED:
+            most = f"its first {MOST_UNNAMED >> 20} MiB"
+            raise SessionError(f"{name} is not a dlprof session: {most} have no schema")
+
     try:
-        content = json_text.read(text)
-        if MAY_HIDE.search(text):
-            content = sanitised(content)
-    except RecursionError:
-        raise SessionError(f"{name} is nested too deeply to be read as a session") from None
+        with _few_collections():
+            for key, value in json_text.Reader(text, check_place).members(ENTRIES):
+                found[key] = _entries(key, value) if isinstance(value, Iterator) else value
+                if key == "schema":
+                    check_schema(found, name)
+            check_schema(found, name)
+            return Session.model_validate(found)
+    except json_text.TooLong as error:
+        raise SessionError(f"{name} cannot be read as a session: {error}") from None
     except json_text.NotJson as error:
-        hint = "is truncated" if text.lstrip().startswith('{"schema": "dlprof.') else "is not JSON"
+        hint = "is truncated" if "schema" in found else "is not JSON"
         raise SessionError(f"{name} {hint} and cannot be read as a session: {error}") from None
-    check_schema(content, name)
+    except (ValidationError, _Invalid) as error:
+        said = first_error(error) if isinstance(error, ValidationError) else error
+        raise SessionError(f"{name} is not a valid session: {said}") from None
+
+
+def _entries(key: str, contents: Iterator[Any]) -> list[Model]:
+    """The entries of a list. A part that several of them repeat is read once, and kept once."""
+    model, known = ENTRIES[key], dict[tuple[str, bytes], Any]()
+    found: list[Model] = []
+    for content in contents:
+        parts = {}
+        if isinstance(content, dict):
+            parts = {
+                name: (name, marshal.dumps(part, 2))
+                for name, part in content.items()
+                if isinstance(part, dict)
+            }
+            content.update({name: known[part] for name, part in parts.items() if part in known})
+        try:
+            entry = model.model_validate(content)
+        except ValidationError as error:
+            raise _Invalid(first_error(error, (key, len(found)))) from None
+        known.update({part: getattr(entry, name, None) for name, part in parts.items()})
+        found.append(entry)
+    return found
+
+
+class _Invalid(Exception):
+    """An entry that is none; the message says where and why."""
+
+
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """What is read has no circles, and looking for some takes longer than the reading."""
+    was_on = gc.isenabled()
+    gc.disable()
     try:
-        return Session.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"]) or "top level"
-        said = first["msg"].removeprefix("Value error, ")
-        raise SessionError(f"{name} is not a valid session: {where}: {said}") from None
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def first_error(error: ValidationError, within: tuple[str | int, ...] = ()) -> str:
+    """Place and cause of the first error; how many they are, if words for all fill the memory."""
+    if error.error_count() > MOST_ERRORS:
+        return f"{error.error_count():,} of its values have another form"
+    first = error.errors()[0]
+    where = ".".join(map(str, (*within, *first["loc"]))) or "top level"
+    return f"{where}: {first['msg'].removeprefix('Value error, ')}"
 
 
 def check_schema(content: Any, name: str) -> None:
@@ -453,6 +526,6 @@ def is_session(path: Path) -> bool:
     try:
         if not path.is_file():  # reading a pipe would wait, and take from it
             return False
-        return BEGIN.match(files.beginning(path, BEGIN_BYTES)) is not None
+        return BEGIN.match(files.beginning(path, BEGIN_CHARACTERS)) is not None
     except (OSError, ValueError):
         return False

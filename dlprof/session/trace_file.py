@@ -18,11 +18,10 @@ from dlprof.errors import SessionError
 from dlprof.session import files
 from dlprof.session.evidence import Maybe, Model, Number, Whole
 from dlprof.text import json_text
-from dlprof.text.clean import sanitised
 
 SCHEMA = "dlprof.trace/1"
-BEGIN = re.compile(rb'\s*\{\s*"schema"\s*:\s*"dlprof\.trace/')
-BEGIN_BYTES = 256
+BEGIN = re.compile(r'\s*\{\s*"schema"\s*:\s*"dlprof\.trace/')
+BEGIN_CHARACTERS = 256
 SUMMED = (
     *("calls", "total_ns", "bytes", "views", "copies", "unknown"),
     *("raised", "waits", "maybe_waits", "waited_ns"),
@@ -164,20 +163,24 @@ def _summed(entries: Iterable[Sequence[Any]], names: int) -> list[tuple[Any, ...
 def load(path: Path) -> Trace:
     """Read a trace. Raises :class:`SessionError` with one sentence that says why not."""
     try:
-        content = json_text.read(files.read(path).decode("utf-8"))
-        return Trace.model_validate(sanitised(content))
-    except (OSError, UnicodeDecodeError) as error:
-        raise SessionError(f"cannot read the trace {path}: {error}") from None
+        with files.opened_text(path) as text:
+            members = json_text.Reader(text).members(Trace.model_fields)
+            content = {
+                name: [*value] if isinstance(value, Iterator) else value for name, value in members
+            }
+        return Trace.model_validate(content)
     except (json_text.NotJson, ValidationError) as error:
         first = str(error).split("\n")[0]
         raise SessionError(f"{path} is not a whole trace of dlprof: {first}") from None
+    except (OSError, ValueError) as error:
+        raise SessionError(f"cannot read the trace {path}: {error}") from None
 
 
 def is_trace(path: str | os.PathLike[str]) -> bool:
     """Whether the file there begins as a trace does; a file that cannot be read is none."""
     try:
         path = Path(path)
-        return path.is_file() and BEGIN.match(files.beginning(path, BEGIN_BYTES)) is not None
+        return path.is_file() and BEGIN.match(files.beginning(path, BEGIN_CHARACTERS)) is not None
     except (OSError, ValueError):
         return False
 

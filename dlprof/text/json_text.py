@@ -5,33 +5,133 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Annotated, Any
+from collections.abc import Callable, Collection, Iterator
+from typing import IO, Annotated, Any
 
 from pydantic import BeforeValidator
 
+from dlprof.text.clean import sanitised
+
 DEEPEST = 64
 """Levels of what has no fixed form. Evidence has four."""
-HUGE = re.compile(r"[eE]\+?\d{3}|\d{300}")
-"""What every number has that no float can hold."""
+LONGEST = 2 << 20
+"""Characters of one value. The result of a case has some thousands."""
+BLOCK = 1 << 20
+BLANKS = re.compile(r"[ \t\n\r]*")
+ESCAPED = re.compile(r"\\[bfru]")
+"""How JSON may write what :func:`sanitised` escapes."""
 
 
 class NotJson(ValueError):
     """A text that is no JSON; the message says why, in our words."""
 
 
-def read(text: str) -> Any:
-    """What ``text`` says. Words that JSON does not know (``NaN``) are None, as are numbers too
-    large for a float. Raises :class:`NotJson`.
+class TooLong(NotJson):
+    """A value that is longer than any that was measured."""
+
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+_DECODER = json.JSONDecoder(parse_constant=lambda _: None, parse_float=_finite)
+"""Words that JSON does not know (``NaN``) are None, as are numbers too large for a float."""
+
+
+class Reader:
+    """A JSON object, member by member: its text is never in memory as a whole.
+
+    What it gives is :func:`sanitised`. Reading raises :class:`NotJson`, whatever reading the file
+    raises, and what ``check`` raises, which is called with the place of each part.
     """
-    try:
-        content = json.loads(text, parse_constant=lambda _: None)
-        return finite(content) if HUGE.search(text) else content
-    except json.JSONDecodeError as error:
-        raise NotJson(str(error)) from None
-    except RecursionError:
-        raise NotJson("it is nested too deeply") from None
-    except ValueError:  # sys.get_int_max_str_digits
-        raise NotJson("a whole number in it has more digits than anything measured has") from None
+
+    def __init__(self, file: IO[str], check: Callable[[int], None] = lambda _: None) -> None:
+        self._file, self._check = file, check
+        self._text, self._at = "", 0
+        self._before = 0
+        """Characters of the file before ``_text``."""
+
+    def members(self, lists: Collection[str]) -> Iterator[tuple[str, Any]]:
+        """Name and value of each member. Of ``lists`` the value is an iterator over the elements,
+        to be read to its end.
+        """
+        for _ in self._separated("{", "}"):
+            if self._next() != '"':
+                raise self._wrong("a name in double quotes is expected")
+            name = self._value()
+            self._take(":")
+            is_long = name in lists and self._next() == "["
+            yield name, self._elements() if is_long else self._value()
+        if self._next():
+            raise self._wrong("there is more text behind its end")
+
+    def _elements(self) -> Iterator[Any]:
+        for _ in self._separated("[", "]"):
+            yield self._value()
+
+    def _separated(self, begin: str, end: str) -> Iterator[None]:
+        """Stop at each part between brackets."""
+        self._take(begin)
+        if self._next() != end:
+            yield
+            self._check(self._before + self._at)
+        while self._next() == ",":
+            self._take(",")
+            yield
+            self._check(self._before + self._at)
+        self._take(end)
+
+    def _take(self, expected: str) -> None:
+        if self._next() != expected:
+            raise self._wrong(f"{expected} is expected")
+        self._at += 1
+
+    def _next(self) -> str:
+        """The next character that is no blank, which stays; empty at the end."""
+        while True:
+            blanks = BLANKS.match(self._text, self._at)
+            self._at = blanks.end() if blanks else self._at
+            if self._at < len(self._text) or not self._more():
+                return self._text[self._at : self._at + 1]
+
+    def _value(self) -> Any:
+        self._next()
+        while True:
+            try:
+                found, end = _DECODER.raw_decode(self._text, self._at)
+            except json.JSONDecodeError as error:
+                if len(self._text) - self._at > LONGEST:
+                    where = self._before + self._at
+                    raise TooLong(
+                        f"the value at character {where:,} is longer than {LONGEST >> 20} MiB"
+                    ) from None
+                if self._more():
+                    continue  # it may be whole with what follows
+                self._at = error.pos
+                raise self._wrong(error.msg) from None
+            except RecursionError:
+                raise NotJson("it is nested too deeply") from None
+            except ValueError:  # sys.get_int_max_str_digits
+                raise NotJson(
+                    "a whole number in it has more digits than anything measured has"
+                ) from None
+            if len(self._text) - end < len(".e-") and self._more():
+                continue  # a number may go on
+            text, self._at = self._text[self._at : end], end
+            may_hide = not text.isascii() or "\x7f" in text or ESCAPED.search(text)
+            return sanitised(found) if may_hide else found
+
+    def _more(self) -> bool:
+        """Take as much text again as waits to be read; False at the end of the file."""
+        block = self._file.read(max(BLOCK, len(self._text) - self._at))
+        if block:
+            self._before += self._at
+            self._text, self._at = self._text[self._at :] + block, 0
+        return bool(block)
+
+    def _wrong(self, what: str) -> NotJson:
+        return NotJson(f"{what}: character {self._before + self._at:,}")
 
 
 def dump(content: Any) -> str:

@@ -1,5 +1,6 @@
 """Sessions are JSON as the standard has it, whatever was measured and whatever is read."""
 
+import io
 import json
 import math
 
@@ -10,13 +11,19 @@ from hypothesis import strategies as st
 
 from dlprof.errors import SessionError
 from dlprof.session import model as sessions
-from dlprof.text.json_text import DEEPEST, NotJson, dump, read
+from dlprof.text import json_text
+from dlprof.text.clean import sanitised
+from dlprof.text.json_text import DEEPEST, NotJson, Reader, dump
 
 values = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(max_size=5) | st.integers(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
     max_leaves=10,
 )
+
+
+def read(text):
+    return dict(Reader(io.StringIO(text)).members(()))
 
 
 def refuse(word):
@@ -46,14 +53,38 @@ def test_what_no_number_can_be_is_read_as_none(word):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("9" * 5000, "more digits than anything measured has"),
-        ("[" * 100_000, "nested too deeply"),
-        ("{", "Expecting property name"),
+        ('{"a": %s}' % ("9" * 5000), "more digits than anything measured has"),
+        ('{"a": %s' % ("[" * 100_000), "nested too deeply"),
+        ("{", "a name in double quotes is expected: character 1"),
+        ('{"a": 1,}', "a name in double quotes is expected: character 8"),
+        ('{"a": [1, 2', "Expecting ',' delimiter: character 11"),
+        ('{"a": 1} x', "there is more text behind its end: character 9"),
+        ("[1]", "{ is expected: character 0"),
     ],
 )
 def test_a_text_that_is_none_is_refused_in_our_words(text, reason):
     with pytest.raises(NotJson, match=reason):
         read(text)
+
+
+@given(values, st.integers(min_value=1, max_value=9))
+def test_a_text_is_read_in_pieces_as_it_is_read_whole(value, size):
+    text = json.dumps({"a": value, "b": [value, 12345], "c": 1.5e-7})
+    expected = json.loads(dump(sanitised(json.loads(text, parse_constant=lambda _: None))))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_text, "BLOCK", size)
+        found = {
+            name: [*part] if name == "b" else part
+            for name, part in Reader(io.StringIO(text)).members(("b",))
+        }
+    assert found == expected
+
+
+def test_a_value_longer_than_any_that_was_measured_is_refused(monkeypatch):
+    monkeypatch.setattr(json_text, "LONGEST", 1000)
+    monkeypatch.setattr(json_text, "BLOCK", 100)
+    with pytest.raises(NotJson, match="the value at character 6 is longer than"):
+        read('{"a": [' + "1," * 1000)
 
 
 def evidence_of(value):
