@@ -178,7 +178,7 @@ def _opened(path: Path | None) -> BinaryIO:
     try:
         if path is None:
             return tempfile.TemporaryFile(prefix="dlprof-", buffering=0)
-        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b", buffering=0)
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
     except OSError as error:
         where = path or tempfile.gettempdir()
         raise UsageError(f"cannot keep what is measured in {where}: {error.strerror}") from None

@@ -5,10 +5,11 @@ Files that gzip or xz packed are read like others. A name that ends in ``.gz`` o
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import lzma
-import os
+import secrets
 import stat
 import tempfile
 import zlib
@@ -19,7 +20,6 @@ from typing import IO, Any
 
 from dlprof.errors import UsageError
 
-NEW_MODE = 0o644
 MOST_BYTES = 1 << 30
 """What is read of a packed file: a small one may unpack to more than the memory holds."""
 UNPACKED: dict[bytes, Callable[[IO[bytes]], Any]] = {
@@ -164,15 +164,16 @@ def check_writable(path: Path) -> None:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:  # with the permissions that the user's umask leaves
             yield file
-        temporary.chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else NEW_MODE)
+        if path.exists():
+            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
         temporary.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
 
 
 def _cause(error: Exception) -> str:

@@ -271,6 +271,16 @@ def test_a_file_keeps_its_permissions(tmp_path):
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_new_file_has_the_permissions_that_the_umask_leaves(tmp_path):
+    path = tmp_path / "some.json"
+    before = os.umask(0o027)
+    try:
+        write(path, make_header(), [])
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
 def test_a_pipe_is_written_to_and_never_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
