@@ -84,7 +84,7 @@ uint64_t kernel_ns(const char *name);
 void poison(uintptr_t address, size_t size_bytes);
 void poison_place(uintptr_t address);
 void poison_all(struct device *device);
-void unpoison(uintptr_t address, size_t size_bytes);
+void unpoison(uintptr_t address, size_t size_bytes, uintptr_t from);
 EXPORTED int dlprofSimulatedPoisoned(uintptr_t address, size_t size_bytes);
 void poison_reached_host(void);
 

@@ -30,9 +30,10 @@
    |                                |                                        | dies                                  |
    | order that nothing demands     | any                                    | with delays, the last comes first     |
 
-   Poison marks memory that a kernel without effect should have written: each place that its
-   arguments point to, or the whole device if these cannot be read. Copies carry the marks on. dlprofSimulatedPoisoned(address, bytes) asks for them, dlprofSimulatedPoisonReads() says
-   how often they have reached the host.
+   Poison marks memory that a kernel without effect should have written: from each place that its
+   arguments point to up to contents that are known, or the whole device if the arguments cannot be
+   read. Copies carry the marks on. dlprofSimulatedPoisoned(address, bytes) asks for them,
+   dlprofSimulatedPoisonReads() says how often they have reached the host.
 
    Structures and numbers are those of the public header. What has no meaning here returns
    CUDA_ERROR_NOT_SUPPORTED: the stubs of those functions are made when the library is built. */
@@ -318,7 +319,14 @@ API cuStreamCreate(struct stream **stream, unsigned flags)
     return cuStreamCreateWithPriority(stream, flags, 0);
 }
 
-API cuStreamDestroy(struct stream *stream) { return stream_destroy(stream), SUCCESS; }
+API cuStreamDestroy(struct stream *stream)
+{
+    if (!stream_exists(stream)) {
+        report("a stream that does not exist was destroyed", (uintptr_t)stream);
+        return INVALID_HANDLE;
+    }
+    return stream_destroy(stream), SUCCESS;
+}
 
 API cuStreamSynchronize(void *handle)
 {
@@ -377,7 +385,7 @@ API cuStreamWaitEvent(void *handle, struct event *event, unsigned flags)
     return SUCCESS;
 }
 
-API cuEventQuery(struct event *event) { return event_is_done(event) ? SUCCESS : NOT_READY; }
+API cuEventQuery(struct event *event) { return event_is_done(event) ? usable() : NOT_READY; }
 
 API cuEventSynchronize(struct event *event)
 {
@@ -612,7 +620,7 @@ static void perform_copy(void *argument)
         if (is_poisoned && kind != NOT_KNOWN) { /* pageable memory is used again without our knowing */
             poison(to, size_bytes);
         } else {
-            unpoison(to, size_bytes);
+            unpoison(to, size_bytes, copy->staged ? 0 : from);
         }
     }
     free(copy->staged);
@@ -620,6 +628,12 @@ static void perform_copy(void *argument)
 }
 
 static bool is_pageable(address_t address) { return memory_at(address).kind == NOT_KNOWN; }
+
+static bool is_of_host(address_t address)
+{
+    enum memory_kind kind = memory_at(address).kind;
+    return kind == PINNED || kind == REGISTERED;
+}
 
 /* Pageable memory is read before the call returns, and written before it returns. ``waits`` is of
    a call without a stream: it also waits for what crosses between host and device. */
@@ -630,8 +644,7 @@ static int queue_copy(address_t to, address_t from, size_t size_bytes, void *han
         return SUCCESS;
     }
     bool to_pageable = is_pageable(to), from_pageable = is_pageable(from);
-    bool to_host = to_pageable || memory_at(to).kind == PINNED;
-    bool from_host = from_pageable || memory_at(from).kind == PINNED;
+    bool to_host = to_pageable || is_of_host(to), from_host = from_pageable || is_of_host(from);
     struct copy *copy = malloc(sizeof *copy);
     *copy = (struct copy){to, from, size_bytes, NULL, current_device()};
     if (from_pageable && !to_pageable) {
@@ -683,7 +696,7 @@ static void perform_fill(void *argument)
         for (size_t at = 0; at < size_bytes; at += fill->element_bytes) {
             memcpy(bytes + at, &fill->element, fill->element_bytes);
         }
-        unpoison(fill->to, size_bytes);
+        unpoison(fill->to, size_bytes, 0);
     } else {
         misuse(fill->device, "a memset of memory that is not allocated", fill->to);
     }

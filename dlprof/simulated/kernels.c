@@ -384,7 +384,7 @@ static void copy_strided(struct launch *launch)
     if (dlprofSimulatedPoisoned(from, from_bytes)) {
         poison(to, to_bytes);
     } else if (to_bytes == (size_t)launch->to.size * bytes) {
-        unpoison(to, to_bytes);
+        unpoison(to, to_bytes, 0);
     }
 }
 

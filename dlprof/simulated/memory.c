@@ -24,7 +24,7 @@ struct table {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct table all, marked; /* what is allocated, and what is poisoned */
+static struct table all, marked, written; /* what is allocated, poisoned, and known */
 static uint64_t next_id = 1;
 
 static struct device devices[MOST_DEVICES];
@@ -127,30 +127,37 @@ static bool is_device(const struct allocation *one, int device)
     return one->kind == DEVICE && one->device == device;
 }
 
-/* --- Poison: ranges that are apart ------------------------------------------------------------- */
+/* --- Poison, and known contents: ranges that are apart ------------------------------------------ */
 
-static void put_range(uintptr_t start, uintptr_t end)
+static void put_range(struct table *table, uintptr_t start, uintptr_t end)
 {
     if (start < end) {
-        insert(&marked, (struct allocation){.address = start, .size_bytes = end - start});
+        insert(table, (struct allocation){.address = start, .size_bytes = end - start});
     }
 }
 
-static void cut(uintptr_t start, uintptr_t end)
+static void cut(struct table *table, uintptr_t start, uintptr_t end)
 {
     struct allocation *one;
-    while ((one = first_in(&marked, start, end))) {
+    while ((one = first_in(table, start, end))) {
         uintptr_t one_start = one->address, one_end = end_of(one);
-        take_out(&marked, one);
-        put_range(one_start, start);
-        put_range(end, one_end);
+        take_out(table, one);
+        put_range(table, one_start, start);
+        put_range(table, end, one_end);
     }
+}
+
+/* Memory that is freed is neither. */
+static void forget(uintptr_t start, uintptr_t end)
+{
+    cut(&marked, start, end);
+    cut(&written, start, end);
 }
 
 static void mark(uintptr_t start, uintptr_t end)
 {
-    cut(start, end);
-    put_range(start, end);
+    forget(start, end);
+    put_range(&marked, start, end);
 }
 
 void poison(uintptr_t address, size_t size_bytes)
@@ -159,12 +166,17 @@ void poison(uintptr_t address, size_t size_bytes)
     mark(address, address + size_bytes);
 }
 
-/* How much a kernel writes behind a place is not known. More than an element is marked: a write to
-   the first element alone leaves a mark. No allocator has two arrays in one block of 256 bytes. */
+/* How much a kernel writes behind a place is not known. What was written there, as one array, is
+   lost, and so is all behind it up to what is known again. */
 void poison_place(uintptr_t address)
 {
-    uintptr_t end = address + 64, block_end = (address / 256 + 1) * 256;
-    poison(address, (end < block_end ? end : block_end) - address);
+    LOCK(lock);
+    struct allocation *block = found(address), *array = first_in(&written, address, address + 1);
+    if (block) {
+        uintptr_t end = array ? end_of(array) : address + 1, block_end = end_of(block);
+        struct allocation *next = first_in(&written, end, block_end);
+        mark(address, next ? next->address : block_end);
+    }
 }
 
 void poison_all(struct device *device)
@@ -177,10 +189,17 @@ void poison_all(struct device *device)
     }
 }
 
-void unpoison(uintptr_t address, size_t size_bytes)
+/* Bytes that come from the end of what is known before them are of the same array. */
+void unpoison(uintptr_t address, size_t size_bytes, uintptr_t from)
 {
     LOCK(lock);
-    cut(address, address + size_bytes);
+    struct allocation *before = first_in(&written, address - 1, address);
+    bool is_same = before && from >= before->address && from < end_of(before);
+    uintptr_t start = is_same ? before->address : address;
+    forget(start, address + size_bytes);
+    if (found(address)) { /* memory of the host that is not pinned is used again without our knowing */
+        put_range(&written, start, address + size_bytes);
+    }
 }
 
 /* For dlprof: whether values in device memory may depend on a kernel that was not performed. */
@@ -289,7 +308,7 @@ int memory_free(uintptr_t address)
         uintptr_t first = (address + PAGE - 1) / PAGE * PAGE, last = end_of(one) / PAGE * PAGE;
         madvise(bytes_of[one->device] + (first - visible[one->device]), last - first, MADV_DONTNEED);
     }
-    cut(address, end_of(one));
+    forget(address, end_of(one));
     take_out(&all, one);
     return SUCCESS;
 }
@@ -380,7 +399,7 @@ int address_map(uintptr_t address, size_t size_bytes, struct physical *made)
         insert(&all, (struct allocation){end, end_of(&whole) - end, RESERVED, whole.device});
     }
     made->uses++, made->is_mapped = true;
-    cut(address, end);
+    forget(address, end);
     return SUCCESS;
 }
 
@@ -444,6 +463,7 @@ int host_forget(void *address, enum memory_kind kind)
     if (!one || one->address != (uintptr_t)address || one->kind != kind) {
         return kind == REGISTERED ? NOT_REGISTERED : INVALID_VALUE;
     }
+    forget(one->address, end_of(one));
     take_out(&all, one);
     if (kind == PINNED) {
         free(address);

@@ -151,6 +151,30 @@ MUTATIONS = {
         "false",
         "a_copy_from_pinned_memory_without_a_stream_waits",
     ),
+    "registered memory is the host's": Mutation(
+        "driver.c",
+        "return kind == PINNED || kind == REGISTERED;",
+        "return kind == PINNED;",
+        "a_copy_to_memory_that_was_registered_waits",
+    ),
+    "poison reaches up to what is known": Mutation(
+        "memory.c",
+        "next ? next->address : block_end",
+        "address + 64",
+        "poison_reaches_up_to_what_is_known_again",
+    ),
+    "poison spares what is known": Mutation(
+        "memory.c",
+        "next ? next->address : block_end",
+        "block_end",
+        "poison_reaches_up_to_what_is_known_again",
+    ),
+    "a stream is destroyed once": Mutation(
+        "driver.c",
+        'if (!stream_exists(stream)) {\n        report("a stream that',
+        'if (false) {\n        report("a stream that',
+        "a_stream_is_destroyed_once",
+    ),
     "a copy on the device is asynchronous": Mutation(
         "driver.c", "bool to_host = to_pageable", "bool to_host = true", "a_copy_on_the_device"
     ),
@@ -240,13 +264,13 @@ MUTATIONS = {
     ),
     "poison outlasts one element": Mutation(
         "memory.c",
-        "end = address + 64,",
-        "end = address + 1,",
+        "mark(address, next ? next->address : block_end);",
+        "mark(address, address + 1);",
         "a_write_to_the_first_element_does_not_end_poison",
     ),
     "poison ends": Mutation(
         "driver.c",
-        "unpoison(fill->to, size_bytes);",
+        "unpoison(fill->to, size_bytes, 0);",
         ";",
         "poison_goes_where_it_is_copied",
     ),

@@ -16,7 +16,7 @@ import pytest
 
 from dlprof.simulated.build import LIBRARY, NVML, driver_folder
 
-NOT_READY, ILLEGAL_ADDRESS, NOT_SUPPORTED = 600, 700, 801
+NOT_READY, ILLEGAL_ADDRESS, NOT_SUPPORTED, INVALID_HANDLE = 600, 700, 801, 400
 NON_BLOCKING = 1
 LONG_NS = 50_000_000
 SIZE = 1 << 20
@@ -266,6 +266,25 @@ def test_a_copy_from_pinned_memory_without_a_stream_waits(driver):
     assert driver.is_done(None)
 
 
+def test_a_copy_to_memory_that_was_registered_waits_if_it_has_no_stream(driver):
+    memory, host = driver.memory(fill=3), ctypes.create_string_buffer(SIZE)
+    driver("cuMemHostRegister", host, c_size_t(SIZE), 0)
+    driver.spin(None)
+    driver("cuMemcpyDtoH", host, memory, c_size_t(SIZE))
+    assert host.raw[0] == 3
+    driver.spin(None)
+    driver("cuMemcpyDtoHAsync", host, memory, c_size_t(SIZE), None)
+    assert not driver.is_done(None)
+    driver("cuMemHostUnregister", host)
+
+
+def test_a_stream_is_destroyed_once(driver):
+    stream = driver.stream()
+    driver("cuStreamDestroy", stream)
+    assert driver.library.cuStreamDestroy(stream) == INVALID_HANDLE
+    assert driver.library.cuStreamDestroy(None) == INVALID_HANDLE
+
+
 def test_a_memset_is_asynchronous(driver):
     memory = driver.memory(fill=1)
     driver.spin(None)
@@ -379,6 +398,20 @@ def test_a_kernel_poisons_what_its_arguments_point_to(driver):
     found = [poisoned(driver, one.value) for one in (first, second, third)]
     assert found == [1, 1, 0]
     assert not poisoned(driver, second.value, 512)
+
+
+def test_poison_reaches_up_to_what_is_known_again(driver):
+    block = driver.memory()
+    known = c_uint64(block.value + SIZE // 2)
+    driver("cuMemsetD8Async", known, 1, c_size_t(256), None)
+    driver("cuMemcpyDtoDAsync", c_uint64(known.value + 256), known, c_size_t(256), None)
+    driver.launch(kernel(driver, b"fill"), None, block, (c_uint64 * 2)(), c_int(1))
+    driver("cuCtxSynchronize")
+    assert poisoned(driver, known.value - 1, 1)
+    assert not poisoned(driver, known.value, 512)
+    driver.launch(kernel(driver, b"fill"), None, known, (c_uint64 * 2)(), c_int(1))
+    driver("cuCtxSynchronize")
+    assert poisoned(driver, known.value + 511, 1)
 
 
 def test_the_parameters_of_a_kernel_are_read_from_compressed_code(driver):
