@@ -94,7 +94,7 @@ class Session(model.Session):
         from dlprof.reports.html import SAVED, render
         from dlprof.reports.session_document import session_document
 
-        return render(session_document(self, SAVED, scripts=True), self)
+        return render(session_document(self, SAVED, scripts=True, width=None), self)
 
     def _repr_markdown_(self) -> str:
         """What a notebook shows of it."""

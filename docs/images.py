@@ -38,7 +38,8 @@ def main() -> None:
             session_document(session, width=columns), columns, True, Level.FIRST
         )
         (IMAGES / f"terminal-{columns}.svg").write_text(drawn(COMMAND + screen, columns))
-    page = html.render(session_document(session, html.SAVED, scripts=True), session)
+    document = session_document(session, html.SAVED, scripts=True, width=None)
+    page = html.render(document, session)
     for name, size in PAGES.items():
         take(page, IMAGES / f"page-{name}.png", size, dark=name == "dark")
 

@@ -152,7 +152,7 @@ def _page(session: Session, trends: Sequence[Trend]) -> str:
     from dlprof.reports.html import SAVED, render
     from dlprof.reports.session_document import session_document
 
-    document = session_document(session, SAVED, scripts=True)
+    document = session_document(session, SAVED, scripts=True, width=None)
     if trends:
         from dlprof.reports.history_document import trend_sections
 

@@ -6,6 +6,7 @@ A change for the worse is a regression whatever the time says. What was not look
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -62,6 +63,34 @@ _PROMISED_COPY: Mapping[str, tuple[int, str]] = MappingProxyType(
 )
 """What is documented to copy and does not is wrong (DLP018): its user writes into the source."""
 
+NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        STATUS: "conversion",
+        "ownership": "result",
+        "alignment": "result",
+        "ordering": "queued work",
+        "lifetime": "result after x is deleted",
+        RACE: "write to x after the call",
+    }
+)
+"""What a reader knows the measures by; the others are named in plain words already."""
+WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        STATUS: {"ok": "works", "unsupported": "refused", "timeout": "hangs", "crashed": "crashes"},
+        "ownership": {"view": "a view", "copy": "a copy"},
+        "values": {"ok": "right"},
+        "ordering": {
+            "synchronous": "nothing to wait for",
+            "stream-ordered": "ordered without a wait",
+            "host-sync": "the call waits for it",
+            "device-sync": "the call waits for the whole device",
+            "unordered": "a race",
+        },
+        "lifetime": {"retained": "safe, but memory stays", "dangling": "reads freed memory"},
+        RACE: {"safe": "harmless", "unsafe": "changes the result"},
+    }
+)
+
 CRASHED = "crashed"
 """What a measure is in which HEAD's worker crashed."""
 
@@ -86,7 +115,12 @@ class Change:
         return self.what == STATUS or self.after == CRASHED
 
     def __str__(self) -> str:
-        return f"{self.what.replace('_', ' ')}: {self.before}, now {self.after}"
+        words = WORDS.get(self.what, {})
+        before, after = (
+            re.sub(r"[\w-]+", lambda word: words.get(word[0], word[0]), text)
+            for text in (self.before, self.after)
+        )
+        return f"{NAMES.get(self.what, self.what.replace('_', ' '))}: {before}, now {after}"
 
 
 Tried = tuple[Verdict[Any] | None, Verdict[Any] | None]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dlprof.analysis.quantity import plain_time
@@ -35,7 +36,7 @@ from dlprof.session.model import Header
 
 FIRST_ROWS, ALL_ROWS = 12, 1000
 """Rows of a table on the first screen, and in full. The JSON has every row."""
-ORDER = (SLOWER, GONE, WORSE_CASE, UNSURE, INVALID, WIDE, FASTER, NEW, SAME, UNMEASURED)
+ORDER = (SLOWER, GONE, WORSE_CASE, UNSURE, WIDE, FASTER, NEW, SAME, INVALID, UNMEASURED)
 DIRECTIONS = (WORSE, LOST, OTHER, BETTER)
 TONES: dict[str, Tone] = {
     SLOWER: "worse",
@@ -45,6 +46,7 @@ TONES: dict[str, Tone] = {
     BETTER: "better",
 }
 
+CaseChange = tuple[Compared, Change]
 Rows = Sequence[tuple[Compared, Time | None]]
 
 
@@ -63,15 +65,16 @@ def comparison_document(comparison: Comparison, names: Names = Names()) -> Docum
         ((case, change) for case in comparison.cases for change in case.changes),
         key=lambda one: (DIRECTIONS.index(one[1].direction), one[1].severity),
     )
-    more_changes = _changes_table(changes, ALL_ROWS) if len(changes) > FIRST_ROWS else ()
+    short_changes = _changes_table(_alike(changes), FIRST_ROWS)
+    all_changes = _changes_table([[one] for one in changes], ALL_ROWS)
+    telling = [row for row in rows if _word(*row) != INVALID]
     sections: tuple[tuple[str, Sequence[Table | Facts | Lines]], ...] = (
         ("All times", _times_table(rows, ALL_ROWS, full=True)),
-        ("All changes of verdicts", more_changes),
+        ("All changed verdicts", all_changes if all_changes != short_changes else ()),
         ("How it was measured", _method(comparison, names)),
     )
     notices = (
         method.told_of(comparison.base) or method.told_of(comparison.head),
-        comparison.incomparable and f"times cannot be compared: {comparison.incomparable}",
         comparison.load,
     )
     return Document(
@@ -79,8 +82,11 @@ def comparison_document(comparison: Comparison, names: Names = Names()) -> Docum
         context=_differences(comparison, "python", "version") or "the same versions on both sides",
         notices=tuple(filter(None, notices)),
         answers=answers_of(comparison),
-        tables=(*_times_table(rows, FIRST_ROWS), *_changes_table(changes, FIRST_ROWS)),
-        marks=comparison.told[:1],  # how many rounds a gate took, and why it stopped
+        tables=(*short_changes, *_times_table(telling, FIRST_ROWS)),
+        marks=(
+            *_left_out(len(rows) - len(telling)),
+            *comparison.told[:1],  # how many rounds a gate took, and why it stopped
+        ),
         sections=tuple(Section(heading, tuple(found)) for heading, found in sections if found),
     )
 
@@ -98,6 +104,11 @@ def _rows(comparison: Comparison) -> Iterable[tuple[Compared, Time | None]]:
             yield case, None
 
 
+def _left_out(count: int) -> Iterator[str]:
+    if count:
+        yield f"Not in the table: {counted(count, 'time')} that cannot be compared (--full)."
+
+
 def _title(cases: Sequence[Compared]) -> str:
     arrays = {array_text(case.case) for case in cases}
     what = arrays.pop() if len(arrays) == 1 else f"{len(cases):,} cases of {len(arrays)} arrays"
@@ -108,9 +119,13 @@ def _differences(comparison: Comparison, *kinds: str) -> str:
     return ", ".join(str(one) for one in comparison.differences if one.kind in kinds)
 
 
+def _word(case: Compared, time: Time | None) -> str:
+    return time.word if time else case.word
+
+
 def _badness(row: tuple[Compared, Time | None]) -> tuple[int, float]:
     case, time = row
-    return ORDER.index(time.word if time else case.word), -((time and time.ratio) or 0.0)
+    return ORDER.index(_word(case, time)), -((time and time.ratio) or 0.0)
 
 
 def _times_table(rows: Rows, most: int, full: bool = False) -> tuple[Table, ...]:
@@ -132,7 +147,7 @@ def _times_table(rows: Rows, most: int, full: bool = False) -> tuple[Table, ...]
         columns += [Column("floor"), Column("processes", right=True), Column("because")]
     found = []
     for case, time in rows[:most]:
-        word = time.word if time else case.word
+        word = _word(case, time)
         cells = [
             Cell(_time(time.base_ns if time else None)),
             Cell(_time(time.head_ns if time else None)),
@@ -158,19 +173,35 @@ def _time(value_ns: float | None) -> str:
     return "-" if value_ns is None else plain_time(value_ns, 3)
 
 
-def _changes_table(changes: Sequence[tuple[Compared, Change]], most: int) -> tuple[Table, ...]:
+def _alike(changes: Iterable[CaseChange]) -> list[list[CaseChange]]:
+    """Cases of one array that changed in the same way share a line."""
+    found: dict[tuple[str, ...], list[CaseChange]] = defaultdict(list)
+    for case, change in changes:
+        key = change.direction, change.severity, _said(case, change), array_text(case.case)
+        found[key].append((case, change))
+    return list(found.values())
+
+
+def _said(case: Compared, change: Change) -> str:
+    reason = case.reasons[1] if change.what == STATUS else ""
+    return f"{change}: {reason}" if reason else str(change)
+
+
+def _changes_table(changes: Sequence[Sequence[CaseChange]], most: int) -> tuple[Table, ...]:
     if not changes:
         return ()
-    several = len({array_text(case.case) for case, _ in changes}) > 1
-    titles = ("", "change of verdict", "path", *(["array"] if several else []))
+    several = len({array_text(case.case) for line in changes for case, _ in line}) > 1
+    titles = ("", "changed verdict", "path", *(["array"] if several else []))
+    word = {LOST: "unsure", OTHER: "changed", BETTER: BETTER}
     found = []
-    for case, change in changes[:most]:
-        word = {WORSE: change.severity, LOST: "unsure", OTHER: "changed"}
-        reason = case.reasons[1] if change.what == STATUS else ""
+    for line in changes[:most]:
+        case, change = line[0]
         array = [Cell(array_text(case.case), "dim")] if several else []
-        cell = Cell(word.get(change.direction, BETTER), TONES.get(change.direction, ""))
-        said = f"{change}: {reason}" if reason else str(change)
-        found.append((cell, Cell(said), Cell(case.case.code, code=True), *array))
+        tone = TONES.get(change.direction, "")
+        cell = Cell(word.get(change.direction, change.severity), tone)
+        note = f"+{len(line) - 1} alike" if len(line) > 1 else ""
+        code = Cell(case.case.code, code=True, note=note)
+        found.append((cell, Cell(_said(case, change)), code, *array))
     return (Table(tuple(map(Column, titles)), tuple(found), more_rows(len(changes), most)),)
 
 

@@ -78,14 +78,20 @@ WORDS = {
 }
 
 
-def short_tables(array: Array, room: Room) -> tuple[tuple[Table, ...], tuple[str, ...]]:
+def short_tables(array: Array, room: Room | None) -> tuple[tuple[Table, ...], tuple[str, ...]]:
     """What has a time, then what has none, and what the marks mean.
 
-    Paths with the same result and problems, and about the same time, share a line.
+    Paths with the same result and problems, and about the same time, share a line. Without ``room``
+    every path that was measured has one.
     """
-    lines = lines_of(path for path in array.paths if path.is_measured)
+    measured = [path for path in array.paths if path.is_measured]
     is_timed = any(path.is_timed for path in array.paths)
-    shown = _shown(lines, room.timed, [*_asked(array, lines)][: room.timed])
+    if room is None:
+        room = Room(len(measured), len(array.paths))
+        lines = shown = [[path] for path in sorted(measured, key=lambda path: path.place)]
+    else:
+        lines = lines_of(measured)
+        shown = _shown(lines, room.timed, [*_asked(array, lines)][: room.timed])
     lost = _lost([path for path in array.paths if not path.is_measured])
     left = sum(len(line) for line in lines if line not in shown)
     lost_left = sum(len(line) for line in lost[room.lost :])

@@ -33,12 +33,13 @@ NO_RESULTS = "The session has no results"
 
 
 def session_document(
-    session: Session, name: str = LAST, scripts: bool = False, width: int = WIDE
+    session: Session, name: str = LAST, scripts: bool = False, width: int | None = WIDE
 ) -> Document:
     """What a report of ``session`` says.
 
     ``name`` is the session in commands that lead on. ``scripts`` asks for a reproducer of each
-    problem, which takes time. The first screen fits a terminal of ``width`` columns.
+    problem, which takes time. The first screen fits a terminal of ``width`` columns; for a page,
+    which has no ``width``, it has every path.
     """
     arrays = arrays_of(session)
     inference = steps.steps_of(session)
@@ -64,13 +65,17 @@ def session_document(
     return replace(document, tables=tables, marks=marks)
 
 
-def _fitted(document: Document, array: Array, tried: str, width: int) -> Document:
+def _fitted(document: Document, array: Array, tried: str, width: int | None) -> Document:
     """With as many lines in its tables as the first screen has room for; ``tried`` comes last."""
 
-    def with_room(room: path_table.Room) -> Document:
+    def with_room(room: path_table.Room | None) -> Document:
         tables, marks = path_table.short_tables(array, room)
         marks = (*marks, *filter(None, [tried]))
-        return replace(document, tables=tables, marks=marks, most_problems=room.problems)
+        most = room.problems if room else None
+        return replace(document, tables=tables, marks=marks, most_problems=most)
+
+    if width is None:
+        return with_room(None)
 
     def fits(room: path_table.Room) -> bool:
         lines = terminal.render(with_room(room), width).count("\n")

@@ -127,7 +127,9 @@ def _answers(answers: Sequence[Answer], width: int) -> RenderableType:
 
 
 def _grid() -> Grid:
-    return Grid(box=None, padding=(0, GAP - 1, 0, 0), show_edge=False, show_header=False)
+    return Grid(
+        box=None, padding=(0, GAP - 1, 0, 0), show_edge=False, pad_edge=False, show_header=False
+    )
 
 
 def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> RenderableType:
@@ -144,7 +146,7 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
         for at, (column, length) in enumerate(zip(table.columns, longest, strict=True))
         if at not in codes
     ]
-    room = width - INDENT - sum(others) - (GAP - 1) * len(longest)
+    room = width - INDENT - sum(others) - (GAP - 1) * (len(longest) - 1)
     room = max(room // max(len(codes), 1), CODE_WIDTH)
     for at, column in enumerate(table.columns):
         grid.add_column(

@@ -17,7 +17,7 @@ from dlprof.analysis.slower import (
     saved_ns,
     surely_saved_ns,
 )
-from dlprof.rules.finding import Claim, code, finding, instead_of, time
+from dlprof.rules.finding import Claim, code, finding, instead_of, longer, time
 from dlprof.rules.rule import BY_COST, Rule, expect
 from dlprof.rules.script import HYSTERESIS, TIMED, Effect, Subject, function
 from dlprof.rules.script import compared as compared_subject
@@ -60,7 +60,7 @@ def costs_more(
     return finding(
         "warning" if surely >= thresholds.COSTLY_GAP_NS else "info",
         found,
-        Claim(verb, rest, f"{time(worst)} instead of {time(other)}"),
+        Claim(verb, rest, f"{time(worst)} instead of {time(other)}", longer(worst, other)),
         {
             "cost_ns": saved_ns(worst, other) or None,
             **compared((names[0], worst), (names[1], other)),
@@ -153,6 +153,7 @@ def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
                 ("takes", "take"),
                 "many times as long as the way back",
                 f"{time(case)} from {case.direction}, {time(back)} back",
+                longer(case, back),
             ),
             compared(("there", case), ("back", back)),
             advice=f"Fastest there: {code(case)}{sure}. Fastest back: {code(back)}.",
@@ -240,6 +241,7 @@ def convert_in_loop(cases: Cases) -> Iterator[FindingRecord]:
                 ("takes", "take up to"),
                 f"{_share(found[0]):.0%} of a loop",
                 f"{brief_text(inside)} per turn with it{without}",
+                single="",
             ),
             {
                 "cost_ns": inside.median_ns - before.median_ns,

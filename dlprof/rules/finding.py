@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, by
-from dlprof.analysis.quantity import brief_text, plain_time
+from dlprof.analysis.quantity import brief_text, is_wide, plain_time, times_text
 from dlprof.analysis.slower import is_known
 from dlprof.plan.axes import shape_text
 from dlprof.plan.survey import PLAIN, SHAPE
@@ -28,6 +28,8 @@ class Claim(NamedTuple):
     rest: str = ""
     numbers: str = ""
     """The end of the sentence; of several cases these are the first's."""
+    single: str | None = None
+    """The end of the headline, where ``numbers`` has ranges or more than the reader needs."""
     brief: str = ""
     """A sentence that follows in the headline."""
     more: str = ""
@@ -53,13 +55,14 @@ def finding(
     where = _among(cases)
     said = f"{claim.verb[count > 1]} {claim.rest}".strip() + where
     told = f": {claim.numbers}" if claim.numbers else ""
+    single = told if claim.single is None else f": {claim.single}" if claim.single else ""
     which = _which(cases) if claim.numbers else ""
     return FindingRecord(
         rule="",
         name="",
         severity=severity,
         results=[case.index for case in cases],
-        headline=f"{paths} {said}{told}. {claim.brief}".strip(),
+        headline=f"{paths} {said}{single}. {claim.brief}".strip(),
         said=f"{claim.verb[1]} {claim.rest}".strip() + f"{where}. {claim.brief}".rstrip(),
         summary=f"{code(first)}{others} {said}{told}{which}. {claim.more}".strip(),
         evidence={name: value for name, value in evidence.items() if value is not None},
@@ -106,6 +109,16 @@ def code(case: CaseView) -> str:
 def time(case: CaseView) -> str:
     """``5.0 us``; of modes all: ``0.14 or 0.41 ms``; ``190 to 840 us`` where processes differ."""
     return plain_time(case.cost_ns) if case.ready is None else brief_text(case.ready)
+
+
+def longer(case: CaseView, other: CaseView) -> str:
+    """``500 us instead of 5.0 us``; ``at least 3.3 times as long`` where one time is a range."""
+    if case.ready is None or other.ready is None:
+        return ""
+    if is_wide(case.ready) or is_wide(other.ready):
+        times = times_text(case.ready, other.ready)
+        return f"{times} times as long" if times else ""
+    return f"{time(case)} instead of {time(other)}"
 
 
 def instead_of(case: CaseView, other: CaseView, what: str) -> str:

@@ -9,7 +9,7 @@ from dlprof.analysis import alignment, thresholds
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, by, groups
 from dlprof.analysis.slower import longer_by_itself, saved_ns
-from dlprof.rules.finding import Claim, finding, time
+from dlprof.rules.finding import Claim, finding, longer, time
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import Effect, Subject
 from dlprof.rules.standards import ZERO_COPY
@@ -63,6 +63,7 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
                 ("copies only", "copy only"),
                 contrast.copied,
                 f"{time(worst)} instead of {time(view)}" if view else "",
+                longer(worst, view) if view else "",
                 more=f"Of {contrast.viewed}, the result is a view.",
             ),
             {

@@ -10,10 +10,9 @@ from dlprof.session.model import Verdict
 
 
 def change(before, after):
-    """The only change between two results with these fields, as text, direction and severity."""
-    found = changes(make_result(**before), make_result(**after))
-    assert len(found) == 1, found
-    return str(found[0]), found[0].direction, found[0].severity
+    """The only change between two results: its words, direction and severity."""
+    (found,) = changes(make_result(**before), make_result(**after))
+    return (found.what, found.before, found.after), found.direction, found.severity
 
 
 @pytest.mark.parametrize(
@@ -31,14 +30,19 @@ def change(before, after):
 )
 def test_a_worse_verdict_is_a_regression_and_the_way_back_is_none(what, before, after, severity):
     old, new = {what: verdict(before)}, {what: verdict(after)}
-    told = what.replace("_", " ")
-    assert change(old, new) == (f"{told}: {before}, now {after}", "worse", severity)
-    assert change(new, old) == (f"{told}: {after}, now {before}", "better", "info")
+    assert change(old, new) == ((what, before, after), "worse", severity)
+    assert change(new, old) == ((what, after, before), "better", "info")
+
+
+def test_a_change_is_told_in_words_that_need_no_manual():
+    old, new = (make_result(early_write=verdict(word)) for word in ("safe", "unsafe"))
+    (found,) = changes(old, new)
+    assert str(found) == "write to x after the call: harmless, now changes the result"
 
 
 @pytest.mark.parametrize("status", ["unsupported", "crashed", "timeout"])
 def test_a_conversion_that_no_longer_works_is_worse(status):
-    assert change({}, {"status": status}) == (f"status: ok, now {status}", "worse", "error")
+    assert change({}, {"status": status}) == (("status", "ok", status), "worse", "error")
     assert change({"status": status}, {})[1] == "better"
 
 
@@ -46,7 +50,7 @@ ALONE = {"status": "crashed", "reason": "killed by SIGSEGV", "rounds": [0, 2]}
 
 
 def test_what_crashes_beside_other_conversions_is_worse_although_it_works_alone():
-    told = "status: ok, now crashed after other conversions, ok alone"
+    told = "status", "ok", "crashed after other conversions, ok alone"
     assert change({}, {"in_company": ALONE}) == (told, "worse", "error")
     assert changes(make_result(in_company=ALONE), make_result(in_company=ALONE)) == ()
 
@@ -55,11 +59,7 @@ def test_what_crashes_beside_other_conversions_is_worse_although_it_works_alone(
 def test_a_crash_in_an_instrument_that_base_ended_is_worse(what):
     crash = {what: verdict("unknown", reason="killed by SIGSEGV", worker="crashed")}
     ended = {what: verdict("measured")}
-    assert change(ended, crash) == (
-        f"{what.replace('_', ' ')}: measured, now crashed",
-        "worse",
-        "error",
-    )
+    assert change(ended, crash) == ((what, "measured", "crashed"), "worse", "error")
     assert changes(make_result(**crash), make_result(**crash)) == ()
 
 
@@ -164,7 +164,7 @@ def disagreeing(*words):
 
 def test_of_processes_that_disagreed_before_and_still_do_the_worst_counts():
     old, new = disagreeing("view", "unknown"), disagreeing("copy", "unknown")
-    told = "ownership: varies (at worst view), now varies (at worst copy)"
+    told = "ownership", "varies (at worst view)", "varies (at worst copy)"
     assert change(old, new) == (told, "worse", "warning")
     assert change(new, old)[1] == "better"
     assert changes(make_result(**old), make_result(**old)) == ()
@@ -177,7 +177,7 @@ def looked(aligned, sliced, word=None):
 
 
 def test_a_view_that_only_some_addresses_have_now_is_worse_whatever_the_processes_met():
-    told = "alignment: a view at any address, now a view or a copy, by the address"
+    told = "alignment", "a view at any address", "a view or a copy, by the address"
     assert change(looked("view", "view"), looked("view", "copy")) == (told, "worse", "warning")
     assert change(looked("view", "copy"), looked("view", "view"))[1] == "better"
 

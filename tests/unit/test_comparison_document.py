@@ -90,9 +90,23 @@ def test_a_worse_verdict_is_in_the_answer_and_in_a_table():
     found = document(suite(), changed_third(ownership=COPY))
     assert found.answers[0].code == "numpy.c(x)"
     assert "copy" in found.answers[0].note
-    (row,) = found.tables[1].rows
+    (row,) = found.tables[0].rows
     assert row[0].tone == "worse"
     assert "copy" in row[1].text
+
+
+def test_paths_that_changed_alike_share_a_line_before_the_times_and_stand_apart_in_full():
+    found = document(suite(), suite(seed=50, ownership=COPY))
+    (row,) = found.tables[0].rows
+    assert row[2].note == "+7 alike"
+    assert len(found.sections[1].blocks[0].rows) == 8
+
+
+def test_times_that_cannot_be_compared_are_counted_and_stand_in_full():
+    found = document(suite(), suite(seed=50), **ELSEWHERE)
+    assert not found.tables
+    assert "8 times" in found.marks[0]
+    assert len(found.sections[0].blocks[0].rows) == 8
 
 
 @pytest.mark.parametrize(
@@ -105,8 +119,8 @@ def test_a_worse_verdict_is_in_the_answer_and_in_a_table():
         (suite(), suite(dict.fromkeys("abcdefgh", 1.2), seed=50), {}, "nine in ten"),
         (suite(), [*suite(seed=50), suite()[0]], {}, "twice"),
         (suite(names="ab"), suite({"a": 0.5}, names="ab", seed=50), {}, "faster numpy.a(x)"),
-        (suite(ownership=COPY), suite(seed=50), {}, "copy, now view"),
-        (suite(), lost_third("crashed"), {}, "ok, now crashed"),
+        (suite(ownership=COPY), suite(seed=50), {}, "a copy, now a view"),
+        (suite(), lost_third("crashed"), {}, "works, now crashes"),
     ],
     ids=["same", "nothing", "machines", "unsure", "shifted", "twice", "faster", "better", "crash"],
 )

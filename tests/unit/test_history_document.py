@@ -60,7 +60,7 @@ def test_the_steps_stand_newest_first_with_what_came_with_them(eventful):
     found = document(eventful)
     newest, oldest = found.tables[0].rows
     assert newest[0].text == "2026-01-16 03:00"
-    assert "view, now copy" in newest[1].text
+    assert "a view, now a copy" in newest[1].text
     assert "1.20 (" in oldest[1].text
     assert (newest[1].tone, oldest[1].tone) == ("worse", "worse")
     since = oldest[-1].text

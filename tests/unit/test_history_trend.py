@@ -65,7 +65,7 @@ def test_a_crash_is_a_step():
         return {"status": "crashed", "reason": "SIGSEGV"} if number >= 3 else {}
 
     found = trend(month([1000.0] * 5, change))
-    assert [str(step.change) for step in found.verdicts] == ["status: ok, now crashed"]
+    assert words(found.verdicts) == [("status", "ok", "crashed")]
     assert len(found.series.timed) == 3
     assert found.series.points[-1].doubt == "crashed: SIGSEGV"
 
@@ -78,11 +78,11 @@ def test_a_session_that_did_not_look_is_no_step():
         return {"ordering": (ordering, None, ordering, None, waits)[number]}
 
     found = trend(month([1000.0] * 5, change)).verdicts
-    assert [str(step.change) for step in found] == ["ordering: synchronous, now host-sync"]
+    assert words(found) == [("ordering", "synchronous", "host-sync")]
 
 
-def texts(found):
-    return [str(step.change) for step in found]
+def words(found):
+    return [(step.change.what, step.change.before, step.change.after) for step in found]
 
 
 @pytest.mark.parametrize("status", ["crashed", "timeout", "unsupported"])
@@ -92,8 +92,8 @@ def test_a_change_of_verdict_is_told_across_a_session_without_an_answer(status):
         return {"ownership": COPY if number > 3 else VIEW, **lost}
 
     found = trend(month([1000.0] * 6, change)).verdicts
-    assert texts(found) == [
-        f"status: ok, now {status}", f"status: {status}, now ok", "ownership: view, now copy"
+    assert words(found) == [
+        ("status", "ok", status), ("status", status, "ok"), ("ownership", "view", "copy")
     ]  # fmt: skip
     before, behind = (getattr(found[2].cause, name).entry for name in ("before", "behind"))
     assert (before.session.created, behind.session.created) == (created(2), created(4))
@@ -104,10 +104,10 @@ def test_a_crash_of_an_instrument_is_a_step_once_and_so_is_its_end():
     crash = {"verdict": "unknown", "evidence": {"worker": "crashed", "reason": "SIGSEGV"}}
     known = (safe, crash, None, crash, safe, crash)
     found = trend(month([1000.0] * 6, lambda number: {"lifetime": known[number]})).verdicts
-    assert texts(found) == [
-        "lifetime: safe, now crashed",
-        "lifetime: crashed, now safe",
-        "lifetime: safe, now crashed",
+    assert words(found) == [
+        ("lifetime", "safe", "crashed"),
+        ("lifetime", "crashed", "safe"),
+        ("lifetime", "safe", "crashed"),
     ]
     assert [step.change.direction for step in found] == ["worse", "better", "worse"]
 
@@ -126,7 +126,7 @@ def test_what_depends_on_the_address_is_no_step_at_any_shape():
         return entry(number, first, result("a", ownership=word, case={"shape": (64, 64)}))
 
     found = trends([session(number) for number in range(6)])
-    assert [texts(one.verdicts) for one in found] == [[], []]
+    assert [words(one.verdicts) for one in found] == [[], []]
 
 
 def test_copies_of_a_busy_machine_are_left_out_of_the_trend():

@@ -4,6 +4,7 @@ import pytest
 from builders import make_answer, make_record
 from rule_builders import (
     US,
+    by_process,
     disturbed,
     found,
     owned,
@@ -39,6 +40,14 @@ def test_a_copy_beside_a_view_is_avoidable():
     assert "500 µs instead of 5.0 µs" in finding.headline
     assert "view(x) is a view" in finding.advice
     assert finding.evidence == {"cost_ns": 495 * US, "copy_ns": 500 * US, "view_ns": 5 * US}
+
+
+def test_the_headline_has_one_number_where_the_processes_differ():
+    wide = by_process(4000 * US, 5000 * US, 9000 * US)
+    (finding,) = found("DLP004", path("copy(x)", wide, "copy"), VIEW)
+    assert "4.0 to 9.0 ms instead of 5.0 µs" in finding.summary
+    assert finding.headline.endswith(" times as long.")
+    assert "ms" not in finding.headline
 
 
 def test_copies_of_several_arrays_are_one_finding_that_names_the_array_of_its_numbers():

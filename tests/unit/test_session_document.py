@@ -266,6 +266,13 @@ def test_with_little_room_the_answers_and_the_worst_paths_stay_and_problems_are_
     assert screen.count("\n") <= 34
 
 
+def test_a_page_has_a_row_for_each_path_of_its_chart():
+    results = [view(f"v{at}(x)", 5 * US) for at in range(20)]
+    results += [copy(f"c{at}(x)") for at in range(20)]
+    found = session_document(judged(make_session(*results)), width=None)
+    assert len(found.tables[0].rows) == len(found.chart.points) == 40
+
+
 # Several arrays and pairs
 
 
