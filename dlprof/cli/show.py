@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from dlprof.reports.document import Document
 
-PIPED_WIDTH = 120
+PIPED_WIDTH = 100
 
 
 def width() -> int:
-    """Columns of the terminal; of a pipe, ``COLUMNS`` or 120."""
+    """Columns of the terminal; of a pipe, ``COLUMNS`` or 100."""
     if sys.stdout.isatty():
         return max(shutil.get_terminal_size().columns, 40)
     columns = os.environ.get("COLUMNS", "")

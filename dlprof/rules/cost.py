@@ -60,7 +60,12 @@ def costs_more(
     return finding(
         "warning" if surely >= thresholds.COSTLY_GAP_NS else "info",
         found,
-        Claim(verb, rest, f"{time(worst)} instead of {time(other)}", longer(worst, other)),
+        Claim(
+            verb,
+            rest,
+            f"{time(worst)} instead of {time(other)}",
+            single=longer(worst, other),
+        ),
         {
             "cost_ns": saved_ns(worst, other) or None,
             **compared((names[0], worst), (names[1], other)),
@@ -153,7 +158,7 @@ def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
                 ("takes", "take"),
                 "many times as long as the way back",
                 f"{time(case)} from {case.direction}, {time(back)} back",
-                longer(case, back),
+                single=longer(case, back),
             ),
             compared(("there", case), ("back", back)),
             advice=f"Fastest there: {code(case)}{sure}. Fastest back: {code(back)}.",

@@ -28,12 +28,12 @@ class Claim(NamedTuple):
     rest: str = ""
     numbers: str = ""
     """The end of the sentence; of several cases these are the first's."""
-    single: str | None = None
-    """The end of the headline, where ``numbers`` has ranges or more than the reader needs."""
     brief: str = ""
     """A sentence that follows in the headline."""
     more: str = ""
     """Sentences that follow in the summary."""
+    single: str | None = None
+    """The end of the headline, where ``numbers`` has ranges or more than the reader needs."""
 
 
 def finding(

@@ -63,7 +63,7 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
                 ("copies only", "copy only"),
                 contrast.copied,
                 f"{time(worst)} instead of {time(view)}" if view else "",
-                longer(worst, view) if view else "",
+                single=longer(worst, view) if view else "",
                 more=f"Of {contrast.viewed}, the result is a view.",
             ),
             {

@@ -45,9 +45,10 @@ class Bar(Watcher):
         self._progress.update(self._task, total=total, completed=0)
 
     def case(self, case: Case, round_: int, stage: str) -> None:
-        what = f"{case.path.name} {shape_text(case.shape)} {case.dtype}"
+        what = f"{case.code} {shape_text(case.shape)} {case.dtype}"
+        question = stage.replace("_", " ")
         self._progress.update(
-            self._task, description=f"round {round_ + 1}: {what[:38]:38} {stage[:12]:12}"
+            self._task, description=f"round {round_ + 1}: {what[:38]:38} {question[:12]:12}"
         )
 
     def step(self) -> None:
