@@ -674,6 +674,11 @@ COPIES(cuMemcpyHtoD, address_t, const void *)
 COPIES(cuMemcpyDtoH, void *, address_t)
 COPIES(cuMemcpyDtoD, address_t, address_t)
 
+API cuMemcpyPeer(address_t to, struct device *there, address_t from, struct device *here, size_t size_bytes)
+{
+    return queue_copy(to, from, size_bytes, NULL, true);
+}
+
 API cuMemcpyPeerAsync(address_t to, struct device *there, address_t from, struct device *here,
                       size_t size_bytes, void *handle)
 {
