@@ -89,10 +89,11 @@ def measure(
 
 def _check_asked(request: Request, catalog: Catalog, given: Given, fail_on: FailOn | None) -> None:
     """Raise :class:`UsageError` for what need not be measured to be refused."""
-    if fail_on is not None and not request.settings.diagnose:
-        fail_on.check_asked("this run")
-        if fail_on.unlooked():
-            _say(f"dlprof: {fail_on.unlooked()}")
+    if fail_on is not None:
+        taken = {"diagnosed": request.settings.diagnose, "timed": request.settings.times}
+        fail_on.check_asked(**taken)
+        if unlooked := fail_on.unlooked(**taken):
+            _say(f"dlprof: {unlooked}")
     if not given.raw.get("yes", True):  # the verbs without it ask for few cases
         check_length(request, catalog)
 

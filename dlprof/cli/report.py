@@ -69,8 +69,11 @@ def report(session: SessionFile, *, given: Given) -> None:
         outputs.print_report(document)
     write_session(outputs, found, document, fail_on, trends)
     if fail_on is not None:
-        if fail_on.unlooked() and not is_diagnosed(found.results):
-            typer.echo(f"dlprof: {fail_on.unlooked()}", err=True)
+        unlooked = fail_on.unlooked(
+            diagnosed=is_diagnosed(found.results), timed=not found.simulated
+        )
+        if unlooked:
+            typer.echo(f"dlprof: {unlooked}", err=True)
         fail_on.check(found.findings)
         check_measured(found.results)
         fail_on.check_looked_for(found.results)

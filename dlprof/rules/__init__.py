@@ -36,6 +36,7 @@ __all__ = [
     "BY_ID",
     "BY_WORD",
     "NEEDS",
+    "NEED_TIMES",
     "RULES",
     "SEVERITIES",
     "Rule",
@@ -70,6 +71,7 @@ BY_ID = {rule.id: rule for rule in RULES}
 BY_WORD = {word.lower(): rule for rule in RULES for word in (rule.id, rule.name)}
 """As users write rules, in lower case."""
 FAULTS = {rule.id: rule.fault for rule in RULES if rule.fault is not None}
+NEED_TIMES = tuple(rule.id for rule in RULES if rule.needs_times)
 NEEDS = {rule.id: rule.instrument for rule in RULES if rule.instrument in DIAGNOSIS}
 """By rule: the instrument of the diagnosis without which it finds nothing."""
 

@@ -260,6 +260,7 @@ RULES = (
         show_avoidable_copy,
         "ownership",
         times=True,
+        needs_times=True,
     ),
     Rule(
         "DLP005",

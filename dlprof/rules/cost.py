@@ -329,6 +329,7 @@ RULES = (
         expect("Both expressions give the same result, and cost about the same."),
         show_slow_path,
         times=True,
+        needs_times=True,
     ),
     Rule(
         "DLP013",
@@ -339,6 +340,7 @@ RULES = (
         show_asymmetric,
         lacks=lacks_direction,
         times=True,
+        needs_times=True,
     ),
     Rule(
         "DLP014",
@@ -349,5 +351,6 @@ RULES = (
         show_in_loop,
         lacks=lacks_loops,
         times=True,
+        needs_times=True,
     ),
 )

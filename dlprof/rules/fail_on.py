@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
 from dlprof.plan.option import split
-from dlprof.rules import BY_WORD, NEEDS, RULES
-from dlprof.rules.rule import NAME_ONE, NO_CONVERSION, SEVERITIES, could_tell
+from dlprof.rules import BY_WORD, NEED_TIMES, NEEDS, RULES
+from dlprof.rules.rule import NAME_ONE, NO_CONVERSION, NO_TIMES, SEVERITIES, could_tell
 from dlprof.session.model import FindingRecord, Result
 
 
@@ -24,24 +24,30 @@ class FailOn:
         """Whether such a finding is not allowed."""
         return finding.rule in self.rules or finding.severity in self.severities
 
-    def check_asked(self, left_out_by: str) -> None:
-        """Raise :class:`UsageError` where a rule is named that a run without the diagnosis cannot
-        find, which ``left_out_by`` leaves out.
-        """
-        named = ", ".join(rule for rule in NEEDS if rule in self.rules)
+    def check_asked(self, *, diagnosed: bool, timed: bool) -> None:
+        """Raise :class:`UsageError` where a rule is named that such a run cannot find."""
+        untold = ", ".join(rule for rule in NEED_TIMES if rule in self.rules and not timed)
+        if untold:
+            raise UsageError(f"--fail-on {untold} needs {NO_TIMES}")
+        named = ", ".join(rule for rule in NEEDS if rule in self.rules and not diagnosed)
         if named:
             raise UsageError(
-                f"--fail-on {named} needs the diagnosis, which {left_out_by} leaves out;"
-                " add --diagnose"
+                f"--fail-on {named} needs the diagnosis, which this run leaves out; add --diagnose"
             )
 
-    def unlooked(self) -> str:
-        """Without the diagnosis: which findings of the severities nothing looked for, in words;
-        empty where no severity is named.
+    def unlooked(self, *, diagnosed: bool, timed: bool) -> str:
+        """Which findings of the severities nothing looks for in such a run, in words; empty where
+        no severity is named.
         """
-        if not self.severities:
+        lost = {
+            "there is no diagnosis": () if diagnosed else tuple(NEEDS),
+            "there are no times": () if timed else NEED_TIMES,
+        }
+        if not self.severities or not any(lost.values()):
             return ""
-        return f"--fail-on: there is no diagnosis, so nothing looks for {', '.join(NEEDS)}"
+        why = " and ".join(words for words, rules in lost.items() if rules)
+        rules = ", ".join(sorted({rule for named in lost.values() for rule in named}))
+        return f"--fail-on: {why}, so nothing looks for {rules}"
 
     def unseen(self, results: Iterable[Result]) -> dict[str, str]:
         """What was named and could look at no result, with what it would need, in words."""

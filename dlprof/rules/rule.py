@@ -21,6 +21,7 @@ BY_COST = "warning from 10 µs per call on, else info"
 """The severity of rules on speed."""
 
 NAME_ONE = "name a rule or a severity"
+NO_TIMES = "times, and a simulated device has none"
 NO_CONVERSION = "a conversion: rules say nothing of steps"
 
 Expect = Callable[[FindingRecord, Result], str]
@@ -64,6 +65,8 @@ class Rule:
     """What else it needs that none of these results has, in words; empty where it could look."""
     times: bool = False
     """Whether it compares times, which takes several processes."""
+    needs_times: bool = False
+    """Whether it finds nothing where none were taken, as on a simulated device."""
     other_arrays: bool = False
     """Whether its reproducer puts another array or object in the place of ``x``."""
     made_again: bool = False
@@ -78,6 +81,8 @@ class Rule:
         if self.instrument and not any(known):
             name = self.instrument.replace("_", " ")
             return f"{name} (see --diagnose)" if self.instrument in DIAGNOSIS else name
+        if self.needs_times and conversions and all(one.ready_time is None for one in conversions):
+            return NO_TIMES if all(one.untimed for one in conversions) else "times"
         return self.lacks(conversions)
 
     def findings(self, cases: Cases) -> Iterator[FindingRecord]:

@@ -429,5 +429,6 @@ RULES = (
             " cost."
         ),
         show_early_return,
+        needs_times=True,
     ),
 )

@@ -6,7 +6,7 @@ from builders import make_result
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
 from dlprof.plan.schedule import ALIGNMENT
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.rules import NEEDS
+from dlprof.rules import NEED_TIMES, NEEDS
 from dlprof.rules.fail_on import parse
 from dlprof.session.model import FindingRecord
 
@@ -54,14 +54,26 @@ def test_every_instrument_that_a_rule_needs_is_left_out_with_the_diagnosis():
 
 def test_a_rule_that_needs_the_diagnosis_is_refused_where_it_is_left_out():
     for rule in NEEDS:
-        with pytest.raises(UsageError, match=f"{rule} needs the diagnosis, which --quick"):
-            parse([rule, "error"]).check_asked("--quick")
-    parse(["DLP012,DLP018,warning"]).check_asked("--quick")
+        with pytest.raises(UsageError, match=f"{rule} needs the diagnosis"):
+            parse([rule, "error"]).check_asked(diagnosed=False, timed=True)
+    parse(["DLP012,DLP018,warning"]).check_asked(diagnosed=False, timed=True)
 
 
 def test_a_severity_without_the_diagnosis_tells_which_rules_nothing_looks_for():
-    assert parse(["warning"]).unlooked().endswith(", ".join(NEEDS))
-    assert parse(["DLP020"]).unlooked() == ""
+    told = parse(["warning"]).unlooked(diagnosed=False, timed=True)
+    assert told.endswith(", ".join(NEEDS))
+    assert parse(["DLP020"]).unlooked(diagnosed=False, timed=True) == ""
+
+
+@pytest.mark.parametrize("rule", NEED_TIMES)
+def test_a_rule_on_times_never_passes_on_a_simulated_device(rule):
+    untimed = make_result(median_ns=None, untimed=True)
+    assert {"DLP004", "DLP012", "DLP019"} <= set(NEED_TIMES)
+    with pytest.raises(UsageError, match=f"{rule} needs times"):
+        parse([rule]).check_asked(diagnosed=True, timed=False)
+    with pytest.raises(FindingsUnknown, match="times, and a simulated device has none"):
+        parse([rule]).check_looked_for([untimed])
+    assert rule in parse(["info"]).unlooked(diagnosed=True, timed=False)
 
 
 def unknown(**evidence):
