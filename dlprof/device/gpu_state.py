@@ -2,16 +2,17 @@
 
 By ``nvidia-ml-py`` (module ``pynvml``) if it is installed. A value that this driver, GPU or
 container does not give is None. NVML lists processes by the host's numbers. If one of them is
-unknown here, as in most containers, the number of other processes is None.
+unknown here, as in most containers, the numbers of other processes are None.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 Reading = list[dict[str, Any]] | str
 
@@ -29,15 +30,29 @@ THROTTLE_REASONS = {
     0x200: "board limit",
     0x400: "reliability voltage",
 }
-SLOWING = frozenset({0x004, 0x008, 0x020, 0x040, 0x080, 0x200, 0x400})
+SLOWING = frozenset({0x008, 0x020, 0x040, 0x080, 0x200, 0x400})
 """Reasons that change during a run; the others are settings, or rest."""
+POWER_CAP = 0x004
+"""Normal under load: a GPU that keeps to its power limit is no broken one."""
+RECENT_NS = 1_000_000_000
 
 
-def read() -> Reading:
+class Doubt(NamedTuple):
+    """What speaks against measurements, each in one sentence; None if nothing."""
+
+    trouble: str | None = None
+    """Makes them invalid."""
+    note: str | None = None
+    """Is normal on a machine that others use, too."""
+
+
+def read(since_ns: int | None = None) -> Reading:
     """The state of every GPU now, or the reason why it cannot be read.
 
-    Clocks are in MHz. This process, its parent and the parent's other children are ours.
+    Clocks are in MHz. This process, its parent and the parent's other children are ours. Others are
+    busy if they ran a kernel ``since_ns``, by the clock of the day; by default in the last second.
     """
+    since_us = (time.time_ns() - RECENT_NS if since_ns is None else since_ns) // 1000
     try:
         nvml = importlib.import_module("pynvml")
     except ImportError:
@@ -47,35 +62,40 @@ def read() -> Reading:
     except nvml.NVMLError as error:
         return f"NVML cannot be used: {error}"
     try:
-        return [_gpu(nvml, index) for index in range(_ask(nvml, "nvmlDeviceGetCount") or 0)]
+        return [
+            _gpu(nvml, index, since_us) for index in range(_ask(nvml, "nvmlDeviceGetCount") or 0)
+        ]
     finally:
         _ask(nvml, "nvmlShutdown")
 
 
-def watch(run: Callable[[], None], gpu: Any) -> str | None:
-    """Call ``run``; the :func:`trouble` on ``gpu`` meanwhile. None if it is None or simulated."""
+def watch(run: Callable[[], None], gpu: Any) -> Doubt:
+    """Call ``run``; the :func:`doubt` on ``gpu`` meanwhile: none if it is None or simulated."""
     if gpu is None or gpu.is_simulated:
         run()
-        return None
+        return Doubt()
+    began_ns = time.time_ns()
     before = read()
     run()
-    return trouble(before, read(), gpu.uuid)
+    return doubt(before, read(began_ns), gpu.uuid)
 
 
-def trouble(before: Reading, after: Reading, uuid: str = "") -> str | None:
-    """What makes measurements between two readings doubtful, in one sentence; None if nothing.
+def doubt(before: Reading, after: Reading, uuid: str = "") -> Doubt:
+    """What speaks against measurements between two readings; nothing if one gives no answer.
 
-    Also None if a reading gives no answer. Only the GPU with this ``uuid`` counts, or every GPU if
-    NVML lists none by that name (a GPU and its MIG instances have different names).
+    Only the GPU with this ``uuid`` counts, or every GPU if NVML lists none by that name (a GPU and
+    its MIG instances have different names).
     """
     if isinstance(before, str) or isinstance(after, str):
-        return None
-    found = [
-        words
-        for reading in (before, after)
-        for gpu in _with_uuid(reading, uuid)
-        for words in _complaints(gpu)
-    ]
+        return Doubt()
+    used = [gpu for reading in (before, after) for gpu in _with_uuid(reading, uuid)]
+    return Doubt(
+        _sentence(words for gpu in used for words in _complaints(gpu)),
+        _sentence(words for gpu in used for words in _notes(gpu)),
+    )
+
+
+def _sentence(found: Iterable[str]) -> str | None:
     return "; ".join(dict.fromkeys(found)) or None
 
 
@@ -89,17 +109,33 @@ def _bare(uuid: str | None) -> str:
 
 
 def _complaints(gpu: dict[str, Any]) -> Iterator[str]:
-    name = f"GPU {gpu['index']} ({gpu['name'] or 'unnamed'})"
+    name = _name(gpu)
     slowing = {THROTTLE_REASONS[bit] for bit in SLOWING}
     reasons = [words for words in gpu["throttle_reasons"] or () if words in slowing]
     if reasons:
         yield f"{name} lowered its clocks: {', '.join(reasons)}"
-    others = gpu["other_processes"]
-    if others:
-        yield f"{name} was also used by {others} other process{'es' if others > 1 else ''}"
+    busy = gpu["busy_processes"]
+    if busy:
+        yield f"{name} was also used by {_others(busy)}"
 
 
-def _gpu(nvml: Any, index: int) -> dict[str, Any]:
+def _notes(gpu: dict[str, Any]) -> Iterator[str]:
+    name, idle = _name(gpu), (gpu["other_processes"] or 0) - (gpu["busy_processes"] or 0)
+    if THROTTLE_REASONS[POWER_CAP] in (gpu["throttle_reasons"] or ()):
+        yield f"{name} kept to its power cap"
+    if idle > 0:
+        yield f"{name} was also open in {_others(idle)}"
+
+
+def _name(gpu: dict[str, Any]) -> str:
+    return f"GPU {gpu['index']} ({gpu['name'] or 'unnamed'})"
+
+
+def _others(number: int) -> str:
+    return f"{number} other process{'es' if number > 1 else ''}"
+
+
+def _gpu(nvml: Any, index: int, since_us: int) -> dict[str, Any]:
     handle = _ask(nvml, "nvmlDeviceGetHandleByIndex", index)
     return {
         "index": index,
@@ -110,7 +146,8 @@ def _gpu(nvml: Any, index: int) -> dict[str, Any]:
             nvml, "nvmlDeviceGetMaxClockInfo", handle, nvml.NVML_CLOCK_MEM
         ),
         "throttle_reasons": _throttle_reasons(nvml, handle),
-        "other_processes": _other_processes(nvml, handle),
+        "other_processes": _foreign(_ask(nvml, "nvmlDeviceGetComputeRunningProcesses", handle)),
+        "busy_processes": _busy_processes(nvml, handle, since_us),
         "driver_version": _text(_ask(nvml, "nvmlSystemGetDriverVersion")),
     }
 
@@ -125,8 +162,16 @@ def _throttle_reasons(nvml: Any, handle: Any) -> list[str] | None:
     return [words for bit, words in THROTTLE_REASONS.items() if bits & bit]
 
 
-def _other_processes(nvml: Any, handle: Any) -> int | None:
-    processes = _ask(nvml, "nvmlDeviceGetComputeRunningProcesses", handle)
+def _busy_processes(nvml: Any, handle: Any, since_us: int) -> int | None:
+    """Those that ran kernels. NVML has no answer for an instance of MIG, or where none ran."""
+    samples = _ask(nvml, "nvmlDeviceGetProcessUtilization", handle, since_us)
+    if samples is None:
+        return None
+    return _foreign([sample for sample in samples if sample.smUtil and sample.timeStamp > since_us])
+
+
+def _foreign(processes: Iterable[Any] | None) -> int | None:
+    """How many of them are not of this run; None if one is unknown here."""
     if processes is None:
         return None
     pids = {process.pid for process in processes} - {os.getpid(), os.getppid()}

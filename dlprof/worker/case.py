@@ -93,12 +93,14 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
         once = first_call.serves(first)
     del first
     instruments = Instruments(subject, request, answer, none)
-    trouble = gpu_state.watch(lambda: instruments.run(once), instruments.gpu)
+    doubt = gpu_state.watch(lambda: instruments.run(once), instruments.gpu)
+    if doubt.note:
+        answer.failed("device", doubt.note)
     if state.channel.forks:
         answer.failed("conversion", "it forks the process; each child was ended at once")
     if "host_time" in answer.failures:
         return "unsupported", answer.failures["host_time"]
-    return ("invalid", trouble) if trouble else ("ok", None)
+    return ("invalid", doubt.trouble) if doubt.trouble else ("ok", None)
 
 
 def _convert_first(

@@ -47,12 +47,20 @@ def test_a_worker_of_the_same_run_is_ours(nvml, monkeypatch):
         assert gpu_state.read()[0]["other_processes"] == 0
 
 
-def trouble_with(nvml, **answers):
-    """The trouble between a GPU at rest and one that gives these answers."""
+def using(**percent):
+    """Samples of how much each process used the GPU, which NVML has since a moment."""
+    return lambda handle, since_us: [
+        SimpleNamespace(pid=int(pid[1:]), smUtil=used, timeStamp=since_us + 1)
+        for pid, used in percent.items()
+    ]
+
+
+def doubt_with(nvml, **answers):
+    """The doubt between a GPU at rest and one that gives these answers."""
     before = gpu_state.read()
     for name, answer in answers.items():
         setattr(nvml, name, answer)
-    return gpu_state.trouble(before, gpu_state.read())
+    return gpu_state.doubt(before, gpu_state.read())
 
 
 def throttled(bits):
@@ -60,19 +68,31 @@ def throttled(bits):
 
 
 def test_throttling_is_trouble_and_rest_or_a_setting_is_none(nvml):
-    assert trouble_with(nvml, **throttled(0x48)) == (
+    assert doubt_with(nvml, **throttled(0x48)).trouble == (
         "GPU 0 (H200) lowered its clocks: hardware slowdown, thermal slowdown by the hardware"
     )
     for setting in (0x1, 0x2, 0x10, 0x100):
         nvml.nvmlDeviceGetCurrentClocksThrottleReasons = lambda handle, bits=setting: bits
-        assert gpu_state.trouble(gpu_state.read(), gpu_state.read()) is None
+        assert gpu_state.doubt(gpu_state.read(), gpu_state.read()) == (None, None)
+
+
+def test_a_power_cap_and_an_idle_process_are_notes(nvml):
+    open_in = {"nvmlDeviceGetComputeRunningProcesses": running(os.getpid(), 1)}
+    used = {"nvmlDeviceGetProcessUtilization": using(p1=0)}
+    found = doubt_with(nvml, **throttled(0x4), **open_in, **used)
+    note = "GPU 0 (H200) kept to its power cap; GPU 0 (H200) was also open in 1 other process"
+    assert found == (None, note)
 
 
 def test_foreign_load_is_trouble_unless_a_process_is_of_another_namespace(nvml):
-    found = trouble_with(nvml, nvmlDeviceGetComputeRunningProcesses=running(os.getpid(), 1))
-    assert found == "GPU 0 (H200) was also used by 1 other process"
+    open_in = {"nvmlDeviceGetComputeRunningProcesses": running(os.getpid(), 1)}
+    used = {"nvmlDeviceGetProcessUtilization": using(p1=40, **{f"p{os.getpid()}": 90})}
+    found = doubt_with(nvml, **open_in, **used)
+    assert found == ("GPU 0 (H200) was also used by 1 other process", None)
+    nvml.nvmlDeviceGetProcessUtilization = using(p1=40, p40000000=90)
     nvml.nvmlDeviceGetComputeRunningProcesses = running(1, 40_000_000)
-    assert gpu_state.read()[0]["other_processes"] is None
+    reading = gpu_state.read()[0]
+    assert (reading["other_processes"], reading["busy_processes"]) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +107,7 @@ def test_foreign_load_is_trouble_unless_a_process_is_of_another_namespace(nvml):
 )
 def test_only_the_gpu_that_was_used_counts_if_it_is_known_and_once(nvml, uuid, blamed):
     nvml.nvmlDeviceGetCount = lambda: 2
-    nvml.nvmlDeviceGetCurrentClocksThrottleReasons = lambda handle: 0x4 * int(handle[-1])
-    trouble = gpu_state.trouble(gpu_state.read(), gpu_state.read(), uuid) or ""
+    nvml.nvmlDeviceGetCurrentClocksThrottleReasons = lambda handle: 0x8 * int(handle[-1])
+    trouble = gpu_state.doubt(gpu_state.read(), gpu_state.read(), uuid).trouble or ""
     assert [name for name in ("GPU 0", "GPU 1") if name in trouble] == blamed
-    assert trouble.count("power cap") == len(blamed)
+    assert trouble.count("hardware slowdown") == len(blamed)
