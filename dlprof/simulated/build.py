@@ -29,8 +29,14 @@ def driver_folder() -> Path:
     if not (folder / LIBRARY).exists():
         folder = _cache() / f"simulated-{_digest()}"
     if not (folder / LIBRARY).exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        build(SOURCES, folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            build(SOURCES, folder)
+        except OSError as error:
+            why = error.strerror or error
+            raise MissingDevice(
+                f"the simulated device cannot be built in {folder}: {why}; set XDG_CACHE_HOME"
+            ) from None
     return folder
 
 

@@ -247,3 +247,10 @@ def test_a_history_refuses_it():
 def test_the_environment_tells_the_variable_and_no_path():
     found = environment(make_catalog(), simulated.variables(1))
     assert found["variables"] == {"DLPROF_SIMULATED_DEVICES": "1"}
+
+
+def test_a_cache_that_cannot_be_made_is_named_and_no_interpreter_is_blamed(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nope")
+    monkeypatch.setattr(simulated_build, "built_folder", lambda _: Path("/proc/nope"))
+    with pytest.raises(MissingDevice, match="cannot be built in /proc/nope/dlprof"):
+        simulated_build.driver_folder()
