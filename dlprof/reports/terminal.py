@@ -177,7 +177,8 @@ def _problems(problems: Sequence[Problem], most: int | None, is_full: bool) -> R
     grid.add_column()
     for problem in problems[:most]:
         style = STYLES[problem.severity]
-        more = f" ({problem.more:,} more: --full)" if problem.more and not is_full else ""
+        paths = f"{problem.more:,} more path{'s' * (problem.more > 1)}"
+        more = f" ({paths}: --full)" if problem.more and not is_full else ""
         grid.add_row(Text(problem.severity, style=style), problem.rule, problem.sentence + more)
         for line in problem.evidence if is_full else ():
             grid.add_row("", "", Text(line, style="dim"))

@@ -16,7 +16,7 @@ from dlprof.rules.standards import ASYNCHRONOUS, LIKE_OTHERS
 from dlprof.session.evidence import EarlyWrite
 from dlprof.session.model import FindingRecord, Result
 
-UNALIGNED, COPIED = "the source is not aligned", "it copies"
+UNALIGNED, COPIED = "x is not aligned", "x is copied"
 """Of which sources only copies were torn: no torn copy of aligned memory was seen; or the results
 of others are views.
 """
@@ -37,8 +37,7 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
         size = _torn_bytes(worst)
         advice = brief = "Wait for the result before you write x."
         if only_where == COPIED:
-            brief = "Do not write x while the result is used."
-            advice = f"{brief} If it does not copy, it shares memory with x."
+            advice = brief = "Do not write x while you use the result: it may be a view."
         # Not only was it whole when it was tried: it is safe.
         whole = replacements(
             cases, found, "is not torn", lambda other: _is_whole(other) and cases.copies(other)
@@ -47,9 +46,9 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
             "error",
             found,
             Claim(
-                ("returns before it has read x", "return before they have read x"),
+                ("still reads x after it has returned", "still read x after they have returned"),
                 # A race that was not seen may be there: aligned copies were whole when tried.
-                f"({'only' if only_where == COPIED else 'seen only'} if {only_where})"
+                f"({'' if only_where == COPIED else 'seen only '}where {only_where})"
                 if only_where
                 else "",
                 brief=brief,

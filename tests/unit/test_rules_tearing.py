@@ -18,7 +18,7 @@ UNALIGNED = verdict(
 TORN = verdict("unsafe", sizes_bytes={"4096": "whole", "65536": "torn"}, torn_layout="C")
 WHOLE = verdict("safe", sizes_bytes={"65536": "whole"})
 WAIT = "Wait for the result before you write x."
-DO_NOT_WRITE = "Do not write x while the result is used."
+DO_NOT_WRITE = "Do not write x while you use the result"
 ASKED = {"promise": "copy"}
 ENDS_WHOLE = spread(9 * US, same_as="host_time")
 """The time of a call whose consumer has nothing to wait for."""
@@ -55,10 +55,10 @@ def test_a_path_that_may_be_torn_or_is_no_copy_is_not_advised(results, why):
 @pytest.mark.parametrize(
     ("parts", "only_where", "begins"),
     [
-        ({"early_write": COPIED, "owner": "view", "alignment": tried()}, "it copies", DO_NOT_WRITE),
-        ({"owner": varying(("view", 64), ("copy", 16))}, "it copies", DO_NOT_WRITE),
-        ({"alignment": tried()}, "it copies", DO_NOT_WRITE),
-        ({"early_write": UNALIGNED}, "the source is not aligned", WAIT),
+        ({"early_write": COPIED, "owner": "view", "alignment": tried()}, "x is copied", DO_NOT_WRITE),
+        ({"owner": varying(("view", 64), ("copy", 16))}, "x is copied", DO_NOT_WRITE),
+        ({"alignment": tried()}, "x is copied", DO_NOT_WRITE),
+        ({"early_write": UNALIGNED}, "x is not aligned", WAIT),
         ({}, None, WAIT),
     ],
     ids=["a view of aligned memory", "a view in some processes", "a view elsewhere", "unaligned", "any"],
@@ -67,7 +67,7 @@ def test_where_a_copy_is_torn_decides_whether_a_wait_helps(parts, only_where, be
     (finding,) = found("DLP020", torn(**parts))
     assert finding.evidence.get("only_where") == only_where
     # Aligned copies that were whole when tried prove nothing: it is a race.
-    assert ("seen only" in finding.headline) is (only_where == "the source is not aligned")
+    assert ("seen only" in finding.headline) is (only_where == "x is not aligned")
     assert finding.advice.startswith(begins)
 
 
