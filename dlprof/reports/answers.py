@@ -9,6 +9,7 @@ from dlprof.analysis.safety import Level
 from dlprof.reports.alike import lines_of, plainest
 from dlprof.reports.document import Answer
 from dlprof.reports.paths import KINDS, Array, Path
+from dlprof.rules import BY_ID
 
 LEVELS: tuple[Level, ...] = ("safe", "right", "unchecked")
 """Of what may be written, the best first."""
@@ -25,8 +26,9 @@ def answers_of(arrays: Sequence[Array]) -> tuple[Answer, ...]:
     return (*found, *([] if found[-1].code else _after_a_wait(arrays[0])))
 
 
-def best(array: Array, kind: str) -> Path | None:
-    """The fastest safe path of a kind; the fastest right one where nothing is known to be safe.
+def fastest(array: Array, kind: str) -> list[Path]:
+    """The fastest safe paths of a kind, whose times are about the same; the fastest right ones
+    where nothing is known to be safe.
 
     A copy is offered if it copies wherever the array begins, and nothing asks it not to.
     """
@@ -38,8 +40,14 @@ def best(array: Array, kind: str) -> Path | None:
             and (path.is_copy if kind == "copy" else path.result == kind)
         ]
         if found:
-            return plainest(lines_of(found)[0])
-    return None
+            return lines_of(found)[0]
+    return []
+
+
+def best(array: Array, kind: str) -> Path | None:
+    """The plainest of :func:`fastest`."""
+    line = fastest(array, kind)
+    return plainest(line) if line else None
 
 
 def _of_several(arrays: Sequence[Array], kind: str) -> Answer:
@@ -65,11 +73,15 @@ def _word(paths: Sequence[Path]) -> str:
 
 
 def _answer(array: Array, kind: str) -> Answer:
-    found = best(array, kind)
-    if found is None:
+    line = fastest(array, kind)
+    if not line:
         return Answer(f"{_fastest([array])}safe {kind}", "", "", _why_none(array, kind))
+    found = plainest(line)
     label = f"{_fastest([array])}{_word([found])} {kind}"
-    return Answer(label, found.code, found.brief_time, _condition(found))
+    others = len(line) - 1
+    # The times of such paths are listed too, and one of them may be a little lower.
+    near = f"{others} other{'s' * (others > 1)} about as fast" if others and found.is_timed else ""
+    return Answer(label, found.code, found.brief_time, _condition(found) or near)
 
 
 def _fastest(arrays: Sequence[Array]) -> str:
@@ -91,10 +103,11 @@ def _after_a_wait(array: Array) -> list[Answer]:
     recipe = found.case.result.recipe
     wait = recipe.result.get("wait", "") if recipe else ""
     if "{x}" in wait and "\n" not in wait:
-        code, note = wait.format(x=found.code), f"then write to {found.source}"
+        code, note = wait.format(x=found.code), f"do not write to {found.source} before that"
     else:
-        code, note = found.code, f"wait for the result, then write to {found.source}"
-    return [Answer("copy after a wait", code, found.brief_time, note)]
+        code = found.code
+        note = f"do not write to {found.source} before the result is ready"
+    return [Answer("copy and wait", code, found.brief_time, note)]
 
 
 def _condition(path: Path) -> str:
@@ -119,9 +132,8 @@ def _why_none(array: Array, kind: str) -> str:
         reasons = [{one.removesuffix("?") for one in path.safety.reasons} for path in of_kind]
         against = set.intersection(*reasons) or set.union(*reasons)
         ids = sorted(one for one in against if one.startswith("DLP"))[:MOST_IDS]
-        return (
-            f"none: see {', '.join(ids)}" if ids else f"none: every {kind} depends on the process"
-        )
+        named = ", ".join(f"{one} {BY_ID[one].name}" for one in ids)
+        return f"none: see {named}" if ids else f"none: every {kind} depends on the process"
     if timed:
         known = {path.result for path in timed} != {"?"}
         return f"none: no path is a {kind}" if known else "none: view or copy is not known"
