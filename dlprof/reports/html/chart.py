@@ -25,12 +25,16 @@ TICK = 48
 """The least between the names of two ticks."""
 LONGEST_LABEL = 48
 FEWEST_TICKS = 3
-TICKS = ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7), tuple(step / 10 for step in range(10, 100)))
+TICKS = ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7))
+MOST_TICKS = 6
+"""Where a few round times are not enough, these are evenly spaced."""
 LEAST_NS, MOST_NS = 1e-3, 1e15
 """A time beyond them is no measurement, and the axis would have no room for others."""
 
 SHAPES = {"view": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "copy": "M-4-4h8v8h-8z"}
 OTHER_SHAPE = "M0-5l5 9h-10z"
+ANY_SHAPE = "M-5-2h10v4h-10z"
+"""In the legend of the colors."""
 
 
 class Layout(NamedTuple):
@@ -59,7 +63,7 @@ GLYPH, MONO = 7.0, 0.61
 ABOVE, LEFT = 18, 8
 """What a name above its marks takes, and the room left of them."""
 
-BARS = "is the 95 % interval of the median, or joins groups of processes that differ"
+BARS = "is the 95 % interval of the median, or spans all processes where they differ"
 
 Scale = Callable[[float], float]
 """From ns to a place in the picture."""
@@ -166,10 +170,20 @@ def _scale(points: Sequence[Point], start: float, end: float) -> tuple[Scale, li
     for steps in TICKS:
         times = [step * 10.0**decade for decade in decades for step in steps]
         ticks = [time for time in times if low <= time <= high]
-        if len(ticks) >= FEWEST_TICKS:
+        # A mark far from every tick cannot be read.
+        if len(ticks) >= FEWEST_TICKS and ticks[0] < 2 * low and ticks[-1] > high / 2:
             break
+    else:
+        ticks = _even(low, high)
     ratio = high / low
     return lambda ns: start + (end - start) * math.log(ns / low) / math.log(ratio), ticks
+
+
+def _even(low: float, high: float) -> list[float]:
+    """At most ``MOST_TICKS`` round times, evenly spaced."""
+    decade = 10.0 ** math.floor(math.log10((high - low) / MOST_TICKS))
+    step = next(n * decade for n in (1, 2, 5, 10) if (high - low) / (n * decade) < MOST_TICKS)
+    return [n * step for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def _ends(point: Point) -> tuple[float, float]:
@@ -202,15 +216,14 @@ def _color(point: Point) -> str:
 
 
 def _legend(points: Iterable[Point], layout: Layout) -> tuple[list[Markup], float]:
-    """The shapes and the colors, each where there are several; and where they end."""
+    """The shapes and the colors; and where they end."""
     points = list(points)
     kinds = sorted({point.kind for point in points}, key=lambda kind: (kind not in SHAPES, kind))
     colors = [name for name in (*SEVERITIES, "plain") if any(_color(p) == name for p in points)]
-    entries = [(_short(kind), SHAPES.get(kind, OTHER_SHAPE), "muted") for kind in kinds]
-    entries = entries if len(kinds) > 1 else []
-    if len(colors) > 1:
+    entries = [(_short(kind), SHAPES.get(kind, OTHER_SHAPE), "muted") for kind in kinds if kind]
+    if colors != ["plain"]:
         words = {"plain": "no problem seen"}
-        entries += [(words.get(color, color), SHAPES["view"], color) for color in colors]
+        entries += [(words.get(color, color), ANY_SHAPE, color) for color in colors]
     drawn: list[Markup] = []
     x, y = 12.0, 10.0
     for word, shape, color in entries:
