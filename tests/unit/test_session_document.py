@@ -114,7 +114,7 @@ def test_where_every_copy_is_torn_none_is_named_and_one_after_a_wait_is():
     found = answers(document(view(), torn()))
     assert not found["fastest safe copy"].code
     assert "DLP020" in found["fastest safe copy"].note
-    assert found["copy after a wait"].code == "late(x)"
+    assert found["copy and wait"].code == "late(x)"
 
 
 def test_a_view_of_aligned_memory_only_says_what_it_does_elsewhere():
