@@ -242,6 +242,8 @@ return times[0] > 0.8 * times[1]
 
 def show_host_bounce(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:
     """Another path is faster, or the conversion costs as much as a copy to the host."""
+    if subject.result.untimed:
+        raise NoReproducer("only times show a bounce, and a simulated device has none")
     if other is not None:
         body = time_both(subject, other)
     else:

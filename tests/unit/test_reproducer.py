@@ -109,6 +109,11 @@ def test_a_script_finds_nothing_in_an_innocent_call(kind):
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "the problem is gone"), done
 
 
+def test_a_bounce_on_a_simulated_device_is_not_decided_by_times():
+    with pytest.raises(NoReproducer, match="a simulated device has none"):
+        text_of("DLP006", CuPy(), CuPy(), ON_CUDA, untimed=True)
+
+
 def test_nan_of_a_survey_is_no_change():
     spec = ArraySpec((6, 10), "float32", "F", "cpu", corners=True)
     session = session_of("DLP018", spec=spec, code="numpy.array(x)", promise="view")
