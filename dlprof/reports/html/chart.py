@@ -26,6 +26,7 @@ TICK = 48
 LONGEST_LABEL = 48
 FEWEST_TICKS = 3
 TICKS = ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7))
+FAR = 5
 MOST_TICKS = 6
 """Where a few round times are not enough, these are evenly spaced."""
 LEAST_NS, MOST_NS = 1e-3, 1e15
@@ -163,20 +164,30 @@ def _trend(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
 
 
 def _scale(points: Sequence[Point], start: float, end: float) -> tuple[Scale, list[float]]:
-    """A log scale over all times, and the round times at its ticks."""
-    ends = [_ends(point) for point in points]
-    low, high = 0.9 * min(low for low, _ in ends), 1.1 * max(high for _, high in ends)
+    """A log scale over all times, and the round times at its ticks.
+
+    A bar that reaches far beyond all times ends where the picture does.
+    """
+    ends, times = [_ends(point) for point in points], [point.time_ns for point in points]
+    low = 0.9 * max(min(low for low, _ in ends), min(times) / FAR)
+    high = 1.1 * min(max(high for _, high in ends), max(times) * FAR)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in TICKS:
-        times = [step * 10.0**decade for decade in decades for step in steps]
-        ticks = [time for time in times if low <= time <= high]
-        # A mark far from every tick cannot be read.
-        if len(ticks) >= FEWEST_TICKS and ticks[0] < 2 * low and ticks[-1] > high / 2:
+        round_ = [step * 10.0**decade for decade in decades for step in steps]
+        ticks = [time for time in round_ if low <= time <= high]
+        # Of a few ticks one must be near each end: a mark far from all cannot be read.
+        is_near = bool(ticks) and ticks[0] < 2 * low and ticks[-1] > high / 2
+        if len(ticks) >= (FEWEST_TICKS if is_near else MOST_TICKS):
             break
     else:
         ticks = _even(low, high)
     ratio = high / low
-    return lambda ns: start + (end - start) * math.log(ns / low) / math.log(ratio), ticks
+
+    def place(ns: float) -> float:
+        within = min(max(ns, low), high)
+        return start + (end - start) * math.log(within / low) / math.log(ratio)
+
+    return place, ticks
 
 
 def _even(low: float, high: float) -> list[float]:
