@@ -18,6 +18,8 @@ from dlprof.plan.option import split
 from dlprof.simulated import environment as environment_of
 
 NOT_ASKED = "the CUDA driver here is the simulated one: ask for it by --device simulated"
+OF_THE_RUN = ("simulated", "cupti")
+"""What the interpreter says of itself for the run alone; the session has it elsewhere."""
 ASKED_FOR = ("code:", "file:", "step:")
 """Sources of probes that the user named."""
 
@@ -81,6 +83,11 @@ class Catalog:
     faults: dict[str, str]
     simulated: int = 0
     """Simulated CUDA devices; 0 if the driver is the machine's own."""
+
+    @property
+    def can_trace(self) -> bool:
+        """Whether CUPTI is there; a catalog of an earlier dlprof does not say."""
+        return bool(self.interpreter.get("cupti", True))
 
     @property
     def variables(self) -> dict[str, str]:
@@ -155,7 +162,7 @@ def catalog_from(python: str, answer: dict[str, Any], simulated: int = 0) -> Cat
 def environment(catalog: Catalog, variables: dict[str, str]) -> dict[str, Any]:
     """The session's record of the measured interpreter."""
     return {
-        **{name: value for name, value in catalog.interpreter.items() if name != "simulated"},
+        **{name: value for name, value in catalog.interpreter.items() if name not in OF_THE_RUN},
         "dlprof": __version__,
         "parent_python": platform.python_version(),
         "gpus": catalog.interpreter.get("gpus", []),

@@ -13,6 +13,9 @@ AFTER_DROP = "lifetime after drop"
 VERSIONED = "versioned export"
 """The event of a handshake in which dlprof itself asks for a versioned capsule."""
 
+NO_CUPTI = "cupti-python is not installed: pip install cupti-python"
+"""Why there is no trace."""
+
 LONGEST = 2000
 
 
@@ -36,3 +39,8 @@ def verdict(word: str, evidence: dict[str, Any], reason: str | None = None) -> d
 def unknown(reason: str) -> dict[str, Any]:
     """The answer of an instrument that cannot tell."""
     return verdict("unknown", {}, reason)
+
+
+def no_trace(reason: str) -> dict[str, Any]:
+    """The answer of the instrument *trace* that could record nothing."""
+    return verdict("no trace", {}, reason)

@@ -11,7 +11,7 @@ from typing import Any
 from dlprof.plan.pairing import Case
 from dlprof.plan.schedule import ALIGNMENT, TRACE, Group
 from dlprof.probes.base import CONTIGUOUS
-from dlprof.protocol.messages import AFTER_DROP, DIAGNOSIS
+from dlprof.protocol.messages import AFTER_DROP, DIAGNOSIS, NO_CUPTI, no_trace
 from dlprof.runner.case_client import CaseClient, status_of
 from dlprof.runner.journal import INTERRUPTED
 from dlprof.runner.worker_client import Outcome, WorkerClient
@@ -21,6 +21,8 @@ class Diagnosis:
     def __init__(self, cases: Sequence[Case], client: CaseClient) -> None:
         settings = client.settings
         self._client = client
+        self.can_trace = True
+        """Whether CUPTI is there. Else no worker is asked for a trace."""
         self._round = settings.rounds
         self._instruments = DIAGNOSIS if settings.diagnose else ALIGNMENT
         self._paths: dict[Any, list[int]] = {}
@@ -137,6 +139,11 @@ class Diagnosis:
         """CUPTI has one subscriber per process, so traces get a worker of their own."""
         traced = [(index, case) for index, case in group if index in self._traced]
         if not traced:
+            return
+        if not self.can_trace:  # a worker would take seconds to say so
+            for index, _ in traced:
+                found = Outcome("ok", None, {"trace": no_trace(NO_CUPTI)})
+                self._client.record(index, self._round + 1, found)
             return
         worker = self._client.pool.worker()
         try:

@@ -98,7 +98,7 @@ class Measurement:
         with nothing_measured():
             self._check_setup()
         self.save()
-        return Runner(
+        runner = Runner(
             self.catalog.python,
             self._plan.variables,
             self.cases,
@@ -107,6 +107,9 @@ class Measurement:
             self.watcher,
             self._save_now_and_then,
         )
+        if not self.catalog.can_trace:
+            runner.leave_out_traces()
+        return runner
 
     def measure_round_trips(self, ends: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
         trips = RoundTrips(ends, self.cases, self.request.settings, self.journal)

@@ -52,6 +52,10 @@ class Runner:
         self._client = CaseClient(self._pool, settings, journal, watcher, on_answer)
         self._diagnosis = Diagnosis(cases, self._client)
 
+    def leave_out_traces(self) -> None:
+        """CUPTI is missing: no worker is asked for a trace."""
+        self._diagnosis.can_trace = False
+
     def run(self) -> None:
         """All rounds, or as many as the budget allows; at least one."""
         timed = [index for index, case in enumerate(self.cases) if not case.surveyed]

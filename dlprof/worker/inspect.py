@@ -120,6 +120,7 @@ def interpreter() -> dict[str, Any]:
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "gpus": gpus,
         "simulated": simulated,
+        "cupti": _found("cupti"),
         "cuda_devices": devices if isinstance(devices, int) else 0,
         "no_cuda": None if isinstance(devices, int) and devices else str(devices or "no device"),
     }

@@ -8,8 +8,8 @@ from builders import make_answer, make_case, make_record
 from scripted_workers import Workers
 
 from dlprof.plan.request import Settings
-from dlprof.plan.schedule import ALIGNMENT
-from dlprof.protocol.messages import DIAGNOSIS
+from dlprof.plan.schedule import ALIGNMENT, TRACE
+from dlprof.protocol.messages import DIAGNOSIS, NO_CUPTI
 from dlprof.runner import rounds
 from dlprof.runner.journal import Journal
 from dlprof.runner.merge import merge
@@ -279,6 +279,18 @@ def test_without_a_diagnosis_the_alignment_of_each_path_is_looked_at_once(worker
     assert sorted(diagnoses(workers)) == [
         ("from_dlpack", (2,), ALIGNMENT), ("other", (4, 4), ALIGNMENT),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("can_trace", "asked"), [(True, 1), (False, 0)])
+def test_no_worker_is_asked_for_a_trace_where_cupti_is_missing(workers, journal, can_trace, asked):
+    ran = runner([make_case(device="cuda")], journal, rounds=1, diagnose=True)
+    if not can_trace:
+        ran.leave_out_traces()
+    ran.run()
+    assert [tuple(one["instruments"]) for one in workers.requests].count(TRACE) == asked
+    round_, answer = journal.answers(0)[-1]
+    assert round_ == 2
+    assert can_trace or answer["parts"]["trace"]["evidence"] == {"reason": NO_CUPTI}
 
 
 @pytest.mark.parametrize("instrument", DIAGNOSIS)

@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from dlprof.device.cuda import Gpu, driver_devices
-from dlprof.protocol.messages import words
+from dlprof.protocol.messages import NO_CUPTI, no_trace, words
 from dlprof.worker.queued_work import QueuedWork, calibrate, default_sides, queue_of
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
@@ -43,21 +43,17 @@ class Window(NamedTuple):
 
 def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
     if "cuda" not in (subject.spec.device, subject.result_device):
-        return _no_trace("the conversion has nothing to do with a CUDA device")
+        return no_trace("the conversion has nothing to do with a CUDA device")
     queue, work = _queue(subject, gpu)
     try:
         recorder = Recorder()
         with recorder.recording():
             windows = [_window(subject, recorder, queue, work) for _ in range(WINDOWS)]
     except NoTrace as reason:
-        return _no_trace(str(reason))
+        return no_trace(str(reason))
     shortest = min(windows, key=lambda window: window.end_ns - window.begin_ns)
     found = evidence(recorder.records, shortest, loaded=queue is not None)
     return {"verdict": "traced", "evidence": found}
-
-
-def _no_trace(reason: str) -> dict[str, Any]:
-    return {"verdict": "no trace", "evidence": {"reason": reason}}
 
 
 def _queue(subject: Subject, gpu: Gpu | None) -> tuple[QueuedWork | None, int]:
@@ -255,7 +251,7 @@ def _answer(call: Callable[..., Any], *arguments: Any) -> Any:
         return found
     error = found.error
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("cupti"):
-        raise NoTrace("cupti-python is not installed: pip install cupti-python") from error
+        raise NoTrace(NO_CUPTI) from error
     if "MULTIPLE_SUBSCRIBERS" in str(error):
         raise NoTrace("another profiler has CUPTI's only subscriber slot") from error
     raise NoTrace(f"CUPTI says no: {words(error)}") from error
