@@ -51,7 +51,7 @@ def session_name(path: Path) -> str:
     from dlprof.session import state
 
     try:
-        is_last = path == state.last_session() and path in state.kept_sessions()
+        is_last = path == state.last_session() and state.is_kept(path)
     except UsageError:
         is_last = False
     return LAST if is_last else shlex.quote(clean(str(path)))

@@ -31,7 +31,7 @@ from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Bar
 from dlprof.scenario.expectation import MISSED, UNKNOWN, raise_for
 from dlprof.session.model import Session
-from dlprof.session.state import is_own, remember_last
+from dlprof.session.state import is_own, remember_last, why_trust_nothing
 from dlprof.text.clean import clean
 
 
@@ -113,7 +113,10 @@ def _ask(path: Path, request: Request) -> None:
     starts = [f"the interpreter {request.python}"]
     starts += [f"the probe {file}" for file in request.probe_files]
     starts += ["its own setup"] if request.settings.setup else []
-    what = f"{path} was not begun here by you, and finishing it runs {', '.join(starts)}"
+    unknown = why_trust_nothing()
+    who = f"nothing shows who began {path} ({unknown})"
+    what = who if unknown else f"{path} was not begun here by you"
+    what += f", and finishing it runs {', '.join(starts)}"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(f"{what}: if you trust it, add --yes")
     if not typer.confirm(f"{clean(what)}. Go on?", err=True):

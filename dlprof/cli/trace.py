@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dlprof.cli.files import session_name
 from dlprof.cli.options import Given, takes
 from dlprof.plan import options as every
 from dlprof.plan.option import Choice, Option, Several, Text
@@ -68,9 +69,8 @@ def trace(
     values = given.values
     words = checked(values.get("fail_on", ()))
     asked = tracing.Program(tuple(program), as_module, values.get("include", ()))
-    path = given.output
+    path = given.output or state.default_trace()
     found = tracing.trace(asked)
-    path = path or state.default_trace()
     trace_file.write(path, found)
     state.remember_last(path)
     if given.raw["json"] is not None:
@@ -105,18 +105,10 @@ def report_trace(path: Path, given: Given) -> None:
         raise UsageError(f"--{unfit[0].replace('_', '-')} does not apply to a trace: leave it out")
     outputs = Outputs.of(given.raw)
     by, full = given.values.get("by", "line"), bool(given.raw["full"])
-    document = trace_document(trace_file.load(path), by, full, name_of(path))
+    document = trace_document(trace_file.load(path), by, full, session_name(path))
     if not outputs.targets and not outputs.github:
         outputs.print_report(document)
     outputs.write(document, {}, Annotations())
-
-
-def name_of(path: Path) -> str:
-    """What stands for a trace in commands: ``LAST`` if it is the newest without a name."""
-    from dlprof.session import state
-
-    is_last = path.parent == state.default_trace().parent and path == state.last_session()
-    return "LAST" if is_last else str(path)
 
 
 def show(found: Trace, by: str, full: bool, path: Path) -> None:
@@ -124,7 +116,7 @@ def show(found: Trace, by: str, full: bool, path: Path) -> None:
     from dlprof.reports.terminal import render
     from dlprof.reports.trace_document import trace_document
 
-    document = trace_document(found, by, full, name_of(path))
+    document = trace_document(found, by, full, session_name(path))
     is_terminal = sys.stderr.isatty()
     columns = os.get_terminal_size(sys.stderr.fileno()).columns if is_terminal else 100
     color = is_terminal and not os.environ.get("NO_COLOR")

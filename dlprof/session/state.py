@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dlprof import own_folder
 from dlprof.errors import UsageError
 
 
@@ -24,7 +25,8 @@ def default_path(command: str) -> Path:
 
 def _new_in(folder: Path, command: str) -> Path:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for one in (state_folder(), folder):
+            own_folder.make(one)
     except OSError as error:
         raise UsageError(
             f"cannot keep the session in {folder}: {error.strerror}; name a file with -o"
@@ -38,12 +40,19 @@ def _new_in(folder: Path, command: str) -> Path:
 
 def default_trace() -> Path:
     """A new file for a traced program, as :func:`default_path` for a session."""
-    return _new_in(state_folder() / "traces", "trace")
+    return _new_in(state_folder() / TRACES, "trace")
 
 
 def kept_sessions() -> list[Path]:
-    """The sessions in the user's state folder, newest first."""
-    return _kept_in(state_folder())
+    """The sessions in the user's state folder, newest first. Raises :class:`UsageError`."""
+    return _kept_in(_trusted())
+
+
+def is_kept(path: Path) -> bool:
+    """Whether a session or a trace lies where those without a name do."""
+    with contextlib.suppress(UsageError):
+        return path.parent in (state_folder(), state_folder() / TRACES) and path.exists()
+    return False
 
 
 def _kept_in(folder: Path) -> list[Path]:
@@ -56,31 +65,51 @@ def journal_of(session: Path) -> Path:
 
 
 def state_folder() -> Path:
-    """The user's state folder; a folder for temporary files if the user has no home."""
+    """The user's state folder. Raises :class:`UsageError` if the user has no home."""
     base = os.environ.get("XDG_STATE_HOME", "")
     if Path(base).is_absolute():  # the XDG specification has others ignored
         return Path(base) / "dlprof"
+    with contextlib.suppress(RuntimeError):  # no HOME, and no entry for the user
+        if (home := Path.home()).is_absolute():
+            return home / ".local" / "state" / "dlprof"
+    raise UsageError("no home folder keeps sessions: name a file with -o, or set XDG_STATE_HOME")
+
+
+def _trusted() -> Path:
+    """The state folder, if it is not there yet, or nobody else writes there."""
+    folder = state_folder()
     try:
-        return Path.home() / ".local" / "state" / "dlprof"
-    except RuntimeError:  # no HOME, and no entry for the user
-        # Others write there, too: what is in their folder is not this user's.
-        return Path(tempfile.gettempdir()) / f"dlprof-{os.getuid()}"
+        own_folder.check(folder)
+    except PermissionError as error:
+        raise UsageError(f"cannot trust {folder}: {error.strerror}") from None
+    except OSError:
+        pass  # nothing is kept, which is for the caller to say
+    return folder
 
 
 def remember_last(session: Path) -> None:
     """Keep the name of the newest session: the word ``LAST`` stands for it on the command line."""
-    with contextlib.suppress(OSError):  # a full or read-only folder costs the name only
-        folder = state_folder()
-        folder.mkdir(parents=True, exist_ok=True)
+    # A full, read-only or foreign folder costs the name only.
+    with contextlib.suppress(OSError, UsageError):
+        folder = own_folder.make(state_folder())
         (folder / LAST).write_text(str(session.absolute()), encoding="utf-8")
 
 
 def last_session() -> Path:
     """The newest session. Raises :class:`UsageError` where there is none."""
     try:
-        return Path((state_folder() / LAST).read_text(encoding="utf-8"))
+        return Path((_trusted() / LAST).read_text(encoding="utf-8"))
     except OSError:
         raise UsageError("LAST names the newest session, and nothing was measured yet") from None
+
+
+def why_trust_nothing() -> str:
+    """Why :func:`is_own` is false of everything here; empty where it is not."""
+    try:
+        folder = _trusted()
+    except UsageError as error:
+        return str(error)
+    return "" if _key() else f"no key can be kept in {folder}"
 
 
 def mark(content: Mapping[str, Any]) -> str:
@@ -99,27 +128,25 @@ def is_own(content: Mapping[str, Any]) -> bool:
 
 def _key() -> bytes:
     """A secret of this user, made once; empty where there is none, or others can have it."""
-    folder = state_folder()
-    path = folder / "key"
-    with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder = own_folder.make(state_folder())
+        path = folder / "key"
         if not path.exists():
-            with tempfile.NamedTemporaryFile(dir=folder) as new:  # which only the user may read
+            with (
+                contextlib.suppress(FileExistsError),  # another process was first
+                tempfile.NamedTemporaryFile(dir=folder) as new,  # which only the user may read
+            ):
                 new.write(secrets.token_bytes(32))
                 new.flush()
-                os.link(new.name, path)  # another process may have been first
-    try:
-        is_ours = _is_private(path.lstat(), 0o077) and _is_private(folder.stat(), 0o022)
-        return path.read_bytes() if is_ours else b""
-    except OSError:
+                os.link(new.name, path)
+        own_folder.check(path)
+        return b"" if path.lstat().st_mode & 0o077 else path.read_bytes()
+    except (OSError, UsageError):
         return b""
 
 
-def _is_private(found: os.stat_result, forbidden: int) -> bool:
-    return found.st_uid == os.getuid() and not found.st_mode & forbidden
-
-
 LAST = "last"
+TRACES = "traces"
 KEPT_SESSIONS = 19
 _runs = itertools.count()
 

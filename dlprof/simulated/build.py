@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -11,6 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from dlprof import own_folder
 from dlprof.errors import MissingDevice
 
 SOURCES = Path(__file__).parent
@@ -27,16 +29,26 @@ def driver_folder() -> Path:
     """
     folder = built_folder(SOURCES)
     if not (folder / LIBRARY).exists():
-        folder = _cache() / f"simulated-{_digest()}"
-    if not (folder / LIBRARY).exists():
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
+        folder = _cached()
+    return folder
+
+
+def _cached() -> Path:
+    folder = _cache() / f"simulated-{_digest()}"
+    try:
+        for made in (folder.parent, folder):
+            own_folder.make(made)
+        if not (folder / LIBRARY).exists():
             build(SOURCES, folder)
-        except OSError as error:
-            why = error.strerror or error
-            raise MissingDevice(
-                f"the simulated device cannot be built in {folder}: {why}; set XDG_CACHE_HOME"
-            ) from None
+            for name in (LIBRARY, NVML):  # the compiler goes by the umask
+                (folder / name).chmod(0o755)
+        for name in (LIBRARY, NVML):
+            own_folder.check(folder / name)
+    except OSError as error:
+        why = error.strerror or error
+        raise MissingDevice(
+            f"the simulated device cannot be built in {folder}: {why}; set XDG_CACHE_HOME"
+        ) from None
     return folder
 
 
@@ -46,8 +58,13 @@ def built_folder(package: Path) -> Path:
 
 
 def _cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "dlprof"
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if Path(base).is_absolute():  # the XDG specification has others ignored
+        return Path(base) / "dlprof"
+    with contextlib.suppress(RuntimeError):  # no HOME, and no entry for the user
+        if (home := Path.home()).is_absolute():
+            return home / ".cache" / "dlprof"
+    raise MissingDevice("no home folder keeps the simulated device: set XDG_CACHE_HOME")
 
 
 def _digest() -> str:
