@@ -151,12 +151,13 @@ def _added_text(file: Path, done: Added, folder: Folder) -> str:
 
 def _read(place: Folder, last: int | None) -> History:
     """What is at an address; files that are no part of it are named on stderr."""
+    from dlprof.cli.show import complain
     from dlprof.history import store
     from dlprof.text.clean import clean
 
     found = store.read(place, last)
     for name, reason in found.ignored:
-        typer.echo(f"dlprof: {name} is left out: {clean(reason)}", err=True)
+        complain(f"dlprof: {name} is left out: {clean(reason)}")
     return found
 
 

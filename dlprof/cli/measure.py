@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 import sys
 from contextlib import closing
@@ -14,7 +13,7 @@ import typer
 from dlprof.cli.files import LAST, session_name
 from dlprof.cli.options import Given
 from dlprof.cli.outputs import Outputs, write_session
-from dlprof.cli.show import width
+from dlprof.cli.show import complain, width
 from dlprof.errors import Interrupted, Unsaved, UsageError
 from dlprof.measuring.estimate import check_length
 from dlprof.measuring.measure import hand_over, run, session_path
@@ -74,7 +73,7 @@ def measure(
         write_session(outputs, session, document, fail_on)
         if measurement.saved:
             remember_last(measurement.path)
-            _say(f"session: {clean(str(measurement.path))}")
+            complain(f"session: {clean(str(measurement.path))}")
         if unsaved is not None:
             raise unsaved
         if stopped and measurement.saved:
@@ -93,7 +92,7 @@ def _check_asked(request: Request, catalog: Catalog, given: Given, fail_on: Fail
         taken = {"diagnosed": request.settings.diagnose, "timed": request.settings.times}
         fail_on.check_asked(**taken)
         if unlooked := fail_on.unlooked(**taken):
-            _say(f"dlprof: {unlooked}")
+            complain(f"dlprof: {unlooked}")
     if not given.raw.get("yes", True):  # the verbs without it ask for few cases
         check_length(request, catalog)
 
@@ -121,11 +120,6 @@ def _ask(path: Path, request: Request) -> None:
         raise UsageError(f"{what}: if you trust it, add --yes")
     if not typer.confirm(f"{clean(what)}. Go on?", err=True):
         raise UsageError(f"{path} is not finished, and nothing was run")
-
-
-def _say(text: str) -> None:
-    with contextlib.suppress(OSError):  # a full or closed stderr is no result of the run
-        typer.echo(text, err=True)
 
 
 def _check(session: Session, fail_on: FailOn | None) -> None:

@@ -101,13 +101,13 @@ class Outputs:
                 continue
             if target == STDOUT:
                 for text in texts[name]():
-                    say(text)
+                    say(text, is_json=name == "--json")
                 continue
             self.check_no_session(name)  # that of this run may be there by now
             with files.atomic(Path(target)) as file:
                 file.writelines(texts[name]())
         if self.github:
-            say(github.commands(found.problems, found.checks, found.file))
+            typer.echo(github.commands(found.problems, found.checks, found.file), nl=False)
             _summarise(f"{markdown.render(document)}\n")
 
 
@@ -164,11 +164,11 @@ def _page(session: Session, trends: Sequence[Trend]) -> str:
 def _no_commands(wanted: bool) -> Iterator[None]:
     """Whatever is printed meanwhile, GitHub obeys none of it: it may be a framework's words."""
     token = secrets.token_hex(16)
-    say(f"::stop-commands::{token}\n" if wanted else "")
+    typer.echo(f"::stop-commands::{token}\n" if wanted else "", nl=False)
     try:
         yield
     finally:
-        say(f"\n::{token}::\n" if wanted else "")
+        typer.echo(f"\n::{token}::\n" if wanted else "", nl=False)
 
 
 def _summarise(text: str) -> None:

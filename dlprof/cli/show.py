@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import shutil
@@ -13,7 +14,7 @@ import typer
 
 from dlprof.cli.files import check_no_session
 from dlprof.session import files
-from dlprof.text.clean import without_commands
+from dlprof.text.clean import without_any_command
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from dlprof.reports.document import Document
 
 PIPED_WIDTH = 100
+GITHUB = "GITHUB_ACTIONS"
 
 
 def width() -> int:
@@ -71,22 +73,33 @@ def show(document: Document, full: bool = False) -> None:
     from dlprof.reports.document import Level
 
     level = Level.FULL if full else Level.FIRST
-    lines = terminal.render(document, width(), colour(), level).splitlines(keepends=True)
-    say("".join(map(without_commands, lines)))  # a session's text may have lines of its own
+    # A session's text may have lines of its own.
+    say(without_any_command(terminal.render(document, width(), colour(), level)))
 
 
-def say(text: str) -> None:
+def say(text: str, is_json: bool = False) -> None:
     """Print on stdout; :mod:`dlprof.cli.streams` says what becomes of it where that fails."""
-    typer.echo(text, nl=False, color=colour())
+    typer.echo(_unobeyed(text, is_json), nl=False, color=colour())
 
 
-def write(path: Path | None, text: str) -> None:
+def complain(text: str, nl: bool = True) -> None:
+    """Print on stderr; a full or closed one is no result of what was done."""
+    with contextlib.suppress(OSError):
+        typer.echo(_unobeyed(text), err=True, nl=nl)
+
+
+def _unobeyed(text: str, is_json: bool = False) -> str:
+    """What GitHub obeys nothing of, where it reads: names and messages are a framework's."""
+    return without_any_command(text, is_json) if os.environ.get(GITHUB) else text
+
+
+def write(path: Path | None, text: str, is_json: bool = False) -> None:
     """Write ``text`` to a file, whole or not at all; without one, or to ``-``, print it.
 
     Raises :class:`UsageError`.
     """
     if path is None or path == Path("-"):
-        say(text)
+        say(text, is_json)
         return
     check_no_session(path)
     with files.atomic(path) as file:

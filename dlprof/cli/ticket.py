@@ -33,7 +33,7 @@ def ticket(
 ) -> None:
     """Print a bug ticket for a finding in Markdown, with a reproducer and what it printed."""
     from dlprof.cli.finding import NONE, choose
-    from dlprof.cli.show import say, write
+    from dlprof.cli.show import complain, say, write
     from dlprof.evidence.redaction import Redactor
     from dlprof.evidence.ticket import written
     from dlprof.rules import with_findings
@@ -47,5 +47,5 @@ def ticket(
     # Never the interpreter that the session names: the file may come from anybody.
     interpreter = given.settled()["python"] if given.raw["run"] else None
     told = f"running the reproducer in {interpreter}"
-    typer.echo(told if interpreter else "not run: read the reproducer, then add --run", err=True)
+    complain(told if interpreter else "not run: read the reproducer, then add --run")
     write(given.output, written(found, chosen, interpreter, Redactor.of(os.environ)))

@@ -77,7 +77,7 @@ def trace(
         from dlprof.cli.show import write
 
         target = given.raw["json"]
-        write(None if target == "-" else Path(target), trace_file.text(found))
+        write(None if target == "-" else Path(target), trace_file.text(found), is_json=True)
     show(found, values.get("by", "line"), bool(given.raw["full"]), path)
     end(found, words)
 
@@ -113,6 +113,7 @@ def report_trace(path: Path, given: Given) -> None:
 
 def show(found: Trace, by: str, full: bool, path: Path) -> None:
     """The report on stderr, in the width and colors that it has."""
+    from dlprof.cli.show import complain
     from dlprof.reports.terminal import render
     from dlprof.reports.trace_document import trace_document
 
@@ -120,7 +121,7 @@ def show(found: Trace, by: str, full: bool, path: Path) -> None:
     is_terminal = sys.stderr.isatty()
     columns = os.get_terminal_size(sys.stderr.fileno()).columns if is_terminal else 100
     color = is_terminal and not os.environ.get("NO_COLOR")
-    typer.echo("\n" + render(document, max(columns, 60), color), err=True, nl=False)
+    complain("\n" + render(document, max(columns, 60), color), nl=False)
 
 
 def end(found: Trace, words: Sequence[str]) -> None:

@@ -55,6 +55,13 @@ def without_commands(text: str) -> str:
     return text.replace("##[", "## [")
 
 
+def without_any_command(text: str, is_json: bool = False) -> str:
+    """Every line of ``text`` so; JSON still says the same, as no line of it begins with a text."""
+    if is_json:
+        return text.replace("##[", "#\\u0023[")
+    return "".join(map(without_commands, text.splitlines(keepends=True)))
+
+
 def first_line(text: str | None) -> str:
     """The first line of a reason, cleaned, with a mark if there are more.
 

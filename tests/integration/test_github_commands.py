@@ -1,0 +1,68 @@
+"""What a framework says is no command of the GitHub workflow that runs dlprof."""
+
+import json
+import re
+
+import pytest
+from command_line import PROBE_FILES, dlprof, process
+
+from dlprof.text.clean import without_any_command
+
+PROBE = ("commands", "commands", "--probe", PROBE_FILES / "commands.py")
+COMMAND = re.compile(r"(?m)^\s*::|##\[")
+"""What GitHub's runner takes for a command, in any line of stdout and stderr."""
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """A run in which every name and every message is a command, and its session."""
+    path = tmp_path_factory.mktemp("commands") / "s.json"
+    words = ("run", *PROBE, "--quick", "--shape", "16", "-o", path)
+    return process(*words, GITHUB_ACTIONS="true"), path
+
+
+def assert_obeyed_in_nothing(done):
+    assert not COMMAND.search(done.out), done.out
+    assert not COMMAND.search(done.err), done.err
+
+
+def test_a_run_prints_no_command(ran):
+    assert ran[0].code == 0
+    assert "error::x" in ran[0].out
+    assert_obeyed_in_nothing(ran[0])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report",),
+        ("report", "--full"),
+        *(("report", f"--{form}", "-") for form in ("html", "csv", "markdown", "junit")),
+        ("compare",),
+        ("gate", "--json", "-"),
+        ("repro",),
+        ("ticket",),
+    ],
+    ids=" ".join,
+)
+def test_no_command_of_a_session_is_printed(ran, words):
+    verb, *options = words
+    sides = 2 if verb in ("compare", "gate") else 1
+    done = dlprof(verb, *[ran[1]] * sides, *options, GITHUB_ACTIONS="true")
+    assert done.out or done.err
+    assert_obeyed_in_nothing(done)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("paths", *PROBE), ("explain", "##[error]x"), ("explain", "::error::x"), ("report", "::x")],
+    ids=lambda words: " ".join(map(str, words[:2])),
+)
+def test_a_name_that_is_a_command_is_printed_as_none(words):
+    assert_obeyed_in_nothing(dlprof(*words, GITHUB_ACTIONS="true"))
+
+
+def test_json_without_commands_says_the_same(ran):
+    content = ran[1].read_text(encoding="utf-8")
+    assert "##[" in content
+    assert json.loads(without_any_command(content, is_json=True)) == json.loads(content)
