@@ -10,7 +10,9 @@ def keep(tmp_path):
 
     def write(name, results, **header):
         path = tmp_path / f"{name}.json"
-        found = session(results, created=f"2026-01-01 {name}", **header)
+        second = len(list(tmp_path.iterdir()))
+        created = f"2026-01-01T00:00:{second:02}+00:00"
+        found = session(results, **{"created": created, **header})
         path.write_text(found.model_dump_json(by_alias=True), encoding="utf-8")
         return path
 

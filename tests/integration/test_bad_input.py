@@ -31,7 +31,7 @@ def test_a_shape_too_large_for_memory_is_skipped_with_its_size_and_costs_the_oth
 ):
     path = tmp_path / "session.json"
     words = ("--quick", "--path", "*->asarray", "-o", path)
-    assert dlprof("run", "numpy", "numpy", "--shape", "1Ti,16", *words).code == 0
+    assert dlprof("run", "numpy", "numpy", "--shape", "1Ti,16", "--yes", *words).code == 0
     huge, small = content(path)["results"]
     assert (huge["status"], small["status"]) == ("skipped", "ok")
     assert "4,096.0 GiB" in huge["reason"]
@@ -80,7 +80,7 @@ def test_a_truncated_session_ends_the_command_and_is_left_as_it_is(good, words):
     good.write_bytes(before)
     run = dlprof(*words, good)
     assert run.code == 2
-    assert f"{good} is not JSON" in run.sentence()
+    assert f"{good} is truncated" in run.sentence()
     assert good.read_bytes() == before
 
 
@@ -130,7 +130,8 @@ def test_a_session_may_come_from_stdin(good):
             timeout=60, capture_output=True, text=True, check=False,
         )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == dlprof("report", good).out.replace(str(good), "/dev/stdin")
+    named = dlprof("report", good).out.replace(str(good), "/dev/stdin")
+    assert done.stdout.split() == named.split()  # a longer name breaks a line elsewhere
 
 
 def test_what_steers_a_terminal_is_escaped_in_a_message():
