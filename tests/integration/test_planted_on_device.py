@@ -19,6 +19,7 @@ from dlprof.simulated.environment import variables
 
 MEASURED = ("view", "private-stream", "sync", "race", "bounce", "leak", "to-host")
 """One for each instrument, on one array: all of them run on the simulated device, in seconds."""
+TRIES, CANNOT_TELL = 5, 2
 CHOSEN = [plant for plant in PLANTS if plant.name in MEASURED]
 
 
@@ -59,6 +60,13 @@ def test_a_reproducer_shows_a_wait_a_race_and_a_move_from_the_device(
     )
     for code, way in ((1, plant.ways[0]), (0, innocent)):
         script.write_text(text.replace(f".{plant.ways[0]}(", f".{way}("))
+        done = until_it_tells(script)
+        assert done.returncode == code, done.stdout + done.stderr
+
+
+def until_it_tells(script):
+    """A script that cannot tell says so by 2: the queue runs dry while others have the cores."""
+    for _ in range(TRIES):
         done = subprocess.run(
             [sys.executable, script],
             env=child_environment(sys.executable, variables(1)),
@@ -67,7 +75,9 @@ def test_a_reproducer_shows_a_wait_a_race_and_a_move_from_the_device(
             timeout=200,
             check=False,
         )
-        assert done.returncode == code, done.stdout + done.stderr
+        if done.returncode != CANNOT_TELL:
+            break
+    return done
 
 
 def test_a_simulated_device_is_planted_on_alone():
