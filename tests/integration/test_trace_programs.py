@@ -121,6 +121,25 @@ if __name__ == "__main__":
     assert sum(row["calls"] for row in trace["rows"] if row["function"] == "work") == 8
 
 
+def test_spawned_workers_of_a_loader_are_traced(run):
+    text = """\
+import numpy, torch
+from torch.utils.data import DataLoader
+class Rows:
+    def __len__(self):
+        return 8
+    def __getitem__(self, n):
+        return torch.from_numpy(numpy.full(4, n, "float32"))
+if __name__ == "__main__":
+    loader = DataLoader(Rows(), batch_size=2, num_workers=2, multiprocessing_context="spawn")
+    print(sum(len(batch) for batch in loader))
+"""
+    trace, plain, traced = run(text)
+    check_same(plain, traced)
+    (row,) = (row for row in trace["rows"] if "__getitem__" in row["function"])
+    assert (row["calls"], row["result"]) == (8, "view")
+
+
 def test_what_is_not_allowed_fails(run):
     text = """\
 import numpy
