@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -127,6 +128,7 @@ def _paths(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
     caption = f"Time until the result is ready, log scale{_bars(points, BARS)}."
     if any("?" in point.mark for point in points):
         caption += " A rule with a question mark was not seen in this path, but in paths like it."
+    caption += _cut(map(across, chain.from_iterable(map(_ends, points))), ends)
     if len(groups) > 1:
         caption += " Each mark is one path."
     if len(shown) < len(rows):
@@ -188,6 +190,12 @@ def _scale(points: Sequence[Point], start: float, end: float) -> tuple[Scale, li
         return start + (end - start) * math.log(within / low) / math.log(ratio)
 
     return place, ticks
+
+
+def _cut(reached: Iterable[float], ends: tuple[float, float]) -> str:
+    """A sentence where bars end only because the picture does."""
+    is_cut = any(place <= ends[0] or place >= ends[1] for place in reached)
+    return " A bar that reaches the edge goes on." if is_cut else ""
 
 
 def _even(low: float, high: float) -> list[float]:
