@@ -182,11 +182,12 @@ class Traced:
         return render(self._document())
 
     def _document(self) -> Document:
+        from dlprof.reports.trace_advice import advice
         from dlprof.reports.trace_document import trace_document
 
         if self.trace is None:
             raise UsageError("the block that is traced has not ended")
-        return trace_document(self.trace, full=True)
+        return trace_document(self.trace, full=True, advice=advice(self.trace))
 
 
 @contextmanager

@@ -29,18 +29,18 @@ def session(text: str) -> Path:
     return files.STDIN if text == "-" else Path(text)
 
 
-def row_of_trace(text: str) -> Row:
-    """The row that ``TRACE:ROW`` names; the first is 1. Raises :class:`UsageError`."""
+def row_of_trace(text: str) -> tuple[Path, Row]:
+    """What ``TRACE:ROW`` names; the first row is 1. Raises :class:`UsageError`."""
     from dlprof.session import state, trace_file
 
     name, _, number = text.rpartition(":")
     if not name or not (number.isascii() and number.isdecimal()):
         raise UsageError(f"--from {text}: expected a trace and a row, such as LAST:1")
-    path = state.last_session() if name == LAST else Path(name)
+    path = state.last_trace() if name == LAST else Path(name)
     rows = trace_file.load(path).rows
     if not 1 <= int(number[:9]) <= len(rows):
         raise UsageError(f"--from {text}: the trace has {len(rows)} rows")
-    return rows[int(number[:9]) - 1]
+    return path, rows[int(number[:9]) - 1]
 
 
 def session_name(path: Path) -> str:

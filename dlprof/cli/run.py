@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,7 +67,7 @@ def run(
     if trace_row is not None:
         from dlprof.cli.files import row_of_trace
 
-        row = row_of_trace(trace_row)
+        traced, row = row_of_trace(trace_row)
         producer, consumer = producer or row.producer, consumer or row.consumer
         preset |= array_of(row)
     if producer is None or consumer is None:
@@ -79,15 +80,20 @@ def run(
 
     pairs = pairs_named(catalog, producer, consumer)
     measure(request_of(values, pairs, ("run", producer, consumer)), catalog, given)
+    if trace_row is not None:
+        from dlprof.cli.show import complain
+
+        complain(f"dlprof report {shlex.quote(str(traced))} shows what the lines would gain.")
 
 
 def array_of(row: Row) -> dict[str, str]:
     """The array that a row of a trace converts most often, as options have it."""
     from dlprof.plan.axes import shape_text
-    from dlprof.probes.base import DTYPES
+    from dlprof.probes.base import ANY_DEVICE, DTYPES
 
     if not row.arrays or row.arrays[0][0] not in DTYPES:
         return {}
     dtype, shape, *_ = row.arrays[0]
-    device = {"devices": row.crossings[0][0].partition(":")[0]} if row.crossings else {}
+    where = row.device.partition(":")[0]
+    device = {"devices": where} if where in ANY_DEVICE else {}
     return {"dtypes": dtype, "shapes": shape_text(tuple(shape)), **device}

@@ -72,7 +72,7 @@ def trace(
     path = given.output or state.default_trace()
     found = tracing.trace(asked)
     trace_file.write(path, found)
-    state.remember_last(path)
+    state.remember_last(path, is_trace=True)
     if given.raw["json"] is not None:
         from dlprof.cli.show import write
 
@@ -97,6 +97,7 @@ def report_trace(path: Path, given: Given) -> None:
     """Print the report of a trace again, or write it in another form."""
     from dlprof.cli.outputs import Annotations, Outputs
     from dlprof.errors import UsageError
+    from dlprof.reports.trace_advice import advice
     from dlprof.reports.trace_document import trace_document
     from dlprof.session import trace_file
 
@@ -105,7 +106,8 @@ def report_trace(path: Path, given: Given) -> None:
         raise UsageError(f"--{unfit[0].replace('_', '-')} does not apply to a trace: leave it out")
     outputs = Outputs.of(given.raw)
     by, full = given.values.get("by", "line"), bool(given.raw["full"])
-    document = trace_document(trace_file.load(path), by, full, session_name(path))
+    found = trace_file.load(path)
+    document = trace_document(found, by, full, session_name(path), advice(found))
     if not outputs.targets and not outputs.github:
         outputs.print_report(document)
     outputs.write(document, {}, Annotations())
@@ -115,9 +117,10 @@ def show(found: Trace, by: str, full: bool, path: Path) -> None:
     """The report on stderr, in the width and colors that it has."""
     from dlprof.cli.show import complain
     from dlprof.reports.terminal import render
+    from dlprof.reports.trace_advice import advice
     from dlprof.reports.trace_document import trace_document
 
-    document = trace_document(found, by, full, session_name(path))
+    document = trace_document(found, by, full, session_name(path), advice(found))
     is_terminal = sys.stderr.isatty()
     columns = os.get_terminal_size(sys.stderr.fileno()).columns if is_terminal else 100
     color = is_terminal and not os.environ.get("NO_COLOR")

@@ -58,7 +58,7 @@ def _of_several(arrays: Sequence[Array], kind: str) -> Answer:
     label = f"{_fastest(arrays)}{_word(paths)} {kind}"
     if len({path.case.path[:4] for path in paths}) > 1:
         return Answer(label, "", "", "depends on the array: see the table")
-    notes = [_condition(path) for path in paths]
+    notes = [condition(path) for path in paths]
     if len(paths) < len(arrays):
         notes.insert(0, f"for {len(paths)} of {len(arrays)} arrays")
     ordered = sorted(paths, key=lambda path: path.cost_ns)
@@ -81,7 +81,7 @@ def _answer(array: Array, kind: str) -> Answer:
     others = len(line) - 1
     # The times of such paths are listed too, and one of them may be a little lower.
     near = f"{others} other{'s' * (others > 1)} about as fast" if others and found.is_timed else ""
-    return Answer(label, found.code, found.brief_time, _condition(found) or near)
+    return Answer(label, found.code, found.brief_time, condition(found) or near)
 
 
 def _fastest(arrays: Sequence[Array]) -> str:
@@ -110,7 +110,7 @@ def _after_a_wait(array: Array) -> list[Answer]:
     return [Answer("copy and wait", code, found.brief_time, note)]
 
 
-def _condition(path: Path) -> str:
+def condition(path: Path) -> str:
     """When the answer holds, in a few words; empty where it always does."""
     found = []
     if path.case.kind == "view" and path.elsewhere & {"refused", "copy"}:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from dlprof.analysis.quantity import plain_time, significant, size_text
@@ -49,9 +50,17 @@ class Group:
 
 
 def trace_document(
-    trace: Trace, by: str = "line", full: bool = False, name: str = "LAST"
+    trace: Trace,
+    by: str = "line",
+    full: bool = False,
+    name: str = "LAST",
+    advice: Mapping[int, str] = MappingProxyType({}),
 ) -> Document:
-    """``by`` is one of :data:`BY`; ``name`` is what commands call the trace."""
+    """``by`` is one of :data:`BY`; ``name`` is what commands call the trace.
+
+    ``advice`` has what to write instead, by the place of a row.
+    """
+    advised = {id(row): advice[at] for at, row in enumerate(trace.rows) if at in advice}
     groups = sorted(grouped(trace.rows, by), key=lambda group: -group.total("total_ns"))
     shown = groups if full else groups[:MOST_ROWS]
     left = len(groups) - len(shown)
@@ -62,7 +71,7 @@ def trace_document(
     several = len(trace.processes) > 1
     table = Table(
         columns,
-        tuple(_cells(group, by, several) for group in shown),
+        tuple(_cells(group, by, several, advised) for group in shown),
         more=f"… {left} more {'line' if by == 'line' else by}{'s' if left != 1 else ''} (--full)"
         if left
         else "",
@@ -147,7 +156,7 @@ def _notices(trace: Trace) -> Iterable[str]:
         yield f"{loose} exported capsules went to code that dlprof does not trace."
 
 
-def _cells(group: Group, by: str, several: bool) -> tuple[Cell, ...]:
+def _cells(group: Group, by: str, several: bool, advised: Mapping[int, str]) -> tuple[Cell, ...]:
     result = group.result
     cells = (
         Cell(plain_time(group.total("total_ns"))),
@@ -155,7 +164,8 @@ def _cells(group: Group, by: str, several: bool) -> tuple[Cell, ...]:
         Cell(result, TONES.get(result, "dim")),
         Cell(group.place),
     )
-    what = Cell("; ".join(_what(group, by, several)))
+    advice = advised.get(id(group.rows[0]), "") if by == "line" else ""
+    what = Cell("; ".join(filter(None, (*_what(group, by, several), clean(advice)))))
     return (*cells, what) if by == "pair" else (*cells, Cell(group.code, code=True), what)
 
 
@@ -186,6 +196,8 @@ def _of_line(row: Row) -> Iterable[str]:
     if sizes and row.result != "view":
         lengths = dict.fromkeys((size_text(min(sizes)), size_text(max(sizes))))
         yield f"{' to '.join(lengths)} each"
+    if row.retyped:
+        yield f"to {', '.join(row.retyped)}"
     if row.via:
         yield f"in {clean(row.via)}"
     if row.allowed:

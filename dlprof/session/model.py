@@ -12,7 +12,7 @@ import marshal
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal
 
@@ -399,6 +399,17 @@ def load(path: str | os.PathLike[str]) -> Session:
     except (OSError, ValueError) as error:  # a null byte in the name is a ValueError
         cause = getattr(error, "strerror", None) or str(error)
         raise SessionError(f"cannot read the session {path}: {cause}") from None
+
+
+def request(path: Path) -> RecordedRequest:
+    """What a session was asked for, without its results; an empty one if it cannot be read."""
+    with suppress(OSError, ValueError), files.opened_text(path) as text:
+        for key, value in json_text.Reader(text).members(ENTRIES):
+            if key == "request":
+                return RecordedRequest.model_validate(value)
+            if key in ENTRIES:
+                break
+    return RecordedRequest()
 
 
 def parse(text: str, name: str) -> Session:

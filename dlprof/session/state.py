@@ -87,12 +87,16 @@ def _trusted() -> Path:
     return folder
 
 
-def remember_last(session: Path) -> None:
-    """Keep the name of the newest session: the word ``LAST`` stands for it on the command line."""
+def remember_last(session: Path, is_trace: bool = False) -> None:
+    """Keep the name of the newest session: the word ``LAST`` stands for it on the command line.
+
+    ``--from LAST:1`` names the newest trace, whatever was measured since.
+    """
     # A full, read-only or foreign folder costs the name only.
     with contextlib.suppress(OSError, UsageError):
         folder = own_folder.make(state_folder())
-        (folder / LAST).write_text(str(session.absolute()), encoding="utf-8")
+        for name in (LAST, LAST_TRACE) if is_trace else (LAST,):
+            (folder / name).write_text(str(session.absolute()), encoding="utf-8")
 
 
 def last_session() -> Path:
@@ -101,6 +105,14 @@ def last_session() -> Path:
         return Path((_trusted() / LAST).read_text(encoding="utf-8"))
     except OSError:
         raise UsageError("LAST names the newest session, and nothing was measured yet") from None
+
+
+def last_trace() -> Path:
+    """The newest trace. Raises :class:`UsageError` where there is none."""
+    try:
+        return Path((_trusted() / LAST_TRACE).read_text(encoding="utf-8"))
+    except OSError:
+        raise UsageError("LAST names the newest trace, and nothing was traced yet") from None
 
 
 def why_trust_nothing() -> str:
@@ -145,7 +157,7 @@ def _key() -> bytes:
         return b""
 
 
-LAST = "last"
+LAST, LAST_TRACE = "last", "last-trace"
 TRACES = "traces"
 KEPT_SESSIONS = 19
 _runs = itertools.count()

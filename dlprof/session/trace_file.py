@@ -34,7 +34,9 @@ class Row(Model):
 
     ``via`` is the function of a framework or package that converts on behalf of the line, and
     ``span`` is where the expression stands. ``arrays`` has dtype, shape, calls and bytes;
-    ``crossings`` has two devices and calls. ``allowed`` names what the program says it expects.
+    ``crossings`` has two devices and calls. ``device`` is that of the first source; ``retyped``
+    has the dtypes of results that differ from their sources. ``allowed`` names what the program
+    says it expects.
     """
 
     file: str
@@ -57,6 +59,8 @@ class Row(Model):
     raised: Whole = 0
     maybe_waits: Whole = 0
     waited_ns: Whole = 0
+    device: str = ""
+    retyped: list[str] = Field(default_factory=list)
     crossings: list[tuple[str, str, Whole]] = Field(default_factory=list)
     arrays: list[tuple[str, list[Whole], Whole, Whole]] = Field(default_factory=list)
     trouble: str = ""
@@ -149,6 +153,8 @@ def _add(row: dict[str, Any], other: Mapping[str, Any]) -> None:
     ]
     summed = _summed(arrays, 3)
     row["arrays"] = [(dtype, list(shape), calls, size) for dtype, shape, size, calls in summed]
+    row["device"] = row["device"] or other["device"]
+    row["retyped"] = sorted({*row["retyped"], *other["retyped"]})
     row["trouble"] = row["trouble"] or other["trouble"]
 
 

@@ -38,6 +38,7 @@ class Row:
         "code",
         "consumer",
         "crossings",
+        "device",
         "file",
         "function",
         "index",
@@ -45,6 +46,7 @@ class Row:
         "line",
         "pending",
         "raised",
+        "retyped",
         "span",
         "target",
         "trouble",
@@ -66,6 +68,9 @@ class Row:
         self.consumer = ""
         self.arrays: dict[Any, list[Any]] = {}
         self.crossings: dict[tuple[str, str], int] = {}
+        self.device = ""
+        self.retyped: set[str] = set()
+        """Dtypes of results that are not those of their sources."""
         self.busy: list[tuple[Any, int]] = []
         self.pending = 0
         self.raised = 0
@@ -106,6 +111,8 @@ class Row:
             "waits": waits,
             "maybe_waits": maybe,
             "waited_ns": waited,
+            "device": self.device,
+            "retyped": sorted(self.retyped),
             "crossings": [[*pair, count] for pair, count in self.crossings.items()],
             "arrays": [[*_words(key), one[CALLS], one[SIZE]] for key, one in top],
             "trouble": self.trouble,
@@ -134,8 +141,11 @@ def _words(key: Any) -> tuple[str, list[int]]:
     if not isinstance(key, tuple):
         return str(key), []
     dtype, shape = key[:2]
-    name = getattr(dtype, "name", None) or str(dtype).removeprefix("torch.")
-    return str(name), [int(length) for length in shape or ()]
+    return dtype_name(dtype), [int(length) for length in shape or ()]
+
+
+def dtype_name(dtype: Any) -> str:
+    return str(getattr(dtype, "name", None) or str(dtype).removeprefix("torch."))
 
 
 class Rows:

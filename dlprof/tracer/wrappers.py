@@ -29,6 +29,7 @@ from dlprof.tracer.rows import (
     VIEWS,
     Row,
     Rows,
+    dtype_name,
 )
 from dlprof.tracer.targets import Target
 
@@ -55,6 +56,8 @@ class Tracer:
         self.inside: set[int] = set()
         """Threads that are in a traced call."""
         self.capsules: dict[int, Export] = {}
+        self.dtypes: dict[tuple[Any, Any], str] = {}
+        """By two dtypes: the name of the second if it differs, else an empty one."""
         self.is_active = True
         self.wanted: list[Wanted] = []
 
@@ -87,6 +90,7 @@ class Export:
         self.key, self.size, self.address = kind.key(source), kind.nbytes(source), None
         self.address = kind.address(source)
         self.pointer = _pointer(made)
+        row.device = row.device or kind.device(source)
 
     def flush(self) -> None:
         """Count it alone: what took it in was not traced."""
@@ -288,13 +292,26 @@ class _Calls:
             outcome = _compared(row, kind, source, made, result)
         numbers = row.numbers(key, lambda: kind.nbytes(source))
         _count(numbers, took, *outcome)
+        row.device = row.device or kind.device(source)
         if made is not None:
             row.consumer = made.framework
+            if outcome[0] == COPIES:
+                self._note_dtype(row, key[0], made.key(result)[0])
         if busy:
             if len(row.busy) < MOST_BUSY:
                 row.busy.append((key, took))
         elif busy is not None:
             numbers[IDLE] = took if numbers[IDLE] is None else min(took, numbers[IDLE])
+
+    def _note_dtype(self, row: Row, source: Any, result: Any) -> None:
+        """Note the dtype of a result that is not the source's."""
+        changed = self.tracer.dtypes.get((source, result))
+        if changed is None:
+            names = dtype_name(source), dtype_name(result)
+            changed = "" if names[0] == names[1] or "?" in names else names[1]
+            self.tracer.dtypes[source, result] = changed
+        if changed:
+            row.retyped.add(changed)
 
     def _view(self, source: Any, row: Row, kind: Kind, _: Any, result: Any, took: int) -> None:
         made = self.tracer.kinds[type(result)]
@@ -327,6 +344,7 @@ class _Calls:
         self, export: Export, row: Row, _kind: Kind, _: Any, result: Any, took: int
     ) -> None:
         outcome = self._ends(row, export.address, export.size, result)
+        row.device = row.device or export.row.device
         _count(row.numbers(export.key, lambda: export.size), took + export.took, *outcome)
 
     def _loose(

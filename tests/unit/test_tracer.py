@@ -38,6 +38,8 @@ ROW = {
     "maybe_waits": 0,
     "waited_ns": 0,
     "crossings": [],
+    "device": "cpu",
+    "retyped": [],
     "arrays": [["float32", [1], 1, 4]],
 }
 

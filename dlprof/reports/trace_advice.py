@@ -1,0 +1,94 @@
+"""What to write instead on a line of a traced program: only from what a session measured.
+
+A session fits a line if it measured the frameworks in the same versions, with an array of the same
+shape, dtype and device. It measured an array in C order; a line may convert others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from dlprof.analysis.quantity import plain_time
+from dlprof.errors import DlprofError
+from dlprof.reports.answers import best, condition
+from dlprof.reports.paths import Array, Path, arrays_of
+from dlprof.rules import with_findings
+from dlprof.session import model, state
+from dlprof.session.model import Session
+from dlprof.session.trace_file import Row, Trace
+
+WORTH = 0.9
+"""A copy is advised if it takes at most this share of what the line took."""
+
+
+def advice(trace: Trace) -> Mapping[int, str]:
+    """By the place of a row: what takes its place, and how long that takes."""
+    wanted = {at: row for at, row in enumerate(trace.rows) if row.arrays}
+    found: dict[int, str] = {}
+    for session in _sessions(wanted.values()):
+        arrays = arrays_of(session) if _is_alike(session, trace) else []
+        for at in [*wanted]:
+            array = next((one for one in arrays if _fits(one, wanted[at])), None)
+            if array is not None:
+                found[at] = _sentence(wanted.pop(at), array)
+        if not wanted:
+            break
+    return {at: text for at, text in found.items() if text}
+
+
+def _sessions(rows: Iterable[Row]) -> Iterator[Session]:
+    """The kept sessions that measured one of the rows, the newest first."""
+    arrays = {((row.producer, row.consumer), tuple(row.arrays[0][1])) for row in rows}
+    with suppress(DlprofError):
+        for path in state.kept_sessions():
+            asked = model.request(path)
+            pairs, shapes = asked.pairs or (), asked.axes.shapes or ()
+            if any((pair, tuple(shape)) in arrays for pair in pairs for shape in shapes):
+                with suppress(DlprofError):
+                    yield with_findings(model.load(path))
+
+
+def _is_alike(session: Session, trace: Trace) -> bool:
+    """Whether a session measured the program's Python and versions, and took real times."""
+    environment = session.environment
+    known = {*(environment.packages or {}).values()}
+    same = environment.python == trace.python and {*trace.versions.values()} <= known
+    return same and not session.simulated
+
+
+def _fits(array: Array, row: Row) -> bool:
+    case = array.paths[0].case.result.case
+    dtype, shape, *_ = row.arrays[0]
+    return (
+        case.pair == (row.producer, row.consumer)
+        and (case.dtype, [*case.shape], case.layout) == (dtype, shape, "C")
+        and case.device == row.device.partition(":")[0]
+    )
+
+
+def _sentence(row: Row, array: Array) -> str:
+    if row.crossings or row.retyped or not row.calls:
+        return ""
+    if row.waits:
+        patient = [path for path in _offered(array, ("view", "copy")) if not path.case.waits_for]
+        return f"{patient[0].code} does not wait" if patient else ""
+    for path in _offered(array, ("view", "copy")) if row.copies and _is_of_one(row) else ():
+        took = path.cost_ns * row.calls
+        if took <= WORTH * row.total_ns and (path.case.kind == "view" or len(row.arrays) == 1):
+            what = "a view" if path.case.kind == "view" else "a faster copy"
+            when = f", but {condition(path)}" if condition(path) else ""
+            return f"{path.code} is {what}: {plain_time(took)}{when}"
+    return ""
+
+
+def _offered(array: Array, kinds: Sequence[str]) -> Iterator[Path]:
+    for kind in kinds:
+        path = best(array, kind)
+        if path is not None and path.is_timed and path.safety.level in ("safe", "right"):
+            yield path
+
+
+def _is_of_one(row: Row) -> bool:
+    """Whether each copy is of one array: one of a list of arrays has more bytes than the first."""
+    return row.bytes <= row.copies * max(size for *_, size in row.arrays)
