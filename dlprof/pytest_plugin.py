@@ -1,15 +1,19 @@
-"""The pytest plugin: a fixture ``dlprof`` with assertions on conversions. See docs/pytest.md.
+"""The pytest plugin: assertions on conversions, and tests that must not copy. See docs/pytest.md.
 
 Loaded by every pytest of an environment that has dlprof, so nothing but pytest is imported here.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from dlprof.api import Traced
     from dlprof.claims.assertions import Assertions
     from dlprof.errors import DlprofError
 
@@ -26,6 +30,42 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help=f"{MISSING}: fail (default), since nothing was measured; or skip.",
     )
     parser.addini("dlprof_missing", f"{MISSING}: {FAIL} or {SKIP}", default=FAIL)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "dlprof_fail_on(*words, include=()): fail if a line of the test does this: copy, wait or "
+        "device-crossing (default: any of them).",
+    )
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Trace a marked test. A test that fails by itself keeps its own failure."""
+    mark = item.get_closest_marker("dlprof_fail_on")
+    if mark is None:
+        yield
+        return
+    from dlprof.claims.traced import fail_on
+
+    outcome: Any = None
+    try:
+        with fail_on(*mark.args, **mark.kwargs):
+            outcome = yield
+    except Exception as error:  # noqa: BLE001 - a failure of this test, or a wrong marker
+        if outcome is None:
+            outcome = yield
+        if outcome.excinfo is None:
+            outcome.force_exception(error)
+
+
+@pytest.fixture
+def dlprof_fail_on() -> Callable[..., AbstractContextManager[Traced]]:
+    """A context that fails if a line in it copies, waits or crosses devices; or does less."""
+    from dlprof.claims.traced import fail_on
+
+    return fail_on
 
 
 @pytest.fixture(scope="session")

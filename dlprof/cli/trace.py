@@ -67,7 +67,7 @@ def trace(
     from dlprof.session import state, trace_file
 
     values = given.values
-    words = checked(values.get("fail_on", ()))
+    words = tracing.checked(values.get("fail_on", ()))
     asked = tracing.Program(tuple(program), as_module, values.get("include", ()))
     path = given.output or state.default_trace()
     found = tracing.trace(asked)
@@ -80,17 +80,6 @@ def trace(
         write(None if target == "-" else Path(target), trace_file.text(found), is_json=True)
     show(found, values.get("by", "line"), bool(given.raw["full"]), path)
     end(found, words)
-
-
-def checked(words: Sequence[str]) -> tuple[str, ...]:
-    """What ``--fail-on`` names. Raises :class:`UsageError`."""
-    from dlprof.errors import UsageError
-    from dlprof.measuring.trace import FAULTS
-
-    unknown = [word for word in words if word not in FAULTS]
-    if unknown:
-        raise UsageError(f"--fail-on {unknown[0]}: expected {', '.join(FAULTS)}")
-    return tuple(words)
 
 
 def report_trace(path: Path, given: Given) -> None:

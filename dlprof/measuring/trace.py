@@ -217,6 +217,14 @@ def _allowed_in(row: Any, listed: Sequence[tuple[str, str, str]]) -> Iterator[st
             yield word
 
 
+def checked(words: Sequence[str]) -> tuple[str, ...]:
+    """What is not to happen, in words of :data:`FAULTS`. Raises :class:`UsageError`."""
+    unknown = [word for word in words if word not in FAULTS]
+    if unknown:
+        raise UsageError(f"--fail-on {unknown[0]}: expected {', '.join(FAULTS)}")
+    return tuple(words)
+
+
 def faults(row: Any) -> list[str]:
     """What the line does that ``--fail-on`` may name, without what is allowed there."""
     found = {
