@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from textwrap import indent
@@ -98,24 +99,31 @@ def list_(*, given: Given) -> None:
 def sessions_text(now_s: float) -> str:
     """A line for each kept session, with the number that names it on the command line."""
     from dlprof.analysis.quantity import duration_text
-    from dlprof.cli.show import plain_table, text_of
+    from dlprof.cli.show import plain_table, text_of, width
     from dlprof.errors import SessionError
-    from dlprof.reports.method import short_command
     from dlprof.session import model, state
     from dlprof.text.clean import clean
 
     kept = state.kept_sessions()
     if not kept:
         return "No session is kept: dlprof run keeps one.\n"
-    table = plain_table("command", "session", "age", "file")
+    rows = []
     for number, path in enumerate(kept, start=1):
         try:
-            command = short_command(model.load(path))
+            command = shlex.join(("dlprof", *model.load(path).command))
         except SessionError:
             command = "cannot be read"
+        end = path.stem.rpartition("-")[2]
+        of_gate = f" {end.upper()}" if end in ("base", "head") else ""
         age = duration_text(now_s - path.stat().st_mtime)
-        table.add_row(clean(command), str(number), f"{age} ago", clean(path.name))
-    return text_of(table)
+        rows.append((str(number), f"{age} ago{of_gate}", command))
+    table = plain_table("session", "age", "command")
+    table.columns[0].ratio = None
+    room = width() - len("session") - max(len(row[1]) for row in rows) - 6
+    for number_text, age, command in rows:
+        table.add_row(number_text, age, clean(command, room))
+    folder = clean(str(kept[0].parent))
+    return f"{text_of(table)}\nThe files are in {folder}. `dlprof report 2` prints session 2.\n"
 
 
 def _catalog(given: Given) -> Catalog:

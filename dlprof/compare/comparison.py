@@ -193,7 +193,7 @@ def _header(session: Session) -> Header:
 
 def _load(base: Header, head: Header) -> str:
     found = [(name, disturbance(header)) for name, header in (("BASE", base), ("HEAD", head))]
-    return "; ".join(f"while {name} was measured {why}" for name, why in found if why)
+    return ", and ".join(f"while {name} was measured, {why}" for name, why in found if why)
 
 
 def _times(

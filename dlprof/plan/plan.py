@@ -27,6 +27,8 @@ STEADY_TUNABLES = "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_thre
 cost a fault each (glibc manual, Memory Allocation Tunables)."""
 NO_PATH = "no path matches"
 """How a line of ``left_out`` begins that names a glob without a path."""
+ONE_PROCESS = "one process per path, so no intervals and no modes"
+NO_DIAGNOSIS = "no diagnosis"
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,7 @@ def not_paired(catalog: Catalog, pairs: Sequence[tuple[str, str]]) -> list[str]:
     if len(pairs) == 1 or not any(producer == consumer for producer, consumer in pairs):
         return []  # who names pairs wants no other framework; a matrix has each with itself
     return [
-        f"{probe.name}, which {'owns no arrays there' if probe.found else 'is not installed'}"
+        f"{probe.name} ({'owns no arrays there' if probe.found else 'not installed'})"
         for probe in catalog.probes
         if probe.name not in paired and probe.name not in HOST_MEMORY
     ]
@@ -206,16 +208,16 @@ def not_run(
     if rounds_done < settings.rounds:
         words.append(f"the budget ended after {rounds_done} of {settings.rounds} rounds")
     if settings.rounds == 1 and settings.times:
-        words.append("one process per path, so no intervals and no modes")
+        words.append(ONE_PROCESS)
     looked = settings.diagnose or settings.alignment
     left, paths = undiagnosed or (0, 0)
     if rounds_done < settings.rounds or left or not looked:
         some = f" of {left} of {paths} paths:" if 0 < left < paths else " of"
         words.append(
-            f"no diagnosis{some} waiting, alignment, peak memory, early writes and lifetime"
+            f"{NO_DIAGNOSIS}{some} waiting, alignment, peak memory, early writes and lifetime"
         )
     elif not settings.diagnose:
-        words.append("no diagnosis of waiting, peak memory, early writes and lifetime")
+        words.append(f"{NO_DIAGNOSIS} of waiting, peak memory, early writes and lifetime")
     if settings.survey and (out_of_time or rounds_done < settings.rounds):
         words.append("no survey of other arrays: the budget was over")
     if settings.round_trips and out_of_time:

@@ -18,10 +18,13 @@ MOST_IDS = 3
 
 def answers_of(arrays: Sequence[Array]) -> tuple[Answer, ...]:
     """One for a view and one for a copy of one pair's arrays; where no copy is safe, one that is
-    after a wait.
+    after a wait. One alone of a single path.
     """
     if len(arrays) > 1:
         return tuple(_of_several(arrays, kind) for kind in KINDS)
+    paths = arrays[0].paths
+    if len(paths) == 1 and (only := _answer(arrays[0], paths[0].case.kind or KINDS[0])).code:
+        return (only,)
     found = [_answer(arrays[0], kind) for kind in KINDS]
     return (*found, *([] if found[-1].code else _after_a_wait(arrays[0])))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from dlprof.analysis.quantity import plain_time
@@ -37,15 +38,29 @@ SHIFTED = 0.01
 
 def array_text(case: CaseRecord) -> str:
     """The pair and the array: ``torch → numpy  4096x4096  float32  C  cpu``."""
-    return "  ".join(
-        (pair_text(case.pair), shape_text(case.shape), case.dtype, case.layout, case.device)
-    )
+    return "  ".join(_fields(case))
+
+
+def array_texts(cases: Iterable[CaseRecord]) -> tuple[str, dict[CaseRecord, str]]:
+    """What all pairs and arrays share, and of each the rest: ``64x64  float32``."""
+    fields = {case: _fields(case) for case in cases}
+    shared = [len(set(values)) == 1 for values in zip(*fields.values(), strict=True)]
+    first = next(iter(fields.values()), ())
+    rest = {
+        case: "  ".join(text for text, same in zip(found, shared, strict=True) if not same)
+        for case, found in fields.items()
+    }
+    return "  ".join(text for text, same in zip(first, shared, strict=True) if same), rest
+
+
+def _fields(case: CaseRecord) -> tuple[str, ...]:
+    return pair_text(case.pair), shape_text(case.shape), case.dtype, case.layout, case.device
 
 
 def case_name(case: CaseRecord, among: Iterable[CaseRecord]) -> str:
-    """The code, with the array where others of these cases have the same code."""
-    alike = len({array_text(other) for other in among if other.code == case.code})
-    return case.code + (f" ({array_text(case)})" if alike > 1 else "")
+    """The code, with what tells the array from others of these cases with the same code."""
+    _, arrays = array_texts([case, *(other for other in among if other.code == case.code)])
+    return f"{case.code} ({arrays[case]})" if arrays[case] else case.code
 
 
 def ratio_text(time: Time) -> str:
@@ -202,10 +217,21 @@ def _doubts(comparison: Comparison) -> Iterator[Answer]:
     untimed = [case for case in comparison.having(UNSURE) if not case.times]
     yield from _of_cases(comparison, "unsure", untimed)
     if not (comparison.incomparable and comparison.settings.criteria.times):
-        yield from _of_cases(comparison, "not compared", comparison.having(INVALID))
+        yield from _not_compared(comparison)
     unchecked = [one for one in comparison.head.expectations if one.verdict not in (MET, MISSED)]
     if unchecked:
         yield Answer("not checked", "", note=_expected(unchecked))
+
+
+def _not_compared(comparison: Comparison) -> Iterator[Answer]:
+    """How many cases no time could be compared of, and why; of load the heading says more."""
+    reasons = Counter(case.reason for case in comparison.having(INVALID))
+    if reasons:
+        why, _ = reasons.most_common(1)[0]
+        if comparison.load and comparison.load in why:
+            why = "what they take depends on the load of the machine"
+        others = f", and {len(reasons) - 1} more reasons" if len(reasons) > 1 else ""
+        yield Answer("not compared", "", note=f"{counted(reasons.total())}: {why}{others}")
 
 
 def _wide(comparison: Comparison) -> Iterator[Answer]:

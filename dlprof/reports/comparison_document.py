@@ -16,6 +16,7 @@ from dlprof.reports import method
 from dlprof.reports.comparison_answers import (
     answers_of,
     array_text,
+    array_texts,
     counted,
     floors_text,
     more_rows,
@@ -34,8 +35,9 @@ from dlprof.reports.document import (
 )
 from dlprof.session.model import Header
 
-FIRST_ROWS, ALL_ROWS = 12, 1000
-"""Rows of a table on the first screen, and in full. The JSON has every row."""
+FIRST_ROWS, FEW_ROWS, ALL_ROWS = 12, 6, 1000
+"""Rows of a table on the first screen, there if no time changed, and in full. The JSON has all."""
+CHANGED = (SLOWER, GONE, WORSE_CASE, FASTER, NEW)
 ORDER = (SLOWER, GONE, WORSE_CASE, UNSURE, WIDE, FASTER, NEW, SAME, INVALID, UNMEASURED)
 DIRECTIONS = (WORSE, LOST, OTHER, BETTER)
 TONES: dict[str, Tone] = {
@@ -68,6 +70,7 @@ def comparison_document(comparison: Comparison, names: Names = Names()) -> Docum
     short_changes = _changes_table(_alike(changes), FIRST_ROWS)
     all_changes = _changes_table([[one] for one in changes], ALL_ROWS)
     telling = [row for row in rows if _word(*row) != INVALID]
+    most = FIRST_ROWS if any(_word(*row) in CHANGED for row in rows) else FEW_ROWS
     sections: tuple[tuple[str, Sequence[Table | Facts | Lines]], ...] = (
         ("All times", _times_table(rows, ALL_ROWS, full=True)),
         ("All changed verdicts", all_changes if all_changes != short_changes else ()),
@@ -75,14 +78,14 @@ def comparison_document(comparison: Comparison, names: Names = Names()) -> Docum
     )
     notices = (
         method.told_of(comparison.base) or method.told_of(comparison.head),
-        comparison.load,
+        comparison.load and f"{comparison.load[0].upper()}{comparison.load[1:]}.",
     )
     return Document(
         title=_title(comparison.cases),
         context=_differences(comparison, "python", "version") or "the same versions on both sides",
         notices=tuple(filter(None, notices)),
         answers=answers_of(comparison),
-        tables=(*short_changes, *_times_table(telling, FIRST_ROWS)),
+        tables=(*short_changes, *_times_table(telling, most)),
         marks=(
             *_left_out(len(rows) - len(telling)),
             *comparison.told[:1],  # how many rounds a gate took, and why it stopped
@@ -110,9 +113,10 @@ def _left_out(count: int) -> Iterator[str]:
 
 
 def _title(cases: Sequence[Compared]) -> str:
-    arrays = {array_text(case.case) for case in cases}
-    what = arrays.pop() if len(arrays) == 1 else f"{len(cases):,} cases of {len(arrays)} arrays"
-    return f"BASE and HEAD    {what}"
+    shared, arrays = array_texts(case.case for case in cases)
+    different = len(set(arrays.values()))
+    several = f"{len(cases):,} cases of {different} arrays" if different > 1 else ""
+    return "    ".join(filter(None, ("BASE and HEAD", shared, several)))
 
 
 def _differences(comparison: Comparison, *kinds: str) -> str:
@@ -132,12 +136,14 @@ def _times_table(rows: Rows, most: int, full: bool = False) -> tuple[Table, ...]
     """The times, worst first; with ``full`` also why a word is what it is."""
     if not rows:
         return ()
-    several = len({array_text(case.case) for case, _ in rows}) > 1
+    _, arrays = array_texts(case.case for case, _ in rows)
+    several = len(set(arrays.values())) > 1
     measures = len({time.measure for _, time in rows if time}) > 1
+    ratios = any(time and time.ratio is not None for _, time in rows)
     columns = [
         Column("BASE", right=True),
         Column("HEAD", right=True),
-        Column("HEAD/BASE (interval)", right=True),
+        *([Column("HEAD/BASE (interval)", right=True)] if ratios else []),
         Column("result"),
         *([Column("measure")] if measures else []),
         Column("path"),
@@ -151,11 +157,11 @@ def _times_table(rows: Rows, most: int, full: bool = False) -> tuple[Table, ...]
         cells = [
             Cell(_time(time.base_ns if time else None)),
             Cell(_time(time.head_ns if time else None)),
-            Cell(ratio_text(time) if time else "-"),
+            *([Cell(ratio_text(time) if time else "-")] if ratios else []),
             Cell(word, TONES.get(word, "")),
             *([Cell(time.measure if time else "")] if measures else []),
             Cell(case.case.code, code=True),
-            *([Cell(array_text(case.case), "dim")] if several else []),
+            *([Cell(arrays[case.case], "dim")] if several else []),
         ]
         if full:
             base, head = time.processes if time else (0, 0)
@@ -190,13 +196,14 @@ def _said(case: Compared, change: Change) -> str:
 def _changes_table(changes: Sequence[Sequence[CaseChange]], most: int) -> tuple[Table, ...]:
     if not changes:
         return ()
-    several = len({array_text(case.case) for line in changes for case, _ in line}) > 1
+    _, arrays = array_texts(case.case for line in changes for case, _ in line)
+    several = len(set(arrays.values())) > 1
     titles = ("", "changed verdict", "path", *(["array"] if several else []))
     word = {LOST: "unsure", OTHER: "changed", BETTER: BETTER}
     found = []
     for line in changes[:most]:
         case, change = line[0]
-        array = [Cell(array_text(case.case), "dim")] if several else []
+        array = [Cell(arrays[case.case], "dim")] if several else []
         tone = TONES.get(change.direction, "")
         cell = Cell(word.get(change.direction, change.severity), tone)
         note = f"+{len(line) - 1} alike" if len(line) > 1 else ""

@@ -6,13 +6,19 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 from dlprof.analysis.quantity import plain_time
+from dlprof.plan.plan import NO_DIAGNOSIS, ONE_PROCESS
 from dlprof.reports.document import Cell, Column, Facts, Level, Section, Table, Tone
 from dlprof.session.header import SIMULATED, Environment
 from dlprof.session.machine import NOTABLE_CORES, load_text
 from dlprof.session.model import Header
+from dlprof.text.clean import listed
 
 MOST_PACKAGES = 6
 TONES: dict[str, Tone] = {"met": "better", "not met": "bad"}
+SAFE = (
+    "every value survives, the documentation holds, no error was found, and no race, torn copy or"
+    " lost memory was seen"
+)
 ORIGINS = {"file": "from the file", "command line": "from the command line", "default": "default"}
 
 
@@ -51,10 +57,14 @@ def notices(header: Header, diagnosed: bool, timed: bool = True) -> tuple[str, .
         found.append(f"{told[0].upper()}{told[1:]}. Times may be too high.")
     if not header.complete:
         found.append("The run was stopped. This is what it measured until then.")
-    if header.left_out:
-        first, *others = header.left_out
-        more = f" … and {len(others)} more" if others else ""
-        found.append(f"Left out: {first}{more}")
+    # A mark tells of single processes, and the next sentence of the diagnosis.
+    left_out = [
+        line
+        for line in header.left_out
+        if line != ONE_PROCESS and (diagnosed or not line.startswith(NO_DIAGNOSIS))
+    ]
+    if left_out:
+        found.append(f"Left out: {listed(left_out)}.")
     if not diagnosed:
         found.append("Not diagnosed: races, lifetime and late reads were not checked.")
     return tuple(found)
@@ -72,6 +82,8 @@ def method_section(header: Header) -> Section:
 def _facts(header: Header) -> Iterator[tuple[str, str]]:
     most = "" if header.complete else "up to "
     yield "command", shlex.join(["dlprof", *header.command])
+    if header.rounds:
+        yield "safe", SAFE
     yield "date", header.created
     yield "processes", f"{most}{header.rounds}, each new"
     for environment in header.environments or [header.environment]:

@@ -39,6 +39,8 @@ INDENT = 2
 GAP = 3
 CODE_SHARE = 0.45
 """Of the width, what the code of an answer may take without being folded."""
+STACKED = 20
+"""In a table of cells this short that is too wide, what follows a time stands under it."""
 TEXT_WIDTH, CODE_WIDTH = 26, 20
 """Columns that a text in a table may take before code is folded, and the least of code."""
 
@@ -112,11 +114,13 @@ def _answers(answers: Sequence[Answer], width: int) -> RenderableType:
     grid = _grid()
     grid.add_column(no_wrap=True)
     longest = max(len(answer.code or answer.note) for answer in answers)
+    widest = max(sum(map(len, (a.label, a.value, a.note))) if a.code else 0 for a in answers)
+    is_narrow = longest + widest + 3 * GAP > width
+    if is_narrow:  # a note stands under its code
+        longest = max(longest, *(len(answer.note) for answer in answers))
     grid.add_column(overflow="fold", no_wrap=longest <= CODE_SHARE * width)
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column()
-    widest = max(sum(map(len, (a.label, a.value, a.note))) if a.code else 0 for a in answers)
-    is_narrow = longest + widest + 3 * GAP > width
     for answer in answers:
         code = Text(answer.code, style="bold") if answer.code else Text(answer.note)
         beside = answer.note if answer.code and not is_narrow else ""
@@ -157,14 +161,18 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
             width=min(longest[at], room) if at in codes else None,
             min_width=longest[at] if column.right else None,
         )
+    is_wide = sum(longest) + (GAP - 1) * (len(longest) - 1) > width - INDENT
+    is_stacked = is_wide and max(longest) <= STACKED
     for row in table.rows:
-        grid.add_row(*map(_cell, row))
+        grid.add_row(*(_cell(cell, is_stacked) for cell in row))
     more = [Text(table.more + hint, style="dim")] if table.more else []
     return _flush(Group(grid, *more))
 
 
-def _cell(cell: Cell) -> Text:
-    text = Text(cell.text, style=STYLES.get(cell.tone, ""))
+def _cell(cell: Cell, is_stacked: bool = False) -> Text:
+    words = cell.text.split(" ", 2)
+    shown = "\n".join((" ".join(words[:2]), *words[2:])) if is_stacked else cell.text
+    text = Text(shown, style=STYLES.get(cell.tone, ""))
     note = cell.note.replace(" ", "\u00a0")
     return Text.assemble(text, "  ", (note, "dim")) if note else text
 

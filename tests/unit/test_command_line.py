@@ -144,7 +144,7 @@ def test_a_kept_session_is_named_by_its_number(dlprof, tmp_path):
     folder = tmp_path / "state" / "dlprof"
     folder.mkdir(parents=True)
     for name, index in (("20250101-run.json", 0), ("20250102-run.json", 1)):
-        session = make_session(*[make_result()] * index)
+        session = make_session(*[make_result()] * index, command=["run", name])
         sessions.write(folder / name, session, session.results)
     listed = dlprof("list", "--sessions").out
     assert listed.index("20250102") < listed.index("20250101")

@@ -100,6 +100,12 @@ def test_the_chart_explains_its_ring_its_bars_and_its_doubt_and_cuts_no_name():
     assert "question mark" in html
 
 
+def test_the_axis_names_the_powers_of_ten():
+    points = [point("fast", 40e3), point("slow", 30e6)]
+    page = render(document(chart=Chart("paths", points)))
+    assert all(f">{name}</text>" in page for name in ("100 µs", "1 ms", "10 ms"))
+
+
 @pytest.mark.parametrize("time_ns", [0.0, -1.0, 1e-30, 1e300, float("inf"), float("nan")])
 @pytest.mark.parametrize("kind", ["paths", "trend"])
 def test_an_absurd_time_does_not_spoil_a_chart(kind, time_ns):

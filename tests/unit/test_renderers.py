@@ -17,6 +17,7 @@ from rule_builders import MS, US, path, verdict
 from dlprof.reports import github, junit, markdown, terminal
 from dlprof.reports.checks import ERROR, FAILED, SKIPPED
 from dlprof.reports.document import (
+    Answer,
     Cell,
     Check,
     Column,
@@ -61,6 +62,23 @@ def test_the_first_screen_fits(width, most):
     assert len(lines) <= most
     assert max(map(len, lines)) <= width
     assert sum("fastest" in line for line in lines[:6]) == 2
+
+
+def test_where_cells_of_a_table_find_no_room_each_has_its_result_under_its_time():
+    columns = [Column("from"), *(Column(f"lib{number}") for number in range(6))]
+    cells = [Cell("numpy"), *(Cell(f"{number} ns view") for number in range(6))]
+    shown = terminal.render(Document("a", tables=(Table(tuple(columns), (tuple(cells),)),)), 66)
+    assert [line.split() for line in shown.splitlines()[-2:]] == [
+        ["numpy", *(word for number in range(6) for word in (str(number), "ns"))],
+        ["view"] * 6,
+    ]
+
+
+def test_a_long_condition_of_an_answer_cuts_neither_label_nor_time():
+    answer = Answer("fastest safe copy", "x.copy()", "830 ns", "only if " + "all is well " * 9)
+    shown = " ".join(terminal.render(Document("a", answers=(answer,)), 80).split())
+    assert all(text in shown for text in (answer.label, answer.code, answer.value))
+    assert shown.count("well") == 9
 
 
 def test_colors_add_nothing_but_colors():

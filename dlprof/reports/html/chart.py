@@ -22,7 +22,7 @@ from dlprof.rules.rule import SEVERITIES
 MOST_ROWS = 40
 MOST_POINTS = 2000
 AXIS, TREND_HEIGHT = 24, 142
-TICK = 48
+TICK = 43
 """The least between the names of two ticks."""
 LONGEST_LABEL = 48
 FEWEST_TICKS = 3
@@ -100,13 +100,10 @@ def _paths(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
     across, ticks = _scale([point for _, row in shown for point in row], *ends)
     drawn, top = _legend(points, layout)
     bottom = top + len(shown) * height
-    named = -float(TICK)
-    for at_ns in ticks:
+    for at_ns in _apart(ticks, across):
         x = across(at_ns)
         drawn.append(_line(x, top, x, bottom, "grid"))
-        if x >= named + TICK:
-            named = x
-            drawn.append(_text(plain_time(at_ns), x, bottom + 16, "middle", "muted"))
+        drawn.append(_text(_tick_name(at_ns), x, bottom + 16, "middle", "muted"))
     for place, (label, row) in enumerate(shown):
         y = top + place * height + (height + above) / 2
         at, anchor = (names - 16, "end") if layout.is_beside else (0, "")
@@ -145,7 +142,7 @@ def _trend(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
     places = [left + (place + 0.5) * step for place in range(len(points))]
     for at_ns in ticks:
         drawn.append(_line(left, up(at_ns), layout.width, up(at_ns), "grid"))
-        drawn.append(_text(plain_time(at_ns), left - 8, up(at_ns) + 4, "end", "muted"))
+        drawn.append(_text(_tick_name(at_ns), left - 8, up(at_ns) + 4, "end", "muted"))
     line = " ".join(
         f"{x:.1f},{up(point.time_ns):.1f}" for x, point in zip(places, points, strict=True)
     )
@@ -190,6 +187,19 @@ def _scale(points: Sequence[Point], start: float, end: float) -> tuple[Scale, li
         return start + (end - start) * math.log(within / low) / math.log(ratio)
 
     return place, ticks
+
+
+def _apart(ticks: Iterable[float], across: Scale) -> list[float]:
+    """The ticks whose names do not touch; of those that do, powers of ten stay, then fives."""
+    kept: list[float] = []
+    for at_ns in sorted(ticks, key=lambda at_ns: "15".find(f"{at_ns:e}"[0]) % 3):
+        if all(abs(across(at_ns) - across(other)) >= TICK for other in kept):
+            kept.append(at_ns)
+    return kept
+
+
+def _tick_name(at_ns: float) -> str:
+    return plain_time(at_ns).replace(".0 ", " ")
 
 
 def _cut(reached: Iterable[float], ends: tuple[float, float]) -> str:
