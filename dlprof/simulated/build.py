@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dlprof import own_folder
@@ -20,6 +20,9 @@ LIBRARY, NVML = "libcuda.so.1", "libnvidia-ml.so.1"
 COMPILER = ("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
 DEFINED = re.compile(r"^(?:API |SAME\(|TELLS\()(cu\w+)[(,]", re.MULTILINE)
 IN_MACROS = re.compile(r"^(COPIES|FILLS)\((\w+)", re.MULTILINE)
+PER_THREAD = re.compile(r"^PER_THREAD\((\w+), (\w+)", re.MULTILINE)
+BOTH_PER_THREAD = re.compile(r"^(?:COPY|FILL)\((\w+)", re.MULTILINE)
+SUFFIXES = ("_ptsz", "_ptds")
 
 
 def driver_folder() -> Path:
@@ -80,17 +83,16 @@ def build(sources: Path, folder: Path) -> None:
         raise MissingDevice("the simulated device needs a C compiler: install gcc or clang")
     with tempfile.TemporaryDirectory(dir=folder) as made:
         stubs = Path(made, "stubs.c")
-        names = _defined(sources)
-        stubs.write_text(_stubs(names), encoding="utf-8")
-        # A framework asks for a function by its name, or by the name of its second version.
-        aliases = [
-            f"-Wl,--defsym,{name}_v2={name}" for name in names if not _is_versioned(name, names)
-        ]
+        defined = _defined(sources)
+        others = [name for name in _all_names() if name not in defined]
+        stubs.write_text(_stubs(others), encoding="utf-8")
         nvml = sources / "nvml.c"
         driver = [path for path in sorted(sources.glob("*.c")) if path != nvml]
         # The driver comes last: it is what says that all is built.
         _compile(Path(made, NVML), [nvml]).replace(folder / NVML)
-        _compile(Path(made, LIBRARY), [*driver, stubs], *aliases).replace(folder / LIBRARY)
+        _compile(Path(made, LIBRARY), [*driver, stubs], *_aliases([*defined, *others])).replace(
+            folder / LIBRARY
+        )
 
 
 def _compile(target: Path, sources: Sequence[Path], *options: str) -> Path:
@@ -114,21 +116,31 @@ def _defined(sources: Path) -> list[str]:
         name if kind == "COPIES" else f"cuMemsetD{name}" for kind, name in IN_MACROS.findall(text)
     ]
     found = {*DEFINED.findall(text), *made, *(f"{name}Async" for name in made)}
+    found |= {f"{name}_{suffix}" for suffix, name in PER_THREAD.findall(text)}
+    for name in BOTH_PER_THREAD.findall(text):
+        found |= {f"{name}_ptds", f"{name}Async_ptsz"}
     return sorted(found)
 
 
-def _is_versioned(name: str, names: list[str]) -> bool:
-    return name[-3:-1] == "_v" or f"{name}_v2" in names
+def _aliases(names: list[str]) -> Iterator[str]:
+    """A framework asks for a function by its name, or by the name of its second version."""
+    for name in names:
+        plain, suffix = (name[:-5], name[-5:]) if name.endswith(SUFFIXES) else (name, "")
+        second = f"{plain}_v2{suffix}"
+        if plain[-3:-1] != "_v" and second not in names:
+            yield f"-Wl,--defsym,{second}={name}"
 
 
-def _stubs(defined: list[str]) -> str:
+def _all_names() -> list[str]:
+    return (SOURCES / "symbols.txt").read_text(encoding="utf-8").split()
+
+
+def _stubs(names: list[str]) -> str:
     """Functions without a meaning here: a framework finds them, and they refuse."""
-    names = (SOURCES / "symbols.txt").read_text(encoding="utf-8").split()
     lines = ["int dlprof_not_supported(const char *name);"]
     for name in names:
-        if name not in defined:
-            lines += [
-                '__attribute__((visibility("default")))',
-                f'int {name}(void) {{ return dlprof_not_supported("{name}"); }}',
-            ]
+        lines += [
+            '__attribute__((visibility("default")))',
+            f'int {name}(void) {{ return dlprof_not_supported("{name}"); }}',
+        ]
     return "\n".join(lines) + "\n"

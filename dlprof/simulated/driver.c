@@ -7,7 +7,8 @@
    | a stream                       | performs its work in order             | a thread for each stream that is used |
    | legacy default stream          | ordered with all blocking streams      | the same, by dependencies             |
    | non-blocking stream            | ordered with no other                  | the same                              |
-   | per-thread default stream      | a blocking stream of the thread        | the same, through handle 2            |
+   | per-thread default stream      | a blocking stream of the thread        | the same, through handle 2, and by    |
+   |                                |                                        | the names of per_thread.c             |
    | event                          | marks a place; recording again moves   | the same                              |
    | cuStreamWaitEvent              | waits for what the event marks now     | the same                              |
    | elapsed time                   | of two events that have been reached   | of the host's clock: no speed         |
@@ -22,6 +23,7 @@
    | host function                  | runs in the stream's order             | the same, on the stream's thread      |
    | a failed device                | every later call fails                 | the same                              |
    | a stream that was destroyed    | nothing, or an invalid handle          | an invalid handle, and reported       |
+   | an event that was destroyed    | nothing, or an invalid handle          | an invalid handle, and reported       |
    | a stream of another device     | no kernel, no record; a wait is right  | the same                              |
    | access to a peer               | is switched on once; copies need none  | the same                              |
    | kernel                         | computes                               | takes time; kernels.c lists which     |
@@ -68,14 +70,15 @@ int usable(void)
     return current_device() ? current_device()->sticky_error : INVALID_CONTEXT;
 }
 
-/* Handles 0 and 1 are the legacy default stream, 2 is that of the thread. Null if there is none. */
+/* Handle 1 is the legacy default stream, and so is 0 as a rule; 2 is that of the thread. Null if there
+   is none. */
 struct stream *stream_of(void *handle)
 {
+    if ((uintptr_t)handle == 2 || (!handle && null_is_of_thread)) {
+        return thread_stream(current_device());
+    }
     if ((uintptr_t)handle <= 1) {
         return legacy_stream(current_device());
-    }
-    if ((uintptr_t)handle == 2) {
-        return thread_stream(current_device());
     }
     if (!stream_exists(handle)) {
         report("a use of a stream that does not exist", (uintptr_t)handle);
@@ -364,11 +367,30 @@ API cuEventCreate(struct event **event, unsigned flags)
     return SUCCESS;
 }
 
-API cuEventDestroy(struct event *event) { return event_destroy(event), SUCCESS; }
+static bool is_event(const struct event *event)
+{
+    if (!event || !event->is_there) {
+        report("a use of an event that does not exist", (uintptr_t)event);
+        return false;
+    }
+    return true;
+}
+
+#define NEED_EVENT(event)          \
+    if (!is_event(event)) {        \
+        return INVALID_HANDLE;     \
+    }
+
+API cuEventDestroy(struct event *event)
+{
+    NEED_EVENT(event);
+    return event_destroy(event), SUCCESS;
+}
 
 API cuEventRecord(struct event *event, void *handle)
 {
     NEED_STREAM(stream, handle);
+    NEED_EVENT(event);
     if (stream_device(stream) != event->device) {
         return INVALID_HANDLE;
     }
@@ -381,20 +403,28 @@ SAME(cuEventRecordWithFlags, cuEventRecord)
 API cuStreamWaitEvent(void *handle, struct event *event, unsigned flags)
 {
     NEED_STREAM(stream, handle);
+    NEED_EVENT(event);
     event_order(event, stream);
     return SUCCESS;
 }
 
-API cuEventQuery(struct event *event) { return event_is_done(event) ? usable() : NOT_READY; }
+API cuEventQuery(struct event *event)
+{
+    NEED_EVENT(event);
+    return event_is_done(event) ? usable() : NOT_READY;
+}
 
 API cuEventSynchronize(struct event *event)
 {
+    NEED_EVENT(event);
     event_wait(event);
     return usable();
 }
 
 API cuEventElapsedTime(float *time_ms, struct event *start, struct event *end)
 {
+    NEED_EVENT(start);
+    NEED_EVENT(end);
     if (!start->has_timing || !end->has_timing || !start->recorded || !end->recorded) {
         return INVALID_HANDLE;
     }
@@ -752,7 +782,14 @@ API cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t
     if (!strcmp(name, "cuGetProcAddress")) {
         name = "cuGetProcAddress_v2"; /* the first version has one parameter less */
     }
-    *function = dlsym(own, name);
+    char of_thread[128]; /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */
+    snprintf(of_thread, sizeof of_thread, "%s_ptsz", name);
+    *function = flags & 2 ? dlsym(own, of_thread) : NULL;
+    if (flags & 2 && !*function) {
+        of_thread[strlen(of_thread) - 2] = 'd', of_thread[strlen(of_thread) - 1] = 's';
+        *function = dlsym(own, of_thread);
+    }
+    *function = *function ? *function : dlsym(own, name);
     if (status) {
         *status = *function ? 0 : 1; /* CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND */
     }

@@ -20,6 +20,8 @@ int usable(void);
 /* The device of the thread's context, null without one. */
 struct device *current_device(void);
 struct stream *stream_of(void *handle);
+/* In a call by a name of per_thread.c. */
+extern _Thread_local int null_is_of_thread;
 
 #define NEED_CONTEXT                 \
     do {                             \

@@ -39,6 +39,7 @@ struct stream {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
 static struct stream *streams;
+static struct event *destroyed_events;
 static uint64_t next_id = 1, next_number;
 static size_t event_count, waiting_hosts;
 
@@ -337,10 +338,14 @@ void submit_and_wait(struct stream *stream, action *perform, void *argument)
 
 struct event *event_new(struct device *device, bool has_timing)
 {
-    struct event *event = calloc(1, sizeof *event);
-    event->device = device;
-    event->has_timing = has_timing;
     LOCK(lock);
+    struct event *event = destroyed_events;
+    if (event) {
+        destroyed_events = event->next;
+    } else {
+        event = malloc(sizeof *event);
+    }
+    *event = (struct event){.device = device, .has_timing = has_timing, .is_there = true};
     event_count++;
     return event;
 }
@@ -350,7 +355,8 @@ void event_destroy(struct event *event)
     LOCK(lock);
     event_count--;
     release(event->recorded);
-    free(event);
+    *event = (struct event){.next = destroyed_events};
+    destroyed_events = event;
 }
 
 size_t events_left(void)

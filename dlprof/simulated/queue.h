@@ -22,7 +22,8 @@ typedef void action(void *argument);
 struct event {
     struct work *recorded; /* null until it is recorded */
     struct device *device;
-    bool has_timing;
+    bool has_timing, is_there; /* its memory is kept: a handle can be asked after the end */
+    struct event *next;        /* of those that were destroyed */
 };
 
 uint64_t now_ns(void);

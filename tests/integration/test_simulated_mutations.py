@@ -73,6 +73,24 @@ MUTATIONS = {
         "own[device->ordinal] = stream_new(device, NON_BLOCKING, 0);",
         "the_stream_of_a_thread_is_a_blocking_one",
     ),
+    "no handle is the stream of a thread": Mutation(
+        "driver.c",
+        "(!handle && null_is_of_thread)",
+        "false",
+        "no_handle_is_the_stream_of_a_thread",
+    ),
+    "the flag of a stream of a thread": Mutation(
+        "driver.c",
+        "flags & 2 ? dlsym(own, of_thread) : NULL",
+        "NULL",
+        "no_handle_is_the_stream_of_a_thread",
+    ),
+    "an event that was destroyed": Mutation(
+        "driver.c",
+        "!event || !event->is_there",
+        "!event",
+        "an_event_that_does_not_exist_is_refused",
+    ),
     "waiting for the device": Mutation(
         "queue.c",
         ": other->device == device;",

@@ -149,6 +149,32 @@ def test_the_stream_of_a_thread_is_a_blocking_one(driver):
     assert driver.is_done(stream)
 
 
+def by_the_name(driver, name):
+    """A function of a program that was built for default streams of its threads."""
+    return ctypes.CFUNCTYPE(c_int, *[c_void_p] * 4)((name, driver.library))
+
+
+def by_the_flag(driver, name):
+    """The same function, as the CUDA runtime asks for it."""
+    found, of_thread = c_void_p(), c_uint64(2)
+    plain = name.removesuffix("_ptsz").removesuffix("_ptds").removesuffix("_v2").encode()
+    driver("cuGetProcAddress_v2", plain, byref(found), 13000, of_thread, None)
+    return ctypes.CFUNCTYPE(c_int, *[c_void_p] * 4)(found.value)
+
+
+@pytest.mark.parametrize("function", [by_the_name, by_the_flag])
+def test_no_handle_is_the_stream_of_a_thread_for_a_program_that_was_built_so(driver, function):
+    blocking, memory, source = driver.stream(), driver.memory(), driver.memory(fill=1)
+    driver.spin(blocking)  # the legacy stream would wait for it
+    for name in ("cuMemcpyDtoD_v2_ptds", "cuMemcpyDtoDAsync_v2_ptsz"):
+        assert function(driver, name)(memory.value, source.value, SIZE, None) == 0
+    assert function(driver, "cuStreamSynchronize_ptsz")(None, 0, 0, 0) == 0
+    assert driver.read(memory) == b"\x01"
+    assert not driver.is_done(blocking)
+    driver("cuStreamSynchronize", None)  # by the plain name it is the legacy stream still
+    assert driver.is_done(blocking)
+
+
 def test_the_device_is_done_when_all_streams_are(driver):
     streams = [driver.stream(NON_BLOCKING) for _ in range(3)]
     for stream in streams:
@@ -174,6 +200,22 @@ def test_recording_an_event_again_moves_its_mark(driver):
     driver.spin(stream)
     driver("cuEventRecord", event, stream)
     assert driver.status("cuEventQuery", event) == NOT_READY
+
+
+@pytest.mark.parametrize("is_destroyed", [True, False])
+def test_an_event_that_does_not_exist_is_refused(driver, is_destroyed):
+    event = driver.event() if is_destroyed else None
+    if is_destroyed:
+        driver("cuEventDestroy", event)
+    for name, arguments in {
+        "cuEventRecord": (event, None),
+        "cuStreamWaitEvent": (None, event, 0),
+        "cuEventQuery": (event,),
+        "cuEventSynchronize": (event,),
+        "cuEventElapsedTime": (byref(c_float()), event, event),
+        "cuEventDestroy": (event,),
+    }.items():
+        assert driver.status(name, *arguments) == INVALID_HANDLE
 
 
 def test_a_context_belongs_to_a_thread(driver):
