@@ -6,7 +6,9 @@ the right kind names it in the version that has it, and none does in the version
 
     python benchmarks/real_bugs/run.py --cache ~/.cache/dlprof-real-bugs
 
-The environments take about 16 GB, most of it for the CUDA packages of two versions of torch.
+The environments take about 16 GB, most of it for the CUDA packages of two versions of torch. With
+``--device simulated`` the bugs are those that need a CUDA device, and the environments take 40 GB.
+``--python NAME=PATH`` takes an interpreter that has the packages already.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import tomllib
+
+from dlprof.simulated.environment import DEVICES, on_simulated_device
 
 HERE = Path(__file__).parent
 TIME_LIMIT_S = 900
@@ -51,10 +55,19 @@ def main() -> int:
     parser.add_argument(
         "--interpreter", action="append", default=[], metavar="3.13=PATH", help="where a Python is"
     )
+    parser.add_argument("--device", choices=["cpu", "simulated"], default="cpu")
+    parser.add_argument(
+        "--python", action="append", default=[], metavar="NAME=PATH", help="an environment to use"
+    )
     given = parser.parse_args()
+    given.python = dict(i.split("=", 1) for i in given.python)
     given.cache, given.fresh = given.cache.expanduser().absolute(), set()
     table = tomllib.loads((HERE / "bugs.toml").read_text())
-    bugs = [bug for bug in table["bugs"] if not given.only or given.only in bug["id"]]
+    bugs = [
+        bug
+        for bug in table["bugs"]
+        if bug.get("device", "cpu") == given.device and (not given.only or given.only in bug["id"])
+    ]
     print("| bug | must be found | with the bug | without it | note |")
     print("|---|---|---|---|---|")
     passed = 0
@@ -70,19 +83,28 @@ def main() -> int:
 
 
 def look(bug: dict[str, Any], name: str, wanted: dict[str, Any], given: argparse.Namespace) -> Seen:
-    python = environment(
-        given.cache / name, wanted, dict(i.split("=", 1) for i in given.interpreter)
-    )
-    script = subprocess.run([python, HERE / bug["script"]], capture_output=True, check=False)
-    told, session = dlprof_run(bug["pair"], name, python, given)
+    if name in given.python:
+        python = Path(given.python[name])
+    else:
+        python = environment(
+            given.cache / name, wanted, dict(i.split("=", 1) for i in given.interpreter)
+        )
+    variables = dict(os.environ)
+    if given.device == "simulated":
+        variables = on_simulated_device({**variables, DEVICES: "1"}, str(python))
+    command = [python, HERE / bug["script"]]
+    script = subprocess.run(command, capture_output=True, check=False, env=variables)
+    told, session = dlprof_run(bug, name, python, given)
     if session is None:
-        return Seen(SAYS.get(script.returncode, "failed"), "", told, measured=False)
-    named = [finding for finding in session["findings"] if names(finding, bug, session)]
+        return Seen(said_by(script.returncode), "", told, measured=False)
+    named = {finding["rule"] for finding in session["findings"] if names(finding, bug, session)} | {
+        "refused" for result in session["results"] if refuses(result, bug)
+    }
     cases = [result["case"]["code"] for result in session["results"]]
     tried = any(re.search(bug["code"], code) for code in cases)
     return Seen(
-        SAYS.get(script.returncode, "failed"),
-        " ".join(sorted({finding["rule"] for finding in named})),
+        said_by(script.returncode),
+        " ".join(sorted(named)),
         "" if tried else f"no path of the pair has the code {bug['expression']}",
         measured=True,
     )
@@ -98,6 +120,21 @@ def names(finding: dict[str, Any], bug: dict[str, Any], session: dict[str, Any])
         and any(re.search(bug["code"], case["code"]) for case in cases)
         and any(re.search(bug.get("words", ""), text) for text in texts)
     )
+
+
+def refuses(result: dict[str, Any], bug: dict[str, Any]) -> bool:
+    """Whether a call of the bug is refused with the words of the bug."""
+    words = bug.get("refusal")
+    return bool(
+        words
+        and re.search(bug["code"], result["case"]["code"])
+        and re.search(words, result["reason"] or "")
+    )
+
+
+def said_by(status: int) -> str:
+    """What a script says of the bug; a bug may kill the process."""
+    return "there" if status < 0 else SAYS.get(status, "failed")
 
 
 def environment(folder: Path, wanted: dict[str, Any], interpreters: dict[str, str]) -> Path:
@@ -118,16 +155,17 @@ def environment(folder: Path, wanted: dict[str, Any], interpreters: dict[str, st
 
 
 def dlprof_run(
-    pair: list[str], name: str, python: Path, given: argparse.Namespace
+    bug: dict[str, Any], name: str, python: Path, given: argparse.Namespace
 ) -> tuple[str, dict[str, Any] | None]:
     """What ``dlprof run`` says on stderr, and its session if it wrote one."""
-    folder = given.cache / "sessions" / f"{name}-{'-'.join(pair)}"
+    words = [*bug["pair"], *bug.get("options", [])]
+    folder = given.cache / "sessions" / f"{name}-{'-'.join(words).replace(' ', '')}"
     said = folder / "stderr.txt"
     if not (given.reuse and said.exists()) and folder not in given.fresh:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         given.fresh.add(folder)  # two bugs may need the same run
-        command = [given.dlprof, "run", *pair, "--python", python]
+        command = [given.dlprof, "run", *words, "--python", python]
         print(*command, file=sys.stderr, flush=True)
         with (folder / "stdout.txt").open("w") as stdout, said.open("w") as stderr:
             subprocess.run(

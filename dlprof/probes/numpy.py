@@ -12,9 +12,11 @@ from dlprof.probes.base import (
     BITS,
     BUFFER,
     CPU,
+    CUDA,
     DLPACK,
     DTYPES,
     HOST_MEMORY,
+    NATIVE,
     NUMPY,
     ArraySpec,
     Export,
@@ -89,6 +91,15 @@ class NumPy(Probe):
             "numpy.ndarray({shape}, dtype='{dtype}', buffer={x})",
             CPU,
             producers=HOST_MEMORY,
+        ),
+        copies(
+            "get_pinned",
+            (NATIVE,),
+            "{x}.get(out=cupyx.empty_pinned({shape}, '{dtype}'))",
+            CUDA,
+            producers=("cupy",),
+            setup="import cupyx",
+            note="pinned memory: before CuPy 13 the call does not wait for the copy",
         ),
     )
 

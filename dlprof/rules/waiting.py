@@ -174,11 +174,11 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _is_elsewhere(case: CaseView) -> bool:
-    """Whether the default streams were looked at, and order it: the driver does so by itself."""
+    """Whether the default streams were looked at, and all is right there."""
     ordering = case.result.ordering
     runs = (ordering.evidence.by_streams if ordering is not None else None) or {}
     default = runs.get("default")
-    return isinstance(default, dict) and default.get("verdict") == "stream-ordered"
+    return isinstance(default, dict) and default.get("verdict") in ("stream-ordered", *WAITS)
 
 
 def _is_unordered(case: CaseView) -> bool:

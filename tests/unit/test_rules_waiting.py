@@ -84,8 +84,9 @@ def racing(code, waits=None, **evidence):
     return path(code, 2 * US, ordering=order)
 
 
-def test_a_race_that_the_default_streams_hide_is_told_apart():
-    runs = {"default": verdict("stream-ordered"), "own streams": verdict("unordered")}
+@pytest.mark.parametrize("default", ["stream-ordered", "host-sync"])
+def test_a_race_that_the_default_streams_hide_is_told_apart(default):
+    runs = {"default": verdict(default), "own streams": verdict("unordered")}
     everywhere, elsewhere = found(
         "DLP003", racing("a(x)"), racing("b(x)", by_streams=runs, streams="own streams")
     )
