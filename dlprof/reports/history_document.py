@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from dlprof.analysis.quantity import plain_time
 from dlprof.compare.matching import code_key
-from dlprof.history.series import Cause, Point, Series
+from dlprof.history.series import Cause, Machine, Point
 from dlprof.history.store import History
 from dlprof.history.trend import TimeStep, Trend
 from dlprof.history.verdicts import VerdictStep
-from dlprof.reports.comparison_answers import array_text, counted, more_rows, number
+from dlprof.reports.comparison_answers import array_text, array_texts, counted, more_rows, number
 from dlprof.reports.document import (
     Answer,
     Cell,
@@ -27,6 +27,7 @@ from dlprof.reports.document import (
 )
 from dlprof.reports.document import Point as Dot
 from dlprof.rules.rule import Severity
+from dlprof.session.model import CaseRecord
 from dlprof.text.clean import first_line, listed
 
 FIRST_ROWS, ALL_ROWS = 12, 500
@@ -64,8 +65,10 @@ def history_document(history: History, trends: Sequence[Trend], measure: str) ->
     times = [when_text(entry.created) for entry in (entries[0], entries[-1])]
     span = times[0] if times[0] == times[1] else f"{times[0]} to {times[1]} UTC"
     older = f" (and {history.left_out:,} older)" if history.left_out else ""
+    shared, _ = array_texts(trend.series.case for trend in trends)
+    title = (f"{counted(len(entries), 'session')}{older}", shared, span)
     return Document(
-        title=f"{counted(len(entries), 'session')}{older}    {span}",
+        title="    ".join(filter(None, title)),
         context=f"{measure} time per call",
         answers=(answer_of(trends),),
         tables=_tables(trends, FIRST_ROWS),
@@ -91,9 +94,9 @@ def trend_sections(trends: Sequence[Trend], beyond: int = 0) -> tuple[Section, .
 
 
 def _tables(trends: Sequence[Trend], most: int) -> tuple[Table, ...]:
-    several = len({_place(trend.series) for trend in trends}) > 1
-    steps = _steps_table(changes_of(trends), several, most)
-    return (*steps, _trends_table(trends, several, most))
+    places = _places(trends)
+    steps = _steps_table(changes_of(trends), places, most)
+    return (*steps, _trends_table(trends, places, most))
 
 
 def answer_of(trends: Sequence[Trend]) -> Answer:
@@ -173,15 +176,35 @@ def _since(cause: Cause) -> str:
     return f"{when_text(cause.before.entry.created)}: {told}"
 
 
-def _steps_table(changes: Sequence[Change], several: bool, most: int) -> tuple[Table, ...]:
-    """The steps; ``several`` says whether a column for array and machine is needed."""
-    titles = ("when", "what changed", "path", *(["array"] if several else []), "since")
+def _places(trends: Sequence[Trend]) -> Mapping[tuple[CaseRecord, Machine], str]:
+    """What tells pairs, arrays and machines apart; empty where nothing does."""
+    _, arrays = array_texts(trend.series.case for trend in trends)
+    places = {(trend.series.case, trend.series.machine) for trend in trends}
+    several = len({machine for _, machine in places}) > 1
+    told = {
+        (case, machine): ", ".join(
+            filter(None, (arrays[case], f"on {machine.name}" if several else ""))
+        )
+        for case, machine in places
+    }
+    return told if any(told.values()) else {}
+
+
+def _place(trend: Trend, places: Mapping[tuple[CaseRecord, Machine], str]) -> list[Cell]:
+    series = trend.series
+    return [Cell(places[series.case, series.machine], "dim")] if places else []
+
+
+def _steps_table(
+    changes: Sequence[Change], places: Mapping[tuple[CaseRecord, Machine], str], most: int
+) -> tuple[Table, ...]:
+    titles = ("when", "what changed", "path", *(["array"] if places else []), "since")
     rows = tuple(
         (
             Cell(when_text(change.when)),
             Cell(change.what, change.tone),
             Cell(change.trend.series.case.code, code=True),
-            *([Cell(_place(change.trend.series), "dim")] if several else []),
+            *_place(change.trend, places),
             Cell(change.since),
         )
         for change in changes[:most]
@@ -189,9 +212,11 @@ def _steps_table(changes: Sequence[Change], several: bool, most: int) -> tuple[T
     return (Table(tuple(map(Column, titles)), rows, more_rows(len(changes), most)),) if rows else ()
 
 
-def _trends_table(trends: Sequence[Trend], several: bool, most: int) -> Table:
+def _trends_table(
+    trends: Sequence[Trend], places: Mapping[tuple[CaseRecord, Machine], str], most: int
+) -> Table:
     numbers = (Column(title, right=True) for title in ("first", "newest", "steps"))
-    array = [Column("array")] if several else []
+    array = [Column("array")] if places else []
     columns = (Column("trend"), *numbers, Column("path"), *array)
     rows = []
     for trend in trends[:most]:
@@ -203,14 +228,10 @@ def _trends_table(trends: Sequence[Trend], several: bool, most: int) -> Table:
             Cell(known[-1]),
             Cell(str(len(trend.steps) + len(trend.verdicts) or "-")),
             Cell(trend.series.case.code, code=True),
-            *([Cell(_place(trend.series), "dim")] if several else []),
+            *_place(trend, places),
         )
         rows.append(row)
     return Table(columns, tuple(rows), more_rows(len(trends), most))
-
-
-def _place(series: Series) -> str:
-    return f"{array_text(series.case)}, on {series.machine.name}"
 
 
 def sparkline(values: Sequence[float | None]) -> str:
@@ -255,7 +276,8 @@ def _chart(trend: Trend) -> Section:
     for one in changes:
         at[one.when].append(one)
     dots = tuple(_dot(point, at.get(point.entry.created, [])) for point in trend.series.timed)
-    heading = f"{trend.series.case.code}, {_place(trend.series)}"
+    series = trend.series
+    heading = f"{series.case.code}, {array_text(series.case)}, on {series.machine.name}"
     return Section(heading, (Chart("trend", dots), *([Lines(lines)] if lines else [])))
 
 

@@ -88,10 +88,15 @@ def _fitted(document: Document, array: Array, tried: str, width: int | None) -> 
 
 def _title(session: Session, arrays: Sequence[Array], models: int) -> str:
     scenario = session.request.scenario
-    if scenario is not None and scenario.title:
-        return scenario.title
+    title = scenario.title if scenario is not None else ""
     if not arrays:
-        return survey.title(session) or ("Steps of inference" if models else NO_RESULTS)
+        return title or survey.title(session) or ("Steps of inference" if models else NO_RESULTS)
+    what = _arrays_text(arrays)
+    return f"{title}: {what}" if title else what
+
+
+def _arrays_text(arrays: Sequence[Array]) -> str:
+    """The pair, or how many there are, and the array."""
     pairs = list(dict.fromkeys(array.pair_text for array in arrays))
     if len(arrays) == 1:
         return f"{pairs[0]}    {arrays[0].text}"

@@ -27,7 +27,12 @@ def facts(evidence: Evidence, untimed: bool = False) -> str:
         found.pop("source_alignment_bytes", None)
     if untimed:
         found = _without_times(found)
-    phrases = COMMON | OF_INSTRUMENT.get(type(evidence).__name__, {})
+    if "other_device" in found:  # which is asked of what works as it is
+        found.pop("reason", None)
+    kinds = (kind.__name__ for kind in reversed(type(evidence).__mro__))
+    phrases = dict(COMMON)
+    for kind in kinds:
+        phrases |= OF_INSTRUMENT.get(kind, {})
     told = "; ".join(filter(None, _phrases(found, phrases)))
     return clean(" ".join(told.split()), LONGEST)
 
@@ -156,6 +161,11 @@ def _settings(found: Any) -> str:
     )
 
 
+def _device_asked(found: Any) -> str:
+    device = ", ".join(map(str, found))
+    return f"x.__dlpack__ was asked for the DLPack device ({device}) with copy=False"
+
+
 def _events(found: Any) -> str:
     return f"calls: {', '.join(map(_event, found))}"
 
@@ -255,6 +265,14 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
             "memory of the device was counted",
             "memory of the device was not counted",
         ),
+    },
+    "Refused": {
+        "error": lambda found: f"the error is a {found[0]}" if found else "",
+        "other_device": _device_asked,
+        "words": "{}",
+        "after": "a plain array that was converted before gives: {}",
+        "plain_create": lambda _: "",
+        "plain_code": "that array is converted by {}",
     },
     "EarlyWrite": {
         "sizes_bytes": partial(_by_size, "x where the allocator puts it"),

@@ -14,6 +14,12 @@ WORDS = {
         "unsafe": "a write right after the call changed a copy",
         "safe": "a write right after the call changed no copy",
     },
+    "refusal": {
+        "unknown": "refused",
+        "clean": "refused, and nothing stays behind",
+        "retained": "refused, and something stays behind",
+        "broken": "refused, and then another array does not convert",
+    },
 }
 """Verdicts that say little by themselves, by instrument."""
 MOST = 12

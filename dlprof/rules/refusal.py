@@ -53,7 +53,7 @@ def wrong_error(cases: Cases) -> Iterator[FindingRecord]:
             found,
             Claim(
                 ("refuses", "refuse"),
-                f"{what} by {raised}",
+                f"{what} with {raised}",
                 f"the standard prescribes {' or '.join(prescribed.errors)}",
             ),
             {"raised": raised, "prescribed": " or ".join(prescribed.errors)},

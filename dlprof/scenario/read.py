@@ -136,7 +136,10 @@ def _sentence(fault: ErrorDetails, where: Sequence[str | int]) -> str:
         words = fault["msg"].removeprefix("Value error, ")
         return f"{key}: {words}" if key else words
     expected = fault["msg"].replace("Input should be ", "").replace("Input should ", "to ")
-    return clean(f"{key} {shown(fault['input'])}: expected {expected}")
+    expected, given = expected.replace("a valid string", "text"), fault["input"]
+    if isinstance(given, (dict, list)):
+        return f"{key}: expected {expected}, not a {'table' if isinstance(given, dict) else 'list'}"
+    return clean(f"{key} {shown(given)}: expected {expected}")
 
 
 def _key_text(where: Sequence[str | int]) -> str:
