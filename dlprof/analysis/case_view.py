@@ -13,7 +13,9 @@ from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.session.evidence import (
     Alignment,
     Changed,
+    Count,
     E,
+    EarlyWrite,
     Lost,
     Ownership,
     Verdict,
@@ -224,16 +226,25 @@ class CaseView:
     def changed(self) -> Changed:
         """What did not survive the conversion."""
         wrong = [evidence for word, evidence in seen(self.result.values) if word == "wrong"]
-        return (wrong[0].changed if wrong else None) or Changed()
+        found = (wrong[0].changed if wrong else None) or Changed()
+        return Changed(unfinished=Count()) if self.unfinished and not found else found
+
+    @cached_property
+    def unfinished(self) -> tuple[EarlyWrite, ...]:
+        """What was seen of a large result that was not there when its framework said so."""
+        looks = (evidence for _, evidence in seen(self.result.early_write))
+        return tuple(look for look in looks if look.unfinished_bytes is not None)
 
     @property
     def is_wrong(self) -> bool:
         """Whether a process saw something that did not survive."""
-        return any(word == "wrong" for word, _ in seen(self.result.values))
+        saw = any(word == "wrong" for word, _ in seen(self.result.values))
+        return saw or bool(self.unfinished)
 
     @property
     def is_right(self) -> bool:
-        return self.result.values is not None and self.result.values.verdict == "ok"
+        is_ok = self.result.values is not None and self.result.values.verdict == "ok"
+        return is_ok and not self.unfinished
 
     @cached_property
     def writable(self) -> Writable:

@@ -34,6 +34,7 @@ IMPORTS = {
     "perf_counter": "from time import perf_counter",
     "re": "import re",
     "signal": "import signal",
+    "sleep": "from time import sleep",
     "sys": "import sys",
     "warnings": "import warnings",
 }

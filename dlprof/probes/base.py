@@ -208,6 +208,11 @@ FLOATS: Mapping[str, tuple[int, int]] = {
 """Bits of exponent and of mantissa; of a complex dtype those of its parts."""
 
 
+FEW_WORDS = 1 << 17
+PERIODS = 1 << 10
+"""A text for more than :data:`FEW_WORDS` words repeats this many periods as one."""
+
+
 @dataclass(frozen=True)
 class Corners:
     """Values at which conversions go wrong, as unsigned integers of ``word`` bits.
@@ -222,7 +227,9 @@ class Corners:
 
     def text(self, elements: int) -> str:
         """Source text of the words of so many elements, as an array of NumPy."""
-        words = f"numpy.array({list(self.bits)}, dtype='uint{self.word}')"
+        words, count = f"numpy.array({list(self.bits)}, dtype='uint{self.word}')", len(self.bits)
+        if elements * self.words > FEW_WORDS:  # NumPy makes a list of the periods first
+            words = f"numpy.resize({words}, {count * PERIODS})"
         return f"numpy.resize({words}, {elements * self.words})"
 
 

@@ -14,8 +14,9 @@ from dlprof.rules.finding import NONE_INSTEAD, Claim, finding, replacements
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import BY_ADDRESS, Effect, Subject, flat_values
 from dlprof.rules.standards import LIKE_OTHERS, READ_ONLY, SAME_DATA
-from dlprof.session.evidence import Changed, Count, Values
+from dlprof.session.evidence import Changed, Count, Evidence, Values
 from dlprof.session.model import FindingRecord, Result
+from dlprof.text.source import plain
 
 
 def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
@@ -195,14 +196,15 @@ return before != after
 <create>
 <convert of y>
 before = <values of y>
-held = x
+held, later = x, []
 # another array, of other values
-<create>
-<write of x>
-<convert of z>
+<other>
+for _ in range(4):
+    <convert of z>
+    later.append(z)
 after = <values of y>
 wrong = <differing>
-print(wrong, "of", before.size, "values of y changed when z was made")
+print(wrong, "of", before.size, "values of y changed when others were made")
 return held is not x and wrong > 0
 """,
     ),
@@ -220,6 +222,67 @@ before, after = <values of x>, <flat_values>
 wrong = <differing>
 print(wrong, "values of z are not those that were written to x")
 return wrong > 0
+""",
+    ),
+    "unfinished": SideEffect(
+        ("returns before its values are there", "return before their values are there"),
+        """
+seen = []
+for _ in range(5):
+    <create>
+    <convert of y>
+    after, before = <flat_values>, <values of x>
+    early = <differing>
+    sleep(1)
+    after = <flat_values>
+    seen.append((early, <differing>))
+print("values of y that differ from x at once, and after a second:", seen)
+return any(early and not later for early, later in seen)
+""",
+    ),
+    "in_turns": SideEffect(
+        (
+            "gives values of another source that was converted before",
+            "give values of another source that was converted before",
+        ),
+        """
+<create>
+first = x
+<other>
+second = x
+right = {}
+for name, x in (("first", first), ("second", second)):
+    <convert of y>
+    right[name] = <values of y>
+x = first
+for _ in range(50):
+    <convert of y>
+wrong = 0
+for name, x in 4 * (("second", second), ("first", first)):
+    <convert of y>
+    before, after = right[name], <values of y>
+    wrong = max(wrong, <differing>)
+print(wrong, "values of y are not those of the first conversion of its source")
+return wrong > 0
+""",
+    ),
+    "equal_sources": SideEffect(
+        (
+            "gives one result for two sources of equal values",
+            "give one result for two sources of equal values",
+        ),
+        """
+<create>
+held = x
+<convert of y>
+before = <values of y>
+<create>
+<convert of z>
+<write of z>
+after = <values of y>
+wrong = <differing>
+print(wrong, "of", before.size, "values of y changed with z, which is made of another array")
+return held is not x and wrong > 0
 """,
     ),
 }
@@ -255,12 +318,15 @@ return results[0] == results[1] and results[0] not in sources
 
 def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     wrong = CaseView(0, subject.result).changed
-    evidence = Values()
+    looks: list[Evidence] = [
+        evidence for word, evidence in seen(subject.result.values) if word == "wrong"
+    ]
+    looks += CaseView(0, subject.result).unfinished
+    evidence = looks[0] if looks else Values()
+    subject = subject.as_made(evidence)
     symptom, template = "gives wrong values", VALUES
     kind = _side_effect(wrong)
     if kind:
-        evidence = next(e for word, e in seen(subject.result.values) if word == "wrong")
-        subject = subject.as_made(evidence)
         symptom, template = SIDE_EFFECTS[kind].verb[0], SIDE_EFFECTS[kind].script
         if getattr(getattr(wrong, kind), "same_address", False):
             template = ONE_ADDRESS
@@ -268,10 +334,14 @@ def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) ->
             raise NoReproducer("it takes two arrays, and the setup of your own makes one")
     elif "shape" in wrong.kinds:
         symptom, template = "loses the shape", SHAPE
+    create, other = subject.create_by(evidence), plain(getattr(evidence, "other", None) or "")
+    if "<other>" in template and not other:
+        other = f"{create}\n{subject.said('write', 'x')}"
     return subject.shown(
         symptom,
         template,
-        create=subject.create_by(evidence),
+        create=create,
+        other=other,
         flat_values=flat_values(subject, "z" if kind == "after_write" else "y"),
     )
 

@@ -13,7 +13,7 @@ from dlprof.session.evidence import Evidence
 from dlprof.text.clean import clean
 
 LONGEST = 1200
-NOT_TOLD = {"create", "created_shape", "code", "processes", "points", "by_streams", "lost"}
+NOT_TOLD = {"create", "created_shape", "other", "code", "processes", "points", "by_streams", "lost"}
 """Evidence that a reproducer shows, that the reason says, or that is too long for a line."""
 
 Phrase = str | tuple[str, str] | Callable[[Any], str]
@@ -190,6 +190,7 @@ COMMON: dict[str, Phrase] = {
     "layout": "seen of an array with layout {}",
     "same_address": ("both begin at the same address", "they begin at different addresses"),
     "size_bytes": "of an array of {}",
+    "corners": ("of NaN, infinities, denormals and extremes", "of the usual values"),
 }
 OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
     "Ownership": {
@@ -227,6 +228,9 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         "changed.source_writable": _source_writable,
         "changed.earlier_result": partial(_count, "values of an earlier result"),
         "changed.after_write": partial(_count, "values after a write to the source"),
+        "changed.unfinished": partial(_count, "values at once, which are there a moment later"),
+        "changed.in_turns": partial(_count, "values after fifty calls with another array"),
+        "changed.equal_sources": partial(_count, "values with a write to another result"),
         "writable.source": ("the source is writable", "the source is read-only"),
         "writable.result": ("the result is writable", "the result is read-only"),
         "dropped": "the result has no {}",
@@ -265,6 +269,7 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
             "memory of the device was counted",
             "memory of the device was not counted",
         ),
+        "later_s": "it was read {} s after the source was dropped",
     },
     "Refused": {
         "error": lambda found: f"the error is a {found[0]}" if found else "",
@@ -279,6 +284,7 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         "unaligned_bytes": partial(_by_size, "x not aligned"),
         "torn_layout": "the changed copy has layout {}",
         "torn_alignment_bytes": "its source begins at a multiple of {}",
+        "unfinished_bytes": "the result of {} was there only a moment later",
     },
     "PeakMemory": {
         "arrays": lambda found: f"{found:.2f} arrays beyond the source at the peak",

@@ -223,6 +223,8 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
         changed = {_evidence(case.result).changed_after_drop is True for case in found}
         seen = {True: "values changed", False: "the process died"}
         how = " or ".join(seen[one] for one in sorted(changed, reverse=True))
+        later_s = _evidence(found[0].result).later_s
+        after = "after" if later_s is None else f"{1000 * later_s:.0f} ms after"
         advice = "Keep the source as long as the result."
         other = replacements(cases, found, "keeps it", cases.outlasts)
         every = f"So does every measured view from {found[0].direction}."
@@ -232,7 +234,7 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
             Claim(
                 ("does", "do"),
                 "not keep x alive",
-                f"{how} after x was dropped",
+                f"{how} {after} x was dropped",
                 more=every if _all_lose(cases, found[0]) else "",
             ),
             {"reason": _evidence(found[0].result).reason},
@@ -266,6 +268,7 @@ x = make()
 before = <values of y>
 del x
 gc.collect()
+sleep(0.3)  # it may be released late
 others = []  # arrays that may be given the memory of x
 for _ in range(8):
     x = make()

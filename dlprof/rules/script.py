@@ -35,6 +35,8 @@ class Subject:
     shape: tuple[int, ...]
     is_own: bool = False
     """Whether a setup of the user's own makes the source: its values may be NaN, or all ones."""
+    corners: bool = False
+    """Whether the values are corners: both zeros, and NaN with its payload."""
 
     def filled(self, template: str, **texts: str) -> str:
         """``template`` with its placeholders filled in.
@@ -70,7 +72,7 @@ class Subject:
     @property
     def _differing(self) -> str:
         """How many elements differ between ``before`` and ``after``: NaN is equal to itself."""
-        if self.result.case.survey:  # its corners have both zeros, which differ
+        if self.corners or self.result.case.survey:
             pairs = "zip(before.ravel(), after.ravel())"
             return f"sum(a.tobytes() != b.tobytes() for a, b in {pairs})"
         differ = "before != after"
@@ -117,7 +119,12 @@ class Subject:
     def as_made(self, evidence: Evidence) -> Subject:
         """The conversion of the array that an instrument made, if it says which."""
         code = self.code if evidence.code is None else expression(evidence.code)
-        return replace(self, shape=evidence.created_shape or self.shape, code=code)
+        return replace(
+            self,
+            shape=evidence.created_shape or self.shape,
+            code=code,
+            corners=evidence.corners is True,
+        )
 
     def create(self, word: str | None = None) -> str:
         """Text that makes ``x`` as it was in a process in which the result was ``word``.

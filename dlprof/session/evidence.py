@@ -96,6 +96,8 @@ class Evidence(Record):
     """Source text that made the array, where it was not the case's own."""
     created_shape: Maybe[tuple[Whole, ...]] = None
     code: Maybe[str] = None
+    corners: Maybe[Flag] = None
+    """Whether its values are those at which conversions go wrong, NaN and both zeros among them."""
 
 
 E = TypeVar("E", bound=Evidence)
@@ -205,6 +207,9 @@ class Changed(Record):
     source_writable: Maybe[tuple[Flag | None, Flag | None]] = None
     earlier_result: Maybe[Count] = None
     after_write: Maybe[Count] = None
+    unfinished: Maybe[Count] = None
+    in_turns: Maybe[Count] = None
+    equal_sources: Maybe[Count] = None
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -231,6 +236,8 @@ class Values(Evidence):
     """What the source was besides its values, and the result is not: ``mask``."""
     orders: Maybe[tuple[str, str]] = None
     """Of a source in column-major order: ``F`` or ``C``, of source and result."""
+    other: Maybe[str] = None
+    """Source text of the array of other values that was converted in turns with ``create``."""
     processes: Maybe[tuple[Verdict[Values], ...]] = None
 
 
@@ -309,6 +316,8 @@ class Lifetime(Evidence):
     runs: Maybe[Number] = None
     size_bytes: Maybe[Number] = None
     device_counted: Maybe[Flag] = None
+    later_s: Maybe[Number] = None
+    """So long after its source the result was read, where that is why it changed."""
     processes: Maybe[tuple[Verdict[Lifetime], ...]] = None
 
 
@@ -335,6 +344,8 @@ class EarlyWrite(Evidence):
     """The same of sources that are not aligned."""
     torn_layout: Maybe[str] = None
     torn_alignment_bytes: Maybe[Number] = None
+    unfinished_bytes: Maybe[Number] = None
+    """Of a result that was not there when its framework said so, and was a moment later."""
     processes: Maybe[tuple[Verdict[EarlyWrite], ...]] = None
 
 

@@ -146,6 +146,8 @@ class Subject(Path):
             return {}
         created = self.producer.create(self.spec)
         found: dict[str, Any] = {"create": created, "created_shape": list(self.spec.shape)}
+        if self.spec.corners:
+            found["corners"] = True
         if self.code != compose(self.export, self.import_):
             found["code"] = self.code
         return found

@@ -66,8 +66,14 @@ class TestGrowth:
         for descriptor in kept:
             os.close(descriptor)
         assert found["descriptors_per_conversion"] == pytest.approx(1, abs=0.1)
-        assert len(kept) == 3 * 200
+        assert len(kept) == 4 * 200
         assert lifetime.judge_growth(found) == "retained"
+
+    def test_what_is_released_late_is_not_retained(self, monkeypatch):
+        kept = []
+        monkeypatch.setattr(lifetime.time, "sleep", lambda later_s: later_s and kept.clear())
+        found = self.grown(lambda: kept.append(object()))
+        assert lifetime.judge_growth(found) == "nothing"
 
     def test_few_calls_that_leave_too_little_to_be_plain_end_after_one_run(self):
         kept, calls = [], []
@@ -235,11 +241,13 @@ def test_it_says_where_it_is_so_that_a_death_can_be_placed():
             said.append(name)
 
         def part(self, name, value):
-            said.append({name: value.get("created_shape", dict(value))})
+            said.append({name: value.get("created_shape") or value["changed_after_drop"]})
 
     lifetime.measure(subject_of("{x}.copy()"), None, Told())
     read = ["lifetime after drop", "lifetime release"]
-    whole = {"after_drop": {"changed_after_drop": False}}
+    whole = {"after_drop": False}
     other_sizes = ({"after_drop": [size // 4]} for size in (512, 2 << 20))
     further = [said for size in other_sizes for said in (size, *read, whole)]
-    assert said == [*read, whole, *further, "lifetime repetition"]
+    last = [{"after_drop": [SIZE_BYTES // 4]}, "lifetime after drop", whole]
+    repetition = [read[0], "lifetime repetition"]
+    assert said == [*read, whole, *further, *repetition, *last]

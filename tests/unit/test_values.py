@@ -224,10 +224,65 @@ class TestFurtherLooks:
             "earlier_result": {"same_address": True}
         }
 
+    class Interned:
+        """Gives arrays of equal content the same copy."""
+
+        def __init__(self):
+            self.kept = {}
+
+        def __call__(self, array):
+            key = array.shape, array.dtype.str, array.tobytes()
+            return self.kept.setdefault(key, array.copy())
+
+    class Habit:
+        """After fifty calls with one array, it takes the next one for the same."""
+
+        def __init__(self):
+            self.source, self.calls, self.copy = None, 0, None
+
+        def __call__(self, array):
+            if array is self.source:
+                self.calls += 1
+                self.copy = array.copy()
+                return self.copy
+            stale, calls, alike = self.copy, self.calls, self.source
+            self.source, self.calls, self.copy = array, 1, None
+            is_alike = stale is not None and alike.shape == array.shape
+            return stale if calls > 50 and is_alike else array.copy()
+
+    @staticmethod
+    def flush(array):
+        copy = array.copy()
+        copy[numpy.abs(copy) < numpy.finfo(copy.dtype).tiny] = 0
+        return copy
+
+    def test_a_corner_that_is_lost_at_the_case_s_size_is_seen(self):
+        found = measured("flush({x})", ArraySpec((300, 500), "float32"), flush=self.flush)
+        assert found["verdict"] == "wrong"
+        assert found["evidence"]["created_shape"] == [300, 500]
+        assert found["evidence"]["corners"] is True
+
+    def test_a_result_of_another_source_after_fifty_calls_is_seen(self):
+        assert self.changed(self.Habit()).keys() == {"in_turns"}
+
+    def test_one_result_for_two_sources_of_equal_content_is_seen(self):
+        assert self.changed(self.Interned()).keys() == {"equal_sources"}
+
+    def test_values_that_are_there_a_moment_later_are_unfinished(self, monkeypatch):
+        waiting = []
+        monkeypatch.setattr(values.time, "sleep", lambda _: waiting.pop()())
+
+        def begin(array):
+            result = numpy.zeros_like(array)
+            waiting.append(lambda: numpy.copyto(result, array))
+            return result
+
+        assert changed("begin({x})", begin=begin).keys() == {"unfinished"}
+
     def test_immutable_results_may_share_memory(self):
         found = measured(
             "convert({x})",
-            convert=self.OneBuffer(),
+            convert=self.Interned(),
             producer=self.Immutable(),
             consumer=self.ReadOnly(),
         )

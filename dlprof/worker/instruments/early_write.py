@@ -1,9 +1,11 @@
 """Early write: may the source be written as soon as a copying import has returned?
 
 A copy that still reads its source when the source changes is torn. The source is written by its
-own framework right after the call has returned, at sizes from 4 KiB to 64 MiB. Then the result is
-waited for and compared with what the source held. Proof of an unsafe copy: a value changed, and the
-same conversion without a write changes none. A whole copy does not prove that there is no race.
+own framework right after the call has returned, at sizes from 4 KiB to 64 MiB and at the case's own
+shape. Then the result is waited for and compared with what the source held. Proof of an unsafe
+copy: a value changed, and the same conversion without a write changes none. A result that differs
+is read again a moment later: it may not have been finished when its framework said so, and what
+differs then is what counts. A whole copy does not prove that there is no race.
 After a whole copy or a view the same is tried from a source one element further: unaligned memory
 may be copied in another way.
 
@@ -12,6 +14,7 @@ Verdicts: ``safe``, ``unsafe``, ``unknown``.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,10 +38,14 @@ MOSTLY = 0.5
 """If this share of a user's values are ones, zeros are written."""
 ORDINARY, UNALIGNED = "C", "sliced"
 CHANGED = "changed without a write"
+UNFINISHED = "unfinished"
+FINISHED_S = 0.25
+"""A copy that is made beside the call has come to its end by then."""
 CONTROLS = 2
 """A torn copy counts if so many more conversions, without a write, change nothing."""
 REASONS = {
     CHANGED: "the result differs from the source without a write, too",
+    UNFINISHED: "the result was not there when it should be, and a moment later it was",
     "immutable": "the source cannot be written",
 }
 
@@ -62,20 +69,32 @@ def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[
     spec = subject.spec
     if subject.is_one_array:
         sizes_bytes = [spec.size_bytes] if spec.size_bytes else []
+    elif spec.size_bytes > min(sizes_bytes, default=0):
+        sizes_bytes = sorted({*sizes_bytes, spec.size_bytes})
     unaligned = None
     if not subject.is_one_array and (spec.layout, spec.device) == (ORDINARY, "cpu"):
         unaligned = replace(subject, spec=replace(spec, layout=UNALIGNED))
     tried = _try_sizes(subject, unaligned, sizes_bytes)
     found = judge(tried)
+    seen = "torn" if found["verdict"] == "unsafe" else UNFINISHED
     for source, looks in ((subject, tried.here), (unaligned, tried.unaligned)):
-        size = next((size for size, seen in looks.items() if seen == "torn"), None)
+        size = next((size for size, look in looks.items() if look == seen), None)
         if source is not None and size is not None:
-            found["evidence"]["torn_layout"] = source.spec.layout
-            if tried.torn_at:
+            if seen == UNFINISHED:
+                found["evidence"]["unfinished_bytes"] = size
+            else:
+                found["evidence"]["torn_layout"] = source.spec.layout
+            if seen == "torn" and tried.torn_at:
                 found["evidence"]["torn_alignment_bytes"] = min(tried.torn_at)
-            found["evidence"] |= source.of_bytes(size).made()
+            found["evidence"] |= _of_size(source, size).made()
             break
     return found
+
+
+def _of_size(subject: Subject, size_bytes: int) -> Subject:
+    """The case's own array if it has this size: its shape may take another way."""
+    is_own = size_bytes == subject.spec.size_bytes
+    return subject if is_own else subject.of_bytes(size_bytes)
 
 
 def _try_sizes(subject: Subject, unaligned: Subject | None, sizes_bytes: Sequence[int]) -> Tried:
@@ -109,7 +128,7 @@ def judge(tried: Tried) -> dict[str, Any]:
     looks = {*tried.here.values(), *tried.unaligned.values()}
     if "torn" in looks:
         return {"verdict": "unsafe", "evidence": evidence}
-    if "whole" in looks and CHANGED not in looks:
+    if "whole" in looks and not looks & {CHANGED, UNFINISHED}:
         return {"verdict": "safe", "evidence": evidence}
     reason = next(
         (why for seen, why in REASONS.items() if seen in looks),
@@ -121,7 +140,7 @@ def judge(tried: Tried) -> dict[str, Any]:
 
 def _try_size(subject: Subject, size_bytes: int, torn_at: set[int]) -> str:
     """What was seen at this size. ``torn_at`` gets the alignment of a torn copy's source."""
-    other = subject.of_bytes(size_bytes)
+    other = _of_size(subject, size_bytes)
     try:
         memory.check_room(other.spec)
     except memory.TooLarge:
@@ -187,12 +206,22 @@ def _try_once(subject: Subject, value: int | None) -> tuple[str, int | None]:
     same_dtype = producer.dtype(source) is None or after.dtype == before.dtype
     if after.nbytes != before.nbytes or not same_dtype:
         return "other dtype", begins
-    if bool((_words(after) == _words(before)).all()):
-        return "whole", begins
+    seen = _of_right_values(subject, result, before, after)
+    if seen:
+        return seen, begins
     # A result elsewhere in memory is a copy, whatever it shows later: it may still be read.
     if not located and value is not None and _follows(subject, source, result, value):
         return "view", begins
     return "torn", begins
+
+
+def _of_right_values(subject: Subject, result: Any, before: Any, after: Any) -> str:
+    """``whole`` or ``unfinished``; empty if the values are wrong a moment later, too."""
+    if bool((_words(after) == _words(before)).all()):
+        return "whole"
+    time.sleep(FINISHED_S)
+    later = subject.consumer.to_numpy(result)
+    return UNFINISHED if bool((_words(later) == _words(before)).all()) else ""
 
 
 def _follows(subject: Subject, source: Any, result: Any, value: int) -> bool:

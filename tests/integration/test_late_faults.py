@@ -1,0 +1,66 @@
+"""Faults that show late, seldom, or at one size only are found, each by a script of its own too."""
+
+import sys
+
+import pytest
+from command_line import PROBE_FILES, dlprof
+
+from dlprof.evidence import script_run
+from dlprof.evidence.reproducer import reproducer
+from dlprof.session import model as sessions
+
+FAULTS = {
+    "dangle_later": ("DLP011", "lifetime", "changed_after_drop"),
+    "habit": ("DLP008", "values", "in_turns"),
+    "share_equal": ("DLP008", "values", "equal_sources"),
+    "four_buffers": ("DLP008", "values", "earlier_result"),
+    "flush_large": ("DLP008", "values", "values"),
+    "late_rows": ("DLP020", "early_write", "torn_layout"),
+    "early_large": ("DLP008", "early_write", "unfinished_bytes"),
+}
+HEALTHY = ("view", "copy", "defer")
+COMMAND = ("run", "habits", "habits", "--probe", PROBE_FILES / "habits.py", "--no-survey")
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    path = tmp_path_factory.mktemp("habits") / "session.json"
+    done = dlprof(*COMMAND, "--shape", "1024x1024", "--rounds", 1, "-o", path)
+    assert done.code == 0, done.err
+    return sessions.load(path)
+
+
+def errors_of(session, name):
+    """The findings of one import that make it unsafe."""
+    return [
+        finding
+        for finding in session.findings
+        if finding.severity != "info"
+        and any(session.results[index].case.import_ == name for index in finding.results)
+    ]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found_by_its_rule_with_its_evidence(session, name):
+    rule, instrument, key = FAULTS[name]
+    assert rule in {finding.rule for finding in errors_of(session, name)}
+    (result,) = (one for one in session.results if one.case.import_ == name)
+    evidence = getattr(result, instrument).evidence
+    assert getattr(getattr(evidence, "changed", None) or evidence, key)
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_healthy_way_of_the_same_library_is_not_blamed(session, name):
+    assert errors_of(session, name) == []
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_script_without_dlprof_shows_the_fault_and_a_copy_lacks_it(session, name):
+    rule, *_ = FAULTS[name]
+    finding = next(one for one in errors_of(session, name) if one.rule == rule)
+    indices = [i for i in finding.results if session.results[i].case.import_ == name]
+    text = reproducer(session, finding.model_copy(update={"results": indices})).text
+    healthy = text.replace(f"habits.{name}(", "habits.copy(")
+    for script, code in ((text, 1), (healthy, 0)):
+        ran = script_run.run(script, sys.executable)
+        assert ran.code == code, ran
