@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.safety import Level
@@ -25,8 +26,11 @@ def answers_of(arrays: Sequence[Array]) -> tuple[Answer, ...]:
     paths = arrays[0].paths
     if len(paths) == 1 and (only := _answer(arrays[0], paths[0].case.kind or KINDS[0])).code:
         return (only,)
-    found = [_answer(arrays[0], kind) for kind in KINDS]
-    return (*found, *([] if found[-1].code else _after_a_wait(arrays[0])))
+    view, copy = (_answer(arrays[0], kind) for kind in KINDS)
+    waited = [] if copy.code else _after_a_wait(arrays[0])
+    if waited:
+        copy = replace(copy, note=copy.note.replace("none:", "none without a wait:", 1))
+    return (view, copy, *waited)
 
 
 def fastest(array: Array, kind: str) -> list[Path]:
@@ -106,7 +110,7 @@ def _after_a_wait(array: Array) -> list[Answer]:
     recipe = found.case.result.recipe
     wait = recipe.result.get("wait", "") if recipe else ""
     if "{x}" in wait and "\n" not in wait:
-        code, note = wait.format(x=found.code), f"do not write to {found.source} before that"
+        code, note = wait.format(x=found.code), f"do not write to {found.source} until then"
     else:
         code = found.code
         note = f"do not write to {found.source} before the result is ready"

@@ -110,6 +110,8 @@ class Point:
     """What stands beside it, such as the ids of rules."""
     group: str = ""
     """What was converted, where there are several arrays; or the date in a history."""
+    is_answer: bool = False
+    """Whether an answer of the document names it."""
 
 
 @dataclass(frozen=True)

@@ -154,13 +154,17 @@ def _sections(session: Session, arrays: Sequence[Array]) -> Iterator[Section]:
 def _chart(arrays: Sequence[Array]) -> Chart | None:
     axes = list(zip(*(array.name for array in arrays), strict=True))
     differs = [at for at, values in enumerate(axes) if len(set(values)) > 1]
+    found = answers_of(arrays) if len(arrays) == 1 else ()
     points = []
     for array in arrays:
         group = " ".join(array.name[at] for at in differs)
         for path in array.paths:
             if path.is_timed:
                 time, ends, mark = path.cost_ns, path.interval_ns, path.problems
-                points.append(Point(path.code, time, *ends, path.result, path.worst, mark, group))
+                named = any(answer.code.startswith(path.code) for answer in found)
+                points.append(
+                    Point(path.code, time, *ends, path.result, path.worst, mark, group, named)
+                )
     return Chart("paths", tuple(points)) if points else None
 
 

@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 
 from dlprof._version import __version__
 from dlprof.reports.document import Cell, Document, Level
-from dlprof.reports.html.chart import draw
+from dlprof.reports.html.chart import RULE, draw
 from dlprof.session.model import Session, chunks
 
 SAVED = "dlprof-session.json.xz"
@@ -29,7 +29,6 @@ LONGEST = 2000
 LIMITS = {"rows": 1500, "codes": 20, "lines": 200, "text": 20_000}
 """Of a table, of the paths of a problem, of a list, and characters of a script."""
 
-RULE = re.compile(r"DLP\d{3}")
 INLINE = (
     (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
     (re.compile(r"\[([^\]]+)\]\((https://[^)\s]+)\)"), r'<a href="\2" rel="noreferrer">\1</a>'),
@@ -69,13 +68,17 @@ def shown(cell: Cell, place_of: Mapping[str, int]) -> Markup:
     note = f" {cell.note}" if cell.note else ""
     if cell.code:
         return Markup("<code>{}</code>{}").format(cut(cell.text), cut(note))
+    return linked(cut(cell.text + note), place_of)
 
-    def linked(rule: re.Match[str]) -> str:
+
+def linked(text: str, place_of: Mapping[str, int]) -> Markup:
+    """The text, in which a rule leads to its problem."""
+
+    def link(rule: re.Match[str]) -> str:
         place = place_of.get(rule[0])
         return rule[0] if place is None else f'<a href="#p{place}">{rule[0]}</a>'
 
-    text = RULE.sub(linked, str(escape(cut(cell.text + note))))
-    return Markup(text)  # noqa: S704 - escaped above
+    return Markup(RULE.sub(link, str(escape(text))))  # noqa: S704 - escaped here
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
@@ -117,7 +120,13 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"cut": cut, "prose": prose, "shown": shown, "kind": kind}
+    environment.filters |= {
+        "cut": cut,
+        "prose": prose,
+        "shown": shown,
+        "linked": linked,
+        "kind": kind,
+    }
     return environment.get_template("page.html.j2")
 
 

@@ -9,6 +9,7 @@ has a title with its path, its time and its problem.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from markupsafe import Markup
 
 from dlprof.analysis.quantity import plain_time
 from dlprof.reports.document import Chart, Point
+from dlprof.rules import BY_ID
 from dlprof.rules.rule import SEVERITIES
 
 MOST_ROWS = 40
@@ -33,6 +35,7 @@ MOST_TICKS = 6
 LEAST_NS, MOST_NS = 1e-3, 1e15
 """A time beyond them is no measurement, and the axis would have no room for others."""
 
+RULE = re.compile(r"DLP\d{3}")
 SHAPES = {"view": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "copy": "M-4-4h8v8h-8z"}
 OTHER_SHAPE = "M0-5l5 9h-10z"
 ANY_SHAPE = "M-5-2h10v4h-10z"
@@ -107,7 +110,8 @@ def _paths(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
     for place, (label, row) in enumerate(shown):
         y = top + place * height + (height + above) / 2
         at, anchor = (names - 16, "end") if layout.is_beside else (0, "")
-        drawn.append(_text(label, at, y + 4 - above, anchor, "ink", layout.font))
+        is_answer = any(point.is_answer for point in row)
+        drawn.append(_text(label, at, y + 4 - above, anchor, "ink", layout.font, is_answer))
         for point in row:
             low, high = _ends(point)
             drawn.append(_line(across(low), y, across(high), y, _color(point)))
@@ -122,15 +126,25 @@ def _paths(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
                         _color(point),
                     )
                 )
-    caption = f"Time until the result is ready, log scale{_bars(points, BARS)}."
-    if any("?" in point.mark for point in points):
-        caption += " A rule with a question mark was not seen in this path, but in paths like it."
+    caption = _caption(points)
     caption += _cut(map(across, chain.from_iterable(map(_ends, points))), ends)
     if len(groups) > 1:
         caption += " Each mark is one path."
     if len(shown) < len(rows):
         caption += f" The chart shows {MOST_ROWS} of {len(rows):,} {what}; the table has the rest."
     return _svg(drawn, layout, bottom + AXIS, caption), caption
+
+
+def _caption(points: Sequence[Point]) -> str:
+    """What the marks of the paths mean."""
+    ids = sorted({rule for point in points for rule in RULE.findall(point.mark)} & {*BY_ID})
+    told = [f"{', '.join(f'{rule} {BY_ID[rule].name}' for rule in ids)}."] if ids else []
+    if any("?" in point.mark for point in points):
+        told.append("A rule with a question mark was not seen in this path, but in paths like it.")
+    told.append(f"Time until the result is ready, log scale{_bars(points, BARS)}.")
+    if any(point.is_answer for point in points):
+        told.append("The answers above are bold.")
+    return " ".join(told)
 
 
 def _trend(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
@@ -241,17 +255,19 @@ def _shape(shape: str, color: str) -> Markup:
 
 def _color(point: Point) -> str:
     """The name of the page's color."""
-    return point.severity or "plain"
+    return point.severity or ("muted" if point.mark else "plain")
 
 
 def _legend(points: Iterable[Point], layout: Layout) -> tuple[list[Markup], float]:
     """The shapes and the colors; and where they end."""
     points = list(points)
     kinds = sorted({point.kind for point in points}, key=lambda kind: (kind not in SHAPES, kind))
-    colors = [name for name in (*SEVERITIES, "plain") if any(_color(p) == name for p in points)]
+    colors = [
+        name for name in (*SEVERITIES, "muted", "plain") if any(_color(p) == name for p in points)
+    ]
     entries = [(_short(kind), SHAPES.get(kind, OTHER_SHAPE), "muted") for kind in kinds if kind]
     if colors != ["plain"]:
-        words = {"plain": "no problem seen"}
+        words = {"plain": "no problem seen", "muted": "suspected"}
         entries += [(words.get(color, color), ANY_SHAPE, color) for color in colors]
     drawn: list[Markup] = []
     x, y = 12.0, 10.0
@@ -266,15 +282,22 @@ def _legend(points: Iterable[Point], layout: Layout) -> tuple[list[Markup], floa
 
 
 def _text(
-    text: str, x: float, y: float, anchor: str = "", color: str = "ink", mono: int = 0
+    text: str,
+    x: float,
+    y: float,
+    anchor: str = "",
+    color: str = "ink",
+    mono: int = 0,
+    is_bold: bool = False,
 ) -> Markup:
     """``mono`` is the size of a font of fixed width; without it the size of the picture's."""
     if not text:
         return Markup("")
     family = Markup(' font-family="monospace" font-size="{}"').format(mono) if mono else ""
+    weight = Markup(' font-weight="bold"') if is_bold else ""
     return Markup(
-        '<text x="{:.1f}" y="{:.1f}" text-anchor="{}" fill="var(--{})"{}>{}</text>'
-    ).format(x, y, anchor or "start", color, family, text)
+        '<text x="{:.1f}" y="{:.1f}" text-anchor="{}" fill="var(--{})"{}{}>{}</text>'
+    ).format(x, y, anchor or "start", color, family, weight, text)
 
 
 def _line(x: float, y: float, to_x: float, to_y: float, color: str) -> Markup:
