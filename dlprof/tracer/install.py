@@ -141,7 +141,8 @@ def _is_done(spec: Any) -> bool:
 def _call_after(loader: Any, call: Callable[[], None]) -> None:
     """Have ``call`` called when the loader has executed its module."""
     execute = getattr(loader, "exec_module", None)
-    if execute is None:
+    # A finder that asks the others, as numba-cuda's does, finds a loader twice.
+    if execute is None or getattr(execute, "__module__", "") == __name__:
         return
 
     def executed(module: ModuleType) -> None:

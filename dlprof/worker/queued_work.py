@@ -54,8 +54,9 @@ class QueuedWork:
     """The values of a result as the consumer reads them; None if it leaves no array."""
     is_right: Callable[[Any, Any], bool | None]
     """Whether these values are those of a finished array."""
-    spoil: Callable[[Any], None]
-    """Overwrite a finished array: its memory must not hold right values when it is reused."""
+    spoil: Callable[[Any], int | None]
+    """Overwrite a finished array: its memory must not hold right values when it is reused. Returns
+    its address; None if it has none, or keeps its values."""
     clock: Callable[[], int] = time.perf_counter_ns
     unrelated: tuple[Unrelated, ...] = ()
     """Each queues work of that many ns on which no array depends, and returns a wait for it."""
@@ -259,10 +260,12 @@ def _is_right(subject: Subject, seen: Any, array: Any, gpu: Gpu | None) -> bool 
     return bool(seen.tobytes() == expected.tobytes())
 
 
-def _spoil(subject: Subject, array: Any, gpu: Gpu | None) -> None:
+def _spoil(subject: Subject, array: Any, gpu: Gpu | None) -> int | None:
     address = subject.producer.pointer(array) if subject.spec.elements else None
-    if address is not None and address != subject.producer.pointer(subject.source):
-        subject.overwrite(array, gpu)
+    if address is None or address == subject.producer.pointer(subject.source):
+        return None
+    subject.overwrite(array, gpu)
+    return address
 
 
 def _probe_unrelated(subject: Subject, namespace: dict[str, Any]) -> tuple[Unrelated, ...]:

@@ -108,6 +108,19 @@ def test_what_a_kernel_should_have_written_is_neither_right_nor_wrong(tmp_path, 
     assert result.ownership.verdict == "copy"
 
 
+def test_an_array_of_numba_is_written_and_dropped_as_any_other(tmp_path):
+    session = package.run(
+        "numba",
+        "cupy",
+        device="simulated",
+        rounds=1,
+        path=["cupy.asarray(x, copy=True)"],
+        output=tmp_path / "s.json",
+    )
+    (result,) = session.results
+    assert (result.early_write.verdict, result.lifetime.verdict) == ("safe", "safe")
+
+
 def test_without_a_compiler_nothing_is_measured(tmp_path):
     found = dlprof(
         *("run", "cupy", "numba", "--device", "simulated"), XDG_CACHE_HOME=tmp_path, PATH=tmp_path

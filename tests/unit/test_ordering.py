@@ -109,6 +109,16 @@ class TestVerdicts:
 
 
 class TestValues:
+    def test_old_values_in_memory_that_is_used_again_hide_no_race(self):
+        case, device = pair(
+            producer=Behaviour(private=True), order="nothing", private=True, mute=True
+        )
+        case.producer.write(case.source, 5)
+        blocks = itertools.cycle([case.producer.array(64) for _ in range(4)])
+        case.producer.array = lambda size_bytes: next(blocks)
+        queue = queue_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
+        assert ordering.measure_queue(queue)["verdict"] == "unordered"
+
     def test_a_view_that_waits_for_most_of_its_queue_is_a_race(self):
         queue, device = queue_for(order="nothing")
 

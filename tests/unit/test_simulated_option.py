@@ -25,6 +25,9 @@ from dlprof.plan.plan import plan
 from dlprof.plan.request import request_from, request_of
 from dlprof.reports import html, junit, markdown, terminal
 from dlprof.reports.checks import checks
+from dlprof.reports.comparison_checks import checks_of
+from dlprof.reports.comparison_document import comparison_document
+from dlprof.reports.document import Level
 from dlprof.reports.session_document import session_document
 from dlprof.reports.table import to_frame
 from dlprof.rules import find, with_findings
@@ -152,11 +155,17 @@ def outputs():
     found = session()
     document = session_document(found, scripts=True)
     yield "terminal", terminal.render(document)
+    yield "full", terminal.render(document, level=Level.FULL)
     yield "markdown", markdown.render(document)
     yield "page", html.render(document, found)
     yield "junit", junit.render("title", checks(found))
     for finding in found.findings:
         yield finding.rule, ticket(found, finding, NO_SCRIPT, "not run", str)
+    compared = compare(session(created="2026-01-02T00:00:00+00:00"), found, Settings())
+    both = comparison_document(compared)
+    yield "comparison", terminal.render(both)
+    yield "comparison as Markdown", markdown.render(both)
+    yield "comparison as JUnit", junit.render("title", checks_of(compared))
 
 
 def test_every_output_says_that_the_device_is_simulated():

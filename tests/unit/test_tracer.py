@@ -11,6 +11,7 @@ import dlprof
 from dlprof.measuring.trace import expression, faults
 from dlprof.session.trace_file import Row, Trace, merged
 from dlprof.tracer.arrays import Kinds
+from dlprof.tracer.install import _call_after
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import Rows
 from dlprof.tracer.targets import declared
@@ -196,3 +197,12 @@ def test_code_of_packages_is_not_the_users_unless_it_is_included():
     assert Places(("loader",)).is_own(packaged)
     assert Places().is_own(frame_of("/home/user/app.py"))
     assert not Places().is_own(frame_of(types.__file__))
+
+
+def test_a_loader_that_is_found_twice_is_wrapped_once():
+    executed = []
+    loader = types.SimpleNamespace(exec_module=lambda module: executed.append("module"))
+    for _ in range(2):
+        _call_after(loader, lambda: executed.append("after"))
+    loader.exec_module(types.ModuleType("m"))
+    assert executed == ["module", "after"]

@@ -66,6 +66,9 @@ HALF = 0.5
 """A slope from :data:`WAITS` on is a wait, and up to :data:`FREE` it is none, unless its interval
 reaches :data:`HALF`. Any other slope is unknown."""
 LEAST_POINTS = 6
+MOST_PLACES = 4
+"""Old memory may hold right values until it is spoiled. A framework need not hand out at once what
+was spoiled, so that it is tried again in other memory, at most so often."""
 RAN_DRY = "the queue was empty before the conversion was called"
 OTHER_LAYOUT = "work that is queued gives an array of another layout"
 ONLY_DEFAULT = "tried on default streams only: the frameworks can be put on no others"
@@ -386,18 +389,27 @@ def look_for_stale(queue: QueuedWork, work: int) -> tuple[bool | None, str | Non
 
 
 def _is_right(queue: QueuedWork, work: int) -> bool | None:
-    if not _is_right_behind(queue, 1, finished=True):
+    right, place = _is_right_behind(queue, 1, finished=True)
+    if not right:
         return None
-    right = _is_right_behind(queue, work, finished=False)
-    if right is False and not _is_right_behind(queue, 1, finished=True):
+    spoiled = {place}
+    for _ in range(MOST_PLACES):
+        right, place = _is_right_behind(queue, work, finished=False)
+        if not right or place in spoiled:
+            break
+        spoiled.add(place)
+    if right is False and not _is_right_behind(queue, 1, finished=True)[0]:
         return None  # it gives old values of a memory or an id that it has seen before
     return right
 
 
-def _is_right_behind(queue: QueuedWork, work: int, finished: bool) -> bool | None:
-    """The result is read as soon as it is called ready, which may be before the queue ends.
+def _is_right_behind(
+    queue: QueuedWork, work: int, finished: bool
+) -> tuple[bool | None, int | None]:
+    """Whether a result is right, and where its source lay.
 
-    The array is spoiled and dropped: the next one is likely to get its memory, with wrong values.
+    It is read as soon as it is called ready, which may be before the queue ends. The array is
+    spoiled and dropped: the next one is likely to get its memory, with wrong values.
     """
     array = queue.enqueue(work)
     if finished:
@@ -407,6 +419,4 @@ def _is_right_behind(queue: QueuedWork, work: int, finished: bool) -> bool | Non
         queue.ready(result)
     seen = queue.look(result)
     queue.finish(array)
-    right = queue.is_right(seen, array)
-    queue.spoil(array)
-    return right
+    return queue.is_right(seen, array), queue.spoil(array)
