@@ -196,6 +196,13 @@ class Gpu:
         """How many copies to the host have read what a simulated device did not compute."""
         return int(self._driver.dlprofSimulatedPoisonReads()) if self.is_simulated else 0
 
+    def misuse(self) -> str:
+        """What a simulated device was last used for wrongly since it was asked; else empty."""
+        if not self.is_simulated:
+            return ""
+        self._driver.dlprofSimulatedReport.restype = ctypes.c_char_p
+        return (self._driver.dlprofSimulatedReport() or b"").decode()
+
     def copy(self, destination: int, source: int, size_bytes: int, stream: int) -> None:
         ends = c_uint64(destination), c_uint64(source)
         self._copy("cuMemcpyDtoDAsync_v2", *ends, size_bytes, stream)

@@ -35,7 +35,8 @@
    Poison marks memory that a kernel without effect should have written: from each place that its
    arguments point to up to contents that are known, or the whole device if the arguments cannot be
    read. Copies carry the marks on. dlprofSimulatedPoisoned(address, bytes) asks for them,
-   dlprofSimulatedPoisonReads() says how often they have reached the host.
+   dlprofSimulatedPoisonReads() says how often they have reached the host. dlprofSimulatedReport() says
+   what was misused last: a stream, an event, or memory that does not exist.
 
    Structures and numbers are those of the public header. What has no meaning here returns
    CUDA_ERROR_NOT_SUPPORTED: the stubs of those functions are made when the library is built. */

@@ -482,9 +482,15 @@ struct allocation memory_at(uintptr_t address)
 
 /* --- Report ------------------------------------------------------------------------------------ */
 
+static _Atomic(const char *) last_report;
+
+/* For dlprof: what was reported last, once; null if nothing was since. */
+EXPORTED const char *dlprofSimulatedReport(void) { return atomic_exchange(&last_report, NULL); }
+
 /* Written by one call, also from a signal's handler. */
 void report(const char *what, uint64_t value)
 {
+    last_report = what;
     int file = settings()->report ? open(settings()->report, O_WRONLY | O_APPEND | O_CREAT, 0666) : -1;
     if (file >= 0) {
         char line[256];

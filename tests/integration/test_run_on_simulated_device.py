@@ -121,6 +121,20 @@ def test_an_array_of_numba_is_written_and_dropped_as_any_other(tmp_path):
     assert (result.early_write.verdict, result.lifetime.verdict) == ("safe", "safe")
 
 
+@pytest.mark.parametrize(
+    ("code", "notes"),
+    [("f(x)", ["device: a stream that does not exist was destroyed"]), ("cupy.asarray(x)", [])],
+)
+def test_a_conversion_that_misuses_the_driver_is_noted(tmp_path, code, notes):
+    ends_twice = "(lambda s: cupy.cuda.runtime.streamDestroy(s.ptr))(cupy.cuda.Stream())"
+    setup = f"import cupy; x = cupy.asarray([1.0]); f = lambda x: ({ends_twice}, x)[1]"
+    words = ("-s", setup, "--source", "x", "--device", "simulated", "--rounds", "1")
+    found = dlprof("time", *words, code, "-o", tmp_path / "s.json")
+    assert found.code == 0, found.err
+    (result,) = package.load(tmp_path / "s.json").results
+    assert result.notes == notes
+
+
 def test_without_a_compiler_nothing_is_measured(tmp_path):
     found = dlprof(
         *("run", "cupy", "numba", "--device", "simulated"), XDG_CACHE_HOME=tmp_path, PATH=tmp_path
