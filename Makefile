@@ -49,11 +49,15 @@ attack: $(VENV)/.developing
 		$(BIN)/python -m pytest tests/attack -n 2 --dist worksteal
 
 # Runs in whatever environment PYTHON has: a CUDA machine may be without a package index.
-# DEVICE=simulated is a rehearsal without a GPU. Each call takes less than ten minutes.
+# DEVICE=simulated is a rehearsal without a GPU. Each call takes less than ten minutes. What follows
+# them needs no GPU: the same verdicts on the simulated device, and a table of both.
 gpu: DEVICE ?= cuda
 gpu:
 	$(PYTHON) benchmarks/cuda_suite.py found --device $(DEVICE) --part 1
 	$(PYTHON) benchmarks/cuda_suite.py found --device $(DEVICE) --part 2
+	$(PYTHON) benchmarks/cuda_suite.py found/simulated --device simulated --only loaded
+	$(PYTHON) benchmarks/verdicts.py --beside found/loaded.json found/simulated/loaded.json \
+		> found/beside.md
 
 lint: $(VENV)/.developing
 	$(BIN)/ruff check .

@@ -63,6 +63,7 @@ def steps(folder: Path, device: str) -> tuple[list[Step], list[Step]]:
     def paths(*globs: str) -> tuple[str, ...]:
         return tuple(word for glob in globs for word in ("--path", glob))
 
+    limit_s = 150 if device == "cuda" else 500  # on a GPU other steps need time, too
     matrix = ("--device", device, "--shape", "1024x1024")
     # A diagnosis of round trips takes more than what is left by then.
     trips = ("--no-diagnose", "--rounds", "2")
@@ -71,7 +72,9 @@ def steps(folder: Path, device: str) -> tuple[list[Step], list[Step]]:
     first = [
         tests("spin-and-device", 90, "test_cuda_device.py", "test_spin_length.py"),
         tests("nvbench", 90, "test_device_time_against_nvbench.py"),
-        dlprof("loaded", 150, "matrix", *matrix, "--diagnose", "--rounds", "1", *paths(*DIRECT)),
+        dlprof(
+            "loaded", limit_s, "matrix", *matrix, "--diagnose", "--rounds", "1", *paths(*DIRECT)
+        ),
         Step("ticket", ("-m", "dlprof", *ticket), 60),
         dlprof("loop", 45, "sweep", "scenarios/torch-numba-loop.toml"),
         dlprof("ingest", 60, "sweep", "scenarios/ingest.toml", "--rounds", "1", *to_device),

@@ -2,6 +2,10 @@
 
     python benchmarks/verdicts.py SESSION... > verdicts.tsv
     diff before.tsv after.tsv
+    python benchmarks/verdicts.py --beside GPU SIMULATED
+
+The last one is for a GPU beside a simulated one, in Markdown: what becomes of each path, what it
+does about queued work, and whether the two agree.
 
 One row per case: what was converted, its status, the verdict of each instrument, the rules that
 found something. ``-`` stands for an instrument that was not asked or could not answer.
@@ -11,7 +15,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 INSTRUMENTS = (
@@ -26,10 +30,54 @@ INSTRUMENTS = (
 """Those that answer with a verdict."""
 
 
+Seen = tuple[str, str, str]
+"""Status, ownership, and what is done about queued work."""
+
+
 def main() -> None:
+    if sys.argv[1] == "--beside":
+        beside(*map(Path, sys.argv[2:]))
+        return
     print("pair", "code", "case", "status", *INSTRUMENTS, "rules", sep="\t")
     for row in sorted(row for name in sys.argv[1:] for row in rows(Path(name))):
         print(*row, sep="\t")
+
+
+def beside(gpu: Path, simulated: Path) -> None:
+    """Both verdicts on each path, and how many agree where both are known."""
+    sides = [
+        {row[:3]: (row[3], row[4], row[4 + INSTRUMENTS.index("ordering")]) for row in rows(path)}
+        for path in (gpu, simulated)
+    ]
+    told = Counter[str]()
+    print("| pair | expression | GPU | simulated | agree |")
+    print("|---|---|---|---|---|")
+    for key in sorted(sides[0].keys() & sides[1].keys()):
+        words = [side[key] for side in sides]
+        agree = agreement(*words)
+        told[agree] += 1
+        cells = (
+            ", ".join(seen) if status == "ok" else {"unsupported": "refused"}.get(status, status)
+            for status, *seen in words
+        )
+        print(f"| {key[0]} | `{key[1]}` |", *(f"{cell} |" for cell in cells), f"{agree} |")
+    only = [len(side.keys() - other.keys()) for side, other in (sides, sides[::-1])]
+    print(
+        f"\n{told['yes']} agree, {told['no']} do not, {told['?']} are unknown on one side;", end=" "
+    )
+    print(f"{only[0]} are on the GPU only, and {only[1]} on the simulated one only.")
+
+
+def agreement(one: Seen, other: Seen) -> str:
+    """``?`` where a side was not measured, or does not know what a path does about queued work."""
+    if not {one[0], other[0]} <= {"ok", "unsupported"}:
+        return "?"
+    if one[0] != other[0]:
+        return "no"
+    if one[0] == "ok" and {one[2], other[2]} & {"unknown", "-"}:
+        return "?"
+    known = [pair for pair in zip(one, other, strict=True) if "unknown" not in pair]
+    return "yes" if all(a == b for a, b in known) else "no"
 
 
 def rows(path: Path) -> list[tuple[str, ...]]:

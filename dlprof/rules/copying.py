@@ -158,6 +158,8 @@ return arrays > <most>
 
 def show_amplification(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     case = CaseView(0, subject.result)
+    if subject.result.case.device != "cpu":
+        raise NoReproducer("each framework counts the memory of a device in its own way")
     evidence = _peak(subject.result)
     size = evidence.size_bytes or case.size_bytes
     items = [DTYPES[name] for name in case.changed.dtype or () if name in DTYPES]

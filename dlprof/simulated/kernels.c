@@ -467,7 +467,8 @@ static void point(struct launch *launch, const char *value, size_t size, bool is
     for (size_t at = 0; at + sizeof(address_t) <= size; at += sizeof(address_t)) {
         address_t address = integer(value + at);
         enum memory_kind kind = memory_at(address).kind;
-        if (kind == FREED && is_argument) {
+        /* Further back in a structure may be what an earlier one has left on the stack. */
+        if (kind == FREED && is_argument && !at) {
             report("a kernel's argument that points to freed memory", address);
         } else if (kind != NOT_KNOWN && launch->pointer_count < MOST_POINTERS) {
             launch->pointers[launch->pointer_count++] = address;

@@ -122,6 +122,18 @@ def test_an_array_of_numba_is_written_and_dropped_as_any_other(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("code", "arrays"), [("cupy.asarray(x)", 0), ("x.copy()", 1), ("x.copy().copy()", 2)]
+)
+def test_the_peak_is_what_the_allocator_hands_out_at_once(tmp_path, code, arrays):
+    setup = "import cupy; x = cupy.empty((1024, 2048), 'float32')"
+    words = ("-s", setup, "--source", "x", "--device", "simulated", "--rounds", "1")
+    found = dlprof("time", *words, code, "-o", tmp_path / "s.json")
+    assert found.code == 0, found.err
+    (result,) = package.load(tmp_path / "s.json").results
+    assert (result.peak_memory.verdict, result.peak_memory.evidence.arrays) == ("ok", arrays)
+
+
+@pytest.mark.parametrize(
     ("code", "notes"),
     [("f(x)", ["device: a stream that does not exist was destroyed"]), ("cupy.asarray(x)", [])],
 )
