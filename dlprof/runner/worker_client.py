@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dlprof.errors import BadInterpreter
 from dlprof.plan.catalog import same_interpreter
 from dlprof.session.evidence import Lost
-from dlprof.session.machine import oom_kills
+from dlprof.session.machine import oom_kills, waited_s
 from dlprof.simulated import environment as simulated
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ IMPORT_LIMIT_S = 180.0
 POLL_S = 0.05
 STACKS_LIMIT_S = 2.0
 KILL_LIMIT_S = 5.0
+MOST_STRETCH = 10
+"""A limit leaves out the time for which a worker waited for a processor. With that it becomes at
+most so many times as long: threads that wait by turning would wait for ever."""
 DRAIN_READS = 64
 """Reads of what a dead worker left in its pipes. A process that it started may still write."""
 
@@ -149,7 +152,8 @@ class Worker(WorkerClient):
         self._peak_bytes = 0
         self._asked_bytes = 0
         self._heard = Outcome("crashed", None)
-        self._deadline = 0.0
+        self._deadline = self._last_deadline = 0.0
+        self._waited_s = 0.0
         self._limit_s = IMPORT_LIMIT_S
         self._is_importing = True
         self._stopped_at: float | None = None
@@ -161,8 +165,7 @@ class Worker(WorkerClient):
         self._tail = b""
         self._oom_kills = oom_kills()
         self._asked_bytes = request.get("size_bytes", 0)
-        self._limit_s = IMPORT_LIMIT_S
-        self._deadline = time.monotonic() + self._limit_s
+        self._begin_limit(IMPORT_LIMIT_S)
         self._is_importing = True
         self._stopped_at = None
         self._write({**request, "id": self._last_id})
@@ -184,12 +187,14 @@ class Worker(WorkerClient):
                 return self._died(self._heard)
             if self._stopped_at is not None:
                 return None
-            if time.monotonic() > self._deadline:
+            if time.monotonic() > self._deadline and not self._was_starved():
                 return self._timed_out(self._heard)
 
     def go(self, calls: int | None = None) -> None:
         if self._stopped_at is not None:
-            self._deadline += time.monotonic() - self._stopped_at
+            stopped_s = time.monotonic() - self._stopped_at
+            self._deadline += stopped_s
+            self._last_deadline += stopped_s
         self._stopped_at = None
         self._write({"go": self._last_id, "calls": calls})
 
@@ -216,8 +221,20 @@ class Worker(WorkerClient):
         """Start the limit of the case with the first stage after the import."""
         if self._is_importing and self._heard.stage != "import":
             self._is_importing = False
-            self._limit_s = limit_s
-            self._deadline = time.monotonic() + limit_s
+            self._begin_limit(limit_s)
+
+    def _begin_limit(self, limit_s: float) -> None:
+        now = time.monotonic()
+        self._limit_s, self._deadline = limit_s, now + limit_s
+        self._last_deadline = now + MOST_STRETCH * limit_s
+        self._waited_s = waited_s(self.process.pid)
+
+    def _was_starved(self) -> bool:
+        """Whether other programs kept the worker from its processors: it gets that time again."""
+        before, self._waited_s = self._waited_s, waited_s(self.process.pid)
+        starved_s = max(self._waited_s - before, 0.0)
+        self._deadline = min(self._deadline + starved_s, self._last_deadline)
+        return time.monotonic() <= self._deadline
 
     def _record(self, message: Mapping[str, Any]) -> None:
         """Note a stage, a part, a failure, or a stop."""

@@ -1,10 +1,10 @@
 """The selftest's judgement and its table; the measuring is tested in tests/integration."""
 
 import pytest
-from builders import make_catalog, make_header, make_probe_info, make_result
+from builders import make_catalog, make_header, make_measure, make_probe_info, make_result
 from repro_builders import finding_of
 
-from dlprof.measuring.selftest import Outcome, Selftest, judge, run, why_no_streams
+from dlprof.measuring.selftest import DISTURBED, Outcome, Selftest, judge, run, why_no_streams
 from dlprof.reports.selftest import selftest_document
 from dlprof.reports.terminal import render as render_document
 from dlprof.rules import RULES
@@ -76,6 +76,18 @@ def test_what_was_not_measured_is_neither_clean_nor_missed():
         assert found.unmeasured == (answer,)
         assert "NOT MEASURED" in render(found)
         assert "GPU 0 lowered its clocks" in render(found)
+
+
+def test_a_plant_whose_times_others_disturbed_is_not_measured():
+    slow = Plant("slow", ("slow",), "DLP012")
+    case = {"producer": "synthetic", "consumer": slow.consumer}
+    process = {"round": 0, "loops": 1, "samples_ns": [1000.0], "disturbed": 0.9}
+    disturbed = make_measure(processes=[process]).model_dump()
+    found = make_result("x", case=case, host_time=disturbed, ready_time=disturbed)
+    (answer,) = judge([slow], [found], [])
+    assert (answer.missed, answer.unmeasured, answer.reason) == (False, True, DISTURBED)
+    (answer,) = judge([slow], [result_of(slow)], [])
+    assert answer.missed
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A worker seen from its parent, with real processes: turns, limits, and how it is lost."""
 
+import itertools
 import re
 import select
 import subprocess
@@ -72,6 +73,18 @@ def test_a_worker_that_hangs_or_dies_in_its_turn_is_told(worker, tmp_path, setup
     assert (outcome.status, outcome.reason, outcome.alive) == (status, reason, False)
     assert turns[-1] == "host time"
     assert worker.process.poll() is not None
+
+
+@pytest.mark.parametrize(("starved_s", "whole_s"), [(0.5, 0.7), (99.0, 2.0)])
+def test_waiting_for_a_processor_counts_towards_no_limit_up_to_ten_times(
+    worker, tmp_path, monkeypatch, starved_s, whole_s
+):
+    said = itertools.chain([0.0, 0.0], itertools.repeat(starved_s))
+    monkeypatch.setattr(worker_client, "waited_s", lambda _: next(said))
+    begun = time.monotonic()
+    outcome = worker.ask(case(tmp_path, "hangs = 4"), 0.2)
+    assert outcome.status == "timeout"
+    assert time.monotonic() - begun > whole_s
 
 
 def test_an_import_that_hangs_meets_a_limit_of_its_own(worker, tmp_path, monkeypatch):
