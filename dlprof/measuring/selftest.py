@@ -179,9 +179,16 @@ def judge(
             left = []  # no framework makes every array of a survey
         reason = f"{left[0].status}: {left[0].reason or 'no reason given'}" if left else None
         if reason is None and plant.rule in BY_TIMES and plant.rule not in rules:
-            times = [result.timed_ready for result in measured]
-            reason = None if all(map(is_known, times)) else DISTURBED
+            reason = None if all(map(_has_times, measured)) else DISTURBED
         yield Outcome(plant, tuple(sorted(rules)), reason)
+
+
+def _has_times(result: Result) -> bool:
+    """Whether all of its times are its own."""
+    loops = result.placement
+    if loops is None:
+        return is_known(result.timed_ready)
+    return is_known(loops.in_loop) and loops.share is not None and loops.share.is_known
 
 
 def resolution_ns(results: Sequence[Result]) -> float | None:

@@ -199,7 +199,7 @@ class OnnxRuntime(Probe):
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
         found = {"address": "{x}.data_ptr()", "shape": "tuple({x}.shape())"}
         if dtype in _BITS:  # an OrtValue of these has no numpy()
-            return found
+            return {**found, "dtype": "{x}.data_type().removeprefix('tensor(').removesuffix(')')"}
         ones = f"numpy.ones({{x}}.shape(), '{dtype}')"
         return {
             **found,

@@ -182,6 +182,9 @@ class Runner:
                         break
                     if served and refused is None and _was_refused(outcome):
                         doubtful[index] = outcome
+                        if case.surveyed and not self._pool.has_loaded:
+                            # It imports beside the others: no time is taken here.
+                            self._pool.load([imports_of(case)])
                     else:
                         _compare(outcome, refused[index] if refused else None)
                         yield from self._settle(index, round_, outcome, turns, alone)

@@ -79,7 +79,7 @@ def test_a_worker_that_hangs_or_dies_in_its_turn_is_told(worker, tmp_path, setup
 def test_waiting_for_a_processor_counts_towards_no_limit_up_to_ten_times(
     worker, tmp_path, monkeypatch, starved_s, whole_s
 ):
-    said = itertools.chain([0.0, 0.0], itertools.repeat(starved_s))
+    said = itertools.chain([0.0], itertools.repeat(starved_s))
     monkeypatch.setattr(worker_client, "waited_s", lambda _: next(said))
     begun = time.monotonic()
     outcome = worker.ask(case(tmp_path, "hangs = 4"), 0.2)
