@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from dlprof import api
 from dlprof.measuring.trace import FAULTS, checked, faults
-from dlprof.reports.trace_document import Group, grouped
+from dlprof.reports.trace_groups import Group, grouped
 from dlprof.session.trace_file import Row
 
 MOST_LINES = 20

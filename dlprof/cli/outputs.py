@@ -26,7 +26,8 @@ if TYPE_CHECKING:  # what reads a history loads NumPy
     from dlprof.history.trend import Trend
 
 STDOUT = "-"
-FORMS = ("json", "html", "csv", "parquet", "markdown", "junit")
+JSON_FORMS = ("--json", "--speedscope", "--chrome")
+FORMS = ("json", "html", "csv", "parquet", "markdown", "junit", "speedscope", "chrome")
 SUMMARY = "GITHUB_STEP_SUMMARY"
 Texts = Mapping[str, Callable[[], Iterable[str]]]
 """The text of each form, by its option."""
@@ -101,7 +102,7 @@ class Outputs:
                 continue
             if target == STDOUT:
                 for text in texts[name]():
-                    say(text, is_json=name == "--json")
+                    say(text, is_json=name in JSON_FORMS)
                 continue
             self.check_no_session(name)  # that of this run may be there by now
             with files.atomic(Path(target)) as file:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from dlprof.cli.options import Given, SessionFile, takes
+from dlprof.cli.trace import BY, TRACES
 from dlprof.plan import options as every
-from dlprof.plan.option import Choice, Option, Text
+from dlprof.plan.option import Option, Text
 
 if TYPE_CHECKING:
     from dlprof.history.trend import Trend
@@ -24,16 +25,7 @@ HISTORY = Option(
 )
 
 
-BY = Option(
-    "by",
-    Choice(("line", "function", "pair")),
-    "Of a traced program: one row for each line, function or pair of frameworks.",
-    every.OUTPUT,
-    metavar="WHAT",
-)
-
-
-@takes(every.FAIL_ON, every.FULL, BY, *every.REPORTS[1:], HISTORY)
+@takes(every.FAIL_ON, every.FULL, BY, *every.REPORTS[1:], *TRACES, HISTORY)
 def report(session: SessionFile, *, given: Given) -> None:
     """Print the report of a session again, or write it in another form."""
     from dlprof.session.trace_file import is_trace
@@ -55,6 +47,9 @@ def report(session: SessionFile, *, given: Given) -> None:
     from dlprof.session import model as sessions
 
     outputs, fail_on = Outputs.of(given.raw), allowed(given)
+    unfit = [one.name for one in (BY, *TRACES) if given.raw[one.key] is not None]
+    if unfit:
+        raise UsageError(f"{unfit[0]} is for a trace of dlprof trace, and this is a session")
     history = given.raw["history"]
     if history is not None and "--html" not in outputs.targets:
         raise UsageError("--history adds a section to --html FILE: give both")

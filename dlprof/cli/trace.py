@@ -18,6 +18,7 @@ from dlprof.plan.option import Choice, Option, Several, Text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dlprof.cli.outputs import Outputs
     from dlprof.session.trace_file import Trace
 
 BY = Option(
@@ -45,12 +46,28 @@ FAIL_ON = Option(
 JSON = Option(
     "json", Text(), "Write the trace as JSON; - prints it.", every.OUTPUT, metavar="FILE|-"
 )
+SPEEDSCOPE = Option(
+    "speedscope",
+    Text(),
+    "Write a profile for speedscope.app; - prints it.",
+    every.OUTPUT,
+    metavar="FILE|-",
+)
+CHROME = Option(
+    "chrome",
+    Text(),
+    "Write each conversion for chrome://tracing and Perfetto; - prints it.",
+    every.OUTPUT,
+    metavar="FILE|-",
+)
+TRACES = (SPEEDSCOPE, CHROME)
+"""What is written of a trace and of nothing else."""
 OUTPUT = Option("output", Text(), "Keep the trace here.", every.OUTPUT, short="-o", metavar="FILE")
 ENDED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 """Signals by which dlprof ends itself if the program ended by them."""
 
 
-@takes(BY, INCLUDE, FAIL_ON, every.FULL, OUTPUT, JSON)
+@takes(BY, INCLUDE, FAIL_ON, every.FULL, OUTPUT, JSON, every.HTML, every.MARKDOWN, *TRACES)
 def trace(
     program: Annotated[
         list[str], typer.Argument(metavar="SCRIPT [ARGUMENTS]", help="As after python.")
@@ -63,28 +80,26 @@ def trace(
 
     The report goes to stderr: stdout is the program's. Example: dlprof trace train.py --epochs 1
     """
+    from dlprof.cli.outputs import Outputs
     from dlprof.measuring import trace as tracing
     from dlprof.session import state, trace_file
 
-    values = given.values
+    values, outputs = given.values, Outputs.of(given.raw)
     words = tracing.checked(values.get("fail_on", ()))
-    asked = tracing.Program(tuple(program), as_module, values.get("include", ()))
+    with_events = any(given.raw[one.key] is not None for one in TRACES)
+    asked = tracing.Program(tuple(program), as_module, values.get("include", ()), with_events)
     path = given.output or state.default_trace()
     found = tracing.trace(asked)
     trace_file.write(path, found)
     state.remember_last(path, is_trace=True)
-    if given.raw["json"] is not None:
-        from dlprof.cli.show import write
-
-        target = given.raw["json"]
-        write(None if target == "-" else Path(target), trace_file.text(found), is_json=True)
-    show(found, values.get("by", "line"), bool(given.raw["full"]), path)
+    show(found, values.get("by", "line"), outputs.full, path)
+    write(found, values.get("by", "line"), outputs, path)
     end(found, words)
 
 
 def report_trace(path: Path, given: Given) -> None:
     """Print the report of a trace again, or write it in another form."""
-    from dlprof.cli.outputs import Annotations, Outputs
+    from dlprof.cli.outputs import Outputs
     from dlprof.errors import UsageError
     from dlprof.reports.trace_advice import advice
     from dlprof.reports.trace_document import trace_document
@@ -93,34 +108,58 @@ def report_trace(path: Path, given: Given) -> None:
     unfit = [name for name in ("fail_on", "history", "csv", "parquet", "junit") if given.raw[name]]
     if unfit:
         raise UsageError(f"--{unfit[0].replace('_', '-')} does not apply to a trace: leave it out")
-    outputs = Outputs.of(given.raw)
-    by, full = given.values.get("by", "line"), bool(given.raw["full"])
-    found = trace_file.load(path)
-    document = trace_document(found, by, full, session_name(path), advice(found))
+    outputs, by, found = (
+        Outputs.of(given.raw),
+        given.values.get("by", "line"),
+        trace_file.load(path),
+    )
     if not outputs.targets and not outputs.github:
-        outputs.print_report(document)
-    outputs.write(document, {}, Annotations())
+        outputs.print_report(
+            trace_document(found, by, outputs.full, session_name(path), advice(found))
+        )
+    write(found, by, outputs, path)
+
+
+def write(found: Trace, by: str, outputs: Outputs, path: Path) -> None:
+    """The forms that are wanted, with all lines. Raises :class:`UsageError`."""
+    if not outputs.targets and not outputs.github:
+        return
+    from dlprof.cli.outputs import Annotations
+    from dlprof.reports import trace_exports
+    from dlprof.reports.trace_advice import advice
+    from dlprof.reports.trace_document import trace_document
+    from dlprof.session import trace_file
+
+    document = trace_document(found, by, True, session_name(path), advice(found))
+    texts = {
+        "--json": lambda: [trace_file.text(found)],
+        "--speedscope": lambda: [trace_exports.speedscope(found)],
+        "--chrome": lambda: [trace_exports.chrome(found)],
+    }
+    outputs.write(document, texts, Annotations())
 
 
 def show(found: Trace, by: str, full: bool, path: Path) -> None:
     """The report on stderr, in the width and colors that it has."""
     from dlprof.cli.show import complain
+    from dlprof.reports.document import Level
     from dlprof.reports.terminal import render
     from dlprof.reports.trace_advice import advice
     from dlprof.reports.trace_document import trace_document
 
     document = trace_document(found, by, full, session_name(path), advice(found))
+    level = Level.FULL if full else Level.FIRST
     is_terminal = sys.stderr.isatty()
     columns = os.get_terminal_size(sys.stderr.fileno()).columns if is_terminal else 100
     color = is_terminal and not os.environ.get("NO_COLOR")
-    complain("\n" + render(document, max(columns, 60), color), nl=False)
+    complain("\n" + render(document, max(columns, 60), color, level), nl=False)
 
 
 def end(found: Trace, words: Sequence[str]) -> None:
     """End as the program ended, or with 1 for what ``--fail-on`` names."""
     from dlprof.errors import FindingsFailed
     from dlprof.measuring.trace import faults
-    from dlprof.reports.trace_document import short_file
+    from dlprof.reports.trace_groups import short_file
 
     for word in words:
         lines = [row for row in found.rows if word in faults(row)]

@@ -33,6 +33,8 @@ FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 """Signals that the program gets by itself."""
 COPY, WAIT, CROSSING = "copy", "wait", "device-crossing"
 FAULTS = (COPY, WAIT, CROSSING)
+AROUND, WIDEST, MOST_SOURCES = 5, 300, 1000
+"""Lines kept before and after a row, characters of a line, and rows whose source is kept."""
 ALLOW = re.compile(r"#\s*dlprof:\s*allow\s+([a-z-]+(?:\s*,\s*[a-z-]+)*)")
 
 
@@ -143,7 +145,20 @@ def completed(trace: Trace) -> Trace:
         )
         for row in trace.rows
     ]
-    return trace.model_copy(update={"rows": rows})
+    return trace.model_copy(update={"rows": rows, "sources": _sources(rows)})
+
+
+def _sources(rows: Sequence[Any]) -> dict[str, list[tuple[int, str]]]:
+    """The lines around each row, by file."""
+    wanted: dict[str, set[int]] = {}
+    for row in rows[:MOST_SOURCES]:
+        wanted.setdefault(row.file, set()).update(range(row.line - AROUND, row.line + AROUND + 1))
+    found = {file: _source(file) for file in wanted}
+    return {
+        file: [(at, lines[at - 1][:WIDEST]) for at in sorted(wanted[file]) if 0 < at <= len(lines)]
+        for file, lines in found.items()
+        if lines
+    }
 
 
 @cache

@@ -123,6 +123,46 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class Lane:
+    """What is drawn in one row of a timeline: begin, end and share of that time, from 0 to 1."""
+
+    label: str
+    kind: str
+    """``view``, ``copy`` …"""
+    spans: tuple[tuple[float, float, float], ...]
+    value: str = ""
+    """Stands behind the lane, such as its whole time."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """When something took time, from 0 to ``end_ns``. ``more`` says which lanes are left out."""
+
+    lanes: tuple[Lane, ...]
+    end_ns: float
+    more: str = ""
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """A line of code; ``number`` is 0 for lines that are left out. ``heat`` is a share of 1."""
+
+    number: int
+    text: str
+    time: str = ""
+    calls: str = ""
+    result: Cell = Cell("")
+    heat: float = 0.0
+
+
+@dataclass(frozen=True)
+class Source:
+    """Lines of a file with what they took."""
+
+    lines: tuple[SourceLine, ...]
+
+
+@dataclass(frozen=True)
 class Check:
     """One question that continuous integration sees answered: a test case of JUnit.
 
@@ -151,7 +191,7 @@ class Lines:
     lines: tuple[str, ...]
 
 
-Block = Table | Chart | Facts | Lines
+Block = Table | Chart | Facts | Lines | Source
 
 
 @dataclass(frozen=True)
@@ -180,7 +220,7 @@ class Document:
     """Worst first."""
     most_problems: int | None = None
     """For how many the first screen has room; None for all."""
-    chart: Chart | None = None
+    chart: Chart | Timeline | None = None
     sections: tuple[Section, ...] = ()
     commands: tuple[str, ...] = ()
     """What leads on."""

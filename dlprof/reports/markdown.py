@@ -19,6 +19,7 @@ from dlprof.reports.document import (
     Level,
     Problem,
     Section,
+    Source,
     Table,
 )
 from dlprof.text.markdown import code, prose
@@ -76,6 +77,13 @@ def _block(block: Block) -> str:
         return "\n".join(f"- {prose(name)}: {prose(value)}" for name, value in block.items)
     if isinstance(block, Chart):
         return ""
+    if isinstance(block, Source):
+        hot = [line for line in block.lines if line.time][:MOST_ROWS]
+        rows = (
+            [str(one.number), prose(one.time), prose(one.result.text), code(one.text.strip())]
+            for one in hot
+        )
+        return table(("line", "time", "result", "source"), rows, (True, True, False, False))
     more = len(block.lines) - MOST_ROWS
     lines = [f"- {prose(line)}" for line in block.lines[:MOST_ROWS]]
     return "\n".join([*lines, *([f"- … and {more:,} more"] if more > 0 else [])])

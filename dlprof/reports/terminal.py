@@ -21,6 +21,7 @@ from dlprof.reports.document import (
     Level,
     Problem,
     Section,
+    Source,
     Table,
 )
 
@@ -215,7 +216,23 @@ def _block(block: Block, width: int) -> RenderableType:
         for name, value in block.items:
             grid.add_row(name, value)
         return _flush(grid)
+    if isinstance(block, Source):
+        return _source(block)
     return _flush(Group(*map(Text, block.lines)))
+
+
+def _source(source: Source) -> RenderableType:
+    grid = _grid()
+    for justify in ("right", "right", "left", "right"):
+        grid.add_column(justify=justify, no_wrap=True)
+    grid.add_column(overflow="ellipsis", no_wrap=True)
+    for line in source.lines:
+        style = "" if line.time else "dim"
+        number = str(line.number) if line.number else ""
+        grid.add_row(
+            line.time, line.calls, _cell(line.result), number, Text(line.text, style=style)
+        )
+    return _flush(grid)
 
 
 def _flush(part: RenderableType) -> Padding:

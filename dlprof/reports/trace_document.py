@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from dlprof.analysis.quantity import plain_time, significant, size_text
-from dlprof.reports.document import Cell, Column, Document, Table, Tone
+from dlprof.reports.document import Cell, Column, Document, Table
+from dlprof.reports.trace_groups import TONES, Group, grouped, short_file
+from dlprof.reports.trace_source import sections, timeline
 from dlprof.session.trace_file import Row, Trace
 from dlprof.text.clean import clean
 
@@ -26,27 +25,7 @@ LINES = (
     Column("conversion"),
     Column("what"),
 )
-TONES: dict[str, Tone] = {"view": "view", "copy": "copy", "mixed": "copy", "waits": "bad"}
 BY = ("line", "function", "pair")
-
-
-@dataclass(frozen=True)
-class Group:
-    """What one row of the table shows."""
-
-    place: str
-    code: str
-    rows: tuple[Row, ...]
-
-    def total(self, name: str) -> int:
-        return sum(getattr(row, name) for row in self.rows)
-
-    @property
-    def result(self) -> str:
-        if self.total("waits"):
-            return "waits"
-        found = {row.result for row in self.rows}
-        return found.pop() if len(found) == 1 else "mixed"
 
 
 def trace_document(
@@ -81,44 +60,10 @@ def trace_document(
         context,
         notices=tuple(_notices(trace)),
         tables=(table,),
+        chart=timeline(trace),
+        sections=tuple(sections(trace)),
         commands=tuple(_commands(groups[0], by, name)) if trace.program else (),
     )
-
-
-def grouped(rows: Sequence[Row], by: str) -> list[Group]:
-    keys: dict[str, Callable[[Row], tuple[Any, ...]]] = {
-        "line": lambda row: (id(row),),
-        "function": lambda row: (row.file, row.function),
-        "pair": lambda row: (row.producer, row.consumer),
-    }
-    found: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        found.setdefault(keys[by](row), []).append(row)
-    return [_group(members, by) for members in found.values()]
-
-
-def _group(rows: list[Row], by: str) -> Group:
-    first = rows[0]
-    file = short_file(first.file)
-    function = first.function.replace(".<locals>.", ".")
-    if by == "pair":
-        return Group(f"{first.producer} → {first.consumer}", "", tuple(rows))
-    if by == "function":
-        code = ", ".join(dict.fromkeys(row.conversion for row in rows))
-        return Group(clean(f"{file} {function}"), clean(code), tuple(rows))
-    place = f"{file}:{first.line}" + ("" if function == "<module>" else f" {function}")
-    return Group(clean(place), clean(first.expression or first.conversion), tuple(rows))
-
-
-def short_file(file: str) -> str:
-    """The path below the working folder; the name alone elsewhere."""
-    if file.startswith("<"):
-        return file
-    try:
-        relative = Path(file).relative_to(Path.cwd())
-    except (ValueError, OSError):
-        return os.path.basename(file)  # noqa: PTH119 - it may be no path at all
-    return relative.as_posix()
 
 
 def _title(trace: Trace) -> tuple[str, str]:

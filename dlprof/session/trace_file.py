@@ -79,7 +79,10 @@ class Process(Model):
 
 
 class Trace(Model):
-    """``events`` has begin, duration, row and process for single conversions, where asked for."""
+    """``timeline`` has begin, end, row, time and process: what the calls of a row took meanwhile.
+    ``events`` has begin, duration, row, process and thread of single conversions, where asked for.
+    ``sources`` has numbered lines of each file around its rows. All times count from the start.
+    """
 
     schema_: str = Field(SCHEMA, alias="schema")
     program: list[str]
@@ -90,7 +93,9 @@ class Trace(Model):
     versions: dict[str, str] = Field(default_factory=dict)
     processes: list[Process] = Field(default_factory=list)
     rows: list[Row] = Field(default_factory=list)
-    events: list[tuple[Whole, Whole, Whole, Whole]] = Field(default_factory=list)
+    timeline: list[tuple[Whole, Whole, Whole, Whole, Whole]] = Field(default_factory=list)
+    sources: dict[str, list[tuple[Whole, str]]] = Field(default_factory=dict)
+    events: list[tuple[Whole, Whole, Whole, Whole, Whole]] = Field(default_factory=list)
     events_left_out: Whole = 0
     troubles: list[str] = Field(default_factory=list)
 
@@ -108,26 +113,42 @@ def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
                 rows[key] = {**row, "processes": []}
             rows[key]["processes"].append(part["pid"])
     rows = dict(sorted(rows.items(), key=lambda item: -item[1]["total_ns"]))
+    places = {key: place for place, key in enumerate(rows)}
     return {
         "python": parts[0]["python"] if parts else "",
         "versions": {name: text for part in parts for name, text in part["versions"].items()},
         "processes": [{key: part[key] for key in Process.model_fields} for part in parts],
         "rows": list(rows.values()),
-        "events": list(_events(parts, {key: place for place, key in enumerate(rows)})),
+        "timeline": list(_timeline(parts, places)),
+        "events": list(_events(parts, places)),
         "troubles": sorted({text for part in parts for text in part["troubles"]}),
         "events_left_out": sum(part["events_left_out"] for part in parts),
     }
 
 
+def _timeline(
+    parts: Sequence[Mapping[str, Any]], places: Mapping[tuple[Any, ...], int]
+) -> Iterator[tuple[int, int, int, int, int]]:
+    for at, part in enumerate(parts):
+        shift = _shift(part, parts[0])
+        for begin, end, row, took in part["timeline"]:
+            yield begin + shift, end + shift, places[_identity(part["rows"][row])], took, at
+
+
 def _events(
     parts: Sequence[Mapping[str, Any]], places: Mapping[tuple[Any, ...], int]
-) -> Iterator[tuple[int, int, int, int]]:
-    """The conversions of all processes, with times since the first began."""
+) -> Iterator[tuple[int, int, int, int, int]]:
     for at, part in enumerate(parts):
-        begin = round((part["started"] - parts[0]["started"]) * 1e9)
-        for began, took, row in part["events"]:
+        shift = _shift(part, parts[0])
+        for began, took, row, thread in part["events"]:
             if row is not None:
-                yield began + begin, took, places[_identity(part["rows"][row])], at
+                yield began + shift, took, places[_identity(part["rows"][row])], at, thread
+
+
+def _shift(part: Mapping[str, Any], first: Mapping[str, Any]) -> int:
+    """How long after the first process another began, in ns."""
+    begins: float = part["started"] - first["started"]
+    return round(begins * 1e9)
 
 
 def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:

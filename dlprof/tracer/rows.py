@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from threading import Lock, get_ident
 from types import CodeType, FrameType
 from typing import Any
 
@@ -21,6 +22,12 @@ from dlprof.tracer.targets import Target
 
 SCHEMA = "dlprof.trace/1"
 INTERVAL_NS = 1_000_000_000
+"""Between two files of a process."""
+TICK_NS = 10_000_000
+MOST_TICKS = 256
+"""Times at which the rows are looked at; of more, two become one, and they come half as often."""
+SHARE = 100
+"""The tracer's own looks and files take at most this part of a program's time."""
 MOST_EVENTS = 200_000
 MOST_BUSY = 4096
 MOST_SHAPES = 64
@@ -47,6 +54,7 @@ class Row:
         "pending",
         "raised",
         "retyped",
+        "seen_ns",
         "span",
         "target",
         "trouble",
@@ -76,6 +84,8 @@ class Row:
         self.raised = 0
         self.trouble = ""
         self.index = -1
+        self.seen_ns = 0
+        """What its calls had taken at the last tick."""
 
     def numbers(self, key: Any, size: Callable[[], int]) -> list[Any]:
         """The numbers for arrays of a dtype and shape, which are met for the first time."""
@@ -153,7 +163,6 @@ class Rows:
 
     def __init__(self, folder: str | None, events: bool = False) -> None:
         self.folder = folder
-        self.next_ns = time.perf_counter_ns() + INTERVAL_NS
         self.troubles: list[str] = []
         """What could not be wrapped, and why."""
         self.with_events = events
@@ -165,8 +174,13 @@ class Rows:
         self.started = time.time()
         self.started_ns = time.perf_counter_ns()
         self.rows: dict[Any, Row] = {}
-        self.events: list[tuple[int, int, int]] = []
+        self.events: list[tuple[int, int, int, int]] = []
         self.left_out = 0
+        self.ticks: list[tuple[int, int, dict[Row, int]]] = []
+        """Begin and end, and what each row took in between."""
+        self.tick_ns, self.next_ns = TICK_NS, self.started_ns + TICK_NS
+        self.next_file_ns = self.started_ns + INTERVAL_NS
+        self._ticking = Lock()
 
     def row(self, frame: FrameType, target: Target, kind: Kind, via: str, is_own: bool) -> Row:
         """The row of a place and a conversion: it may be that of another code object."""
@@ -178,11 +192,56 @@ class Rows:
         if row.index < 0:
             row.index = list(self.rows.values()).index(row)
         if len(self.events) < MOST_EVENTS:
-            self.events.append((began_ns - self.started_ns, took_ns, row.index))
+            self.events.append((began_ns - self.started_ns, took_ns, row.index, get_ident()))
         else:
             self.left_out += 1
 
+    def tick(self, row: Row, began_ns: int, took_ns: int) -> None:
+        """Note what each row took since the last time; write the file about once a second.
+
+        The conversion that just ended may have begun long after all others since then.
+        """
+        if not self._ticking.acquire(blocking=False):
+            return  # another thread is at it
+        try:
+            began = time.perf_counter_ns()
+            if began_ns - self.next_ns > self.tick_ns:
+                row.seen_ns += took_ns
+                self._note(self.next_ns)
+                row.seen_ns -= took_ns
+                self._note(began, began_ns)
+            else:
+                self._note(began)
+            if began > self.next_file_ns:
+                self.write()
+                wrote = time.perf_counter_ns()
+                self.next_file_ns = wrote + max(INTERVAL_NS, SHARE * (wrote - began))
+            now = time.perf_counter_ns()
+            self.next_ns = now + max(self.tick_ns, SHARE * (now - began))
+        finally:
+            self._ticking.release()
+
+    def _note(self, now_ns: int, begin_ns: int = 0) -> None:
+        took: dict[Row, int] = {}
+        for row in list(self.rows.values()):
+            total = sum(numbers[TIME] for numbers in list(row.arrays.values()))
+            if total > row.seen_ns:
+                took[row] = total - row.seen_ns
+                row.seen_ns = total
+        last = self.ticks[-1][1] if self.ticks else 0
+        begin = begin_ns - self.started_ns if begin_ns else last
+        if took:
+            self.ticks.append((begin, now_ns - self.started_ns, took))
+        if len(self.ticks) > MOST_TICKS:
+            self.ticks = [
+                *map(_joined, self.ticks[::2], self.ticks[1::2]),
+                *self.ticks[len(self.ticks) & ~1 :],
+            ]
+            self.tick_ns *= 2
+
     def as_dict(self, ended: bool) -> dict[str, Any]:
+        if ended:
+            self._note(time.perf_counter_ns())
         rows = [row for row in self.rows.values() if row.arrays or row.raised]
         idle = _idle(rows)
         places = {id(row): at for at, row in enumerate(rows)}
@@ -198,7 +257,12 @@ class Rows:
             "versions": _versions(rows),
             "troubles": list(self.troubles),
             "rows": [row.as_dict(idle) for row in rows],
-            "events": [[begin, took, order[at]] for begin, took, at in self.events],
+            "timeline": [
+                [begin, end, places[id(row)], ns]
+                for begin, end, took in self.ticks
+                for row, ns in took.items()
+            ],
+            "events": [[begin, took, order[at], thread] for begin, took, at, thread in self.events],
             "events_left_out": self.left_out,
         }
 
@@ -206,15 +270,19 @@ class Rows:
         """Replace the file; what cannot be written is lost, and the program goes on."""
         if self.folder is None:
             return
-        began = time.perf_counter_ns()
         path = os.path.join(self.folder, f"{self.pid}-{self.started:.6f}.json")  # noqa: PTH118
         with suppress(OSError, ValueError):
             text = json.dumps(self.as_dict(ended))
             with open(f"{path}.partial", "w", encoding="utf-8") as file:  # noqa: PTH123
                 file.write(text)
             os.replace(f"{path}.partial", path)  # noqa: PTH105
-        now = time.perf_counter_ns()
-        self.next_ns = now + max(INTERVAL_NS, 100 * (now - began))
+
+
+def _joined(
+    one: tuple[int, int, dict[Row, int]], other: tuple[int, int, dict[Row, int]]
+) -> tuple[int, int, dict[Row, int]]:
+    (begin, _, took), (_, end, more) = one, other
+    return begin, end, {row: took.get(row, 0) + more.get(row, 0) for row in {**took, **more}}
 
 
 def _idle(rows: Iterable[Row]) -> dict[Any, int]:

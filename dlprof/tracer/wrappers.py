@@ -197,7 +197,7 @@ def make(  # noqa: C901, PLR0915 - one frame alone may stand between the program
                 if with_events:
                     rows.event(row, began, took)
                 if began > rows.next_ns:
-                    rows.write()
+                    rows.tick(row, began, took)
             except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
                 failed(error, row, took)
         except BaseException as error:

@@ -187,6 +187,22 @@ def test_the_report_is_printed_again_by_function_and_pair(run, tmp_path):
     assert "bytes → numpy" in dlprof("report", tmp_path / "trace.json", "--by", "pair").said
 
 
+def test_single_conversions_are_recorded_for_the_viewers_that_show_them(run, tmp_path):
+    text = f"import threading\n{CONVERTS}def f(): numpy.frombuffer(b'12', 'uint8')\n"
+    threads = "ts = [threading.Thread(target=f) for _ in range(3)]\n"
+    options = ("--chrome", "c.json", "--speedscope", "s.json", "--html", "page.html")
+    run(f"{text}{threads}[t.start() for t in ts]; [t.join() for t in ts]\n", options=options)
+    events = json.loads((tmp_path / "c.json").read_text())["traceEvents"]
+    assert sum(event["ph"] == "X" for event in events) == 4
+    by_line, *_ = json.loads((tmp_path / "s.json").read_text())["profiles"]
+    assert len(by_line["samples"]) == 2
+    page = (tmp_path / "page.html").read_text()
+    assert "def f(): numpy.frombuffer" in page
+    again = dlprof("report", tmp_path / "trace.json", "--speedscope", "-")
+    _, *threads = json.loads(again.said)["profiles"]
+    assert sum(len(thread["events"]) for thread in threads) == 2 * 4
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -12,9 +12,18 @@ from dlprof.reports.document import (
     Point,
     Problem,
     Section,
+    Source,
+    SourceLine,
     Table,
 )
 
+SOURCE = Source(
+    (
+        SourceLine(1, "import torch"),
+        SourceLine(0, "⋯"),
+        SourceLine(9, "    torch.tensor(x)", "2 ms", "10", Cell("copy", "copy"), 1.0),
+    )
+)
 PATHS = (
     ("jax.device_put(x.numpy(), may_alias=True)", 32e3, "view", "error DLP020"),
     ("jax.dlpack.from_dlpack(x, copy=True)", 33e3, "view", "error DLP018"),
@@ -82,6 +91,7 @@ def document(**changes):
         ),
         "sections": (
             Section("Left out", (Lines(("TensorFlow is not installed.",)),), Level.FIRST),
+            Section("app.py", (SOURCE,)),
             Section("Crashes", (Lines(("SIGSEGV during timing",)),)),
             Section("History", (trend(), Table(COLUMNS, (row(),)))),
             Section("Environment", (Facts((("python", "3.11.7"), ("cpu", "Example"))),)),
@@ -101,8 +111,9 @@ def document_of(word):
     texts = dict.fromkeys(("sentence", "expected", "reproducer"), word)
     lists = dict.fromkeys(("codes", "advice", "evidence", "commands"), (word,))
     found = Problem(**{"rule": word, "severity": "error", **texts, **lists})
+    source = Source((SourceLine(1, word, word, word, Cell(word), 0.5),))
     past = Chart("trend", (point(word, group=word, problem=f"error {word}"), point(word)))
-    blocks = (table, past, Facts(((word, word),)), Lines((word,)))
+    blocks = (table, past, Facts(((word, word),)), Lines((word,)), source)
     return Document(
         title=word,
         context=word,

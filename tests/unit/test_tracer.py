@@ -55,6 +55,7 @@ def part(pid, *rows, ended=True):
         "python": "3.11.7",
         "versions": {},
         "rows": rows,
+        "timeline": [],
         "events": [],
         "events_left_out": 0,
         "troubles": [],

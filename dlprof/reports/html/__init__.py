@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import lzma
+import math
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -18,14 +19,17 @@ import jinja2
 from markupsafe import Markup, escape
 
 from dlprof._version import __version__
-from dlprof.reports.document import Cell, Document, Level
-from dlprof.reports.html.chart import RULE, draw
+from dlprof.reports.document import Cell, Chart, Document, Level, Timeline
+from dlprof.reports.html import chart, timeline
+from dlprof.reports.html.chart import RULE
 from dlprof.session.model import Session, chunks
 
 SAVED = "dlprof-session.json.xz"
 """The name under which a reader saves the session of a page: its commands read that file."""
 LONGEST = 2000
 """Characters of a sentence or a cell."""
+HOTTEST = 5
+"""Degrees of heat, each with a color of its own."""
 LIMITS = {"rows": 1500, "codes": 20, "lines": 200, "text": 20_000}
 """Of a table, of the paths of a problem, of a list, and characters of a script."""
 
@@ -94,6 +98,16 @@ def prose(text: str) -> Markup:
     return Markup(found)  # noqa: S704 - escaped above
 
 
+def draw(drawn: Chart | Timeline) -> tuple[Markup, str] | None:
+    """The picture as SVG, and its caption; None where there is nothing to draw."""
+    return timeline.draw(drawn) if isinstance(drawn, Timeline) else chart.draw(drawn)
+
+
+def heat(share: float) -> str:
+    """The class of a line by its share; empty for what took nothing."""
+    return f"heat{min(math.ceil(share * HOTTEST), HOTTEST)}" if share > 0 else ""
+
+
 def kind(block: object) -> str:
     """The name of a block's class: Jinja knows no types."""
     return type(block).__name__
@@ -126,6 +140,7 @@ def _template() -> jinja2.Template:
         "shown": shown,
         "linked": linked,
         "kind": kind,
+        "heat": heat,
     }
     return environment.get_template("page.html.j2")
 

@@ -94,10 +94,10 @@ def _paths(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
     what = "paths" if len(groups) == 1 else "arrays"
     height = layout.path_row if len(groups) == 1 else layout.group_row
     above = 0 if layout.is_beside else ABOVE
-    shown = [(_short(label, layout.longest), row) for label, row in rows[:MOST_ROWS]]
+    shown = [(shortened(label, layout.longest), row) for label, row in rows[:MOST_ROWS]]
     names = 24 + MONO * layout.font * max(len(label) for label, _ in shown)
     marks = (
-        [len(_short(point.mark)) for _, row in shown for point in row] if what == "paths" else []
+        [len(shortened(point.mark)) for _, row in shown for point in row] if what == "paths" else []
     )
     ends = (names if layout.is_beside else LEFT, layout.width - 24 - GLYPH * max(marks, default=0))
     across, ticks = _scale([point for _, row in shown for point in row], *ends)
@@ -105,21 +105,21 @@ def _paths(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
     bottom = top + len(shown) * height
     for at_ns in _apart(ticks, across):
         x = across(at_ns)
-        drawn.append(_line(x, top, x, bottom, "grid"))
-        drawn.append(_text(_tick_name(at_ns), x, bottom + 16, "middle", "muted"))
+        drawn.append(draw_line(x, top, x, bottom, "grid"))
+        drawn.append(draw_text(_tick_name(at_ns), x, bottom + 16, "middle", "muted"))
     for place, (label, row) in enumerate(shown):
         y = top + place * height + (height + above) / 2
         at, anchor = (names - 16, "end") if layout.is_beside else (0, "")
         is_answer = any(point.is_answer for point in row)
-        drawn.append(_text(label, at, y + 4 - above, anchor, "ink", layout.font, is_answer))
+        drawn.append(draw_text(label, at, y + 4 - above, anchor, "ink", layout.font, is_answer))
         for point in row:
             low, high = _ends(point)
-            drawn.append(_line(across(low), y, across(high), y, _color(point)))
+            drawn.append(draw_line(across(low), y, across(high), y, _color(point)))
             drawn.append(_mark(point, across(point.time_ns), y))
             if len(groups) == 1:
                 drawn.append(
-                    _text(
-                        _short(point.mark),
+                    draw_text(
+                        shortened(point.mark),
                         across(high) + 12,
                         y + 4,
                         "",
@@ -132,7 +132,7 @@ def _paths(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
         caption += " Each mark is one path."
     if len(shown) < len(rows):
         caption += f" The chart shows {MOST_ROWS} of {len(rows):,} {what}; the table has the rest."
-    return _svg(drawn, layout, bottom + AXIS, caption), caption
+    return draw_svg(drawn, layout, bottom + AXIS, caption), caption
 
 
 def _caption(points: Sequence[Point]) -> str:
@@ -155,8 +155,8 @@ def _trend(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
     step = (layout.width - left) / len(points)
     places = [left + (place + 0.5) * step for place in range(len(points))]
     for at_ns in ticks:
-        drawn.append(_line(left, up(at_ns), layout.width, up(at_ns), "grid"))
-        drawn.append(_text(_tick_name(at_ns), left - 8, up(at_ns) + 4, "end", "muted"))
+        drawn.append(draw_line(left, up(at_ns), layout.width, up(at_ns), "grid"))
+        drawn.append(draw_text(_tick_name(at_ns), left - 8, up(at_ns) + 4, "end", "muted"))
     line = " ".join(
         f"{x:.1f},{up(point.time_ns):.1f}" for x, point in zip(places, points, strict=True)
     )
@@ -164,16 +164,16 @@ def _trend(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
     every = math.ceil(len(points) / layout.dates)
     for place, (x, point) in enumerate(zip(places, points, strict=True)):
         low, high = _ends(point)
-        drawn.append(_line(x, up(low), x, up(high), _color(point)))
+        drawn.append(draw_line(x, up(low), x, up(high), _color(point)))
         drawn.append(_mark(point, x, up(point.time_ns)))
-        drawn.append(_text(_short(point.mark), x, up(high) - 10, "middle", _color(point)))
+        drawn.append(draw_text(shortened(point.mark), x, up(high) - 10, "middle", _color(point)))
         if place % every == 0:
-            drawn.append(_text(_short(point.group), x, bottom + 18, "middle", "muted"))
+            drawn.append(draw_text(shortened(point.group), x, bottom + 18, "middle", "muted"))
     caption = (
         "Time per call in each session, in order, log scale"
         f"{_bars(points, 'joins the fastest and the slowest process')}."
     )
-    return _svg(drawn, layout, bottom + AXIS, caption), caption
+    return draw_svg(drawn, layout, bottom + AXIS, caption), caption
 
 
 def _scale(points: Sequence[Point], start: float, end: float) -> tuple[Scale, list[float]]:
@@ -238,7 +238,7 @@ def _ends(point: Point) -> tuple[float, float]:
 def _mark(point: Point, x: float, y: float) -> Markup:
     """View or copy by its shape, a problem by its color and a ring."""
     parts = (point.group, point.label, plain_time(point.time_ns), point.kind, point.mark)
-    title = ", ".join(_short(part, 400) for part in parts if part)
+    title = ", ".join(shortened(part, 400) for part in parts if part)
     color = _color(point)
     drawn = _shape(SHAPES.get(point.kind, OTHER_SHAPE), color)
     place = f"translate({x:.1f} {y:.1f})"
@@ -265,7 +265,7 @@ def _legend(points: Iterable[Point], layout: Layout) -> tuple[list[Markup], floa
     colors = [
         name for name in (*SEVERITIES, "muted", "plain") if any(_color(p) == name for p in points)
     ]
-    entries = [(_short(kind), SHAPES.get(kind, OTHER_SHAPE), "muted") for kind in kinds if kind]
+    entries = [(shortened(kind), SHAPES.get(kind, OTHER_SHAPE), "muted") for kind in kinds if kind]
     if colors != ["plain"]:
         words = {"plain": "no problem seen", "muted": "suspected"}
         entries += [(words.get(color, color), ANY_SHAPE, color) for color in colors]
@@ -276,12 +276,15 @@ def _legend(points: Iterable[Point], layout: Layout) -> tuple[list[Markup], floa
         if x > LEFT + 4 and x + width > layout.width:
             x, y = 12.0, y + 18
         mark = Markup('<g transform="translate({:.0f} {:.0f})">{}</g>')
-        drawn += [mark.format(x, y, _shape(shape, color)), _text(word, x + 12, y + 4, "", "ink")]
+        drawn += [
+            mark.format(x, y, _shape(shape, color)),
+            draw_text(word, x + 12, y + 4, "", "ink"),
+        ]
         x += width
     return drawn, y + AXIS - 10
 
 
-def _text(
+def draw_text(
     text: str,
     x: float,
     y: float,
@@ -300,13 +303,13 @@ def _text(
     ).format(x, y, anchor or "start", color, family, weight, text)
 
 
-def _line(x: float, y: float, to_x: float, to_y: float, color: str) -> Markup:
+def draw_line(x: float, y: float, to_x: float, to_y: float, color: str) -> Markup:
     return Markup(
         '<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="var(--{})"/>'
     ).format(x, y, to_x, to_y, color)
 
 
-def _svg(parts: Iterable[Markup], layout: Layout, height: float, label: str) -> Markup:
+def draw_svg(parts: Iterable[Markup], layout: Layout, height: float, label: str) -> Markup:
     return Markup(
         '<svg class="{}" viewBox="0 0 {} {:.0f}" font-size="12" role="img" aria-label="{}">{}</svg>'
     ).format(layout.name, layout.width, height, label, Markup("\n").join(parts))
@@ -316,7 +319,7 @@ def _bars(points: Iterable[Point], meaning: str) -> str:
     return f"; the bar {meaning}" if any(point.low_ns != point.high_ns for point in points) else ""
 
 
-def _short(text: str, longest: int = LONGEST_LABEL) -> str:
+def shortened(text: str, longest: int = LONGEST_LABEL) -> str:
     """``text`` without its middle where it is long: calls differ at both ends."""
     tail = longest // 3
     return text if len(text) <= longest else f"{text[: longest - tail - 1]}…{text[-tail:]}"

@@ -1,0 +1,121 @@
+"""A trace as a page, as a profile of speedscope, and for Chrome's trace viewer."""
+
+import itertools
+import json
+import sys
+
+import pytest
+from hostile import BITES
+from reading import Page
+from test_tracer import ROW, part, target
+
+from dlprof.errors import UsageError
+from dlprof.reports import html, trace_exports
+from dlprof.reports.trace_document import trace_document
+from dlprof.session.trace_file import Trace, merged
+from dlprof.tracer import rows as rows_module
+from dlprof.tracer.arrays import Kinds
+from dlprof.tracer.rows import MOST_TICKS, TIME, Rows
+
+SLOW = {**ROW, "line": 2, "total_ns": 400}
+FILES = {"a.py": [(1, "import torch"), (2, "torch.tensor(x)"), (8, "y.numpy()")]}
+
+
+def trace_of(*lines, sources=FILES, events=()):
+    first = {**part(7, *lines), "timeline": [[0, 100, 0, 50], [800, 900, 1, 90]]}
+    second = {**part(8, *lines), "started": 7.0 + 1e-6, "events": [list(one) for one in events]}
+    fields = {"program": ["a.py"], "exit_code": 0, "wall_ns": 10_000, "sources": sources}
+    return Trace.model_validate({**fields, **merged([second, first])})
+
+
+@pytest.fixture
+def trace():
+    return trace_of(ROW, SLOW, events=[(0, 10, 0, 55), (20, 30, 1, 55), (5, 50, 1, 66)])
+
+
+def test_the_hottest_line_has_the_most_heat(trace):
+    page = html.render(trace_document(trace, full=True))
+    (hot,) = (line for line in page.splitlines() if 'class="heat5"' in line)
+    assert "torch.tensor(x)" in hot
+    assert page.index("a.py:2 f") < page.index("</svg>") < page.index("<table")
+
+
+def test_the_timeline_says_when_a_line_took_how_much(trace):
+    lanes = trace_document(trace).chart.lanes
+    assert [lane.label for lane in lanes] == ["a.py:2 f", "a.py:1 f"]
+    assert lanes[0].spans == ((800, 900, 0.9),)
+    assert lanes[1].spans == ((0, 100, 0.5),)
+
+
+@pytest.mark.parametrize("word", BITES)
+def test_source_and_names_are_only_text(word):
+    line = {**ROW, "file": word, "function": word, "conversion": word}
+    trace = trace_of(line, {**line, "line": 2}, sources={word: [(1, word)]})
+    page = Page(html.render(trace_document(trace, full=True)))
+    assert [tag for tag, _ in page.tags if tag in ("script", "img", "iframe")] == ["script"]
+    assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
+
+
+def test_speedscope_gets_a_profile_by_line_and_one_for_each_thread(trace):
+    content = json.loads(trace_exports.speedscope(trace))
+    by_line, *threads = content["profiles"]
+    frames = content["shared"]["frames"]
+    assert by_line["weights"] == [800, 20]
+    assert [frames[stack[-1]]["line"] for stack in by_line["samples"]] == [2, 1]
+    assert by_line["endValue"] == sum(by_line["weights"])
+    assert len(threads) == 2
+    for thread in threads:
+        kinds = [(event["type"], event["frame"]) for event in thread["events"]]
+        assert [kind for kind, _ in kinds] == ["O", "C"] * (len(kinds) // 2)
+        assert all(one[1] == other[1] for one, other in zip(kinds[::2], kinds[1::2], strict=True))
+        times = [event["at"] for event in thread["events"]]
+        assert times == sorted(times)
+        assert thread["endValue"] >= times[-1]
+
+
+def test_chrome_gets_each_conversion_in_its_thread(trace):
+    content = json.loads(trace_exports.chrome(trace))
+    found = [one for one in content["traceEvents"] if one["ph"] == "X"]
+    assert [(one["ts"], one["dur"], one["pid"], one["tid"]) for one in found] == [
+        (1.0, 0.01, 8, 55),
+        (1.005, 0.05, 8, 66),
+        (1.02, 0.03, 8, 55),
+    ]
+
+
+def test_without_single_conversions_chrome_gets_nothing():
+    with pytest.raises(UsageError, match="no single conversions"):
+        trace_exports.chrome(trace_of(ROW, SLOW))
+
+
+class Clock:
+    """A second passes with each look."""
+
+    def __init__(self):
+        self.seconds = itertools.count()
+        self.now = 0
+
+    def perf_counter_ns(self):
+        self.now = next(self.seconds) * 1_000_000_000
+        return self.now
+
+    def time(self):
+        return 0.0
+
+
+def test_a_long_timeline_stays_short_and_loses_no_time(monkeypatch):
+    import numpy as np
+
+    clock = Clock()
+    monkeypatch.setattr(rows_module, "time", clock)
+    rows = Rows(None)
+    row = rows.row(sys._getframe(), target("torch.from_numpy(x)"), Kinds()[np.ndarray], "", True)
+    numbers = row.numbers("float32", lambda: 4)
+    for _ in range(3 * MOST_TICKS):
+        numbers[TIME] += 5
+        rows.tick(row, clock.now, 5)
+    timeline = rows.as_dict(ended=True)["timeline"]
+    assert len(timeline) <= MOST_TICKS + 1
+    assert sum(took for *_, took in timeline) == numbers[TIME]
+    ends = list(itertools.chain.from_iterable((begin, end) for begin, end, *_ in timeline))
+    assert ends == sorted(ends)
