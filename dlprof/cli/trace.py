@@ -13,7 +13,7 @@ import typer
 from dlprof.cli.files import session_name
 from dlprof.cli.options import Given, takes
 from dlprof.plan import options as every
-from dlprof.plan.option import Choice, Option, Several, Text
+from dlprof.plan.option import Choice, Number, Option, Several, Text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +35,13 @@ INCLUDE = Option(
     "Take lines of this installed package for the program's own.",
     every.MEASURING,
     metavar="PACKAGE",
+)
+MAX_OVERHEAD = Option(
+    "max_overhead",
+    Number(0.0, 100.0, "percent"),
+    "Stop to count a function that only makes views, if tracing takes more of the time.",
+    every.MEASURING,
+    metavar="PERCENT",
 )
 FAIL_ON = Option(
     "fail_on",
@@ -67,7 +74,18 @@ ENDED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 """Signals by which dlprof ends itself if the program ended by them."""
 
 
-@takes(BY, INCLUDE, FAIL_ON, every.FULL, OUTPUT, JSON, every.HTML, every.MARKDOWN, *TRACES)
+@takes(
+    BY,
+    INCLUDE,
+    MAX_OVERHEAD,
+    FAIL_ON,
+    every.FULL,
+    OUTPUT,
+    JSON,
+    every.HTML,
+    every.MARKDOWN,
+    *TRACES,
+)
 def trace(
     program: Annotated[
         list[str], typer.Argument(metavar="SCRIPT [ARGUMENTS]", help="As after python.")
@@ -87,7 +105,13 @@ def trace(
     values, outputs = given.values, Outputs.of(given.raw)
     words = tracing.checked(values.get("fail_on", ()))
     with_events = any(given.raw[one.key] is not None for one in TRACES)
-    asked = tracing.Program(tuple(program), as_module, values.get("include", ()), with_events)
+    asked = tracing.Program(
+        tuple(program),
+        as_module,
+        values.get("include", ()),
+        with_events,
+        values.get("max_overhead"),
+    )
     path = given.output or state.default_trace()
     found = tracing.trace(asked)
     trace_file.write(path, found)

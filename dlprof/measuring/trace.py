@@ -46,6 +46,8 @@ class Program:
     as_module: bool = False
     include: tuple[str, ...] = ()
     events: bool = False
+    most_percent: float | None = None
+    """Of the time, what tracing may take before it stops to count views."""
 
     def check(self) -> None:
         """Raise :class:`UsageError` where there is nothing to run."""
@@ -66,6 +68,7 @@ def trace(program: Program) -> Trace:
             "folder": folder,
             "include": program.include,
             "events": program.events,
+            "most_percent": program.most_percent,
             "as_module": program.as_module,
         }
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001

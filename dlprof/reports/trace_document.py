@@ -96,6 +96,9 @@ def _notices(trace: Trace) -> Iterable[str]:
         yield clean(
             f"View or copy is unknown for {len(troubled)} lines, first {where}: {first.trouble}"
         )
+    stopped = sum(1 for row in trace.rows if row.stopped_ns)
+    if stopped:
+        yield f"--max-overhead stopped the count of {stopped} line{'s' if stopped > 1 else ''}."
     loose = sum(row.calls for row in trace.rows if row.consumer == UNTRACED)
     if loose:
         yield f"{loose} exported capsules went to code that dlprof does not trace."
@@ -105,7 +108,7 @@ def _cells(group: Group, by: str, several: bool, advised: Mapping[int, str]) -> 
     result = group.result
     cells = (
         Cell(plain_time(group.total("total_ns"))),
-        Cell(f"{group.total('calls'):,}"),
+        Cell(f"{'≥ ' if group.total('stopped_ns') else ''}{group.total('calls'):,}"),
         Cell(result, TONES.get(result, "dim")),
         Cell(group.place),
     )
@@ -129,6 +132,9 @@ def _what(group: Group, by: str, several: bool) -> Iterable[str]:
         yield f"{maybe:,} may wait for queued work"
     crossings = (one[:2] for row in group.rows for one in row.crossings)
     yield from (f"crosses from {one} to {other}" for one, other in dict.fromkeys(crossings))
+    stops = [row.stopped_ns for row in group.rows if row.stopped_ns]
+    if stops:
+        yield f"counted for {plain_time(min(stops))}"
     if group.total("raised"):
         yield f"{group.total('raised'):,} raised"
     if several:

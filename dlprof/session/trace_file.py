@@ -36,7 +36,7 @@ class Row(Model):
     ``span`` is where the expression stands. ``arrays`` has dtype, shape, calls and bytes;
     ``crossings`` has two devices and calls. ``device`` is that of the first source; ``retyped``
     has the dtypes of results that differ from their sources. ``allowed`` names what the program
-    says it expects.
+    says it expects. ``stopped_ns`` is when its count was stopped, or 0.
     """
 
     file: str
@@ -57,6 +57,7 @@ class Row(Model):
     copies: Whole = 0
     unknown: Whole = 0
     raised: Whole = 0
+    stopped_ns: Whole = 0
     maybe_waits: Whole = 0
     waited_ns: Whole = 0
     device: str = ""
@@ -174,6 +175,8 @@ def _add(row: dict[str, Any], other: Mapping[str, Any]) -> None:
     ]
     summed = _summed(arrays, 3)
     row["arrays"] = [(dtype, list(shape), calls, size) for dtype, shape, size, calls in summed]
+    stops = [one["stopped_ns"] for one in (row, other) if one["stopped_ns"]]
+    row["stopped_ns"] = min(stops, default=0)
     row["device"] = row["device"] or other["device"]
     row["retyped"] = sorted({*row["retyped"], *other["retyped"]})
     row["trouble"] = row["trouble"] or other["trouble"]

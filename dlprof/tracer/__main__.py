@@ -11,7 +11,9 @@ from dlprof.tracer import program
 def main() -> None:
     asked, *words = sys.argv[1:]
     options = json.loads(asked)
-    program.start(options["folder"], tuple(options["include"]), options["events"])
+    program.start(
+        options["folder"], tuple(options["include"]), options["events"], options["most_percent"]
+    )
     program.run(words, options["as_module"])
 
 

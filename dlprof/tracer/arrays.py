@@ -5,6 +5,7 @@ of an array, but for the header of a ``numpy.ndarray``.
 from __future__ import annotations
 
 import ctypes
+import operator
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -28,7 +29,9 @@ BUFFERS = {
 """The classes of plain memory, by the probe that knows them."""
 CONTAINERS = (list, tuple, dict)
 CAPSULE = "capsule"
-DATA_OFFSET = 16
+ADDRESSES = 1 << 44
+"""Words in the memory of a process: no address of a program is higher."""
+DATA_WORD = 2
 """Of ``char *data`` in the object of a ``numpy.ndarray``, behind the head of every object."""
 MOST_TYPES = 10_000
 
@@ -112,11 +115,12 @@ def resolved(dotted: str) -> Any:
 
 def _kind(probe: Probe) -> Kind:
     if probe.name == "numpy":
-        return Kind("numpy", _numpy_address(), _key, _nbytes, _host, owns=_owns)
+        return Kind("numpy", _numpy_address(), KEY, _nbytes, _host, owns=_owns)
     if probe.name == "torch":
-        return Kind("torch", _torch_address, _key, _nbytes, _torch_device, _torch_busy())
+        address = sys.modules["torch"].Tensor.data_ptr
+        return Kind("torch", address, KEY, _nbytes, _torch_device, _torch_busy())
     if probe.name == "jax":
-        return Kind("jax", probe.pointer, _key, _nbytes, probe.device, lambda x: not x.is_ready())
+        return Kind("jax", probe.pointer, KEY, _nbytes, probe.device, lambda x: not x.is_ready())
     if probe.name == "tensorflow":
         return Kind("tensorflow", _tf_address, _tf_key, partial(_counted, probe), probe.device)
     return Kind(
@@ -129,8 +133,7 @@ def _kind(probe: Probe) -> Kind:
     )
 
 
-def _key(array: Any) -> Any:
-    return array.dtype, array.shape
+KEY = operator.attrgetter("dtype", "shape")
 
 
 def _nbytes(array: Any) -> int:
@@ -154,21 +157,20 @@ def _owns(array: Any) -> bool:
 
 def _numpy_address() -> Callable[[Any], int | None]:
     """The address out of the object's head: asking for the array's interface takes 2 µs."""
-    read = ctypes.c_void_p.from_address
-
-    def of_head(array: Any) -> int | None:
-        return read(id(array) + DATA_OFFSET).value
 
     def of_interface(array: Any) -> int | None:
         return int(array.__array_interface__["data"][0])
 
+    if sys.implementation.name != "cpython" or sys.maxsize < ADDRESSES:
+        return of_interface
+    words = (ctypes.c_void_p * ADDRESSES).from_address(0)
+
+    def of_head(array: Any) -> int | None:
+        found: int | None = words[(id(array) >> 3) + DATA_WORD]
+        return found
+
     sample = sys.modules["numpy"].zeros(3)[1:]
-    is_known = sys.implementation.name == "cpython" and of_head(sample) == of_interface(sample)
-    return of_head if is_known else of_interface
-
-
-def _torch_address(array: Any) -> int | None:
-    return int(array.data_ptr())
+    return of_head if of_head(sample) == of_interface(sample) else of_interface
 
 
 def _torch_device(array: Any) -> str:

@@ -24,15 +24,20 @@ STARTS = ("from multiprocessing.spawn", "from multiprocessing.forkserver")
 """How the text begins that a new process of :mod:`multiprocessing` runs."""
 
 
-def start(folder: str, include: tuple[str, ...] = (), events: bool = False) -> Tracer:
+def start(
+    folder: str,
+    include: tuple[str, ...] = (),
+    events: bool = False,
+    most_percent: float | None = None,
+) -> Tracer:
     """Trace this process from now on, and those that it starts by :mod:`multiprocessing`."""
-    tracer = Tracer(Places(include), Rows(folder, events))
+    tracer = Tracer(Places(include), Rows(folder, events), most_percent)
     Installed(tracer).start()
     atexit.register(tracer.finish)
     os.register_at_fork(after_in_child=tracer.begin_again)
     for name in ENDS:
         setattr(os, name, _after(tracer.finish, getattr(os, name)))
-    _follow_spawned(folder, include, events)
+    _follow_spawned((folder, include, events, most_percent))
     return tracer
 
 
@@ -45,12 +50,12 @@ def _after(finish: Callable[[], None], end: Callable[..., Any]) -> Callable[...,
     return ended
 
 
-def _follow_spawned(folder: str, include: tuple[str, ...], events: bool) -> None:
+def _follow_spawned(arguments: tuple[object, ...]) -> None:
     """Processes that ``multiprocessing`` starts anew begin with the tracer."""
     from multiprocessing import util
 
     original = util.spawnv_passfds
-    begin = f"from dlprof.tracer.program import start; start({folder!r}, {include!r}, {events}); "
+    begin = f"from dlprof.tracer.program import start; start(*{arguments!r}); "
 
     def spawned(path: Any, words: Any, descriptors: Any) -> int:
         words = list(words)

@@ -32,7 +32,7 @@ MOST_EVENTS = 200_000
 MOST_BUSY = 4096
 MOST_SHAPES = 64
 """Kinds of array that a row tells apart; what comes later counts as ``others``."""
-CALLS, TIME, VIEWS, COPIES, UNKNOWN, SIZE, BYTES, IDLE = range(8)
+TIME, VIEWS, COPIES, UNKNOWN, SIZE, BYTES, IDLE = range(7)
 """Of a row's numbers for one dtype and shape; SIZE is the bytes of one array."""
 
 
@@ -53,9 +53,11 @@ class Row:
         "line",
         "pending",
         "raised",
+        "recent",
         "retyped",
         "seen_ns",
         "span",
+        "stopped_ns",
         "target",
         "trouble",
         "via",
@@ -75,6 +77,8 @@ class Row:
         self.via = via
         self.consumer = ""
         self.arrays: dict[Any, list[Any]] = {}
+        self.recent: tuple[Any, list[Any] | None] = None, None
+        """The array that was met last, and its numbers: most lines meet one kind of array."""
         self.crossings: dict[tuple[str, str], int] = {}
         self.device = ""
         self.retyped: set[str] = set()
@@ -84,6 +88,8 @@ class Row:
         self.raised = 0
         self.trouble = ""
         self.index = -1
+        self.stopped_ns = 0
+        """When its calls were no longer counted; 0 if they always were."""
         self.seen_ns = 0
         """What its calls had taken at the last tick."""
 
@@ -91,16 +97,26 @@ class Row:
         """The numbers for arrays of a dtype and shape, which are met for the first time."""
         if len(self.arrays) >= MOST_SHAPES:
             key, size = "others", lambda: 0
-        return self.arrays.setdefault(key, [0, 0, 0, 0, 0, size(), 0, None])
+        return self.arrays.setdefault(key, [0, 0, 0, 0, size(), 0, None])
+
+    @property
+    def views(self) -> int:
+        return sum(numbers[VIEWS] for numbers in list(self.arrays.values()))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all that was seen of it are views."""
+        others = (sum(numbers[COPIES : UNKNOWN + 1]) for numbers in list(self.arrays.values()))
+        return not (any(others) or self.busy or self.crossings)
 
     def as_dict(self, idle: Mapping[Any, int]) -> dict[str, Any]:
         numbers = list(self.arrays.items())
-        calls, total, views, copies, unknown = (
-            sum(one[at] for _, one in numbers) for at in (CALLS, TIME, VIEWS, COPIES, UNKNOWN)
+        total, views, copies, unknown = (
+            sum(one[at] for _, one in numbers) for at in (TIME, VIEWS, COPIES, UNKNOWN)
         )
         waits, maybe, waited = self._waits(idle)
         results = [n for n, c in (("view", views), ("copy", copies), ("unknown", unknown)) if c]
-        top = sorted(numbers, key=lambda item: -item[1][CALLS])
+        top = sorted(numbers, key=lambda item: -calls_of(item[1]))
         return {
             "file": self.file,
             "line": self.line,
@@ -110,7 +126,7 @@ class Row:
             "conversion": self.target.conversion,
             "producer": self.kind.framework,
             "consumer": self.consumer or self.target.framework,
-            "calls": calls,
+            "calls": views + copies + unknown,
             "total_ns": total,
             "bytes": sum(one[BYTES] for _, one in numbers),
             "result": results[0] if len(results) == 1 else "mixed" if results else "unknown",
@@ -118,13 +134,14 @@ class Row:
             "copies": copies,
             "unknown": unknown,
             "raised": self.raised,
+            "stopped_ns": self.stopped_ns,
             "waits": waits,
             "maybe_waits": maybe,
             "waited_ns": waited,
             "device": self.device,
             "retyped": sorted(self.retyped),
             "crossings": [[*pair, count] for pair, count in self.crossings.items()],
-            "arrays": [[*_words(key), one[CALLS], one[SIZE]] for key, one in top],
+            "arrays": [[*_words(key), calls_of(one), one[SIZE]] for key, one in top],
             "trouble": self.trouble,
         }
 
@@ -141,6 +158,10 @@ class Row:
             elif took > LONGER * empty + LONGER_NS:
                 waits, waited = waits + 1, waited + took - empty
         return waits, maybe, waited
+
+
+def calls_of(numbers: list[Any]) -> int:
+    return int(sum(numbers[VIEWS : UNKNOWN + 1]))
 
 
 LONGER, LONGER_NS = 3, 20_000

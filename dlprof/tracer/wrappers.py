@@ -20,7 +20,6 @@ from dlprof.tracer.arrays import CONTAINERS, LOOSE, VIEW, Kind, Kinds, first_of,
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import (
     BYTES,
-    CALLS,
     COPIES,
     IDLE,
     MOST_BUSY,
@@ -33,6 +32,8 @@ from dlprof.tracer.rows import (
 )
 from dlprof.tracer.targets import Target
 
+CALL_NS = 2000
+"""What tracing a conversion takes, about: benchmarks/trace.py measures it."""
 MOST_SITES = 50_000
 """Places in code; more are met only if a program makes code without end."""
 CONTAINER = Kind(
@@ -51,7 +52,7 @@ _getframe, _clock = sys._getframe, time.perf_counter_ns  # noqa: SLF001 - CPytho
 class Tracer:
     """What all wrappers of a process share."""
 
-    def __init__(self, places: Places, rows: Rows) -> None:
+    def __init__(self, places: Places, rows: Rows, most_percent: float | None = None) -> None:
         self.places, self.rows, self.kinds = places, rows, Kinds()
         self.inside: set[int] = set()
         """Threads that are in a traced call."""
@@ -60,6 +61,40 @@ class Tracer:
         """By two dtypes: the name of the second if it differs, else an empty one."""
         self.is_active = True
         self.wanted: list[Wanted] = []
+        self._most_percent = most_percent
+        self._views: dict[Target, int] = {}
+        self._looked_ns = rows.started_ns
+
+    def tick(self, row: Row, began: int, took: int) -> None:
+        self.rows.tick(row, began, took)
+        if self._most_percent is not None:
+            self._limit(self._most_percent)
+
+    def _limit(self, most_percent: float) -> None:
+        """Stop to trace the function with most of the calls, if it costs too much.
+
+        Only one that makes nothing but views: its time is known, and there is nothing to find.
+        """
+        now, views = _clock(), dict[Target, int]()
+        plain: dict[Target, bool] = {}
+        for row in list(self.rows.rows.values()):
+            views[row.target] = views.get(row.target, 0) + row.views
+            plain[row.target] = plain.get(row.target, True) and row.is_plain
+        new = {target: count - self._views.get(target, 0) for target, count in views.items()}
+        span, self._views, self._looked_ns = now - self._looked_ns, views, now
+        is_too_much = sum(new.values()) * CALL_NS > span * most_percent / 100
+        candidates = [target for target in new if plain[target] and new[target]]
+        if is_too_much and candidates:
+            self._stop(max(candidates, key=new.__getitem__), now)
+
+    def _stop(self, target: Target, now: int) -> None:
+        for wanted in self.wanted:
+            if wanted.target is target:
+                wanted.is_off = True
+                wanted.clear()
+        for row in list(self.rows.rows.values()):
+            if row.target is target:
+                row.stopped_ns = row.stopped_ns or now - self.rows.started_ns
 
     def stop(self) -> None:
         """A wrapper that is still held somewhere records no more."""
@@ -104,27 +139,36 @@ def _pointer(thing: Any) -> int | None:
     return capsule.capsule_pointer(thing, name) if name else None
 
 
+class Missing:
+    """Stands for the array where a call has no argument by its place."""
+
+
+MISSING = Missing()
+
+
 class Wanted(dict[type, "Kind | None"]):
     """The kinds that a target converts; None for what passes through."""
 
     def __init__(self, tracer: Tracer, target: Target) -> None:
         super().__init__()
-        self._tracer, self._target = tracer, target
+        self._tracer, self.target, self.is_off = tracer, target, False
         tracer.wanted.append(self)
 
     def __missing__(self, kind: type) -> Kind | None:
-        target, found = self._target, self._tracer.kinds[kind]
-        if kind in CONTAINERS and not target.is_method:
+        target, found = self.target, self._tracer.kinds[kind]
+        if kind is Missing:
+            found = NAMED
+        elif kind in CONTAINERS and not target.is_method:
             found = CONTAINER
         elif found is not None and not self._converts(found):
             found = None
-        if not self._tracer.is_active:
+        if self.is_off or not self._tracer.is_active:
             found = None
         self[kind] = found
         return found
 
     def _converts(self, kind: Kind) -> bool:
-        target = self._target
+        target = self.target
         if kind.is_buffer:
             return target.takes_buffers
         return target.gives if kind.framework == target.framework else target.takes
@@ -140,23 +184,26 @@ def make(  # noqa: C901, PLR0915 - one frame alone may stand between the program
     find, special, settle, failed = watched.row, watched.special, watched.settle, watched.failed
     with_events = rows.with_events
 
-    def traced(*args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915 - same
-        try:
-            kind = wanted[type(args[0])]
-        except IndexError:
-            kind = NAMED if kwargs else None
+    def traced(source: Any = MISSING, /, *rest: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912, PLR0915 - same
+        kind = wanted[type(source)]
         if kind is None:
             try:
-                return original(*args, **kwargs) if kwargs else original(*args)
+                return original(source, *rest, **kwargs) if rest or kwargs else original(source)
             except BaseException as error:
                 error.__traceback__ = error.__traceback__.tb_next  # type: ignore[union-attr]
                 raise
         me = get_ident()
-        source = args[0] if args else next(iter(kwargs.values()))
-        handed = None
-        if kind.is_special:
+        args = handed = None
+        if me in inside:
+            kind = None
+        elif kind.is_special:
+            args = (source, *rest) if source is not MISSING else ()
+            source = source if args else next(iter(kwargs.values()), None)
             kind, handed = special(source)
-        if kind is None or me in inside:
+        elif rest or kwargs:
+            args = (source, *rest)
+        if kind is None:
+            args = args if args is not None else (source, *rest) if source is not MISSING else ()
             try:
                 return original(*args, **kwargs)
             except BaseException as error:
@@ -172,13 +219,17 @@ def make(  # noqa: C901, PLR0915 - one frame alone may stand between the program
         inside.add(me)
         try:
             began = _clock()
-            result = original(*args, **kwargs)
+            result = original(source) if args is None else original(*args, **kwargs)
             took = _clock() - began
             try:
                 if handed is None:
                     made = kinds[type(result)]
                     key = kind.key(source)
-                    numbers = row.arrays.get(key)
+                    last, numbers = row.recent
+                    if key != last:
+                        numbers = row.arrays.get(key)
+                        if numbers is not None:
+                            row.recent = key, numbers
                     if (
                         numbers is not None
                         and made is not None
@@ -187,7 +238,6 @@ def make(  # noqa: C901, PLR0915 - one frame alone may stand between the program
                         and busy is None
                         and not row.trouble
                     ):
-                        numbers[CALLS] += 1
                         numbers[TIME] += took
                         numbers[VIEWS] += 1
                     else:
@@ -197,7 +247,7 @@ def make(  # noqa: C901, PLR0915 - one frame alone may stand between the program
                 if with_events:
                     rows.event(row, began, took)
                 if began > rows.next_ns:
-                    rows.tick(row, began, took)
+                    tracer.tick(row, began, took)
             except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
                 failed(error, row, took)
         except BaseException as error:
@@ -379,7 +429,6 @@ class _Calls:
 
 
 def _count(numbers: list[Any], took: int, at: int, copied: int) -> None:
-    numbers[CALLS] += 1
     numbers[TIME] += took
     numbers[at] += 1
     numbers[BYTES] += copied

@@ -1,5 +1,6 @@
 """The tracer: what it wraps comes from the probes, and it takes everything out again."""
 
+import itertools
 import operator
 import sys
 import types
@@ -10,6 +11,7 @@ from numpy import frombuffer as taken_out
 import dlprof
 from dlprof.measuring.trace import expression, faults
 from dlprof.session.trace_file import Row, Trace, merged
+from dlprof.tracer import wrappers
 from dlprof.tracer.arrays import Kinds
 from dlprof.tracer.install import _call_after
 from dlprof.tracer.place import Places
@@ -35,6 +37,7 @@ ROW = {
     "copies": 1,
     "unknown": 0,
     "raised": 0,
+    "stopped_ns": 0,
     "waits": 0,
     "maybe_waits": 0,
     "waited_ns": 0,
@@ -133,11 +136,31 @@ def test_a_wait_needs_a_queue_and_a_long_call(busy_ns, idle_ns, found):
     kind = Kinds()[np.ndarray]
     row = rows.row(sys._getframe(), target("torch.from_numpy(x)"), kind, "", True)
     key = (np.dtype("float32"), (3,))
-    row.numbers(key, lambda: 12)[0:2] = 2, busy_ns
-    row.arrays[key][7] = idle_ns
+    row.numbers(key, lambda: 12)[0:3] = busy_ns, 1, 1
+    row.arrays[key][6] = idle_ns
     row.busy.append((key, busy_ns))
     (counted,) = rows.as_dict(ended=True)["rows"]
     assert (counted["waits"], counted["maybe_waits"]) == found
+
+
+@pytest.mark.parametrize(("most_percent", "counted"), [(None, 50), (1e-9, 1)])
+def test_a_limit_stops_the_count_of_views_and_says_when(monkeypatch, most_percent, counted):
+    import numpy as np
+
+    now = itertools.count(0, 1_000_000_000)
+    monkeypatch.setattr(wrappers, "_clock", lambda: next(now))
+    rows = Rows(None)
+    rows.started_ns = rows.next_ns = -1
+    monkeypatch.setattr(rows, "tick", lambda *_: None)
+    tracer = Tracer(Places(), rows, most_percent)
+    view = make(lambda x: x[:], target("torch.from_numpy(x)"), tracer)
+    copy = make(lambda x: x.copy(), target("torch.tensor(x)"), tracer)
+    source = np.zeros(3)
+    assert [(len(view(source)), len(copy(source))) for _ in range(50)] == [(3, 3)] * 50
+    found = {row["conversion"]: row for row in tracer.rows.as_dict(ended=False)["rows"]}
+    assert found["torch.tensor(x)"]["calls"] == 50
+    assert found["torch.from_numpy(x)"]["calls"] == counted
+    assert bool(found["torch.from_numpy(x)"]["stopped_ns"]) is (most_percent is not None)
 
 
 def test_processes_are_added_up():

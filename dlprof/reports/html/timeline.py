@@ -32,7 +32,7 @@ LEAST_WIDTH, LEAST_OPACITY = 1.5, 0.25
 """Of a span that took any time: it must be seen."""
 MOST_TICKS = 6
 COLORS = {"view": "plain", "copy": "warning", "mixed": "warning", "waits": "error"}
-CAPTION = "When the lines converted; the darker, the more of that time they took."
+CAPTION = "When the lines converted; the stronger the color, the more of that time they took."
 
 
 def draw(timeline: Timeline) -> tuple[Markup, str] | None:
