@@ -61,7 +61,7 @@ def test_the_scenario_can_be_read(tmp_path):
 
 
 def test_the_examples_of_pytest_call_what_there_is():
-    (block,) = blocks(PYTEST, "python")
+    block, *_ = blocks(PYTEST, "python")
     calls = [node for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Call)]
     assert calls
     for call in calls:
