@@ -36,6 +36,13 @@ INCLUDE = Option(
     every.MEASURING,
     metavar="PACKAGE",
 )
+DEVICE = Option(
+    "device",
+    Text(),
+    "Run the program on a simulated CUDA device: simulated, or simulated:2 for two.",
+    every.MEASURING,
+    metavar="DEVICE",
+)
 MAX_OVERHEAD = Option(
     "max_overhead",
     Number(0.0, 100.0, "percent"),
@@ -77,6 +84,7 @@ ENDED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 @takes(
     BY,
     INCLUDE,
+    DEVICE,
     MAX_OVERHEAD,
     FAIL_ON,
     every.FULL,
@@ -111,6 +119,7 @@ def trace(
         values.get("include", ()),
         with_events,
         values.get("max_overhead"),
+        simulated(values.get("device")),
     )
     path = given.output or state.default_trace()
     found = tracing.trace(asked)
@@ -119,6 +128,17 @@ def trace(
     show(found, values.get("by", "line"), outputs.full, path)
     write(found, values.get("by", "line"), outputs, path)
     end(found, words)
+
+
+def simulated(device: str | None) -> int:
+    """How many simulated devices. Raises :class:`UsageError` for another device."""
+    from dlprof.errors import UsageError
+    from dlprof.plan.axes import simulated_in
+
+    count = simulated_in(() if device is None else (device,))
+    if device is not None and not count:
+        raise UsageError(f"--device {device}: expected simulated; a program chooses real devices")
+    return count
 
 
 def report_trace(path: Path, given: Given) -> None:

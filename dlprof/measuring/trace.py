@@ -22,6 +22,7 @@ from typing import Any
 from dlprof.errors import UsageError
 from dlprof.session import files
 from dlprof.session.trace_file import Trace, merged
+from dlprof.simulated import environment
 from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import Rows
@@ -48,6 +49,8 @@ class Program:
     events: bool = False
     most_percent: float | None = None
     """Of the time, what tracing may take before it stops to count views."""
+    simulated: int = 0
+    """CUDA devices that are simulated; 0 for those of the machine."""
 
     def check(self) -> None:
         """Raise :class:`UsageError` where there is nothing to run."""
@@ -74,7 +77,9 @@ def trace(program: Program) -> Trace:
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
         command = [sys.executable, *flags, "-m", "dlprof.tracer", json.dumps(asked)]
         created, began = datetime.datetime.now(datetime.timezone.utc), time.perf_counter_ns()
-        started = subprocess.Popen([*command, *program.words])  # noqa: S603 - the user's program
+        started = subprocess.Popen(  # noqa: S603 - the user's program
+            [*command, *program.words], env=_environment(program.simulated)
+        )
         with _signals_of(started):
             code = started.wait()
         wall_ns = time.perf_counter_ns() - began
@@ -84,12 +89,21 @@ def trace(program: Program) -> Trace:
             {
                 "program": list(program.words),
                 "exit_code": code,
+                "simulated": program.simulated,
                 "wall_ns": wall_ns,
                 "created": f"{created:%Y-%m-%dT%H:%M:%SZ}",
                 **merged(parts),
             }
         )
     )
+
+
+def _environment(devices: int) -> dict[str, str] | None:
+    """What the program finds; None for all that dlprof has itself."""
+    if not devices:
+        return None
+    found = {**os.environ, **environment.variables(devices)}
+    return environment.on_simulated_device(found, sys.executable)
 
 
 @contextmanager

@@ -53,6 +53,8 @@ def _is_alike(session: Session, trace: Trace) -> bool:
     """Whether a session measured the program's Python and versions, and took real times."""
     environment = session.environment
     known = {*(environment.packages or {}).values()}
+    if trace.simulated:
+        return False
     same = environment.python == trace.python and {*trace.versions.values()} <= known
     return same and not session.simulated
 

@@ -11,6 +11,7 @@ from dlprof.analysis.quantity import plain_time, significant, size_text
 from dlprof.reports.document import Cell, Column, Document, Table
 from dlprof.reports.trace_groups import TONES, Group, grouped, short_file
 from dlprof.reports.trace_source import sections, timeline
+from dlprof.session.header import SIMULATED
 from dlprof.session.trace_file import Row, Trace
 from dlprof.text.clean import clean
 
@@ -81,6 +82,8 @@ def _title(trace: Trace) -> tuple[str, str]:
 
 
 def _notices(trace: Trace) -> Iterable[str]:
+    if trace.simulated:
+        yield f"{SIMULATED}."
     killed = [process for process in trace.processes if not process.ended]
     if killed:
         yield (

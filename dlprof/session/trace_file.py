@@ -90,6 +90,7 @@ class Trace(Model):
     exit_code: Whole
     wall_ns: Whole
     created: str = ""
+    simulated: Whole = 0
     python: str = ""
     versions: dict[str, str] = Field(default_factory=dict)
     processes: list[Process] = Field(default_factory=list)

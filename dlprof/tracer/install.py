@@ -146,11 +146,12 @@ def _call_after(loader: Any, call: Callable[[], None]) -> None:
         return
 
     def executed(module: ModuleType) -> None:
-        del loader.exec_module
+        # A module that stands for another may have its loader found twice.
+        vars(loader).pop("exec_module", None)
         execute(module)
         loader._dlprof_done = True  # noqa: SLF001 - the spec says so only after its import
         call()
-        del loader._dlprof_done  # noqa: SLF001
+        vars(loader).pop("_dlprof_done", None)
 
     try:
         loader.exec_module = executed
