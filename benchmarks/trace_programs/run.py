@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import resource
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-NOISE = (b"0000 00:00:", b"WARNING: All log messages before absl")
-"""Lines of TensorFlow's log with a time or a thread in them: no two runs have the same."""
+NOISE = re.compile(rb"^[IWE]\d{4} \d\d:|^\d{4}-\d\d-\d\d |^WARNING: All log messages before absl")
+"""Lines of logs with a time in them: no two runs have the same."""
 
 
 def cpu_s() -> float:
@@ -32,8 +33,7 @@ def ran(command: list[str]) -> tuple[int, bytes, bytes, float]:
 
 
 def plain_log(text: bytes) -> list[bytes]:
-    lines = text.splitlines()
-    return [line for line in lines if not any(word in line for word in NOISE) and line.strip()]
+    return [line for line in text.splitlines() if not NOISE.match(line) and line.strip()]
 
 
 def main() -> None:
@@ -54,6 +54,10 @@ def main() -> None:
             "stdout": plain[1] == traced[1],
             "stderr": plain_log(plain[2]) == plain_log(report[0]),
         }
+        for one, other in zip(plain_log(plain[2]), plain_log(report[0]), strict=False):
+            if one != other:
+                print("-", one[:300], "\n+", other[:300])
+                break
         times["plain"].append(plain[3])
         times["traced"].append(traced[3])
         print(", ".join(f"{name} {'same' if is_so else 'DIFFERS'}" for name, is_so in same.items()))

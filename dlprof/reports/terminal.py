@@ -217,21 +217,24 @@ def _block(block: Block, width: int) -> RenderableType:
             grid.add_row(name, value)
         return _flush(grid)
     if isinstance(block, Source):
-        return _source(block)
+        return _source(block, width)
     return _flush(Group(*map(Text, block.lines)))
 
 
-def _source(source: Source) -> RenderableType:
+def _source(source: Source, width: int) -> RenderableType:
+    """Code gets what the numbers leave, and loses its end where that is too little."""
+    rows = [
+        (line.time, line.calls, line.result.text, str(line.number or "")) for line in source.lines
+    ]
+    longest = [max(map(len, column)) for column in zip(*rows, strict=True)]
     grid = _grid()
-    for justify in ("right", "right", "left", "right"):
-        grid.add_column(justify=justify, no_wrap=True)
-    grid.add_column(overflow="ellipsis", no_wrap=True)
-    for line in source.lines:
-        style = "" if line.time else "dim"
-        number = str(line.number) if line.number else ""
-        grid.add_row(
-            line.time, line.calls, _cell(line.result), number, Text(line.text, style=style)
-        )
+    for length, justify in zip(longest, ("right", "right", "left", "right"), strict=True):
+        grid.add_column(justify=justify, no_wrap=True, width=length)
+    room = width - INDENT - sum(longest) - len(longest) * (GAP - 1)
+    grid.add_column(no_wrap=True, overflow="ellipsis", width=max(room, CODE_WIDTH))
+    for line, (time, calls, _, number) in zip(source.lines, rows, strict=True):
+        text = Text(line.text, style="" if line.time else "dim")
+        grid.add_row(time, calls, _cell(line.result), number, text)
     return _flush(grid)
 
 
