@@ -228,8 +228,9 @@ def _source(source: Source, width: int) -> RenderableType:
     ]
     longest = [max(map(len, column)) for column in zip(*rows, strict=True)]
     grid = _grid()
-    for length, justify in zip(longest, ("right", "right", "left", "right"), strict=True):
-        grid.add_column(justify=justify, no_wrap=True, width=length)
+    is_word = (False, False, True, False)
+    for length, is_left in zip(longest, is_word, strict=True):
+        grid.add_column(justify="left" if is_left else "right", no_wrap=True, width=length)
     room = width - INDENT - sum(longest) - len(longest) * (GAP - 1)
     grid.add_column(no_wrap=True, overflow="ellipsis", width=max(room, CODE_WIDTH))
     for line, (time, calls, _, number) in zip(source.lines, rows, strict=True):
