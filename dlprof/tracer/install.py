@@ -146,12 +146,11 @@ def _call_after(loader: Any, call: Callable[[], None]) -> None:
         return
 
     def executed(module: ModuleType) -> None:
-        # A module that stands for another may have its loader found twice.
-        vars(loader).pop("exec_module", None)
+        del loader.exec_module
         execute(module)
         loader._dlprof_done = True  # noqa: SLF001 - the spec says so only after its import
         call()
-        vars(loader).pop("_dlprof_done", None)
+        del loader._dlprof_done  # noqa: SLF001
 
     try:
         loader.exec_module = executed

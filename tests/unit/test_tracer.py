@@ -163,19 +163,6 @@ def test_a_limit_stops_the_count_of_views_and_says_when(monkeypatch, most_percen
     assert bool(found["torch.from_numpy(x)"]["stopped_ns"]) is (most_percent is not None)
 
 
-def test_a_loader_that_is_found_twice_executes_its_module_once():
-    class Loader:
-        def exec_module(self, module):
-            done.append(module)
-
-    done, loader = [], Loader()
-    for _ in range(2):
-        _call_after(loader, lambda: done.append("called"))
-    loader.exec_module("module")
-    assert done == ["module", "called", "called"]
-    assert not vars(loader)
-
-
 def test_processes_are_added_up():
     other = {**ROW, "copies": 0, "views": 1, "result": "view", "bytes": 0}
     found = merged([part(2, other), part(1, ROW, {**ROW, "line": 2, "total_ns": 99}, ended=False)])
