@@ -65,9 +65,10 @@ def without_any_command(text: str, is_json: bool = False) -> str:
 def first_line(text: str | None) -> str:
     """The first line of a reason, cleaned, with a mark if there are more.
 
-    A line that ends in a colon only announces what comes: the next one belongs to it.
+    A line that ends in a colon only announces what comes: the next one belongs to it. A line
+    without a letter is a rule, as above and below the import errors of CuPy.
     """
-    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
+    lines = [line.strip() for line in (text or "").splitlines() if any(map(str.isalnum, line))]
     if not lines:
         return "no reason given"
     told, *more = lines

@@ -30,7 +30,7 @@ from dlprof.reports.document import (
 )
 from dlprof.reports.session_document import session_document
 from dlprof.rules import with_findings as judged
-from dlprof.text.clean import sanitised
+from dlprof.text.clean import first_line, sanitised
 
 texts = raw_texts.map(sanitised)
 """As text is when a session was read."""
@@ -252,3 +252,9 @@ def test_a_summary_that_does_not_fit_is_cut_at_a_line_and_says_so():
     assert len(kept.encode()) <= github.SUMMARY_BYTES
     assert "no room" in kept.splitlines()[-1]
     assert github.room("short", 0) == "short"
+
+
+def test_a_reason_begins_with_its_first_words():
+    framed = "ImportError:\n=====\nFailed to import CuPy.\n\nOriginal error:\n====="
+    assert first_line(framed) == "ImportError: Failed to import CuPy. …"
+    assert first_line("====") == "no reason given"
