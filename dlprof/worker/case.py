@@ -80,7 +80,7 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     answer.part("source", {"ns": None if subject.is_one_array else subject.create_ns})
     answer.stage("first call")
     state.channel.begin()
-    simulated.misuse(subject)  # of a case before
+    simulated.misuse(path.producer, path.consumer)  # of a case before
     looks = settings.watched(subject, answer) if "settings" in request["instruments"] else None
     with looks or nullcontext():
         result, first = _convert_first(subject, request["instruments"], before, answer)
@@ -95,7 +95,7 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     del first
     instruments = Instruments(subject, request, answer, none)
     doubt = gpu_state.watch(lambda: instruments.run(once), instruments.gpu)
-    for note in filter(None, (doubt.note, simulated.misuse(subject))):
+    for note in filter(None, (doubt.note, simulated.misuse(path.producer, path.consumer))):
         answer.failed("device", note)
     if state.channel.forks:
         answer.failed("conversion", "it forks the process; each child was ended at once")

@@ -15,15 +15,12 @@ import importlib
 import math
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from dlprof.device.cuda import LEGACY_STREAM, Gpu, is_simulated, open_gpu
 from dlprof.probes.base import DTYPES, Probe, Unsupported
 from dlprof.protocol.messages import verdict
 from dlprof.worker.memory import span
-
-if TYPE_CHECKING:
-    from dlprof.worker.subject import Subject
 
 DEVICES = "DLPROF_SIMULATED_DEVICES"
 """The driver's own variable: a worker that has it runs on the driver."""
@@ -100,9 +97,8 @@ def adapted(probe: Probe) -> Probe:
     return made
 
 
-def misuse(subject: Subject) -> str:
+def misuse(*probes: Probe) -> str:
     """What the driver last saw of use of what does not exist, since it was asked; else empty."""
-    probes = (subject.producer, subject.consumer)
     gpus = [probe.gpu for probe in probes if isinstance(probe, OnSimulatedDevice)]
     return gpus[0].misuse() if gpus else ""
 
