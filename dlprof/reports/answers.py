@@ -15,6 +15,7 @@ from dlprof.rules import BY_ID
 LEVELS: tuple[Level, ...] = ("safe", "right", "unchecked")
 """Of what may be written, the best first."""
 MOST_IDS = 3
+DISTURBED = "other programs disturbed its time: it may be far less"
 
 
 def answers_of(arrays: Sequence[Array]) -> tuple[Answer, ...]:
@@ -51,6 +52,10 @@ def fastest(array: Array, kind: str) -> list[Path]:
     return []
 
 
+def _is_disturbed(path: Path) -> bool:
+    return path.case.ready is not None and path.case.ready.is_disturbed
+
+
 def best(array: Array, kind: str) -> Path | None:
     """The plainest of :func:`fastest`."""
     line = fastest(array, kind)
@@ -84,6 +89,10 @@ def _answer(array: Array, kind: str) -> Answer:
     if not line:
         return Answer(f"{_fastest([array])}safe {kind}", "", "", _why_none(array, kind))
     found = plainest(line)
+    if _is_disturbed(found):  # nobody knows which is the fastest
+        notes = filter(None, (condition(found), DISTURBED))
+        label = f"{_word([found])} {kind}"
+        return Answer(label, found.code, found.brief_time, "; ".join(notes))
     label = f"{_fastest([array])}{_word([found])} {kind}"
     others = len(line) - 1
     # The times of such paths are listed too, and one of them may be a little lower.

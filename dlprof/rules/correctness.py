@@ -472,14 +472,19 @@ def _lost_properties(case: CaseView) -> tuple[str, ...]:
 MASK_LOST = """
 <create>
 <convert of y>
-before, after = hasattr(x, "mask"), hasattr(y, "mask")
+before, after = <before>, <after>
 print("x has a mask:", before, "- y has a mask:", after)
 return before and not after
 """
 
 
 def show_property_lost(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
-    return subject.shown(f"loses the {found.evidence.get('lost')} of x", MASK_LOST)
+    before, after = (
+        subject.said("masked", name) if subject.has("masked", name) else f'hasattr({name}, "mask")'
+        for name in "xy"
+    )
+    lost = found.evidence.get("lost") or "mask"
+    return subject.shown(f"loses the {lost} of x", MASK_LOST, before=before, after=after)
 
 
 RULES = (

@@ -103,6 +103,7 @@ class OnHost(Synthetic):
             "shape": "{x}.shape",
             "dtype": "{x}.dtype.name",
             "writable": "{x}.data.flags.writeable",
+            "masked": "{x}.masked",
             "write": "host.default_queue.put(lambda: {x}.data.fill(1)).wait()",
         }
 

@@ -6,6 +6,7 @@ from repro_builders import finding_of
 from rule_builders import MS, US, once, ordered, path, spread, verdict
 
 from dlprof.reports import terminal
+from dlprof.reports.answers import DISTURBED
 from dlprof.reports.document import Level, Table
 from dlprof.reports.session_document import session_document
 from dlprof.rules import with_findings as judged
@@ -177,6 +178,13 @@ def test_a_time_that_may_be_another_is_marked_and_the_mark_is_explained(measure)
     found = document(view(ready=measure))
     assert texts(found.tables[0])[0][0] == "~2.0 µs"
     assert any(mark.startswith("~") for mark in found.marks)
+
+
+def test_a_path_whose_time_others_disturbed_is_not_called_the_fastest():
+    found = answers(document(view(ready=disturbed()), copy()))
+    assert "fastest safe view" not in found
+    assert found["safe view"].note.endswith(DISTURBED)
+    assert found["fastest safe copy"].note == ""
 
 
 # Problems
