@@ -7,8 +7,8 @@ the right kind names it in the version that has it, and none does in the version
     python benchmarks/real_bugs/run.py --cache ~/.cache/dlprof-real-bugs
 
 The environments take about 16 GB, most of it for the CUDA packages of two versions of torch. With
-``--device simulated`` the bugs are those that need a CUDA device, and the environments take 40 GB.
-``--python NAME=PATH`` takes an interpreter that has the packages already.
+``--device simulated`` the bugs are those that need a CUDA device. Their environments take about 40
+GB. ``--python NAME=PATH`` takes an interpreter that has the packages already.
 """
 
 from __future__ import annotations
