@@ -24,7 +24,7 @@ def choose(session: Session, word: str | None) -> FindingRecord:
         if word is None or word == str(number) or (rule and finding.rule == rule.id):
             return finding
     known = ", ".join(dict.fromkeys(finding.rule for finding in found))
-    has = f"it has 1 to {len(found)}, of {known}" if found else "it has none"
+    has = f"it has findings 1 to {len(found)}, of {known}" if found else "it has none"
     raise UsageError(f"the session has no finding {clean(str(word), 40)!r}: {has}")
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import time
 from collections.abc import Mapping, Sequence
-from textwrap import indent
+from textwrap import fill, indent
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -80,19 +81,26 @@ def explain(
     from dlprof.rules.pages import index, page
 
     if rule is None:
-        say("".join(f"{found.id}  {found.name:<20}{index(found.id)}\n" for found in RULES))
+        hanging = " " * len(f"{RULES[0].id}  {'':<20}")
+        lines = (
+            fill(
+                f"{found.id}  {found.name:<20}{index(found.id)}", width(), subsequent_indent=hanging
+            )
+            for found in RULES
+        )
+        say("".join(f"{line}\n" for line in lines))
         return
     say(rule_page.render(page(rule), width(), colour()))
 
 
 @takes(OPTIONS, SESSIONS)
 def list_(*, given: Given) -> None:
-    """List the options, in Markdown, or the sessions that were kept without a name."""
+    """List the options, in Markdown, or the sessions that were saved without a name (default)."""
     from dlprof.cli.show import say
     from dlprof.errors import UsageError
 
-    if bool(given.raw["options"]) == bool(given.raw["sessions"]):
-        raise UsageError("name what to list: --options or --sessions")
+    if given.raw["options"] and given.raw["sessions"]:
+        raise UsageError("--options and --sessions are two lists: name one")
     say(page() if given.raw["options"] else sessions_text(time.time()))
 
 
@@ -100,7 +108,7 @@ def sessions_text(now_s: float) -> str:
     """A line for each kept session, with the number that names it on the command line."""
     from dlprof.analysis.quantity import duration_text
     from dlprof.cli.show import plain_table, text_of, width
-    from dlprof.errors import SessionError
+    from dlprof.errors import SessionError, UsageError
     from dlprof.session import model, state
     from dlprof.text.clean import clean
 
@@ -122,8 +130,14 @@ def sessions_text(now_s: float) -> str:
     room = width() - len("session") - max(len(row[1]) for row in rows) - 6
     for number_text, age, command in rows:
         table.add_row(number_text, age, clean(command, room))
-    folder = clean(str(kept[0].parent))
-    return f"{text_of(table)}\nThe files are in {folder}. `dlprof report 2` prints session 2.\n"
+    folder, newest = clean(str(kept[0].parent)), ""
+    with contextlib.suppress(UsageError):  # what it names may be gone
+        last = state.last_session()
+        newest = f"LAST is {'session 1' if last == kept[0] else clean(str(last))}. "
+    return (
+        f"{text_of(table)}\n{newest}`dlprof report 2` prints session 2.\n"
+        f"The files are in {folder}.\n"
+    )
 
 
 def _catalog(given: Given) -> Catalog:

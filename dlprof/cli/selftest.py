@@ -35,6 +35,6 @@ def selftest(*, given: Given) -> None:
         found = run(values["python"], Path(folder), bar, plants, simulated)
     show(selftest_document(found, no_streams, simulated > 0))
     if not found.passed:
-        raise FindingsFailed("the selftest failed: what dlprof says on this machine is in doubt")
+        raise FindingsFailed("the self-test failed: do not rely on these rules on this machine")
     if found.unmeasured:
-        raise Unsure("the selftest is not complete: some of what was planted was not measured")
+        raise Unsure("the self-test is not complete: some of what was planted was not measured")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import typer
 
 from dlprof.cli.files import check_no_session
 from dlprof.session import files
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dlprof.reports.document import Document
 
 PIPED_WIDTH = 100
+NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 GITHUB = "GITHUB_ACTIONS"
 
 
@@ -78,14 +79,25 @@ def show(document: Document, full: bool = False) -> None:
 
 
 def say(text: str, is_json: bool = False) -> None:
-    """Print on stdout; :mod:`dlprof.cli.streams` says what becomes of it where that fails."""
-    typer.echo(_unobeyed(text, is_json), nl=False, color=colour())
+    """Print on stdout; :mod:`dlprof.cli.streams` says what becomes of it where that fails.
+
+    Not by ``typer.echo``, which writes UTF-8 to a stream that takes ASCII only.
+    """
+    text = _unobeyed(text, is_json)
+    sys.stdout.write(NOT_ASCII.sub(_escaped, text) if is_json else text)
+    sys.stdout.flush()
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """Characters in a string of JSON, for a stream that may not have them."""
+    return json.dumps(found[0])[1:-1]
 
 
 def complain(text: str, nl: bool = True) -> None:
     """Print on stderr; a full or closed one is no result of what was done."""
     with contextlib.suppress(OSError):
-        typer.echo(_unobeyed(text), err=True, nl=nl)
+        sys.stderr.write(_unobeyed(text) + "\n" * nl)
+        sys.stderr.flush()
 
 
 def _unobeyed(text: str, is_json: bool = False) -> str:

@@ -362,7 +362,7 @@ def _nothing(cases: Sequence[Compared]) -> str:
             return f"{name} holds no case"
     both = [case for case in cases if all(case.statuses)]
     if not both:
-        return "BASE and HEAD have no case in common: they are of different scenarios"
+        return "BASE and HEAD have no case in common: they measure different pairs or arrays"
     if any(case.is_measured or case.doubt or case.word in (WORSE, GONE) for case in cases):
         return ""
     for place, name in enumerate(("BASE", "HEAD")):

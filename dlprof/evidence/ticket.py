@@ -17,7 +17,7 @@ from dlprof.session.model import FindingRecord, Result, Session
 from dlprof.text import markdown
 from dlprof.text.clean import clean
 
-NOT_RUN = "it has been generated only"
+NOT_RUN = "add --run to include its output"
 MOST_CALLS = 8
 MOST_VARIABLES = 12
 LONGEST, LONGEST_CODE = 1500, 300

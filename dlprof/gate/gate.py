@@ -127,8 +127,8 @@ def _too_few(task: Task, ran: Ran) -> str:
     if rounds is None or ran.looked >= rounds:
         return ""
     return (
-        f"none of {times:,} times can be called slower before {rounds} rounds, and the last look "
-        f"was after {ran.looked}: raise --budget, or name fewer conversions"
+        f"a decision on {times:,} times needs {rounds} rounds, and the last look was after "
+        f"{ran.looked}: raise --budget, or measure fewer paths"
     )
 
 

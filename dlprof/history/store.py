@@ -101,7 +101,7 @@ def folder_at(address: str | None, option: str) -> Folder:
 
     text = os.environ.get(VARIABLE, "") if address is None else address
     if not text.strip() or "\0" in text:
-        raise UsageError(f"which history? Give {option}, or set {VARIABLE}")
+        raise UsageError(f"no history is named: add {option}, or set {VARIABLE}")
     shown = "::".join(map(_shown, _LINK.split(text)))
     start = f"cannot open the history {shown}"
     if "://" in text:

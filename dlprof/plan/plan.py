@@ -82,10 +82,10 @@ def plan(request: Request, catalog: Catalog) -> Plan:
     measured = {case.pair for case in cases}
     pairs = dict.fromkeys((one.producer.name, one.consumer.name) for one in found)
     without = ", ".join(pair_text(pair) for pair in pairs if pair not in measured)
-    # A scenario and a step of inference choose their pairs: other frameworks are not wanted.
-    chosen = request.scenario is not None or any(case.is_step for case in cases)
+    # Who names pairs wants no other framework; a scenario with wildcards says which it lacks.
+    is_matrix = request.command[:1] == ("matrix",)
     left_out = (
-        *([] if chosen else not_paired(catalog, request.pairs)),
+        *(not_paired(catalog, request.pairs) if is_matrix else []),
         *([f"no path that was asked for: {without}"] if without else []),
         *refused,
         *(f"{NO_PATH} {glob!r}" for glob in unmatched),
@@ -181,10 +181,8 @@ def _surveyed(found: Sequence[Target], request: Request) -> Iterator[Case]:
 
 
 def not_paired(catalog: Catalog, pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Which frameworks that dlprof knows are in none of several pairs, and why."""
+    """Which frameworks that dlprof knows are in none of the pairs, and why."""
     paired = {name for pair in pairs for name in pair}
-    if len(pairs) == 1 or not any(producer == consumer for producer, consumer in pairs):
-        return []  # who names pairs wants no other framework; a matrix has each with itself
     return [
         f"{probe.name} ({'owns no arrays there' if probe.found else 'not installed'})"
         for probe in catalog.probes

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dlprof.analysis import thresholds
+from dlprof.analysis.quantity import range_text
 from dlprof.analysis.safety import Level
 from dlprof.reports.alike import lines_of, plainest
 from dlprof.reports.document import Answer
-from dlprof.reports.paths import KINDS, Array, Path
+from dlprof.reports.paths import KINDS, MARK, Array, Path
 from dlprof.rules import BY_ID
 
 LEVELS: tuple[Level, ...] = ("safe", "right", "unchecked")
@@ -74,14 +75,18 @@ def _of_several(arrays: Sequence[Array], kind: str) -> Answer:
     if len(paths) < len(arrays):
         notes.insert(0, f"for {len(paths)} of {len(arrays)} arrays")
     ordered = sorted(paths, key=lambda path: path.cost_ns)
-    times = list(dict.fromkeys((ordered[0].brief_time, ordered[-1].brief_time)))
-    return Answer(label, paths[0].code, " to ".join(times), next(filter(None, notes), ""))
+    low, high = ordered[0], ordered[-1]
+    times = low.brief_time
+    if high.brief_time != times:
+        mark = "" if low.is_certain and high.is_certain else MARK
+        times = mark + range_text(low.cost_ns, high.cost_ns)
+    return Answer(label, paths[0].code, times, next(filter(None, notes), ""))
 
 
 def _word(paths: Sequence[Path]) -> str:
-    """``safe``, or ``right`` where something was not looked at."""
+    """``safe``, or ``correct`` where something was not looked at."""
     levels = {path.safety.level for path in paths}
-    return levels.pop() if levels in ({"safe"}, {"unchecked"}) else "right"
+    return levels.pop() if levels in ({"safe"}, {"unchecked"}) else "correct"
 
 
 def _answer(array: Array, kind: str) -> Answer:
@@ -143,7 +148,7 @@ def condition(path: Path) -> str:
 
 def _why_none(array: Array, kind: str) -> str:
     timed = [path for path in array.paths if path.is_measured]
-    of_kind = [path for path in timed if path.case.kind == kind]
+    of_kind = [path for path in timed if path.result == kind]
     if of_kind:
         reasons = [{one.removesuffix("?") for one in path.safety.reasons} for path in of_kind]
         against = set.intersection(*reasons) or set.union(*reasons)

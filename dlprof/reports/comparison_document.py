@@ -149,8 +149,13 @@ def _times_table(rows: Rows, most: int, full: bool = False) -> tuple[Table, ...]
         Column("path"),
         *([Column("array")] if several else []),
     ]
+    floors = {floors_text([time.floor]) for _, time in rows if time}
     if full:
-        columns += [Column("floor"), Column("processes", right=True), Column("because")]
+        columns += [
+            *([Column("floor")] if len(floors) > 1 else []),
+            Column("processes", right=True),
+            Column("because"),
+        ]
     found = []
     for case, time in rows[:most]:
         word = _word(case, time)
@@ -167,7 +172,7 @@ def _times_table(rows: Rows, most: int, full: bool = False) -> tuple[Table, ...]
             base, head = time.processes if time else (0, 0)
             because = (time.reason or time.note) if time else case.reason
             cells += [
-                Cell(floors_text([time.floor]) if time else ""),
+                *([Cell(floors_text([time.floor]) if time else "")] if len(floors) > 1 else []),
                 Cell(f"{base} + {head}"),
                 Cell(because),
             ]

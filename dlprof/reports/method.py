@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from dlprof.analysis.quantity import plain_time
 from dlprof.plan.plan import NO_DIAGNOSIS, ONE_PROCESS
-from dlprof.reports.document import Cell, Column, Facts, Level, Section, Table, Tone
+from dlprof.reports.document import Answer, Cell, Column, Facts, Level, Section, Table, Tone
 from dlprof.session.header import SIMULATED, Environment
 from dlprof.session.machine import NOTABLE_CORES, load_text
 from dlprof.session.model import Header
@@ -56,7 +57,7 @@ def notices(header: Header, diagnosed: bool, timed: bool = True) -> tuple[str, .
         told = load_text(foreign, header.environment.cores or "?")
         found.append(f"{told[0].upper()}{told[1:]}. Times may be too high.")
     if not header.complete:
-        found.append("The run was stopped. This is what it measured until then.")
+        found.append("The run was stopped. Results are partial.")
     # A mark tells of single processes, and the next sentence of the diagnosis.
     left_out = [
         line
@@ -107,6 +108,14 @@ def _facts(header: Header) -> Iterator[tuple[str, str]]:
         yield "gpu", f"{gpu.name}, driver {gpu.driver_version}"
     for line in header.left_out:
         yield "left out", line
+
+
+def expectations(header: Header) -> Iterator[Answer]:
+    """How many expectations of a scenario were met."""
+    verdicts = Counter(one.verdict for one in header.expectations)
+    if verdicts:
+        told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        yield Answer("expectations", "", "", told)
 
 
 def scenario_sections(header: Header) -> Iterator[Section]:

@@ -100,7 +100,7 @@ def short_tables(array: Array, room: Room | None) -> tuple[tuple[Table, ...], tu
         _more(lost_left, "more path", " without a time" if is_timed else " without an answer"),
     ]
     if not any(more) and any(len(line) > 1 for line in (*shown, *lost)):
-        more[1 if lost else 0] = "the paths that are alike"
+        more[1 if lost else 0] = "similar paths"
     tables = [
         _summary(TIMED if is_timed else UNTIMED, map(_row, shown), more[0]),
         _summary(UNMEASURED, map(_lost_row, lost[: room.lost]), more[1]),
@@ -120,21 +120,25 @@ def _summary(columns: tuple[Column, ...], rows: Iterable[tuple[Cell, ...]], left
 def marks_of(timed: Sequence[Path]) -> tuple[str, ...]:
     """What the mark before a time and the star behind a result mean here."""
     found = []
-    if any(path.case.ready is not None and path.case.ready.is_disturbed for path in timed):
+    disturbed = any(path.case.ready is not None and path.case.ready.is_disturbed for path in timed)
+    alone = any(path.is_known and not path.is_certain for path in timed)
+    if disturbed and alone:
+        found.append(f"{MARK} Other programs disturbed this time, or only one process measured it.")
+    elif disturbed:
         found.append(f"{MARK} Other programs disturbed this time. The path itself takes less.")
-    if any(path.is_known and not path.is_certain for path in timed):
-        found.append(f"{MARK} One process measured this time. Another process may differ.")
+    elif alone:
+        found.append(f"{MARK} Only one process measured this time. Another process may differ.")
     starred = [path for path in timed if path.elsewhere]
     if starred:
-        other = {"copy": "a copy", "refused": "refused"}
+        other = {"copy": "copies", "refused": "fails"}
         words = sorted({word for path in starred for word in path.elsewhere} & other.keys())
         found.append(
-            f"* The result depends on the address of {starred[0].source}: elsewhere it is"
-            f" {' or '.join(other[word] for word in words) or 'a view'}."
+            f"* The result depends on the address of {starred[0].source}: at other addresses the"
+            f" path {' or '.join(other[word] for word in words) or 'gives a view'}."
         )
     suspected = sorted({rule for path in timed for rule in path.safety.suspected})
     if suspected:
-        found.append(f"{', '.join(suspected)}? Not seen in this path, but in paths like it.")
+        found.append(f"{', '.join(suspected)}? Seen only in similar paths.")
     return tuple(found)
 
 
@@ -267,7 +271,7 @@ TIMES: tuple[tuple[str, Show], ...] = (
 MEMORY: tuple[tuple[str, Show], ...] = (
     ("GB/s", _speed),
     ("of memcpy", _share_of_memcpy),
-    ("of making", _of_making),
+    ("of creation", _of_making),
     ("peak arrays", _peak),
 )
 
@@ -309,7 +313,7 @@ def _full_table(
 
 
 def shapes_table(arrays: Sequence[Array]) -> Table:
-    """One line for each array of a pair: the fastest path that may be written, and its times."""
+    """One line for each array of a pair: the fastest view and copy that may be written."""
     names = ("pair", "shape", "dtype", "layout", "device")
     varying = [
         at
@@ -319,19 +323,14 @@ def shapes_table(arrays: Sequence[Array]) -> Table:
     titles = [Column(names[at], right=names[at] == "shape") for at in varying]
     rows = []
     for array in arrays:
-        found = [best(array, kind) for kind in KINDS]
-        known = [path for path in found if path is not None]
-        first = min(known, key=lambda path: path.cost_ns, default=None)
-        rows.append(
-            (
-                *(Cell(array.name[at]) for at in varying),
-                *(Cell((path.brief_time or "yes") if path else "-") for path in found),
-                Cell(first.code, code=True) if first else Cell("none", "bad"),
-            )
-        )
-    is_timed = any(path.is_timed for array in arrays for path in array.paths)
-    titles += [Column("view", right=True), Column("copy", right=True)]
-    titles += [Column("fastest path" if is_timed else "path")]
+        cells = [Cell(array.name[at]) for at in varying]
+        for kind in KINDS:
+            path = best(array, kind)
+            cells.append(Cell((path.brief_time or "yes") if path else "-"))
+            cells.append(Cell(path.code, code=True) if path else Cell("none", "bad"))
+        rows.append(tuple(cells))
+    for kind in KINDS:
+        titles += [Column(kind, right=True), Column("path")]
     return Table(tuple(titles), tuple(rows))
 
 

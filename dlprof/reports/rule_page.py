@@ -58,11 +58,20 @@ def _filled(block: str, width: int) -> str:
     )
 
 
+LEAST_CELL = 14
+"""Columns that the last cell of a table needs."""
+
+
 def _table(block: str, width: int) -> list[str]:
     """Columns as wide as their longest cell; the last one takes the rest."""
     rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in block.splitlines()]
     rows = [row for row in rows if not set("".join(row)) <= set("-: ")]
     widest = [max(map(len, column)) + 2 for column in list(zip(*rows, strict=True))[:-1]]
+    if len(INDENT) + sum(widest) + LEAST_CELL > width:  # then a line for each row
+        return [
+            fill(" · ".join(row), width, initial_indent=INDENT, subsequent_indent=INDENT * 2)
+            for row in rows
+        ]
     found = []
     for row in rows:
         first = "".join(map(str.ljust, row, widest))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dlprof.analysis.quantity import plain_time
+from dlprof.analysis.quantity import plain_time, significant
 from dlprof.measuring.selftest import Outcome, Selftest
 from dlprof.reports.document import (
     Answer,
@@ -40,9 +40,11 @@ def selftest_document(
     faults = [outcome for outcome in measured if outcome.plant.rule is not None]
     controls = [outcome for outcome in measured if outcome.plant.rule is None]
     right = sum(not outcome.missed for outcome in faults)
+    missed = ", ".join(f"{one.plant.name} ({one.plant.rule})" for one in faults if one.missed)
     alarms = sum(bool(outcome.false_alarms) for outcome in controls)
     answers = (
         Answer("faults found", "", "", f"{right} of {len(faults)}"),
+        *([Answer("missed", "", note=missed)] if missed else []),
         Answer("false alarms", "", "", f"{alarms} on {len(controls)} controls"),
     )
     facts = (
@@ -53,7 +55,10 @@ def selftest_document(
                 "timer resolution",
                 "?" if found.resolution_ns is None else plain_time(found.resolution_ns),
             ),
-            ("noise of a view's time", "?" if found.noise is None else f"±{found.noise:.1%}"),
+            (
+                "noise of a view's time",
+                "?" if found.noise is None else f"±{significant(100 * found.noise, 2)} %",
+            ),
         ]
     )
     if no_streams:
@@ -68,7 +73,8 @@ def _places(found: Selftest, places: Places) -> Iterator[Section]:
     for device, (heading, not_planted) in places.items():
         here = [outcome for outcome in found.outcomes if outcome.plant.device == device]
         if here:
-            table = Table(COLUMNS, tuple(map(_row, here)))
+            ranked = sorted(here, key=lambda one: not (one.missed or one.false_alarms))
+            table = Table(COLUMNS, tuple(map(_row, ranked)))
             lines = [f"{rule} is not planted: {why}" for rule, why in not_planted.items()]
             lines += [
                 f"{one.plant.name} was not measured: {one.reason or 'no reason given'}"

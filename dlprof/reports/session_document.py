@@ -17,9 +17,9 @@ from dlprof.reports import (
     survey,
     terminal,
 )
-from dlprof.reports.answers import answers_of
+from dlprof.reports.answers import answers_of, best
 from dlprof.reports.document import Answer, Chart, Document, Point, Problem, Section, Table
-from dlprof.reports.paths import Array, arrays_of
+from dlprof.reports.paths import KINDS, Array, arrays_of
 from dlprof.session.model import Session
 
 LAST = "LAST"
@@ -119,15 +119,21 @@ def _answers(session: Session, arrays: Sequence[Array]) -> tuple[Answer, ...]:
         return round_trips.answers(round_trips.trips_of(arrays))
     if not arrays:
         return ()
-    return answers_of(arrays) if _is_one_pair(arrays) else matrix.answers(arrays)
+    found = answers_of(arrays) if _is_one_pair(arrays) else matrix.answers(arrays)
+    return (*method.expectations(session), *found)
 
 
 def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...], tuple[str, ...]]:
     """The tables of the first screen, and what their marks mean."""
     if not arrays:
         return tuple(survey.tables(session)), survey.marks(session)
-    best = [path for array in arrays if (path := matrix.fastest(array)) is not None]
-    marks = path_table.marks_of(best)
+    fastest = [
+        path
+        for array in arrays
+        for path in (matrix.fastest(array), *(best(array, kind) for kind in KINDS))
+        if path is not None
+    ]
+    marks = path_table.marks_of(fastest)
     if _is_round_trip(session) or not arrays:
         return (), marks
     if _is_one_pair(arrays):

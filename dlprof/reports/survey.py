@@ -131,7 +131,8 @@ def section(session: Session) -> Iterator[Section]:
         return
     reasons: dict[str, dict[str, None]] = defaultdict(dict)
     for case in (case for cases in found.values() for case in cases):
-        if case.result.status != "ok" and case.result.reason:
+        made = case.result.refused_at != "create"  # what dlprof cannot make is no refusal
+        if case.result.status != "ok" and case.result.reason and made:
             reasons[first_line(case.result.reason)][case.code] = None
     lines = [
         f"{next(iter(codes))}{f' and {len(codes) - 1} more' * (len(codes) > 1)}: {reason}"
@@ -160,7 +161,7 @@ def summary(session: Session) -> str:
         return "The survey of other arrays was left out."
     arrays = len({label_of(case.result.case) for case in cases})
     tried = f"Also tried: {arrays} small arrays (dtypes, layouts, shapes)."
-    shown = f"Only they show {', '.join(sorted(rules))}." if rules else "No other problem."
+    shown = f"Only there: {', '.join(sorted(rules))}." if rules else "No other problem."
     missing = f" {left:,} of {len(cases):,} conversions were left out." if left else ""
     return f"{tried} {shown}{missing}"
 

@@ -40,6 +40,8 @@ INDENT = 2
 GAP = 3
 CODE_SHARE = 0.45
 """Of the width, what the code of an answer may take without being folded."""
+WORD = 10
+"""A column of texts this short is as wide as they are."""
 STACKED = 20
 """In a table of cells this short that is too wide, what follows a time stands under it."""
 TEXT_WIDTH, CODE_WIDTH = 26, 20
@@ -100,7 +102,9 @@ def _parts(document: Document, width: int, level: Level) -> Iterator[RenderableT
             yield from _section(section, width)
     if document.commands:
         yield Text()
-        yield Text(" · ".join(document.commands), style="dim")
+        line = " · ".join(document.commands)
+        # A command that is broken over two lines cannot be copied.
+        yield Text(line if len(line) <= width else "\n".join(document.commands), style="dim")
 
 
 def _section(section: Section, width: int) -> Iterator[RenderableType]:
@@ -153,17 +157,18 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
     ]
     room = width - INDENT - sum(others) - (GAP - 1) * (len(longest) - 1)
     room = max(room // max(len(codes), 1), CODE_WIDTH)
+    is_wide = sum(longest) + (GAP - 1) * (len(longest) - 1) > width - INDENT
+    is_stacked = is_wide and max(longest) <= STACKED
     for at, column in enumerate(table.columns):
+        is_word = longest[at] <= WORD and not is_stacked
         grid.add_column(
             column.title,
             justify="right" if column.right else "left",
             no_wrap=column.right,
             overflow="fold" if at in codes else "ellipsis",
             width=min(longest[at], room) if at in codes else None,
-            min_width=longest[at] if column.right else None,
+            min_width=longest[at] if column.right or is_word else None,
         )
-    is_wide = sum(longest) + (GAP - 1) * (len(longest) - 1) > width - INDENT
-    is_stacked = is_wide and max(longest) <= STACKED
     for row in table.rows:
         grid.add_row(*(_cell(cell, is_stacked) for cell in row))
     more = [Text(table.more + hint, style="dim")] if table.more else []

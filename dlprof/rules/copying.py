@@ -46,7 +46,7 @@ def avoidable_copy(cases: Cases) -> Iterator[FindingRecord]:
             found,
             view,
             ("copies", "copy"),
-            "where a view is faster",
+            "although a view exists",
             ("copy", "view"),
             f"is a view{cases.where(view)}",
         )

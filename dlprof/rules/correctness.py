@@ -34,7 +34,12 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
         yield finding(
             "error",
             found,
-            Claim(("makes", "make"), f"{after} of {of}", _lost(found[0].changed.values), why or ""),
+            Claim(
+                ("converts", "convert"),
+                f"{of} to {after}",
+                _lost(found[0].changed.values),
+                why or "",
+            ),
             {"before": before, "after": after},
             advice=" ".join(
                 filter(

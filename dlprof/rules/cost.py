@@ -95,8 +95,8 @@ def slow_path(cases: Cases) -> Iterator[FindingRecord]:
         yield costs_more(
             found,
             best,
-            ("takes", "take"),
-            f"longer than another path that is {kind}",
+            ("is slower than", "are slower than"),
+            f"another {best.kind}",
             ("slow", "fast"),
             f"is {kind} too{cases.where(best)}",
         )

@@ -33,7 +33,7 @@ def crash(cases: Cases) -> Iterator[FindingRecord]:
         yield finding(
             "error",
             [case for case, _ in found],
-            Claim(("did not come back:", "did not come back:"), f"{first_line(lost.how)}{during}"),
+            Claim(("did not return:", "did not return:"), f"{first_line(lost.how)}{during}"),
             {"stage": lost.stage},
             advice=f"{code(other)} works." if other else "",
         )

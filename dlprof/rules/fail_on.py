@@ -98,7 +98,7 @@ def parse(texts: Sequence[str], where: str = "--fail-on") -> FailOn:
             near = difflib.get_close_matches(word, [*BY_WORD, *SEVERITIES], n=1)
             known = [one.upper() if one.startswith("dlp") else one for one in near]
             hint = f"did you mean {known[0]!r}?" if known else NAME_ONE
-            raise UsageError(f"{where} knows no {text!r}: {hint}")
+            raise UsageError(f"{where} {text!r} is no rule and no severity: {hint}")
     return FailOn(frozenset(rules), frozenset(severities))
 
 

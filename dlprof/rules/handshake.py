@@ -34,8 +34,8 @@ def handshake_retry(cases: Cases) -> Iterator[FindingRecord]:
             "info",
             found,
             Claim(
-                ("asks", "ask"),
-                "twice",
+                ("retries", "retry"),
+                "after a refused request",
                 f"{found[0].pair[0]} refuses the first {refused.call}",
                 more=f"The answer was {outcome}." if outcome else "",
             ),

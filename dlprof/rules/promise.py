@@ -41,7 +41,7 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
             )
             effect = "Writing to x changes the result."
         if _is_harmless(worst):
-            severity, effect = "info", "Neither can be written."
+            severity, effect = "info", "Both are read-only."
         limits = alignment.limits(layouts.get(alignment.but_layout(worst), ()))
         limits = limits if alignment.is_contiguous(worst) else None
         seen = "view" if worst.promise == "copy" else "copy"

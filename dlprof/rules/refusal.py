@@ -54,7 +54,7 @@ def wrong_error(cases: Cases) -> Iterator[FindingRecord]:
             Claim(
                 ("refuses", "refuse"),
                 f"{what} with {raised}",
-                f"the standard prescribes {' or '.join(prescribed.errors)}",
+                f"the standard requires {' or '.join(prescribed.errors)}",
             ),
             {"raised": raised, "prescribed": " or ".join(prescribed.errors)},
             advice=f"Catch {raised}, too.",

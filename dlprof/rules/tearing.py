@@ -28,6 +28,7 @@ MOST_DIGITS = 18
 def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
     """The copy still reads its source after the call has returned."""
     unsafe = [case for case in cases.cases if case.is_torn]
+    viewed = {case.pair[1] for case in unsafe if _only_where(case) == COPIED}
     for found in groups(
         unsafe,
         lambda case: (case.pair[1], case.result.case.device, _only_where(case)),
@@ -37,7 +38,10 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
         size = _torn_bytes(worst)
         advice = brief = "Wait for the result before you write x."
         if only_where == COPIED:
-            advice = brief = "Do not write x while you use the result: it may be a view."
+            advice = "Do not write x while you use the result: it may be a view."
+        # One headline counts both, and holds for both.
+        if worst.pair[1] in viewed:
+            brief = "Wait for the result before you write x. A view shows every write."
         # Not only was it whole when it was tried: it is safe.
         whole = replacements(
             cases, found, "is not torn", lambda other: _is_whole(other) and cases.copies(other)
@@ -46,13 +50,14 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
             "error",
             found,
             Claim(
-                ("still reads x after it has returned", "still read x after they have returned"),
+                ("returns before it finishes reading x", "return before they finish reading x"),
                 # A race that was not seen may be there: aligned copies were whole when tried.
-                f"({'' if only_where == COPIED else 'seen only '}where {only_where})"
-                if only_where
+                f"(seen only where {only_where})"
+                if only_where == UNALIGNED and worst.pair[1] not in viewed
                 else "",
                 brief=brief,
-                more="A write right after the call changed the copy"
+                more=(f"Seen only where {only_where}. " if only_where else "")
+                + "A write right after the call changed the copy"
                 + (f" of {size_text(size)}." if size else "."),
             ),
             {
@@ -170,7 +175,7 @@ def show_torn_copy(subject: Subject, _: Subject | None, found: FindingRecord) ->
         flat_values=flat_values(subject, "y") or subject.said("values", "y"),
     )
     only = {UNALIGNED: " when x is not aligned", COPIED: " when it copies"}
-    symptom = f"{subject.code} still reads x after it has returned"
+    symptom = f"{subject.code} returns before it finishes reading x"
     return Effect(symptom + only.get(str(found.evidence.get("only_where")), ""), body, subject)
 
 

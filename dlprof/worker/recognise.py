@@ -67,8 +67,10 @@ def find_source(text: str, asked: str | None, namespace: dict[str, Any]) -> str:
         arrays = [name for name in used if not isinstance(namespace[name], plain)]
     if len(arrays) == 1:
         return arrays[0]
-    found = f"uses several: {', '.join(arrays)}" if arrays else "uses none that the setup binds"
-    raise FaultyStatement(f"name the array to convert as the source: the statement {found}")
+    if arrays:
+        found = f"the statement uses several arrays: name one with --source {arrays[0]}"
+        raise FaultyStatement(f"{found}; they are {', '.join(arrays)}")
+    raise FaultyStatement("the statement uses no array of the setup: bind one with -s 'x = …'")
 
 
 def is_array(thing: Any) -> bool:

@@ -92,7 +92,6 @@ def test_the_help_of_a_verb_fits_80_columns_with_room_for_words(dlprof, verb):
         (("gate", "s.toml", "--base-python", sys.executable), "name what to compare"),
         (("gate", __file__, __file__, "-o", "n"), "as they are: leave --output out"),
         (("sweep",), "name a scenario file, such as: dlprof sweep scenarios/tour.toml"),
-        (("list",), "name what to list: --options or --sessions"),
         (("report", "7"), "there is no session 7: dlprof list --sessions lists them"),
         (("explain", "DLP999"), "there is no rule"),
         (("matrx",), "no such command 'matrx'"),

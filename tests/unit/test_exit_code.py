@@ -108,7 +108,7 @@ def test_if_no_time_could_be_judged_nothing_passes():
     [
         ([], suite(), "BASE holds no case"),
         (suite(), [], "HEAD holds no case"),
-        (suite(), suite(case={"dtype": "int8"}), "of different scenarios"),
+        (suite(), suite(case={"dtype": "int8"}), "measure different pairs"),
         ([timed(status="unsupported")], [timed(status="unsupported")], "BASE measured no case"),
         ([timed(status="crashed", reason="SIGSEGV")], [timed()], "crashed: SIGSEGV"),
         ([timed()], [timed(status="skipped", reason="stopped")], "HEAD measured no case"),

@@ -200,5 +200,5 @@ def test_an_address_may_come_from_the_environment(tmp_path, monkeypatch):
     assert folder_at(None, "--to ADDRESS").shown == str(tmp_path)
     monkeypatch.delenv("DLPROF_HISTORY")
     for nothing in (None, "", " "):
-        with pytest.raises(UsageError, match="Give --to ADDRESS, or set DLPROF_HISTORY"):
+        with pytest.raises(UsageError, match="add --to ADDRESS, or set DLPROF_HISTORY"):
             folder_at(nothing, "--to ADDRESS")

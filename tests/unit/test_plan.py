@@ -225,7 +225,6 @@ def test_frameworks_in_no_pair_of_a_matrix_are_named_with_the_reason():
         "cupy (owns no arrays there)",
         "jax (not installed)",
     ]
-    assert not_paired(CATALOG, [("numpy", "numpy")]) == []
 
 
 @pytest.mark.parametrize(

@@ -101,13 +101,13 @@ def test_a_faster_path_that_is_not_safe_is_never_the_answer(bad):
 
 def test_without_a_diagnosis_nothing_is_called_safe():
     found = document(path("view(x)"))
-    assert "fastest right view" in answers(found)
+    assert "fastest correct view" in answers(found)
     assert any("Not diagnosed" in notice for notice in found.notices)
 
 
 def test_a_path_of_which_something_is_not_known_says_what():
     unseen = view(ordering=verdict("unknown", reason="no second stream"))
-    found = answers(document(unseen))["fastest right view"]
+    found = answers(document(unseen))["fastest correct view"]
     assert "no second stream" in found.note
 
 

@@ -140,7 +140,7 @@ def _caption(points: Sequence[Point]) -> str:
     ids = sorted({rule for point in points for rule in RULE.findall(point.mark)} & {*BY_ID})
     told = [f"{', '.join(f'{rule} {BY_ID[rule].name}' for rule in ids)}."] if ids else []
     if any("?" in point.mark for point in points):
-        told.append("A rule with a question mark was not seen in this path, but in paths like it.")
+        told.append("A rule with a question mark was seen only in similar paths.")
     told.append(f"Time until the result is ready, log scale{_bars(points, BARS)}.")
     if any(point.is_answer for point in points):
         told.append("The answers above are bold.")
@@ -219,7 +219,7 @@ def _tick_name(at_ns: float) -> str:
 def _cut(reached: Iterable[float], ends: tuple[float, float]) -> str:
     """A sentence where bars end only because the picture does."""
     is_cut = any(place <= ends[0] or place >= ends[1] for place in reached)
-    return " A bar that reaches the edge goes on." if is_cut else ""
+    return " Bars are cut at the edge." if is_cut else ""
 
 
 def _even(low: float, high: float) -> list[float]:
