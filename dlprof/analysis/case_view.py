@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
+from dlprof.analysis import thresholds
 from dlprof.probes.base import ANY_DEVICE, DTYPES
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.session.evidence import (
@@ -41,6 +42,27 @@ NO_COPY = re.compile(r"\bcopy\s*=\s*False\b")
 """As the array API standard writes it."""
 
 
+NOTHING_CHANGED, NOT_KNOWN = Changed(), Writable()
+
+
+def is_known(measure: TimeMeasure | None) -> bool:
+    """Whether a time is the path's own: neither that of other programs, nor :func:`is_scattered`.
+
+    Any other time is compared with none, and no finding names it.
+    """
+    return measure is not None and not measure.is_disturbed and not is_scattered(measure)
+
+
+def is_scattered(measure: TimeMeasure) -> bool:
+    """Whether the samples of the only process lie so far apart that their median means nothing.
+
+    Of several processes each has a median, and these say how far they agree.
+    """
+    if measure.is_repeated:
+        return False
+    return measure.median_ns > thresholds.SCATTER_RATIO * max(measure.min_ns, 0.0)
+
+
 @dataclass(frozen=True)
 class CaseView:
     """One case of the session: ``index`` is its place there."""
@@ -49,14 +71,16 @@ class CaseView:
     result: Result
     by_address: Verdict[Alignment] | None = None
     """What the instrument *alignment* saw of the path, at whichever shape it looked."""
+    pair: tuple[str, str] = field(init=False, repr=False, compare=False)
+    promise: str | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        case = self.result.case
+        self.__dict__.update(pair=case.pair, promise=case.promise)  # which rules ask many times
 
     @property
     def code(self) -> str:
         return self.result.case.code
-
-    @property
-    def pair(self) -> tuple[str, str]:
-        return self.result.case.pair
 
     @property
     def direction(self) -> str:
@@ -101,6 +125,11 @@ class CaseView:
         """The time per call, with its processes, if it is to be trusted."""
         return self.result.timed_ready if self.result.status == "ok" else None
 
+    @cached_property
+    def is_known(self) -> bool:
+        """Whether the time is the path's own: see :func:`is_known`."""
+        return is_known(self.ready)
+
     @property
     def is_measured(self) -> bool:
         """Whether it has a time, or came to its end where none is taken."""
@@ -123,10 +152,6 @@ class CaseView:
     @cached_property
     def kinds_seen(self) -> tuple[tuple[str, Ownership], ...]:
         return seen(self.result.ownership)
-
-    @property
-    def promise(self) -> str | None:
-        return self.result.case.promise
 
     @cached_property
     def forbids_copy(self) -> bool:
@@ -172,7 +197,7 @@ class CaseView:
     @property
     def is_torn(self) -> bool:
         """Whether a process saw the copy change with a write after the call had returned."""
-        return any(word == "unsafe" for word, _ in seen(self.result.early_write))
+        return self.result.early_write is not None and self.result.early_write.saw("unsafe")
 
     @cached_property
     def broken_promises(self) -> int:
@@ -225,8 +250,10 @@ class CaseView:
     @cached_property
     def changed(self) -> Changed:
         """What did not survive the conversion."""
+        if not self.is_wrong:
+            return NOTHING_CHANGED
         wrong = [evidence for word, evidence in seen(self.result.values) if word == "wrong"]
-        found = (wrong[0].changed if wrong else None) or Changed()
+        found = (wrong[0].changed if wrong else None) or NOTHING_CHANGED
         return Changed(unfinished=Count()) if self.unfinished and not found else found
 
     @cached_property
@@ -238,8 +265,9 @@ class CaseView:
     @property
     def is_wrong(self) -> bool:
         """Whether a process saw something that did not survive."""
-        saw = any(word == "wrong" for word, _ in seen(self.result.values))
-        return saw or bool(self.unfinished)
+        values, early = self.result.values, self.result.early_write
+        saw = values is not None and values.saw("wrong")
+        return saw or (early is not None and bool(self.unfinished))
 
     @property
     def is_right(self) -> bool:
@@ -250,17 +278,19 @@ class CaseView:
     def writable(self) -> Writable:
         """Whether source and result can be written, as far as that is known."""
         found = (evidence.writable for _, evidence in seen(self.result.values))
-        return next((one for one in found if one is not None), Writable())
+        return next((one for one in found if one is not None), NOT_KNOWN)
 
     @property
     def loses_read_only(self) -> bool:
-        lost = self.writable.source is False and self.writable.result is True
-        return lost and self.kind == "view"
+        return self.kind == "view" and self._writable == (False, True)
 
     @property
     def keeps_read_only(self) -> bool:
-        kept = self.writable.source is False and self.writable.result is False
-        return kept and self.kind == "view"
+        return self.kind == "view" and self._writable == (False, False)
+
+    @property
+    def _writable(self) -> tuple[bool | None, bool | None]:
+        return self.writable.source, self.writable.result
 
     @property
     def order(self) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,9 @@ class PathFacts(NamedTuple):
     """What was seen of a path at any of its shapes: the diagnosis looks at the first only."""
 
     broken: frozenset[str]
+    rules: tuple[str, ...]
+    """The same in the order of their ids."""
+    gives_values: bool
     loses_read_only: bool
     is_doubtful: bool
     is_written: bool
@@ -53,10 +57,16 @@ class Cases:
     faults: Mapping[str, Fault]
     findings: tuple[FindingRecord, ...] = ()
 
-    @cached_property
+    @property
     def timed(self) -> Cases:
         """Those that were not only surveyed."""
-        return replace(self, cases=tuple(case for case in self.cases if not case.surveyed))
+        return self if self._without_surveyed is None else self._without_surveyed
+
+    @cached_property
+    def _without_surveyed(self) -> Cases | None:
+        """None where no case was surveyed: then the cases are these."""
+        timed = tuple(case for case in self.cases if not case.surveyed)
+        return None if len(timed) == len(self.cases) else replace(self, cases=timed)
 
     @cached_property
     def arrays(self) -> dict[tuple[Any, ...], list[CaseView]]:
@@ -81,6 +91,10 @@ class Cases:
         lifetimes = [case.result.lifetime for case in cases]
         return PathFacts(
             broken=frozenset(broken),
+            rules=tuple(sorted(broken)),
+            gives_values=not any(
+                self.faults[rule].takes_values for rule in broken & {*self.faults}
+            ),
             loses_read_only=any(case.loses_read_only for case in cases),
             is_doubtful=any(case.is_doubtful for case in cases),
             is_written=any(case.result.early_write is not None for case in cases),
@@ -117,8 +131,7 @@ class Cases:
         is_lost = facts.loses_read_only and READ_ONLY_LOST not in broken
         conditions = (READ_ONLY_LOST,) if is_lost else ()
         level, unknown = self._level(case, bool(broken or suspected))
-        gives_values = not any(self.faults[rule].takes_values for rule in broken & {*self.faults})
-        return Safety(level, tuple(sorted(broken)), suspected, gives_values, unknown, conditions)
+        return Safety(level, facts.rules, suspected, facts.gives_values, unknown, conditions)
 
     def _level(self, case: CaseView, is_unsafe: bool) -> tuple[Level, str]:
         if case.result.status != "ok":
@@ -239,6 +252,10 @@ class Cases:
     def _kept_read_only(self) -> set[tuple[Any, ...]]:
         return {case.array for case in self.cases if case.keeps_read_only}
 
+    def cheapest_ns(self, case: CaseView) -> float:
+        """What the cheapest case takes that may be advised for the array: the least of all."""
+        return next((one.cost_ns for one in self._sound.get(case.array, ())), math.inf)
+
     def replacement(
         self,
         case: CaseView,
@@ -298,22 +315,18 @@ def by_environment(
     results: Iterable[Result], faults: Mapping[str, Fault], findings: Iterable[FindingRecord]
 ) -> dict[str, Cases]:
     """See :func:`dlprof.rules.cases_by_environment`."""
-    known = (
-        CaseView(index, result)
-        for index, result in enumerate(results)
-        if result.case.protocol != Protocol.STEP
-    )
+    known = (one for one in enumerate(results) if one[1].case.protocol != Protocol.STEP)
     findings = tuple(findings)
-    separate = by(known, lambda case: case.result.environment or "")
-    return {name: Cases(_by_address(cases), faults, findings) for name, cases in separate.items()}
+    separate = by(known, lambda one: one[1].environment or "")
+    return {name: Cases(tuple(_views(found)), faults, findings) for name, found in separate.items()}
 
 
-def _by_address(cases: Sequence[CaseView]) -> tuple[CaseView, ...]:
+def _views(known: Sequence[tuple[int, Result]]) -> Iterator[CaseView]:
     """The cases with what the instrument *alignment* saw at the first shape of their path."""
-    looks = alignments(case.result for case in cases)
-    return tuple(
-        replace(case, by_address=case.result.alignment or looks.get(case.path)) for case in cases
-    )
+    looks = alignments(result for _, result in known)
+    for index, result in known:
+        of_path = None if result.case.survey else looks.get(result.case.conversion)
+        yield CaseView(index, result, result.alignment or of_path)
 
 
 def alignments(results: Iterable[Result]) -> dict[tuple[str, ...], Verdict[Alignment]]:

@@ -27,7 +27,7 @@ class Fault(NamedTuple):
     """Whether what the path gives is bad, and not only what is documented of it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Safety:
     """What may be said of a case. What was seen at one shape of a path holds for all its shapes.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dlprof.analysis import thresholds
-from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.case_view import CaseView, is_known
 from dlprof.session.model import TimeMeasure
 
 if TYPE_CHECKING:  # numpy and scipy are slow to import, and rules need neither
@@ -113,36 +113,18 @@ def compared(longer: tuple[str, CaseView], shorter: tuple[str, CaseView]) -> dic
     return found
 
 
-def is_known(measure: TimeMeasure | None) -> bool:
-    """Whether a time is the path's own: neither that of other programs, nor :func:`is_scattered`.
-
-    Any other time is compared with none, and no finding names it.
-    """
-    return measure is not None and not measure.is_disturbed and not is_scattered(measure)
-
-
-def is_scattered(measure: TimeMeasure) -> bool:
-    """Whether the samples of the only process lie so far apart that their median means nothing.
-
-    Of several processes each has a median, and these say how far they agree.
-    """
-    if measure.is_repeated:
-        return False
-    return measure.median_ns > thresholds.SCATTER_RATIO * max(measure.min_ns, 0.0)
-
-
 def least_ns(case: CaseView) -> float:
     """What the case takes at least, as far as is known: its fastest sample, or its own time in its
     fastest mode.
     """
-    if case.ready is None or is_known(case.ready):
+    if case.ready is None or case.is_known:
         return case.modes_ns[0]
     return case.ready.min_ns
 
 
 def saved_ns(case: CaseView, other: CaseView | None) -> float:
     """What the other path saves at least: nothing for sure where a time is not known."""
-    if other is None or not (is_known(case.ready) and is_known(other.ready)):
+    if other is None or not (case.is_known and other.is_known):
         return 0.0
     return max(case.modes_ns[0] - other.modes_ns[1], 0.0)
 

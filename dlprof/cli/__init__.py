@@ -20,11 +20,12 @@ from dlprof.errors import DlprofError, Interrupted, UsageError
 from dlprof.session.interrupts import stop_in_order
 
 LONGEST_LINE = 2000
-RARELY = 100_000
+RARELY = 1_000_000
 """Of so many new objects the collector looks for circles: a session of many cases has none."""
 
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
 """What pathlib raises if it is asked for a file in a folder that must not be searched."""
+TOO_MANY = (errno.EMFILE, errno.ENFILE)
 REMOVED_OPTIONS: dict[str, str] = {
     "--sarif": "use --junit FILE, or --github for annotations",
     "--gitlab": "use --junit FILE, which GitLab reads",
@@ -156,6 +157,8 @@ def _exit_code_of(error: Exception) -> int:
         raise Interrupted("interrupted") from None
     if isinstance(error, OSError) and error.errno in FORBIDDEN:
         raise UsageError(f"cannot look at {error.filename}: {error.strerror}") from None
+    if isinstance(error, OSError) and error.errno in TOO_MANY:
+        raise UsageError(f"{error.strerror}: raise the limit (ulimit -n 256)") from None
     if not hasattr(error, "format_message"):
         raise error
     removed = str(getattr(error, "option_name", None))

@@ -53,8 +53,12 @@ def measure(
     request = replace(request, command=typed(request.command))
     path = session_path(output, request.command[0])
     bar = Bar()
-    with closing(Measurement(request, catalog, path, bar, resumed)) as measurement:
+    measured = Measurement(request, catalog, path, bar, resumed, begun_ns=given.begun_ns)
+    with closing(measured) as measurement:
         stopped, unsaved = False, None
+        if measurement.path != path:
+            path = measurement.path
+            complain(f"dlprof: another run writes {output}; this one keeps its session in {path}")
         try:
             with bar:
                 run(measurement)

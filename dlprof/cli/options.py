@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -119,6 +120,8 @@ class Given:
 
     options: tuple[Option, ...]
     raw: Mapping[str, Any]
+    begun_ns: int = field(default_factory=time.time_ns)
+    """When the command began: what another one wrote since then is not replaced."""
 
     @cached_property
     def values(self) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import subprocess
+from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -170,7 +171,7 @@ def _one_sample_each(measure: TimeMeasure) -> TimeMeasure:
 
 
 def _one(process: ProcessSamples) -> ProcessSamples:
-    samples = [time_ns(process)] if process.samples_ns else []
+    samples = array("d", [time_ns(process)] if process.samples_ns else [])
     return process.model_copy(update={"samples_ns": samples})
 
 

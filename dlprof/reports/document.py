@@ -114,6 +114,10 @@ class Point:
     """Whether an answer of the document names it."""
 
 
+MOST_POINTS = 2000
+"""More points than a reader can tell apart; the tables have the others."""
+
+
 @dataclass(frozen=True)
 class Chart:
     """``paths``: one point per path, on a log axis. ``trend``: one point per session, in order."""

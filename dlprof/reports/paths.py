@@ -11,7 +11,6 @@ from dlprof.analysis.case_view import PLACES, CaseView
 from dlprof.analysis.cases import Cases
 from dlprof.analysis.quantity import plain_time, size_text
 from dlprof.analysis.safety import Safety
-from dlprof.analysis.slower import is_known
 from dlprof.plan.axes import shape_text
 from dlprof.reports.document import Cell, Tone
 from dlprof.rules import cases_by_environment
@@ -80,7 +79,7 @@ class Path:
     @property
     def is_known(self) -> bool:
         """Whether the time is the path's own, as far as the samples tell."""
-        return is_known(self.case.ready)
+        return self.case.is_known
 
     @property
     def is_certain(self) -> bool:

@@ -30,14 +30,15 @@ def problems_of(session: Session, name: str, scripts: bool = False) -> tuple[Pro
         alike.values(),
         key=lambda found: (severity_rank(found[0]), _is_of_other_arrays(session, _indices(found))),
     )
+    has_pairs = len({one.case.pair for one in session.results}) > 1
     return tuple(
-        _problem(session, found, name, scripts and at < MOST_SCRIPTS)
+        _problem(session, found, name, scripts and at < MOST_SCRIPTS, has_pairs)
         for at, found in enumerate(ranked)
     )
 
 
 def _problem(
-    session: Session, findings: Sequence[FindingRecord], name: str, script: bool
+    session: Session, findings: Sequence[FindingRecord], name: str, script: bool, has_pairs: bool
 ) -> Problem:
     """One for all findings of a rule and a severity."""
     worst = findings[0]
@@ -50,7 +51,7 @@ def _problem(
     return Problem(
         worst.rule,
         severity_of(worst.severity),
-        _where(session, indices) + sentence,
+        _where(session, indices, has_pairs) + sentence,
         more,
         _codes(session, findings),
         _advice(session, findings),
@@ -65,11 +66,11 @@ def _problem(
     )
 
 
-def _where(session: Session, indices: Sequence[int]) -> str:
+def _where(session: Session, indices: Sequence[int], has_pairs: bool) -> str:
     """The pairs of findings, if the session has several; and whether other arrays show them."""
     results = [session.results[index] for index in indices]
     told = []
-    if len({one.case.pair for one in session.results}) > 1 and results:
+    if has_pairs and results:
         told.append(listed(dict.fromkeys(pair_text(one.case.pair) for one in results)))
     if _is_of_other_arrays(session, indices):
         told += ["other arrays"] * any(not one.case.survey for one in session.results)
@@ -89,9 +90,10 @@ def _sentence(session: Session, findings: Sequence[FindingRecord]) -> tuple[str,
     alike: dict[str, list[FindingRecord]] = defaultdict(list)
     for finding in findings:
         alike[finding.said or finding.summary].append(finding)
-    told = max(alike.values(), key=lambda found: len(_paths(session, found)))
-    count = len(_paths(session, told))
-    more = len(_paths(session, findings) - _paths(session, told))
+    paths = {said: _paths(session, found) for said, found in alike.items()}
+    said = max(paths, key=lambda one: len(paths[one]))
+    told, count = alike[said], len(paths[said])
+    more = len(set().union(*paths.values()) - paths[said])
     return f"{count:,} paths {told[0].said}" if len(told) > 1 else _headline(told[0]), more
 
 

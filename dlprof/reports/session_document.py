@@ -18,7 +18,16 @@ from dlprof.reports import (
     terminal,
 )
 from dlprof.reports.answers import answers_of, best
-from dlprof.reports.document import Answer, Chart, Document, Point, Problem, Section, Table
+from dlprof.reports.document import (
+    MOST_POINTS,
+    Answer,
+    Chart,
+    Document,
+    Point,
+    Problem,
+    Section,
+    Table,
+)
 from dlprof.reports.paths import KINDS, Array, arrays_of
 from dlprof.session.model import Session
 
@@ -161,8 +170,10 @@ def _chart(arrays: Sequence[Array]) -> Chart | None:
     axes = list(zip(*(array.name for array in arrays), strict=True))
     differs = [at for at, values in enumerate(axes) if len(set(values)) > 1]
     found = answers_of(arrays) if len(arrays) == 1 else ()
-    points = []
+    points: list[Point] = []
     for array in arrays:
+        if len(points) >= MOST_POINTS:
+            break
         group = " ".join(array.name[at] for at in differs)
         for path in array.paths:
             if path.is_timed:

@@ -8,7 +8,7 @@ from dlprof.analysis import thresholds
 from dlprof.analysis.alignment import aligned_as
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
-from dlprof.analysis.slower import is_known, saved_ns
+from dlprof.analysis.slower import saved_ns
 from dlprof.errors import NoReproducer
 from dlprof.probes.base import DTYPES
 from dlprof.rules.cost import costs_more, slower_cases, time_both
@@ -35,7 +35,7 @@ def avoidable_copy(cases: Cases) -> Iterator[FindingRecord]:
             lambda other: (
                 other.kind == "view"
                 and not other.is_cached
-                and is_known(other.ready)
+                and other.is_known
                 and aligned_as(other, case)
             ),
             ("view", case.alignments),

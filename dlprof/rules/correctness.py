@@ -120,8 +120,10 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
 
 def _is_wrong(case: CaseView) -> bool:
     """Values that a narrower dtype cannot hold are the dtype's fault."""
+    if not case.is_wrong:
+        return False
     kinds = set(case.changed.kinds)
-    return case.is_wrong and ("dtype" not in kinds or bool(kinds - {"dtype", "values"}))
+    return "dtype" not in kinds or bool(kinds - {"dtype", "values"})
 
 
 def _wrong_part(changed: Changed) -> str:

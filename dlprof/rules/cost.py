@@ -6,12 +6,11 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.alignment import aligned_as
-from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.case_view import CaseView, is_known
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import brief_text
 from dlprof.analysis.slower import (
     compared,
-    is_known,
     least_ns,
     longer_by_itself,
     saved_ns,
@@ -22,7 +21,7 @@ from dlprof.rules.rule import BY_COST, Rule, expect
 from dlprof.rules.script import HYSTERESIS, TIMED, Effect, Subject, function
 from dlprof.rules.script import compared as compared_subject
 from dlprof.rules.standards import ZERO_COPY
-from dlprof.session.model import FindingRecord, Placement, Result
+from dlprof.session.model import FindingRecord, Result
 
 KINDS = {"view": "a view", "copy": "a copy"}
 
@@ -32,18 +31,25 @@ def slower_cases(
     other_of: Callable[[CaseView], CaseView | None],
     cause: Callable[[CaseView], Hashable],
 ) -> Iterator[tuple[Sequence[CaseView], CaseView]]:
-    """The cases that take clearly longer than what ``other_of`` finds for them, by cause, and the
-    other of the first. The case that loses most stands first.
+    """The cases that take clearly longer than the replacement that ``other_of`` finds for them, by
+    cause, and the other of the first. The case that loses most stands first.
     """
     others = {
         case.index: other
         for case in cases.cases
-        if (other := other_of(case)) is not None
+        if _may_be_slower(case, cases.cheapest_ns(case))
+        and (other := other_of(case)) is not None
         and longer_by_itself(case.ready, other.ready, thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS)
     }
     slow = [case for case in cases.cases if case.index in others]
     for found in groups(slow, cause, lambda case: saved_ns(case, others[case.index])):
         yield found, others[found[0].index]
+
+
+def _may_be_slower(case: CaseView, least_ns: float) -> bool:
+    """Whether it is worth a search: most cases are about as fast as the cheapest."""
+    ratio, gap_ns = thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS
+    return case.cost_ns >= max(ratio * least_ns, least_ns + gap_ns) and case.is_known
 
 
 def costs_more(
@@ -86,7 +92,7 @@ def slow_path(cases: Cases) -> Iterator[FindingRecord]:
 
     def is_alike(case: CaseView, other: CaseView) -> bool:
         """Whether ``other`` is what ``case`` is, for memory that is aligned no better."""
-        if other.kind != case.kind or other.is_cached or not is_known(other.ready):
+        if other.kind != case.kind or other.is_cached or not other.is_known:
             return False
         return cases.copies(other) if case.kind == "copy" else aligned_as(other, case)
 
@@ -135,7 +141,9 @@ def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
     """One direction costs many times the other, each by its best path."""
     # The cheapest right path of each array, safe or not: none costs less.
     best: dict[tuple[object, ...], CaseView] = {}
-    for case in sorted(cases.cases, key=lambda case: (case.cost_ns, case.index)):
+    pairs = {case.pair for case in cases.cases}
+    both_ways = [case for case in cases.cases if case.pair[::-1] in pairs]
+    for case in sorted(both_ways, key=lambda case: (case.cost_ns, case.index)):
         if case.ready is not None and case.is_right:
             best.setdefault(case.array, case)
     backs = {
@@ -261,7 +269,9 @@ def _share(case: CaseView) -> float:
     """The conversion's part of the loop, as each process found it in its own loops; 0 where the
     loops cannot be told apart.
     """
-    found = case.result.placement or Placement(use=None)
+    found = case.result.placement
+    if found is None:
+        return 0.0
     inside, before, share = found.in_loop, found.hoisted, found.share
     if case.result.status != "ok" or inside is None or before is None or share is None:
         return 0.0

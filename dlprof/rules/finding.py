@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, by
 from dlprof.analysis.quantity import brief_text, is_wide, plain_time, times_text
-from dlprof.analysis.slower import is_known
 from dlprof.plan.axes import shape_text
 from dlprof.plan.survey import PLAIN, SHAPE
 from dlprof.session.model import FindingRecord
@@ -128,9 +127,9 @@ def instead_of(case: CaseView, other: CaseView, what: str) -> str:
     result with the array.
     """
     found = f"{code(other)} {what}"
-    if not is_known(other.ready) or (other.is_cached and other.kind == "copy"):
+    if not other.is_known or (other.is_cached and other.kind == "copy"):
         return f"{found}."
-    return f"{found}: {time(other)}{f' instead of {time(case)}' * is_known(case.ready)}."
+    return f"{found}: {time(other)}{f' instead of {time(case)}' * case.is_known}."
 
 
 def for_each_producer(cases: Sequence[CaseView], advise: Callable[[CaseView], str]) -> str:

@@ -66,8 +66,11 @@ def _place(case: CaseView) -> tuple[str, ...]:
     return (case.pair[0], case.result.case.export) if asked else case.way_in
 
 
+NO_REFUSAL = Refused()
+
+
 def _evidence(result: Result) -> Refused:
-    return result.refusal.evidence if result.refusal else Refused()
+    return result.refusal.evidence if result.refusal else NO_REFUSAL
 
 
 def _prescribed(cases: Cases, case: CaseView) -> Prescribed | None:

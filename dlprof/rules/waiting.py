@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 
 from dlprof.analysis import thresholds
-from dlprof.analysis.case_view import WAITS, CaseView
+from dlprof.analysis.case_view import WAITS, CaseView, is_known
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import plain_time
 from dlprof.analysis.safety import Fault
-from dlprof.analysis.slower import clearly_longer, is_known
+from dlprof.analysis.slower import clearly_longer
 from dlprof.errors import NoReproducer
 from dlprof.rules.finding import Claim, code, finding, instead_of, time
 from dlprof.rules.observed import trace
@@ -223,12 +223,12 @@ def _is_early(case: CaseView) -> bool:
     if not clearly_longer(case.ready, host, thresholds.EARLY_RATIO, thresholds.EARLY_GAP_NS):
         return False
     # What other programs took of the waits is no lateness: then the fastest must be late as well.
-    return is_known(case.ready) or case.ready.min_ns >= thresholds.EARLY_RATIO * host.median_ns
+    return case.is_known or case.ready.min_ns >= thresholds.EARLY_RATIO * host.median_ns
 
 
 def _late_ns(case: CaseView) -> tuple[bool, float]:
     host = case.result.host_time
-    is_told = is_known(host) and is_known(case.ready)
+    is_told = is_known(host) and case.is_known
     return is_told, case.cost_ns - host.median_ns if host else 0.0
 
 

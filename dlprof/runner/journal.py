@@ -29,6 +29,10 @@ Subject = int | tuple[int, int]
 """The number of a case, or those of the two cases of a round trip."""
 
 
+class InUse(UsageError):
+    """Another run writes the journal."""
+
+
 class Entry(NamedTuple):
     """The place of an answer, and what the runner must know of it without reading it."""
 
@@ -47,8 +51,8 @@ class Journal:
     """An append-only file of answers: ``path``, or without one a temporary file.
 
     ``header`` says what is measured. A file that is there already keeps its content until the
-    first answer. Raises :class:`UsageError` if the file cannot be written, or if another run
-    writes it.
+    first answer. Raises :class:`UsageError` if the file cannot be written, and :class:`InUse` if
+    another run writes it.
     """
 
     def __init__(self, path: Path | None = None, header: Mapping[str, Any] | None = None) -> None:
@@ -186,9 +190,10 @@ def _opened(path: Path | None) -> BinaryIO:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        raise UsageError(
-            f"another run writes {path}: wait for it, or name a file with -o"
-        ) from None
+        raise InUse(f"another run writes {path}: wait for it, or name a file with -o") from None
     except OSError:
-        pass  # a file system without locks
-    return file
+        return file  # a file system without locks
+    if path.exists() and path.stat().st_ino == os.fstat(file.fileno()).st_ino:
+        return file
+    file.close()  # another run ended and deleted it between the two calls
+    return _opened(path)

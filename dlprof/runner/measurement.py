@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import datetime
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from dlprof.errors import Unmeasured, Unsaved, UsageError
 from dlprof.plan.catalog import Catalog, environment
@@ -17,7 +18,7 @@ from dlprof.plan.schedule import sample_ns_for
 from dlprof.runner import resume, worker_client
 from dlprof.runner.case_client import imports_of
 from dlprof.runner.inspection import last_words, nothing_measured
-from dlprof.runner.journal import Journal
+from dlprof.runner.journal import InUse, Journal
 from dlprof.runner.merge import merge, without_times
 from dlprof.runner.progress import Watcher
 from dlprof.runner.round_trips import RoundTrips
@@ -46,7 +47,9 @@ class Measurement:
     """One run in one interpreter, whose session file is ``path``.
 
     ``journal`` is that of a run to be finished. ``is_resumable`` is false for a run of which a
-    part alone means nothing, such as one side of a gate.
+    part alone means nothing, such as one side of a gate. With ``begun_ns``, when the command
+    began, a path that another run wrote since then or writes now is left to it: then it is a free
+    one beside that.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class Measurement:
         watcher: Watcher,
         journal: Journal | None = None,
         is_resumable: bool = True,
+        begun_ns: int | None = None,
     ) -> None:
         self._plan = plan(request, catalog)
         self.cases = self._plan.cases
@@ -81,12 +85,13 @@ class Measurement:
         self._spent: tuple[float, float | None] | None = None
         self._merged: list[sessions.Result] | None = None
         """All results, once no more answers come."""
-        self._replaces = journal is None and sessions.is_session(path)
         self._saved_at = time.monotonic()
         self._save_took = 0.0
+        is_new = journal is None
         if journal is None:
             files.check_writable(path)
-            journal = Journal(journal_of(path), header)
+            self.path, journal = _own(path, header, begun_ns)
+        self._replaces = is_new and sessions.is_session(self.path)
         self.journal = journal
 
     def start(self) -> Runner:
@@ -220,3 +225,14 @@ class Measurement:
         if outcome.status == "skipped" or not outcome.alive:
             ended = "" if outcome.alive else "the setup, or an import before it, ended: "
             raise Unmeasured(f"{ended}{last_words(outcome)}")
+
+
+def _own(path: Path, header: Mapping[str, Any], begun_ns: int | None) -> tuple[Path, Journal]:
+    """A path that no other run writes, with its journal."""
+    if begun_ns is None:
+        return path, Journal(journal_of(path), header)
+    is_taken = sessions.is_session(path) and path.stat().st_mtime_ns > begun_ns
+    for free in files.free_names(path, is_taken):
+        with contextlib.suppress(InUse):
+            return free, Journal(journal_of(free), header)
+    raise AssertionError("unreachable")

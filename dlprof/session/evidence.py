@@ -7,7 +7,9 @@ The instruments in ``dlprof/worker/instruments/`` say what each key means and ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import (
@@ -15,6 +17,8 @@ from pydantic import (
     ConfigDict,
     FailFast,
     Field,
+    PlainSerializer,
+    PlainValidator,
     Strict,
     ValidationError,
     WrapValidator,
@@ -46,6 +50,20 @@ def _or_none(value: Any, validate: Callable[[Any], Any]) -> Any:
 T = TypeVar("T")
 Maybe = Annotated[T | None, WrapValidator(_or_none)]
 """A value that may be missing; one of another form is taken for missing."""
+
+
+def _packed(value: Any) -> array[float]:
+    try:
+        found = array("d", value)
+    except (TypeError, OverflowError):
+        raise ValueError("expected a list of numbers") from None
+    if not (math.isfinite(sum(found)) or all(map(math.isfinite, found))):
+        raise ValueError("expected finite numbers")
+    return found
+
+
+Samples = Annotated[Sequence[float], PlainValidator(_packed), PlainSerializer(list)]
+"""Numbers without an object for each: a large session has millions."""
 Many = Annotated[list[T], FailFast()]
 """A list that may be long: of the first value of another form on, nothing is read."""
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
@@ -116,6 +134,12 @@ class Verdict(Model, Generic[E]):
             return ((self.verdict, self.evidence),)
         processes = getattr(self.evidence, "processes", None) or ()
         return tuple((one.verdict, one.evidence) for one in processes)
+
+    def saw(self, word: str) -> bool:
+        """Whether that is the verdict, or was that of a process."""
+        return self.verdict == word or (
+            self.verdict == VARIES and any(word == one for one, _ in self.seen)
+        )
 
     @property
     def is_known(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import itertools
 import lzma
 import secrets
 import stat
@@ -117,6 +118,19 @@ def beginning(path: Path, size_characters: int) -> str:
     """The first characters of a file, unpacked. Raises as :func:`opened_text` does."""
     with opened_text(path) as text:
         return text.read(size_characters)
+
+
+def free_names(path: Path, is_taken: bool) -> Iterator[Path]:
+    """``path``, if it is not taken, then ``a-2.json`` and so on beside it, as far as they are
+    free.
+    """
+    if not is_taken:
+        yield path
+    name, dot, kinds = path.name[1:].partition(".")
+    for number in itertools.count(2):
+        free = path.with_name(f"{path.name[:1]}{name}-{number}{dot}{kinds}")
+        if not free.exists():
+            yield free
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from dlprof.session.evidence import Many, Maybe, Model, Reuse, Verdict
+from dlprof.session.evidence import Many, Maybe, Model, Reuse, Samples, Verdict
 
 DISTURBED = 0.5
 """From this share of a process's samples on, its median is one of a disturbed sample."""
@@ -24,7 +24,7 @@ class ProcessSamples(Model):
 
     round: int
     loops: int
-    samples_ns: Many[float]
+    samples_ns: Samples
     page_faults_per_call: float | None = None
     disturbed: float | None = None
 
@@ -54,7 +54,9 @@ class TimeMeasure(Model):
     @property
     def is_disturbed(self) -> bool:
         """Whether in half of the processes half of the samples are the time of other programs."""
-        disturbed = sum((one.disturbed or 0.0) >= DISTURBED for one in self.processes)
+        disturbed = 0
+        for one in self.processes:  # a generator would take most of the time of many reports
+            disturbed += (one.disturbed or 0.0) >= DISTURBED
         return 0 < len(self.processes) <= 2 * disturbed
 
     @property

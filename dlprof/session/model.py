@@ -382,6 +382,8 @@ ENTRIES: Mapping[str, type[Model]] = {
     "round_trips": RoundTrip,
 }
 """What is in the lists of a session that may be long."""
+OWN = frozenset(("case", "host_time", "ready_time", "phases"))
+"""Parts in which no two results are the same."""
 
 
 def load(path: str | os.PathLike[str]) -> Session:
@@ -445,8 +447,11 @@ def _read(text: IO[str], name: str) -> Session:
 
 
 def _entries(key: str, contents: Iterator[Any]) -> list[Model]:
-    """The entries of a list. A part that several of them repeat is read once, and kept once."""
+    """The entries of a list. A part that several of them repeat is read once, and kept once, and so
+    are the names of what was given of each part: they would take half of the memory.
+    """
     model, known = ENTRIES[key], dict[tuple[str, bytes], Any]()
+    names = dict[frozenset[str], set[str]]()
     found: list[Model] = []
     for content in contents:
         parts = {}
@@ -454,7 +459,7 @@ def _entries(key: str, contents: Iterator[Any]) -> list[Model]:
             parts = {
                 name: (name, marshal.dumps(part, 2))
                 for name, part in content.items()
-                if isinstance(part, dict)
+                if isinstance(part, dict) and name not in OWN
             }
             content.update({name: known[part] for name, part in parts.items() if part in known})
         try:
@@ -462,8 +467,21 @@ def _entries(key: str, contents: Iterator[Any]) -> list[Model]:
         except ValidationError as error:
             raise _Invalid(first_error(error, (key, len(found)))) from None
         known.update({part: getattr(entry, name, None) for name, part in parts.items()})
+        if isinstance(entry, Result):
+            for one in _own_parts(entry):
+                given = one.model_fields_set
+                shared = names.setdefault(frozenset(given), given)
+                object.__setattr__(one, "__pydantic_fields_set__", shared)
         found.append(entry)
     return found
+
+
+def _own_parts(result: Result) -> Iterator[Model]:
+    """The result and the parts of it that no other result has."""
+    yield from (result, result.case, *([result.phases] if result.phases else ()))
+    for time in (result.host_time, result.ready_time):
+        if time is not None:
+            yield from (time, *time.processes)
 
 
 class _Invalid(Exception):

@@ -6,9 +6,10 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterator
-from typing import IO, Annotated, Any
+from typing import IO, Annotated, Any, cast
 
 from pydantic import BeforeValidator
+from pydantic_core import from_json
 
 from dlprof.text.clean import sanitised
 
@@ -20,6 +21,8 @@ BLOCK = 1 << 20
 BLANKS = re.compile(r"[ \t\n\r]*")
 ESCAPED = re.compile(r"\\[bfru]")
 """How JSON may write what :func:`sanitised` escapes."""
+HUGE = re.compile(r"e\+?\d\d\d")
+"""How JSON writes a number that may be too large for a float."""
 
 
 class NotJson(ValueError):
@@ -67,8 +70,27 @@ class Reader:
             raise self._wrong("there is more text behind its end")
 
     def _elements(self) -> Iterator[Any]:
+        by_line = True
         for _ in self._separated("[", "]"):
-            yield self._value()
+            whole = self._line() if by_line else None
+            by_line = whole is not None
+            yield self._value() if whole is None else whole
+
+    def _line(self) -> dict[str, Any] | None:
+        """The object that is all of this line, as dlprof writes entries, which is read faster."""
+        self._next()
+        end = self._text.find("\n", self._at)
+        if end < 0 and self._more():
+            end = self._text.find("\n", self._at)
+        text = self._text[self._at : end].rstrip(", \t\r") if end >= 0 else ""
+        if not text.startswith("{") or HUGE.search(text):
+            return None
+        try:
+            found = from_json(text, allow_inf_nan=False)
+        except ValueError:
+            return None
+        self._at += len(text)
+        return cast("dict[str, Any]", _shown(found, text))
 
     def _separated(self, begin: str, end: str) -> Iterator[None]:
         """Stop at each part between brackets."""
@@ -119,8 +141,7 @@ class Reader:
             if len(self._text) - end < len(".e-") and self._more():
                 continue  # a number may go on
             text, self._at = self._text[self._at : end], end
-            may_hide = not text.isascii() or "\x7f" in text or ESCAPED.search(text)
-            return sanitised(found) if may_hide else found
+            return _shown(found, text)
 
     def _more(self) -> bool:
         """Take as much text again as waits to be read; False at the end of the file."""
@@ -132,6 +153,11 @@ class Reader:
 
     def _wrong(self, what: str) -> NotJson:
         return NotJson(f"{what}: character {self._before + self._at:,}")
+
+
+def _shown(found: Any, text: str) -> Any:
+    may_hide = not text.isascii() or "\x7f" in text or ESCAPED.search(text)
+    return sanitised(found) if may_hide else found
 
 
 def dump(content: Any) -> str:

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import PROBE_FILES, alive, process, running, signal_group, wait_until
+from command_line import PROBE_FILES, alive, ended, process, running, signal_group, wait_until
 from comparison_builders import session as session_of
 from comparison_builders import suite
 from hostile import NASTY
@@ -256,6 +256,40 @@ def test_a_kill_at_any_time_leaves_a_session_that_can_be_read_and_no_process(
     )
     if path.exists():
         assert process("report", path).code in (0, 4)
+
+
+def test_two_runs_that_write_one_file_at_a_time_both_keep_what_they_measured(tmp_path):
+    path, beside = tmp_path / "session.json", tmp_path / "session-2.json"
+    words = ("gate", "gate", "--probe", PROBE_FILES / "gate.py", "--no-survey", "--shape", "16")
+    with running("run", *words, "-o", path, DLPROF_TEST_GATE=tmp_path) as first:
+        wait_until(lambda: len([*tmp_path.glob("process-*")]) > 1, "the first run measures")
+        second = process(*RUN, "-o", path)
+        assert (second.code, beside.exists()) == (0, True), second.err
+        assert str(beside) in second.err
+        (tmp_path / "open").touch()
+        assert ended(first).code == 0
+    kept = [json.loads(one.read_text()) for one in (path, beside)]
+    assert [one["command"][1] for one in kept] == ["gate", "fake"]
+    assert all(one["complete"] and one["results"] for one in kept)
+
+
+def test_a_file_that_another_run_wrote_since_the_command_began_is_not_replaced(tmp_path):
+    path = tmp_path / "session.json"
+    path.write_text(WHOLE)
+    later_s = time.time() + 1000
+    os.utime(path, (later_s, later_s))
+    done = process(*RUN, "-o", path)
+    assert done.code == 0, done.err
+    assert path.read_text() == WHOLE
+    assert json.loads((tmp_path / "session-2.json").read_text())["complete"]
+
+
+@pytest.mark.parametrize("most", [6, 7, 8, 10, 12])
+def test_too_few_open_files_are_refused_in_one_sentence(tmp_path, most):
+    shell = ("sh", "-c", f'ulimit -n {most}; exec "$@"', "sh", *SCRIPT)
+    done = process(*RUN, command=shell, cwd=tmp_path)
+    assert done.code == 2, done.err
+    assert "Too many open files" in done.sentence()
 
 
 def environments():

@@ -21,6 +21,7 @@ from command_line import (
 )
 
 from dlprof.runner.journal import Journal
+from dlprof.session import model as sessions
 from dlprof.session.state import journal_of
 
 ROUNDS = 2
@@ -100,13 +101,15 @@ def test_a_complete_session_is_not_finished_again(tmp_path):
     assert path.read_bytes() == before
 
 
-def test_a_second_run_into_the_same_file_is_refused(tmp_path):
-    path = tmp_path / "session.json"
+def test_a_second_run_into_a_file_keeps_its_session_beside_it_and_says_so(tmp_path):
+    path, beside = tmp_path / "session.json", tmp_path / "session-2.json"
     with closing(Journal(journal_of(path), {"python": sys.executable})):
         run = dlprof(*RUN_FAKE, "-o", path)
-    assert run.code == 2
-    assert "another run writes" in run.sentence()
+    assert run.code == 0, run.err
+    assert f"another run writes {path}; this one keeps its session in {beside}" in run.err
+    assert sessions.load(beside).complete
     assert not path.exists()
+    assert not journal_of(beside).exists()
 
 
 @pytest.fixture

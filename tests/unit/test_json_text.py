@@ -80,6 +80,19 @@ def test_a_text_is_read_in_pieces_as_it_is_read_whole(value, size):
     assert found == expected
 
 
+@given(st.lists(st.dictionaries(st.text(max_size=3), values, max_size=3), max_size=4))
+def test_entries_are_read_alike_whether_each_has_a_line_or_not(entries):
+    texts = [json.dumps(entries), json.dumps(entries, indent=1)]
+    texts += [
+        f"[{sep.join(map(json.dumps, entries))}{end}]" for sep, end in ((",\n", "\n"), ("\n,", ""))
+    ]
+    found = []
+    for text in texts:
+        for name, value in Reader(io.StringIO(f'{{"a": {text}\n}}')).members(("a",)):
+            found.append((name, list(value)))
+    assert [repr(one) for one in found] == [repr(found[0])] * len(texts)
+
+
 def test_a_value_longer_than_any_that_was_measured_is_refused(monkeypatch):
     monkeypatch.setattr(json_text, "LONGEST", 1000)
     monkeypatch.setattr(json_text, "BLOCK", 100)

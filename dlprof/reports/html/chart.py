@@ -17,12 +17,11 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from dlprof.analysis.quantity import plain_time
-from dlprof.reports.document import Chart, Point
+from dlprof.reports.document import MOST_POINTS, Chart, Point
 from dlprof.rules import BY_ID
 from dlprof.rules.rule import SEVERITIES
 
 MOST_ROWS = 40
-MOST_POINTS = 2000
 AXIS, TREND_HEIGHT = 24, 142
 TICK = 43
 """The least between the names of two ticks."""
