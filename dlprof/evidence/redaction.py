@@ -51,7 +51,8 @@ OF_OTHERS = re.compile(
 """A home folder that is not below ``/home``, is that of another user, or is one of Windows."""
 PRIVATE_HOST = re.compile(
     r"(?<![\w.-])[A-Za-z][\w-]{0,62}(?:\.[\w-]{1,63}){0,6}\."
-    r"(?:internal|corp|local|lan|intranet|localdomain|private|home|svc|int)\b(?![\w.-]*\()"
+    r"(?:internal|corp|local|lan|intranet|localdomain|private|home|svc|int)\b"
+    r"(?:-[\w-]{1,40}(?:\.[\w-]{1,63}){1,3})?(?![\w.-]*\()"
     r"|\bip(?:-\d{1,3}){4}\b|(?<![\w.-])(?:[\w-]{1,63}\.){1,8}(?:amazonaws\.com|cloudapp\.net)\b",
 )
 TOLD_HOST = re.compile(
@@ -65,6 +66,9 @@ TOLD_HOST = re.compile(
 ADDRESS = re.compile(
     r"(?<![\w.])(?:10(?:\.\d{1,3}){3}|192\.168(?:\.\d{1,3}){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d{1,3}){2})"
     r"(?![\w.])|(?<=://)\d{1,3}(?:\.\d{1,3}){3}(?![\w.])|(?<![\w:])(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}(?![\w:])"
+    r"|(?<![\w:])(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}(?![\w:])"
+    r"|(?<![\w:])(?:fe80|f[cd][0-9a-fA-F]{2}|2[0-9a-fA-F]{3})(?::[0-9a-fA-F]{1,4}){0,6}::"
+    r"(?:[0-9a-fA-F]{1,4}:){0,6}[0-9a-fA-F]{1,4}(?![\w:])"
 )
 """Of private networks, of a URL, and of a network card. Versions have four numbers as well."""
 DUMP = re.compile(r"(?m)(?:^[ \t]*(?:export |declare -x )?[A-Z_][A-Z0-9_]{2,}=.*(?:\n|\Z)){4,}")

@@ -24,7 +24,8 @@ WORD = (
 )
 KEY = re.compile(
     r"-----BEGIN[ A-Z0-9_-]{0,100}(?:PRIVATE KEY|PGP|CERTIFICATE)[ A-Z]{0,20}-----"
-    r"(?:(?!-----).){0,20000}(?:-----END[ A-Z0-9_-]{0,100}-----)?",
+    r"(?:(?!-----).){0,20000}(?:-----END[ A-Z0-9_-]{0,100}-----)?"
+    r"|(?<=Private-Lines: )\d+\s+(?:[\w+/=]{16,}\s+)+",
     re.DOTALL,
 )
 """A cut text may be without its end."""
@@ -48,6 +49,10 @@ PLAIN = re.compile(
     r"(?=[^\s\"',;&(]*[\d!@#$%^*+/])([^\s\"',;&(){}\[\]]{6,})(?![\w(\[])"
 )
 """Without quotes a value of letters alone may be a name of a program."""
+AFTER_NAME = re.compile(
+    rf"(?i)(\b\w{{0,30}}{WORD}[ \t]+)(?=[^\s\"']*\d)(?=[^\s\"']*[A-Za-z])([\w+/=.~-]{{20,}})"
+)
+"""As ``aws configure set`` has it."""
 SAID = re.compile(
     r"(?i)(\b(?:password|passphrase|secret|token|api key)\b[^\n\"']{0,10}"
     r"(?:['\"][^\n'\"]{1,64}['\"] )?(?:is|was|:)\s+)"
@@ -72,6 +77,9 @@ PREFIXED = re.compile(
 )
 """Of another length than the service gives today, such as a token that was cut."""
 CAPITALS = re.compile(r"(?<![\w-])[A-Z]{2,6}-(?=[A-Za-z]*\d)[A-Za-z0-9]{20,}(?![\w-])")
+HEXADECIMAL = re.compile(
+    r"(?<![\w-])(?!sha|md5|git|blake)[a-z]{2,8}[-_](?=[0-9a-f]*\d)[0-9a-f]{32,}(?![\w-])"
+)
 LONG = re.compile(
     r"(?<![\w/+=-])(?=[\w+-]*\d)(?=[\w+-]*[a-z])(?=[\w+-]*[A-Z])[\w+-]{24,200}={0,2}(?![\w/.(+-])"
 )
@@ -86,6 +94,7 @@ WITH_VALUE = (
     VARIABLE,
     PLAIN,
     PASSWORD,
+    AFTER_NAME,
     SAID,
     ELEMENT,
     IN_URL,
@@ -105,6 +114,7 @@ def without(text: str) -> str:
         text = pattern.sub(r"\1<secret>", text)
     text = PREFIXED.sub("<secret>", text)
     text = CAPITALS.sub("<secret>", text)
+    text = HEXADECIMAL.sub("<secret>", text)
     return LONG.sub(_unless_a_name, text)
 
 

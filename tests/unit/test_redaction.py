@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from secret_texts import TEXTS
 
 from dlprof.evidence.redaction import Redactor
 
@@ -25,6 +26,15 @@ HERE = Redactor(
 
 def redacted(text):
     return HERE(text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "secret"), TEXTS, ids=[f"{at} {one[0]}" for at, one in enumerate(TEXTS)]
+)
+def test_no_eight_characters_of_a_secret_stay(kind, text, secret):
+    after = redacted(text)
+    parts = {secret[at : at + 8] for at in range(len(secret) - 7)} or {secret}
+    assert not [part for part in parts if part in after], f"{kind}: {after}"
 
 
 @pytest.mark.parametrize(
