@@ -179,11 +179,15 @@ def resident_peak(reset=False):
 
 
 def search(strategy, share, part=0, parts=1):
-    """Run ``share`` of all cases of this strategy; the smallest that fails is in the corpus then."""
+    """Run ``share`` of all cases of this strategy; the smallest that fails is in the corpus then.
+
+    No fewer: Hypothesis may stop before ``max_examples``, where it finds no other case.
+    """
+    wanted, drawn = max(1, round(CASES * share / parts)), []
 
     @seed(SEED * 1000 + part)
     @settings(
-        max_examples=max(1, round(CASES * share / parts)),
+        max_examples=wanted,
         derandomize=False,
         database=None,
         deadline=None,
@@ -192,6 +196,8 @@ def search(strategy, share, part=0, parts=1):
     )
     @given(strategy)
     def one(case):
+        drawn.append(case.words)
         attack(case)
 
     one()
+    assert len(drawn) >= wanted, f"{len(drawn)} cases were drawn of {wanted}"
