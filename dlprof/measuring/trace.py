@@ -56,8 +56,11 @@ class Program:
         """Raise :class:`UsageError` where there is nothing to run."""
         if not self.words:
             raise UsageError("name a program, such as: dlprof trace train.py")
-        if not self.as_module and not Path(self.words[0]).exists():
-            raise UsageError(f"there is no file {self.words[0]}; -m runs a module")
+        name = self.words[0]
+        if not self.as_module and not any(
+            map(Path.is_file, (Path(name), Path(name, "__main__.py")))
+        ):
+            raise UsageError(f"there is no file {name or repr(name)}; -m runs a module")
 
 
 def trace(program: Program) -> Trace:

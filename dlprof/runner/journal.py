@@ -164,7 +164,7 @@ class Journal:
                     self.meter = Meter(*content["spent"])
                     self._entries.setdefault(of, []).append(entry)
                 end += len(line)
-            except (LookupError, TypeError, ValueError):
+            except (LookupError, TypeError, ValueError, RecursionError):
                 torn = True  # if it is the last line, the run was killed while it wrote it
         if not isinstance(self.header, dict) or self.header.get("journal") != VERSION:
             raise UsageError(f"{self.path} is not a journal of this dlprof")
