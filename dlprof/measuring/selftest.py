@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from dlprof.analysis.slower import is_known
+from dlprof.analysis.case_view import is_known
 from dlprof.errors import MissingDevice
 from dlprof.measuring import measure
 from dlprof.plan.axes import simulated_in
