@@ -110,7 +110,11 @@ def test_a_statement_that_fails_or_ends_the_process_is_a_result(timed, statement
         (("-s", "import sys; sys.exit(3)", "f(x)"), 4, "the setup raised SystemExit: 3"),
         (("-s", "import os; os._exit(0)", "f(x)"), 4, "ended with exit code 0"),
         (("-s", "x = 1", "--source", "y", "f(y)"), 2, "the setup binds no name y"),
-        (("-s", "a = b = [1]", "a + b"), 2, "the statement uses several arrays: name one with --source"),
+        (
+            ("-s", "a = b = [1]", "a + b"),
+            2,
+            "the statement uses several arrays: name one with --source",
+        ),
         (("3",), 2, "the statement uses no array of the setup"),
     ],
 )
