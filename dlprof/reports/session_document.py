@@ -9,6 +9,7 @@ from dataclasses import replace
 from dlprof.reports import (
     loops,
     matrix,
+    measured,
     method,
     path_table,
     problems,
@@ -65,7 +66,7 @@ def session_document(
         answers=(*_answers(session, arrays), *steps.answers(inference)),
         problems=found,
         chart=_chart(arrays),
-        sections=tuple(_sections(session, arrays)),
+        sections=tuple(_sections(session, arrays, width is None)),
         commands=_commands(found, name),
     )
     if len(arrays) == 1:
@@ -150,7 +151,7 @@ def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...
     return matrix.tables(arrays), marks
 
 
-def _sections(session: Session, arrays: Sequence[Array]) -> Iterator[Section]:
+def _sections(session: Session, arrays: Sequence[Array], is_page: bool) -> Iterator[Section]:
     yield from method.scenario_sections(session)
     if _is_round_trip(session) or session.round_trips:
         yield from round_trips.sections(session, round_trips.trips_of(arrays))
@@ -163,6 +164,8 @@ def _sections(session: Session, arrays: Sequence[Array]) -> Iterator[Section]:
         yield path_table.full_section(array, heading)
     yield from survey.section(session)
     yield from path_table.notes_section(arrays)
+    if not is_page:  # which holds the session itself
+        yield from measured.sections(arrays)
     yield method.method_section(session)
 
 

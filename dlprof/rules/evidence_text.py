@@ -16,6 +16,14 @@ LONGEST = 1200
 NOT_TOLD = {"create", "created_shape", "other", "code", "processes", "points", "by_streams", "lost"}
 """Evidence that a reproducer shows, that the reason says, or that is too long for a line."""
 
+LEFT_BEHIND = {
+    "bytes_per_conversion": "memory",
+    "references_per_conversion": "references",
+    "objects_per_conversion": "objects",
+    "descriptors_per_conversion": "file descriptors",
+    "threads_per_conversion": "threads",
+    "maps_per_conversion": "memory maps",
+}
 Phrase = str | tuple[str, str] | Callable[[Any], str]
 """A text with a place for the value; of a flag what true and what false mean; or a function."""
 
@@ -27,13 +35,17 @@ def facts(evidence: Evidence, untimed: bool = False) -> str:
         found.pop("source_alignment_bytes", None)
     if untimed:
         found = _without_times(found)
+    idle = [key for key, value in found.items() if key in LEFT_BEHIND and value == 0]
+    for key in idle:
+        del found[key]
     if "other_device" in found:  # which is asked of what works as it is
         found.pop("reason", None)
     kinds = (kind.__name__ for kind in reversed(type(evidence).__mro__))
     phrases = dict(COMMON)
     for kind in kinds:
         phrases |= OF_INSTRUMENT.get(kind, {})
-    told = "; ".join(filter(None, _phrases(found, phrases)))
+    none = f"left behind: no {', '.join(LEFT_BEHIND[key] for key in idle)}" if idle else ""
+    told = "; ".join(filter(None, (none, *_phrases(found, phrases))))
     return clean(" ".join(told.split()), LONGEST)
 
 

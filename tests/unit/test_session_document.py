@@ -359,3 +359,24 @@ def test_a_wait_stands_in_the_full_table():
     table = section(document(found), "All paths").blocks[0]
     assert isinstance(table, Table)
     assert any("waits 20 ms of 45 ms" in cell.text for cell in table.rows[0])
+
+
+def test_full_tells_the_evidence_of_every_instrument_and_part_of_a_call():
+    found = document(
+        view(
+            host_time=make_measure(processes=[ProcessSamples(round=0, loops=4, samples_ns=[1e3])]),
+            phases={"export_ns": 1 * US, "import_ns": 2 * US, "release_ns": 3 * US},
+            lifetime=verdict("safe", bytes_per_conversion=0, conversions=200),
+            handshake=[{"call": "__dlpack__", "outcome": "returned", "capsule": {"flags": [2]}}],
+            output="a warning",
+        )
+    )
+    told = " ".join(terminal.render(found, 100, level=Level.FULL).split())
+    for text in (
+        "export 1.0 µs, import 2.0 µs, release 3.0 µs",
+        "safe: left behind: no memory; 200 conversions",
+        "__dlpack__() returned; flags [2]",
+        "a warning",
+        "1.00 µs (1 samples of 4 calls)",
+    ):
+        assert text in told

@@ -295,17 +295,18 @@ def draw_text(
     """``mono`` is the size of a font of fixed width; without it the size of the picture's."""
     if not text:
         return Markup("")
-    family = Markup(' font-family="monospace" font-size="{}"').format(mono) if mono else ""
+    family = Markup(' class="m{}"').format(mono) if mono else ""
+    anchored = Markup(' text-anchor="{}"').format(anchor) if anchor else ""
     weight = Markup(' font-weight="bold"') if is_bold else ""
-    return Markup(
-        '<text x="{:.1f}" y="{:.1f}" text-anchor="{}" fill="var(--{})"{}{}>{}</text>'
-    ).format(x, y, anchor or "start", color, family, weight, text)
+    return Markup('<text x="{:.1f}" y="{:.1f}" fill="var(--{})"{}{}{}>{}</text>').format(
+        x, y, color, anchored, family, weight, text
+    )
 
 
 def draw_line(x: float, y: float, to_x: float, to_y: float, color: str) -> Markup:
-    return Markup(
-        '<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="var(--{})"/>'
-    ).format(x, y, to_x, to_y, color)
+    return Markup('<path d="M{:.1f} {:.1f}L{:.1f} {:.1f}" stroke="var(--{})"/>').format(
+        x, y, to_x, to_y, color
+    )
 
 
 def draw_svg(parts: Iterable[Markup], layout: Layout, height: float, label: str) -> Markup:
