@@ -141,14 +141,14 @@ def ratio_text(ratio: float) -> str:
     return significant(ratio, LOOSE_DIGITS)
 
 
-def size_text(size_bytes: int) -> str:
-    """Bytes in binary units."""
+def size_text(size_bytes: int, digits: int = 4) -> str:
+    """Bytes in binary units, to so many significant digits."""
     size, unit = float(size_bytes), "B"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if size < 1024 or unit == "TiB":  # noqa: PLR2004 - binary units
             break
         size /= 1024
-    return f"{size:.4g} {unit}"
+    return f"{size:.{max(digits, len(str(int(size))))}g} {unit}"  # no exponent
 
 
 def duration_text(seconds: float) -> str:

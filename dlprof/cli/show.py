@@ -27,10 +27,12 @@ NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 GITHUB = "GITHUB_ACTIONS"
 
 
-def width() -> int:
-    """Columns of the terminal; of a pipe, ``COLUMNS`` or 100."""
-    if sys.stdout.isatty():
+def width(is_error: bool = False) -> int:
+    """Columns of the terminal behind stdout, or stderr; of a pipe, ``COLUMNS`` or 100."""
+    if not is_error and sys.stdout.isatty():
         return max(shutil.get_terminal_size().columns, 40)
+    if is_error and sys.stderr.isatty():
+        return max(os.get_terminal_size(sys.stderr.fileno()).columns, 40)
     columns = os.environ.get("COLUMNS", "")
     return max(int(columns), 40) if columns.isdecimal() else PIPED_WIDTH
 

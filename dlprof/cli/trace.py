@@ -185,7 +185,7 @@ def write(found: Trace, by: str, outputs: Outputs, path: Path) -> None:
 
 def show(found: Trace, by: str, full: bool, path: Path) -> None:
     """The report on stderr, in the width and colors that it has."""
-    from dlprof.cli.show import complain
+    from dlprof.cli.show import complain, width
     from dlprof.reports.document import Level
     from dlprof.reports.terminal import render
     from dlprof.reports.trace_advice import advice
@@ -193,10 +193,8 @@ def show(found: Trace, by: str, full: bool, path: Path) -> None:
 
     document = trace_document(found, by, full, session_name(path), advice(found))
     level = Level.FULL if full else Level.FIRST
-    is_terminal = sys.stderr.isatty()
-    columns = os.get_terminal_size(sys.stderr.fileno()).columns if is_terminal else 100
-    color = is_terminal and not os.environ.get("NO_COLOR")
-    complain("\n" + render(document, max(columns, 60), color, level), nl=False)
+    color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    complain("\n" + render(document, width(is_error=True), color, level), nl=False)
 
 
 def end(found: Trace, words: Sequence[str]) -> None:

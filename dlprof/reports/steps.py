@@ -26,6 +26,7 @@ COLUMNS = (
     Column("output lasts"),
     Column("new shape", right=True),
 )
+Rows = tuple[tuple[Cell, ...], ...]
 
 
 def steps_of(session: Session) -> dict[str, list[Result]]:
@@ -60,7 +61,7 @@ def sections(steps: dict[str, list[Result]]) -> Iterator[Section]:
         if timed:
             rows = tuple(map(_row, timed))
             meaning = legend(cell.text for row in rows for cell in row[1:3])
-            yield Section(name, (Table(COLUMNS, rows, meaning),), Level.FIRST)
+            yield Section(name, (Table(*_known(rows), meaning),), Level.FIRST)
     notes: dict[str, dict[str, None]] = defaultdict(dict)
     for one in (one for results in steps.values() for one in results):
         for note in _notes(one):
@@ -68,6 +69,13 @@ def sections(steps: dict[str, list[Result]]) -> Iterator[Section]:
     if notes:
         lines = tuple(f"{listed(names)}: {note}" for note, names in notes.items())
         yield Section("Strategies", (Lines(lines),))
+
+
+def _known(rows: Rows) -> tuple[tuple[Column, ...], Rows]:
+    """The table without the columns of which nothing is known."""
+    cells = [{row[at].text for row in rows} for at in range(len(COLUMNS))]
+    kept = [at for at, found in enumerate(cells) if found != {"?"}]
+    return tuple(COLUMNS[at] for at in kept), tuple(tuple(row[at] for at in kept) for row in rows)
 
 
 def _row(result: Result) -> tuple[Cell, ...]:

@@ -40,7 +40,7 @@ INDENT = 2
 GAP = 3
 CODE_SHARE = 0.45
 """Of the width, what the code of an answer may take without being folded."""
-WORD = 10
+WORD = 12
 """A column of texts this short is as wide as they are."""
 STACKED = 20
 """In a table of cells this short that is too wide, what follows a time stands under it."""
@@ -117,7 +117,7 @@ def _section(section: Section, width: int) -> Iterator[RenderableType]:
 
 def _answers(answers: Sequence[Answer], width: int) -> RenderableType:
     grid = _grid()
-    grid.add_column(no_wrap=True)
+    grid.add_column(no_wrap=max(len(answer.label) for answer in answers) <= TEXT_WIDTH)
     longest = max(len(answer.code or answer.note) for answer in answers)
     widest = max(sum(map(len, (a.label, a.value, a.note))) if a.code else 0 for a in answers)
     is_narrow = longest + widest + 3 * GAP > width

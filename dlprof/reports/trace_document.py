@@ -78,7 +78,7 @@ def _title(trace: Trace) -> tuple[str, str]:
     share = "below 0.1 %" if percent < 0.1 else f"{significant(percent, 2)} %"  # noqa: PLR2004 - as it is shown
     whole = plain_time(trace.wall_ns, 3)
     title = f"dlprof trace   {name}   {whole}, {end}" if name else f"dlprof trace   {whole}"
-    return title, f"conversions {plain_time(converted)} of it ({share}), {size_text(copied)} copied"
+    return title, f"conversions {plain_time(converted)} of it ({share}), {size_text(copied, 2)} copied"
 
 
 def _notices(trace: Trace) -> Iterable[str]:
@@ -127,7 +127,7 @@ def _what(group: Group, by: str, several: bool) -> Iterable[str]:
     if group.result == "mixed" and copies:
         yield f"{copies:,} of {calls:,} copy"
     if by != "line" and copied:
-        yield f"{size_text(copied)} copied"
+        yield f"{size_text(copied, 2)} copied"
     waits, maybe = group.total("waits"), group.total("maybe_waits")
     if waits:
         yield f"{plain_time(group.total('waited_ns'))} of it waits for queued work"
@@ -148,7 +148,7 @@ def _what(group: Group, by: str, several: bool) -> Iterable[str]:
 def _of_line(row: Row) -> Iterable[str]:
     sizes = {size for _, _, _, size in row.arrays}
     if sizes and row.result != "view":
-        lengths = dict.fromkeys((size_text(min(sizes)), size_text(max(sizes))))
+        lengths = dict.fromkeys((size_text(min(sizes), 2), size_text(max(sizes), 2)))
         yield f"{' to '.join(lengths)} each"
     if row.retyped:
         yield f"to {', '.join(row.retyped)}"

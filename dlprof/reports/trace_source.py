@@ -47,7 +47,7 @@ def sections(trace: Trace) -> Iterator[Section]:
         text = trace.sources.get(file)
         if text:
             copied = sum(row.bytes for row in rows)
-            parts = (plain_time(_took(rows)), f"{size_text(copied)} copied" if copied else "")
+            parts = (plain_time(_took(rows)), f"{size_text(copied, 2)} copied" if copied else "")
             heading = f"{clean(short_file(file))}   {', '.join(filter(None, parts))}"
             yield Section(heading, (Source(tuple(_source(text, rows, hottest))),))
 
