@@ -78,7 +78,8 @@ def _title(trace: Trace) -> tuple[str, str]:
     share = "below 0.1 %" if percent < 0.1 else f"{significant(percent, 2)} %"  # noqa: PLR2004 - as it is shown
     whole = plain_time(trace.wall_ns, 3)
     title = f"dlprof trace   {name}   {whole}, {end}" if name else f"dlprof trace   {whole}"
-    return title, f"conversions {plain_time(converted)} of it ({share}), {size_text(copied, 2)} copied"
+    copies = f"{size_text(copied, 2)} copied"
+    return title, f"conversions {plain_time(converted)} of it ({share}), {copies}"
 
 
 def _notices(trace: Trace) -> Iterable[str]:
