@@ -111,16 +111,20 @@ def _fastest(arrays: Sequence[Array]) -> str:
     return "" if untimed else "fastest "
 
 
-def _after_a_wait(array: Array) -> list[Answer]:
+def waited(array: Array) -> Path | None:
     """The fastest copy that is whole if its result is waited for before its source is written."""
     late = [
         path
         for path in array.paths
         if array.cases.waiting_helps(path.case) and path.is_copy and not path.case.is_wrong
     ]
-    if not late:
+    return plainest(lines_of(late)[0]) if late else None
+
+
+def _after_a_wait(array: Array) -> list[Answer]:
+    found = waited(array)
+    if found is None:
         return []
-    found = plainest(lines_of(late)[0])
     recipe = found.case.result.recipe
     wait = recipe.result.get("wait", "") if recipe else ""
     if "{x}" in wait and "\n" not in wait:

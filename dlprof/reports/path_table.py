@@ -18,7 +18,7 @@ from dlprof.analysis.quantity import (
     time_text,
 )
 from dlprof.reports.alike import lines_of, plainest, queued_work
-from dlprof.reports.answers import best
+from dlprof.reports.answers import best, waited
 from dlprof.reports.document import Cell, Column, Lines, Section, Table
 from dlprof.reports.paths import KINDS, MARK, Array, Path
 from dlprof.rules.evidence_text import facts
@@ -147,7 +147,7 @@ def _asked(array: Array, lines: Sequence[list[Path]]) -> Iterator[list[Path]]:
     where none is safe; then the first line of each of the worst problems.
     """
     for kind in KINDS:
-        answer = best(array, kind)
+        answer = best(array, kind) or (waited(array) if kind == "copy" else None)
         found = (
             line for line in lines if answer in line or (not answer and line[0].result == kind)
         )
