@@ -239,7 +239,7 @@ def _measure(request: Request, catalog: Catalog, output: File | None, progress: 
         results = list(measurement.results())
         header = measurement.header()
     try:
-        check_measured(results)
+        check_measured(results, header.simulated)
     except Unmeasured as reason:
         raise Unmeasured(f"{reason}; the session is in {path}") from None
     return Session(**{**dict(header), "results": results})

@@ -128,7 +128,7 @@ def _ask(path: Path, request: Request) -> None:
 
 def _check(session: Session, fail_on: FailOn | None) -> None:
     """Raise what the exit code says of a whole measurement."""
-    check_measured(session.results)
+    check_measured(session.results, session.simulated)
     if fail_on is not None:
         fail_on.check(session.findings)
     raise_for(session, MISSED)  # what is wrong comes before what was not checked

@@ -70,5 +70,5 @@ def report(session: SessionFile, *, given: Given) -> None:
         if unlooked:
             typer.echo(f"dlprof: {unlooked}", err=True)
         fail_on.check(found.findings)
-        check_measured(found.results)
+        check_measured(found.results, found.simulated)
         fail_on.check_looked_for(found.results)

@@ -44,7 +44,7 @@ def queued_work(path: Path) -> str:
         return word
     race = "race, " if order == "unordered" else ""
     if loaded is None:
-        return " ".join(filter(None, (f"{race}waits", _share(path))))
+        return f"{race}waits {_share(path)}".rstrip()
     call, queue = loaded
     if path.case.share_text == "all":
         return f"{race}waits for all {plain_time(queue)}"
@@ -52,6 +52,7 @@ def queued_work(path: Path) -> str:
 
 
 def _share(path: Path) -> str:
-    """What a call waits for, of a device without times."""
+    """What a call waits for, of a device without times: ``for the queue``, ``for 40 % of it``."""
+    whole = "for the device" if path.case.order == "device-sync" else "for the queue"
     share = path.case.share_text
-    return {"": "", "all": "for all"}.get(share, f"for {share}")
+    return {"": "", "all": whole}.get(share, f"for {share} of it")

@@ -19,6 +19,9 @@ PASSED: Verdict = "passed"
 FAILED: Verdict = "failed"
 ERROR: Verdict = "error"
 SKIPPED: Verdict = "skipped"
+NEEDS_CUDA_BUILDS = (
+    "a simulated device needs CUDA builds of the frameworks: name their environment by --python"
+)
 LOST = ("crashed", "timeout")
 RUN, EXPECTATIONS = "the run", "expectations"
 SURVEY = "survey of small arrays"
@@ -88,13 +91,14 @@ def expectation_checks(header: Header, unchecked: Verdict = ERROR) -> Iterator[C
         yield Check(EXPECTATIONS, one.text, outcome, one.verdict, said, said)
 
 
-def check_measured(results: Sequence[Result]) -> None:
+def check_measured(results: Sequence[Result], simulated: int = 0) -> None:
     """Raise :class:`Unmeasured` where no case has a time, or an answer where none is taken."""
     if _is_measured(results):
         return
     reasons = [one.reason or next(iter(one.notes), "") for one in results]
     lines = [line for reason in reasons for line in reason.strip().splitlines()]
-    raise Unmeasured(f"nothing could be measured: {(lines or ['no reason was given'])[0]}")
+    hint = f"; {NEEDS_CUDA_BUILDS}" if simulated else ""
+    raise Unmeasured(f"nothing could be measured: {(lines or ['no reason was given'])[0]}{hint}")
 
 
 def _is_measured(results: Sequence[Result]) -> bool:

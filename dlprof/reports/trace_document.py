@@ -84,7 +84,7 @@ def _title(trace: Trace) -> tuple[str, str]:
 
 def _notices(trace: Trace) -> Iterable[str]:
     if trace.simulated:
-        yield f"{SIMULATED}."
+        yield f"{SIMULATED[:1].upper()}{SIMULATED[1:]}."
     killed = [process for process in trace.processes if not process.ended]
     if killed:
         yield (
