@@ -63,6 +63,25 @@ def is_scattered(measure: TimeMeasure) -> bool:
     return measure.median_ns > thresholds.SCATTER_RATIO * max(measure.min_ns, 0.0)
 
 
+class Owned:
+    """What is known of view and copy, which many cases share."""
+
+    __slots__ = ("alignments", "kinds_seen", "result_device")
+
+    def __init__(self, verdict: Verdict[Ownership] | None) -> None:
+        self.kinds_seen: tuple[tuple[str, Ownership], ...] = seen(verdict)
+        devices = {str(evidence.result_device) for _, evidence in self.kinds_seen}
+        device = devices.pop() if len(devices) == 1 else ""
+        self.result_device: str | None = device if device in ANY_DEVICE else None
+        """Where every process found the result; None where that is not known."""
+        found = [evidence.alignments for _, evidence in self.kinds_seen]
+        sizes = {size for sizes in found for size in sizes} if all(found) else ()
+        self.alignments: tuple[float, ...] = tuple(sorted(sizes))
+        """Bytes that divide the source's addresses, the least first; empty where a process does not
+        know.
+        """
+
+
 @dataclass(frozen=True)
 class CaseView:
     """One case of the session: ``index`` is its place there."""
@@ -71,12 +90,36 @@ class CaseView:
     result: Result
     by_address: Verdict[Alignment] | None = None
     """What the instrument *alignment* saw of the path, at whichever shape it looked."""
+    owned: Owned | None = field(default=None, repr=False, compare=False)
+    """What :attr:`result` says of view and copy, where it was asked before."""
     pair: tuple[str, str] = field(init=False, repr=False, compare=False)
     promise: str | None = field(init=False, repr=False, compare=False)
+    kind: str | None = field(init=False, repr=False, compare=False)
+    array: tuple[Any, ...] = field(init=False, repr=False, compare=False)
+    """The array and its pair: cases with the same can be compared."""
+    path: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """The conversion, whatever the shape. A surveyed array speaks for itself alone."""
+    kinds_seen: tuple[tuple[str, Ownership], ...] = field(init=False, repr=False, compare=False)
+    result_device: str | None = field(init=False, repr=False, compare=False)
+    alignments: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    ready: TimeMeasure | None = field(init=False, repr=False, compare=False)
+    """The time per call, with its processes, if it is to be trusted."""
 
     def __post_init__(self) -> None:
-        case = self.result.case
-        self.__dict__.update(pair=case.pair, promise=case.promise)  # which rules ask many times
+        """What rules ask of every case many times is there at once."""
+        result, case = self.result, self.result.case
+        conversion, owned = case.conversion, self.owned or Owned(result.ownership)
+        self.__dict__.update(
+            pair=conversion[:2],
+            promise=case.promise,
+            kind=result.ownership.verdict if result.ownership is not None else None,
+            array=(*conversion[:2], case.shape, *conversion[4:]),
+            path=(*conversion, str(case.shape)) if case.survey else conversion,
+            kinds_seen=owned.kinds_seen,
+            result_device=owned.result_device,
+            alignments=owned.alignments,
+            ready=result.timed_ready if result.status == "ok" else None,
+        )
 
     @property
     def code(self) -> str:
@@ -92,38 +135,21 @@ class CaseView:
         """The consumer and its import: most causes are there."""
         return self.result.case.consumer, self.result.case.import_
 
-    @cached_property
-    def path(self) -> tuple[str, ...]:
-        """The conversion, whatever the shape. A surveyed array speaks for itself alone."""
-        case = self.result.case
-        return (*case.conversion, str(case.shape)) if case.survey else case.conversion
-
     @property
     def surveyed(self) -> bool:
         """Whether it was converted once and looked at, and not timed."""
         return self.result.case.survey
 
-    @cached_property
+    @property
     def spec(self) -> tuple[Any, ...]:
         """The array that was converted."""
-        case = self.result.case
-        return case.shape, case.dtype, case.layout, case.device
+        return self.array[2:]
 
     @property
     def size_bytes(self) -> int:
         """0 where the dtype is not known."""
         case = self.result.case
         return math.prod(case.shape) * DTYPES.get(case.dtype, 0)
-
-    @property
-    def array(self) -> tuple[Any, ...]:
-        """The array and its pair: cases with the same can be compared."""
-        return (*self.pair, *self.spec)
-
-    @cached_property
-    def ready(self) -> TimeMeasure | None:
-        """The time per call, with its processes, if it is to be trusted."""
-        return self.result.timed_ready if self.result.status == "ok" else None
 
     @cached_property
     def is_known(self) -> bool:
@@ -144,14 +170,6 @@ class CaseView:
     def modes_ns(self) -> tuple[float, float]:
         """The time in its fastest and in its slowest mode: twice :attr:`cost_ns` without modes."""
         return self.ready.modes_ns if self.ready is not None else (math.inf, math.inf)
-
-    @cached_property
-    def kind(self) -> str | None:
-        return self.result.ownership.verdict if self.result.ownership else None
-
-    @cached_property
-    def kinds_seen(self) -> tuple[tuple[str, Ownership], ...]:
-        return seen(self.result.ownership)
 
     @cached_property
     def forbids_copy(self) -> bool:
@@ -202,9 +220,9 @@ class CaseView:
     @cached_property
     def broken_promises(self) -> int:
         """In how many processes the documentation's word was not kept."""
-        if self.changed.dtype:
-            return 0  # of another dtype there is no view
         broken = {"copy": "view", "view": "copy"}.get(self.promise or "")
+        if broken is None or self.changed.dtype:
+            return 0  # of another dtype there is no view
         # A view of another device's memory cannot be made, whatever is promised of one's own.
         return sum(
             word == broken and (word == "view" or _stays(evidence, self.result.case.device))
@@ -234,13 +252,6 @@ class CaseView:
     def copies_elsewhere(self) -> bool:
         """Whether *alignment* saw a copy, whatever it is here."""
         return "copy" in self.alignment_words
-
-    @cached_property
-    def result_device(self) -> str | None:
-        """Where every process found the result; None where that is not known."""
-        devices = {str(evidence.result_device) for _, evidence in self.kinds_seen}
-        device = devices.pop() if len(devices) == 1 else ""
-        return device if device in ANY_DEVICE else None
 
     @property
     def stays_on_device(self) -> bool:
@@ -348,14 +359,6 @@ class CaseView:
     def is_cached(self) -> bool:
         """Whether the loop timed what the framework keeps: a new array costs more."""
         return _is(self.result.fresh_source, "kept")
-
-    @cached_property
-    def alignments(self) -> tuple[float, ...]:
-        """Bytes that divide the source's addresses, the least first; empty where a process does not
-        know.
-        """
-        found = [evidence.alignments for _, evidence in self.kinds_seen]
-        return tuple(sorted({size for sizes in found for size in sizes})) if all(found) else ()
 
     @property
     def is_doubtful(self) -> bool:

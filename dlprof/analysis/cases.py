@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from dlprof.analysis.alignment import Steady
-from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.case_view import CaseView, Owned
 from dlprof.analysis.safety import (
     READ_ONLY_LOST,
     TORN_COPY,
@@ -26,6 +26,12 @@ from dlprof.probes.base import Protocol
 from dlprof.session.evidence import Alignment, Verdict
 from dlprof.session.model import FindingRecord, Result
 
+SPARSE = (
+    *("ordering", "lifetime", "early_write", "peak_memory"),
+    *("refusal", "settings", "handshake"),
+)
+"""What is looked at for the first shape of a path: rules on it pass over all other cases."""
+
 Thing = TypeVar("Thing")
 Key = TypeVar("Key", bound=Hashable)
 
@@ -34,9 +40,6 @@ class PathFacts(NamedTuple):
     """What was seen of a path at any of its shapes: the diagnosis looks at the first only."""
 
     broken: frozenset[str]
-    rules: tuple[str, ...]
-    """The same in the order of their ids."""
-    gives_values: bool
     loses_read_only: bool
     is_doubtful: bool
     is_written: bool
@@ -44,6 +47,9 @@ class PathFacts(NamedTuple):
     outlasts: bool
     not_looked_at: str
     """What the diagnosis left open at every shape, in words."""
+    rules: tuple[str, ...] = ()
+    """What is ``broken``, in the order of the ids."""
+    gives_values: bool = True
 
 
 @dataclass(frozen=True)
@@ -68,10 +74,32 @@ class Cases:
         timed = tuple(case for case in self.cases if not case.surveyed)
         return None if len(timed) == len(self.cases) else replace(self, cases=timed)
 
+    def looked_at(self, instrument: str) -> Sequence[CaseView]:
+        """The cases of which an instrument of :data:`SPARSE` says something."""
+        return self._looked_at[instrument]
+
+    @cached_property
+    def _looked_at(self) -> dict[str, list[CaseView]]:
+        found: dict[str, list[CaseView]] = {name: [] for name in SPARSE}
+        for case in self.cases:
+            known = vars(case.result)
+            for name in SPARSE:
+                if known[name]:
+                    found[name].append(case)
+        return found
+
     @cached_property
     def arrays(self) -> dict[tuple[Any, ...], list[CaseView]]:
         """The cases of each pair and array."""
         return by(self.cases, lambda case: case.array)
+
+    def told(self, findings: Iterable[FindingRecord]) -> Cases:
+        """The same cases with the findings of their session; what was measured stays as it is."""
+        found = replace(self, findings=tuple(findings))
+        same = ("arrays", "_looked_at", "_measured", "_torn", "_steady", "_kept_read_only")
+        known = {name: self.__dict__[name] for name in same if name in self.__dict__}
+        found.__dict__.update(known)
+        return found
 
     @cached_property
     def _paths(self) -> dict[tuple[str, ...], PathFacts]:
@@ -79,22 +107,35 @@ class Cases:
         for finding in self.findings:
             for index in finding.results if finding.severity == "error" else ():
                 errors[index].add(finding.rule)
-        found = by(self.cases, lambda case: case.path)
-        return {path: self._facts(cases, errors) for path, cases in found.items()}
+        found = dict(self._measured)
+        for case in self.cases if errors else ():
+            if case.index in errors:
+                known = found[case.path]
+                found[case.path] = known._replace(broken=known.broken | errors[case.index])
+        return {path: self._judged(facts) for path, facts in found.items()}
 
-    def _facts(self, cases: Sequence[CaseView], errors: Mapping[int, set[str]]) -> PathFacts:
-        broken = {rule for case in cases for rule in errors.get(case.index, ())}
-        broken |= {rule for rule, one in self.faults.items() if any(map(one.is_in, cases))}
+    def _judged(self, facts: PathFacts) -> PathFacts:
+        return facts._replace(
+            rules=tuple(sorted(facts.broken)),
+            gives_values=not any(
+                self.faults[rule].takes_values for rule in facts.broken & {*self.faults}
+            ),
+        )
+
+    @cached_property
+    def _measured(self) -> dict[tuple[str, ...], PathFacts]:
+        """What was measured of each path, findings left aside."""
+        found = by(self.cases, lambda case: case.path)
+        return {path: self._facts(cases) for path, cases in found.items()}
+
+    def _facts(self, cases: Sequence[CaseView]) -> PathFacts:
+        broken = {rule for rule, one in self.faults.items() if any(map(one.is_in, cases))}
         if any(map(self.drops_read_only, cases)):
             broken.add(READ_ONLY_LOST)
         unseen = [not_looked_at(case) for case in cases if case.result.status == "ok"]
         lifetimes = [case.result.lifetime for case in cases]
         return PathFacts(
             broken=frozenset(broken),
-            rules=tuple(sorted(broken)),
-            gives_values=not any(
-                self.faults[rule].takes_values for rule in broken & {*self.faults}
-            ),
             loses_read_only=any(case.loses_read_only for case in cases),
             is_doubtful=any(case.is_doubtful for case in cases),
             is_written=any(case.result.early_write is not None for case in cases),
@@ -105,7 +146,7 @@ class Cases:
     @cached_property
     def _torn(self) -> set[tuple[str, ...]]:
         """Consumers of which a copy was seen torn; and pairs, where it was one that ends whole."""
-        torn = [case for case in self.cases if case.is_torn]
+        torn = [case for case in self.looked_at("early_write") if case.is_torn]
         return {
             *((case.pair[1], case.result.case.device) for case in torn),
             *((*case.pair, case.result.case.device) for case in torn if case.is_synchronous),
@@ -324,9 +365,14 @@ def by_environment(
 def _views(known: Sequence[tuple[int, Result]]) -> Iterator[CaseView]:
     """The cases with what the instrument *alignment* saw at the first shape of their path."""
     looks = alignments(result for _, result in known)
+    owned: dict[int, Owned] = {}
     for index, result in known:
         of_path = None if result.case.survey else looks.get(result.case.conversion)
-        yield CaseView(index, result, result.alignment or of_path)
+        verdict = id(result.ownership)  # one object wherever a file has the same
+        same = owned.get(verdict)
+        if same is None:
+            same = owned[verdict] = Owned(result.ownership)
+        yield CaseView(index, result, result.alignment or of_path, same)
 
 
 def alignments(results: Iterable[Result]) -> dict[tuple[str, ...], Verdict[Alignment]]:

@@ -90,6 +90,8 @@ def clearly_longer(
     """What a rule calls longer: ``ratio`` times as long and ``gap_ns`` more, which its fastest
     sample bears out.
     """
+    if longer is None or shorter is None or longer.median_ns - shorter.median_ns < gap_ns:
+        return False  # as most are
     margin = Margin(
         ratio, gap_ns, thresholds.UNREPEATED_RATIO, ratio, fastest_ratio=thresholds.LEAST_RATIO
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -41,8 +42,9 @@ def report(session: SessionFile, *, given: Given) -> None:
     from dlprof.cli.show import width
     from dlprof.errors import UsageError
     from dlprof.reports.checks import check_measured
+    from dlprof.reports.document import Level
     from dlprof.reports.session_document import session_document
-    from dlprof.rules import with_findings
+    from dlprof.rules import cases_by_environment, with_findings
     from dlprof.rules.fail_on import is_diagnosed
     from dlprof.session import model as sessions
 
@@ -53,22 +55,30 @@ def report(session: SessionFile, *, given: Given) -> None:
     history = given.raw["history"]
     if history is not None and "--html" not in outputs.targets:
         raise UsageError("--history adds a section to --html FILE: give both")
-    found = with_findings(sessions.load(session))
-    trends: Sequence[Trend] = ()
-    if history is not None:
-        from dlprof.cli.history import trends_with
+    with sessions.few_collections():
+        found = sessions.load(session)
+        cases = cases_by_environment(found.results)
+        found = with_findings(found, cases)
+        trends: Sequence[Trend] = ()
+        if history is not None:
+            from dlprof.cli.history import trends_with
 
-        trends = trends_with(found, history)
-    document = session_document(found, session_name(session), width=width())
-    if not outputs.targets and not outputs.github:
-        outputs.print_report(document)
-    write_session(outputs, found, document, fail_on, trends)
-    if fail_on is not None:
-        unlooked = fail_on.unlooked(
-            diagnosed=is_diagnosed(found.results), timed=not found.simulated
+            trends = trends_with(found, history)
+        is_first = not (outputs.full or outputs.targets or outputs.github)
+        level = Level.FIRST if is_first else Level.FULL
+        document = session_document(
+            found, session_name(session), width=width(), level=level, cases=cases
         )
-        if unlooked:
-            typer.echo(f"dlprof: {unlooked}", err=True)
-        fail_on.check(found.findings)
-        check_measured(found.results, found.simulated)
-        fail_on.check_looked_for(found.results)
+        if not outputs.targets and not outputs.github:
+            outputs.print_report(document)
+        write_session(outputs, found, document, fail_on, trends)
+        if fail_on is not None:
+            unlooked = fail_on.unlooked(
+                diagnosed=is_diagnosed(found.results), timed=not found.simulated
+            )
+            if unlooked:
+                typer.echo(f"dlprof: {unlooked}", err=True)
+            fail_on.check(found.findings)
+            check_measured(found.results, found.simulated)
+            fail_on.check_looked_for(found.results)
+        gc.freeze()  # the process ends: nothing of it needs to be looked through

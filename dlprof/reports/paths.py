@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from dlprof.analysis.case_view import PLACES, CaseView
 from dlprof.analysis.cases import Cases
@@ -193,20 +194,28 @@ class Array:
         )
 
 
-def arrays_of(session: Session) -> list[Array]:
-    """The arrays in the order of the session. Steps of inference are no conversions."""
+def arrays_of(session: Session, known: Mapping[str, Cases] | None = None) -> list[Array]:
+    """The arrays in the order of the session. Steps of inference are no conversions.
+
+    ``known`` are its cases by their environment, where somebody has them.
+    """
     rules = rules_by_case(session.findings)
     ranked = sorted(session.findings, key=severity_rank, reverse=True)
     worst = {index: severity_of(one.severity) for one in ranked for index in one.results}
     found: dict[tuple[str, ...], list[Path]] = defaultdict(list)
     cases_of: dict[tuple[str, ...], Cases] = {}
-    for environment, cases in cases_by_environment(session.results, session.findings).items():
+    for environment, given in (known or cases_by_environment(session.results)).items():
+        cases = given.told(session.findings)
+        names: dict[tuple[Any, ...], tuple[str, ...]] = {}
         for case in cases.timed.cases:
             ids, is_copy = rules.get(case.index, ()), cases.copies(case)
             safety, severity = cases.safety(case), worst.get(case.index)
             path = Path(case, safety, environment, ids, severity, is_copy)
-            found[path.array].append(path)
-            cases_of[path.array] = cases
+            name = names.get(case.array)
+            if name is None:
+                name = names[case.array] = path.array
+                cases_of[name] = cases
+            found[name].append(path)
     return [
         Array(tuple(sorted(paths, key=lambda path: path.place)), cases_of[array])
         for array, paths in found.items()

@@ -121,7 +121,9 @@ def _headline(finding: FindingRecord) -> str:
 
 def _rerun(session: Session, finding: FindingRecord) -> str | None:
     """The command that measures the cases of a finding again."""
-    cases = [CaseView(index, session.results[index]) for index in finding.results]
+    named = [(index, session.results[index]) for index in finding.results]
+    shape = named[0][1].case.shape if named else ()  # the command has the first array alone
+    cases = [CaseView(index, one) for index, one in named if one.case.shape == shape]
     at = finding.against
     against = None if at is None else CaseView(at, session.results[at])
     return rerun_command(cases, session, against, finding.rule)

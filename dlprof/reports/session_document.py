@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from dlprof.analysis.cases import Cases
 from dlprof.reports import (
     loops,
     matrix,
@@ -24,6 +25,7 @@ from dlprof.reports.document import (
     Answer,
     Chart,
     Document,
+    Level,
     Point,
     Problem,
     Section,
@@ -43,15 +45,21 @@ NO_RESULTS = "The session has no results"
 
 
 def session_document(
-    session: Session, name: str = LAST, scripts: bool = False, width: int | None = WIDE
+    session: Session,
+    name: str = LAST,
+    scripts: bool = False,
+    width: int | None = WIDE,
+    level: Level = Level.FULL,
+    cases: Mapping[str, Cases] | None = None,
 ) -> Document:
     """What a report of ``session`` says.
 
     ``name`` is the session in commands that lead on. ``scripts`` asks for a reproducer of each
     problem, which takes time. The first screen fits a terminal of ``width`` columns; for a page,
-    which has no ``width``, it has every path.
+    which has no ``width``, it has every path. Sections of a further ``level`` are left out.
+    ``cases`` are those of the session, where somebody has them.
     """
-    arrays = arrays_of(session)
+    arrays = arrays_of(session, cases)
     inference = steps.steps_of(session)
     found = problems.problems_of(session, name, scripts)
     paths = [path for array in arrays for path in array.paths]
@@ -66,7 +74,7 @@ def session_document(
         answers=(*_answers(session, arrays), *steps.answers(inference)),
         problems=found,
         chart=_chart(arrays),
-        sections=tuple(_sections(session, arrays, width is None)),
+        sections=tuple(_sections(session, arrays, level, width is None)),
         commands=_commands(found, name),
     )
     if len(arrays) == 1:
@@ -151,7 +159,9 @@ def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...
     return matrix.tables(arrays), marks
 
 
-def _sections(session: Session, arrays: Sequence[Array], is_page: bool) -> Iterator[Section]:
+def _sections(
+    session: Session, arrays: Sequence[Array], level: Level, is_page: bool
+) -> Iterator[Section]:
     yield from method.scenario_sections(session)
     if _is_round_trip(session) or session.round_trips:
         yield from round_trips.sections(session, round_trips.trips_of(arrays))
@@ -159,6 +169,8 @@ def _sections(session: Session, arrays: Sequence[Array], is_page: bool) -> Itera
     yield from steps.sections(steps.steps_of(session))
     if arrays and not _is_one_pair(arrays) and not _is_round_trip(session):
         yield from matrix.sections(arrays)
+    if level is not Level.FULL:
+        return
     for array in arrays[:MOST_ARRAYS]:
         heading = "All paths" if len(arrays) == 1 else f"All paths: {array.pair_text} {array.text}"
         yield path_table.full_section(array, heading)

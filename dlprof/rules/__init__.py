@@ -90,7 +90,14 @@ def cases_by_environment(
 def find(
     results: Iterable[Result], own_thresholds: Mapping[str, float] | None = None
 ) -> list[FindingRecord]:
-    """All findings of a session, worst first.
+    """All findings of a session, worst first: see :func:`find_in`."""
+    return find_in(cases_by_environment(results), own_thresholds)
+
+
+def find_in(
+    known: Mapping[str, Cases], own_thresholds: Mapping[str, float] | None = None
+) -> list[FindingRecord]:
+    """All findings of the cases of each environment, worst first.
 
     ``own_thresholds`` stand for those of :mod:`dlprof.analysis.thresholds` of the same names.
     Environments are evaluated separately: nothing is compared with, or advised from, another one.
@@ -98,7 +105,7 @@ def find(
     with thresholds.replaced(own_thresholds or {}):
         return worst_first(
             found.model_copy(update={"summary": f"In {name}: {found.summary}"}) if name else found
-            for name, cases in cases_by_environment(results).items()
+            for name, cases in known.items()
             for rule in RULES
             for found in rule.findings(cases)
         )
@@ -112,11 +119,14 @@ def own_thresholds(header: Header) -> dict[str, float]:
     return {name: n for name, n in given.items() if name in known and n is not None}
 
 
-def with_findings(session: Session) -> Session:
-    """The session with its findings; those of a session that holds none are found now."""
+def with_findings(session: Session, known: Mapping[str, Cases] | None = None) -> Session:
+    """The session with its findings; those of a session that holds none are found now.
+
+    ``known`` are its cases by their environment, where somebody has them.
+    """
     if session.findings:
         return session
-    found = find(session.results, own_thresholds(session))
+    found = find_in(known or cases_by_environment(session.results), own_thresholds(session))
     return session.model_copy(update={"findings": found})
 
 

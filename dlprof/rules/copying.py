@@ -85,7 +85,8 @@ def show_avoidable_copy(subject: Subject, other: Subject | None, _: FindingRecor
 
 def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
     """At its peak it needs more memory than the copy that it makes."""
-    greedy = [case for case in cases.cases if _excess(case) >= thresholds.AMPLIFIED_ARRAYS]
+    looked_at = cases.looked_at("peak_memory")
+    greedy = [case for case in looked_at if _excess(case) >= thresholds.AMPLIFIED_ARRAYS]
     for found in groups(greedy, lambda case: case.pair, _excess):
         worst = found[0]
         lean = cases.replacement(worst, lambda other: _is_lean(cases, other))

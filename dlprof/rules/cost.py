@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.alignment import aligned_as
@@ -36,9 +36,9 @@ def slower_cases(
     """
     others = {
         case.index: other
-        for case in cases.cases
-        if _may_be_slower(case, cases.cheapest_ns(case))
-        and (other := other_of(case)) is not None
+        for alike in cases.arrays.values()
+        for case in _may_be_slower(alike, cases.cheapest_ns(alike[0]))
+        if (other := other_of(case)) is not None
         and longer_by_itself(case.ready, other.ready, thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS)
     }
     slow = [case for case in cases.cases if case.index in others]
@@ -46,10 +46,10 @@ def slower_cases(
         yield found, others[found[0].index]
 
 
-def _may_be_slower(case: CaseView, least_ns: float) -> bool:
-    """Whether it is worth a search: most cases are about as fast as the cheapest."""
-    ratio, gap_ns = thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS
-    return case.cost_ns >= max(ratio * least_ns, least_ns + gap_ns) and case.is_known
+def _may_be_slower(alike: Iterable[CaseView], least_ns: float) -> Iterator[CaseView]:
+    """Those that are worth a search: most cases are about as fast as the cheapest."""
+    most_ns = max(thresholds.SLOW_RATIO * least_ns, least_ns + thresholds.SLOW_GAP_NS)
+    return (case for case in alike if case.cost_ns >= most_ns and case.is_known)
 
 
 def costs_more(

@@ -26,7 +26,7 @@ LONGEST_OUTCOME = 120
 
 def handshake_retry(cases: Cases) -> Iterator[FindingRecord]:
     """The producer refuses what it is asked first, and the consumer asks again."""
-    asking = [case for case in cases.cases if _refusal(case)]
+    asking = [case for case in cases.looked_at("handshake") if _refusal(case)]
     for found in groups(asking, lambda case: case.pair):
         refused = _refusal(found[0]) or HandshakeEvent()
         outcome = (refused.outcome or "")[:LONGEST_OUTCOME]
@@ -116,7 +116,7 @@ def show_retry(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect
 
 def refused_unversioned(cases: Cases) -> Iterator[FindingRecord]:
     """The producer refuses a consumer that asks for no version, and delivers to one that does."""
-    refused = [case for case in cases.cases if _is_unversioned(case)]
+    refused = [case for case in cases.looked_at("handshake") if _is_unversioned(case)]
     for found in groups(refused, lambda case: case.pair):
         producer, consumer = found[0].pair
         yield finding(

@@ -40,7 +40,7 @@ def _evidence(result: Result) -> Lifetime:
 
 def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
     """Every conversion leaves something behind after its result is gone."""
-    leaking = list(filter(_is_retained, cases.cases))
+    leaking = list(filter(_is_retained, cases.looked_at("lifetime")))
     for found in groups(
         leaking, lambda case: (case.way_in, _what(case)), lambda case: _kept(case)[0]
     ):
@@ -60,7 +60,7 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
 
     refusing = [
         case
-        for case in cases.cases
+        for case in cases.looked_at("refusal")
         if case.result.refusal is not None and case.result.refusal.verdict == "retained"
     ]
     for found in groups(refusing, lambda case: case.way_in):
@@ -218,7 +218,7 @@ def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
 
 def dangling(cases: Cases) -> Iterator[FindingRecord]:
     """The result's memory is gone with its source."""
-    lost = [case for case in cases.cases if case.is_dangling]
+    lost = [case for case in cases.looked_at("lifetime") if case.is_dangling]
     for found in groups(lost, lambda case: _at_fault(cases, case)):
         changed = {_evidence(case.result).changed_after_drop is True for case in found}
         seen = {True: "values changed", False: "the process died"}

@@ -41,8 +41,9 @@ if a cross-device data movement is requested …)"."""
 
 def wrong_error(cases: Cases) -> Iterator[FindingRecord]:
     """A copy that is forbidden is refused by another error than the standard prescribes."""
-    wrong = {case.index: one for case in cases.cases if (one := _prescribed(cases, case))}
-    deviating = [case for case in cases.cases if case.index in wrong]
+    refused = cases.looked_at("refusal")
+    wrong = {case.index: one for case in refused if (one := _prescribed(cases, case))}
+    deviating = [case for case in refused if case.index in wrong]
     for found in groups(deviating, _place):
         prescribed = wrong[found[0].index]
         raised = (_evidence(found[0].result).error or ("?",))[0]
@@ -127,7 +128,7 @@ def show_wrong_error(subject: Subject, _: Subject | None, found: FindingRecord) 
 
 def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
     """Once it has refused an array, it converts a plain one no more."""
-    broken = [case for case in cases.cases if _evidence(case.result).after]
+    broken = [case for case in cases.looked_at("refusal") if _evidence(case.result).after]
     for found in groups(broken, lambda case: case.way_in):
         evidence = _evidence(found[0].result)
         after = first_line(evidence.after or "")

@@ -19,7 +19,9 @@ SHORT = 40
 
 def setting_changed(cases: Cases) -> Iterator[FindingRecord]:
     """After the call, a setting of the framework or of the process is another one."""
-    changes = [(case, name) for case in cases.cases for name in _changed(case.result)]
+    changes = [
+        (case, name) for case in cases.looked_at("settings") for name in _changed(case.result)
+    ]
     for name in dict.fromkeys(name for _, name in changes):
         changing = [case for case, changed in changes if changed == name]
         yield from _findings(cases, changing, name)

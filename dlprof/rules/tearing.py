@@ -27,7 +27,7 @@ MOST_DIGITS = 18
 
 def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
     """The copy still reads its source after the call has returned."""
-    unsafe = [case for case in cases.cases if case.is_torn]
+    unsafe = [case for case in cases.looked_at("early_write") if case.is_torn]
     viewed = {case.pair[1] for case in unsafe if _only_where(case) == COPIED}
     for found in groups(
         unsafe,

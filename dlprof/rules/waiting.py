@@ -38,7 +38,7 @@ def host_sync(cases: Cases) -> Iterator[FindingRecord]:
     A warning where another path of the pair gives the same and does not wait. Where none does,
     the wait may be what the conversion is: a host array cannot be had before its values.
     """
-    waiting = [case for case in cases.cases if case.order == "host-sync"]
+    waiting = [case for case in cases.looked_at("ordering") if case.order == "host-sync"]
     others = {case.index: _ordered(cases, case, ("stream-ordered",)) for case in waiting}
     for found in groups(
         waiting,
@@ -56,7 +56,7 @@ def host_sync(cases: Cases) -> Iterator[FindingRecord]:
 
 def device_sync(cases: Cases) -> Iterator[FindingRecord]:
     """The call returns only when the whole device is done, also with what does not concern it."""
-    waiting = [case for case in cases.cases if case.order == "device-sync"]
+    waiting = [case for case in cases.looked_at("ordering") if case.order == "device-sync"]
     for found in groups(waiting, lambda case: case.pair, _looks_cheap):
         other = _ordered(cases, found[0], ("stream-ordered", "host-sync"))
         advice = ""
@@ -141,7 +141,7 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
     The call may wait for that work besides, and too late: such calls are a finding of their own,
     which has the cost of the wait too.
     """
-    racing = list(filter(_is_unordered, cases.cases))
+    racing = list(filter(_is_unordered, cases.looked_at("ordering")))
     for found in groups(
         racing, lambda case: (case.pair, case.waits_for, _is_elsewhere(case)), _read_wrong
     ):

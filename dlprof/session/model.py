@@ -11,6 +11,7 @@ import io
 import marshal
 import os
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -429,7 +430,7 @@ def _read(text: IO[str], name: str) -> Session:
             raise SessionError(f"{name} is not a dlprof session: {most} have no schema")
 
     try:
-        with _few_collections():
+        with few_collections():
             for key, value in json_text.Reader(text, check_place).members(ENTRIES):
                 found[key] = _entries(key, value) if isinstance(value, Iterator) else value
                 if key == "schema":
@@ -450,28 +451,32 @@ def _entries(key: str, contents: Iterator[Any]) -> list[Model]:
     """The entries of a list. A part that several of them repeat is read once, and kept once, and so
     are the names of what was given of each part: they would take half of the memory.
     """
-    model, known = ENTRIES[key], dict[tuple[str, bytes], Any]()
-    names = dict[frozenset[str], set[str]]()
+    model, known = ENTRIES[key], defaultdict[str, dict[bytes, Any]](dict)
+    names = dict[type[Model], set[str]]()
     found: list[Model] = []
     for content in contents:
-        parts = {}
-        if isinstance(content, dict):
-            parts = {
-                name: (name, marshal.dumps(part, 2))
-                for name, part in content.items()
-                if isinstance(part, dict) and name not in OWN
-            }
-            content.update({name: known[part] for name, part in parts.items() if part in known})
+        parts: list[tuple[str, bytes]] = []
+        for name, part in content.items() if isinstance(content, dict) else ():
+            if isinstance(part, dict) and name not in OWN:
+                text = marshal.dumps(part, 2)
+                if text in known[name]:
+                    content[name] = known[name][text]
+                else:
+                    parts.append((name, text))
         try:
             entry = model.model_validate(content)
         except ValidationError as error:
             raise _Invalid(first_error(error, (key, len(found)))) from None
-        known.update({part: getattr(entry, name, None) for name, part in parts.items()})
+        for name, text in parts:
+            known[name][text] = getattr(entry, name, None)
         if isinstance(entry, Result):
             for one in _own_parts(entry):
-                given = one.model_fields_set
-                shared = names.setdefault(frozenset(given), given)
-                object.__setattr__(one, "__pydantic_fields_set__", shared)
+                given = one.__pydantic_fields_set__
+                shared = names.setdefault(type(one), given)
+                if shared == given:
+                    object.__setattr__(one, "__pydantic_fields_set__", shared)
+                else:
+                    names[type(one)] = given
         found.append(entry)
     return found
 
@@ -489,8 +494,8 @@ class _Invalid(Exception):
 
 
 @contextmanager
-def _few_collections() -> Iterator[None]:
-    """What is read has no circles, and looking for some takes longer than the reading."""
+def few_collections() -> Iterator[None]:
+    """What is read or told has no circles, and looking for some takes longer than the work."""
     was_on = gc.isenabled()
     gc.disable()
     try:
