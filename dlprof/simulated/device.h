@@ -24,6 +24,7 @@ static inline void unlock(pthread_mutex_t **held) { pthread_mutex_unlock(*held);
 struct device {
     int ordinal;
     struct stream *legacy; /* made when it is first used */
+    struct work *barrier;  /* work of any stream runs after it */
     int sticky_error;      /* once the device has failed, every call says so */
     unsigned context_flags;
     int retained;          /* how often its context was asked for */

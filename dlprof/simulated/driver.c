@@ -16,7 +16,12 @@
    | copy to pageable memory        | returns when it is done                | the same                              |
    | copy from or to pinned memory  | asynchronous                           | the same                              |
    | copy on the device             | asynchronous                           | the same                              |
+   | cuMemcpyPeerAsync              | asynchronous, in its stream's order    | the same                              |
+   | cuMemcpyPeer                   | asynchronous; ordered with all work of | the same                              |
+   |                                | the current and both named contexts    |                                       |
    | cuMemFree                      | waits for the device                   | the same                              |
+   | cuMemFreeHost and              | not said                               | both wait for the device, which may   |
+   | cuMemHostUnregister            |                                        | use the memory still                  |
    | virtual memory                 | memory is mapped to addresses          | the same, once and as a whole         |
    | stream-ordered allocation      | a capability                           | not offered                           |
    | graphs                         | work is captured and replayed          | not offered                           |
@@ -192,7 +197,8 @@ API cuDeviceGetAttribute(int *value, int attribute, int device)
 
 API cuDeviceCanAccessPeer(int *can, int device, int peer)
 {
-    return *can = device != peer && device_at(device) && device_at(peer), SUCCESS;
+    *can = device != peer && device_at(device) && device_at(peer);
+    return known(device) ? INVALID_DEVICE : known(peer);
 }
 
 API cuDevicePrimaryCtxRetain(struct device **context, int device)
@@ -707,7 +713,12 @@ COPIES(cuMemcpyDtoD, address_t, address_t)
 
 API cuMemcpyPeer(address_t to, struct device *there, address_t from, struct device *here, size_t size_bytes)
 {
-    return queue_copy(to, from, size_bytes, NULL, true);
+    NEED_CONTEXT;
+    struct device *concerned[] = {current_device(), here, there, NULL};
+    order_all(concerned);
+    int status = queue_copy(to, from, size_bytes, NULL, true);
+    order_all(concerned);
+    return status;
 }
 
 API cuMemcpyPeerAsync(address_t to, struct device *there, address_t from, struct device *here,

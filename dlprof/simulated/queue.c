@@ -192,6 +192,7 @@ static struct work *enqueue(struct stream *stream, action *perform, void *argume
     } else if (stream->flags != NON_BLOCKING && legacy) {
         depend(work, legacy->last);
     }
+    depend(work, stream->device->barrier);
     release(stream->last);
     stream->last = work;
     if (stream->tail) {
@@ -334,6 +335,23 @@ void submit_and_wait(struct stream *stream, action *perform, void *argument)
 {
     LOCK(lock);
     wait_for(enqueue(stream, perform, argument));
+}
+
+void order_all(struct device *const *devices)
+{
+    struct stream *place = legacy_stream(devices[0]);
+    LOCK(lock);
+    struct work *barrier = enqueue(place, NULL, NULL);
+    for (; *devices; devices++) {
+        for (struct stream *other = streams; other; other = other->next) {
+            if (other->device == *devices) {
+                depend(barrier, other->last);
+            }
+        }
+        barrier->references++;
+        release((*devices)->barrier);
+        (*devices)->barrier = barrier;
+    }
 }
 
 struct event *event_new(struct device *device, bool has_timing)

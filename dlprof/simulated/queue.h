@@ -49,6 +49,9 @@ void submit(struct stream *stream, action *perform, void *argument);
 /* The same, and waits on the host until it is performed. */
 void submit_and_wait(struct stream *stream, action *perform, void *argument);
 
+/* Work of these devices, up to a null, that is queued from now on runs after all that is queued now. */
+void order_all(struct device *const *devices);
+
 struct event *event_new(struct device *device, bool has_timing);
 void event_destroy(struct event *event);
 void event_record(struct event *event, struct stream *stream);

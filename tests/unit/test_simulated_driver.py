@@ -17,6 +17,7 @@ import pytest
 from dlprof.simulated.build import LIBRARY, NVML, driver_folder
 
 NOT_READY, ILLEGAL_ADDRESS, NOT_SUPPORTED, INVALID_HANDLE = 600, 700, 801, 400
+INVALID_VALUE, INVALID_DEVICE = 1, 101
 NON_BLOCKING = 1
 LONG_NS = 50_000_000
 SIZE = 1 << 20
@@ -343,6 +344,26 @@ def test_freeing_memory_waits_for_the_device(driver):
     assert driver.is_done(stream)
 
 
+@pytest.mark.parametrize("is_registered", [True, False])
+def test_giving_back_memory_of_the_host_waits_for_the_device(driver, is_registered):
+    stream = driver.stream(NON_BLOCKING)
+    if is_registered:
+        host = ctypes.create_string_buffer(SIZE)
+        driver("cuMemHostRegister", host, c_size_t(SIZE), 0)
+    else:
+        host = driver.new("cuMemHostAlloc", c_size_t(SIZE), 0)
+    driver.spin(stream)
+    driver("cuMemHostUnregister" if is_registered else "cuMemFreeHost", host)
+    assert driver.is_done(stream)
+
+
+def test_managed_memory_is_freed_once(driver):
+    managed = driver.new("cuMemAllocManaged", c_size_t(SIZE), 1, kind=c_uint64)
+    driver("cuMemFree", managed)
+    assert attribute(driver, 8, managed.value) is None
+    assert driver.status("cuMemFree", managed) == INVALID_VALUE
+
+
 def test_a_host_function_runs_in_the_order_of_its_stream(driver):
     stream, seen = driver.stream(NON_BLOCKING), []
     function = ctypes.CFUNCTYPE(None, c_void_p)(lambda _: seen.append(1))
@@ -380,6 +401,19 @@ def test_an_address_tells_what_memory_it_is_in(driver):
     assert attribute(driver, memory_type, ctypes.addressof(pageable)) is None
     driver("cuMemFree", c_uint64(memory))
     assert attribute(driver, memory_type, memory) is None
+
+
+def test_memory_that_the_host_can_reach_tells_where_it_does(driver):
+    memory_type, host_pointer = 2, 4
+    registered = ctypes.create_string_buffer(SIZE)
+    driver("cuMemHostRegister", registered, c_size_t(SIZE), 0)
+    pinned = driver.new("cuMemHostAlloc", c_size_t(SIZE), 0).value
+    managed = driver.new("cuMemAllocManaged", c_size_t(SIZE), 1, kind=c_uint64).value
+    types = {pinned: 1, ctypes.addressof(registered): 1, managed: 2}
+    for address, found in types.items():
+        assert attribute(driver, memory_type, address) == found
+        assert attribute(driver, host_pointer, address + 100, c_uint64) == address + 100
+    assert attribute(driver, host_pointer, driver.memory().value, c_uint64) is None
 
 
 def test_memory_is_used_again_and_counted(driver):
@@ -660,6 +694,66 @@ def test_two_devices_copy_to_each_other(driver_with):
     assert driver.read(second) == b"\x09"
 
 
+def test_each_device_can_reach_the_other_and_not_itself(driver_with):
+    driver, can = driver_with(DEVICES=2), c_int()
+    for devices, found in {(0, 1): 1, (1, 0): 1, (0, 0): 0}.items():
+        driver("cuDeviceCanAccessPeer", byref(can), *devices)
+        assert can.value == found
+    assert driver.status("cuDeviceCanAccessPeer", byref(can), 0, 2) == INVALID_DEVICE
+
+
+class Side:
+    """One of two devices: its context, memory on it, and a stream of its own."""
+
+    def __init__(self, driver, ordinal, fill):
+        self.driver = driver
+        self.context = driver.new("cuDevicePrimaryCtxRetain", ordinal)
+        self.use()
+        self.memory, self.stream = driver.memory(fill=fill), driver.stream(NON_BLOCKING)
+
+    def use(self):
+        self.driver("cuCtxSetCurrent", self.context)
+
+    def write_later(self, value, duration_ns):
+        self.use()
+        self.driver.spin(self.stream, duration_ns)
+        self.write(value)
+
+    def write(self, value):
+        self.driver("cuMemsetD8Async", self.memory, value, c_size_t(SIZE), self.stream)
+
+    def read(self):
+        self.use()
+        return self.driver.read(self.memory, SIZE, self.stream)
+
+
+@pytest.fixture
+def sides(driver_with):
+    driver = driver_with(DEVICES=2)
+    there, here = Side(driver, 1, fill=1), Side(driver, 0, fill=2)
+    return driver, here, there, (there.memory, there.context, here.memory, here.context)
+
+
+def test_a_copy_to_a_peer_is_asynchronous_and_in_the_order_of_its_stream(sides):
+    driver, here, there, places = sides
+    here.write_later(3, LONG_NS)
+    driver("cuMemcpyPeerAsync", *places, c_size_t(SIZE), here.stream)
+    assert not driver.is_done(here.stream)
+    driver("cuStreamSynchronize", here.stream)
+    assert there.read() == b"\x03" * SIZE
+
+
+@pytest.mark.parametrize("longer", ["here", "there"])
+def test_a_copy_to_a_peer_without_a_stream_is_ordered_with_all_work_of_both(sides, longer):
+    driver, here, there, places = sides
+    there.write_later(4, LONG_NS * (3 if longer == "there" else 1))
+    here.write_later(3, LONG_NS * (3 if longer == "here" else 1))
+    driver("cuMemcpyPeer", *places, c_size_t(SIZE))
+    assert not driver.is_done(here.stream)
+    here.write(5)
+    assert there.read() == b"\x03" * SIZE
+
+
 IN_A_PROCESS = """
 import ctypes, sys
 from ctypes import byref, c_int, c_size_t, c_uint64, c_void_p
@@ -669,16 +763,18 @@ cuda.cuDevicePrimaryCtxRetain(byref(context), 0)
 cuda.cuCtxSetCurrent(context)
 cuda.cuMemAlloc(byref(address), c_size_t(4096))
 """
-LEFT = """
-stream, event, host = c_void_p(), c_void_p(), c_void_p()
-cuda.cuStreamCreate(byref(stream), 0)
-cuda.cuEventCreate(byref(event), 0)
-cuda.cuMemHostAlloc(byref(host), c_size_t(8192), 0)
-"""
+LEFT = "made = c_void_p(); cuda.cuMemFree(address); cuda."
 GIVEN_BACK = "cuda.cuMemFree(address)"
-USED_AFTER_FREE = """
+SET_AFTER_FREE = """
 cuda.cuMemFree(address)
 cuda.cuMemsetD8(address, 1, c_size_t(4096))
+cuda.cuCtxSynchronize()
+"""
+COPIED_AFTER_FREE = """
+other = c_uint64()
+cuda.cuMemAlloc(byref(other), c_size_t(4096))
+cuda.cuMemFree(address)
+cuda.cuMemcpyDtoD(other, address, c_size_t(4096))
 cuda.cuCtxSynchronize()
 """
 GIVEN_TO_A_KERNEL = """
@@ -706,14 +802,23 @@ def report(library, tmp_path, monkeypatch):
     return run
 
 
-def test_what_is_left_is_reported_at_the_end(report):
-    found, _ = report(LEFT)
-    assert found == {
-        "device memory that was not freed, in bytes": 4096,
-        "pinned and managed memory that was not freed, in bytes": 8192,
-        "streams that were not destroyed": 1,
-        "events that were not destroyed": 1,
-    }
+HOST_MEMORY = "pinned and managed memory that was not freed, in bytes"
+
+
+@pytest.mark.parametrize(
+    ("program", "what", "how_much"),
+    [
+        ("", "device memory that was not freed, in bytes", 4096),
+        (LEFT + "cuMemHostAlloc(byref(made), c_size_t(8192), 0)", HOST_MEMORY, 8192),
+        (LEFT + "cuMemAllocManaged(byref(made), c_size_t(8192), 1)", HOST_MEMORY, 8192),
+        (LEFT + "cuStreamCreate(byref(made), 0)", "streams that were not destroyed", 1),
+        (LEFT + "cuEventCreate(byref(made), 0)", "events that were not destroyed", 1),
+    ],
+    ids=["memory", "pinned", "managed", "streams", "events"],
+)
+def test_what_is_left_is_reported_at_the_end(report, program, what, how_much):
+    found, _ = report(program)
+    assert {words: value for words, value in found.items() if value} == {what: how_much}
 
 
 def test_nothing_is_left_if_all_is_given_back(report):
@@ -723,8 +828,12 @@ def test_nothing_is_left_if_all_is_given_back(report):
 
 @pytest.mark.parametrize(
     ("program", "what"),
-    [(USED_AFTER_FREE, "not allocated"), (GIVEN_TO_A_KERNEL, "freed memory")],
-    ids=["a memset", "a kernel"],
+    [
+        (SET_AFTER_FREE, "a memset of memory that is not allocated"),
+        (COPIED_AFTER_FREE, "a copy of memory that is not allocated"),
+        (GIVEN_TO_A_KERNEL, "freed memory"),
+    ],
+    ids=["memset", "copy", "kernel"],
 )
 def test_a_use_after_free_is_reported(report, program, what):
     found, _ = report(program)
