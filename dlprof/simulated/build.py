@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import re
@@ -17,6 +18,8 @@ from dlprof.errors import MissingDevice
 
 SOURCES = Path(__file__).parent
 LIBRARY, NVML = "libcuda.so.1", "libnvidia-ml.so.1"
+SUM = "sha256"  # of both, written when all is built
+UNFINISHED = "build-"
 COMPILER = ("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
 DEFINED = re.compile(r"^(?:API |SAME\(|TELLS\()(cu\w+)[(,]", re.MULTILINE)
 IN_MACROS = re.compile(r"^(COPIES|FILLS)\((\w+)", re.MULTILINE)
@@ -41,10 +44,11 @@ def _cached() -> Path:
     try:
         for made in (folder.parent, folder):
             own_folder.make(made)
-        if not (folder / LIBRARY).exists():
-            build(SOURCES, folder)
-            for name in (LIBRARY, NVML):  # the compiler goes by the umask
-                (folder / name).chmod(0o755)
+        if not _is_whole(folder):
+            with (folder / "lock").open("w") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)  # the system gives it back, even after a kill
+                if not _is_whole(folder):
+                    _rebuild(folder)
         for name in (LIBRARY, NVML):
             own_folder.check(folder / name)
     except OSError as error:
@@ -53,6 +57,27 @@ def _cached() -> Path:
             f"the simulated device cannot be built in {folder}: {why}; set XDG_CACHE_HOME"
         ) from None
     return folder
+
+
+def _is_whole(folder: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return (folder / SUM).read_text(encoding="utf-8") == _sum_of(folder)
+    return False
+
+
+def _sum_of(folder: Path) -> str:
+    return hashlib.sha256(
+        b"".join((folder / name).read_bytes() for name in (LIBRARY, NVML))
+    ).hexdigest()
+
+
+def _rebuild(folder: Path) -> None:
+    for left in folder.glob(f"{UNFINISHED}*"):  # of a build that was killed
+        shutil.rmtree(left)
+    build(SOURCES, folder)
+    for name in (LIBRARY, NVML):  # the compiler goes by the umask
+        (folder / name).chmod(0o755)
+    (folder / SUM).write_text(_sum_of(folder), encoding="utf-8")
 
 
 def built_folder(package: Path) -> Path:
@@ -81,14 +106,13 @@ def build(sources: Path, folder: Path) -> None:
     """Build both libraries from the C files of a folder. Raises :class:`MissingDevice`."""
     if shutil.which("cc") is None:
         raise MissingDevice("the simulated device needs a C compiler: install gcc or clang")
-    with tempfile.TemporaryDirectory(dir=folder) as made:
+    with tempfile.TemporaryDirectory(dir=folder, prefix=UNFINISHED) as made:
         stubs = Path(made, "stubs.c")
         defined = _defined(sources)
         others = [name for name in _all_names() if name not in defined]
         stubs.write_text(_stubs(others), encoding="utf-8")
         nvml = sources / "nvml.c"
         driver = [path for path in sorted(sources.glob("*.c")) if path != nvml]
-        # The driver comes last: it is what says that all is built.
         _compile(Path(made, NVML), [nvml]).replace(folder / NVML)
         _compile(Path(made, LIBRARY), [*driver, stubs], *_aliases([*defined, *others])).replace(
             folder / LIBRARY

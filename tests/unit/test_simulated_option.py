@@ -1,5 +1,6 @@
 """``--device simulated``: asked for by name, real to frameworks, and without a time in any output."""
 
+import os
 import re
 import shutil
 import sys
@@ -35,7 +36,7 @@ from dlprof.runner.worker_client import child_environment
 from dlprof.session.header import SIMULATED
 from dlprof.simulated import build as simulated_build
 from dlprof.simulated import environment as simulated
-from dlprof.simulated.build import LIBRARY
+from dlprof.simulated.build import LIBRARY, NVML
 
 NO_SCRIPT = "the session is made by hand"
 TIME = re.compile(r"\b\d[\d.,]* ?(ns|µs|us|ms|s|GB/s)\b")
@@ -149,6 +150,62 @@ def test_without_a_compiler_one_sentence_says_so(monkeypatch, tmp_path):
     with pytest.raises(MissingDevice) as raised:
         child_environment(sys.executable, simulated.variables(1))
     assert raised.value.exit_code == 4
+
+
+def empty(folder):
+    (folder / LIBRARY).write_bytes(b"")
+
+
+def garble(folder):
+    (folder / LIBRARY).write_bytes(b"no library")
+
+
+def cut_short(folder):
+    os.truncate(folder / NVML, 100)
+
+
+def lose_nvml(folder):
+    (folder / NVML).unlink()
+
+
+def kill_the_build(folder):
+    (folder / "build-killed").mkdir()
+    (folder / "build-killed" / "stubs.c").touch()
+    (folder / simulated_build.SUM).unlink()
+
+
+@pytest.mark.parametrize("damage", [empty, garble, cut_short, lose_nvml, kill_the_build])
+def test_a_damaged_driver_is_built_again(monkeypatch, tmp_path, damage):
+    def build(sources, folder):
+        assert sources == simulated_build.SOURCES
+        for name in (LIBRARY, NVML):
+            (folder / name).write_bytes(b"built " * 100)
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(simulated_build, "built_folder", lambda _: tmp_path / "no wheel")
+    monkeypatch.setattr(simulated_build, "build", build)
+    folder = simulated_build.driver_folder()
+    whole = contents(folder)
+    damage(folder)
+    assert contents(folder) != whole
+    assert simulated_build.driver_folder() == folder
+    assert contents(folder) == whole
+
+
+def contents(folder):
+    return {path.name: path.is_file() and path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("MEMORY", "abc"), ("MEMORY", "-5"), ("MEMORY", "9" * 30), ("SEED", "1.5")]
+)
+def test_a_number_for_the_driver_that_makes_no_sense_is_refused(monkeypatch, name, text):
+    variable = f"DLPROF_SIMULATED_{name}"
+    monkeypatch.setenv(variable, text)
+    with pytest.raises(UsageError) as raised:
+        child_environment(sys.executable, simulated.variables(1))
+    assert str(raised.value).startswith(f"{variable} is '{text}': it is a whole number from ")
+    assert raised.value.exit_code == 2
 
 
 def outputs():
