@@ -159,6 +159,8 @@ def _exit_code_of(error: Exception) -> int:
         raise UsageError(f"cannot look at {error.filename}: {error.strerror}") from None
     if isinstance(error, OSError) and error.errno in TOO_MANY:
         raise UsageError(f"{error.strerror}: raise the limit (ulimit -n 256)") from None
+    if isinstance(error, MemoryError):
+        raise UsageError("out of memory: free some, or raise its limit (ulimit -v)") from None
     if not hasattr(error, "format_message"):
         raise error
     removed = str(getattr(error, "option_name", None))

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from builders import make_result
-from command_line import RUN_FAKE, RUN_RECORDED, content, dlprof, process, replay
+from command_line import COMMAND, RUN_FAKE, RUN_RECORDED, content, dlprof, process, replay
 from comparison_builders import suite, with_code
 
 PAGE = "<!doctype html>"
@@ -93,6 +93,13 @@ def test_a_page_is_written_beside_the_report_or_printed_in_its_place(tmp_path):
     printed = replay(*RUN_RECORDED, "--html", "-")
     assert printed.out.startswith(PAGE)
     assert printed.out.endswith("</html>\n")
+
+
+def test_a_page_with_its_chart_needs_no_more_than_a_gigabyte_of_addresses(tmp_path, keep):
+    page, session = tmp_path / "report.html", keep("s", [make_result("f(x)"), make_result("g(x)")])
+    shell = ("sh", "-c", 'ulimit -v 1000000; exec "$@"', "sh", *COMMAND)
+    assert process("report", session, "--html", page, command=shell).code == 0
+    assert "<svg" in page.read_text(encoding="utf-8")
 
 
 def test_a_run_that_measures_nothing_writes_a_page_without_a_chart(tmp_path):

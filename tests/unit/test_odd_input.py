@@ -3,7 +3,7 @@
 import pytest
 from builders import make_result, make_session
 
-from dlprof.cli import _shown
+from dlprof.cli import _exit_code_of, _shown
 from dlprof.errors import UsageError
 from dlprof.gate import noise
 from dlprof.reports import table
@@ -43,6 +43,11 @@ def test_without_a_temporary_folder_it_is_told_in_a_sentence(monkeypatch):
     monkeypatch.setattr("tempfile.TemporaryDirectory", refuse)
     with pytest.raises(UsageError, match="no folder in which it is done: No space left"):
         temporary_folder("it is done").__enter__()
+
+
+def test_too_little_memory_is_told_in_a_sentence():
+    with pytest.raises(UsageError, match="out of memory"):
+        _exit_code_of(MemoryError())
 
 
 def refuse(*_, **__):
