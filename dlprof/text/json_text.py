@@ -21,7 +21,7 @@ BLOCK = 1 << 20
 BLANKS = re.compile(r"[ \t\n\r]*")
 ESCAPED = re.compile(r"\\[bfru]")
 """How JSON may write what :func:`sanitised` escapes."""
-HUGE = re.compile(r"e\+?\d\d\d")
+HUGE = re.compile(r"[eE]\+?\d\d\d")
 """How JSON writes a number that may be too large for a float."""
 
 
