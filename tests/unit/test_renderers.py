@@ -74,6 +74,15 @@ def test_where_cells_of_a_table_find_no_room_each_has_its_result_under_its_time(
     ]
 
 
+def test_only_full_has_every_row_of_a_long_table():
+    table = Table((Column("shape"),), tuple((Cell(f"row {number}"),) for number in range(999)))
+    document = Document("a", tables=(table,))
+    first = terminal.render(document, 80).splitlines()
+    assert len(first) < 99
+    assert "more rows (--full)" in first[-1]
+    assert terminal.render(document, 80, level=Level.FULL).count("row ") == 999
+
+
 def test_a_long_condition_of_an_answer_cuts_neither_label_nor_time():
     answer = Answer("fastest safe copy", "x.copy()", "830 ns", "only if " + "all is well " * 9)
     shown = " ".join(terminal.render(Document("a", answers=(answer,)), 80).split())
