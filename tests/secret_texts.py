@@ -1,6 +1,6 @@
 """Texts with a secret each, in the forms that services document. They are not taken from patterns.
 
-Three sets of 41. The secrets are drawn with a seed, so that no file holds what looks like one.
+Three sets of 41, and what was missed of a fourth, which another writer made. The secrets are drawn with a seed, so that no file holds what looks like one.
 """
 
 import base64
@@ -385,3 +385,10 @@ t("host in NCCL", "ip-10-3-4-5: NCCL INFO Bootstrap : Using eth0:@@<0>", "10.3.4
 t("host in MPI", "mpirun was unable to launch on node @@", "c14-07.prod.lan")
 t("mail in git", "commit 12\nAuthor: K <@@>\n", "12345+kw@users.noreply.github.com")
 t("IPv6 link", "bind to @@%eth0 failed", "fe80::1ff:fe23:4567:890a")
+t("login of Weights & Biases", "$ wandb login --relogin @@", hx(40))
+t("key of Kaggle", 'config={"username":"tomasz","key":"@@"} of kaggle.json', hx(32))
+t(
+    "URL of a Telegram bot",
+    "Max retries exceeded with url: /bot@@/sendMessage",
+    dg(10) + ":AA" + an(33),
+)

@@ -62,6 +62,11 @@ ELEMENT = re.compile(
     rf"(?i)(<[^<>]{{0,200}}\b(?:key|name)=[\"'][^\"'<>]{{0,60}}{WORD}[^\"'<>]{{0,20}}[\"']\s+value=[\"'])([^\"'<>]+)"
 )
 LOGIN_AND_PASSWORD = re.compile(r"(?i)((?<!\w)-u[ =]\S{1,64}\s+(?:-p|--password)[ =])(\S+)")
+OF_A_BOT = re.compile(r"((?<=/)bot)(\d{6,12}:[\w-]{30,})")
+AFTER_LOGIN = re.compile(r"(\blogin\b[^\n]{0,40}?\s)(?=\S*\d)([0-9a-f]{32,})(?![\w-])")
+OF_A_KEY = re.compile(
+    r"([\"'](?:key|pass|auth)[\"']\s{0,4}:\s{0,4}[\"'])(?=[^\"']*\d)([\w+/=-]{16,})(?=[\"'])"
+)
 IN_URL = re.compile(
     r"(https?://(?!(?:www\.)?git(?:hub|lab)\.com/)[^\s\"'<>]{0,200}?[/=])(?=[\w@-]*\d)(?=[\w@-]*[A-Za-z])([\w@-]{20,}(?:/[\w@-]{16,})*)"
 )
@@ -97,6 +102,9 @@ WITH_VALUE = (
     AFTER_NAME,
     SAID,
     ELEMENT,
+    OF_A_BOT,
+    AFTER_LOGIN,
+    OF_A_KEY,
     IN_URL,
 )
 
