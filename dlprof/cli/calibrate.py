@@ -45,7 +45,7 @@ def calibrate(
     """
     from dlprof.cli.files import check_no_session
     from dlprof.cli.gate_measure import floors_of, say_kept, scenario_named, sweep_of
-    from dlprof.cli.show import show
+    from dlprof.cli.show import complain, show
     from dlprof.compare.criteria import parse
     from dlprof.compare.matching import key
     from dlprof.compare.times import Settings
@@ -81,8 +81,8 @@ def calibrate(
     if not found.noise.cases:
         raise Unmeasured("no case could be measured, so there is nothing to calibrate")
     noise.write(target, found.noise)
-    show(calibration_document(found))
+    show(calibration_document(found), full=True)
     with contextlib.suppress(OSError):
-        typer.echo(f"noise file: {target}", err=True)
+        complain(f"noise file: {target}")
     if found.interrupted:
         raise Interrupted("stopped; what was measured until then is in the noise file")

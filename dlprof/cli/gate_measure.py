@@ -8,14 +8,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import typer
-
 from dlprof.cli.comparison import refuse, tell, wide_limit_of
 from dlprof.cli.files import session as session_named
 from dlprof.cli.inspection import inspected
 from dlprof.cli.measure import typed
 from dlprof.cli.options import Given
 from dlprof.cli.outputs import Outputs
+from dlprof.cli.show import complain
 from dlprof.compare.comparison import REGRESSION
 from dlprof.compare.criteria import Criteria, own_floors
 from dlprof.compare.matching import Key
@@ -154,7 +153,7 @@ def floors_of(side: Sweep, criteria: Criteria) -> dict[Key, tuple[Floor, ...]]:
 
 def say_kept(kept: Kept) -> None:
     with contextlib.suppress(OSError):  # a full or closed stderr is no result of the run
-        typer.echo(f"sessions: {' '.join(map(str, kept.written()))}", err=True)
+        complain(f"sessions: {' '.join(map(str, kept.written()))}")
 
 
 def _sides(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dlprof.cli.files import check_no_session
-from dlprof.cli.show import say, show
+from dlprof.cli.show import complain, say, show
 from dlprof.errors import UsageError
 from dlprof.reports.document import Check, Document, Problem
 from dlprof.rules.fail_on import FailOn
@@ -178,7 +178,7 @@ def _summarise(text: str) -> None:
 
     name = os.environ.get(SUMMARY)
     if not name:
-        typer.echo(f"no summary: {SUMMARY} is not set", err=True)
+        complain(f"no summary: {SUMMARY} is not set")
         return
     check_no_session(Path(name))
     try:

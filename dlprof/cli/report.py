@@ -6,8 +6,6 @@ import gc
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import typer
-
 from dlprof.cli.options import Given, SessionFile, takes
 from dlprof.cli.trace import BY, TRACES
 from dlprof.plan import options as every
@@ -39,7 +37,7 @@ def report(session: SessionFile, *, given: Given) -> None:
     from dlprof.cli.files import session_name
     from dlprof.cli.measure import allowed
     from dlprof.cli.outputs import Outputs, write_session
-    from dlprof.cli.show import width
+    from dlprof.cli.show import complain, width
     from dlprof.errors import UsageError
     from dlprof.reports.checks import check_measured
     from dlprof.reports.document import Level
@@ -77,7 +75,7 @@ def report(session: SessionFile, *, given: Given) -> None:
                 diagnosed=is_diagnosed(found.results), timed=not found.simulated
             )
             if unlooked:
-                typer.echo(f"dlprof: {unlooked}", err=True)
+                complain(f"dlprof: {unlooked}")
             fail_on.check(found.findings)
             check_measured(found.results, found.simulated)
             fail_on.check_looked_for(found.results)

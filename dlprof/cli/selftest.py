@@ -35,6 +35,8 @@ def selftest(*, given: Given) -> None:
         found = run(values["python"], Path(folder), bar, plants, simulated)
     show(selftest_document(found, no_streams, simulated > 0))
     if not found.passed:
-        raise FindingsFailed("the self-test failed: do not rely on these rules on this machine")
+        raise FindingsFailed(
+            "the self-test failed: do not rely on what it missed or reported falsely here"
+        )
     if found.unmeasured:
         raise Unsure("the self-test is not complete: some of what was planted was not measured")

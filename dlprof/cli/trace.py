@@ -46,7 +46,7 @@ DEVICE = Option(
 MAX_OVERHEAD = Option(
     "max_overhead",
     Number(0.0, 100.0, "percent"),
-    "Stop to count a function that only makes views, if tracing takes more of the time.",
+    "Stop counting a function that only makes views if tracing takes more of the time.",
     every.MEASURING,
     metavar="PERCENT",
 )

@@ -48,7 +48,7 @@ class Program:
     include: tuple[str, ...] = ()
     events: bool = False
     most_percent: float | None = None
-    """Of the time, what tracing may take before it stops to count views."""
+    """Of the time, what tracing may take before it stops counting views."""
     simulated: int = 0
     """CUDA devices that are simulated; 0 for those of the machine."""
 

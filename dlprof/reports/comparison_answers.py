@@ -230,7 +230,7 @@ def _not_compared(comparison: Comparison) -> Iterator[Answer]:
         why, _ = reasons.most_common(1)[0]
         if comparison.load and comparison.load in why:
             why = "their times depend on the load of the machine"
-        others = f", and {len(reasons) - 1} more reasons" if len(reasons) > 1 else ""
+        others = f", and {counted(len(reasons) - 1, 'more reason')}" if len(reasons) > 1 else ""
         yield Answer("not compared", "", note=f"{counted(reasons.total())}: {why}{others}")
 
 

@@ -104,7 +104,8 @@ def _measure(measure: TimeMeasure) -> str:
 
 
 def _samples(found: ProcessSamples) -> str:
-    told = [f"{len(found.samples_ns):,} samples of {found.loops:,} calls"]
+    samples, calls = len(found.samples_ns), found.loops
+    told = [f"{samples:,} sample{'s' * (samples != 1)} of {calls:,} call{'s' * (calls != 1)}"]
     if found.page_faults_per_call:
         told.append(f"{significant(found.page_faults_per_call, 2)} page faults a call")
     if found.disturbed:

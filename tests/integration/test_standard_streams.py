@@ -52,8 +52,9 @@ def test_closed_standard_streams_disturb_nothing(tmp_path):
     assert content(path)["results"][0]["status"] == "ok"
 
 
-def test_an_encoding_without_arrows_disturbs_nothing():
-    run = process("paths", "numpy", "numpy", PYTHONIOENCODING="latin-1")
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_an_encoding_without_arrows_disturbs_nothing(encoding):
+    run = process("paths", "numpy", "numpy", PYTHONIOENCODING=encoding)
     assert run.code == 0
     assert "numpy -> numpy on cpu" in run.out
 

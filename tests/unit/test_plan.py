@@ -220,6 +220,12 @@ def test_a_pair_without_a_path_is_left_out_and_said():
     assert found.left_out == ("no path that was asked for: lone → numpy",)
 
 
+def test_only_a_matrix_leaves_out_frameworks_that_nobody_named():
+    pairs = ("torch", "torch"), ("torch", "numpy")
+    assert planned(*pairs).left_out == ()
+    assert plan(Request(pairs, command=("matrix",)), CATALOG).left_out
+
+
 def test_frameworks_in_no_pair_of_a_matrix_are_named_with_the_reason():
     assert not_paired(CATALOG, [("numpy", "numpy"), ("numpy", "torch")]) == [
         "cupy (owns no arrays there)",

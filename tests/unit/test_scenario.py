@@ -109,6 +109,10 @@ def test_a_missing_key_is_named_and_several_faults_are_counted():
     assert refused("", "a = 1\n").endswith("(and 2 more)")
 
 
+def test_a_table_in_the_place_of_text_is_refused_without_its_content():
+    assert refused('[[expect]]\npath = "a"').endswith("expected text, not a table")
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [(None, "No such file"), (b"\xff\xfe", "can't decode"), (b"a" * (1 << 21), "too long")],

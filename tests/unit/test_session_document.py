@@ -377,6 +377,6 @@ def test_full_tells_the_evidence_of_every_instrument_and_part_of_a_call():
         "safe: left behind: no memory; 200 conversions",
         "__dlpack__() returned; flags [2]",
         "a warning",
-        "1.00 µs (1 samples of 4 calls)",
+        "1.00 µs (1 sample of 4 calls)",
     ):
         assert text in told
