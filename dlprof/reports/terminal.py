@@ -84,10 +84,11 @@ def _parts(document: Document, width: int, level: Level) -> Iterator[RenderableT
         yield Text.assemble(title, " " * room, context)
     else:
         yield from (title, context)
-    yield from (Text(notice, style="yellow") for notice in document.notices)
     if document.answers:
         yield Text()
         yield _answers(document.answers, width)
+        yield from (Text() for _ in document.notices[:1])
+    yield from (Text(notice, style="yellow") for notice in document.notices)
     tables = list(_tables(document, is_full))
     for at, table in enumerate(tables):
         is_next = at > 0 and table.is_summary
