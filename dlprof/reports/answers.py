@@ -39,7 +39,8 @@ def fastest(array: Array, kind: str) -> list[Path]:
     """The fastest safe paths of a kind, whose times are about the same; the fastest right ones
     where nothing is known to be safe.
 
-    A copy is offered if it copies wherever the array begins, and nothing asks it not to.
+    A copy is offered if it copies wherever the array begins, and nothing asks it not to. One whose
+    time is that of what its framework keeps is offered where there is no other.
     """
     for level in LEVELS:
         found = [
@@ -49,7 +50,7 @@ def fastest(array: Array, kind: str) -> list[Path]:
             and (path.is_copy if kind == "copy" else path.result == kind)
         ]
         if found:
-            return lines_of(found)[0]
+            return lines_of([path for path in found if not path.is_cached_copy] or found)[0]
     return []
 
 
@@ -143,6 +144,8 @@ def condition(path: Path) -> str:
         found.append(f"{does} unless {path.source} is {thresholds.ALIGNED_BYTES}-byte aligned")
     if path.case.waits_for is not None:
         found.append(f"waits for the work queued on {path.source}")
+    if path.is_cached_copy:
+        found.append("the first conversion of an array takes longer")
     if "DLP009" in path.safety.conditions:
         found.append("do not write to the result (DLP009)")
     if path.safety.unknown and not path.is_undiagnosed:

@@ -20,7 +20,7 @@ from dlprof.analysis.quantity import (
 from dlprof.reports.alike import lines_of, plainest, queued_work
 from dlprof.reports.answers import best, waited
 from dlprof.reports.document import Cell, Column, Lines, Section, Table
-from dlprof.reports.paths import KINDS, MARK, Array, Path
+from dlprof.reports.paths import KINDS, MARK, MORE, Array, Path
 from dlprof.rules.evidence_text import facts
 from dlprof.rules.rule import SEVERITIES
 from dlprof.session.evidence import Verdict
@@ -128,6 +128,10 @@ def marks_of(timed: Sequence[Path]) -> tuple[str, ...]:
         found.append(f"{MARK} Other programs disturbed this time. The path itself takes less.")
     elif alone:
         found.append(f"{MARK} Only one process measured this time. Another process may differ.")
+    if any(path.is_cached_copy for path in timed):
+        found.append(
+            f"{MORE} The first conversion of an array takes longer: its framework keeps data."
+        )
     starred = [path for path in timed if path.elsewhere]
     if starred:
         other = {"copy": "copies", "refused": "fails"}

@@ -22,6 +22,8 @@ from dlprof.text.clean import first_line
 BY = "\N{MULTIPLICATION SIGN}"
 MARK = "~"
 """Before a time that another process may not repeat."""
+MORE = ">"
+"""Before the time of a copy that was made out of what the first conversion left behind."""
 LAYOUTS = {"C": "C order", "F": "F order"}
 KINDS = ("view", "copy")
 ORDERS = ("synchronous", "stream-ordered", "host-sync", "device-sync")
@@ -124,7 +126,13 @@ class Path:
         """Two digits, with a mark where the time is not known to be the path's own."""
         if not self.is_timed:
             return ""
-        return ("" if self.is_certain else MARK) + plain_time(self.cost_ns)
+        mark = MORE if self.is_cached_copy else "" if self.is_certain else MARK
+        return mark + plain_time(self.cost_ns)
+
+    @property
+    def is_cached_copy(self) -> bool:
+        """Whether a copy of a new array takes longer than this time."""
+        return self.case.kind == "copy" and self.case.is_cached
 
     @property
     def result_cell(self) -> Cell:

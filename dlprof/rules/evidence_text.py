@@ -269,6 +269,7 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
             "the values changed after the source was dropped",
             "the values stay after the source was dropped",
         ),
+        "error_after_drop": "reading it after the source was dropped raised {}",
         "bytes_per_conversion": "{} stay behind per conversion",
         "references_per_conversion": "{} references to the source stay behind per conversion",
         "objects_per_conversion": "{} Python objects stay behind per conversion",

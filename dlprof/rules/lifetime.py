@@ -216,13 +216,18 @@ def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
     )
 
 
+def _what_became(case: CaseView) -> str:
+    evidence = _evidence(case.result)
+    if evidence.error_after_drop is not None:
+        return "reading it raised an exception"
+    return "values changed" if evidence.changed_after_drop else "the process died"
+
+
 def dangling(cases: Cases) -> Iterator[FindingRecord]:
     """The result's memory is gone with its source."""
     lost = [case for case in cases.looked_at("lifetime") if case.is_dangling]
     for found in groups(lost, lambda case: _at_fault(cases, case)):
-        changed = {_evidence(case.result).changed_after_drop is True for case in found}
-        seen = {True: "values changed", False: "the process died"}
-        how = " or ".join(seen[one] for one in sorted(changed, reverse=True))
+        how = " or ".join(sorted({_what_became(case) for case in found}, reverse=True))
         later_s = _evidence(found[0].result).later_s
         after = "after" if later_s is None else f"{1000 * later_s:.0f} ms after"
         advice = "Keep the source as long as the result."
@@ -274,7 +279,11 @@ for _ in range(8):
     x = make()
     <fill>
     others.append(<other>)
-after = <values of y>
+try:
+    after = <values of y>
+except Exception as error:
+    print("y cannot be read after x was dropped:", error, flush=True)
+    sys.exit(3)
 changed = <differing>
 print(changed, "of", before.size, "values of y changed after x was dropped", flush=True)
 sys.exit(3 if changed else 0)

@@ -56,5 +56,6 @@ def _call(event: TraceEvent) -> str:
     did = ["waited"] if event.waited else []
     if event.bytes and event.direction:
         did.append(f"copied {size_text(int(event.bytes))} ({event.direction})")
-    took = f" in {plain_time(event.duration_ns)}" if event.duration_ns else ""
+    # How long a wait took is how much was queued for the trace.
+    took = f" in {plain_time(event.duration_ns)}" if event.duration_ns and not event.waited else ""
     return f"{event.name or 'a call'} {' and '.join(did)}{took}" if did else ""

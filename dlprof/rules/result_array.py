@@ -107,8 +107,8 @@ def immutable_shared(cases: Cases) -> Iterator[FindingRecord]:
             "info",
             found,
             Claim(
-                ("returns an immutable array", "return immutable arrays"),
-                "that share writable memory with x",
+                ("returns an immutable array that shares", "return immutable arrays that share"),
+                "writable memory with x",
                 more="A write to x changes the result.",
             ),
             {"source_writable": True, "result_writable": False},

@@ -75,6 +75,7 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         ready = host.model_copy(update={"processes": [], "same_as": "host_time"})
     # The call with the fewest conversions before it is the closest to a first one.
     first = min(_all(parts, "first_call"), key=lambda call: call["cases_before"], default=None)
+    owned = _ownership(_all(parts, "ownership"))
     return {
         "case": record,
         "status": status,
@@ -91,9 +92,9 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
             (ns for part in _all(parts, "source") if (ns := part["ns"])), default=None
         ),
         "phases": _phases(_all(parts, "phases")),
-        "device_time": merge_device_time(parts),
+        "device_time": _device_time(parts, owned),
         **{name: agree(_all(parts, name)) for name in VERDICTS},
-        "ownership": _ownership(_all(parts, "ownership")),
+        "ownership": owned,
         "copy_cost": _copy_cost(parts, ready),
         "recipe": next(reversed(_all(parts, "recipe")), None),
         "placement": merge_placement(parts, ready),
@@ -121,6 +122,21 @@ def agree(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
         "verdict": "varies",
         "evidence": {"reason": f"{seen} of {len(words)} processes", "processes": list(verdicts)},
     }
+
+
+OTHER_STREAM = "the copy was not made on the consumer's stream, where device time is measured"
+
+
+def _device_time(parts: Parts, owned: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The merged device time; unknown for a copy within the device that took none of it there."""
+    found = merge_device_time(parts)
+    if found is None or found["verdict"] != "ok" or owned is None or owned["verdict"] != "copy":
+        return found
+    elsewhere = found["warm"]["median_ns"] < found["resolution_ns"]
+    if not elsewhere or owned["evidence"].get("result_device") != "cuda":
+        return found
+    told = {name: found[name] for name in ("spin_ns", "host_ns")}
+    return {"verdict": "unknown", "reason": OTHER_STREAM, **told}
 
 
 def _all(parts: Parts, name: str) -> list[Any]:

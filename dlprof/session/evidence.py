@@ -330,6 +330,7 @@ class Lifetime(Evidence):
     """
 
     changed_after_drop: Maybe[Flag] = None
+    error_after_drop: Maybe[str] = None
     bytes_per_conversion: Maybe[Number] = None
     references_per_conversion: Maybe[Number] = None
     objects_per_conversion: Maybe[Number] = None

@@ -41,7 +41,8 @@ class Kind:
     """How arrays of one type are looked at.
 
     ``address`` is that of the first element, None if it is not known. ``key`` is a pair of dtype
-    and shape, each of which can be hashed. ``is_busy`` says whether work that the array depends on
+    and shape, each of which can be hashed. ``device`` has a number where it is known: ``cuda:0``,
+    ``cuda``; ``?`` if nothing is known. ``is_busy`` says whether work that the array depends on
     is still queued; None where the framework does not say.
     """
 
@@ -120,7 +121,7 @@ def _kind(probe: Probe) -> Kind:
         address = sys.modules["torch"].Tensor.data_ptr
         return Kind("torch", address, KEY, _nbytes, _torch_device, _torch_busy())
     if probe.name == "jax":
-        return Kind("jax", probe.pointer, KEY, _nbytes, probe.device, lambda x: not x.is_ready())
+        return Kind("jax", probe.pointer, KEY, _nbytes, _jax_device, lambda x: not x.is_ready())
     if probe.name == "tensorflow":
         return Kind("tensorflow", _tf_address, _tf_key, partial(_counted, probe), probe.device)
     return Kind(
@@ -128,7 +129,7 @@ def _kind(probe: Probe) -> Kind:
         probe.pointer,
         lambda x: (probe.dtype(x), probe.shape(x)),
         partial(_counted, probe),
-        probe.device,
+        _cupy_device if probe.name == "cupy" else probe.device,
         partial(_is_stream_busy, probe) if "cuda" in probe.devices else None,
     )
 
@@ -175,6 +176,23 @@ def _numpy_address() -> Callable[[Any], int | None]:
 
 def _torch_device(array: Any) -> str:
     return "cpu" if array.is_cpu else str(array.device)
+
+
+def _cupy_device(array: Any) -> str:
+    return f"cuda:{array.device.id}"
+
+
+def _jax_device(array: Any) -> str:
+    device = next(iter(array.devices()))
+    return f"cuda:{device.id}" if device.platform == "gpu" else str(device.platform)
+
+
+def are_apart(one: str, other: str) -> bool:
+    """Whether these are two devices. One of them may have no number, or be unknown."""
+    if "?" in {one, other}:
+        return False
+    (kind, _, number), (other_kind, _, other_number) = one.partition(":"), other.partition(":")
+    return kind != other_kind or ("" not in {number, other_number} and number != other_number)
 
 
 def _torch_busy() -> Callable[[Any], bool | None] | None:

@@ -14,6 +14,8 @@ ARRAY = "x"
 """The name of the array in what is shown: ``torch.from_numpy(x)``."""
 METHODS = {Protocol.DLPACK: "__dlpack__", Protocol.ARRAY_INTERFACE: "__array__"}
 """What a consumer calls of an array that is given away as it is."""
+MOVES = ("cuda",)
+"""Methods of an import's result that copy it to another device."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,11 @@ def _given(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target
 def _taken(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target]:
     for one in probe.imports:
         yield from _functions(probe, one.code, one.protocols, frameworks, one.setup)
+        for call in _calls(one.code):
+            if isinstance(call.func, ast.Attribute) and call.func.attr in MOVES:
+                name, text = call.func.attr, f"{ARRAY}.{call.func.attr}()"
+                array_type = array_type_name(probe)
+                yield Target(probe.name, array_type, name, text, is_method=True, gives=True)
 
 
 def _functions(

@@ -16,7 +16,16 @@ from threading import get_ident
 from typing import Any
 
 from dlprof.probes import capsule
-from dlprof.tracer.arrays import CONTAINERS, LOOSE, VIEW, Kind, Kinds, first_of, leaves
+from dlprof.tracer.arrays import (
+    CONTAINERS,
+    LOOSE,
+    VIEW,
+    Kind,
+    Kinds,
+    are_apart,
+    first_of,
+    leaves,
+)
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import (
     BYTES,
@@ -437,7 +446,7 @@ def _count(numbers: list[Any], took: int, at: int, copied: int) -> None:
 def _compared(row: Row, kind: Kind, source: Any, made: Kind, result: Any) -> tuple[int, int]:
     """View or copy, by the addresses and sizes of both ends; and the bytes that were copied."""
     places = kind.device(source), made.device(result)
-    if places[0] != places[1] and "?" not in places:
+    if are_apart(*places):
         copied = made.nbytes(result)
         row.crossings[places] = row.crossings.get(places, 0) + 1
         return COPIES, copied

@@ -21,6 +21,10 @@ def test_a_copy_that_is_made_again_is_not_kept_however_fast_it_was():
     assert judge(copies(same_result=False), 0.0)["verdict"] == "not kept"
 
 
+def test_a_copy_to_another_device_that_is_much_faster_the_second_time_is_kept():
+    assert judge(copies(same_result=False), 0.0, crosses=True)["verdict"] == "kept"
+
+
 def test_a_view_whose_first_conversion_costs_much_more_is_kept():
     assert judge(views(40_000, 7_000), 0.0)["verdict"] == "kept"
 

@@ -186,6 +186,41 @@ def test_a_view_that_does_not_keep_its_source_is_dangling(pool):
     assert measured("take({x})", take=without_owner, pool=pool)["verdict"] == "dangling"
 
 
+class Mapped(numpy.ndarray):
+    """Memory that a driver takes out of the address space with its source."""
+
+    source = None
+
+    def copy(self):
+        if self.source is not None and self.source() is None:
+            message = "invalid argument"
+            raise RuntimeError(message)
+        return super().copy()
+
+
+def test_a_result_that_cannot_be_read_without_its_source_is_dangling():
+    def take(array):
+        result = without_owner(array).view(Mapped)
+        result.source = weakref.ref(array)
+        return result
+
+    found = measured("take({x})", take=take)
+    assert found["verdict"] == "dangling"
+    assert found["evidence"]["error_after_drop"] == "RuntimeError: invalid argument"
+
+
+def test_a_result_that_can_never_be_read_again_proves_nothing():
+    reads = iter(range(1))
+
+    class Broken(Mapped):
+        def copy(self):
+            next(reads)
+            return numpy.array(self)
+
+    with pytest.raises(StopIteration):
+        measured("take({x})", take=lambda array: without_owner(array).view(Broken))
+
+
 @pytest.mark.parametrize("keeps", ["source", "result"])
 def test_a_source_or_a_result_that_is_kept_for_good_is_retained(keeps):
     kept = []

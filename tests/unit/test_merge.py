@@ -155,6 +155,25 @@ def test_a_device_time_that_one_process_could_not_tell_is_told_by_the_others():
     assert device_time_of(lost) == UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("verdict", "device", "warm_ns", "told"),
+    [
+        ("copy", "cuda", 0.0, "unknown"),
+        ("copy", "cuda", 3_000.0, "ok"),
+        ("copy", "cpu", 0.0, "ok"),
+        ("view", "cuda", 0.0, "ok"),
+    ],
+)
+def test_a_copy_that_took_nothing_on_the_consumers_stream_has_no_device_time(
+    verdict, device, warm_ns, told
+):
+    owned = {"verdict": verdict, "evidence": {"result_device": device}}
+    answer = device_answer(warm_ns)
+    answer["parts"]["device_time"] |= {"resolution_ns": 500.0, "spin_ns": 1, "host_ns": 1}
+    answer["parts"]["ownership"] = owned
+    assert device_time_of(answer)["verdict"] == told
+
+
 def test_the_same_note_of_several_rounds_is_told_once():
     answer = make_answer(failures=[{"instrument": "values", "reason": "no"}])
     assert merged(answer, answer).notes == ["values: no"]

@@ -85,6 +85,15 @@ def test_the_answer_says_that_it_waits():
     assert found["fastest safe view"].note == "waits for the work queued on x"
 
 
+def test_a_copy_out_of_what_the_first_conversion_left_is_not_the_fastest_and_is_marked():
+    kept = copy("kept(x)", 10 * US, fresh_source=verdict("kept"))
+    found = document(view(), copy(), kept)
+    assert answers(found)["fastest safe copy"].code == "copy(x)"
+    assert [">10 µs", "copy", "kept(x)"] in [row[:3] for row in texts(found.tables[0])]
+    alone = answers(document(view(), kept))["fastest safe copy"]
+    assert "the first conversion of an array takes longer" in alone.note
+
+
 @pytest.mark.parametrize(
     "bad",
     [

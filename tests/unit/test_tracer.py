@@ -12,7 +12,7 @@ import dlprof
 from dlprof.measuring.trace import expression, faults
 from dlprof.session.trace_file import Row, Trace, merged
 from dlprof.tracer import wrappers
-from dlprof.tracer.arrays import Kinds
+from dlprof.tracer.arrays import Kinds, are_apart
 from dlprof.tracer.install import _call_after
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import Rows
@@ -89,6 +89,20 @@ def test_the_wrapper_of_a_function_in_c_is_no_method_of_a_class():
     wrapper = make(len, target("numpy.asarray(x)"), tracer)
     assert isinstance(wrapper, Builtin)
     assert type("A", (), {"f": wrapper})().f([1, 2]) == 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [
+        ("cuda:0", "cuda", False),
+        ("cuda:0", "cuda:1", True),
+        ("cuda:0", "cpu", True),
+        ("cpu", "cpu", False),
+        ("cuda:1", "?", False),
+    ],
+)
+def test_a_device_without_a_number_may_be_any_of_its_kind(one, other, apart):
+    assert are_apart(one, other) is apart is are_apart(other, one)
 
 
 def test_scalars_and_types_are_no_arrays():

@@ -22,8 +22,9 @@ from dlprof.device.cuda import LONGEST_SPIN_NS, Gpu
 from dlprof.worker.subject import Subject
 
 SHORTEST_SPIN_NS = 100_000
-HEADROOM = 4
-"""The spin lasts this many times as long as the host took to queue everything."""
+HEADROOM, MOST_HEADROOM_NS = 4, 30_000_000
+"""The spin lasts this many times as long as the host took to queue everything, and at most so much
+longer: calls of 50 ms that wait took 3 s of a run each."""
 ATTEMPTS = 3
 MIN_SAMPLES = 5
 MAX_SAMPLES = 50
@@ -117,12 +118,15 @@ def _outlast(timer: EventTimer, call: Call) -> tuple[int, Sample, str | None]:
     for _ in range(ATTEMPTS):
         sample = timer.run(call, spin_ns, cold=False)
         if sample.gapless:
-            outlasting_ns = max(SHORTEST_SPIN_NS, HEADROOM * sample.host_ns)
-            return min(outlasting_ns, LONGEST_SPIN_NS), sample, None
+            return max(SHORTEST_SPIN_NS, _outlasting_ns(sample.host_ns)), sample, None
         waited = waited and sample.host_ns >= spin_ns
         tried_ns = spin_ns
-        spin_ns = min(HEADROOM * max(spin_ns, sample.host_ns), LONGEST_SPIN_NS)
+        spin_ns = _outlasting_ns(max(spin_ns, sample.host_ns))
     return tried_ns, sample, WAITS if waited else SLOW
+
+
+def _outlasting_ns(host_ns: int) -> int:
+    return min(HEADROOM * host_ns, host_ns + MOST_HEADROOM_NS, LONGEST_SPIN_NS)
 
 
 def _series(timer: EventTimer, call: Call, spin_ns: int, budget_ns: int) -> dict[str, list[Sample]]:

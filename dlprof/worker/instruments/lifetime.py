@@ -2,8 +2,9 @@
 
 The source and every intermediate are dropped while the result lives, their memory is used again
 for other values, and the result is read once more. Proof of a dangling result: its values changed,
-or the process died of reading them. On the host that is done at three sizes: dropped at once, by
-the garbage collector, and in another thread. Then the conversion is repeated and its results
+or the process died of reading them, or that raised an exception where it did not with the source.
+On the host that is done at three sizes: dropped at once, by the garbage collector, and in another
+thread. Then the conversion is repeated and its results
 dropped: memory, Python objects, references to the source, file descriptors, memory maps or threads
 that go on growing are retained. Meanwhile one result is held whose source is gone, and read last: a
 framework may release the source later.
@@ -35,7 +36,7 @@ from typing import Any, NamedTuple
 
 from dlprof.device.cuda import Gpu
 from dlprof.probes.base import Probe, Unsupported
-from dlprof.protocol.messages import AFTER_DROP, verdict
+from dlprof.protocol.messages import AFTER_DROP, verdict, words
 from dlprof.worker.channel import Answer
 from dlprof.worker.memory import malloc_meter, resident_bytes
 from dlprof.worker.subject import Subject
@@ -68,6 +69,23 @@ def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]
         raise Unsupported("nothing tells how many bytes the source has")
     if size > LARGEST_BYTES:
         raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
+    try:
+        return _look(subject, other, gpu, answer)
+    except Unreadable as lost:
+        evidence = {"changed_after_drop": None, "error_after_drop": words(lost.error)}
+        return verdict("dangling", evidence | lost.subject.made())
+
+
+class Unreadable(Exception):
+    """The result could be read before its source was dropped, and cannot be read any more."""
+
+    def __init__(self, subject: Subject, error: Exception) -> None:
+        super().__init__()
+        self.subject, self.error = subject, error
+
+
+def _look(subject: Subject, other: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
+    size = other.spec.size_bytes
     lost = _changed_after_drop(other, gpu, answer, _drop)
     evidence: dict[str, Any] = {"changed_after_drop": lost}
     answer.part("after_drop", evidence)
@@ -178,7 +196,12 @@ def _without_source(
 
 def _is_changed(subject: Subject, gpu: Gpu | None, found: WithoutSource) -> bool:
     kept = _churn(subject, gpu, found.address)
-    changed = subject.consumer.to_numpy(found.result).tobytes() != found.values
+    try:
+        changed = subject.consumer.to_numpy(found.result).tobytes() != found.values
+    except Exception as error:  # a driver knows that the memory is not there any more
+        source = subject.make_another()
+        subject.consumer.to_numpy(subject.converting(source)())  # this can still be read
+        raise Unreadable(subject, error) from error
     del kept
     return bool(changed)
 
@@ -398,6 +421,6 @@ def _limited(evidence: dict[str, Any]) -> Iterator[tuple[float, Limit, str]]:
     yield size, bytes_limit(evidence["size_bytes"]), f"{size:.0f} bytes"
     yield references, REFERENCES, f"{references:.2g} references to the source"
     yield objects, OBJECTS, f"{objects:.2g} blocks of Python's memory"
-    for what, words in HANDLE_WORDS.items():
+    for what, unit in HANDLE_WORDS.items():
         count = evidence.get(f"{what}_per_conversion", 0.0)
-        yield count, HANDLES, f"{count:.2g} {words}"
+        yield count, HANDLES, f"{count:.2g} {unit}"
