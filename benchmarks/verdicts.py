@@ -13,6 +13,7 @@ found something. ``-`` stands for an instrument that was not asked or could not 
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 from collections import Counter, defaultdict
@@ -82,7 +83,9 @@ def agreement(one: Seen, other: Seen) -> str:
 
 def rows(path: Path) -> list[tuple[str, ...]]:
     """The rows of a session file."""
-    session = json.loads(path.read_text(encoding="utf-8"))
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        session = json.load(file)
     rules = defaultdict(set)
     for finding in session["findings"] or ():
         for index in finding["results"]:

@@ -113,6 +113,9 @@ def _cost(case: CaseView) -> str:
 
 
 def _idle_ns(case: CaseView) -> float | None:
+    """The time without a queue, if it is that of the array which was converted behind one."""
+    if case.result.ordering is not None and case.result.ordering.evidence.size_bytes:
+        return None
     host = case.result.host_time
     return host.median_ns if host is not None and is_known(host) else None
 
@@ -122,11 +125,12 @@ def _evidence(case: CaseView) -> dict[str, object]:
     idle = _idle_ns(case)
     evidence = case.result.ordering.evidence if case.result.ordering else None
     fit = evidence.host if evidence else None
+    alone = idle if idle is not None else fit.intercept_ns if fit is not None else None
     slope = None
     if fit is not None and fit.slope is not None and fit.interval is not None:
         slope = f"{fit.slope:.2f} ({fit.interval[0]:.2f} to {fit.interval[1]:.2f})"
     return {
-        "cost_ns": None if host_ns is None else max(host_ns - (idle or 0.0), 0.0),
+        "cost_ns": None if host_ns is None else max(host_ns - max(alone or 0.0, 0.0), 0.0),
         "idle_ns": idle,
         "loaded_ns": host_ns,
         "queued_ns": queued_ns,

@@ -209,6 +209,8 @@ class Ordering(Evidence):
     """What an ``unordered`` call waits for all the same."""
     streams: Maybe[str] = None
     by_streams: Maybe[dict[str, Free]] = None
+    size_bytes: Maybe[Whole] = None
+    """Of the array, if it served for a larger one."""
     processes: Maybe[tuple[Verdict[Ordering], ...]] = None
 
 

@@ -44,6 +44,8 @@ from dlprof.worker.subject import Path, Subject, gpu_of, result_device
 
 AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
 """Instruments whose answers do not depend on the shape: a smaller array serves for a large one."""
+LARGEST_ON_DEVICE = 16 << 20
+"""A path through the host takes 50 ms for 64 MiB, and waits are seen by a hundred calls."""
 TIMED = {"first_call", "host_time"}
 """If these are wanted, the first conversion has a time."""
 PLAIN = (("float32", "aligned"), ("float32", "C"))
@@ -67,7 +69,7 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
         raise Unsupported(f"{import_.name} is for arrays of layout {made_for}, not {spec.layout}")
     if request["instruments"] == ["alignment"]:
         return _alignment_alone(state, answer, path, spec)
-    spec = _fitting(path, request, spec)
+    asked, spec = spec, _fitting(path, request, spec)
     answer.stage("create")
     if "recipe" in request["instruments"]:
         # Before anything is made or converted: a case that dies of it needs its recipe most.
@@ -93,7 +95,7 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
         answer.stage("host_time")
         once = first_call.serves(first)
     del first
-    instruments = Instruments(subject, request, answer, none)
+    instruments = Instruments(subject, request, answer, none, is_smaller=spec != asked)
     doubt = gpu_state.watch(lambda: instruments.run(once), instruments.gpu)
     for note in filter(None, (doubt.note, simulated.misuse(path.producer, path.consumer))):
         answer.failed("device", note)
@@ -143,6 +145,8 @@ def _fitting(path: Path, request: dict[str, Any], spec: ArraySpec) -> ArraySpec:
     largest = request["largest_bytes"]
     if isinstance(path.producer, OnSimulatedDevice):
         largest = min(largest, simulated.LARGEST_BYTES)
+    elif spec.device == "cuda" and "trace" not in request["instruments"]:  # it tells the bytes
+        largest = min(largest, LARGEST_ON_DEVICE)
     if not diagnosed or path.is_one_array or spec.size_bytes <= largest:
         return spec
     return spec.of_bytes(largest)
@@ -186,11 +190,18 @@ def no_array(subject: Subject, result: Any) -> str:
 class Instruments:
     """The instruments of a case, in their order; a failure of one costs that one alone.
 
-    ``none`` says why there is no array to look at; empty if there is one.
+    ``none`` says why there is no array to look at; empty if there is one. ``is_smaller`` is whether
+    the array serves for a larger one.
     """
 
     def __init__(
-        self, subject: Subject, request: dict[str, Any], answer: Answer, none: str = ""
+        self,
+        subject: Subject,
+        request: dict[str, Any],
+        answer: Answer,
+        none: str = "",
+        *,
+        is_smaller: bool = False,
     ) -> None:
         self.subject = subject
         self.answer = answer
@@ -200,7 +211,7 @@ class Instruments:
         self.placements: list[str] = request.get("placements", [])
         self.turns = turns.turns_of(request, answer)
         self.gpu, self.no_gpu = gpu_of(subject)
-        self.none = none
+        self.none, self.is_smaller = none, is_smaller
 
     def run(self, once: first_call.OneCall | None) -> None:
         """Run all wanted instruments; ``once`` is the one conversion of a long one."""
@@ -286,7 +297,7 @@ class Instruments:
             "early_write": lambda subject: early_write.measure(subject, sizes),
             "lifetime": lambda subject: lifetime.measure(subject, self.gpu, self.answer),
         }
-        self._take("ordering", lambda: ordering.measure(self.subject, self.gpu))
+        self._take("ordering", self._ordering)
         self._take("alignment", lambda: alignment.measure(self.subject, self.subject.subject))
         for name, instrument in of_own_arrays.items():
             answer = partial(self.where_it_works, instrument)
@@ -294,6 +305,12 @@ class Instruments:
                 answer = partial(as_far_as_computed, name, self.gpu, answer)
             self._take(name, answer)
         self._take("trace", lambda: trace.measure(self.subject, self.gpu))
+
+    def _ordering(self) -> dict[str, Any]:
+        found = ordering.measure(self.subject, self.gpu)
+        if self.is_smaller:
+            found["evidence"]["size_bytes"] = self.subject.spec.size_bytes
+        return found
 
     def where_it_works(self, instrument: Callable[[Subject], Any]) -> Any:
         """The answer of an instrument that makes its own arrays, which may begin anywhere.

@@ -17,6 +17,13 @@ def test_a_wait_that_another_path_avoids_is_a_warning_that_names_it():
     assert finding.evidence["cost_ns"] == 45 * MS - 2 * US
 
 
+def test_the_idle_time_of_another_size_is_not_set_beside_the_wait():
+    smaller = ordered("host-sync", size_bytes=16 << 20, host={"slope": 1, "intercept_ns": 5 * MS})
+    (finding,) = found("DLP001", path("wait(x)", 40 * MS, ordering=smaller), FREE)
+    assert finding.headline.endswith(": 45 ms behind 45 ms of work.")
+    assert finding.evidence["cost_ns"] == 40 * MS
+
+
 @pytest.mark.parametrize(
     ("fit", "told"),
     [
