@@ -1,6 +1,6 @@
 """Texts with a secret each, in the forms that services document. They are not taken from patterns.
 
-Three sets of 41, and what was missed of a fourth, which another writer made. The secrets are drawn with a seed, so that no file holds what looks like one.
+Three sets of 41, and what was missed of two more, which other writers made. The secrets are drawn with a seed, so that no file holds what looks like one.
 """
 
 import base64
@@ -392,3 +392,11 @@ t(
     "Max retries exceeded with url: /bot@@/sendMessage",
     dg(10) + ":AA" + an(33),
 )
+t(
+    "cookie in quotes",
+    r"send: b'GET /api HTTP/1.1\r\nCookie: hub-session=\"@@\"\r\nAccept: */*'",
+    "2|1:0|10:" + dg(10) + "|8:username|16:" + b64(12) + "|" + hx(64),
+)
+t("netrc", "machine artifacts.example.org login mlbuild password @@", an(17))
+t("netrc in lines", "machine example.org\n  login svc-ml\n  password @@\n", an(12))
+t("password file of PostgreSQL", "db.example.org:5432:mlflow:svc:@@", an(8))

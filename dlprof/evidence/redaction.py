@@ -42,7 +42,7 @@ IN_TRACEBACK = re.compile(r'(?<=File ")(?:file://)?/[^"\n]*/[^"/\n]*(?=")')
 """A path between quotes may have blanks."""
 HOME = re.compile(rf"(?:/home|/Users|/export/home)/{PART}+|/root(?=/|\b)")
 BELOW_HOME = re.compile(rf"~(?:/{PART}*)+")
-MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
+MAIL = re.compile(r"(?<![/\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
 LOGIN = re.compile(r"(?<=://)(?:[^\s/@]{1,256}|[^\s/@:]{0,64}:[^\s@]{1,256})@")
 OF_OTHERS = re.compile(
     rf"(?:(?<![\w~/.>-])/(?:scratch|work|users|homes|u|lustre|gpfs|nfs|net|mnt/home|data/home|data/users)/{PART}+)"
@@ -60,7 +60,7 @@ TOLD_HOST = re.compile(
     r"(?:\s*[=:]\s*|\s+is\s+)[\"']?)(?P<name>(?=[\w.-]*[\d-])[A-Za-z][\w.-]{2,252})"
     r"|(?i:\b(?:on|from|to) (?:host|node|machine|server) )"
     r"(?P<other>(?=[\w.-]*[\d-])[A-Za-z][\w.-]{2,252})"
-    r"|(?<![\w.])[a-z_][\w-]{0,31}@(?P<prompt>[A-Za-z][\w-]{1,63})(?=[:\s~\]]|$)"
+    r"|(?<![\w./])[a-z_][\w-]{0,31}@(?P<prompt>[A-Za-z][\w-]{1,63})(?=[:\s~\]]|$)"
 )
 """The prompt of a shell has the user as well."""
 ADDRESS = re.compile(

@@ -34,12 +34,19 @@ HEADER = re.compile(
     r"|(?:set-)?cookie[\"']?\s*:\s*[\"']?|\bbearer\s+(?=\S{0,200}\d)|x-[\w-]{0,30}(?:key|token)[\"']?\s*:\s*[\"']?)"
     r"([^\s\"',]{6,}(?:;\s?[\w-]+=[^\s;\"']+)*)"
 )
+COOKIES = re.compile(
+    r"(?i)((?:set-)?cookie[\"']?\s*:\s*)((?:[\w.-]+=(?:\\*\"[^\"\n]*\"|[^\s\"';,\\]+)(?:;\s?)?)+)"
+)
+"""Some values stand in quotes."""
+NETRC = re.compile(r"((?:\bmachine\s+\S+|\bdefault|\blogin\s+\S+)\s+password\s+)(\S+)")
+PGPASS = re.compile(r"((?<!\S)[\w.*-]+:(?:54\d\d|6432|\*):[\w.*-]+:[\w.*-]+:)(\S{4,})")
 OPTION = re.compile(rf"(?i)((?<!\w)--?[\w-]{{0,30}}{WORD}[ =][\"']?)([^\s\"'-][^\s\"']{{3,}})")
 ACCOUNT = re.compile(r"(?<!\w)((?:-u|--user)[ =][\"']?[^\s:\"']{1,64}:)([^\s\"']{3,})")
 QUOTED = re.compile(
     rf"(?i)({WORD}[\w-]{{0,20}}[\"']?[\])]?\s{{0,20}}(?:=>|:=|[=!]?={{1,2}}|[:,(])\s{{0,20}}[rbuf]?)"
-    r"([\"'])((?:(?!\2)[^\n\\]|\\.){4,400})\2"
+    r"([\"'])(?!<[^<>\n]{1,40}>\2)((?:(?!\2)[^\n\\]|\\.){4,400})\2"
 )
+"""A tokenizer's ``pad_token='<pad>'`` is none."""
 VARIABLE = re.compile(
     r"(?<![\w.])([A-Z][A-Z0-9_]*(?:TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|PWD|_PW|CREDENTIALS?|_KEY|PRIVATE"
     r"|COOKIE|WEBHOOK|DSN|_PASS)[A-Z0-9_]*[ \t]{0,3}[=:][ \t]{0,3})([^\s\"',;]{4,})"
@@ -90,9 +97,16 @@ LONG = re.compile(
 )
 LEAST_BITS = 4.0
 """Of entropy for each character. Names of functions have less."""
-MANGLED = re.compile(r"_Z|_R|__|PyInit|lib|cuda|cu[A-Z]|[A-Za-z_]{0,60}(?:[A-Z][a-z]{2,20}){3}")
+MANGLED = re.compile(
+    r"_Z|_R|__|PyInit|lib|cuda|cu[A-Z]|nvjet_|(?:GPU|MIG)-[0-9a-f]{8}-|k(?:[A-Z0-9]+_)+[A-Z0-9]+$"
+    r"|[A-Za-z_]{0,60}(?:[A-Z][a-z]{2,20}){3}"
+)
+"""Names of functions, of kernels, of a compiler's constants, and of devices."""
 WITH_VALUE = (
+    COOKIES,
     HEADER,
+    NETRC,
+    PGPASS,
     ACCOUNT,
     LOGIN_AND_PASSWORD,
     OPTION,

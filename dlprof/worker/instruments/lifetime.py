@@ -55,13 +55,34 @@ LARGE_BYTES = 2 << 20
 """The system gives such memory out by pages, and has it back at once."""
 LARGEST_BYTES = 64 << 20
 """Many copies of a larger array of a user's own would not fit into memory."""
-LATER_S = 0.3
-"""What a framework releases late is released by then."""
+LATER_S = 0.2
+"""What a framework releases late is released by then, on the whole..."""
+SETTLED_S = 0.3
+"""...and for sure, where it would be called a leak."""
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
 
 
-def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
-    """The verdict, at a size of its own."""
+class WithoutSource(NamedTuple):
+    """A result, its values before its source was dropped, where that was, and since when."""
+
+    result: Any
+    values: bytes
+    address: int | None
+    since: float
+
+
+def hold(subject: Subject, answer: Answer) -> WithoutSource | None:
+    """A result whose source is gone: other instruments may run until it is looked at."""
+    is_held = subject.spec.device == "cpu" and not subject.is_one_array
+    if not is_held or not subject.import_.returns_array or subject.spec.elements == 0:
+        return None
+    return _without_source(subject.of_bytes(SIZE_BYTES), answer, _drop)
+
+
+def measure(
+    subject: Subject, gpu: Gpu | None, answer: Answer, held: WithoutSource | None = None
+) -> dict[str, Any]:
+    """The verdict, at a size of its own. ``held`` is what :func:`hold` gave."""
     subject.check_own()
     other = subject.of_bytes(SIZE_BYTES)
     size = other.spec.size_bytes
@@ -70,7 +91,7 @@ def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]
     if size > LARGEST_BYTES:
         raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
     try:
-        return _look(subject, other, gpu, answer)
+        return _look(subject, other, gpu, answer, held)
     except Unreadable as lost:
         evidence = {"changed_after_drop": None, "error_after_drop": words(lost.error)}
         return verdict("dangling", evidence | lost.subject.made())
@@ -84,7 +105,9 @@ class Unreadable(Exception):
         self.subject, self.error = subject, error
 
 
-def _look(subject: Subject, other: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
+def _look(
+    subject: Subject, other: Subject, gpu: Gpu | None, answer: Answer, held: WithoutSource | None
+) -> dict[str, Any]:
     size = other.spec.size_bytes
     lost = _changed_after_drop(other, gpu, answer, _drop)
     evidence: dict[str, Any] = {"changed_after_drop": lost}
@@ -98,7 +121,7 @@ def _look(subject: Subject, other: Subject, gpu: Gpu | None, answer: Answer) -> 
             if _changed_after_drop(resized, gpu, answer, drop):
                 return verdict("dangling", {"changed_after_drop": True} | resized.made())
             answer.part("after_drop", evidence)
-        waiting = _without_source(other, answer, _drop)
+        waiting = held or _without_source(other, answer, _drop)
     answer.stage("lifetime repetition")
     source = other.make_another()
     convert = other.converting(source)
@@ -151,15 +174,6 @@ def _drop_in_thread(held: list[Any]) -> None:
     thread = threading.Thread(target=held.clear)
     thread.start()
     thread.join()
-
-
-class WithoutSource(NamedTuple):
-    """A result, its values before its source was dropped, where that was, and since when."""
-
-    result: Any
-    values: bytes
-    address: int | None
-    since: float
 
 
 def _changed_after_drop(
@@ -351,7 +365,7 @@ def measure_growth(
             break
         if found["bytes_per_conversion"] * found["conversions"] > MOST_BYTES:
             break
-    return found if judge_growth(found) == "nothing" else counted(run + 1, LATER_S)
+    return found if judge_growth(found) == "nothing" else counted(run + 1, SETTLED_S)
 
 
 def _grow(
