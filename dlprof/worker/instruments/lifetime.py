@@ -379,10 +379,9 @@ def _grow(
     """What each counter grew by per conversion, and the number of conversions.
 
     It ends early if one of the first counters grew by more than its ``most``. They are read
-    ``later_s`` after the calls before.
+    ``later_s`` after the last call.
     """
     gc.collect()
-    time.sleep(later_s)
     before = [count() for count in counters]
 
     def is_much() -> bool:
