@@ -106,14 +106,20 @@ LAYOUTS: Mapping[str, str] = {
 FLAGS: Mapping[str, str] = {
     "swapped": "contiguous, the bytes of each element in the other order",
     "masked": "contiguous, every third element masked",
+    "unaligned": "contiguous, one byte off a multiple of its item size",
+    "structured": "contiguous, elements of one named field",
+    "datetime": "contiguous, points in time by the millisecond",
     "requires-grad": "contiguous, recorded for gradients",
     "conjugated": "a conjugate that is not computed yet; complex",
     "negated": "a negative that is not computed yet",
 }
 """Properties of arrays that only some frameworks know; a probe names its own in ``flags``."""
 
-FLAGGED_DTYPES: Mapping[str, str] = {"conjugated": "complex64"}
+FLAGGED_DTYPES: Mapping[str, str] = {"conjugated": "complex64", "datetime": "int64"}
 """The dtype of a flag that not every dtype has."""
+
+RETYPED = ("structured", "datetime")
+"""Flags that make another dtype out of the one that was asked for."""
 
 CONTIGUOUS = ("C", "aligned", "sliced")
 """Layouts that differ in their alignment only."""

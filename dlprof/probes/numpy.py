@@ -54,7 +54,9 @@ class NumPy(Probe):
     distributions = ("numpy",)
     setup = "import numpy"
     devices = CPU
-    flags: ClassVar[tuple[str, ...]] = ("swapped", "masked")
+    flags: ClassVar[tuple[str, ...]] = (
+        *("swapped", "masked", "unaligned", "structured", "datetime"),
+    )
     c_exchange_type = "numpy.ndarray"
     settings = {"handling of float errors": "numpy.geterr()"}  # noqa: RUF012 - as the contract has it
     exports: ClassVar[tuple[Export, ...]] = (
@@ -180,6 +182,16 @@ def on_aligned_memory(spec: ArraySpec) -> str:
         case "masked":
             mask = f"numpy.arange({spec.elements}).reshape({spec.shape}) % 3 == 0"
             text += f"\nx = numpy.ma.array(x, mask={mask}, copy=False)"
+        case "unaligned":
+            text += (
+                "\nmemory = numpy.empty(x.nbytes + 1, 'uint8')"
+                "\nmemory[1:] = x.reshape(-1).view('uint8')"
+                f"\nx = memory[1:].view('{spec.dtype}').reshape({spec.shape})"
+            )
+        case "structured":
+            text += f"\nx = x.view([('value', '{spec.dtype}')])"
+        case "datetime":
+            text += "\nx = x.view('datetime64[ms]')"
     return text
 
 

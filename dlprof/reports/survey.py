@@ -32,6 +32,9 @@ MOST_MISSING = 2
 GLOSSES = {
     "reversed": "a negative stride",
     "swapped": "the other byte order",
+    "unaligned": "one byte off a multiple of its item size",
+    "structured": "elements of one named field",
+    "datetime": "datetime64[ms]",
     "broadcast": "a stride of 0",
     "negated": "a lazy negative",
     "conjugated": "a lazy conjugate",

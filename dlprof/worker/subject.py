@@ -13,6 +13,7 @@ from dlprof.device.cuda import CudaUnavailable, Gpu, driver_devices, open_gpu
 from dlprof.probes.base import (
     ANY_DEVICE,
     FLAGS,
+    RETYPED,
     WHOLE_LAYOUTS,
     ArraySpec,
     Export,
@@ -336,7 +337,9 @@ def check_source(producer: Probe, spec: ArraySpec, array: Any) -> None:
         "shape": producer.shape(array),
         "device": producer.device(array),
     }
-    if made["dtype"] is None:  # plain memory: the import says what it is
+    if spec.layout in RETYPED:
+        del made["dtype"]
+    elif made["dtype"] is None:  # plain memory: the import says what it is
         made = {what: got for what, got in made.items() if got is not None}
     for what, got in made.items():
         asked = getattr(spec, what)

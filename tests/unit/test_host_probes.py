@@ -51,6 +51,22 @@ class TestNumPy:
             assert numpy.array_equal(self.made(layout, (7, 100), dtype), expected(spec))
 
 
+    def test_an_unaligned_array_begins_between_two_elements(self):
+        found = self.made("unaligned")
+        assert found.ctypes.data % found.itemsize
+        assert not found.flags.aligned
+
+    @pytest.mark.parametrize(
+        ("layout", "dtype", "made"),
+        [
+            ("structured", "float32", [("value", "float32")]),
+            ("datetime", "int64", "datetime64[ms]"),
+        ],
+    )
+    def test_a_flag_may_make_another_dtype(self, layout, dtype, made):
+        assert self.made(layout, dtype=dtype).dtype == numpy.dtype(made)
+
+
 class Consumer(Probe):
     name = "consumer"
     module = "numpy"
