@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,26 +11,58 @@ import typer
 from dlprof.cli import files
 from dlprof.cli.options import ANY_PYTHON, COMPARISONS, NOISE, REGRESSIONS, Given, takes
 
+OF_TWO = ("any_python", "noise", "fail_on", "junit", "github")
+"""Options that have a meaning for two sessions alone."""
+
 
 @takes(ANY_PYTHON, NOISE, REGRESSIONS, *COMPARISONS)
 def compare(
-    base: Annotated[
-        Path, typer.Argument(parser=files.session, metavar="BASE", help="A session file: before.")
-    ],
-    head: Annotated[
-        Path, typer.Argument(parser=files.session, metavar="HEAD", help="A session file: after.")
+    session: Annotated[
+        list[Path],
+        typer.Argument(
+            parser=files.session,
+            metavar="BASE HEAD...",
+            help="Two session files: before and after. Or more of them, or a folder.",
+        ),
     ],
     *,
     given: Given,
 ) -> None:
-    """Compare two sessions: is HEAD slower than BASE, or worse?
+    """Compare two sessions: is HEAD slower than BASE, or worse? Of more: what changed, and when?
 
     Example: dlprof compare before.json after.json
     """
+    if len(session) != 2 or any(path.is_dir() for path in session):  # noqa: PLR2004 - as its name
+        compare_many(session, given)
+        return
     from dlprof.cli.comparison import compare_files, unsure_code
     from dlprof.cli.outputs import Outputs
     from dlprof.compare.criteria import parse
 
     outputs, criteria = Outputs.of(given.raw), parse(given.raw["fail_on"] or ())
     unsure = unsure_code(None) if given.raw["fail_on"] else None
-    compare_files((base, head), criteria, unsure, outputs, "compare", given)
+    compare_files((session[0], session[1]), criteria, unsure, outputs, "compare", given)
+
+
+def compare_many(named: Sequence[Path], given: Given) -> None:
+    """Show what changed between environments. Raises :class:`UsageError`."""
+    from dlprof.errors import UsageError
+
+    if len(named) == 1 and not named[0].is_dir():
+        raise UsageError("one session is no comparison: name another, or a folder of sessions")
+    if found := [f"--{name.replace('_', '-')}" for name in OF_TWO if given.raw[name]]:
+        raise UsageError(f"{', '.join(found)} compares two sessions: name two, and no folder")
+    from dlprof.atlas.changes import changes_of
+    from dlprof.atlas.grid import grid_of
+    from dlprof.cli.outputs import Annotations, Outputs
+    from dlprof.cli.show import complain, width
+    from dlprof.reports.grid_document import grid_document, render_json
+
+    outputs = Outputs.of(given.raw)
+    grid = grid_of(named, lambda why: complain(f"dlprof: left out: {why}"))
+    if len(grid.columns) == 1:
+        raise UsageError("the sessions are of one environment: dlprof history shows them over time")
+    changes = changes_of(grid)
+    outputs.print_report(grid_document(grid, changes, width()))
+    document = grid_document(grid, changes)
+    outputs.write(document, {"--json": lambda: render_json(grid, changes)}, Annotations())

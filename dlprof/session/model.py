@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Annotated, Any, Literal
+from typing import IO, Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -387,8 +387,20 @@ OWN = frozenset(("case", "host_time", "ready_time", "phases"))
 """Parts in which no two results are the same."""
 
 
+Loaded = TypeVar("Loaded")
+
+
 def load(path: str | os.PathLike[str]) -> Session:
     """Read a session file. Raises :class:`SessionError` with one sentence that says why not."""
+    return load_as(path, _entries, Session.model_validate)
+
+
+def load_as(
+    path: str | os.PathLike[str],
+    entries: Callable[[str, Iterator[Any]], Any],
+    made: Callable[[dict[str, Any]], Loaded],
+) -> Loaded:
+    """What is ``made`` of a session file; ``entries`` reads each of its long lists."""
     path = Path(path)
     try:
         endless = files.endless(path)
@@ -396,7 +408,7 @@ def load(path: str | os.PathLike[str]) -> Session:
             hint = "; as - it is read from stdin" if endless == "a pipe" else ""
             raise SessionError(f"cannot read the session {path}: it is {endless}{hint}")
         with files.opened_text(path) as text:
-            return _read(text, str(path))
+            return _read(text, str(path), entries, made)
     except UnicodeDecodeError:
         raise SessionError(f"{path} is not a dlprof session: it is not UTF-8 text") from None
     except (OSError, ValueError) as error:  # a null byte in the name is a ValueError
@@ -417,10 +429,15 @@ def request(path: Path) -> RecordedRequest:
 
 def parse(text: str, name: str) -> Session:
     """Read a session from ``text``; ``name`` is for messages."""
-    return _read(io.StringIO(text), name)
+    return _read(io.StringIO(text), name, _entries, Session.model_validate)
 
 
-def _read(text: IO[str], name: str) -> Session:
+def _read(
+    text: IO[str],
+    name: str,
+    entries: Callable[[str, Iterator[Any]], Any],
+    made: Callable[[dict[str, Any]], Loaded],
+) -> Loaded:
     """Read a session piece by piece, up to the first that is wrong."""
     found: dict[str, Any] = {}
 
@@ -432,11 +449,11 @@ def _read(text: IO[str], name: str) -> Session:
     try:
         with few_collections():
             for key, value in json_text.Reader(text, check_place).members(ENTRIES):
-                found[key] = _entries(key, value) if isinstance(value, Iterator) else value
+                found[key] = entries(key, value) if isinstance(value, Iterator) else value
                 if key == "schema":
                     check_schema(found, name)
             check_schema(found, name)
-            return Session.model_validate(found)
+            return made(found)
     except json_text.TooLong as error:
         raise SessionError(f"{name} cannot be read as a session: {error}") from None
     except json_text.NotJson as error:

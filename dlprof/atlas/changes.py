@@ -1,0 +1,226 @@
+"""What changed between the columns of a grid, and with which version or machine it came.
+
+Verdicts are compared between all columns; times between those of one machine and one Python. A time
+changed if it is :data:`FACTOR` times another or more, and no interval of one side meets one of the
+other: equal code differs by up to a third between two sessions (docs/results/gate-noise.md).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dlprof.analysis.quantity import plain_time
+from dlprof.atlas.cells import BY_ADDRESS, QUESTIONS, Time
+from dlprof.atlas.grid import (
+    DEVICE,
+    MACHINE,
+    MISSING,
+    PYTHON,
+    Grid,
+    Row,
+    fact_text,
+    versions_in_order,
+)
+from dlprof.compare.verdicts import SCALES
+
+FACTOR = 1.5
+TIME = "time"
+RESULTS = {"view": 0, BY_ADDRESS: 1, "copy": 2, "refused": 3, "hangs": 5, "crash": 6}
+"""How bad a result is; of a path that is documented to copy, a view is worse than a copy."""
+PROMISED = {**RESULTS, "view": 4, BY_ADDRESS: 4}
+WORDS: Mapping[str, Mapping[str, str]] = {
+    "values": {"ok": "right values", "wrong": "wrong values"},
+    "lifetime": {
+        "safe": "outlives its source",
+        "retained": "keeps memory",
+        "dangling": "reads freed memory",
+    },
+    "early_write": {"safe": "no torn copy seen", "unsafe": "a write tears the copy"},
+    "ordering": {
+        "synchronous": "nothing to wait for",
+        "stream-ordered": "ordered without a wait",
+        "host-sync": "waits for queued work",
+        "device-sync": "waits for the device",
+        "unordered": "races with queued work",
+    },
+}
+
+Direction = Literal["worse", "better", "other"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One answer of one row that is not the same in all columns.
+
+    ``grid`` is that of its pair. ``text`` says it: ``view until jax 0.4.30, copy since 0.4.31``.
+    ``axis`` is what it came with, and empty if no one thing tells. ``since`` is the newest value
+    that brought another answer.
+    """
+
+    grid: Grid
+    row: Row
+    question: str
+    text: str
+    axis: str
+    since: str
+    direction: Direction
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Worst first: what got worse, then by the question."""
+        order = (*QUESTIONS, TIME)
+        return ("worse", "other", "better").index(self.direction), order.index(self.question)
+
+
+def changes_of(grid: Grid) -> list[Change]:
+    """All changes of a grid, worst first."""
+    found = [
+        change
+        for pair in grid.pairs.values()
+        for row in pair.rows
+        for change in (*_of_verdicts(pair, row), *_of_time(pair, row))
+    ]
+    return sorted(found, key=lambda change: change.rank)
+
+
+def badness(row: Row, question: str, word: str) -> int:
+    if question == "result":
+        return (PROMISED if row.case.promise == "copy" else RESULTS)[word]
+    return SCALES[question][word][0]
+
+
+def word_text(question: str, word: str) -> str:
+    """A word in a sentence."""
+    return WORDS.get(question, {}).get(word, word)
+
+
+def _of_verdicts(grid: Grid, row: Row) -> Iterator[Change]:
+    for at, question in enumerate(QUESTIONS):
+        known = {place: cell.words[at] for place, cell in row.cells.items() if cell.words[at]}
+        if len(set(known.values())) > 1:
+            yield _change(grid, row, question, known)
+
+
+def _change(grid: Grid, row: Row, question: str, known: Mapping[int, str]) -> Change:
+    """The change with the axis on which an answer depends, if it depends on one."""
+    fits = [axis for axis in _axes_for(grid, row) if _decides(grid, axis, known)]
+    if not fits:
+        return Change(grid, row, question, _counted(grid, question, known), "", "", "other")
+    axis = fits[0]
+    values = {grid.columns[place].get(axis, MISSING): word for place, word in known.items()}
+    order = versions_in_order(values)
+    runs: list[tuple[str, list[str]]] = []
+    for value in order:
+        if not runs or runs[-1][0] != values[value]:
+            runs.append((values[value], []))
+        runs[-1][1].append(value)
+    shown = [(word_text(question, word), members) for word, members in runs]
+    before, after = (badness(row, question, runs[at][0]) for at in (-2, -1))
+    is_version = axis not in (MACHINE, DEVICE)
+    direction: Direction = "worse" if after > before else "better"
+    if not is_version or after == before:
+        direction = "other"
+    return Change(grid, row, question, _runs_text(axis, shown), axis, runs[-1][1][0], direction)
+
+
+def _axes_for(grid: Grid, row: Row) -> list[str]:
+    """The axes; those of the row's own frameworks first."""
+    return sorted(grid.axes, key=lambda axis: not axis.startswith(row.pair))
+
+
+def _decides(grid: Grid, axis: str, known: Mapping[int, str]) -> bool:
+    """Whether the value on an axis alone says which answer a column has."""
+    found: dict[str, str] = {}
+    return all(
+        found.setdefault(grid.columns[place].get(axis, MISSING), word) == word
+        for place, word in known.items()
+    )
+
+
+def _runs_text(axis: str, runs: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """``view until jax 0.4.30, copy since 0.4.31``; of machines ``view on A, copy on B``."""
+    if axis in (MACHINE, DEVICE):
+        word = "on" if axis == MACHINE else "on a device that is"
+        return "; ".join(f"{said} {word} {', '.join(members)}" for said, members in runs)
+    parts = []
+    for at, (said, members) in enumerate(runs):
+        first, last = members[0], members[-1]
+        if at == 0:
+            parts.append(f"{said} until {fact_text(axis, last)}")
+        elif at == len(runs) - 1:
+            parts.append(f"{said} since {first}")
+        else:
+            parts.append(f"{said} in {first}" + (f" to {last}" if last != first else ""))
+    return ", ".join(parts)
+
+
+def _counted(grid: Grid, question: str, known: Mapping[int, str]) -> str:
+    """An answer that no one axis decides: the rarer ones with their columns."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, word in known.items():
+        places[word].append(place)
+    rarest, *others = sorted(places, key=lambda word: (len(places[word]), word))
+    first = min(places[rarest])
+    more = f" and {len(places[rarest]) - 1} more" if len(places[rarest]) > 1 else ""
+    rest = ", ".join(f"{word_text(question, one)} in {len(places[one])}" for one in others)
+    return f"{word_text(question, rarest)} with {grid.label(first)}{more}; {rest}"
+
+
+def _of_time(grid: Grid, row: Row) -> Iterator[Change]:
+    """The first axis along which the time changed, on each machine and Python."""
+    sides: dict[tuple[str, ...], dict[int, Time]] = defaultdict(dict)
+    for place, cell in row.cells.items():
+        if cell.time is not None and cell.time.interval_ns is not None:
+            facts = grid.columns[place]
+            sides[tuple(facts.get(name, "") for name in (MACHINE, PYTHON, DEVICE))][place] = (
+                cell.time
+            )
+    for times in sides.values():
+        for axis in _axes_for(grid, row) if len(times) > 1 else ():
+            by_value: dict[str, list[Time]] = defaultdict(list)
+            for place, time in times.items():
+                by_value[grid.columns[place].get(axis, MISSING)].append(time)
+            levels = _levels(by_value)
+            if len(levels) > 1:
+                yield _time_change(grid, row, axis, levels)
+                break
+
+
+_Level = tuple[list[str], list[Time]]
+
+
+def _levels(by_value: Mapping[str, Sequence[Time]]) -> list[_Level]:
+    """Values of an axis whose times belong together, in order."""
+    levels: list[_Level] = []
+    for value in versions_in_order(by_value):
+        times = [*by_value[value]]
+        if levels and not apart(levels[-1][1], times):
+            levels[-1][0].append(value)
+            levels[-1][1].extend(times)
+        else:
+            levels.append(([value], times))
+    return levels
+
+
+def apart(some: Sequence[Time], others: Sequence[Time]) -> bool:
+    """Whether all of some times surely differ from all of others, and by enough to matter."""
+    low, high = sorted((some, others), key=_middle)
+    ends = [one.interval_ns or (one.median_ns, one.median_ns) for one in low]
+    starts = [one.interval_ns or (one.median_ns, one.median_ns) for one in high]
+    is_disjoint = max(end for _, end in ends) < min(start for start, _ in starts)
+    fastest = min(one.median_ns for one in high)
+    return is_disjoint and fastest >= FACTOR * max(one.median_ns for one in low)
+
+
+def _middle(times: Sequence[Time]) -> float:
+    return sorted(time.median_ns for time in times)[(len(times) - 1) // 2]
+
+
+def _time_change(grid: Grid, row: Row, axis: str, levels: Sequence[_Level]) -> Change:
+    runs = [(plain_time(_middle(times)), values) for values, times in levels]
+    before, after = (_middle(levels[at][1]) for at in (-2, -1))
+    direction: Direction = "worse" if after > before else "better"
+    return Change(grid, row, TIME, _runs_text(axis, runs), axis, levels[-1][0][0], direction)

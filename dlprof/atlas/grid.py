@@ -1,0 +1,215 @@
+"""Many sessions as one grid: a row for each path and array, a column for each environment.
+
+An environment is the machine, Python, and the frameworks that were measured, with their versions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from dlprof.atlas.cells import Cell, SessionCells, read
+from dlprof.compare.matching import code_key
+from dlprof.errors import SessionError, UsageError
+from dlprof.history.series import machine_of
+from dlprof.session.model import CaseRecord, Header
+
+MACHINE, PYTHON, DEVICE = "machine", "Python", "CUDA device"
+MISSING = "not installed"
+PARTS = re.compile(r"\d+|[a-z]+")
+JOB = ".job.json"
+"""The end of a file that says how a session beside it was made."""
+
+Facts = Mapping[str, str]
+Skipped = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A conversion of an array."""
+
+    case: CaseRecord
+    cells: dict[int, Cell]
+    """By the place of the column."""
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.case.pair
+
+
+@dataclass(frozen=True)
+class Grid:
+    """``columns`` are environments, by what they hold; in the order of their versions."""
+
+    columns: tuple[Facts, ...]
+    rows: tuple[Row, ...]
+    sessions: int
+    span: tuple[str, str]
+    """When the first and the last session began."""
+
+    @cached_property
+    def axes(self) -> tuple[str, ...]:
+        """What tells columns apart. Of axes that change together the first is named."""
+        names = dict.fromkeys(name for facts in self.columns for name in facts)
+        found: dict[tuple[int, ...], str] = {}
+        for name in sorted(names, key=self._rank):
+            values = [facts.get(name, MISSING) for facts in self.columns]
+            places = {value: place for place, value in reversed([*enumerate(values)])}
+            pattern = tuple(places[value] for value in values)
+            if len(places) > 1:
+                found.setdefault(pattern, name)
+        return tuple(found.values())
+
+    def _rank(self, name: str) -> tuple[bool, bool, str]:
+        """Frameworks first, then what does their work; machines, which may tell it all, last."""
+        frameworks = {framework for row in self.rows for framework in row.pair}
+        return name in (MACHINE, PYTHON, DEVICE), name not in frameworks, name
+
+    @cached_property
+    def pairs(self) -> Mapping[tuple[str, str], Grid]:
+        """For each pair its rows, and the columns that have a cell of them."""
+        found: dict[tuple[str, str], list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(row.pair, []).append(row)
+        return {pair: self._of(rows) for pair, rows in found.items()}
+
+    def _of(self, rows: Sequence[Row]) -> Grid:
+        kept = sorted({place for row in rows for place in row.cells})
+        at = {place: new for new, place in enumerate(kept)}
+        moved = tuple(
+            Row(row.case, {at[place]: cell for place, cell in row.cells.items()}) for row in rows
+        )
+        columns = tuple(self.columns[place] for place in kept)
+        return Grid(columns, moved, self.sessions, self.span)
+
+    def label(self, column: int) -> str:
+        """``numpy 2.4.6, jax 0.10.2``: what tells a column from the others."""
+        facts = self.columns[column]
+        return ", ".join(fact_text(name, facts.get(name, MISSING)) for name in self.axes)
+
+
+def fact_text(name: str, value: str) -> str:
+    """``jax 0.10.2``; a machine is its own name."""
+    return value if name == MACHINE else f"{name} {value}"
+
+
+def version_key(text: str) -> tuple[tuple[int, int, str], ...]:
+    """The order of versions: 0.4.9 before 0.4.10, and 2.0rc1 before 2.0."""
+    parts = PARTS.findall(text.lower().partition("+")[0])
+    found = [
+        (2, int(part[:9]), "") if part.isdigit() else (1 if part == "post" else -1, 0, part)
+        for part in parts
+    ]
+    return (*found, (0, 0, ""))
+
+
+def files_in(named: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
+    """The session files of folders and names, and if each was named itself.
+
+    Raises :class:`UsageError` for a folder that cannot be read or has none.
+    """
+    for path in named:
+        if not path.is_dir():
+            yield path, True
+            continue
+        try:
+            found = sorted(one for one in path.rglob("*.json*") if is_of_session(one.name))
+        except OSError as error:
+            raise UsageError(f"cannot read the folder {path}: {error.strerror}") from None
+        if not found:
+            raise UsageError(f"the folder {path} has no session: name session files")
+        yield from ((one, False) for one in found)
+
+
+def is_of_session(name: str) -> bool:
+    """Whether a file may hold a session, by its name."""
+    is_json = name.endswith((".json", ".json.gz", ".json.xz"))
+    return is_json and not name.endswith(JOB) and name[0] != "."
+
+
+def grid_of(named: Iterable[Path], skipped: Skipped) -> Grid:
+    """The grid of session files and folders.
+
+    A file of a folder that is no session is ``skipped``. Raises :class:`SessionError` for a named
+    one, and :class:`UsageError` if nothing is left.
+    """
+    found, builder = 0, _Builder()
+    for path, is_named in files_in(named):
+        try:
+            builder.add(read(path))
+        except SessionError as error:
+            if is_named:
+                raise
+            skipped(str(error))
+            continue
+        found += 1
+    if not builder.rows:
+        raise UsageError("no session holds a conversion: there is nothing to show")
+    return builder.grid(found)
+
+
+class _Builder:
+    """Takes sessions one by one: in memory are the cells alone, and equal ones once."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[object, ...], Row] = {}
+        self._places: dict[tuple[tuple[str, str], ...], int] = {}
+        self._cells: dict[Cell, Cell] = {}
+        self._created: list[str] = []
+        self._newest: dict[tuple[int, int], str] = {}
+
+    def add(self, session: SessionCells) -> None:
+        header = session.header
+        facts = tuple(_facts(header).items())
+        place = self._places.setdefault(facts, len(self._places))
+        self._created.append(header.created)
+        for case, cell in session.cells:
+            if case.protocol == "step":
+                continue
+            key = (*code_key(case), case.survey)
+            row = self.rows.get(key)
+            if row is None:
+                row = self.rows[key] = Row(case, {})
+            is_older = self._newest.get((id(row), place), "") > header.created
+            if not is_older:
+                self._newest[id(row), place] = header.created
+                row.cells[place] = self._cells.setdefault(cell, cell)
+
+    def grid(self, sessions: int) -> Grid:
+        """The grid; environments that differ in nothing that was measured are one column."""
+        frameworks = tuple({name for row in self.rows.values() for name in row.pair})
+        kept: dict[tuple[tuple[str, str], ...], list[int]] = {}
+        for facts, place in self._places.items():
+            own = tuple(
+                (name, value)
+                for name, value in facts
+                if name in (MACHINE, PYTHON, DEVICE) or name.startswith(frameworks)
+            )
+            kept.setdefault(own, []).append(place)
+        order = sorted(kept, key=lambda facts: [(n, version_key(v), v) for n, v in sorted(facts)])
+        target = {place: at for at, facts in enumerate(order) for place in kept[facts]}
+        rows = tuple(self._merged(row, target) for row in self.rows.values())
+        span = min(self._created, default=""), max(self._created, default="")
+        return Grid(tuple(map(dict, order)), rows, sessions, span)
+
+    def _merged(self, row: Row, target: Mapping[int, int]) -> Row:
+        """The row by the columns of the grid; of several sessions of one the newest counts."""
+        by_age = sorted(row.cells, key=lambda place: self._newest[id(row), place])
+        return Row(row.case, {target[place]: row.cells[place] for place in by_age})
+
+
+def _facts(header: Header) -> dict[str, str]:
+    environment = header.environment
+    return {
+        MACHINE: machine_of(environment).name,
+        PYTHON: ".".join((environment.python or "?").split(".")[:2]),
+        DEVICE: "simulated" if header.simulated else "real",
+        **{name: str(version) for name, version in sorted((environment.packages or {}).items())},
+    }
+
+
+def versions_in_order(values: Iterable[str]) -> Sequence[str]:
+    return sorted(set(values), key=lambda value: (version_key(value), value))

@@ -1,0 +1,271 @@
+"""A grid of environments as a document: what changed and since when, then the cells."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dlprof.analysis.quantity import plain_time
+from dlprof.atlas.cells import BY_ADDRESS, QUESTIONS, Cell
+from dlprof.atlas.changes import FACTOR, TIME, Change, word_text
+from dlprof.atlas.grid import MISSING, Grid, Row
+from dlprof.plan.axes import shape_text
+from dlprof.reports.comparison_answers import counted, more_rows
+from dlprof.reports.document import Answer, Column, Document, Level, Lines, Section, Table, Tone
+from dlprof.reports.document import Cell as Shown
+from dlprof.reports.paths import TONES
+from dlprof.session.model import pair_text
+from dlprof.text import json_text
+from dlprof.text.clean import listed
+
+SCHEMA = "dlprof.grid/1"
+FIRST_ROWS, ALL_ROWS = 12, 500
+MOST_COLUMNS = 12
+"""Of a table on the first screen: if there are more, those where nothing changes are left out."""
+MOST_DTYPES = 3
+CODE_WIDTH, GAP, INDENT = 32, 3, 2
+"""What a page of columns leaves to the paths, and between columns, in a terminal."""
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Changes of one pair with the same words."""
+
+    changes: tuple[Change, ...]
+
+    @property
+    def first(self) -> Change:
+        return self.changes[0]
+
+    @property
+    def arrays(self) -> str:
+        """``bfloat16``; a number where there are many."""
+        dtypes = list(dict.fromkeys(one.row.case.dtype for one in self.changes))
+        return ", ".join(dtypes) if len(dtypes) <= MOST_DTYPES else f"{len(dtypes)} dtypes"
+
+    @property
+    def codes(self) -> list[str]:
+        return list(dict.fromkeys(one.row.case.code for one in self.changes))
+
+
+def alike(changes: Iterable[Change]) -> list[Alike]:
+    """Changes with the same words in one row, in the order of the first."""
+    found: dict[tuple[Any, ...], list[Change]] = {}
+    for one in changes:
+        key = one.row.pair, one.question, one.text, one.direction
+        found.setdefault(key, []).append(one)
+    return [Alike(tuple(group)) for group in found.values()]
+
+
+def grid_document(grid: Grid, changes: Sequence[Change], width: int | None = None) -> Document:
+    """What a report over many environments says; ``width`` is that of a terminal."""
+    groups = alike(changes)
+    first = changed_tables(changes, FIRST_ROWS, width, few=True)
+    every = changed_tables(changes, ALL_ROWS, width)
+    sections = (
+        *(
+            (Section("All changes", (changes_table(groups, ALL_ROWS),)),)
+            if len(groups) > FIRST_ROWS
+            else ()
+        ),
+        *((Section("All cells of paths that changed", every),) if every != first else ()),
+        Section("Environments", (environments_table(grid),)),
+        Section("How it is compared", (Lines(METHOD),)),
+    )
+    return Document(
+        title=f"{counted(len(grid.columns), 'environment')}    {_sessions(grid)}",
+        context=listed(_axis_text(grid, axis) for axis in grid.axes),
+        answers=(answer_of(grid, changes),),
+        tables=(changes_table(groups, FIRST_ROWS), *first) if groups else (),
+        sections=sections,
+    )
+
+
+def changed_tables(
+    changes: Iterable[Change], most: int, width: int | None, few: bool = False
+) -> tuple[Table, ...]:
+    """The cells of what changed, pair by pair; of ``few`` columns those where something changes."""
+    found: dict[tuple[str, str], tuple[Grid, list[Row]]] = {}
+    for row, grid in changed_rows(changes)[:most]:
+        found.setdefault(row.pair, (grid, []))[1].append(row)
+    return tuple(
+        table
+        for grid, rows in found.values()
+        for table in pages(grid, rows, _columns(grid, rows, few), width)
+    )
+
+
+METHOD = (
+    "An answer is compared where it is known: an instrument that did not look changes nothing.",
+    f"{BY_ADDRESS}: the address of the array decides.",
+    "Times are compared within one machine and one Python.",
+    f"A time changed if it is {FACTOR} times as long or more, with intervals that do not meet.",
+)
+
+
+def _sessions(grid: Grid) -> str:
+    first, last = (moment[:10] for moment in grid.span)
+    return f"{counted(grid.sessions, 'session')}, {first}" + (f" to {last}" * (first != last))
+
+
+def _axis_text(grid: Grid, axis: str) -> str:
+    values = {facts.get(axis, MISSING) for facts in grid.columns}
+    return f"{axis}: {len(values)}"
+
+
+def answer_of(grid: Grid, changes: Sequence[Change]) -> Answer:
+    """How many paths changed, and how."""
+    rows = len({id(one.row) for one in changes})
+    of = f"{rows:,} of {counted(len(grid.rows), 'case')}"
+    if not changes:
+        return Answer("no change", "", note=f"in {counted(len(grid.rows), 'case')}")
+    counts = Counter("times" if one.question == TIME else one.direction for one in changes)
+    words = {"worse": "worse", "better": "better", "other": "other", "times": "of time"}
+    told = ", ".join(f"{counts[name]:,} {word}" for name, word in words.items() if counts[name])
+    return Answer("changes", "", note=f"{told}; in {of}")
+
+
+def changed_rows(changes: Iterable[Change]) -> list[tuple[Row, Grid]]:
+    """The rows that changed, worst first; of rows with equal cells the first."""
+    found: dict[tuple[Any, ...], tuple[Row, Grid]] = {}
+    for one in changes:
+        cells = tuple((place, cell.words, cell.time) for place, cell in one.row.cells.items())
+        found.setdefault((one.row.pair, one.row.case.code, cells), (one.row, one.grid))
+    return list(found.values())
+
+
+def changes_table(groups: Sequence[Alike], most: int) -> Table:
+    titles = ("what changed", "path", "where")
+    rows = tuple(_change_row(group) for group in groups[:most])
+    return Table(tuple(map(Column, titles)), rows, more_rows(len(groups), most))
+
+
+def _change_row(group: Alike) -> tuple[Shown, ...]:
+    one, codes = group.first, group.codes
+    tone: Tone = "" if one.direction == "other" else one.direction
+    note = f"+{len(codes) - 1} alike" if len(codes) > 1 else ""
+    where = f"{pair_text(one.row.pair)}, {group.arrays}"
+    return Shown(one.text, tone), Shown(codes[0], code=True, note=note), Shown(where)
+
+
+def _columns(grid: Grid, rows: Sequence[Row], few: bool) -> list[int]:
+    """All columns, or a few: of many those whose answers are not those of the column before."""
+    every = range(len(grid.columns))
+    if not few or len(every) <= MOST_COLUMNS:
+        return list(every)
+
+    def words(place: int) -> list[tuple[str, ...]]:
+        return [row.cells[place].words if place in row.cells else () for row in rows]
+
+    kept = [place for place in every if place == 0 or words(place) != words(place - 1)]
+    return kept[:MOST_COLUMNS]
+
+
+def pages(
+    grid: Grid, rows: Sequence[Row], columns: Iterable[int], width: int | None
+) -> tuple[Table, ...]:
+    """The cells in tables that fit the width; one table where there is none."""
+    texts = {place: [cell_text(row.cells.get(place)) for row in rows] for place in columns}
+    heads = {place: head_text(grid, place) for place in texts}
+    room = None if width is None else width - INDENT - CODE_WIDTH
+    chosen: list[list[int]] = [[]]
+    used = 0
+    for place, column in texts.items():
+        own = max([len(heads[place]), *(len(text.text) for text in column)]) + GAP
+        if room is not None and chosen[-1] and used + own > room:
+            chosen.append([])
+            used = 0
+        chosen[-1].append(place)
+        used += own
+    title = Column(f"{pair_text(rows[0].pair)}, by {' / '.join(grid.axes)}" if rows else "")
+    return tuple(
+        Table(
+            (title, *(Column(heads[place], right=True) for place in page)),
+            tuple(
+                (_path_cell(row), *(texts[place][at] for place in page))
+                for at, row in enumerate(rows)
+            ),
+        )
+        for page in chosen
+        if page and rows
+    )
+
+
+def head_text(grid: Grid, place: int) -> str:
+    """``2.4.6 / 0.10.2``: the values of the axes, which the first column names."""
+    return " / ".join(grid.columns[place].get(axis, "none") for axis in grid.axes)
+
+
+def _path_cell(row: Row) -> Shown:
+    case = row.case
+    note = f"{case.dtype} {shape_text(case.shape)}" if case.survey else ""
+    return Shown(case.code, code=True, note=note)
+
+
+def cell_text(cell: Cell | None) -> Shown:
+    """The time and the result; what is worse than that stands in its place."""
+    if cell is None:
+        return Shown("-", "dim")
+    words = dict(zip(QUESTIONS, cell.words, strict=True))
+    bad = "wrong" if words["values"] == "wrong" else "dangling" * (words["lifetime"] == "dangling")
+    result = "view*" if cell.result == BY_ADDRESS else cell.result or "?"
+    time = plain_time(cell.time.median_ns) if cell.time is not None else ""
+    tone: Tone = "bad" if bad or result in ("crash", "hangs") else TONES.get(result, "")
+    return Shown(f"{time} {bad or result}".strip(), tone)
+
+
+def environments_table(grid: Grid) -> Table:
+    names = list(dict.fromkeys(name for facts in grid.columns for name in facts))
+    rows = tuple(
+        tuple(Shown(facts.get(name, "-")) for name in names) for facts in grid.columns[:ALL_ROWS]
+    )
+    more = more_rows(len(grid.columns), ALL_ROWS)
+    return Table(tuple(map(Column, names)), rows, more)
+
+
+def sections_in_full(document: Document) -> Document:
+    """The document with every section open, for a page of its own."""
+    opened = tuple(replace(one, level=Level.FIRST) for one in document.sections)
+    return replace(document, sections=opened)
+
+
+def render_json(grid: Grid, changes: Sequence[Change]) -> Iterator[str]:
+    """``dlprof.grid/1``: columns, rows with their cells, and changes."""
+    head = {
+        "schema": SCHEMA,
+        "sessions": grid.sessions,
+        "axes": grid.axes,
+        "columns": list(map(dict, grid.columns)),
+        "changes": [
+            {
+                "code": one.row.case.code,
+                "pair": one.row.pair,
+                "array": [shape_text(one.row.case.shape), one.row.case.dtype],
+                "question": one.question,
+                "text": one.text,
+                "axis": one.axis or None,
+                "since": one.since or None,
+                "direction": one.direction,
+            }
+            for one in changes
+        ],
+    }
+    yield json.dumps(head, indent=1)[:-2] + ',\n "rows": ['
+    for at, row in enumerate(grid.rows):
+        cells = {str(place): _cell_json(cell) for place, cell in sorted(row.cells.items())}
+        content = {"case": row.case.model_dump(by_alias=True, mode="json"), "cells": cells}
+        yield (",\n" if at else "\n") + json_text.dump(content)
+    yield "\n]}\n"
+
+
+def _cell_json(cell: Cell) -> dict[str, Any]:
+    answers = {
+        name: word_text(name, word) if name != "result" else word
+        for name, word in zip(QUESTIONS, cell.words, strict=True)
+        if word
+    }
+    time = None if cell.time is None else cell.time._asdict()
+    return {**answers, "rules": cell.rules, "time": time, "reason": cell.reason or None}
