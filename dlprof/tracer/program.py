@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import functools
+import json
 import os
 import runpy
+import subprocess
 import sys
 import types
 from collections.abc import Callable
@@ -22,6 +25,8 @@ ENDS = ("_exit", "abort", "execv", "execve")
 """What ends a process or its program at once, by functions of ``os``."""
 STARTS = ("from multiprocessing.spawn", "from multiprocessing.forkserver")
 """How the text begins that a new process of :mod:`multiprocessing` runs."""
+FLAGS = frozenset(("-u", "-B", "-O", "-OO", "-b", "-d", "-q", "-v"))
+"""Options of Python that change nothing of where dlprof is found."""
 
 
 def start(
@@ -30,7 +35,7 @@ def start(
     events: bool = False,
     most_percent: float | None = None,
 ) -> Tracer:
-    """Trace this process from now on, and those that it starts by :mod:`multiprocessing`."""
+    """Trace this process from now on, and the Python programs that it starts."""
     tracer = Tracer(Places(include), Rows(folder, events), most_percent)
     Installed(tracer).start()
     atexit.register(tracer.finish)
@@ -38,6 +43,9 @@ def start(
     for name in ENDS:
         setattr(os, name, _after(tracer.finish, getattr(os, name)))
     _follow_spawned((folder, include, events, most_percent))
+    _follow_programs(
+        {"folder": folder, "include": include, "events": events, "most_percent": most_percent}
+    )
     return tracer
 
 
@@ -66,6 +74,36 @@ def _follow_spawned(arguments: tuple[object, ...]) -> None:
         return int(original(path, words, descriptors))
 
     util.spawnv_passfds = spawned  # type: ignore[assignment]
+
+
+def _follow_programs(asked: dict[str, object]) -> None:
+    """What :mod:`subprocess` starts in this interpreter is traced: ``torchrun`` starts its so."""
+    original = subprocess.Popen.__init__
+    searched = os.environ.get("PYTHONPATH")
+
+    def init(self: Any, args: Any, *rest: Any, **kwargs: Any) -> None:
+        env = kwargs.get("env")
+        is_found = env is None or env.get("PYTHONPATH") == searched  # else dlprof may not be there
+        if is_found and not rest[1:] and not kwargs.get("executable") and not kwargs.get("shell"):
+            args = traced_words(args, asked)
+        original(self, args, *rest, **kwargs)
+
+    subprocess.Popen.__init__ = functools.wraps(original)(init)  # type: ignore[method-assign]
+
+
+def traced_words(args: Any, asked: dict[str, object]) -> Any:
+    """``python script.py ...`` as the tracer runs it; anything else as it is."""
+    if not isinstance(args, (list, tuple)) or not args or args[0] != sys.executable:
+        return args
+    at = 1
+    while at < len(args) and args[at] in FLAGS:
+        at += 1
+    as_module = args[at : at + 1] in (["-m"], ("-m",))
+    program = args[at + as_module :]
+    if not program or str(program[0]).startswith("-"):
+        return args
+    told = json.dumps({**asked, "as_module": as_module})
+    return [*args[:at], "-m", "dlprof.tracer", told, *program]
 
 
 def run(words: list[str], as_module: bool) -> None:

@@ -121,6 +121,25 @@ if __name__ == "__main__":
     assert sum(row["calls"] for row in trace["rows"] if row["function"] == "work") == 8
 
 
+def test_programs_that_a_process_starts_are_traced(run):
+    text = f"""\
+import os, subprocess, sys
+{CONVERTS}
+def start(*words, **options):
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, **options)
+    print(words[:-1], done.stdout, done.stderr, done.returncode)
+if len(sys.argv) > 1:
+    sys.exit(f"{{__name__}} {{sys.argv[1:]}} {{sys.flags.optimize}}")
+start("-u", __file__, "as a script")
+start("-O", "-m", "app", "as a module")
+start(__file__, "elsewhere", env={{**os.environ, "PYTHONPATH": "/nowhere"}})
+start("-c", "print(1)")
+"""
+    trace, plain, traced = run(text)
+    check_same(plain, traced)
+    assert calls(trace) == 3
+
+
 def test_spawned_workers_of_a_loader_are_traced(run):
     text = """\
 import numpy, torch

@@ -50,7 +50,6 @@ class TestNumPy:
             spec = ArraySpec((7, 100), dtype)
             assert numpy.array_equal(self.made(layout, (7, 100), dtype), expected(spec))
 
-
     def test_an_unaligned_array_begins_between_two_elements(self):
         found = self.made("unaligned")
         assert found.ctypes.data % found.itemsize
