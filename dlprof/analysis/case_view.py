@@ -208,6 +208,14 @@ class CaseView:
         return evidence.changed_after_drop is True or not died_otherwise
 
     @property
+    def is_ordered_by_default(self) -> bool:
+        """Whether the default streams were looked at, and all is right there."""
+        ordering = self.result.ordering
+        runs = (ordering.evidence.by_streams if ordering is not None else None) or {}
+        default = runs.get("default")
+        return isinstance(default, dict) and default.get("verdict") in ("stream-ordered", *WAITS)
+
+    @property
     def is_synchronous(self) -> bool:
         """Whether the consumer has nothing to wait for: its calls return when all is done."""
         return self.ready is not None and self.ready.same_as == "host_time"

@@ -16,6 +16,7 @@ from dlprof.rules import BY_ID
 LEVELS: tuple[Level, ...] = ("safe", "right", "unchecked")
 """Of what may be written, the best first."""
 MOST_IDS = 3
+RACE = "DLP003"
 DISTURBED = "other programs disturbed its time: it may be far less"
 
 
@@ -29,10 +30,11 @@ def answers_of(arrays: Sequence[Array]) -> tuple[Answer, ...]:
     if len(paths) == 1 and (only := _answer(arrays[0], paths[0].case.kind or KINDS[0])).code:
         return (only,)
     view, copy = (_answer(arrays[0], kind) for kind in KINDS)
+    default = [] if view.code else _on_default_stream(arrays[0])
     waited = [] if copy.code else _after_a_wait(arrays[0])
     if waited:
         copy = replace(copy, note=copy.note.replace("none:", "none without a wait:", 1))
-    return (view, copy, *waited)
+    return (view, *default, copy, *waited)
 
 
 def fastest(array: Array, kind: str) -> list[Path]:
@@ -120,6 +122,22 @@ def waited(array: Array) -> Path | None:
         if array.cases.waiting_helps(path.case) and path.is_copy and not path.case.is_wrong
     ]
     return plainest(lines_of(late)[0]) if late else None
+
+
+def _on_default_stream(array: Array) -> list[Answer]:
+    """The fastest view that is a race on other streams only."""
+    found = [
+        path
+        for path in array.paths
+        if path.result == "view"
+        and path.safety.rules == (RACE,)
+        and not path.safety.suspected
+        and path.case.is_ordered_by_default
+    ]
+    if not found:
+        return []
+    path = plainest(lines_of(found)[0])
+    return [Answer("default stream", path.code, path.brief_time, f"a race on others: {RACE}")]
 
 
 def _after_a_wait(array: Array) -> list[Answer]:

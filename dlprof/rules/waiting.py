@@ -147,7 +147,7 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
     """
     racing = list(filter(_is_unordered, cases.looked_at("ordering")))
     for found in groups(
-        racing, lambda case: (case.pair, case.waits_for, _is_elsewhere(case)), _read_wrong
+        racing, lambda case: (case.pair, case.waits_for, case.is_ordered_by_default), _read_wrong
     ):
         worst = found[0]
         proof = "Behind queued work, the result was ready long before that work was done."
@@ -168,21 +168,13 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
             found,
             Claim(
                 ("does not order", "do not order"),
-                ELSEWHERE if _is_elsewhere(worst) else "the work that is queued on x",
+                ELSEWHERE if worst.is_ordered_by_default else "the work that is queued on x",
                 brief="A reader can see wrong values.",
                 more=proof,
             ),
             evidence,
             advice=_ordered_advice(cases, worst),
         )
-
-
-def _is_elsewhere(case: CaseView) -> bool:
-    """Whether the default streams were looked at, and all is right there."""
-    ordering = case.result.ordering
-    runs = (ordering.evidence.by_streams if ordering is not None else None) or {}
-    default = runs.get("default")
-    return isinstance(default, dict) and default.get("verdict") in ("stream-ordered", *WAITS)
 
 
 def _is_unordered(case: CaseView) -> bool:

@@ -108,6 +108,16 @@ def test_a_faster_path_that_is_not_safe_is_never_the_answer(bad):
     assert answers(document(bad, view()))["fastest safe view"].code == "view(x)"
 
 
+def test_a_view_that_races_on_other_streams_only_is_offered_for_the_default_stream():
+    runs = {"default": {"verdict": "stream-ordered"}, "own streams": {"verdict": "unordered"}}
+    racing = view(ordering=ordered("unordered", streams="own streams", by_streams=runs))
+    found = answers(document(racing, copy()))
+    assert found["fastest safe view"].note == "none: see DLP003 unordered"
+    assert found["default stream"].code == "view(x)"
+    everywhere = view(ordering=ordered("unordered", values_right=False))
+    assert "default stream" not in answers(document(everywhere, copy()))
+
+
 def test_without_a_diagnosis_nothing_is_called_safe():
     found = document(path("view(x)"))
     assert "fastest correct view" in answers(found)
