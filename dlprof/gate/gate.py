@@ -127,8 +127,8 @@ def _too_few(task: Task, ran: Ran) -> str:
     if rounds is None or ran.looked >= rounds:
         return ""
     return (
-        f"a decision on {times:,} times needs {rounds} rounds, and the last look was after "
-        f"{ran.looked}: raise --budget, or measure fewer paths"
+        f"a decision on {times:,} time{'s' * (times != 1)} needs {rounds} rounds, and the last look"
+        f" was after {ran.looked}: raise --budget, or measure fewer paths"
     )
 
 
