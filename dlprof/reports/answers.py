@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dlprof.analysis import thresholds
-from dlprof.analysis.quantity import range_text
+from dlprof.analysis.quantity import plain_time, range_text
 from dlprof.analysis.safety import Level
 from dlprof.reports.alike import lines_of, plainest
 from dlprof.reports.document import Answer
@@ -52,7 +52,8 @@ def fastest(array: Array, kind: str) -> list[Path]:
             and (path.is_copy if kind == "copy" else path.result == kind)
         ]
         if found:
-            return lines_of([path for path in found if not path.is_cached_copy] or found)[0]
+            known = [path for path in found if not path.is_cached_copy or path.new_ns is not None]
+            return lines_of(known or found)[0]
     return []
 
 
@@ -137,7 +138,14 @@ def _on_default_stream(array: Array) -> list[Answer]:
     if not found:
         return []
     path = plainest(lines_of(found)[0])
-    return [Answer("default stream", path.code, path.brief_time, f"a race on others: {RACE}")]
+    return [
+        Answer(
+            "default stream",
+            path.code,
+            path.brief_time,
+            f"a race if work on x is elsewhere: {RACE}",
+        )
+    ]
 
 
 def _after_a_wait(array: Array) -> list[Answer]:
@@ -163,7 +171,9 @@ def condition(path: Path) -> str:
     if path.case.waits_for is not None:
         found.append(f"waits for the work queued on {path.source}")
     if path.is_cached_copy:
-        found.append("the first conversion of an array takes longer")
+        ready, unknown = path.case.ready, path.new_ns is None
+        again = f"the same array again takes {plain_time(ready.median_ns)}" if ready else ""
+        found.append("a new array takes longer" if unknown else again)
     if "DLP009" in path.safety.conditions:
         found.append("do not write to the result (DLP009)")
     if path.safety.unknown and not path.is_undiagnosed:

@@ -51,13 +51,17 @@ class Path:
 
     @property
     def cost_ns(self) -> float:
-        """Infinite where no ready time is known."""
+        """Infinite where no ready time is known. Of a copy that is kept, that of a new array."""
+        if self.new_ns is not None:
+            return self.new_ns
         ready = self.case.result.ready_time
         return ready.median_ns if ready is not None else float("inf")
 
     @property
     def interval_ns(self) -> tuple[float, float]:
         """The interval, or from the fastest to the slowest mode; twice the time of one process."""
+        if self.new_ns is not None:
+            return self.new_ns, self.new_ns
         ready = self.case.result.ready_time
         return (ready and ready.interval_ns) or (self.cost_ns, self.cost_ns)
 
@@ -126,13 +130,20 @@ class Path:
         """Two digits, with a mark where the time is not known to be the path's own."""
         if not self.is_timed:
             return ""
-        mark = MORE if self.is_cached_copy else "" if self.is_certain else MARK
-        return mark + plain_time(self.cost_ns)
+        if self.is_cached_copy:
+            return (MORE if self.new_ns is None else MARK) + plain_time(self.cost_ns)
+        return ("" if self.is_certain else MARK) + plain_time(self.cost_ns)
 
     @property
     def is_cached_copy(self) -> bool:
-        """Whether a copy of a new array takes longer than this time."""
+        """Whether a copy of a new array takes longer than the same array again."""
         return self.case.kind == "copy" and self.case.is_cached
+
+    @property
+    def new_ns(self) -> float | None:
+        """What a copy of a new array takes, if the same array again takes less."""
+        fresh = self.case.result.fresh_source
+        return fresh.evidence.new_ns if self.is_cached_copy and fresh is not None else None
 
     @property
     def result_cell(self) -> Cell:

@@ -257,6 +257,7 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         "second_ns": "its second conversion took {}",
         "arrays": "{} arrays were tried",
         "size_bytes": "of {} each",
+        "new_ns": "a new array of the case's size took {}",
     },
     "Alignment": {
         "aligned": partial(_look, "aligned source"),

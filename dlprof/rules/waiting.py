@@ -104,12 +104,12 @@ def _behind(case: CaseView) -> str:
 
 
 def _cost(case: CaseView) -> str:
-    """``2 us idle, 45 ms behind 45 ms of work``; without times ``40 % of the queue``."""
+    """``2 us alone, 45 ms behind 45 ms of work``; without times ``40 % of the queue``."""
     if case.result.untimed:
         return f"{case.share_text} of the queue" if case.share_text else ""
     idle = _idle_ns(case)
     loaded = _behind(case).removeprefix(": ")
-    return loaded if not loaded or idle is None else f"{plain_time(idle)} idle, {loaded}"
+    return loaded if not loaded or idle is None else f"{plain_time(idle)} alone, {loaded}"
 
 
 def _idle_ns(case: CaseView) -> float | None:

@@ -290,6 +290,8 @@ class FreshSource(Evidence):
 
     first_ns: Maybe[Number] = None
     second_ns: Maybe[Number] = None
+    new_ns: Maybe[Number] = None
+    """Of the first conversion of an array of the case's own size."""
     arrays: Maybe[Whole] = None
     size_bytes: Maybe[Number] = None
     processes: Maybe[tuple[Verdict[FreshSource], ...]] = None

@@ -91,7 +91,14 @@ def test_a_copy_out_of_what_the_first_conversion_left_is_not_the_fastest_and_is_
     assert answers(found)["fastest safe copy"].code == "copy(x)"
     assert [">10 µs", "copy", "kept(x)"] in [row[:3] for row in texts(found.tables[0])]
     alone = answers(document(view(), kept))["fastest safe copy"]
-    assert "the first conversion of an array takes longer" in alone.note
+    assert "a new array takes longer" in alone.note
+
+
+def test_a_copy_that_a_framework_keeps_has_the_time_of_a_new_array():
+    kept = copy("kept(x)", 10 * US, fresh_source=verdict("kept", new_ns=900 * US))
+    answer = answers(document(view(), copy(), kept))["fastest safe copy"]
+    assert (answer.code, answer.value) == ("kept(x)", "~900 µs")
+    assert "the same array again takes 10 µs" in answer.note
 
 
 @pytest.mark.parametrize(

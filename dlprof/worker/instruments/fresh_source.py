@@ -5,7 +5,8 @@ times what is kept, and a new array costs more than the loop says. So several ne
 converted twice, while the first result is held.
 
 Verdicts: ``kept``, ``not kept``, ``unknown``. Evidence: ``first_ns`` and ``second_ns`` (the fastest
-of all arrays, since other programs only add time), ``arrays`` (how many), ``size_bytes`` of each.
+of all arrays, since other programs only add time), ``arrays`` (how many), ``size_bytes`` of each;
+of a copy that is kept, ``new_ns``: the median first conversion of arrays of the case's own size.
 Proof for a copy: both results have one address. Proof for a view, and for a copy to another device:
 the first conversion takes over twice as long. Making an array drives the conversion's code out of
 the caches, so the old array is converted once before, untimed. Results without an address are
@@ -14,17 +15,20 @@ the caches, so the old array is converted once before, untimed. Results without 
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dlprof.protocol.messages import unknown
-from dlprof.worker import timer
+from dlprof.worker import memory, timer
 from dlprof.worker.subject import Subject, lies_within
 
 MOST = 15
 LEAST = 7
+NEW = 5
+"""Arrays of the case's own size."""
 LARGEST_BYTES = 1 << 18
 """Arrays are no larger: whether something is kept does not depend on the size."""
 SLOW_NS = 5_000_000_000
@@ -51,6 +55,7 @@ class Pair(NamedTuple):
 def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
     if not subject.import_.returns_array or subject.spec.elements == 0:
         return unknown("there is no result whose address could be compared")
+    whole = subject
     if not subject.is_one_array and subject.spec.size_bytes > LARGEST_BYTES:
         subject = subject.of_bytes(LARGEST_BYTES)
         subject = replace(subject, convert=subject.converting(subject.make_another()))
@@ -66,7 +71,24 @@ def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
     crosses = subject.result_device != subject.spec.device
     found = judge(pairs, timer.clock_cost_ns(), crosses)
     found["evidence"]["size_bytes"] = subject.spec.size_bytes
+    is_copy = not all(pair.is_view for pair in pairs)
+    if found["verdict"] == "kept" and is_copy and not subject.is_one_array:
+        new_ns = _of_new_arrays(whole)
+        found["evidence"] |= {} if new_ns is None else {"new_ns": new_ns}
     return found
+
+
+def _of_new_arrays(subject: Subject) -> float | None:
+    """What a conversion of a new array takes; None if it takes too long to find out."""
+    if not memory.fits(memory.COPIES * subject.spec.size_bytes):
+        return None
+    begun, times, wait = time.perf_counter_ns(), list[int](), subject.waiter()
+    for _ in range(NEW):
+        call = subject.converting(subject.make_another())
+        times.append(_once(call, wait)[0])
+        if time.perf_counter_ns() - begun > SLOW_NS:
+            return None
+    return statistics.median(times)
 
 
 def judge(pairs: list[Pair], clock_ns: float, crosses: bool = False) -> dict[str, Any]:
