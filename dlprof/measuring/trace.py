@@ -165,7 +165,21 @@ def completed(trace: Trace) -> Trace:
         )
         for row in trace.rows
     ]
+    rows = [row.model_copy(update={"expression": _step(row, rows)}) for row in rows]
     return trace.model_copy(update={"rows": rows, "sources": _sources(rows)})
+
+
+def _step(row: Any, rows: Sequence[Any]) -> str:
+    """The text of a conversion without that of the conversion whose result it converts."""
+    place = row.file, row.line, row.function
+    before = [
+        other.expression
+        for other in rows
+        if (other.file, other.line, other.function) == place
+        and row.expression.startswith(f"{other.expression}.")
+        and other.expression
+    ]
+    return f"…{row.expression[len(max(before, key=len)) :]}" if before else row.expression
 
 
 def _sources(rows: Sequence[Any]) -> dict[str, list[tuple[int, str]]]:

@@ -124,6 +124,9 @@ def _cells(group: Group, by: str, several: bool, advised: Mapping[int, str]) -> 
 def _what(group: Group, by: str, several: bool) -> Iterable[str]:
     if by == "line":
         yield from _of_line(group.rows[0])
+    first_ns, total_ns = group.total("first_ns"), group.total("total_ns")
+    if group.total("calls") > len(group.rows) and 2 * first_ns > total_ns:
+        yield f"the first took {plain_time(first_ns)}"
     copies, calls, copied = (group.total(name) for name in ("copies", "calls", "bytes"))
     if group.result == "mixed" and copies:
         yield f"{copies:,} of {calls:,} copy"

@@ -23,7 +23,7 @@ SCHEMA = "dlprof.trace/1"
 BEGIN = re.compile(r'\s*\{\s*"schema"\s*:\s*"dlprof\.trace/')
 BEGIN_CHARACTERS = 256
 SUMMED = (
-    *("calls", "total_ns", "bytes", "views", "copies", "unknown"),
+    *("calls", "total_ns", "first_ns", "bytes", "views", "copies", "unknown"),
     *("raised", "waits", "maybe_waits", "waited_ns"),
 )
 Result = Literal["view", "copy", "mixed", "unknown"]
@@ -36,7 +36,8 @@ class Row(Model):
     ``span`` is where the expression stands. ``arrays`` has dtype, shape, calls and bytes;
     ``crossings`` has two devices and calls. ``device`` is that of the first source; ``retyped``
     has the dtypes of results that differ from their sources. ``allowed`` names what the program
-    says it expects. ``stopped_ns`` is when its count was stopped, or 0.
+    says it expects. ``stopped_ns`` is when its count was stopped, or 0. ``first_ns`` is what the
+    first calls of all processes took.
     """
 
     file: str
@@ -50,6 +51,7 @@ class Row(Model):
     bytes: Whole
     result: Result
     waits: Whole = 0
+    first_ns: Whole = 0
     expression: str = ""
     via: str = ""
     span: Maybe[list[Whole]] = None

@@ -47,6 +47,7 @@ class Row:
         "crossings",
         "device",
         "file",
+        "first_ns",
         "function",
         "index",
         "kind",
@@ -85,6 +86,8 @@ class Row:
         """Dtypes of results that are not those of their sources."""
         self.busy: list[tuple[Any, int]] = []
         self.pending = 0
+        self.first_ns = 0
+        """What its first call took: frameworks load and set up a device in it."""
         self.raised = 0
         self.trouble = ""
         self.index = -1
@@ -128,6 +131,7 @@ class Row:
             "consumer": self.consumer or self.target.framework,
             "calls": views + copies + unknown,
             "total_ns": total,
+            "first_ns": self.first_ns,
             "bytes": sum(one[BYTES] for _, one in numbers),
             "result": results[0] if len(results) == 1 else "mixed" if results else "unknown",
             "views": views,

@@ -350,6 +350,7 @@ class _Calls:
         if made is not None and not row.trouble:
             outcome = _compared(row, kind, source, made, result)
         numbers = row.numbers(key, lambda: kind.nbytes(source))
+        row.first_ns = row.first_ns or took
         _count(numbers, took, *outcome)
         row.device = row.device or kind.device(source)
         if made is not None:
@@ -383,6 +384,7 @@ class _Calls:
         else:
             outcome = self._compared_leaves(row, found, list(leaves(result)))
         first = found[0]
+        row.first_ns = row.first_ns or took
         _count(row.numbers(kind.key(first), lambda: kind.nbytes(first)), took, *outcome)
 
     def _compared_leaves(self, row: Row, found: list[Any], given: list[Any]) -> tuple[int, int]:
@@ -404,6 +406,7 @@ class _Calls:
     ) -> None:
         outcome = self._ends(row, export.address, export.size, result)
         row.device = row.device or export.row.device
+        row.first_ns = row.first_ns or took + export.took
         _count(row.numbers(export.key, lambda: export.size), took + export.took, *outcome)
 
     def _loose(

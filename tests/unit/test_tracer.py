@@ -5,11 +5,13 @@ import operator
 import sys
 import types
 
+import numpy
 import pytest
+import torch
 from numpy import frombuffer as taken_out
 
 import dlprof
-from dlprof.measuring.trace import expression, faults
+from dlprof.measuring.trace import completed, expression, faults
 from dlprof.session.trace_file import Row, Trace, merged
 from dlprof.tracer import wrappers
 from dlprof.tracer.arrays import Kinds, are_apart
@@ -31,6 +33,7 @@ ROW = {
     "trouble": "",
     "calls": 1,
     "total_ns": 10,
+    "first_ns": 4,
     "bytes": 4,
     "result": "copy",
     "views": 0,
@@ -221,6 +224,23 @@ def test_the_expression_stands_in_one_line(tmp_path):
     assert expression(str(path), 1, (1, 3, 5, 1)) == "f(x)"
     assert expression(str(path), 2, None) == "x,"
     assert expression("<string>", 1, None) == ""
+
+
+def test_what_the_first_call_took_is_known():
+    tracer = Tracer(Places(()), Rows(None))
+    traced = make(torch.tensor, target("torch.tensor(x)"), tracer)
+    for _ in range(3):
+        traced(numpy.zeros(2))
+    (row,) = tracer.rows.as_dict(ended=True)["rows"]
+    assert 0 < row["first_ns"] < row["total_ns"]
+
+
+def test_a_step_of_a_chain_is_told_without_the_conversion_before_it(tmp_path):
+    program = tmp_path / "app.py"
+    program.write_text("y = x.cpu().numpy()\n", encoding="utf-8")
+    rows = [{**ROW, "file": str(program), "span": [1, 1, 4, end], "line": 1} for end in (11, 19)]
+    trace = Trace.model_validate({"program": [], "exit_code": 0, "wall_ns": 1, "rows": rows})
+    assert [row.expression for row in completed(trace).rows] == ["x.cpu()", "….numpy()"]
 
 
 def test_code_of_packages_is_not_the_users_unless_it_is_included():
