@@ -400,3 +400,6 @@ t(
 t("netrc", "machine artifacts.example.org login mlbuild password @@", an(17))
 t("netrc in lines", "machine example.org\n  login svc-ml\n  password @@\n", an(12))
 t("password file of PostgreSQL", "db.example.org:5432:mlflow:svc:@@", an(8))
+t("sshpass", "sshpass -p @@ ssh node", an(9))
+t("mysql", "mysql -h db -p@@ runs", an(8))
+t("Windows share", r"OSError: @@\model.onnx is not there", r"\\fileserver7\projects")

@@ -47,6 +47,7 @@ LOGIN = re.compile(r"(?<=://)(?:[^\s/@]{1,256}|[^\s/@:]{0,64}:[^\s@]{1,256})@")
 OF_OTHERS = re.compile(
     rf"(?:(?<![\w~/.>-])/(?:scratch|work|users|homes|u|lustre|gpfs|nfs|net|mnt/home|data/home|data/users)/{PART}+)"
     rf"(?![/\w])|(?<![\w/])~(?!/){PART}+(?=/)|\b[A-Za-z]:\\+Users\\+[^\s\\'\"]+(?:\\[^\s'\"]*)*"
+    r"|(?<![\w\\])\\\\[A-Za-z][\w.-]+\\[\w$.-]+(?:\\[^\s'\"]*)*"
 )
 """A home folder that is not below ``/home``, is that of another user, or is one of Windows."""
 PRIVATE_HOST = re.compile(

@@ -68,7 +68,10 @@ SAID = re.compile(
 ELEMENT = re.compile(
     rf"(?i)(<[^<>]{{0,200}}\b(?:key|name)=[\"'][^\"'<>]{{0,60}}{WORD}[^\"'<>]{{0,20}}[\"']\s+value=[\"'])([^\"'<>]+)"
 )
-LOGIN_AND_PASSWORD = re.compile(r"(?i)((?<!\w)-u[ =]\S{1,64}\s+(?:-p|--password)[ =])(\S+)")
+LOGIN_AND_PASSWORD = re.compile(
+    r"(?i)((?<!\w)-u[ =]\S{1,64}\s+(?:-p|--password)[ =]|\bsshpass\s+-p\s?"
+    r"|\bmysql\w*\s[^\n]{0,80}?(?<=\s)-p)(\S+)"
+)
 OF_A_BOT = re.compile(r"((?<=/)bot)(\d{6,12}:[\w-]{30,})")
 AFTER_LOGIN = re.compile(r"(\blogin\b[^\n]{0,40}?\s)(?=\S*\d)([0-9a-f]{32,})(?![\w-])")
 OF_A_KEY = re.compile(

@@ -68,9 +68,11 @@ def request_of(journal: Journal, command: tuple[str, ...]) -> Request:
 def check_same(journal: Journal, catalog: Catalog, cases: Sequence[Case]) -> None:
     """Raise :class:`UsageError` if what is here is not what the first part was measured with."""
     used = {probe.name for case in cases for probe in (case.producer, case.consumer)}
-    then = _surroundings(
-        catalog_from(catalog.python, journal.header["catalog"], catalog.simulated), used
-    )
+    try:
+        before = catalog_from(catalog.python, journal.header["catalog"], catalog.simulated)
+        then = _surroundings(before, used)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise UsageError(f"{journal.path} does not say what it was measured with") from None
     here = _surroundings(catalog, used)
     changed = [
         f"{name} was {then.get(name)} and is {here.get(name)}"

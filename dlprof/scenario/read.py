@@ -26,6 +26,8 @@ else:
     import tomli as tomllib
 
 LONGEST_FILE = 1 << 20
+MOST_DOTS = 1000
+"""Of a key: the parser takes a minute for one of 50,000 parts."""
 REMOVED = {"environment": ONE_INTERPRETER}
 """Keys that scenarios no longer have, and what to do instead."""
 
@@ -37,6 +39,8 @@ def read(path: Path) -> Scenario:
 
 def parse(text: str, path: Path) -> Scenario:
     """The scenario that ``text`` tells of; ``path`` is where it stands."""
+    if any(line.partition("=")[0].count(".") > MOST_DOTS for line in text.splitlines()):
+        raise ScenarioError(f"{path} has a key of more than {MOST_DOTS:,} parts")
     try:
         content = sanitised(tomllib.loads(text))
     except (ValueError, RecursionError) as error:  # a number of too many digits is a ValueError

@@ -457,7 +457,7 @@ def _read(
     except json_text.TooLong as error:
         raise SessionError(f"{name} cannot be read as a session: {error}") from None
     except json_text.NotJson as error:
-        hint = "is truncated" if "schema" in found else "is not JSON"
+        hint = "is damaged" if "schema" in found else "is not JSON"
         raise SessionError(f"{name} is no session: it {hint}: {error}") from None
     except (ValidationError, _Invalid) as error:
         said = first_error(error) if isinstance(error, ValidationError) else error

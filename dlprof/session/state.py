@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
 import hmac
 import itertools
 import json
@@ -70,7 +71,7 @@ def state_folder() -> Path:
     if Path(base).is_absolute():  # the XDG specification has others ignored
         return Path(base) / "dlprof"
     with contextlib.suppress(RuntimeError):  # no HOME, and no entry for the user
-        if (home := Path.home()).is_absolute():
+        if (home := Path.home()).is_absolute() and home != Path("/"):  # an empty HOME is / there
             return home / ".local" / "state" / "dlprof"
     raise UsageError("no home folder keeps sessions: name a file with -o, or set XDG_STATE_HOME")
 
@@ -102,17 +103,29 @@ def remember_last(session: Path, is_trace: bool = False) -> None:
 def last_session() -> Path:
     """The newest session. Raises :class:`UsageError` where there is none."""
     try:
-        return Path((_trusted() / LAST).read_text(encoding="utf-8"))
-    except OSError:
+        return _named(LAST)
+    except (OSError, ValueError):
         raise UsageError("LAST names the newest session, and nothing was measured yet") from None
 
 
 def last_trace() -> Path:
     """The newest trace. Raises :class:`UsageError` where there is none."""
     try:
-        return Path((_trusted() / LAST_TRACE).read_text(encoding="utf-8"))
-    except OSError:
+        return _named(LAST_TRACE)
+    except (OSError, ValueError):
         raise UsageError("LAST names the newest trace, and nothing was traced yet") from None
+
+
+def _named(name: str) -> Path:
+    return Path(_content(_trusted() / name, LONGEST_PATH).decode())
+
+
+def _content(path: Path, most: int) -> bytes:
+    """A small file. A FIFO or a device there is not waited for. Raises OSError."""
+    if not path.is_file():
+        raise OSError(errno.ENOENT, "no such file")
+    with path.open("rb") as file:
+        return file.read(most)
 
 
 def why_trust_nothing() -> str:
@@ -135,7 +148,7 @@ def mark(content: Mapping[str, Any]) -> str:
 def is_own(content: Mapping[str, Any]) -> bool:
     """Whether this user wrote ``content`` here, with its ``mark`` in it."""
     told, found = str(content.get("mark")), mark(content)
-    return bool(found) and hmac.compare_digest(told.encode(), found.encode())
+    return bool(found) and hmac.compare_digest(told.encode("utf-8", "replace"), found.encode())
 
 
 def _key() -> bytes:
@@ -148,15 +161,17 @@ def _key() -> bytes:
                 contextlib.suppress(FileExistsError),  # another process was first
                 tempfile.NamedTemporaryFile(dir=folder) as new,  # which only the user may read
             ):
-                new.write(secrets.token_bytes(32))
+                new.write(secrets.token_bytes(KEY_BYTES))
                 new.flush()
                 os.link(new.name, path)
         own_folder.check(path)
-        return b"" if path.lstat().st_mode & 0o077 else path.read_bytes()
+        return b"" if path.lstat().st_mode & 0o077 else _content(path, KEY_BYTES)
     except (OSError, UsageError):
         return b""
 
 
+KEY_BYTES = 32
+LONGEST_PATH = 1 << 14
 LAST, LAST_TRACE = "last", "last-trace"
 TRACES = "traces"
 KEPT_SESSIONS = 19

@@ -17,6 +17,8 @@ DEEPEST = 64
 """Levels of what has no fixed form. Evidence has four."""
 LONGEST = 2 << 20
 """Characters of one value. The result of a case has some thousands."""
+MOST_PARTS = 250_000
+"""Of one value: 2 MiB of ones would be a million numbers, and as many errors."""
 BLOCK = 1 << 20
 BLANKS = re.compile(r"[ \t\n\r]*")
 ESCAPED = re.compile(r"\\[bfru]")
@@ -89,8 +91,16 @@ class Reader:
             found = from_json(text, allow_inf_nan=False)
         except ValueError:
             return None
+        self._check_size(text)
         self._at += len(text)
         return cast("dict[str, Any]", _shown(found, text))
+
+    def _check_size(self, text: str) -> None:
+        where = f"the value at character {self._before + self._at:,}"
+        if len(text) > LONGEST:
+            raise TooLong(f"{where} is longer than {LONGEST >> 20} MiB")
+        if text.count(",") > MOST_PARTS:
+            raise TooLong(f"{where} has more than {MOST_PARTS:,} parts")
 
     def _separated(self, begin: str, end: str) -> Iterator[None]:
         """Stop at each part between brackets."""
@@ -123,11 +133,7 @@ class Reader:
             try:
                 found, end = _DECODER.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
-                if len(self._text) - self._at > LONGEST:
-                    where = self._before + self._at
-                    raise TooLong(
-                        f"the value at character {where:,} is longer than {LONGEST >> 20} MiB"
-                    ) from None
+                self._check_size(self._text[self._at : self._at + LONGEST + 1])
                 if self._more():
                     continue  # it may be whole with what follows
                 self._at = error.pos
@@ -140,7 +146,9 @@ class Reader:
                 ) from None
             if len(self._text) - end < len(".e-") and self._more():
                 continue  # a number may go on
-            text, self._at = self._text[self._at : end], end
+            text = self._text[self._at : end]
+            self._check_size(text)
+            self._at = end
             return _shown(found, text)
 
     def _more(self) -> bool:

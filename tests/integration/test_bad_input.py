@@ -80,7 +80,7 @@ def test_a_truncated_session_ends_the_command_and_is_left_as_it_is(good, words):
     good.write_bytes(before)
     run = dlprof(*words, good)
     assert run.code == 2
-    assert f"{good} is no session: it is truncated" in run.sentence()
+    assert f"{good} is no session: it is damaged" in run.sentence()
     assert good.read_bytes() == before
 
 

@@ -26,7 +26,15 @@ def test_every_verb_has_its_help():
 
 
 @pytest.mark.parametrize(
-    "words", [("paths", "fake", "fake", "--probe", FAKE), RUN_FAKE], ids=" ".join
+    "words",
+    [
+        ("paths", "fake", "fake", "--probe", FAKE),
+        ("explain", "DLP008"),
+        ("list", "--options"),
+        ("history", "add", "--help"),
+        RUN_FAKE,
+    ],
+    ids=" ".join,
 )
 def test_what_is_printed_needs_no_docstring(words, tmp_path):
     kept = ("-o", tmp_path / "s.json") if words is RUN_FAKE else ()

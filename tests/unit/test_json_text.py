@@ -26,6 +26,22 @@ def read(text):
     return dict(Reader(io.StringIO(text)).members(()))
 
 
+@pytest.mark.parametrize("items", [("[1]",), ("[", "1," * 300_000, "1]")], ids=["few", "many"])
+@pytest.mark.parametrize("lists", [(), ("a",)], ids=["value", "entries"])
+def test_a_value_has_only_so_many_parts(items, lists):
+    entry = '{"b": ' + "".join(items) + "}"
+    text = f'{{"a": [\n{entry}\n]}}'
+
+    def whole():
+        return {name: [*found] for name, found in Reader(io.StringIO(text)).members(lists)}
+
+    if len(items) == 1:
+        assert whole() == {"a": [{"b": [1]}]}
+    else:
+        with pytest.raises(NotJson, match="parts"):
+            whole()
+
+
 def refuse(word):
     raise AssertionError(f"{word} is not JSON")
 
