@@ -352,18 +352,9 @@ def serves(other: CaseView, case: CaseView) -> bool:
     return other.kind == "view" or case.kind == "copy" or case.is_wrong
 
 
-def by_environment(
-    results: Iterable[Result], faults: Mapping[str, Fault], findings: Iterable[FindingRecord]
-) -> dict[str, Cases]:
-    """See :func:`dlprof.rules.cases_by_environment`."""
-    known = (one for one in enumerate(results) if one[1].case.protocol != Protocol.STEP)
-    findings = tuple(findings)
-    separate = by(known, lambda one: one[1].environment or "")
-    return {name: Cases(tuple(_views(found)), faults, findings) for name, found in separate.items()}
-
-
-def _views(known: Sequence[tuple[int, Result]]) -> Iterator[CaseView]:
+def views(results: Iterable[Result]) -> Iterator[CaseView]:
     """The cases with what the instrument *alignment* saw at the first shape of their path."""
+    known = [one for one in enumerate(results) if one[1].case.protocol != Protocol.STEP]
     looks = alignments(result for _, result in known)
     owned: dict[int, Owned] = {}
     for index, result in known:

@@ -20,7 +20,7 @@ from dlprof.errors import DlprofError, MissingDevice, MissingFramework, UsageErr
 from dlprof.plan.axes import shape_text
 from dlprof.plan.options import AXES, INTERPRETER
 from dlprof.plan.plan import NO_PATH
-from dlprof.rules import RULES, cases_by_environment
+from dlprof.rules import RULES, cases_in
 from dlprof.rules.fail_on import parse
 from dlprof.session.model import Session, Verdict
 from dlprof.text.clean import clean, first_line
@@ -175,15 +175,11 @@ def check(
     """
     __tracebackhide__ = True
     session, file = measured
-    tried = [
-        (cases, case)
-        for cases in cases_by_environment(session.results, session.findings).values()
-        for case in cases.cases
-        if case.result.status != "unsupported"
-    ]
-    judged = [one for one in tried if chosen(one[1])] or tried
+    cases = cases_in(session.results, session.findings)
+    tried = [case for case in cases.cases if case.result.status != "unsupported"]
+    judged = [case for case in tried if chosen(case)] or tried
     against = {}
-    for cases, case in judged:
+    for case in judged:
         lost = case.result.status in ("crashed", "timeout", "skipped")
         said = f"{case.result.status}: {first_line(case.result.reason)}" if lost else None
         if found := said or objection(cases, case):

@@ -42,7 +42,7 @@ def report(session: SessionFile, *, given: Given) -> None:
     from dlprof.reports.checks import check_measured
     from dlprof.reports.document import Level
     from dlprof.reports.session_document import session_document
-    from dlprof.rules import cases_by_environment, with_findings
+    from dlprof.rules import cases_in, with_findings
     from dlprof.rules.fail_on import is_diagnosed
     from dlprof.session import model as sessions
 
@@ -55,7 +55,7 @@ def report(session: SessionFile, *, given: Given) -> None:
         raise UsageError("--history adds a section to --html FILE: give both")
     with sessions.few_collections():
         found = sessions.load(session)
-        cases = cases_by_environment(found.results)
+        cases = cases_in(found.results)
         found = with_findings(found, cases)
         trends: Sequence[Trend] = ()
         if history is not None:

@@ -98,7 +98,6 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
         raise NoReproducer(f"this dlprof has no reproducer for {finding.rule}")
     one, *others = subjects = _subjects(session, finding, rule)
     effect = rule.effect(one, others[0] if others else None, finding)
-    session = session.seen_from(finding.results)
     try:
         text = _script(effect, subjects, session)
         compile(text, "<reproducer>", "exec")

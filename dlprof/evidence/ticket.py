@@ -39,7 +39,6 @@ def written(session: Session, finding: FindingRecord, python: str | None, redact
 
     Source text of a session may be hostile: without ``python`` it is not run.
     """
-    session = session.seen_from(finding.results)
     try:
         script = reproducer(session, finding)
     except NoReproducer as reason:

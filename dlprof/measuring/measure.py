@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dlprof.errors import Unsaved, UsageError
-from dlprof.rules import cases_by_environment, find, own_thresholds
+from dlprof.rules import cases_in, find, own_thresholds
 from dlprof.runner.measurement import Found, Measurement
 from dlprof.runner.rounds import Runner
 from dlprof.scenario import expectation
@@ -77,11 +77,10 @@ def _ends(measurement: Measurement) -> list[tuple[list[int], list[int]]]:
     """For each round trip the cases that may lead there, the best first, and those that may lead
     back: the safe paths by their time, then those that are right.
     """
-    cases = cases_by_environment(measurement.results(), _findings(measurement))
+    cases = cases_in(measurement.results(), _findings(measurement))
     return [
         ([case.index for case in there], [case.index for case in back])
-        for place in cases.values()
-        for there, back in place.round_trips()
+        for there, back in cases.round_trips()
     ]
 
 

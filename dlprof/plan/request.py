@@ -166,8 +166,6 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     )
 
 
-REMOVED_SETTINGS = {"first_calls"}
-"""Of an earlier dlprof."""
 UNKNOWN = "unknown"
 """Dtype or layout of a user's own array that says nothing of itself."""
 
@@ -177,11 +175,10 @@ def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
 
     Raises LookupError, TypeError, ValueError or :class:`UsageError` for another thing.
     """
-    unknown = set(content["settings"]) - set(Settings().as_dict()) - REMOVED_SETTINGS
+    unknown = set(content["settings"]) - set(Settings().as_dict())
     if unknown:
         raise ValueError(f"unknown settings: {unknown}")
-    asked = {key: value for key, value in content.items() if key != "environments"}
-    request = TypeAdapter(Request).validate_python({**asked, "command": command})
+    request = TypeAdapter(Request).validate_python({**content, "command": command})
     axes, settings = request.axes, request.settings
     read = {
         "shapes": list(axes.shapes),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dlprof.analysis.quantity import plain_time
 from dlprof.plan.plan import NO_DIAGNOSIS, ONE_PROCESS
 from dlprof.reports.document import Answer, Cell, Column, Facts, Level, Section, Table, Tone
-from dlprof.session.header import SIMULATED, Environment
+from dlprof.session.header import SIMULATED
 from dlprof.session.machine import NOTABLE_CORES, load_text
 from dlprof.session.model import Header
 from dlprof.text.clean import listed
@@ -31,11 +31,11 @@ def versions(header: Header) -> str:
     return ", ".join([*found[:MOST_PACKAGES], f"Python {python}"])
 
 
-def packages(header: Header, environment: Environment | None = None) -> list[tuple[str, str]]:
+def packages(header: Header) -> list[tuple[str, str]]:
     """Names, each with its version, of what was measured, in the order of the pairs."""
     # A step's model of one's own stands behind a colon.
     names = [name.partition(":")[0] for pair in header.request.pairs or () for name in pair]
-    found = (environment or header.environment).distributions(names or [""])
+    found = header.environment.distributions(names or [""])
     ranked = sorted(found, key=lambda one: names.index(one[0]) if one[0] in names else len(names))
     return [(name, f"{name} {version}") for name, version in ranked]
 
@@ -87,11 +87,9 @@ def _facts(header: Header) -> Iterator[tuple[str, str]]:
         yield "safe", SAFE
     yield "date", header.created
     yield "processes", f"{most}{header.rounds}, each new"
-    for environment in header.environments or [header.environment]:
-        python, name = f"Python {environment.python or '?'}", environment.name
-        told = [python, *(text for _, text in packages(header, environment))]
-        yield f"versions of {name}" if name else "versions", ", ".join(told)
     machine = header.environment
+    told = [f"Python {machine.python or '?'}", *(text for _, text in packages(header))]
+    yield "versions", ", ".join(told)
     known = {
         "platform": machine.platform,
         "cpu": machine.cpu,

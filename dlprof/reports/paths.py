@@ -14,7 +14,7 @@ from dlprof.analysis.quantity import plain_time, size_text
 from dlprof.analysis.safety import Safety
 from dlprof.plan.axes import shape_text
 from dlprof.reports.document import Cell, Tone
-from dlprof.rules import cases_by_environment
+from dlprof.rules import cases_in
 from dlprof.rules.rule import SEVERITIES, Severity
 from dlprof.session.model import FindingRecord, Session, pair_text
 from dlprof.text.clean import first_line
@@ -38,7 +38,6 @@ class Path:
 
     case: CaseView
     safety: Safety
-    environment: str = ""
     rules: tuple[str, ...] = ()
     worst: Severity | None = None
     """Of its findings."""
@@ -100,9 +99,8 @@ class Path:
 
     @property
     def pair(self) -> tuple[str, str]:
-        """Producer and consumer; of a session with several environments with its name."""
-        producer, consumer = self.case.pair
-        return producer, f"{consumer} in {self.environment}" if self.environment else consumer
+        """Producer and consumer."""
+        return self.case.pair
 
     @cached_property
     def pair_text(self) -> str:
@@ -213,31 +211,26 @@ class Array:
         )
 
 
-def arrays_of(session: Session, known: Mapping[str, Cases] | None = None) -> list[Array]:
+def arrays_of(session: Session, known: Cases | None = None) -> list[Array]:
     """The arrays in the order of the session. Steps of inference are no conversions.
 
-    ``known`` are its cases by their environment, where somebody has them.
+    ``known`` are its cases, where somebody has them.
     """
     rules = rules_by_case(session.findings)
     ranked = sorted(session.findings, key=severity_rank, reverse=True)
     worst = {index: severity_of(one.severity) for one in ranked for index in one.results}
+    cases = (known or cases_in(session.results)).told(session.findings)
     found: dict[tuple[str, ...], list[Path]] = defaultdict(list)
-    cases_of: dict[tuple[str, ...], Cases] = {}
-    for environment, given in (known or cases_by_environment(session.results)).items():
-        cases = given.told(session.findings)
-        names: dict[tuple[Any, ...], tuple[str, ...]] = {}
-        for case in cases.timed.cases:
-            ids, is_copy = rules.get(case.index, ()), cases.copies(case)
-            safety, severity = cases.safety(case), worst.get(case.index)
-            path = Path(case, safety, environment, ids, severity, is_copy)
-            name = names.get(case.array)
-            if name is None:
-                name = names[case.array] = path.array
-                cases_of[name] = cases
-            found[name].append(path)
+    names: dict[tuple[Any, ...], tuple[str, ...]] = {}
+    for case in cases.timed.cases:
+        ids, is_copy = rules.get(case.index, ()), cases.copies(case)
+        path = Path(case, cases.safety(case), ids, worst.get(case.index), is_copy)
+        name = names.get(case.array)
+        if name is None:
+            name = names[case.array] = path.array
+        found[name].append(path)
     return [
-        Array(tuple(sorted(paths, key=lambda path: path.place)), cases_of[array])
-        for array, paths in found.items()
+        Array(tuple(sorted(paths, key=lambda path: path.place)), cases) for paths in found.values()
     ]
 
 

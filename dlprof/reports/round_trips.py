@@ -37,13 +37,13 @@ MADE = (
 def trips_of(arrays: Sequence[Array]) -> list[Trip]:
     """Every pair and array with a path in both directions, the most lopsided first."""
     paths = {
-        (path.environment, path.case.pair, path.case.spec): path
+        (path.case.pair, path.case.spec): path
         for array in arrays
         if (path := fastest(array)) is not None
     }
     found = []
-    for (environment, pair, spec), path in paths.items():
-        back = paths.get((environment, pair[::-1], spec))
+    for (pair, spec), path in paths.items():
+        back = paths.get((pair[::-1], spec))
         if back is not None and pair[0] < pair[1] and min(path.cost_ns, back.cost_ns) > 0:
             slow, fast = sorted((path, back), key=lambda one: -one.cost_ns)
             found.append((slow, fast))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from dlprof.analysis.cases import Cases
@@ -50,7 +50,7 @@ def session_document(
     scripts: bool = False,
     width: int | None = WIDE,
     level: Level = Level.FULL,
-    cases: Mapping[str, Cases] | None = None,
+    cases: Cases | None = None,
 ) -> Document:
     """What a report of ``session`` says.
 

@@ -115,7 +115,7 @@ def to_frame(session: Session) -> pd.DataFrame:
     rows = [
         {
             **_row(result),
-            **_run(session, result),
+            **_run(session),
             "findings": _text(" ".join(rules[index])) if index in rules else None,
         }
         for index, result in enumerate(session.results)
@@ -168,9 +168,9 @@ def _row(result: Result) -> dict[str, Any]:
     }
 
 
-def _run(session: Session, result: Result) -> dict[str, Any]:
-    """What is the same for all results of an environment; the first tells what others do not."""
-    found = session.environment_of(result)
+def _run(session: Session) -> dict[str, Any]:
+    """What is the same for all results."""
+    found = session.environment
     return {
         "created": _text(session.created),
         "complete": session.complete,

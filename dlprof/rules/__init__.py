@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from dlprof.analysis import thresholds
-from dlprof.analysis.cases import Cases, by_environment
+from dlprof.analysis.cases import Cases, views
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.rules import (
     copying,
@@ -40,7 +40,7 @@ __all__ = [
     "RULES",
     "SEVERITIES",
     "Rule",
-    "cases_by_environment",
+    "cases_in",
     "expected",
     "find",
     "observations",
@@ -76,39 +76,28 @@ NEEDS = {rule.id: rule.instrument for rule in RULES if rule.instrument in DIAGNO
 """By rule: the instrument of the diagnosis without which it finds nothing."""
 
 
-def cases_by_environment(
-    results: Iterable[Result], findings: Iterable[FindingRecord] = ()
-) -> dict[str, Cases]:
-    """The cases of each environment; one without a name where there is one only.
+def cases_in(results: Iterable[Result], findings: Iterable[FindingRecord] = ()) -> Cases:
+    """The cases of a session. Steps of inference are no conversions: they are left out.
 
-    With the session's ``findings``, each of their errors makes a path unsafe. Steps of inference
-    are no conversions: they are left out.
+    With the session's ``findings``, each of their errors makes a path unsafe.
     """
-    return by_environment(results, FAULTS, findings)
+    return Cases(tuple(views(results)), FAULTS, tuple(findings))
 
 
 def find(
     results: Iterable[Result], own_thresholds: Mapping[str, float] | None = None
 ) -> list[FindingRecord]:
     """All findings of a session, worst first: see :func:`find_in`."""
-    return find_in(cases_by_environment(results), own_thresholds)
+    return find_in(cases_in(results), own_thresholds)
 
 
-def find_in(
-    known: Mapping[str, Cases], own_thresholds: Mapping[str, float] | None = None
-) -> list[FindingRecord]:
-    """All findings of the cases of each environment, worst first.
+def find_in(cases: Cases, own_thresholds: Mapping[str, float] | None = None) -> list[FindingRecord]:
+    """All findings of the cases, worst first.
 
     ``own_thresholds`` stand for those of :mod:`dlprof.analysis.thresholds` of the same names.
-    Environments are evaluated separately: nothing is compared with, or advised from, another one.
     """
     with thresholds.replaced(own_thresholds or {}):
-        return worst_first(
-            found.model_copy(update={"summary": f"In {name}: {found.summary}"}) if name else found
-            for name, cases in known.items()
-            for rule in RULES
-            for found in rule.findings(cases)
-        )
+        return worst_first(found for rule in RULES for found in rule.findings(cases))
 
 
 def own_thresholds(header: Header) -> dict[str, float]:
@@ -119,14 +108,14 @@ def own_thresholds(header: Header) -> dict[str, float]:
     return {name: n for name, n in given.items() if name in known and n is not None}
 
 
-def with_findings(session: Session, known: Mapping[str, Cases] | None = None) -> Session:
+def with_findings(session: Session, cases: Cases | None = None) -> Session:
     """The session with its findings; those of a session that holds none are found now.
 
-    ``known`` are its cases by their environment, where somebody has them.
+    ``cases`` are its cases, where somebody has them.
     """
     if session.findings:
         return session
-    found = find_in(known or cases_by_environment(session.results), own_thresholds(session))
+    found = find_in(cases or cases_in(session.results), own_thresholds(session))
     return session.model_copy(update={"findings": found})
 
 

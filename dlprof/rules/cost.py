@@ -190,7 +190,7 @@ def _costs_more(cases: Cases, case: CaseView, back: CaseView) -> bool:
 def lacks_direction(results: Sequence[Result]) -> str:
     """What :func:`asymmetric` would need that none of these has."""
     timed = {
-        (*case.pair, result.environment, *case.spec)
+        (*case.pair, *case.spec)
         for result in results
         if result.ready_time is not None
         for case in (CaseView(0, result),)

@@ -25,8 +25,6 @@ class Gpu(Record):
 
 
 class Environment(Record):
-    name: Maybe[str] = None
-    """Of older sessions that have several."""
     dlprof: Maybe[str] = None
     python: Maybe[str] = None
     parent_python: Maybe[str] = None

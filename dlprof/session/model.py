@@ -12,7 +12,7 @@ import marshal
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal, TypeVar
@@ -86,6 +86,7 @@ BEGIN_CHARACTERS = 200
 MOST_UNNAMED = 16 << 20
 """Characters that are read of a file before it says that it is a session."""
 MOST_ERRORS = 1000
+ONE_INTERPRETER = "this dlprof reads sessions of one; measure each again, and compare the sessions"
 MOST_PAIRS = 3
 """Pairs that the line of a session names."""
 
@@ -242,7 +243,7 @@ class Result(Model):
     untimed: bool = False
     """Whether times were left out since they would say nothing: on a simulated device."""
     environment: str | None = None
-    """Which of the session's ``environments`` it was measured in, where there are several."""
+    """The name of its interpreter in an older session."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -313,8 +314,8 @@ class Header(Model):
     seed: int
     request: RecordedRequest = RecordedRequest()
     environment: Environment
-    environments: list[Environment] = []
-    """Of older sessions that have several, each with its ``name``: see :meth:`environment_of`."""
+    environments: list[Free] = []
+    """Empty: earlier versions could measure several interpreters."""
     device_choice: str | None = None
     simulated: int = 0
     """Simulated CUDA devices; 0 if the driver was the machine's own."""
@@ -330,11 +331,6 @@ class Header(Model):
     """What the scenario expects to be found, and whether it was."""
     round_trips: list[RoundTrip] = []
     """Trips there and back, where they were asked for."""
-
-    def environment_of(self, result: Result) -> Environment:
-        """What a result was measured in: its own environment, where the session has several."""
-        names = {one.name: one for one in self.environments}
-        return names.get(result.environment, self.environment)
 
 
 class Session(Header):
@@ -352,14 +348,6 @@ class Session(Header):
             if one.there in known and one.back in known
         ]
         return self
-
-    def seen_from(self, results: Sequence[int]) -> Session:
-        """The session as if the environment of the first of ``results`` were its only one."""
-        if not self.environments or not results:
-            return self
-        environment = self.environment_of(self.results[results[0]])
-        request = self.request.model_copy(update={"python": environment.executable})
-        return self.model_copy(update={"environment": environment, "request": request})
 
     def __repr__(self) -> str:
         """What it is, in a line: the whole of it would fill screens."""
@@ -452,6 +440,8 @@ def _read(
                 found[key] = entries(key, value) if isinstance(value, Iterator) else value
                 if key == "schema":
                     check_schema(found, name)
+                if key == "environments" and isinstance(value, list) and len(value) > 1:
+                    raise SessionError(f"{name} has {len(value)} interpreters: {ONE_INTERPRETER}")
             check_schema(found, name)
             return made(found)
     except json_text.TooLong as error:

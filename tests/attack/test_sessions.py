@@ -32,7 +32,7 @@ from dlprof.reports.html import render
 from dlprof.reports.session_document import session_document
 from dlprof.rules import with_findings
 from dlprof.session import model as sessions
-from dlprof.session.header import Environment, RecordedRequest, RecordedScenario
+from dlprof.session.header import RecordedRequest, RecordedScenario
 
 SCENARIO = RecordedScenario.model_validate({"title": "a", "question": "b", "report": "round trip", "origins": [["a", "b", "c"]],
             "expect": ["x"], "thresholds": {"slow_ratio": 3.0}})  # fmt: skip
@@ -99,10 +99,7 @@ def texts():
                 "request": whole.request.model_copy(update={"scenario": SCENARIO}),
                 "round_trips": trips_of(whole),
             },
-            {
-                "environments": [Environment(name="a"), Environment(name="b")],
-                "request": RecordedRequest(scenario=RecordedScenario(report="")),
-            },
+            {"request": RecordedRequest(scenario=RecordedScenario(report=""))},
         )
     ]
     return [json.loads("".join(sessions.chunks(one, one.results))) for one in found]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dlprof.plan.pairing import Axes
 from dlprof.plan.request import Request, Settings
-from dlprof.rules import cases_by_environment
+from dlprof.rules import cases_in
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
@@ -61,8 +61,7 @@ def record(name: str, request: Request) -> None:
 def _ends(measurement: Measurement) -> list[tuple[list[int], list[int]]]:
     return [
         ([case.index for case in there], [case.index for case in back])
-        for place in cases_by_environment(measurement.results()).values()
-        for there, back in place.round_trips()
+        for there, back in cases_in(measurement.results()).round_trips()
     ]
 
 

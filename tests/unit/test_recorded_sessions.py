@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dlprof.rules import cases_by_environment, find
+from dlprof.rules import cases_in, find
 from dlprof.session.model import chunks, parse
 
 FOLDER = Path(__file__).parents[1] / "recorded" / "first_edition"
@@ -35,7 +35,7 @@ def test_the_rules_of_the_first_edition_find_the_same_cases(name):
 
 @pytest.mark.parametrize("name", SAFE)
 def test_the_same_paths_are_safe(name):
-    (cases,) = cases_by_environment(recorded(name).results).values()
+    cases = cases_in(recorded(name).results)
     safe = [case.code for case in cases.cases if cases.safety(case).level == "safe"]
     assert safe == SAFE[name]
 

@@ -161,18 +161,6 @@ def slow_and_fast(**changes):
     return [path("slow(x)", 2 * MS, **changes), path("fast(x)", **changes)]
 
 
-def test_environments_are_evaluated_separately():
-    results = [*slow_and_fast(environment="old"), *slow_and_fast(environment="new")]
-    assert sorted(one.results for one in find(results)) == [[0], [2]]
-    assert all(re.match("In (old|new): slow", one.summary) for one in find(results))
-    slow, fast = slow_and_fast()
-    separate = [
-        slow.model_copy(update={"environment": "old"}),
-        fast.model_copy(update={"environment": "new"}),
-    ]
-    assert find(separate) == []
-
-
 def test_a_scenario_may_decide_on_other_numbers_and_leaves_them_as_they_were():
     before = thresholds.named()
     header = make_header(request={"scenario": {"thresholds": {"slow_ratio": 500.0, "none": 1}}})

@@ -3,7 +3,7 @@
 import pytest
 from rule_builders import path, spread, verdict
 
-from dlprof.rules import cases_by_environment
+from dlprof.rules import cases_in
 from dlprof.session.model import FindingRecord
 
 LOOKED = {"lifetime": verdict("safe"), "early_write": verdict("safe")}
@@ -12,8 +12,7 @@ DIED = verdict("unknown", reason="killed by SIGSEGV during early_write", worker=
 
 
 def cases_of(*results, findings=()):
-    (cases,) = cases_by_environment(results, findings).values()
-    return cases
+    return cases_in(results, findings)
 
 
 def safety(result, *others, findings=()):

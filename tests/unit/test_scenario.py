@@ -206,11 +206,6 @@ def test_the_session_tells_all_that_a_request_needs_to_be_finished():
     assert ("threshold slow_ratio", "3", "file") in request.scenario.origins
 
 
-def test_a_session_that_had_room_for_several_interpreters_is_finished():
-    request = make_sweep(CATALOG).request
-    assert request_from({**request.as_dict(), "environments": []}, request.command) == request
-
-
 def test_the_command_line_stands_over_the_file():
     found = make_sweep(CATALOG, "rounds = 5\nshape = 8", rounds="2").request
     assert (found.settings.rounds, found.axes.shapes) == (2, ((8,),))

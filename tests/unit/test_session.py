@@ -242,16 +242,11 @@ def test_results_are_written_one_at_a_time():
     assert taken == ["a"]
 
 
-OLD, NEW = ({"name": name, "python": name, "executable": f"{name}/python"} for name in ("a", "b"))
-
-
-def test_a_result_of_an_older_session_has_the_environment_of_its_name():
-    results = [make_result(environment=name) for name in ("a", "b", "gone", None)]
-    session = make_session(*results, environment=OLD, environments=[OLD, NEW])
-    assert [session.environment_of(one).python for one in results] == ["a", "b", "a", "a"]
-    seen = session.seen_from([1, 0])
-    assert (seen.environment.python, seen.request.python) == ("b", "b/python")
-    assert session.seen_from([]) == session
+def test_an_older_session_of_several_interpreters_is_refused(tmp_path):
+    session = make_session(make_result(), environments=[{"name": "a"}, {"name": "b"}])
+    write(tmp_path / "two.json", session, session.results)
+    with pytest.raises(SessionError, match="2 interpreters"):
+        load(tmp_path / "two.json")
 
 
 def test_a_link_stays_a_link_and_its_file_is_replaced(tmp_path):

@@ -147,16 +147,3 @@ def test_every_column_is_documented():
     document = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="utf-8")
     for name in COLUMNS:
         assert f"`{name}`" in document, name
-
-
-def test_each_row_of_several_environments_names_its_own():
-    entries = [
-        {"name": name, "python": python, "packages": {"numpy": version}}
-        for name, python, version in (("old", "3.10.1", "1.26"), ("new", "3.12.1", "2.1"))
-    ]
-    results = [make_result(environment=name) for name in ("old", "new")]
-    frame = to_frame(make_session(*results, environments=entries))
-    assert frame[["environment", "python", "packages"]].to_numpy().tolist() == [
-        ["old", "3.10.1", "numpy 1.26"],
-        ["new", "3.12.1", "numpy 2.1"],
-    ]
