@@ -47,7 +47,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     if mark is None:
         yield
         return
-    from dlprof.claims.traced import fail_on
+    from dlprof.claims.assertions import fail_on
 
     outcome: Any = None
     try:
@@ -63,7 +63,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 @pytest.fixture
 def dlprof_fail_on() -> Callable[..., AbstractContextManager[Traced]]:
     """A context that fails if a line in it copies, waits or crosses devices; or does less."""
-    from dlprof.claims.traced import fail_on
+    from dlprof.claims.assertions import fail_on
 
     return fail_on
 

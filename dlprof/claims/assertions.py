@@ -1,4 +1,6 @@
-"""Assertions on conversions, for the pytest plugin: see docs/pytest.md.
+"""Assertions on conversions, and on what the lines of a test do, for the pytest plugin.
+
+See docs/pytest.md.
 
 A pair is measured once for the same request, and judged as often as tests ask. An unknown answer
 fails an assertion, and so does a pair of which nothing was measured: a test must not pass because
@@ -7,7 +9,8 @@ nothing was looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,12 +20,15 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases
 from dlprof.analysis.quantity import plain_time
 from dlprof.errors import DlprofError, MissingDevice, MissingFramework, UsageError
+from dlprof.measuring.trace import FAULTS, checked, faults
 from dlprof.plan.axes import shape_text
 from dlprof.plan.options import AXES, INTERPRETER
 from dlprof.plan.plan import NO_PATH
+from dlprof.reports.trace_document import Group, grouped
 from dlprof.rules import RULES, cases_in
 from dlprof.rules.fail_on import parse
 from dlprof.session.model import Session, Verdict
+from dlprof.session.trace_file import Row
 from dlprof.text.clean import clean, first_line
 
 ROUNDS = 3
@@ -270,3 +276,46 @@ def _what(session: Session) -> str:
     case = session.results[0].case
     array = f"{shape_text(case.shape)} {case.dtype} {case.layout} on {case.device}"
     return f"{case.producer} -> {case.consumer}, {array}"
+
+
+@contextmanager
+def fail_on(*words: str, include: Sequence[str] = ()) -> Iterator[api.Traced]:
+    """Trace a block, and raise :class:`AssertionError` for a line that does one of ``words``.
+
+    Without words, none of :data:`FAULTS` may happen. ``include`` names packages whose lines count
+    as the test's own. Raises :class:`UsageError` for another word.
+    """
+    __tracebackhide__ = True
+    forbidden = checked(words) or FAULTS
+    with api.trace(include=include) as found:
+        yield found
+    said = _said(found.rows, forbidden)
+    if said:
+        raise AssertionError(said)
+
+
+def _said(rows: Sequence[Row], forbidden: Sequence[str]) -> str:
+    """The lines that do it, those that took longest first; empty if there are none."""
+    guilty = [
+        (group, does)
+        for group in grouped(rows, "line")
+        if (does := [word for word in faults(group.rows[0]) if word in forbidden])
+    ]
+    if not guilty:
+        return ""
+    count = f"{len(guilty)} line{'s' if len(guilty) > 1 else ''}"
+    verb = "do" if len(guilty) > 1 else "does"
+    words = list(dict.fromkeys(word for _, does in guilty for word in does))
+    return "\n".join(
+        (
+            f"{count} {verb} what this test forbids: {', '.join(words)}",
+            *_first([_line(*one) for one in guilty]),
+            f"A comment on a line allows it: # dlprof: allow {', '.join(words)}",
+        )
+    )
+
+
+def _line(group: Group, does: Sequence[str]) -> str:
+    calls = group.total("calls")
+    many = f"{calls:,} call{'s' if calls != 1 else ''}"
+    return f"  {group.place}   {group.code}   {', '.join(does)}: {many}"

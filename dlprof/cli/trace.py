@@ -201,7 +201,7 @@ def end(found: Trace, words: Sequence[str]) -> None:
     """End as the program ended, or with 1 for what ``--fail-on`` names."""
     from dlprof.errors import FindingsFailed
     from dlprof.measuring.trace import faults
-    from dlprof.reports.trace_groups import short_file
+    from dlprof.reports.trace_document import short_file
 
     for word in words:
         lines = [row for row in found.rows if word in faults(row)]

@@ -8,9 +8,8 @@ from dataclasses import replace
 from dlprof.analysis import thresholds
 from dlprof.analysis.quantity import plain_time, range_text
 from dlprof.analysis.safety import Level
-from dlprof.reports.alike import lines_of, plainest
 from dlprof.reports.document import Answer
-from dlprof.reports.paths import KINDS, MARK, Array, Path
+from dlprof.reports.paths import KINDS, MARK, Array, Path, lines_of, plainest
 from dlprof.rules import BY_ID
 
 LEVELS: tuple[Level, ...] = ("safe", "right", "unchecked")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from dlprof.reports.alike import queued_work
 from dlprof.reports.answers import LEVELS, best
 from dlprof.reports.document import Answer, Cell, Column, Level, Section, Table
-from dlprof.reports.paths import KINDS, Array, Path
+from dlprof.reports.paths import KINDS, Array, Path, queued_work
 from dlprof.text.clean import listed
 
 FEW = 8

@@ -17,10 +17,9 @@ from dlprof.analysis.quantity import (
     significant,
     time_text,
 )
-from dlprof.reports.alike import lines_of, plainest, queued_work
 from dlprof.reports.answers import best, waited
 from dlprof.reports.document import Cell, Column, Lines, Section, Table
-from dlprof.reports.paths import KINDS, MARK, MORE, Array, Path
+from dlprof.reports.paths import KINDS, MARK, MORE, Array, Path, lines_of, plainest, queued_work
 from dlprof.rules.evidence_text import facts
 from dlprof.rules.rule import SEVERITIES
 from dlprof.session.evidence import Verdict

@@ -1,19 +1,99 @@
-"""A traced program as a document: its lines by the time that their conversions take."""
+"""A traced program as a document: its lines by the time that their conversions take.
+
+The rows of a trace are grouped by line, by function or by pair. The pictures show when lines
+converted, and their source with heat.
+"""
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from dlprof.analysis.quantity import plain_time, significant, size_text
-from dlprof.reports.document import Cell, Column, Document, Table
-from dlprof.reports.trace_groups import TONES, Group, grouped, short_file
-from dlprof.reports.trace_source import sections, timeline
+from dlprof.reports.document import (
+    Cell,
+    Column,
+    Document,
+    Lane,
+    Section,
+    Source,
+    SourceLine,
+    Table,
+    Timeline,
+    Tone,
+)
 from dlprof.session.header import SIMULATED
 from dlprof.session.trace_file import Row, Trace
 from dlprof.text.clean import clean
+
+TONES: dict[str, Tone] = {"view": "view", "copy": "copy", "mixed": "copy", "waits": "bad"}
+
+
+@dataclass(frozen=True)
+class Group:
+    """What one row of the table shows."""
+
+    place: str
+    code: str
+    rows: tuple[Row, ...]
+
+    def total(self, name: str) -> int:
+        return sum(getattr(row, name) for row in self.rows)
+
+    @property
+    def result(self) -> str:
+        return result_of(self.rows)
+
+
+def result_of(rows: Sequence[Row]) -> str:
+    """``waits`` if one did, else what all are: ``view``, ``copy``, ``mixed`` or ``unknown``."""
+    if any(row.waits for row in rows):
+        return "waits"
+    found = {row.result for row in rows}
+    return found.pop() if len(found) == 1 else "mixed"
+
+
+def grouped(rows: Sequence[Row], by: str) -> list[Group]:
+    keys: dict[str, Callable[[Row], tuple[Any, ...]]] = {
+        "line": lambda row: (id(row),),
+        "function": lambda row: (row.file, row.function),
+        "pair": lambda row: (row.producer, row.consumer),
+    }
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(keys[by](row), []).append(row)
+    return [_group(members, by) for members in found.values()]
+
+
+def _group(rows: list[Row], by: str) -> Group:
+    first = rows[0]
+    file = short_file(first.file)
+    function = first.function.replace(".<locals>.", ".")
+    if by == "pair":
+        return Group(f"{first.producer} → {first.consumer}", "", tuple(rows))
+    if by == "function":
+        code = ", ".join(dict.fromkeys(row.conversion for row in rows))
+        return Group(clean(f"{file} {function}"), clean(code), tuple(rows))
+    place = f"{file}:{first.line}" + ("" if function == "<module>" else f" {function}")
+    return Group(clean(place), clean(first.expression or first.conversion), tuple(rows))
+
+
+def short_file(file: str) -> str:
+    """The path below the working folder; the name alone elsewhere."""
+    if file.startswith("<"):
+        return file
+    try:
+        relative = Path(file).relative_to(Path.cwd())
+    except (ValueError, OSError):
+        return os.path.basename(file)  # noqa: PTH119 - it may be no path at all
+    return relative.as_posix()
+
 
 MOST_ROWS = 10
 UNTRACED = "untraced"
@@ -26,7 +106,6 @@ LINES = (
     Column("conversion"),
     Column("what"),
 )
-BY = ("line", "function", "pair")
 
 
 def trace_document(
@@ -36,7 +115,7 @@ def trace_document(
     name: str = "LAST",
     advice: Mapping[int, str] = MappingProxyType({}),
 ) -> Document:
-    """``by`` is one of :data:`BY`; ``name`` is what commands call the trace.
+    """``by`` is ``line``, ``function`` or ``pair``; ``name`` is what commands call the trace.
 
     ``advice`` has what to write instead, by the place of a row.
     """
@@ -168,3 +247,75 @@ def _commands(first: Group, by: str, name: str) -> Iterable[str]:
         yield f"dlprof run {row.producer} {row.consumer} --from {shlex.quote(name)}:1"
     yield f"dlprof report {shlex.quote(name)} --html report.html"
     yield "dlprof explain trace"
+
+
+MOST_LANES = 10
+MOST_FILES = 50
+
+
+def timeline(trace: Trace) -> Timeline | None:
+    """When the lines converted that took most; None where that is not known."""
+    lines = grouped(trace.rows, "line")
+    spans: dict[int, list[tuple[float, float, float]]] = defaultdict(list)
+    for begin, end, row, took, _ in trace.timeline:
+        if end > begin and 0 <= row < len(trace.rows):
+            spans[id(trace.rows[row])].append((begin, end, took / (end - begin)))
+    lanes = [
+        Lane(line.place, line.result, tuple(drawn), plain_time(line.total("total_ns")))
+        for line in lines
+        if (drawn := [span for row in line.rows for span in spans[id(row)]])
+    ]
+    if not lanes:
+        return None
+    left = len(lines) - len(lanes[:MOST_LANES])
+    more = f"{left} more line{'s' * (left > 1)} are in the table." if left > 1 else ""
+    if left == 1:
+        more = "1 more line is in the table."
+    return Timeline(tuple(lanes[:MOST_LANES]), trace.wall_ns, more)
+
+
+def sections(trace: Trace) -> Iterator[Section]:
+    """A section for each file with its hot lines, those that took longest first."""
+    files: dict[str, list[Row]] = defaultdict(list)
+    for row in trace.rows:
+        files[row.file].append(row)
+    hottest = max((_took(rows) for rows in _lines(trace.rows).values()), default=0)
+    ordered = sorted(files.items(), key=lambda item: -_took(item[1]))
+    for file, rows in ordered[:MOST_FILES]:
+        text = trace.sources.get(file)
+        if text:
+            copied = sum(row.bytes for row in rows)
+            parts = (plain_time(_took(rows)), f"{size_text(copied, 2)} copied" if copied else "")
+            heading = f"{clean(short_file(file))}   {', '.join(filter(None, parts))}"
+            yield Section(heading, (Source(tuple(_source(text, rows, hottest))),))
+
+
+def _lines(rows: Sequence[Row]) -> dict[tuple[str, int], list[Row]]:
+    found: dict[tuple[str, int], list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row.file, row.line].append(row)
+    return found
+
+
+def _took(rows: Sequence[Row]) -> int:
+    return sum(row.total_ns for row in rows)
+
+
+def _source(
+    text: Sequence[tuple[int, str]], rows: Sequence[Row], hottest: int
+) -> Iterator[SourceLine]:
+    hot = {line: found for (_, line), found in _lines(rows).items()}
+    last = 0
+    for number, line in text:
+        if last and number > last + 1:
+            yield SourceLine(0, "⋯")
+        last = number
+        found = hot.get(number)
+        if found is None:
+            yield SourceLine(number, clean(line))
+            continue
+        took, calls = _took(found), sum(row.calls for row in found)
+        result = result_of(found)
+        heat = took / hottest if hottest else 0.0
+        cell = Cell(result, TONES.get(result, "dim"))
+        yield SourceLine(number, clean(line), plain_time(took), f"{calls:,}", cell, heat)

@@ -12,7 +12,7 @@ from typing import Any
 
 from dlprof._version import __version__
 from dlprof.errors import UsageError
-from dlprof.reports.trace_groups import grouped
+from dlprof.reports.trace_document import grouped
 from dlprof.session.trace_file import Trace
 from dlprof.text import json_text
 

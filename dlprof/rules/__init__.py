@@ -18,10 +18,10 @@ from dlprof.rules import (
     correctness,
     cost,
     crash,
+    evidence_text,
     handshake,
     layout,
     lifetime,
-    observed,
     promise,
     refusal,
     result_array,
@@ -128,4 +128,4 @@ def expected(finding: FindingRecord, result: Result) -> str:
 def observations(finding: FindingRecord, results: Sequence[Result]) -> list[str]:
     """What proves a finding: a line for each look at its clearest case, first of ``results``."""
     rule = BY_ID.get(finding.rule)
-    return observed.observations(results[0], rule.instrument) if rule and results else []
+    return evidence_text.observations(results[0], rule.instrument) if rule and results else []

@@ -12,8 +12,8 @@ from dlprof.analysis.slower import saved_ns
 from dlprof.errors import NoReproducer
 from dlprof.probes.base import DTYPES
 from dlprof.rules.cost import costs_more, slower_cases, time_both
+from dlprof.rules.evidence_text import trace
 from dlprof.rules.finding import Claim, finding, instead_of
-from dlprof.rules.observed import trace
 from dlprof.rules.rule import BY_COST, Rule, expect
 from dlprof.rules.script import TIMED, Effect, Subject, can_write, function
 from dlprof.rules.script import compared as compared_subject

@@ -12,8 +12,8 @@ from dlprof.analysis.quantity import plain_time
 from dlprof.analysis.safety import Fault
 from dlprof.analysis.slower import clearly_longer
 from dlprof.errors import NoReproducer
+from dlprof.rules.evidence_text import trace
 from dlprof.rules.finding import Claim, code, finding, instead_of, time
-from dlprof.rules.observed import trace
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import HYSTERESIS, Effect, Subject
 from dlprof.rules.standards import EXPORT

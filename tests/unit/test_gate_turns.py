@@ -2,7 +2,7 @@
 
 import pytest
 
-from dlprof.gate.turns import Player, alternate, in_order
+from dlprof.gate.suite import Player, alternate, in_order
 from dlprof.plan.schedule import Stop
 
 SAME_RANKS = {case: case for case in range(9)}

@@ -9,7 +9,7 @@ from pathlib import Path as File
 import pytest
 from builders import make_case, make_probe_info, make_way
 
-from dlprof.gate.turns import Player, alternate
+from dlprof.gate.suite import Player, alternate
 from dlprof.plan.pairing import Path
 from dlprof.plan.request import Settings
 from dlprof.runner.journal import Journal
