@@ -124,7 +124,7 @@ class Problem(Part):
         min_length=1,
         description="Instead of pairs: frameworks that run a model, see docs/steps.md.",
     )
-    report: Literal["paths", "matrix", "round trip", "loop", "ingest"] = Field(
+    report: Literal["paths", "round trip"] = Field(
         default="paths", description="Which table answers the question."
     )
     floor: list[FloorSpec] = Field(

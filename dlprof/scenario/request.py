@@ -12,7 +12,7 @@ from dlprof.plan.axes import shape_text, simulated_in
 from dlprof.plan.catalog import Catalog, able
 from dlprof.plan.floors import FloorRule
 from dlprof.plan.option import value_text
-from dlprof.plan.options import IN_FILE, PLACEMENTS, PYTHON, settle, with_quick
+from dlprof.plan.options import IN_FILE, PYTHON, settle, with_quick
 from dlprof.plan.plan import not_paired
 from dlprof.plan.request import Request, ScenarioRecord, request_of
 from dlprof.plan.step_request import Step, steps_named
@@ -41,7 +41,7 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
     Raises :class:`UsageError` for an unknown framework and for a contradiction.
     """
     problem, values = scenario.problem, settle(scenario.options, given)
-    _check_values(scenario, values, {*scenario.options, *given})
+    _check_given(scenario, {*scenario.options, *given})
     steps = _steps(scenario)
     probes = (*values["probes"], *(step.source for step in steps))
     catalog = inspect(values["python"], probes, simulated_in(values["devices"]))
@@ -99,13 +99,11 @@ def _origins(
     return (*found, *((f"threshold {key}", value_text(at), "file") for key, at in thresholds))
 
 
-def _check_values(scenario: Scenario, values: Mapping[str, Any], given: Collection[str]) -> None:
+def _check_given(scenario: Scenario, given: Collection[str]) -> None:
     """Raises :class:`ScenarioError` for options that do not go with the problem."""
     problem = scenario.problem
     if problem.step and "shapes" not in given:
         raise ScenarioError(f"{scenario.file}: name the shapes of the model's input")
-    if problem.report == "loop" and not set(values["placements"]) - {PLACEMENTS.default}:
-        raise fault(scenario, ("report",), "'loop' needs a placement: in-loop, hoisted or implicit")
     for key in ("placements", "round_trips"):
         if problem.step and key in given:
             raise fault(scenario, (key,), "it is about conversions, and steps are none")

@@ -87,7 +87,6 @@ paths = ["torch.tensor(x)", "torch.from_numpy(x)"]
 shapes = ["16x16"]
 placement = ["in-loop", "hoisted"]
 diagnose = false
-report = "loop"
 """
 TRIPS = """\
 pairs = ["numpy<->torch"]

@@ -151,9 +151,8 @@ def test_any_content_is_read_or_refused_in_words(content):
 @pytest.mark.parametrize(
     ("text", "least", "sentence"),
     [
-        ('report = "loop"', LEAST, "'loop' needs a placement"),
         ("", STEPS, "name the shapes of the model's input"),
-        ("", f'report = "matrix"\nshape = "4"\n{STEPS}', "report is about conversions"),
+        ("", f'report = "paths"\nshape = "4"\n{STEPS}', "report is about conversions"),
         ("", f'placement = "hoisted"\nshape = "4"\n{STEPS}', "is about conversions"),
         ("", f'pairs = ["a->b"]\n{STEPS}', "it names both of pairs and steps"),
         ('pairs = ["torch->nunpy"]', 'title = "t"\nquestion = "q"\n', "did you mean 'numpy'"),
