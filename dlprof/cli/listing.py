@@ -16,6 +16,8 @@ from dlprof.plan import options as every
 from dlprof.plan.option import Option, Switch
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from dlprof.plan.catalog import Catalog
     from dlprof.plan.pairing import Path
 
@@ -107,7 +109,7 @@ def list_(*, given: Given) -> None:
 def sessions_text(now_s: float) -> str:
     """A line for each kept session, with the number that names it on the command line."""
     from dlprof.analysis.quantity import duration_text
-    from dlprof.cli.show import plain_table, text_of, width
+    from dlprof.cli.show import width
     from dlprof.errors import SessionError, UsageError
     from dlprof.session import model, state
     from dlprof.text.clean import clean
@@ -125,7 +127,7 @@ def sessions_text(now_s: float) -> str:
         of_gate = f" {end.upper()}" if end in ("base", "head") else ""
         age = duration_text(now_s - path.stat().st_mtime)
         rows.append((str(number), f"{age} ago{of_gate}", command))
-    table = plain_table("session", "age", "command")
+    table = _plain_table("session", "age", "command")
     table.columns[0].ratio = None
     room = width() - len("session") - max(len(row[1]) for row in rows) - 6
     for number_text, age, command in rows:
@@ -135,7 +137,7 @@ def sessions_text(now_s: float) -> str:
         last = state.last_session()
         newest = f"LAST is {'session 1' if last == kept[0] else clean(str(last))}. "
     return (
-        f"{text_of(table)}\n{newest}`dlprof report 2` prints session 2.\n"
+        f"{_printed(table)}\n{newest}`dlprof report 2` prints session 2.\n"
         f"The files are in {folder}.\n"
     )
 
@@ -149,10 +151,9 @@ def _catalog(given: Given) -> Catalog:
 
 def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str:
     """One line per framework; ``verified`` holds by name what a worker found by importing it."""
-    from dlprof.cli.show import plain_table, text_of
     from dlprof.text.clean import clean, first_line
 
-    table = plain_table("framework", "version", "devices", "out", "in", "C exchange API")
+    table = _plain_table("framework", "version", "devices", "out", "in", "C exchange API")
     no_cuda = catalog.interpreter.get("no_cuda")
     for probe in catalog.probes:
         found = verified.get(probe.name)
@@ -176,7 +177,7 @@ def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str
     failed = {name: found["error"] for name, found in verified.items() if found.get("error")}
     lines += [f"{name}: {first_line(str(error))}" for name, error in failed.items()]
     lines += [] if verified else ["Nothing was imported; --verify imports each in a worker."]
-    return text_of(table) + "".join(f"\n{line}\n" for line in lines)
+    return _printed(table) + "".join(f"\n{line}\n" for line in lines)
 
 
 def paths_text(producer: str, consumer: str, found: Mapping[str, Sequence[Path]]) -> str:
@@ -203,7 +204,7 @@ def _code(path: Path) -> str:
 
 def _paths_on(title: str, paths: Sequence[Path]) -> str:
     """A row for each path; where the code is too long for that, a line of its own."""
-    from dlprof.cli.show import plain_table, text_of, width
+    from dlprof.cli.show import width
 
     if not paths:
         return f"{title}: no common protocol\n"
@@ -212,7 +213,24 @@ def _paths_on(title: str, paths: Sequence[Path]) -> str:
     if sum(columns) + 2 * len(columns) > width():
         lines = [f"{code}\n    {', '.join(filter(None, rest))}" for code, *rest in rows]
         return "\n".join([title, *lines]) + "\n"
-    table = plain_table(title, "protocol", "name", "says")
+    table = _plain_table(title, "protocol", "name", "says")
     for row in rows:
         table.add_row(*row)
-    return text_of(table)
+    return _printed(table)
+
+
+def _plain_table(*titles: str) -> Table:
+    """A table of plain columns."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="bold")
+    for index, title in enumerate(titles):
+        table.add_column(title, overflow="fold", no_wrap=False, ratio=1 if index == 0 else None)
+    return table
+
+
+def _printed(table: Table) -> str:
+    from dlprof.cli.show import colour, width
+    from dlprof.reports.terminal import printed
+
+    return printed(table, width(), colour())

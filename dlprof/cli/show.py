@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
 import re
@@ -17,9 +16,6 @@ from dlprof.session import files
 from dlprof.text.clean import without_any_command
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-
     from dlprof.reports.document import Document
 
 PIPED_WIDTH = 100
@@ -40,34 +36,6 @@ def width(is_error: bool = False) -> int:
 def colour() -> bool:
     """Colours on a terminal only, and never with ``NO_COLOR`` (https://no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-
-
-def plain_table(*titles: str) -> Table:
-    """A table of plain columns."""
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="bold")
-    for index, title in enumerate(titles):
-        table.add_column(title, overflow="fold", no_wrap=False, ratio=1 if index == 0 else None)
-    return table
-
-
-def text_of(renderable: RenderableType) -> str:
-    """As it is printed here."""
-    from rich.console import Console
-
-    target = io.StringIO()
-    console = Console(
-        file=target,
-        width=width(),
-        force_terminal=colour(),
-        no_color=not colour(),
-        highlight=False,
-        emoji=False,
-        markup=False,
-    )
-    console.print(renderable)
-    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
 
 
 def show(document: Document, full: bool = False) -> None:

@@ -133,24 +133,10 @@ SIMULATED_PLANTS = tuple(
     for plant in DEVICE_PLANTS
     if plant.rule not in NEED_TIMES and plant.placements == Plant.placements
 )
-NOT_ON_DEVICE = dict.fromkeys(
-    (
-        "DLP007",
-        "DLP008",
-        "DLP009",
-        "DLP013",
-        "DLP015",
-        "DLP016",
-        "DLP017",
-        "DLP021",
-        "DLP022",
-        "DLP023",
-        "DLP024",
-        "DLP025",
-        "DLP026",
-        "DLP028",
-        "DLP029",
-    ),
-    "planted on the host: its proof is the same on a device",
-) | {"DLP005": "planted on the host: peak memory is measured there"}
+_ON_DEVICE = {plant.rule for plant in DEVICE_PLANTS}
+NOT_ON_DEVICE = {
+    rule: "planted on the host: its proof is the same on a device"
+    for plant in PLANTS
+    if (rule := plant.rule) is not None and rule not in _ON_DEVICE
+} | {"DLP005": "planted on the host: peak memory is measured there"}
 """Rules for which nothing is planted on a device, and why."""
