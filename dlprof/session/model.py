@@ -52,7 +52,6 @@ from dlprof.session.measured import (
     TripProcess,
     WayLook,
 )
-from dlprof.session.older_files import with_lost
 from dlprof.text import json_text
 from dlprof.text.clean import clean
 from dlprof.text.json_text import Free
@@ -251,7 +250,7 @@ class Result(Model):
         """A time that a file holds in a form that cannot be read, such as ``NaN``, is named."""
         if not isinstance(value, dict):
             return validate(value)
-        result = validate(value if "lost" in value else with_lost(value))
+        result = validate(value)
         notes = [
             f"{name}: its time is no number"
             for name in ("host_time", "ready_time")

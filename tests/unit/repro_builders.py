@@ -1,7 +1,7 @@
 """Sessions whose cases have recipes, as a worker would write them, without any framework."""
 
 from builders import make_session
-from rule_builders import ordered, path, spread, varying, verdict
+from rule_builders import end_of, ordered, path, spread, varying, verdict
 
 from dlprof.probes.base import ArraySpec, Export, Import, Protocol
 from dlprof.probes.numpy import NumPy
@@ -58,7 +58,7 @@ EVIDENCE = {
     "DLP010": {"lifetime": verdict("retained", references_per_conversion=1.0)},
     "DLP011": {"lifetime": verdict("dangling", changed_after_drop=True)},
     "DLP014": {"placement": {"use": "numpy.add(x, 1)"}},
-    "DLP016": {"status": "crashed", "reason": "killed by SIGABRT (Aborted) during first call"},
+    "DLP016": {"status": "crashed", "lost": end_of("killed by SIGABRT during first call")},
     "DLP017": {"ownership": varying(("copy", 16), ("view", 64))},
     "DLP019": {"host_time": spread(1e3), "ready_time": spread(1e6)},
     "DLP026": {"status": "unsupported", "refusal": verdict("broken", **BROKEN)},

@@ -1,5 +1,7 @@
 """Results for tests of rules: one path, measured to the end, with nothing to find."""
 
+import re
+
 from builders import make_measure, make_record
 
 from dlprof.rules import find
@@ -92,7 +94,26 @@ def path(code, ready=5 * US, owner="view", host=None, case=None, **parts):
 
 def lost(status, reason, code="f(x)"):
     """A case whose conversion did not come back."""
-    return path(code, None, None, status=status, reason=reason, values=None)
+    ended = end_of(reason) if status in ("crashed", "timeout") else None
+    parts = {"values": None, "lost": ended}
+    return path(code, None, None, status=status, reason=reason, **parts)
+
+
+def end_of(reason):
+    """How a worker was lost: ``killed by SIGSEGV during values``."""
+    how, _, stage = reason.partition(" during ")
+    signal, limit = re.search(r"SIG[A-Z]+", how), re.search(r"within (\d+) s", how)
+    return {
+        "how": how,
+        "stage": stage or None,
+        "signal": signal and signal[0],
+        "limit_s": limit and float(limit[1]),
+    }
+
+
+def died(word, reason, **evidence):
+    """The verdict of an instrument in which the worker was lost."""
+    return verdict(word, reason=reason, lost=end_of(reason), **evidence)
 
 
 def found(rule, *results):

@@ -1,7 +1,7 @@
 """Rules on right and wrong, lifetime, crashes, retries: DLP007 to DLP011, DLP015, DLP016."""
 
 import pytest
-from rule_builders import US, found, lost, owned, path, rules, verdict, wrong
+from rule_builders import US, died, found, lost, owned, path, rules, verdict, wrong
 
 VALUES = {"different": 3, "of": 16, "first_index": 1}
 NARROWED = wrong(dtype=["float64", "float32"], values=VALUES)
@@ -129,7 +129,7 @@ def test_bytes_that_stay_behind_are_an_error_and_a_few_objects_a_warning(counts,
     assert words in finding.headline
 
 
-DIED = verdict("unknown", reason="killed by SIGSEGV", worker="crashed")
+DIED = died("unknown", "killed by SIGSEGV during early_write")
 
 
 @pytest.mark.parametrize(
@@ -166,14 +166,12 @@ def test_views_that_are_all_lost_are_one_finding_of_the_producer_and_else_one_of
 @pytest.mark.parametrize(
     ("lifetime", "rule"),
     [
-        (verdict("dangling", reason="killed by SIGSEGV (x) during lifetime after drop"), "DLP011"),
-        (verdict("dangling", reason="killed by SIGSEGV (x) during lifetime"), "DLP011"),
-        (verdict("dangling", reason="killed by SIGKILL (Killed) during lifetime"), "DLP016"),
-        (verdict("unknown", reason="killed by SIGABRT during lifetime repetition"), "DLP016"),
+        (died("dangling", "killed by SIGSEGV (x) during lifetime after drop"), "DLP011"),
+        (died("dangling", "killed by SIGSEGV (x) during lifetime"), "DLP011"),
+        (died("dangling", "killed by SIGKILL (Killed) during lifetime"), "DLP016"),
+        (died("unknown", "killed by SIGABRT during lifetime repetition"), "DLP016"),
         (
-            verdict(
-                "dangling", reason="killed by SIGABRT during lifetime", changed_after_drop=True
-            ),
+            died("dangling", "killed by SIGABRT during lifetime", changed_after_drop=True),
             "DLP011",
         ),
         (verdict("safe"), None),
@@ -187,10 +185,9 @@ def test_a_process_that_died_of_reading_dangles_and_another_end_is_a_crash(lifet
 @pytest.mark.parametrize(
     ("status", "reason", "words"),
     [
-        ("crashed", "killed by SIGABRT (Aborted) during first call (round 2 of 3)", "during first"),
+        ("crashed", "killed by SIGABRT (Aborted) during first call", "during first"),
         ("timeout", "no answer within 60 s during values", "no answer within 60 s during values"),
         ("crashed", "raised SystemExit: 3", "raised SystemExit: 3"),
-        ("crashed", None, "crashed"),
     ],
 )
 def test_a_crash_is_told_with_its_end(status, reason, words):
@@ -215,8 +212,6 @@ def test_the_same_end_of_several_paths_is_one_finding_that_names_a_path_that_wor
         ("invalid", "throttled"),
         ("timeout", "no answer within 180 s during import"),
         ("crashed", "killed by SIGSEGV (Segmentation fault) during create"),
-        ("crashed", "the probe is faulty: it has no create"),
-        ("crashed", "broken answer from the worker: KeyError: 'x'"),
     ],
 )
 def test_not_every_end_is_a_crash_of_the_conversion(status, reason):
@@ -230,7 +225,7 @@ def test_not_every_end_is_a_crash_of_the_conversion(status, reason):
 def test_a_process_lost_in_the_diagnosis_is_found_and_a_slow_instrument_is_no_hang(
     name, how, severities
 ):
-    parts = {name: verdict("unknown", reason=f"{how} during {name}")}
+    parts = {name: died("unknown", f"{how} during {name}")}
     assert [one.severity for one in found("DLP016", path("f(x)", **parts))] == severities
 
 

@@ -1,14 +1,14 @@
 """What may be said of a path: safe, right, unchecked, unsafe, or unmeasured."""
 
 import pytest
-from rule_builders import path, spread, verdict
+from rule_builders import died, end_of, path, spread, verdict
 
 from dlprof.rules import cases_in
 from dlprof.session.model import FindingRecord
 
 LOOKED = {"lifetime": verdict("safe"), "early_write": verdict("safe")}
 UNKNOWN = verdict("unknown", reason="it has no address")
-DIED = verdict("unknown", reason="killed by SIGSEGV during early_write", worker="crashed")
+DIED = died("unknown", "killed by SIGSEGV during early_write")
 
 
 def cases_of(*results, findings=()):
@@ -39,7 +39,7 @@ def test_a_path_that_everything_was_looked_at_of_is_safe():
         ({"values": UNKNOWN, "owner": UNKNOWN}, "unmeasured", ()),
         ({"ready": None}, "unmeasured", ()),
         ({"status": "unsupported", "reason": "TypeError"}, "unmeasured", ()),
-        ({"status": "crashed", "reason": "killed by SIGSEGV during convert"}, "unmeasured", ("DLP016",)),
+        ({"status": "crashed", "lost": end_of("killed by SIGSEGV during convert")}, "unmeasured", ("DLP016",)),
         ({"values": verdict("wrong", changed={"dtype": ["int64", "int32"]})}, "unsafe", ("DLP007",)),
         ({"values": verdict("wrong", changed={"shape": [[2], [1]]})}, "unsafe", ("DLP008",)),
         ({"values": verdict("wrong")}, "unsafe", ("DLP008",)),
