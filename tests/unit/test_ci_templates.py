@@ -1,7 +1,5 @@
 """The action and the GitLab job: what they ask dlprof for, and that no input becomes a script."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -15,8 +13,6 @@ from pipelines import (
     run_action,
     run_job,
 )
-
-pytestmark = pytest.mark.unit
 
 STEPS = ACTION["runs"]["steps"]
 GATE = STEPS[-1]

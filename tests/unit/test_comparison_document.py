@@ -1,7 +1,5 @@
 """What a report of a comparison says: the answer, what changed, and checks that fail as a gate."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -14,8 +12,6 @@ from dlprof.reports.comparison_answers import answers_of
 from dlprof.reports.comparison_checks import checks_of, refusal_check
 from dlprof.reports.comparison_document import FIRST_ROWS, comparison_document, refusal_document
 from dlprof.reports.document import Level
-
-pytestmark = pytest.mark.unit
 
 COPY = {"verdict": "copy", "evidence": {}}
 GATE, PASS, FAIL, TELL = 3, 0, 1, None

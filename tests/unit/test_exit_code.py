@@ -1,15 +1,11 @@
 """What a comparison comes to: what is missing, broken or unknown is never a pass."""
 
-from __future__ import annotations
-
 import pytest
 from builders import make_result
 from comparison_builders import compared, medians, suite, timed
 
 from dlprof.compare.comparison import DONE, NOT_KNOWN, NOTHING, REGRESSION, exit_code
 from dlprof.compare.matching import key
-
-pytestmark = pytest.mark.unit
 
 NO_VERDICTS = dict.fromkeys(("ownership", "values", "ordering", "lifetime", "early_write"))
 

@@ -4,8 +4,6 @@ At most 1 in 100 suites of equal code is called slower, whatever the noise. On v
 in 95 of 100 gates and +10 % in all but a few.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -16,8 +14,6 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from gate_simulation import ENVIRONMENTS, NOISES, SESSION_SD, gate, sessions
 
 from dlprof.analysis.slower import SAME, SLOWER, WIDE
-
-pytestmark = pytest.mark.unit
 
 SUITES = 200
 

@@ -1,7 +1,5 @@
 """When the gate measures another round, and when it stops. Nothing is measured; the clock is false."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -12,8 +10,6 @@ from dlprof.compare.samples import Sample, bound
 from dlprof.compare.sequential import IN_TURNS, LOOKS
 from dlprof.gate.rounds import BUDGET, DECIDED, LAST, SETTLED, STOPPED, Budget, run
 from dlprof.plan.floors import Floor
-
-pytestmark = pytest.mark.unit
 
 ROUND_S = 10.0
 
