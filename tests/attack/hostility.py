@@ -35,7 +35,6 @@ COMMAND = re.compile(r"(?m)^\s*::|##\[")
 STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty")
 OUR_OWN = ("git",)
 """``history add`` asks for the commit that is checked out."""
-LOADS = ("import", "exec")
 CANARY = "canary"
 PAYLOAD = f"__import__('os').system('touch {CANARY}')"
 PAYLOADS = (PAYLOAD, f"$(touch {CANARY})", f"`touch {CANARY}`", f"; touch {CANARY} #", f"| touch {CANARY}",
