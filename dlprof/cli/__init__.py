@@ -57,6 +57,7 @@ VERBS = {
     "selftest": "selftest",
     "list": "listing",
     "history": "history",
+    "atlas": "atlas",
 }
 """The verbs in the order of the help, and the module of each."""
 

@@ -39,6 +39,8 @@ class Cell:
     code: bool = False
     note: str = ""
     """Follows the text, and is no code."""
+    link: str = ""
+    """The page of a site that says more."""
 
 
 @dataclass(frozen=True)
@@ -229,6 +231,10 @@ class Document:
     commands: tuple[str, ...] = ()
     """What leads on."""
     checks: tuple[Check, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+    """Of a site: the pages that every page leads to, with their names."""
+    search: tuple[tuple[str, str], ...] = ()
+    """Of a site: what can be looked for, and the page of each."""
 
     def shown(self, level: Level) -> Iterator[Section]:
         """The sections of the first screen, or all."""

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from dlprof.analysis.quantity import plain_time
-from dlprof.atlas.cells import BY_ADDRESS, QUESTIONS, Cell
+from dlprof.atlas.cells import BY_ADDRESS, QUESTIONS
+from dlprof.atlas.cells import Cell as GridCell
 from dlprof.atlas.changes import FACTOR, TIME, Change, word_text
 from dlprof.atlas.grid import MISSING, Grid, Row
 from dlprof.plan.axes import shape_text
 from dlprof.reports.comparison_answers import counted, more_rows
-from dlprof.reports.document import Answer, Column, Document, Level, Lines, Section, Table, Tone
+from dlprof.reports.document import Answer, Column, Document, Lines, Section, Table, Tone
 from dlprof.reports.document import Cell as Shown
 from dlprof.reports.paths import TONES
 from dlprof.session.model import pair_text
@@ -63,7 +64,7 @@ def alike(changes: Iterable[Change]) -> list[Alike]:
 def grid_document(grid: Grid, changes: Sequence[Change], width: int | None = None) -> Document:
     """What a report over many environments says; ``width`` is that of a terminal."""
     groups = alike(changes)
-    first = changed_tables(changes, FIRST_ROWS, width, few=True)
+    first = changed_tables(changes, FIRST_ROWS, width, MOST_COLUMNS)
     every = changed_tables(changes, ALL_ROWS, width)
     sections = (
         *(
@@ -73,7 +74,7 @@ def grid_document(grid: Grid, changes: Sequence[Change], width: int | None = Non
         ),
         *((Section("All cells of paths that changed", every),) if every != first else ()),
         Section("Environments", (environments_table(grid),)),
-        Section("How it is compared", (Lines(METHOD),)),
+        method_section(),
     )
     return Document(
         title=f"{counted(len(grid.columns), 'environment')}    {_sessions(grid)}",
@@ -85,16 +86,16 @@ def grid_document(grid: Grid, changes: Sequence[Change], width: int | None = Non
 
 
 def changed_tables(
-    changes: Iterable[Change], most: int, width: int | None, few: bool = False
+    changes: Iterable[Change], most: int, width: int | None, most_columns: int = ALL_ROWS
 ) -> tuple[Table, ...]:
-    """The cells of what changed, pair by pair; of ``few`` columns those where something changes."""
+    """The cells of what changed, pair by pair."""
     found: dict[tuple[str, str], tuple[Grid, list[Row]]] = {}
     for row, grid in changed_rows(changes)[:most]:
         found.setdefault(row.pair, (grid, []))[1].append(row)
     return tuple(
         table
         for grid, rows in found.values()
-        for table in pages(grid, rows, _columns(grid, rows, few), width)
+        for table in pages(grid, rows, few_columns(grid, rows, most_columns), width)
     )
 
 
@@ -104,6 +105,10 @@ METHOD = (
     "Times are compared within one machine and one Python.",
     f"A time changed if it is {FACTOR} times as long or more, with intervals that do not meet.",
 )
+
+
+def method_section() -> Section:
+    return Section("How it is compared", (Lines(METHOD),))
 
 
 def _sessions(grid: Grid) -> str:
@@ -139,11 +144,11 @@ def changed_rows(changes: Iterable[Change]) -> list[tuple[Row, Grid]]:
 
 def changes_table(groups: Sequence[Alike], most: int) -> Table:
     titles = ("what changed", "path", "where")
-    rows = tuple(_change_row(group) for group in groups[:most])
+    rows = tuple(change_row(group) for group in groups[:most])
     return Table(tuple(map(Column, titles)), rows, more_rows(len(groups), most))
 
 
-def _change_row(group: Alike) -> tuple[Shown, ...]:
+def change_row(group: Alike) -> tuple[Shown, ...]:
     one, codes = group.first, group.codes
     tone: Tone = "" if one.direction == "other" else one.direction
     note = f"+{len(codes) - 1} alike" if len(codes) > 1 else ""
@@ -151,17 +156,16 @@ def _change_row(group: Alike) -> tuple[Shown, ...]:
     return Shown(one.text, tone), Shown(codes[0], code=True, note=note), Shown(where)
 
 
-def _columns(grid: Grid, rows: Sequence[Row], few: bool) -> list[int]:
-    """All columns, or a few: of many those whose answers are not those of the column before."""
+def few_columns(grid: Grid, rows: Sequence[Row], most: int) -> list[int]:
+    """All columns; of more than ``most`` the newest whose answers are not those before them."""
     every = range(len(grid.columns))
-    if not few or len(every) <= MOST_COLUMNS:
+    if len(every) <= most:
         return list(every)
 
     def words(place: int) -> list[tuple[str, ...]]:
         return [row.cells[place].words if place in row.cells else () for row in rows]
 
-    kept = [place for place in every if place == 0 or words(place) != words(place - 1)]
-    return kept[:MOST_COLUMNS]
+    return [place for place in every if place == 0 or words(place) != words(place - 1)][-most:]
 
 
 def pages(
@@ -205,7 +209,7 @@ def _path_cell(row: Row) -> Shown:
     return Shown(case.code, code=True, note=note)
 
 
-def cell_text(cell: Cell | None) -> Shown:
+def cell_text(cell: GridCell | None) -> Shown:
     """The time and the result; what is worse than that stands in its place."""
     if cell is None:
         return Shown("-", "dim")
@@ -224,12 +228,6 @@ def environments_table(grid: Grid) -> Table:
     )
     more = more_rows(len(grid.columns), ALL_ROWS)
     return Table(tuple(map(Column, names)), rows, more)
-
-
-def sections_in_full(document: Document) -> Document:
-    """The document with every section open, for a page of its own."""
-    opened = tuple(replace(one, level=Level.FIRST) for one in document.sections)
-    return replace(document, sections=opened)
 
 
 def render_json(grid: Grid, changes: Sequence[Change]) -> Iterator[str]:
@@ -261,7 +259,7 @@ def render_json(grid: Grid, changes: Sequence[Change]) -> Iterator[str]:
     yield "\n]}\n"
 
 
-def _cell_json(cell: Cell) -> dict[str, Any]:
+def _cell_json(cell: GridCell) -> dict[str, Any]:
     answers = {
         name: word_text(name, word) if name != "result" else word
         for name, word in zip(QUESTIONS, cell.words, strict=True)

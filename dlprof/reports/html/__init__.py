@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import lzma
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -70,6 +71,8 @@ def _packed(session: Session) -> str:
 def shown(cell: Cell, place_of: Mapping[str, int]) -> Markup:
     """The text of a cell; a rule leads to its problem, by its place on the page."""
     note = f" {cell.note}" if cell.note else ""
+    if cell.link:
+        return Markup('<a href="{}">{}</a>{}').format(cell.link, cut(cell.text), cut(note))
     if cell.code:
         return Markup("<code>{}</code>{}").format(cut(cell.text), cut(note))
     return linked(cut(cell.text + note), place_of)
@@ -96,6 +99,12 @@ def prose(text: str) -> Markup:
     for pattern, replacement in INLINE:
         found = pattern.sub(replacement, found)
     return Markup(found)  # noqa: S704 - escaped above
+
+
+def search_index(found: Sequence[tuple[str, str]]) -> Markup:
+    """What can be looked for, as JSON inside of a page."""
+    text = json.dumps(found, ensure_ascii=True, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c"))  # noqa: S704 - no tag can begin in it
 
 
 def draw(drawn: Chart | Timeline) -> tuple[Markup, str] | None:
@@ -141,6 +150,7 @@ def _template() -> jinja2.Template:
         "linked": linked,
         "kind": kind,
         "heat": heat,
+        "search_index": search_index,
     }
     return environment.get_template("page.html.j2")
 
