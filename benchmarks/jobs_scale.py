@@ -24,6 +24,7 @@ TORCH = ("2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.13.0")
 CHANGED = 6
 """From this version of jax on the views of the first path of each pair are copies."""
 MACHINES = 25
+QUIET = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
 
 
 def write(folder: Path, count: int) -> None:
@@ -31,12 +32,18 @@ def write(folder: Path, count: int) -> None:
     texts = [gzip.decompress(file.read_bytes()).decode() for file in sorted(RECORDED.glob("*.gz"))]
     every = itertools.product(range(MACHINES), range(len(TORCH)), range(len(JAX)), texts)
     for number, (machine, torch, jax, text) in enumerate(itertools.islice(every, count)):
-        text = re.sub(r'("jax(?:lib)?": )"[^"]*"', rf'\1"{JAX[jax]}"', text)
-        text = re.sub(r'("torch": )"[^"]*"', rf'\1"{TORCH[torch]}"', text)
-        text = re.sub(r'("cpu": )"AMD EPYC[^"]*"', rf'\1"CPU {machine}"', text)
-        if jax >= CHANGED:
-            text = text.replace('"ownership": {"verdict": "view"', '"ownership": {"verdict": "copy"', 1)
-        (folder / f"{number:05}.json").write_text(text, encoding="utf-8")
+        session = simulated(text, machine, torch, jax)
+        (folder / f"{number:05}.json").write_text(session, encoding="utf-8")
+
+
+def simulated(session: str, machine: int, torch: int, jax: int) -> str:
+    """A recorded session with other versions, on another machine."""
+    session = re.sub(r'("jax(?:lib)?": )"[^"]*"', rf'\1"{JAX[jax]}"', session)
+    session = re.sub(r'("torch": )"[^"]*"', rf'\1"{TORCH[torch]}"', session)
+    session = re.sub(r'("cpu": )"AMD EPYC[^"]*"', rf'\1"CPU {machine}"', session)
+    if jax < CHANGED:
+        return session
+    return session.replace('"ownership": {"verdict": "view"', '"ownership": {"verdict": "copy"', 1)
 
 
 def listed(folder: Path) -> int:
@@ -44,19 +51,32 @@ def listed(folder: Path) -> int:
     return sum(one.stat().st_size for one in os.scandir(folder))
 
 
-def measured(*words: str) -> tuple[float, float]:
-    """Seconds and peak MB of a command of its own, which has no other children."""
+def measured(*words: str) -> str:
+    """Wall and processor time and peak memory of a command, as cells of the table."""
     begin = time.monotonic()
-    process = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, *words])
+    process = os.posix_spawn(
+        sys.executable, [sys.executable, *words], os.environ, file_actions=QUIET
+    )
     _, status, usage = os.wait4(process, 0)
     if status:
         raise SystemExit(f"{words} ended with {status}")
-    return time.monotonic() - begin, usage.ru_maxrss / 1024
+    wall_s, own_s = time.monotonic() - begin, usage.ru_utime + usage.ru_stime
+    return f"{wall_s:.1f} s | {own_s:.1f} s | {usage.ru_maxrss / 1024:,.0f} MB"
 
 
 def main() -> None:
     counts = [int(word) for word in sys.argv[1:]] or [100, 1000, 10000]
-    titles = ("sessions", "size", "list", "compare", "memory", "atlas", "memory", "pages", "largest")
+    titles = (
+        "sessions",
+        "size",
+        "list",
+        "compare",
+        "memory",
+        "atlas",
+        "memory",
+        "pages",
+        "largest",
+    )
     print("| " + " | ".join(titles) + " |\n" + "|---" * len(titles) + "|")
     for count in counts:
         with tempfile.TemporaryDirectory() as name:
@@ -67,14 +87,11 @@ def main() -> None:
             size = listed(folder)
             list_s = time.monotonic() - begin
             verb = ("-m", "dlprof")
-            compare_s, compare_mb = measured(*verb, "compare", str(folder), "--markdown", str(out))
-            build = ("atlas", "build", str(folder), "--out", str(site))
-            atlas_s, atlas_mb = measured(*verb, *build)
+            compare = measured(*verb, "compare", str(folder), "--html", str(out))
+            atlas = measured(*verb, "atlas", "build", str(folder), "--out", str(site))
             pages = [page.stat().st_size for page in site.iterdir()]
             cells = (
-                *(f"{count:,}", f"{size / 1e6:,.0f} MB", f"{list_s:.3f} s"),
-                *(f"{compare_s:.1f} s", f"{compare_mb:,.0f} MB"),
-                *(f"{atlas_s:.1f} s", f"{atlas_mb:,.0f} MB"),
+                *(f"{count:,}", f"{size / 1e6:,.0f} MB", f"{list_s:.3f} s", compare, atlas),
                 *(str(len(pages)), f"{max(pages) / 1e3:,.0f} kB"),
             )
             print("| " + " | ".join(cells) + " |", flush=True)

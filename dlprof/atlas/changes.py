@@ -1,8 +1,9 @@
 """What changed between the columns of a grid, and with which version or machine it came.
 
-Verdicts are compared between all columns; times between those of one machine and one Python. A time
-changed if it is :data:`FACTOR` times another or more, and no interval of one side meets one of the
-other: equal code differs by up to a third between two sessions (docs/results/gate-noise.md).
+Verdicts are compared between all columns, but for a race: that one is seen is chance. Times are
+compared between those of one machine and one Python. A time changed if it is :data:`FACTOR` times
+another or more, and no interval of one side meets one of the other: equal code differs by up to a
+third between two sessions (docs/results/gate-noise.md).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dlprof.atlas.grid import (
     fact_text,
     versions_in_order,
 )
-from dlprof.compare.verdicts import SCALES
+from dlprof.compare.verdicts import RACE, SCALES
 
 FACTOR = 1.5
 TIME = "time"
@@ -38,7 +39,6 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "retained": "keeps memory",
         "dangling": "reads freed memory",
     },
-    "early_write": {"safe": "no torn copy seen", "unsafe": "a write tears the copy"},
     "ordering": {
         "synchronous": "nothing to wait for",
         "stream-ordered": "ordered without a wait",
@@ -99,6 +99,8 @@ def word_text(question: str, word: str) -> str:
 
 def _of_verdicts(grid: Grid, row: Row) -> Iterator[Change]:
     for at, question in enumerate(QUESTIONS):
+        if question == RACE:
+            continue
         known = {place: cell.words[at] for place, cell in row.cells.items() if cell.words[at]}
         if len(set(known.values())) > 1:
             yield _change(grid, row, question, known)

@@ -85,6 +85,32 @@ class Grid:
         columns = tuple(self.columns[place] for place in kept)
         return Grid(columns, moved, self.sessions, self.span)
 
+    def by(self, axis: str) -> Grid:
+        """The grid with one column for each value on an axis.
+
+        A cell has the answers that all its columns share. Its time is the middle one, if they are
+        of one machine.
+        """
+        places: dict[str, list[int]] = {}
+        for place, facts in enumerate(self.columns):
+            places.setdefault(facts.get(axis, MISSING), []).append(place)
+        order = versions_in_order(places)
+        rows = []
+        for row in self.rows:
+            found = [[n for n in places[value] if n in row.cells] for value in order]
+            cells = {at: self._merged(row, each) for at, each in enumerate(found) if each}
+            rows.append(Row(row.case, cells))
+        return Grid(tuple({axis: value} for value in order), tuple(rows), self.sessions, self.span)
+
+    def _merged(self, row: Row, places: Sequence[int]) -> Cell:
+        cells = [row.cells[place] for place in places]
+        answers = [set(words) - {""} for words in zip(*(cell.words for cell in cells), strict=True)]
+        words = tuple(known.pop() if len(known) == 1 else "" for known in answers)
+        times = sorted(cell.time for cell in cells if cell.time is not None)
+        is_one = len({self.columns[place].get(MACHINE) for place in places}) == 1
+        time = times[(len(times) - 1) // 2] if times and is_one else None
+        return Cell(words, cells[0].reason, cells[0].rules, time)
+
     def label(self, column: int) -> str:
         """``numpy 2.4.6, jax 0.10.2``: what tells a column from the others."""
         facts = self.columns[column]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ from dlprof.text.clean import listed
 
 SCHEMA = "dlprof.grid/1"
 FIRST_ROWS, ALL_ROWS = 12, 500
-MOST_COLUMNS = 12
+MOST_COLUMNS = 6
 """Of a table on the first screen: if there are more, those where nothing changes are left out."""
 MOST_DTYPES = 3
 CODE_WIDTH, GAP, INDENT = 32, 3, 2
@@ -64,8 +64,8 @@ def alike(changes: Iterable[Change]) -> list[Alike]:
 def grid_document(grid: Grid, changes: Sequence[Change], width: int | None = None) -> Document:
     """What a report over many environments says; ``width`` is that of a terminal."""
     groups = alike(changes)
-    first = changed_tables(changes, FIRST_ROWS, width, MOST_COLUMNS)
-    every = changed_tables(changes, ALL_ROWS, width)
+    first = tuple(short_tables(changes, FIRST_ROWS, width))
+    every = tuple(changed_tables(changes, ALL_ROWS, width))
     sections = (
         *(
             (Section("All changes", (changes_table(groups, ALL_ROWS),)),)
@@ -81,30 +81,53 @@ def grid_document(grid: Grid, changes: Sequence[Change], width: int | None = Non
         context=listed(_axis_text(grid, axis) for axis in grid.axes),
         answers=(answer_of(grid, changes),),
         tables=(changes_table(groups, FIRST_ROWS), *first) if groups else (),
+        marks=marks_of(first),
         sections=sections,
     )
 
 
-def changed_tables(
-    changes: Iterable[Change], most: int, width: int | None, most_columns: int = ALL_ROWS
-) -> tuple[Table, ...]:
-    """The cells of what changed, pair by pair."""
+def changed_tables(changes: Sequence[Change], most: int, width: int | None) -> Iterator[Table]:
+    """The cells of what changed, pair by pair: every column."""
+    for grid, rows in _by_pair(changes, most):
+        yield from pages(grid, rows, range(len(grid.columns)), width)
+
+
+def short_tables(changes: Sequence[Change], most: int, width: int | None) -> Iterator[Table]:
+    """What depends on the axis on which most depends, with a column for each value of that."""
+    axes: dict[int, set[str]] = defaultdict(set)
+    for one in changes:
+        axes[id(one.row)].add(one.axis)
+    for grid, rows in _by_pair(changes, most):
+        counts = Counter(axis for row in rows for axis in axes[id(row)] if axis)
+        for axis, _ in counts.most_common(1):
+            chosen = {id(row) for row in rows if axes[id(row)] == {axis}}
+            small = grid.by(axis)
+            both = zip(grid.rows, small.rows, strict=True)
+            fit = [new for old, new in both if id(old) in chosen]
+            yield from pages(small, fit, few_columns(small, fit, MOST_COLUMNS), width)
+
+
+def _by_pair(changes: Iterable[Change], most: int) -> list[tuple[Grid, list[Row]]]:
     found: dict[tuple[str, str], tuple[Grid, list[Row]]] = {}
     for row, grid in changed_rows(changes)[:most]:
         found.setdefault(row.pair, (grid, []))[1].append(row)
-    return tuple(
-        table
-        for grid, rows in found.values()
-        for table in pages(grid, rows, few_columns(grid, rows, most_columns), width)
-    )
+    return list(found.values())
 
 
+STAR = "* The address of the array decides between view and copy."
 METHOD = (
     "An answer is compared where it is known: an instrument that did not look changes nothing.",
     f"{BY_ADDRESS}: the address of the array decides.",
+    "That a write tears a copy is seen by chance, and is no change here.",
     "Times are compared within one machine and one Python.",
     f"A time changed if it is {FACTOR} times as long or more, with intervals that do not meet.",
 )
+
+
+def marks_of(tables: Iterable[Table]) -> tuple[str, ...]:
+    """What the star of a cell means, if there is one."""
+    texts = (cell.text for table in tables for row in table.rows for cell in row)
+    return (STAR,) if any(text.endswith("view*") for text in texts) else ()
 
 
 def method_section() -> Section:
@@ -157,15 +180,17 @@ def change_row(group: Alike) -> tuple[Shown, ...]:
 
 
 def few_columns(grid: Grid, rows: Sequence[Row], most: int) -> list[int]:
-    """All columns; of more than ``most`` the newest whose answers are not those before them."""
-    every = range(len(grid.columns))
-    if len(every) <= most:
-        return list(every)
-
-    def words(place: int) -> list[tuple[str, ...]]:
-        return [row.cells[place].words if place in row.cells else () for row in rows]
-
-    return [place for place in every if place == 0 or words(place) != words(place - 1)][-most:]
+    """All columns; of more than ``most`` the ends, and the newest where an answer changes."""
+    last = len(grid.columns) - 1
+    if last < most:
+        return [*range(last + 1)]
+    words = [
+        [row.cells[place].words if place in row.cells else () for row in rows]
+        for place in range(last + 1)
+    ]
+    steps = [place for place in range(1, last + 1) if words[place] != words[place - 1]]
+    around = sorted({*steps, *(place - 1 for place in steps)} - {0, last})
+    return [0, *around[max(0, len(around) - most + 2) :], last]
 
 
 def pages(

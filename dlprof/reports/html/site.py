@@ -230,6 +230,7 @@ def _pair_page(site: Site, pair: Pair, own: Grid) -> Document:
         marks=(
             *((f"Left out for want of change: {', '.join(left)}.",) if left else ()),
             *((note,) if surveyed else ()),
+            *grids.marks_of(tables),
         ),
         sections=tuple(_charts(own, changes, rest)),
     )
