@@ -1,5 +1,7 @@
 """Draw the pictures of the documentation from a recorded session: ``python docs/images.py``.
 
+``python docs/images.py SITE`` draws those of docs/results/atlas.md from a built atlas.
+
 The terminal at 80 and 100 columns as SVG; the HTML page in light, in dark and at 390 px as PNG, by
 Chromium.
 """
@@ -9,6 +11,7 @@ from __future__ import annotations
 import gzip
 import io
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -26,6 +29,8 @@ SESSION = ROOT / "tests" / "recorded" / "first_edition" / "torch-jax.json.gz"
 IMAGES = ROOT / "docs" / "images"
 COMMAND = "$ dlprof run torch jax --shape 1024x1024\n"
 COLUMNS = (80, 100)
+ATLAS = ROOT / "docs" / "results" / "atlas"
+ATLAS_PAGES = {"matrix": "index", "pair": "pair-numpy-jax"}
 PAGES = {"light": (1440, 900), "dark": (1440, 900), "narrow": (390, 844)}
 
 
@@ -42,6 +47,15 @@ def main() -> None:
     page = html.render(document, session)
     for name, size in PAGES.items():
         take(page, IMAGES / f"page-{name}.png", size, dark=name == "dark")
+
+
+def draw_atlas(site: Path) -> None:
+    """The first page and one pair, in light and dark."""
+    ATLAS.mkdir(exist_ok=True)
+    for name, page in ATLAS_PAGES.items():
+        text = (site / f"{page}.html").read_text(encoding="utf-8")
+        for scheme in ("light", "dark"):
+            take(text, ATLAS / f"{name}-{scheme}.png", (1100, 900), dark=scheme == "dark")
 
 
 def drawn(screen: str, columns: int) -> str:
@@ -74,4 +88,4 @@ def take(page: str, target: Path, size: tuple[int, int], *, dark: bool) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    draw_atlas(Path(sys.argv[1])) if sys.argv[1:] else main()

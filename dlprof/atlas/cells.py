@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -24,8 +25,13 @@ from dlprof.text.clean import first_line
 QUESTIONS = ("result", "values", "lifetime", "early_write", "ordering")
 """What a cell answers; the most important first."""
 LOST = {"unsupported": "refused", "crashed": "crash", "timeout": "hangs"}
-BY_ADDRESS = "view or copy"
-"""The result of a path that is a view of an aligned array, and a copy of others."""
+WHOLE = ("view", "copy")
+AT_ADDRESSES = ("view", "copy", "refused")
+"""What the address of an array may decide between."""
+BY_ADDRESS = tuple(
+    " or ".join(words) for count in (2, 3) for words in combinations(AT_ADDRESSES, count)
+)
+"""The results of paths where it does: ``view or copy``."""
 
 
 class Time(NamedTuple):
@@ -42,6 +48,8 @@ class Cell(NamedTuple):
     reason: str = ""
     rules: tuple[str, ...] = ()
     time: Time | None = None
+    by_chance: bool = False
+    """Whether nothing looked if the address decides between the view and the copy."""
 
     @property
     def result(self) -> str:
@@ -83,8 +91,14 @@ def _session(found: Mapping[str, Any]) -> SessionCells:
     for index, one in enumerate(results):
         if one is not None:
             case, words, reason, time, _ = one
-            words = _at_any_address(case, words, by_address)
-            cells.append((case, Cell(words, reason, tuple(sorted(rules.get(index, ()))), time)))
+            own = tuple(sorted(rules.get(index, ())))
+            met = by_address.get(_path(case))
+            may_vary = words[0] in WHOLE or "align" in reason
+            if met in BY_ADDRESS and words[0] in AT_ADDRESSES:
+                words = (str(met), *words[1:])
+            # A survey puts its arrays where it wants them.
+            by_chance = may_vary and met is None and not case.survey
+            cells.append((case, Cell(words, reason, own, time, by_chance)))
     return SessionCells(header, tuple(cells))
 
 
@@ -100,8 +114,9 @@ def _result(content: Any) -> _Result | None:
     part = partial(_words, content)
     is_whole = content.get("status") in ("ok", "invalid")
     result = _worst("ownership", part("ownership")) if is_whole else ""
+    is_made = content.get("refused_at") != "create"  # else nothing was converted
     words = (
-        result or LOST.get(str(content.get("status")), ""),
+        result or LOST.get(str(content.get("status")) * is_made, ""),
         *(_worst(name, part(name)) if is_whole else "" for name in QUESTIONS[1:]),
     )
     reason = content.get("reason")
@@ -153,22 +168,17 @@ def _path(case: CaseRecord) -> _Path:
     return case.producer, case.export, case.consumer, case.import_
 
 
-def _by_address(results: Iterable[_Result | None]) -> Mapping[_Path, bool]:
-    """The paths of which *alignment* knows something, and if the address decides."""
-    found: dict[_Path, bool] = {}
+def _by_address(results: Iterable[_Result | None]) -> Mapping[_Path, str]:
+    """The paths that *alignment* looked at, and what it saw of each at any dtype."""
+    found: dict[_Path, frozenset[str]] = {}
     for one in results:
         if one is not None and one[4]:
             path = _path(one[0])
-            found[path] = found.get(path, False) or {"view", "copy"} <= one[4]
-    return found
-
-
-def _at_any_address(
-    case: CaseRecord, words: tuple[str, ...], by_address: Mapping[_Path, bool]
-) -> tuple[str, ...]:
-    """The words of a case; which of view and copy it met is chance if the address decides."""
-    is_either = words[0] in ("view", "copy") and by_address.get(_path(case), False)
-    return (BY_ADDRESS, *words[1:]) if is_either else words
+            found[path] = found.get(path, frozenset()) | one[4]
+    return {
+        path: " or ".join(word for word in AT_ADDRESSES if word in seen)
+        for path, seen in found.items()
+    }
 
 
 def _time(content: Mapping[str, Any]) -> Time | None:

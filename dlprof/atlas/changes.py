@@ -29,9 +29,10 @@ from dlprof.compare.verdicts import RACE, SCALES
 
 FACTOR = 1.5
 TIME = "time"
-RESULTS = {"view": 0, BY_ADDRESS: 1, "copy": 2, "refused": 3, "hangs": 5, "crash": 6}
+WORST_FIRST = ("crash", "hangs", "refused", *BY_ADDRESS[:0:-1], "copy", BY_ADDRESS[0], "view")
+RESULTS = {word: place for place, word in enumerate(reversed(WORST_FIRST))}
 """How bad a result is; of a path that is documented to copy, a view is worse than a copy."""
-PROMISED = {**RESULTS, "view": 4, BY_ADDRESS: 4}
+PROMISED = {**RESULTS, **dict.fromkeys(("view", BY_ADDRESS[0]), RESULTS["refused"])}
 WORDS: Mapping[str, Mapping[str, str]] = {
     "values": {"ok": "right values", "wrong": "wrong values"},
     "lifetime": {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from dlprof.atlas.cells import Cell, SessionCells, read
+from dlprof.atlas.cells import BY_ADDRESS, Cell, SessionCells, read
 from dlprof.compare.matching import code_key
 from dlprof.errors import SessionError, UsageError
 from dlprof.history.series import machine_of
@@ -224,7 +224,15 @@ class _Builder:
     def _merged(self, row: Row, target: Mapping[int, int]) -> Row:
         """The row by the columns of the grid; of several sessions of one the newest counts."""
         by_age = sorted(row.cells, key=lambda place: self._newest[id(row), place])
-        return Row(row.case, {target[place]: row.cells[place] for place in by_age})
+        cells = {target[place]: row.cells[place] for place in by_age}
+        if any(cell.result in BY_ADDRESS for cell in cells.values()):
+            cells = {place: _known(cell) for place, cell in cells.items()}
+        return Row(row.case, cells)
+
+
+def _known(cell: Cell) -> Cell:
+    """The cell without a view or a copy that may be the address's doing."""
+    return cell._replace(words=("", *cell.words[1:])) if cell.by_chance else cell
 
 
 def _facts(header: Header) -> dict[str, str]:

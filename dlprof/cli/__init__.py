@@ -51,6 +51,7 @@ VERBS = {
     "ticket": "ticket",
     "repro": "repro",
     "compare": "compare",
+    "bisect": "bisect",
     "gate": "gate",
     "calibrate": "calibrate",
     "explain": "listing",

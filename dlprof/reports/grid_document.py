@@ -27,6 +27,8 @@ FIRST_ROWS, ALL_ROWS = 12, 500
 MOST_COLUMNS = 6
 """Of a table on the first screen: if there are more, those where nothing changes are left out."""
 MOST_DTYPES = 3
+PLAIN = {"C", "aligned"}
+"""Layouts that are not worth a word."""
 CODE_WIDTH, GAP, INDENT = 32, 3, 2
 """What a page of columns leaves to the paths, and between columns, in a terminal."""
 
@@ -43,9 +45,11 @@ class Alike:
 
     @property
     def arrays(self) -> str:
-        """``bfloat16``; a number where there are many."""
+        """``bfloat16``, ``float32, F``; a number where there are many."""
         dtypes = list(dict.fromkeys(one.row.case.dtype for one in self.changes))
-        return ", ".join(dtypes) if len(dtypes) <= MOST_DTYPES else f"{len(dtypes)} dtypes"
+        layouts = list(dict.fromkeys(one.row.case.layout for one in self.changes))
+        told = ", ".join(dtypes) if len(dtypes) <= MOST_DTYPES else f"{len(dtypes)} dtypes"
+        return told if {*layouts} & PLAIN or len(layouts) > 1 else f"{told}, {layouts[0]}"
 
     @property
     def codes(self) -> list[str]:
@@ -114,10 +118,10 @@ def _by_pair(changes: Iterable[Change], most: int) -> list[tuple[Grid, list[Row]
     return list(found.values())
 
 
-STAR = "* The address of the array decides between view and copy."
+STAR = "* The address of the array decides: at others it is a copy, or refused."
 METHOD = (
     "An answer is compared where it is known: an instrument that did not look changes nothing.",
-    f"{BY_ADDRESS}: the address of the array decides.",
+    f"{BY_ADDRESS[0]}: the address of the array decides.",
     "That a write tears a copy is seen by chance, and is no change here.",
     "Times are compared within one machine and one Python.",
     f"A time changed if it is {FACTOR} times as long or more, with intervals that do not meet.",
@@ -127,7 +131,7 @@ METHOD = (
 def marks_of(tables: Iterable[Table]) -> tuple[str, ...]:
     """What the star of a cell means, if there is one."""
     texts = (cell.text for table in tables for row in table.rows for cell in row)
-    return (STAR,) if any(text.endswith("view*") for text in texts) else ()
+    return (STAR,) if any(text.endswith("*") for text in texts) else ()
 
 
 def method_section() -> Section:
@@ -240,7 +244,9 @@ def cell_text(cell: GridCell | None) -> Shown:
         return Shown("-", "dim")
     words = dict(zip(QUESTIONS, cell.words, strict=True))
     bad = "wrong" if words["values"] == "wrong" else "dangling" * (words["lifetime"] == "dangling")
-    result = "view*" if cell.result == BY_ADDRESS else cell.result or "?"
+    result = cell.result or "?"
+    if result in BY_ADDRESS:
+        result = f"{result.partition(' ')[0]}*"
     time = plain_time(cell.time.median_ns) if cell.time is not None else ""
     tone: Tone = "bad" if bad or result in ("crash", "hangs") else TONES.get(result, "")
     return Shown(f"{time} {bad or result}".strip(), tone)

@@ -20,7 +20,7 @@ BOTH = [facts(numpy=numpy, jax=jax) for numpy in ("1.26.4", "2.0.2") for jax in 
         (("view", "", "copy"), ["view until jax 0.4.30, copy since 0.5.0"]),
         (("view", "", "view"), []),
         (
-            ("refused", "view", BY_ADDRESS),
+            ("refused", "view", BY_ADDRESS[0]),
             ["refused until jax 0.4.30, view in 0.4.31, view or copy since 0.5.0"],
         ),
     ],

@@ -1,0 +1,109 @@
+"""Which release changed the answer of a conversion? A search between a good and a bad one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dlprof.atlas.cells import QUESTIONS, Cell
+from dlprof.atlas.changes import TIME, apart, word_text
+from dlprof.atlas.grid import version_key
+from dlprof.compare.verdicts import RACE
+from dlprof.errors import Unsure, UsageError
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A release: its cell, or why there is none. ``is_good`` is None where that tells nothing."""
+
+    version: str
+    cell: Cell | None
+    reason: str = ""
+    is_good: bool | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """``question`` is what changed. Releases between ``last_good`` and ``first_bad`` told nothing.
+
+    ``tried`` are in the order of their versions.
+    """
+
+    question: str
+    last_good: str
+    first_bad: str
+    tried: tuple[Tried, ...]
+
+    @property
+    def untold(self) -> list[str]:
+        low, high = version_key(self.last_good), version_key(self.first_bad)
+        return [one.version for one in self.tried if low < version_key(one.version) < high]
+
+
+def between(releases: Sequence[str], good: str, bad: str) -> list[str]:
+    """The releases from ``good`` to ``bad``, which may be the older one. Raises UsageError."""
+    order = sorted({*releases}, key=version_key)
+    for version in (good, bad):
+        if version not in order:
+            near = [one for one in order if one.startswith(f"{version}.")]
+            hint = f"such as {', '.join(near[-3:])}" if near else f"the newest is {order[-1]}"
+            raise UsageError(f"there is no release {version} that can be installed here; {hint}")
+    low, high = sorted((order.index(good), order.index(bad)))
+    found = order[low : high + 1]
+    return found if order.index(good) <= order.index(bad) else found[::-1]
+
+
+def bisect(versions: Sequence[str], measure: Callable[[str], Tried]) -> Found:
+    """The step between the first of ``versions``, which is good, and the last, which is bad.
+
+    A release that cannot be measured is passed over. Raises :class:`Unsure` if good and bad give
+    the same, or one of them cannot be measured.
+    """
+    good, bad = measure(versions[0]), measure(versions[-1])
+    for one in (good, bad):
+        if one.cell is None:
+            raise Unsure(f"{one.version} cannot be measured: {one.reason}")
+    question = _difference(good, bad)
+    known = {0: good, len(versions) - 1: bad}
+    low, high = 0, len(versions) - 1
+    while untried := [at for at in range(low + 1, high) if at not in known]:
+        at = min(untried, key=lambda one: abs(2 * one - low - high))
+        found = measure(versions[at])
+        is_good = _is_good(question, found.cell, good, bad)
+        known[at] = Tried(found.version, found.cell, found.reason, is_good)
+        low, high = (at, high) if is_good else (low, at) if is_good is False else (low, high)
+    known[0] = Tried(good.version, good.cell, is_good=True)
+    known[len(versions) - 1] = Tried(bad.version, bad.cell, is_good=False)
+    tried = tuple(known[at] for at in sorted(known))
+    return Found(question, versions[low], versions[high], tried)
+
+
+def _difference(good: Tried, bad: Tried) -> str:
+    """The most important question that both answer, and differently."""
+    for question in (one for one in QUESTIONS if one != RACE):
+        words = {_word(good.cell, question), _word(bad.cell, question)}
+        if len(words) > 1 and "" not in words:
+            return question
+    times = [one.cell.time for one in (good, bad) if one.cell and one.cell.time]
+    if len(times) > 1 and all(time.interval_ns for time in times) and apart(times[:1], times[1:]):
+        return TIME
+    same = word_text("result", _word(good.cell, "result")) or "an unknown result"
+    raise Unsure(f"{good.version} and {bad.version} give the same: {same}, and no other time")
+
+
+def _word(cell: Cell | None, question: str) -> str:
+    return "" if cell is None else cell.words[QUESTIONS.index(question)]
+
+
+def _is_good(question: str, cell: Cell | None, good: Tried, bad: Tried) -> bool | None:
+    """Whether a release answers as the good one; of times the nearer end counts."""
+    if question != TIME:
+        word = _word(cell, question)
+        return None if not word else word == _word(good.cell, question)
+    times = [one.time if one else None for one in (cell, good.cell, bad.cell)]
+    logs = [math.log(time.median_ns) for time in times if time is not None]
+    if len(logs) < len(times):
+        return None
+    own, like_good, like_bad = logs
+    return abs(own - like_good) < abs(own - like_bad)

@@ -1,0 +1,226 @@
+"""``dlprof bisect``."""
+
+from __future__ import annotations
+
+import glob
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dlprof.cli.options import Given, takes
+from dlprof.plan import options as every
+from dlprof.plan.option import Option, Several, Text
+
+if TYPE_CHECKING:
+    from dlprof.atlas.bisect import Found, Tried
+    from dlprof.plan.catalog import Catalog
+    from dlprof.reports.document import Document
+
+LIMIT_S = 120.0
+INSTALL_S = 3600.0
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+RELEASE = re.compile(r"[0-9][A-Za-z0-9.!+]*")
+PACKAGE = Option("package", Text(), "Its releases are tried.", every.MEASURING, metavar="NAME")
+GOOD = Option("good", Text(), "A release as it should be.", every.MEASURING, metavar="VERSION")
+BAD = Option("bad", Text(), "A release with the change.", every.MEASURING, metavar="VERSION")
+REQUIREMENT = Option(
+    "requirement",
+    Several(),
+    "What else is installed, such as torch==2.13.0.",
+    every.MEASURING,
+    metavar="REQUIREMENT",
+    meaning="the frameworks' versions here",
+)
+KEEP = Option(
+    "output", Text(), "Keep the sessions here.", every.OUTPUT, short="-o", metavar="FOLDER"
+)
+HOW = (every.SHAPES, every.DTYPES, every.ROUNDS, every.TIMEOUT, every.QUICK, every.DIAGNOSE)
+
+
+@takes(PACKAGE, GOOD, BAD, REQUIREMENT, *HOW, KEEP, every.FULL)
+def bisect(
+    producer: Annotated[str, typer.Argument(help="The framework that owns the array.")],
+    consumer: Annotated[str, typer.Argument(help="The framework that takes it in.")],
+    statement: Annotated[str, typer.Argument(help="The path, as dlprof paths lists it.")],
+    *,
+    given: Given,
+) -> None:
+    """Find the release of a package that changed a verdict or a time of one path.
+
+    Example: dlprof bisect numpy jax 'jnp.asarray(x)' --package jax --good 0.6.2 --bad 0.8.0
+    """
+    from dlprof.atlas import bisect as search
+    from dlprof.cli.show import show
+    from dlprof.errors import UsageError
+
+    package, good, bad = (given.raw[name] or "" for name in ("package", "good", "bad"))
+    if not NAME.fullmatch(package):
+        raise UsageError(f"--package {package!r}: name a package, such as numpy")
+    if good == bad or not (RELEASE.fullmatch(good) and RELEASE.fullmatch(bad)):
+        raise UsageError("--good and --bad name two releases, such as 2.0.2 and 2.1.0")
+    others = others_of((producer, consumer), statement, package, given)
+    versions = search.between(releases_of(package), good, bad)
+    with tempfile.TemporaryDirectory(prefix="dlprof-") as temporary:
+        folder = given.output or Path(temporary)
+        trial = Trial((producer, consumer), statement, package, others, folder, given)
+        found = search.bisect(versions, trial.measure)
+    show(document_of(found, package, statement, (producer, consumer)), bool(given.raw["full"]))
+
+
+def others_of(pair: tuple[str, str], statement: str, package: str, given: Given) -> tuple[str, ...]:
+    """The requirements beside the package. Raises :class:`UsageError` for an unknown path."""
+    from dlprof.errors import UsageError
+    from dlprof.plan import pairing
+    from dlprof.runner.inspection import inspect_interpreter
+
+    catalog: Catalog = inspect_interpreter(sys.executable)
+    ends = (catalog.named(pair[0]), catalog.named(pair[1]))
+    known = {path.code for path in pairing.paths(*ends, "cpu")}
+    if statement not in known and not any("{" in code for code in known):
+        raise UsageError(f"{statement!r} is no path: dlprof paths {pair[0]} {pair[1]} lists them")
+    if given.raw["requirement"]:
+        return tuple(given.raw["requirement"])
+    found = {}
+    for end in ends:
+        name = end.distribution or end.requirement
+        version = (end.version or "").partition("+")[0]
+        found[name] = f"{name}=={version}" if version else end.requirement
+    found.pop(package, None)
+    return tuple(found.values())
+
+
+def releases_of(package: str) -> list[str]:
+    """The releases that this Python can install. Raises :class:`UsageError`."""
+    from dlprof.errors import UsageError
+
+    command = [sys.executable, "-m", "pip", "index", "versions", package]
+    try:
+        done = subprocess.run(  # noqa: S603 - a list of words, the package checked above
+            command, capture_output=True, text=True, errors="replace", timeout=LIMIT_S, check=False
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise UsageError(f"pip cannot list the releases of {package}: {error}") from None
+    match = re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE)
+    if match is None:
+        why = (done.stderr.strip().splitlines() or ["no answer"])[-1]
+        raise UsageError(f"pip cannot list the releases of {package}: {why}")
+    return [version.strip() for version in match[1].split(",")]
+
+
+class Trial:
+    """Measures the path with one release after another, each in an environment of its own."""
+
+    def __init__(
+        self,
+        pair: tuple[str, str],
+        statement: str,
+        package: str,
+        others: Sequence[str],
+        folder: Path,
+        given: Given,
+    ) -> None:
+        self.pair, self.statement, self.package, self.others = pair, statement, package, others
+        self.folder = folder
+        names = [option.key for option in HOW]
+        self.options: dict[str, Any] = {
+            name: given.values[name] for name in names if given.values.get(name) is not None
+        }
+
+    def measure(self, version: str) -> Tried:
+        """The cell of the path with a release, or why there is none."""
+        from dlprof.atlas.bisect import Tried
+        from dlprof.cli.show import complain
+        from dlprof.errors import DlprofError, Interrupted
+        from dlprof.text.clean import first_line
+
+        complain(f"dlprof: {self.package} {version} …")
+        requirements = [f"{self.package}=={version}", *self.others]
+        try:
+            with tempfile.TemporaryDirectory(prefix="dlprof-") as folder:
+                return self._measured(version, make_environment(requirements, Path(folder)))
+        except Interrupted:
+            raise
+        except DlprofError as error:
+            return Tried(version, None, first_line(str(error)))
+
+    def _measured(self, version: str, python: str) -> Tried:
+        from dlprof import api
+        from dlprof.atlas.bisect import Tried
+        from dlprof.atlas.cells import read
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        file = self.folder / f"{self.package}-{version}.json"
+        paths = glob.escape(self.statement)
+        api.run(*self.pair, output=file, python=python, paths=paths, survey=False, **self.options)
+        cells = [cell for case, cell in read(file).cells if case.code == self.statement]
+        return Tried(version, cells[0]) if cells else Tried(version, None, "it has no such path")
+
+
+def make_environment(requirements: Sequence[str], folder: Path) -> str:
+    """The interpreter of a new environment, made by uv, or by pip where there is none.
+
+    Raises :class:`UsageError` with the installer's last line.
+    """
+    from dlprof.errors import UsageError
+
+    python = str(folder / "bin" / "python")
+    uv = shutil.which("uv")
+    make = [uv, "venv", "--quiet"] if uv else [sys.executable, "-m", "venv", "--without-pip"]
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-input"]
+    install = [uv, "pip", "install", "--quiet", "--python", python] if uv else pip
+    for command in ([*make, str(folder)], [*install, *requirements]):
+        try:
+            done = subprocess.run(  # noqa: S603 - a list of words, which no shell reads
+                command,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=INSTALL_S,
+                check=False,
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise UsageError(f"not installed: {error}") from None
+        if done.returncode:
+            lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+            last = [*done.stderr.strip().splitlines()[-1:], *lines[:1]] or ["no reason given"]
+            raise UsageError(f"not installed: {last[-1]}")
+    return python
+
+
+def document_of(found: Found, package: str, statement: str, pair: tuple[str, str]) -> Document:
+    """What was found, and every release that was tried."""
+    from dlprof.atlas.cells import QUESTIONS
+    from dlprof.atlas.changes import TIME, word_text
+    from dlprof.reports.document import Answer, Cell, Column, Document, Table
+    from dlprof.reports.grid_document import cell_text
+    from dlprof.session.model import pair_text
+
+    def said(one: Tried) -> str:
+        if one.cell is None:
+            return one.reason
+        if found.question in (TIME, "result"):
+            return cell_text(one.cell).text
+        return word_text(found.question, one.cell.words[QUESTIONS.index(found.question)])
+
+    words = {True: Cell("good"), False: Cell("changed", "worse"), None: Cell("not known", "dim")}
+    rows = tuple(
+        (Cell(f"{package} {one.version}"), Cell(said(one)), words[one.is_good])
+        for one in found.tried
+    )
+    ends = {one.version: said(one) for one in found.tried}
+    note = f"{ends[found.last_good]} with {found.last_good}, {ends[found.first_bad]} since"
+    if found.untold:
+        note += f"; or with {', '.join(found.untold)}, which told nothing"
+    return Document(
+        title=f"{pair_text(pair)}    {statement}",
+        context=f"{len(found.tried)} releases tried",
+        answers=(Answer("changed", f"{package} {found.first_bad}", note=note),),
+        tables=(Table((Column("release"), Column("result"), Column("")), rows),),
+    )
