@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from pathlib import Path
@@ -24,3 +25,14 @@ def check(path: Path) -> None:
         raise PermissionError(errno.EPERM, "it belongs to another user")
     if found.st_mode & OTHERS_WRITE:
         raise PermissionError(errno.EPERM, f"other users can write it (chmod go-w {path})")
+
+
+def cache() -> Path | None:
+    """The user's cache folder; None if the user has no home."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if Path(base).is_absolute():  # the XDG specification has others ignored
+        return Path(base) / "dlprof"
+    with contextlib.suppress(RuntimeError):  # no HOME, and no entry for the user
+        if (home := Path.home()).is_absolute():
+            return home / ".cache" / "dlprof"
+    return None

@@ -59,6 +59,7 @@ VERBS = {
     "list": "listing",
     "history": "history",
     "atlas": "atlas",
+    "jobs": "jobs",
 }
 """The verbs in the order of the help, and the module of each."""
 

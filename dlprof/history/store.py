@@ -1,4 +1,4 @@
-"""A history: a place for files that fsspec reaches. Sessions are added, and never replaced."""
+"""A place for files that fsspec reaches, and a history in one: sessions are never replaced."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Folder:
     system: Any
     root: str
     has_secrets: bool = False
+    what: str = "history"
 
     @property
     def protocols(self) -> tuple[str, ...]:
@@ -57,25 +58,41 @@ class Folder:
                 raise OSError(f"it is {kind}, not a regular file")  # reading may never end
             return bytes(self.system.cat_file(path))
 
+    def read_all(self, names: Iterable[str]) -> dict[str, bytes]:
+        """Files by their names, many at once; those that cannot be read are left out."""
+        paths = {posixpath.join(self.root, name): name for name in names}
+        with self._in_words("read"):
+            found = self.system.cat([*paths], on_error="omit") if paths else {}
+            if isinstance(found, bytes):  # what some file systems give for one path
+                return dict.fromkeys(paths.values(), found)
+            return {posixpath.basename(path): content for path, content in found.items()}
+
     def create(self, name: str, content: bytes) -> bool:
         """Add a file, whole or not at all; False if one of that name is there."""
+        with self._in_words("add to"):
+            if self.system.exists(posixpath.join(self.root, name)):
+                return False
+        self.replace(name, content)
+        return True
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Write a file, whole or not at all, in the place of one that may be there."""
         path = posixpath.join(self.root, name)
         with self._in_words("add to"):
-            if self.system.exists(path):
-                return False
-            if BUCKETS.isdisjoint(self.protocols):
-                self.system.makedirs(self.root, exist_ok=True)
+            if not BUCKETS.isdisjoint(self.protocols):
+                self.system.pipe_file(path, content)  # an object is whole or not there
+                return
+            self.system.makedirs(self.root, exist_ok=True)
             if "file" in self.protocols:
                 with files.atomic_bytes(Path(path)) as local:
                     local.write(content)
             else:
                 with self.system.transaction, self.system.open(path, "wb") as remote:
                     remote.write(content)
-            return True
 
     @contextlib.contextmanager
     def _in_words(self, verb: str, name: str = "") -> Iterator[None]:
-        with _in_words(f"cannot {verb} the history {self.shown}", name, self.has_secrets):
+        with _in_words(f"cannot {verb} the {self.what} {self.shown}", name, self.has_secrets):
             yield
 
 
@@ -91,8 +108,10 @@ def _in_words(what: str, name: str, has_secrets: bool) -> Iterator[None]:
         raise HistoryError(f"{where}: {told}") from None
 
 
-def folder_at(address: str | None, option: str) -> Folder:
+def folder_at(address: str | None, option: str, what: str = "history") -> Folder:
     """The place of an address, else of :data:`VARIABLE`; ``option`` names what gives one.
+
+    ``what`` is the word for it in messages.
 
     Raises :class:`UsageError` for none, :class:`HistoryError` for one that cannot be opened.
     """
@@ -103,13 +122,13 @@ def folder_at(address: str | None, option: str) -> Folder:
     if not text.strip() or "\0" in text:
         raise UsageError(f"no history is named: add {option}, or set {VARIABLE}")
     shown = "::".join(map(_shown, _LINK.split(text)))
-    start = f"cannot open the history {shown}"
+    start = f"cannot open the {what} {shown}"
     if "://" in text:
         with _in_words(start, "", has_secrets=False):  # these errors name the driver alone
             fsspec.get_filesystem_class(re.split("::|://", text)[0])
     with _in_words(start, "", shown != text):
         system, root = url_to_fs(text)
-    return Folder(shown, system, root.rstrip("/") or root, shown != text)
+    return Folder(shown, system, root.rstrip("/") or root, shown != text, what)
 
 
 def _shown(link: str) -> str:

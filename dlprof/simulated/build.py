@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -86,13 +85,10 @@ def built_folder(package: Path) -> Path:
 
 
 def _cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if Path(base).is_absolute():  # the XDG specification has others ignored
-        return Path(base) / "dlprof"
-    with contextlib.suppress(RuntimeError):  # no HOME, and no entry for the user
-        if (home := Path.home()).is_absolute():
-            return home / ".cache" / "dlprof"
-    raise MissingDevice("no home folder keeps the simulated device: set XDG_CACHE_HOME")
+    folder = own_folder.cache()
+    if folder is None:
+        raise MissingDevice("no home folder keeps the simulated device: set XDG_CACHE_HOME")
+    return folder
 
 
 def _digest() -> str:

@@ -186,7 +186,7 @@ def test_login_and_query_are_never_shown(address, shown, monkeypatch):
     ("address", "said"),
     [
         ("bogus://user:secret@host/x", "bogus://<hidden>@host/x: Protocol not known: bogus"),
-        ("s3://bucket/x", "s3fs"),
+        ("gs://bucket/x", "gcsfs"),
     ],
 )
 def test_an_address_without_a_driver_is_told(address, said):

@@ -1,0 +1,255 @@
+"""``dlprof jobs run``, ``list``, ``status``, ``fetch`` and ``cancel``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dlprof.cli.options import Given, takes
+from dlprof.plan import options as every
+from dlprof.plan.option import Option, Text, Whole
+
+if TYPE_CHECKING:
+    from dlprof.jobs.plan import Plan
+    from dlprof.jobs.run import Run, Watch
+    from dlprof.jobs.store import Record
+
+jobs = typer.Typer(
+    help="Measure many environments on many machines. See docs/jobs.md.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+PLAN = typer.Argument(metavar="PLAN", help="A plan, such as plan.toml.")
+PARALLEL = Option(
+    "parallel",
+    Whole(1, 1024),
+    "Run so many surveys and checks of conformance at once on this machine.",
+    every.MEASURING,
+    default=1,
+    metavar="N",
+)
+TO = Option("to", Text(), "Copy the sessions into this folder.", every.OUTPUT, metavar="FOLDER")
+JOB = Option(
+    "job",
+    Text(),
+    "Only jobs whose id, environment, scenario or machine matches.",
+    every.OUTPUT,
+    metavar="GLOB",
+)
+STATES = ("waiting", "running", "done", "failed", "stopped", "cancelled", "lost", "not run")
+
+
+@jobs.command()
+@takes(PARALLEL)
+def run(plan: Annotated[Path, PLAN], *, given: Given) -> None:
+    """Run the jobs of a plan that are not done, and keep each session in its store.
+
+    Example: dlprof jobs run plan.toml
+    """
+    from dlprof.cli.show import say
+    from dlprof.errors import FindingsFailed, Interrupted, Unmeasured, Unsure
+    from dlprof.jobs import run as runs
+
+    with _watch() as watch:
+        work = _work(plan, watch, given.values.get("parallel", 1))
+        try:
+            runs.run(work)
+        except KeyboardInterrupt:
+            others = any(runs.keeps_running(work, job) for job in work.jobs(*runs.UNDER_WAY))
+            told = f"; other jobs go on: dlprof jobs fetch {plan}" if others else ""
+            raise Interrupted(f"stopped; finish with: dlprof jobs run {plan}{told}") from None
+    say(_summary(work))
+    bad = len(work.plan.jobs) - work.counts["done"]
+    if not work.counts["done"]:
+        raise Unmeasured("no job is done")
+    if found := [one for one in work.records.values() if one.exit_code == 1]:
+        raise FindingsFailed(f"{_count(len(found), 'job')} found what its scenario forbids")
+    if bad:
+        raise Unsure(f"{_count(bad, 'job')} of {len(work.plan.jobs):,} not done")
+
+
+@jobs.command("list")
+@takes(JOB)
+def list_(plan: Annotated[Path, PLAN], *, given: Given) -> None:
+    """List the jobs of a plan, and what became of each.
+
+    Example: dlprof jobs list plan.toml --job 'numpy-2*'
+    """
+    from dlprof.cli.show import plain_table, say, text_of
+
+    work = _collected(plan)
+    table = plain_table("environment", "scenario", "machine", "state", "time", "job")
+    for job in work.plan.jobs:
+        record = work.records[job.id]
+        if _matches(record, given.raw["job"]):
+            names = (job.environment, job.scenario.text, job.machine)
+            table.add_row(*names, record.status, _time(record), job.id)
+    say(text_of(table))
+
+
+@jobs.command()
+@takes()
+def status(plan: Annotated[Path, PLAN], *, given: Given) -> None:  # noqa: ARG001
+    """Say how far a plan is, and why jobs failed.
+
+    Example: dlprof jobs status plan.toml
+    """
+    from dlprof.cli.show import say
+
+    say(_summary(_collected(plan)))
+
+
+@jobs.command()
+@takes(TO)
+def fetch(plan: Annotated[Path, PLAN], *, given: Given) -> None:
+    """Keep what an engine finished meanwhile, and copy the sessions into a folder.
+
+    Example: dlprof jobs fetch plan.toml --to sessions
+    """
+    from dlprof.cli.show import say
+    from dlprof.history.store import folder_at
+
+    work = _collected(plan)
+    if given.raw["to"] is not None:
+        folder = folder_at(given.raw["to"], "--to FOLDER", "folder")
+        found = work.store.sessions(work.plan.jobs)
+        for name, content in found.items():
+            folder.replace(name, content)
+        say(f"{_count(len(found), 'session')} copied to {folder.shown}\n")
+    say(_summary(work))
+
+
+@jobs.command()
+@takes(JOB)
+def cancel(plan: Annotated[Path, PLAN], *, given: Given) -> None:
+    """Cancel the jobs that wait or run on an engine such as Slurm.
+
+    Example: dlprof jobs cancel plan.toml --job 'old*'
+    """
+    from dlprof.cli.show import say
+    from dlprof.errors import UsageError
+    from dlprof.jobs import run as runs
+
+    work = _collected(plan)
+    wanted = [
+        job
+        for job in work.jobs(*runs.UNDER_WAY)
+        if _matches(work.records[job.id], given.raw["job"])
+    ]
+    if any(not runs.keeps_running(work, job) for job in wanted):
+        raise UsageError("these jobs end with their dlprof jobs run: press Ctrl-C there")
+    for job in wanted:
+        runs.cancel(work, job)
+    say(f"{_count(len(wanted), 'job')} cancelled\n")
+    say(_summary(work))
+
+
+def _work(file: Path, watch: Watch | None = None, parallel: int = 1) -> Run:
+    from dlprof.history.store import folder_at
+    from dlprof.jobs.plan import read
+    from dlprof.jobs.run import Run
+    from dlprof.jobs.store import Store
+
+    plan = read(file)
+    _check_words(plan)
+    address = plan.written.store
+    if "://" not in address:
+        address = str(file.parent / address)
+    store = Store(folder_at(address, "a store", "store"))
+    more: dict[str, Any] = {} if watch is None else {"watch": watch}
+    return Run(plan, store, parallel, records=store.records(plan.jobs), **more)
+
+
+def _collected(file: Path) -> Run:
+    from dlprof.jobs.run import collect
+
+    work = _work(file)
+    collect(work)
+    return work
+
+
+def _check_words(plan: Plan) -> None:
+    """Raise :class:`UsageError` for a scenario whose words its verb does not take."""
+    from dlprof.cli import command_line
+    from dlprof.errors import UsageError
+
+    for scenario in {job.scenario for job in plan.jobs}:
+        verb, *words = scenario.words
+        group: Any = typer.main.get_command(command_line(verb))
+        try:
+            group.commands[verb].make_context(verb, words)
+        except Exception as error:
+            if not hasattr(error, "format_message"):
+                raise
+            told = str(error.format_message()).rstrip(".")
+            raise UsageError(f"{plan.file}: scenario {scenario.text!r}: {told}") from None
+
+
+def _matches(record: Record, glob: str | None) -> bool:
+    names = (record.job, record.environment, record.scenario, record.machine)
+    return glob is None or any(fnmatchcase(name, glob) for name in names)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _time(record: Record) -> str:
+    from dlprof.analysis.quantity import duration_text
+
+    return "" if record.seconds is None else duration_text(record.seconds)
+
+
+def _counts(work: Run) -> str:
+    """``2 waiting, 1 running, 5 done, 0 failed``, and rarer states where there are some."""
+    found = work.counts
+    shown = [state for state in STATES if found[state] or state in STATES[:4]]
+    return ", ".join(f"{found[state]:,} {state}" for state in shown)
+
+
+def _summary(work: Run) -> str:
+    """How many jobs are how far, and why some failed, with what the installer or dlprof said."""
+    from dlprof.text.clean import clean
+
+    lines = [f"{_count(len(work.plan.jobs), 'job')}: {_counts(work)}"]
+    told: dict[tuple[str, ...], list[str]] = {}
+    for job in work.jobs("failed", "stopped", "lost"):
+        record = work.records[job.id]
+        title = f"{record.status}  {job.title}: {record.why or 'it did not end'}"
+        told.setdefault(tuple(record.lines), []).append(title)
+    for said, titles in told.items():
+        lines += ["", *map(clean, titles), *(f"    {clean(line)}" for line in said)]
+    lines += ["", f"The sessions are in {work.store.folder.shown}"]
+    return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def _watch() -> Iterator[Watch]:
+    """Show progress on stderr: a line for each job that ended, and on a terminal one for all."""
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text as Line
+
+    from dlprof.analysis.quantity import duration_text
+    from dlprof.text.clean import clean
+
+    console = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
+    with Live(console=console, transient=True, auto_refresh=False) as live:
+
+        def watch(work: Run, ended: Record | None) -> None:
+            left = work.left_s
+            counts = _counts(work) + ("" if left is None else f", {duration_text(left)} left")
+            if ended is not None:
+                names = (ended.environment, ended.scenario, ended.machine, _time(ended))
+                line = clean("  ".join((f"{ended.status:<7}", *filter(None, names))))
+                console.print(Line(line if sys.stderr.isatty() else f"{line}  ({counts})"))
+            live.update(Line(counts), refresh=sys.stderr.isatty())
+
+        yield watch

@@ -1,0 +1,1 @@
+"""Jobs: (machine kind, environment, scenario) gives one session file, on any engine."""

@@ -1,0 +1,72 @@
+"""The own machine as an engine: one process after the other, as times disturb each other."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import tempfile
+from collections import deque
+from collections.abc import Sequence
+from typing import IO
+
+from dlprof.jobs import node
+from dlprof.jobs.engine import Progress, Task
+
+STOP_S = 40.0
+
+
+class Local:
+    """``parallel`` tasks at once, of those that may share the machine."""
+
+    poll_s = 0.1
+
+    def __init__(self, parallel: int) -> None:
+        self._parallel = parallel
+        self._queue: deque[Task] = deque()
+        self._started: dict[str, tuple[Task, subprocess.Popen[bytes], IO[bytes]]] = {}
+
+    def submit(self, tasks: Sequence[Task]) -> list[str]:
+        self._queue.extend(tasks)
+        return [task.id for task in tasks]
+
+    def poll(self, handle: str) -> Progress:
+        self._start()
+        if handle not in self._started:
+            return "waiting"
+        return "running" if self._started[handle][1].poll() is None else "ended"
+
+    def fetch(self, handle: str) -> str:
+        _, process, output = self._started.pop(handle)
+        with output:
+            output.seek(0)
+            text = output.read().decode("utf-8", "replace")
+        return text or node.lost(f"its process ended with exit code {process.returncode}")
+
+    def cancel(self, handle: str) -> None:
+        self._queue = deque(task for task in self._queue if task.id != handle)
+        if handle in self._started:
+            process = self._started[handle][1]
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(STOP_S)
+            process.kill()
+
+    def _start(self) -> None:
+        """Start the next tasks: beside each other only those that may share the machine."""
+        at_work = [task for task, process, _ in self._started.values() if process.poll() is None]
+        while self._queue and (
+            not at_work
+            or (
+                len(at_work) < self._parallel
+                and all(task.may_share for task in (*at_work, self._queue[0]))
+            )
+        ):
+            task = self._queue.popleft()
+            output = tempfile.TemporaryFile()  # noqa: SIM115 - fetch closes it
+            process = subprocess.Popen(  # noqa: S603
+                node.COMMAND, stdin=subprocess.PIPE, stdout=output, start_new_session=True
+            )
+            with contextlib.suppress(BrokenPipeError), process.stdin or output as stdin:
+                stdin.write(task.text.encode())  # a broken pipe: it died, and poll says so
+            self._started[task.id] = (task, process, output)
+            at_work.append(task)

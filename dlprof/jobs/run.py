@@ -1,0 +1,216 @@
+"""Run a plan to its end: submit what is not done, run again what was lost, keep every answer."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from dlprof.errors import UsageError
+from dlprof.jobs.engine import Engine, Task
+from dlprof.jobs.environments import Unmade, resolved
+from dlprof.jobs.local import Local
+from dlprof.jobs.plan import Job, Machine, Plan
+from dlprof.jobs.store import KEEPS_RUNNING, Record, Store, checked, is_at_work, parts_of, record_of
+
+MOST_AGAIN = 3
+"""How often a lost job is run again."""
+UNDER_WAY = ("waiting", "running")
+
+Watch = Callable[["Run", Record | None], None]
+"""Hears of each job that ended, and now and then of nothing new."""
+
+
+@dataclass
+class Run:
+    """A plan at work. ``records`` say how far each job is."""
+
+    plan: Plan
+    store: Store
+    parallel: int = 1
+    watch: Watch = lambda _run, _record: None
+    records: dict[str, Record] = field(default_factory=dict)
+    environments: dict[str, dict[str, Any]] = field(default_factory=dict)
+    engines: dict[str, Engine] = field(default_factory=dict)
+    begun: float = field(default_factory=time.monotonic)
+    finished: int = 0
+
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(record.status for record in self.records.values())
+
+    @property
+    def left_s(self) -> float | None:
+        """The time left, if the rest goes as fast as what was finished here."""
+        if not self.finished:
+            return None
+        left = sum(self.counts[state] for state in UNDER_WAY)
+        return left * (time.monotonic() - self.begun) / self.finished
+
+    def jobs(self, *states: str) -> list[Job]:
+        return [job for job in self.plan.jobs if self.records[job.id].status in states]
+
+    def engine(self, job: Job) -> Engine:
+        """The engine of a job; names of this machine share one, which does one thing at a time."""
+        machine = self.plan.written.machines[job.machine]
+        key = "local" if machine.executor == "local" else f"machine {job.machine}"
+        if key not in self.engines:
+            self.engines[key] = engine_for(machine, self.parallel)
+        return self.engines[key]
+
+
+def run(work: Run) -> None:
+    """Run all jobs that are not done. Raises :class:`UsageError` before anything is submitted.
+
+    Ctrl-C ends the jobs of engines that end with this process.
+    """
+    for job in work.jobs(*UNDER_WAY):
+        if is_at_work(work.records[job.id]) and not keeps_running(work, job):
+            raise UsageError(f"another dlprof runs {work.plan.file}: wait for it, or stop it")
+    taken_up = work.jobs(*UNDER_WAY)
+    new = [job for job in work.plan.jobs if job not in taken_up and not _is_done(work, job)]
+    work.plan.variables()
+    for job in (*taken_up, *new):
+        work.engine(job)
+    _resolve(work, new)
+    try:
+        _submit(work, new)
+        while under_way := work.jobs(*UNDER_WAY):
+            for job in under_way:
+                _look(work, job)
+            work.watch(work, None)
+            if work.jobs(*UNDER_WAY):
+                time.sleep(min(work.engine(job).poll_s for job in under_way))
+    except KeyboardInterrupt:
+        ends = [job for job in work.jobs(*UNDER_WAY) if not keeps_running(work, job)]
+        for job in sorted(ends, key=lambda job: work.records[job.id].status == "running"):
+            cancel(work, job, "stopped")
+        raise
+
+
+def collect(work: Run) -> None:
+    """Keep the answers of jobs that an engine finished while nothing watched it."""
+    for job in work.jobs(*UNDER_WAY):
+        if keeps_running(work, job) and work.records[job.id].handle:
+            _look(work, job, again=False)
+
+
+def cancel(work: Run, job: Job, status: str = "cancelled") -> None:
+    """End a job that is waiting or running."""
+    engine, handle = work.engine(job), work.records[job.id].handle
+    if engine.poll(handle) != "ended":
+        engine.cancel(handle)
+    if engine.poll(handle) == "ended":
+        _look(work, job, again=False)
+    if work.records[job.id].status != "done":
+        _note(work, job, status=status, handle="")
+
+
+def keeps_running(work: Run, job: Job) -> bool:
+    """Whether a job goes on without this process."""
+    return work.records[job.id].executor in KEEPS_RUNNING
+
+
+def _is_done(work: Run, job: Job) -> bool:
+    return work.records[job.id].status == "done"
+
+
+def _resolve(work: Run, jobs: list[Job]) -> None:
+    """Resolve the environments that jobs need; one that cannot be made costs its jobs only."""
+    unmade: dict[str, Unmade] = {}
+    for job in jobs:
+        for name in work.plan.environments(job):
+            if name not in work.environments and name not in unmade:
+                written = work.plan.written.environments[name].model_dump()
+                try:
+                    work.environments[name] = resolved(written, name)
+                except Unmade as error:
+                    unmade[name] = error
+    for job in jobs:
+        names = work.plan.environments(job)
+        before = work.records[job.id]
+        pins = [pin for name in names for pin in work.environments.get(name, {}).get("pins", ())]
+        again = before.tries if before.status == "lost" else 0
+        work.records[job.id] = record_of(work.plan, job, pins).model_copy(update={"tries": again})
+        for failed in [unmade[name] for name in names if name in unmade][:1]:
+            _note(work, job, status="failed", why=str(failed), lines=list(failed.lines))
+            work.watch(work, work.records[job.id])
+
+
+def _submit(work: Run, jobs: list[Job]) -> None:
+    """Give jobs to their engines, those of one engine together."""
+    jobs = [job for job in jobs if work.records[job.id].status != "failed"]
+    for engine in dict.fromkeys(map(work.engine, jobs)):
+        own = [job for job in jobs if work.engine(job) is engine]
+        handles = engine.submit([_task(work, job) for job in own])
+        for job, handle in zip(own, handles, strict=True):
+            tries = work.records[job.id].tries + 1
+            _note(work, job, status="waiting", handle=handle, tries=tries)
+
+
+def _task(work: Run, job: Job) -> Task:
+    content = {
+        "id": job.id,
+        "words": job.scenario.words,
+        "files": work.plan.files_of(job),
+        "folder": work.plan.folder,
+        "environments": [work.environments[name] for name in work.plan.environments(job)],
+        "variables": work.plan.variables(),
+        "disk_limit_bytes": work.plan.written.disk_limit_gb * 1e9,
+    }
+    return Task(job.id, json.dumps(content), job.scenario.may_share)
+
+
+def _look(work: Run, job: Job, again: bool = True) -> None:
+    """See how far a job is; of one that has ended the answer is kept."""
+    record, engine = work.records[job.id], work.engine(job)
+    progress = engine.poll(record.handle)
+    if progress != "ended":
+        if progress != record.status:
+            _note(work, job, status=progress)
+        return
+    answer = checked(job, engine.fetch(record.handle))
+    if answer["status"] == "lost" and work.store.records([job])[job.id].status == "cancelled":
+        answer = {"status": "cancelled", "why": "it was cancelled"}  # by another process
+    ended = record.model_copy(update={**parts_of(answer), "handle": ""})
+    if ended.status == "lost" and ended.tries <= MOST_AGAIN and again:
+        work.records[job.id] = ended
+        work.store.keep(job, ended, {**answer, "files": {}})
+        _resolve(work, [job])
+        _submit(work, [job])
+        return
+    if ended.status == "lost" and ended.tries > MOST_AGAIN:
+        why = f"lost {ended.tries} times: {ended.why}"
+        ended = ended.model_copy(update={"status": "failed", "why": why})
+    work.records[job.id] = ended
+    work.store.keep(job, ended, answer)
+    work.finished += 1
+    work.watch(work, ended)
+
+
+def _note(work: Run, job: Job, **changes: Any) -> None:
+    work.records[job.id] = work.records[job.id].model_copy(update=changes)
+    work.store.note(work.records[job.id])
+
+
+def engine_for(machine: Machine, parallel: int) -> Engine:
+    """The engine of a machine kind. Raises :class:`UsageError` if it is not installed."""
+    if machine.executor == "local":
+        return Local(parallel)
+    package = {"slurm": "submitit", "ray": "ray"}[machine.executor]
+    try:
+        import_module(package)
+    except ImportError:
+        extra = f"pip install 'dlprof[{machine.executor}]'"
+        raise UsageError(f"{package} is not installed: {extra}") from None
+    if machine.executor == "slurm":
+        from dlprof.jobs.slurm import Slurm
+
+        return Slurm(machine)
+    from dlprof.jobs.ray import Ray
+
+    return Ray(machine)

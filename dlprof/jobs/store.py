@@ -1,0 +1,180 @@
+"""The store: for each job a session and a record of what became of it, at any fsspec address.
+
+No file is shared by two jobs, so writers disturb each other nowhere. The record is written before
+the session: a reader of a session always finds the record.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from dlprof.errors import SessionError
+from dlprof.history.store import Folder
+from dlprof.jobs.plan import CONFORMANCE, Job, Plan
+from dlprof.session import model as sessions
+from dlprof.text.clean import sanitised
+
+MOST_LINES = 20
+KEEPS_RUNNING = ("slurm",)
+"""Engines whose jobs go on without the dlprof that submitted them."""
+
+State = Literal["not run", "waiting", "running", "done", "failed", "stopped", "lost", "cancelled"]
+
+
+class Record(BaseModel):
+    """``<id>.job.json``: the job, where it runs, and what became of it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    job: str
+    status: State = "not run"
+    environment: str = ""
+    requirements: list[str] = []
+    pins: list[str] = []
+    python: str | None = None
+    machine: str = ""
+    scenario: str = ""
+    dlprof: str = ""
+    executor: str = ""
+    handle: str = ""
+    """What the engine calls it."""
+    by: tuple[str, int] | None = None
+    """Host and process that submitted it."""
+    tries: int = 0
+    host: str = ""
+    nice: int = 0
+    exit_code: int | None = None
+    seconds: float | None = None
+    why: str = ""
+    lines: list[str] = []
+    """The last ones of the installer, or of dlprof."""
+
+
+@dataclass(frozen=True)
+class Store:
+    folder: Folder
+
+    def records(self, jobs: Iterable[Job]) -> dict[str, Record]:
+        """What is known of each job, by its id. A job is done if its session is there."""
+        names = set(self.folder.names() or ())
+        jobs = list(jobs)
+        there = {_record_name(job): job for job in jobs if _record_name(job) in names}
+        found = {job.id: Record(job=job.id) for job in jobs}
+        for name, content in self.folder.read_all(there).items():
+            record = _record(content, there[name].id)
+            if record is not None:
+                found[there[name].id] = record
+        return {job.id: _settled(found[job.id], job.result in names) for job in jobs}
+
+    def note(self, record: Record) -> None:
+        content = json.dumps(record.model_dump(exclude_defaults=True), indent=1) + "\n"
+        self.folder.replace(f"{record.job}.job.json", content.encode())
+
+    def keep(self, job: Job, record: Record, answer: Mapping[str, Any]) -> None:
+        """Keep what a job answered; a session that is there already stays."""
+        if answer.get("journal"):
+            self.folder.replace(f"{job.id}.journal", answer["journal"].encode())
+        self.note(record)
+        for suffix, text in sorted(answer.get("files", {}).items(), reverse=True):
+            name = job.result if not suffix else f"{job.id}{suffix}.json"
+            self.folder.create(name, text.encode())
+
+    def sessions(self, jobs: Iterable[Job]) -> dict[str, bytes]:
+        """The results that are there, by the names of their files."""
+        names = set(self.folder.names() or ())
+        wanted = [name for job in jobs for name in (job.result, f"{job.id}.base.json")]
+        return self.folder.read_all(name for name in wanted if name in names)
+
+
+def record_of(plan: Plan, job: Job, pins: Collection[str]) -> Record:
+    """The record of a job that was not submitted yet."""
+    sides = [plan.written.environments[name] for name in plan.environments(job)]
+    return Record(
+        job=job.id,
+        environment=job.environment,
+        requirements=[text for side in sides for text in side.requirements],
+        pins=list(pins),
+        python=sides[-1].python,
+        machine=job.machine,
+        scenario=job.scenario.text,
+        dlprof=job.contents["dlprof"],
+        executor=plan.written.machines[job.machine].executor,
+        by=(socket.gethostname(), os.getpid()),
+    )
+
+
+def checked(job: Job, text: str) -> dict[str, Any]:
+    """What a node answered, read as foreign: a torn session is none."""
+    try:
+        raw = json.loads(text)
+        results = dict(raw.pop("files", {}))
+        answer = {**sanitised(raw), "files": results}
+        for content in results.values():
+            if job.scenario.verb == CONFORMANCE:
+                json.loads(content)
+            else:
+                sessions.parse(content, f"the session of {job.id}")
+        Record.model_validate({**answer, "status": answer["status"], "job": job.id})
+    except (
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        SessionError,
+    ) as error:
+        return {"status": "lost", "why": f"its answer cannot be read: {str(error)[:200]}"}
+    if answer.get("status") == "done" and "" not in results:
+        return {"status": "lost", "why": "its answer has no session"}
+    return answer
+
+
+def parts_of(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record takes from an answer."""
+    kept = ("status", "host", "nice", "exit_code", "seconds", "why", "lines")
+    found = {name: answer[name] for name in kept if name in answer}
+    lines = [] if found["status"] == "done" else list(found.get("lines", ()))
+    return {"why": "", **found, "lines": lines[-MOST_LINES:]}
+
+
+def _record_name(job: Job) -> str:
+    return f"{job.id}.job.json"
+
+
+def _record(content: bytes, name: str) -> Record | None:
+    try:
+        return Record.model_validate({**sanitised(json.loads(content)), "job": name})
+    except (ValueError, TypeError, RecursionError, ValidationError):
+        return None
+
+
+def _settled(record: Record, has_session: bool) -> Record:
+    """With the status that is true now: a record may be older than what happened since."""
+    if has_session:
+        return record.model_copy(update={"status": "done"})
+    if record.status == "done" or (
+        record.status in ("waiting", "running")
+        and record.executor not in KEEPS_RUNNING
+        and not is_at_work(record)
+    ):
+        return record.model_copy(update={"status": "lost"})
+    return record
+
+
+def is_at_work(record: Record) -> bool:
+    """Whether the dlprof that submitted a job is still there; of another host that is unknown."""
+    host, process = record.by or ("", 0)
+    if host != socket.gethostname():
+        return False
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    return process != os.getpid()
