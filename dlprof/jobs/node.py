@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from dlprof import own_folder
-from dlprof.errors import DlprofError, Interrupted
+from dlprof.errors import DlprofError, Interrupted, UsageError
 from dlprof.jobs.environments import Unmade, made
 from dlprof.jobs.plan import CONFORMANCE, GATE
-from dlprof.session.interrupts import stop_in_order
+from dlprof.session.interrupts import STOPS
 from dlprof.session.state import journal_of, state_folder
 
 COMMAND = (sys.executable, "-m", "dlprof.jobs.node")
@@ -39,15 +39,25 @@ MEASURED = (0, 1, 3)
 WITH_YES = ("run", "survey", "matrix", "sweep")
 STOP_S = 30.0
 LAST_LINES = 12
-END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of linux/prctl.h
+PARENT_DEATH_SIGNAL = 1
+"""``PR_SET_PDEATHSIG`` of ``linux/prctl.h``."""
+LIBC = ctypes.CDLL(None)
 
 
 def call(task: str) -> str:
     """Work on a task in a fresh process, and give its answer; any engine calls this."""
-    done = subprocess.run(  # noqa: S603
-        COMMAND, input=task.encode(), stdout=subprocess.PIPE, check=False
+    process = subprocess.Popen(  # noqa: S603
+        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    return done.stdout.decode() or lost(f"its process ended with exit code {done.returncode}")
+    try:
+        output, _ = process.communicate(task.encode())
+    except BaseException:  # an engine stops a task by what it raises here
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=STOP_S)
+        process.kill()
+        raise
+    return output.decode() or lost(f"its process ended with exit code {process.returncode}")
 
 
 def lost(why: str) -> str:
@@ -84,7 +94,7 @@ def _measured(task: Mapping[str, Any], pythons: Sequence[str]) -> dict[str, Any]
     if resumed:
         resume = ["run", "--resume", str(session), "--yes"]
         found = _run(resume, here, task["variables"], folder)
-    if not resumed or found["exit_code"] not in MEASURED:
+    if not resumed or found["exit_code"] == UsageError.exit_code:
         # A journal of another machine or of other versions is no beginning for this one.
         shutil.rmtree(folder / "gate", ignore_errors=True)
         found = _run(_words(task["words"], folder, pythons), here, task["variables"], folder)
@@ -158,6 +168,7 @@ def _run(
             stderr=file,
             cwd=here,
             env={**_environment(os.environ), **variables},
+            preexec_fn=lambda: _end_with_parent(signal.SIGINT),  # noqa: PLW1509 - of one thread
         )
         try:
             process.wait()
@@ -188,11 +199,17 @@ def _niceness() -> dict[str, int]:
     return {"nice": nice} if nice else {}
 
 
+def _end_with_parent(number: signal.Signals) -> None:
+    """Have this process sent a signal when its parent dies."""
+    LIBC.prctl(PARENT_DEATH_SIGNAL, int(number), 0, 0, 0)
+
+
 def main() -> None:
     """Answer the task on stdin. If the engine's process dies, this one stops in order."""
     parent = os.getppid()
-    ctypes.CDLL(None).prctl(END_WITH_PARENT, int(signal.SIGTERM), 0, 0, 0)
-    stop_in_order()
+    _end_with_parent(signal.SIGTERM)
+    for number in STOPS:  # Ray ignores some, and children would inherit that
+        signal.signal(number, signal.default_int_handler)
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # Slurm tells all that the time is nearly over
     if os.getppid() == parent:
         found = answer(json.loads(sys.stdin.buffer.read()))
