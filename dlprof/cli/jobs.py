@@ -82,7 +82,8 @@ def list_(plan: Annotated[Path, PLAN], *, given: Given) -> None:
 
     Example: dlprof jobs list plan.toml --job 'numpy-2*'
     """
-    from dlprof.cli.show import plain_table, say, text_of
+    from dlprof.cli.listing import plain_table, printed_table
+    from dlprof.cli.show import say
 
     work = _collected(plan)
     table = plain_table("environment", "scenario", "machine", "state", "time", "job")
@@ -91,7 +92,7 @@ def list_(plan: Annotated[Path, PLAN], *, given: Given) -> None:
         if _matches(record, given.raw["job"]):
             names = (job.environment, job.scenario.text, job.machine)
             table.add_row(*names, record.status, _time(record), job.id)
-    say(text_of(table))
+    say(printed_table(table))
 
 
 @jobs.command()

@@ -127,7 +127,7 @@ def sessions_text(now_s: float) -> str:
         of_gate = f" {end.upper()}" if end in ("base", "head") else ""
         age = duration_text(now_s - path.stat().st_mtime)
         rows.append((str(number), f"{age} ago{of_gate}", command))
-    table = _plain_table("session", "age", "command")
+    table = plain_table("session", "age", "command")
     table.columns[0].ratio = None
     room = width() - len("session") - max(len(row[1]) for row in rows) - 6
     for number_text, age, command in rows:
@@ -137,7 +137,7 @@ def sessions_text(now_s: float) -> str:
         last = state.last_session()
         newest = f"LAST is {'session 1' if last == kept[0] else clean(str(last))}. "
     return (
-        f"{_printed(table)}\n{newest}`dlprof report 2` prints session 2.\n"
+        f"{printed_table(table)}\n{newest}`dlprof report 2` prints session 2.\n"
         f"The files are in {folder}.\n"
     )
 
@@ -153,7 +153,7 @@ def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str
     """One line per framework; ``verified`` holds by name what a worker found by importing it."""
     from dlprof.text.clean import clean, first_line
 
-    table = _plain_table("framework", "version", "devices", "out", "in", "C exchange API")
+    table = plain_table("framework", "version", "devices", "out", "in", "C exchange API")
     no_cuda = catalog.interpreter.get("no_cuda")
     for probe in catalog.probes:
         found = verified.get(probe.name)
@@ -177,7 +177,7 @@ def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str
     failed = {name: found["error"] for name, found in verified.items() if found.get("error")}
     lines += [f"{name}: {first_line(str(error))}" for name, error in failed.items()]
     lines += [] if verified else ["Nothing was imported; --verify imports each in a worker."]
-    return _printed(table) + "".join(f"\n{line}\n" for line in lines)
+    return printed_table(table) + "".join(f"\n{line}\n" for line in lines)
 
 
 def paths_text(producer: str, consumer: str, found: Mapping[str, Sequence[Path]]) -> str:
@@ -213,13 +213,13 @@ def _paths_on(title: str, paths: Sequence[Path]) -> str:
     if sum(columns) + 2 * len(columns) > width():
         lines = [f"{code}\n    {', '.join(filter(None, rest))}" for code, *rest in rows]
         return "\n".join([title, *lines]) + "\n"
-    table = _plain_table(title, "protocol", "name", "says")
+    table = plain_table(title, "protocol", "name", "says")
     for row in rows:
         table.add_row(*row)
-    return _printed(table)
+    return printed_table(table)
 
 
-def _plain_table(*titles: str) -> Table:
+def plain_table(*titles: str) -> Table:
     """A table of plain columns."""
     from rich.table import Table
 
@@ -229,7 +229,7 @@ def _plain_table(*titles: str) -> Table:
     return table
 
 
-def _printed(table: Table) -> str:
+def printed_table(table: Table) -> str:
     from dlprof.cli.show import colour, width
     from dlprof.reports.terminal import printed
 
