@@ -181,11 +181,14 @@ def _check_words(plan: Plan) -> None:
     from dlprof.cli import command_line
     from dlprof.errors import UsageError
 
-    for scenario in {job.scenario for job in plan.jobs}:
+    commands: dict[str, Any] = {}
+    for scenario in dict.fromkeys(job.scenario for job in plan.jobs):
         verb, *words = scenario.words
-        group: Any = typer.main.get_command(command_line(verb))
+        if verb not in commands:
+            group: Any = typer.main.get_command(command_line(verb))
+            commands[verb] = group.commands[verb]
         try:
-            group.commands[verb].make_context(verb, words)
+            commands[verb].make_context(verb, words)
         except Exception as error:
             if not hasattr(error, "format_message"):
                 raise

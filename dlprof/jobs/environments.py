@@ -72,27 +72,21 @@ def made(environment: Mapping[str, Any], limit_bytes: float) -> Iterator[str]:
         return
     folder = _folder(environment)
     with (folder.parent / f"{folder.name}{LOCK}").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / READY).is_file():
-            _make(folder, environment)
+        fcntl.flock(lock, fcntl.LOCK_SH)  # many jobs may use it, and one may make it
+        while not (folder / READY).is_file():
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / READY).is_file():
+                _make(folder, environment)
+            fcntl.flock(lock, fcntl.LOCK_SH)
         os.utime(folder / READY)
-        fcntl.flock(lock, fcntl.LOCK_SH)
         _keep_within(folder, limit_bytes)
         yield str(folder / "bin" / "python")
 
 
 def _resolved_by_uv(written: Mapping[str, Any]) -> list[str]:
     asked = written.get("python")
-    python = (
-        []
-        if asked is None
-        else ["--python-version", asked]
-        if _is_version(asked)
-        else [
-            "--python",
-            asked,
-        ]
-    )
+    flag = "--python-version" if _is_version(asked or "") else "--python"
+    python = [flag, asked] if asked else []
     command = [*_uv_or_refuse(), "pip", "compile", "--no-header", "--no-annotate", "--quiet"]
     text = "\n".join(written["requirements"])
     found = _output([*command, *python, *_index_options(written), "-"], text)
