@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,11 +36,15 @@ SILENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes",
 
 
 class Unmade(DlprofError):
-    """An environment that cannot be made; ``lines`` are the installer's last ones."""
+    """An environment that cannot be made; ``lines`` are the installer's last ones.
 
-    def __init__(self, lines: Sequence[str]) -> None:
+    ``needs_login`` says if an index or a repository asked for one.
+    """
+
+    def __init__(self, lines: Sequence[str], output: str = "") -> None:
         super().__init__("its environment cannot be made")
         self.lines = tuple(lines)
+        self.needs_login = PASSWORD.search(output) is not None
 
 
 def resolved(written: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -53,7 +58,7 @@ def resolved(written: Mapping[str, Any], name: str) -> dict[str, Any]:
     try:
         pins = (_resolved_by_uv if installer == "uv" else _resolved_by_pip)(written)
     except Unmade as error:
-        if PASSWORD.search("\n".join(error.lines)):
+        if error.needs_login:
             raise UsageError(
                 f"environment {name} needs a password: log in with the installer's own files"
             ) from None
@@ -95,9 +100,11 @@ def _resolved_by_uv(written: Mapping[str, Any]) -> list[str]:
 
 def _resolved_by_pip(written: Mapping[str, Any]) -> list[str]:
     command = [*_pip(_interpreter(written)), "install", "--dry-run", "--ignore-installed"]
-    command += ["--quiet", "--no-input", "--report", "-", *_index_options(written)]
-    report = json.loads(_output([*command, *written["requirements"]]))
-    return sorted(map(_pin, report["install"]))
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8", suffix=".json") as file:
+        # Only a verbose pip says that an index asked for a login.
+        command += ["-vv", "--no-input", "--report", file.name, *_index_options(written)]
+        _output([*command, *written["requirements"]])
+        return sorted(map(_pin, json.load(file)["install"]))
 
 
 def _pin(package: Mapping[str, Any]) -> str:
@@ -240,5 +247,5 @@ def _output(command: Sequence[str], text: str = "") -> str:
         raise Unmade([str(error)]) from None
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()
-        raise Unmade(lines[-LAST_LINES:])
+        raise Unmade(lines[-LAST_LINES:], done.stdout + done.stderr)
     return done.stdout

@@ -156,11 +156,17 @@ class Locked(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def test_an_index_that_wants_a_password_is_told_before_anything_is_submitted(folder):
+@pytest.mark.parametrize("installer", ["uv", "pip"])
+def test_an_index_that_wants_a_password_is_told_before_anything_is_submitted(
+    folder, installer, monkeypatch
+):
+    if installer == "uv" and not environments._uv():
+        pytest.skip("uv is not installed")
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Locked) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         more = (
-            f"[environments.closed]\nrequirements = ['tiny']\n"
+            f"[environments.closed]\nrequirements = ['tiny']\ninstaller = '{installer}'\n"
             f"index_url = 'http://127.0.0.1:{server.server_port}/simple'"
         )
         found = jobs(folder, "run", written(folder, more=more))
