@@ -82,8 +82,10 @@ def others_of(pair: tuple[str, str], statement: str, package: str, given: Given)
 
     catalog: Catalog = inspect_interpreter(sys.executable)
     ends = (catalog.named(pair[0]), catalog.named(pair[1]))
-    known = {path.code for path in pairing.paths(*ends, "cpu")}
-    if statement not in known and not any("{" in code for code in known):
+    asked = given.settled()
+    array = asked["dtypes"][0], asked["shapes"][0]
+    known = {path.written(*array) for path in pairing.paths(*ends, "cpu")}
+    if statement not in known:
         raise UsageError(f"{statement!r} is no path: dlprof paths {pair[0]} {pair[1]} lists them")
     if given.raw["requirement"]:
         return tuple(given.raw["requirement"])
@@ -154,11 +156,18 @@ class Trial:
         from dlprof import api
         from dlprof.atlas.bisect import Tried
         from dlprof.atlas.cells import read
+        from dlprof.errors import Unmeasured
 
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self.folder / f"{self.package}-{version}.json"
         paths = glob.escape(self.statement)
-        api.run(*self.pair, output=file, python=python, paths=paths, survey=False, **self.options)
+        try:
+            api.run(
+                *self.pair, output=file, python=python, paths=paths, survey=False, **self.options
+            )
+        except Unmeasured:  # a refusal is an answer, too
+            if not file.exists():
+                raise
         cells = [cell for case, cell in read(file).cells if case.code == self.statement]
         return Tried(version, cells[0]) if cells else Tried(version, None, "it has no such path")
 
