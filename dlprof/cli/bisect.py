@@ -224,7 +224,7 @@ def document_of(found: Found, package: str, statement: str, pair: tuple[str, str
         for one in found.tried
     )
     ends = {one.version: said(one) for one in found.tried}
-    note = f"{ends[found.last_good]} with {found.last_good}, {ends[found.first_bad]} since"
+    note = ", ".join(f"{ends[one]} with {one}" for one in (found.last_good, found.first_bad))
     if found.untold:
         note += f"; or with {', '.join(found.untold)}, which told nothing"
     return Document(
