@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
     from dlprof.reports.document import Document
 
 LIMIT_S = 120.0
-INSTALL_S = 3600.0
+LIMIT_BYTES = 20e9
+"""Of kept environments; the longest unused are removed."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 RELEASE = re.compile(r"[0-9][A-Za-z0-9.!+]*")
 PACKAGE = Option("package", Text(), "Its releases are tried.", every.MEASURING, metavar="NAME")
@@ -140,13 +140,18 @@ class Trial:
         from dlprof.atlas.bisect import Tried
         from dlprof.cli.show import complain
         from dlprof.errors import DlprofError, Interrupted
+        from dlprof.jobs.environments import Unmade, made, resolved
         from dlprof.text.clean import first_line
 
         complain(f"dlprof: {self.package} {version} …")
         requirements = [f"{self.package}=={version}", *self.others]
         try:
-            with tempfile.TemporaryDirectory(prefix="dlprof-") as folder:
-                return self._measured(version, make_environment(requirements, Path(folder)))
+            environment = resolved({"requirements": requirements}, f"with {self.package} {version}")
+            with made(environment, LIMIT_BYTES) as python:
+                return self._measured(version, python)
+        except Unmade as error:
+            lines = [line for line in error.lines if line.strip()] or [str(error)]
+            return Tried(version, None, f"not installed: {first_line(lines[-1])}")
         except Interrupted:
             raise
         except DlprofError as error:
@@ -170,37 +175,6 @@ class Trial:
                 raise
         cells = [cell for case, cell in read(file).cells if case.code == self.statement]
         return Tried(version, cells[0]) if cells else Tried(version, None, "it has no such path")
-
-
-def make_environment(requirements: Sequence[str], folder: Path) -> str:
-    """The interpreter of a new environment, made by uv, or by pip where there is none.
-
-    Raises :class:`UsageError` with the installer's last line.
-    """
-    from dlprof.errors import UsageError
-
-    python = str(folder / "bin" / "python")
-    uv = shutil.which("uv")
-    make = [uv, "venv", "--quiet"] if uv else [sys.executable, "-m", "venv", "--without-pip"]
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-input"]
-    install = [uv, "pip", "install", "--quiet", "--python", python] if uv else pip
-    for command in ([*make, str(folder)], [*install, *requirements]):
-        try:
-            done = subprocess.run(  # noqa: S603 - a list of words, which no shell reads
-                command,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=INSTALL_S,
-                check=False,
-            )
-        except (OSError, subprocess.SubprocessError) as error:
-            raise UsageError(f"not installed: {error}") from None
-        if done.returncode:
-            lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-            last = [*done.stderr.strip().splitlines()[-1:], *lines[:1]] or ["no reason given"]
-            raise UsageError(f"not installed: {last[-1]}")
-    return python
 
 
 def document_of(found: Found, package: str, statement: str, pair: tuple[str, str]) -> Document:
