@@ -16,20 +16,39 @@ from dlprof.rules.standards import DELETER, KEPT_ALIVE
 from dlprof.session.evidence import Lifetime, Refused
 from dlprof.session.model import FindingRecord, Result
 
-HANDLES = {
-    "descriptors_per_conversion": "file descriptors",
-    "threads_per_conversion": "threads",
-    "maps_per_conversion": "memory maps",
-}
 MEMORY = ("bytes_per_conversion", "references_per_conversion", "objects_per_conversion")
-COUNTS = (*MEMORY, *HANDLES)
 EACH = 0.9
 """So much for each conversion is one for each: a run counts a few more or less."""
-LEAST, LEAST_REFERENCES = 0.1, 0.05
-"""Fewer blocks or references for each conversion are nothing to tell: counting leaves some."""
-LEAST_HANDLES = 0.5
-LEAST_BYTES = 64
-"""Fewer bytes for each conversion are an allocator's own."""
+LEAST_HANDLES, LEAST_REFERENCES, LEAST_OBJECTS, LEAST_BYTES = 0.5, 0.05, 0.2, 64.0
+"""Less for each conversion is nothing: counting leaves some, and few bytes are an allocator's own.
+They are the limits of ``dlprof.worker.instruments.lifetime``."""
+METERS = {
+    "descriptors_per_conversion": (
+        "file descriptors",
+        'len(os.listdir("/proc/self/fd"))',
+        LEAST_HANDLES,
+    ),
+    "threads_per_conversion": ("threads", 'len(os.listdir("/proc/self/task"))', LEAST_HANDLES),
+    "maps_per_conversion": (
+        "memory maps",
+        'Path("/proc/self/maps").read_bytes().count(b"\\n")',
+        LEAST_HANDLES,
+    ),
+    "references_per_conversion": ("references to x", "sys.getrefcount(x)", LEAST_REFERENCES),
+    "objects_per_conversion": (
+        "blocks of Python's memory",
+        "sys.getallocatedblocks()",
+        LEAST_OBJECTS,
+    ),
+    "bytes_per_conversion": (
+        "bytes",
+        'int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")',
+        LEAST_BYTES,
+    ),
+}
+"""What may be left behind, how it is counted, and how much of it is nothing. References are the
+clearest, bytes the noisiest."""
+HANDLES = ("descriptors_per_conversion", "threads_per_conversion", "maps_per_conversion")
 SIZE_BYTES = 65536.0
 """Of the array that was converted, where an older session does not say."""
 
@@ -54,7 +73,7 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
                 f"{_what(worst)} behind at {'every conversion' if each else 'some conversions'}",
                 _kept_text(worst),
             ),
-            {name: getattr(_evidence(worst.result), name) for name in (*COUNTS, "conversions")},
+            {name: getattr(_evidence(worst.result), name) for name in (*METERS, "conversions")},
             advice=replacements(cases, found, "leaves nothing behind", cases.outlasts),
         )
 
@@ -70,7 +89,7 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
             "error" if is_much else "warning",
             found,
             Claim(("leaves", "leave"), f"{_left(kept)} behind at every refusal", _grown_text(kept)),
-            {name: getattr(kept, name) for name in (*COUNTS, "conversions")},
+            {name: getattr(kept, name) for name in (*METERS, "conversions")},
             advice="Do not try the call to find out whether it works.",
         )
 
@@ -96,7 +115,7 @@ def _handles(case: CaseView) -> dict[str, float]:
 
 def _handles_of(evidence: Lifetime) -> dict[str, float]:
     """File descriptors, threads and maps that stay for each conversion, by their words."""
-    counts = {words: getattr(evidence, name) or 0.0 for name, words in HANDLES.items()}
+    counts = {METERS[name][0]: getattr(evidence, name) or 0.0 for name in HANDLES}
     return {words: count for words, count in counts.items() if count >= LEAST_HANDLES}
 
 
@@ -127,7 +146,7 @@ def _grown_text(evidence: Lifetime) -> str:
     texts += [size_text(round(kept))] if kept >= LEAST_BYTES else []
     if references >= LEAST_REFERENCES:
         texts.append(f"{references:.3g} references to the source")
-    if objects >= LEAST:
+    if objects >= LEAST_OBJECTS:
         texts.append(f"{objects:.3g} blocks of Python's memory")
     return ", ".join(texts)
 
@@ -168,24 +187,6 @@ left = min(grow(), grow())
 print(f"each conversion left {left:.1f} <unit> behind")
 return left > <most>
 """
-METERS = {
-    "descriptors_per_conversion": ("file descriptors", 'len(os.listdir("/proc/self/fd"))', 0.5),
-    "threads_per_conversion": ("threads", 'len(os.listdir("/proc/self/task"))', 0.5),
-    "maps_per_conversion": (
-        "memory maps",
-        'Path("/proc/self/maps").read_bytes().count(b"\\n")',
-        0.5,
-    ),
-    "references_per_conversion": ("references to x", "sys.getrefcount(x)", 0.05),
-    "objects_per_conversion": ("blocks of Python's memory", "sys.getallocatedblocks()", 0.2),
-    "bytes_per_conversion": (
-        "bytes",
-        'int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")',
-        64.0,
-    ),
-}
-"""What may be left behind, how it is counted, and less than what keeps nothing leaves of it (see
-``dlprof.worker.growth``). References are the clearest, bytes the noisiest."""
 SIZE_OF_REFUSED = 16 * 1024.0
 """Of the arrays that a loop of refusals makes."""
 CLEAR_BYTES = 64 * 1024.0
