@@ -225,6 +225,11 @@ class CaseView:
         """Whether a process saw the copy change with a write after the call had returned."""
         return self.result.early_write is not None and self.result.early_write.saw("unsafe")
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether no copy changed with a write after the call had returned."""
+        return _is(self.result.early_write, "safe")
+
     @cached_property
     def broken_promises(self) -> int:
         """In how many processes the documentation's word was not kept."""
@@ -233,7 +238,7 @@ class CaseView:
             return 0  # of another dtype there is no view
         # A view of another device's memory cannot be made, whatever is promised of one's own.
         return sum(
-            word == broken and (word == "view" or _stays(evidence, self.result.case.device))
+            word == broken and (word == "view" or evidence.result_device == self.result.case.device)
             for word, evidence in self.kinds_seen
         )
 
@@ -372,10 +377,6 @@ class CaseView:
     def is_doubtful(self) -> bool:
         """Whether the diagnosis looked for a lost source or a race, and could not tell."""
         return _is(self.result.lifetime, "unknown") or self.order == "unknown"
-
-
-def _stays(evidence: Ownership, device: str) -> bool:
-    return evidence.result_device == device
 
 
 def _is(verdict: Verdict[Any] | None, *words: str) -> bool:

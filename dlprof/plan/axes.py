@@ -58,7 +58,7 @@ def parse_shapes(text: str) -> tuple[tuple[int, ...], ...]:
     if [len(bound) for bound in bounds] != [1, 1] or not 1 < step <= MOST_BYTES:
         raise UsageError("expected a range of lengths, for example 1Ki..1Gi or 1Ki..1Gi by 16")
     first, last = bounds[0][0], bounds[1][0]
-    if not all(_is_power(number) for number in (first, last, step)):
+    if not all(n > 0 and n & (n - 1) == 0 for n in (first, last, step)):
         raise UsageError("both ends and the step of a range are powers of two")
     if first > last:
         raise UsageError("the range begins after its end")
@@ -67,10 +67,6 @@ def parse_shapes(text: str) -> tuple[tuple[int, ...], ...]:
         lengths.append((first,))
         first *= step
     return tuple(lengths)
-
-
-def _is_power(number: int) -> bool:
-    return number > 0 and number & (number - 1) == 0
 
 
 def shape_text(shape: Iterable[int]) -> str:

@@ -173,12 +173,11 @@ def environment(catalog: Catalog, variables: dict[str, str]) -> dict[str, Any]:
 
 
 def _probe(entry: dict[str, Any]) -> ProbeInfo:
-    ways = {name: tuple(map(_way, entry[name])) for name in ("exports", "imports")}
+    ways = {
+        name: tuple(Way(**_with_tuples(one)) for one in entry[name])
+        for name in ("exports", "imports")
+    }
     return ProbeInfo(**{**_with_tuples(entry), **ways})
-
-
-def _way(entry: dict[str, Any]) -> Way:
-    return Way(**_with_tuples(entry))
 
 
 def _with_tuples(entry: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from textwrap import fill, indent
 
 INDENT = "  "
@@ -25,7 +24,7 @@ PAGE = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 def render(page: str, width: int = WIDEST, color: bool = False) -> str:
     """Headings are bold with ``color``; code is indented; a paragraph fills the width."""
     lines: list[str] = []
-    for block in _blocks(page):
+    for block in (found[0] for found in BLOCK.finditer(page)):
         if block.startswith("#"):
             title = block.lstrip("# ")
             lines += ["", f"\x1b[1m{title}\x1b[0m" if color else title]
@@ -36,11 +35,6 @@ def render(page: str, width: int = WIDEST, color: bool = False) -> str:
         else:
             lines.append(_filled(block, min(width, WIDEST)))
     return "\n".join(lines).strip("\n") + "\n"
-
-
-def _blocks(page: str) -> Iterator[str]:
-    """Headings, code, tables, list items and paragraphs."""
-    return (block[0] for block in BLOCK.finditer(page))
 
 
 def _filled(block: str, width: int) -> str:

@@ -12,7 +12,7 @@ from dlprof.errors import NoReproducer
 from dlprof.plan.axes import shape_text
 from dlprof.rules.finding import NONE_INSTEAD, Claim, finding, replacements
 from dlprof.rules.rule import Rule, expect
-from dlprof.rules.script import BY_ADDRESS, Effect, Subject, flat_values
+from dlprof.rules.script import BY_ADDRESS, Effect, Subject, flat_values, shows
 from dlprof.rules.standards import LIKE_OTHERS, READ_ONLY, SAME_DATA
 from dlprof.session.evidence import Changed, Count, Evidence, Values
 from dlprof.session.model import FindingRecord, Result
@@ -51,10 +51,6 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
                 )
             ),
         )
-
-
-def _is_of_other_dtype(case: CaseView) -> bool:
-    return "dtype" in case.changed.kinds
 
 
 def _is_narrowed(case: CaseView) -> bool:
@@ -423,7 +419,13 @@ def read_only_gained(cases: Cases) -> Iterator[FindingRecord]:
     A consumer whose arrays can never be written has no choice.
     """
     writable = {case.array for case in cases.cases if _is_writable_view(case)}
-    losing = [case for case in cases.cases if _gains_read_only(case) and case.array in writable]
+    losing = [
+        case
+        for case in cases.cases
+        if case.kind == "view"
+        and (case.writable.source, case.writable.result) == (True, False)
+        and case.array in writable
+    ]
     for found in groups(losing, lambda case: case.way_in):
         yield finding(
             "info",
@@ -432,10 +434,6 @@ def read_only_gained(cases: Cases) -> Iterator[FindingRecord]:
             {"source_writable": True, "result_writable": False},
             advice=replacements(cases, found, "can be written", _is_writable_view),
         )
-
-
-def _gains_read_only(case: CaseView) -> bool:
-    return (case.writable.source, case.writable.result, case.kind) == (True, False, "view")
 
 
 def _is_writable_view(case: CaseView) -> bool:
@@ -449,10 +447,6 @@ READ_ONLY_GAINED = """
 print("x was written, y can be written:", <writable of y>)
 return not <writable of y>
 """
-
-
-def show_read_only_gained(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    return subject.shown("makes a read-only view of a writable array", READ_ONLY_GAINED)
 
 
 def property_lost(cases: Cases) -> Iterator[FindingRecord]:
@@ -503,7 +497,7 @@ RULES = (
         expect("The result has the dtype of its source.", SAME_DATA),
         show_dtype_changed,
         "values",
-        Fault(_is_of_other_dtype, takes_values=True),
+        Fault(lambda case: "dtype" in case.changed.kinds, takes_values=True),
     ),
     Rule(
         "DLP008",
@@ -539,7 +533,7 @@ RULES = (
         "info",
         read_only_gained,
         expect("The result of a writable array can be written, or is a copy.", READ_ONLY),
-        show_read_only_gained,
+        shows("makes a read-only view of a writable array", READ_ONLY_GAINED),
         "values",
     ),
 )

@@ -181,10 +181,6 @@ def _device_asked(found: Any) -> str:
     return f"x.__dlpack__ was asked for the DLPack device ({device}) with copy=False"
 
 
-def _events(found: Any) -> str:
-    return f"calls: {', '.join(map(_event, found))}"
-
-
 def _event(found: Mapping[str, Any]) -> str:
     told = [
         f"at {plain_time(found['start_ns'])}" if "start_ns" in found else "",
@@ -311,7 +307,7 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         "window_ns": "the conversion took {}",
         "waited": "calls that waited: {}",
         "copied_bytes": "{} were copied",
-        "events": _events,
+        "events": lambda found: f"calls: {', '.join(map(_event, found))}",
         "events_left_out": "{} more calls",
     },
     "Reuse": {

@@ -11,7 +11,7 @@ from dlprof.errors import NoReproducer
 from dlprof.protocol.messages import VERSIONED
 from dlprof.rules.finding import Claim, finding, replacements
 from dlprof.rules.rule import Rule, expect
-from dlprof.rules.script import Effect, Subject
+from dlprof.rules.script import Effect, Subject, shows
 from dlprof.rules.standards import EXPORT
 from dlprof.session.evidence import HandshakeEvent
 from dlprof.session.model import FindingRecord
@@ -161,10 +161,6 @@ return True
 """
 
 
-def show_refused_unversioned(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    return subject.shown("is refused, although the producer can deliver", DELIVERS)
-
-
 RULES = (
     Rule(
         "DLP015",
@@ -188,6 +184,6 @@ RULES = (
             "The consumer asks for a versioned capsule, and takes what the producer delivers.",
             f"`__dlpack__` has the keyword `max_version` ({EXPORT}, 2023.12).",
         ),
-        show_refused_unversioned,
+        shows("is refused, although the producer can deliver", DELIVERS),
     ),
 )

@@ -227,7 +227,9 @@ def _what_became(case: CaseView) -> str:
 def dangling(cases: Cases) -> Iterator[FindingRecord]:
     """The result's memory is gone with its source."""
     lost = [case for case in cases.looked_at("lifetime") if case.is_dangling]
-    for found in groups(lost, lambda case: _at_fault(cases, case)):
+    for found in groups(
+        lost, lambda case: case.pair[:1] if _all_lose(cases, case) else case.way_in
+    ):
         how = " or ".join(sorted({_what_became(case) for case in found}, reverse=True))
         later_s = _evidence(found[0].result).later_s
         after = "after" if later_s is None else f"{1000 * later_s:.0f} ms after"
@@ -246,11 +248,6 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
             {"reason": _evidence(found[0].result).reason},
             advice=f"{advice} Or: {other}" if other else advice,
         )
-
-
-def _at_fault(cases: Cases, case: CaseView) -> tuple[str, ...]:
-    """The producer where views by several ways in are all lost; else the way in."""
-    return case.pair[:1] if _all_lose(cases, case) else case.way_in
 
 
 def _all_lose(cases: Cases, case: CaseView) -> bool:

@@ -9,7 +9,7 @@ from dlprof.analysis.cases import Cases, groups
 from dlprof.probes.base import ANY_DEVICE
 from dlprof.rules.finding import Claim, finding, replacements
 from dlprof.rules.rule import Rule, expect
-from dlprof.rules.script import Effect, Subject
+from dlprof.rules.script import Effect, Subject, shows
 from dlprof.rules.standards import NOT_MUTATED, SAME_DEVICE, SAME_ORDER
 from dlprof.session.model import FindingRecord, Result
 
@@ -44,10 +44,6 @@ devices = x.__dlpack_device__()[0], y.__dlpack_device__()[0]
 print("DLPack's device type of x is %d, that of y is %d" % devices)
 return devices[0] != devices[1]
 """
-
-
-def show_device_changed(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    return subject.shown("moves the array to another device", MOVED)
 
 
 def order_changed(cases: Cases) -> Iterator[FindingRecord]:
@@ -88,10 +84,6 @@ orders = is_column_major(x), is_column_major(y)
 print("column-major order: x %s, y %s" % orders)
 return orders == (True, False)
 """
-
-
-def show_order_changed(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    return subject.shown("makes row-major order of column-major order", ORDER)
 
 
 def immutable_shared(cases: Cases) -> Iterator[FindingRecord]:
@@ -151,7 +143,7 @@ RULES = (
         "warning",
         device_changed,
         expect("The result is on the device of its source.", SAME_DEVICE),
-        show_device_changed,
+        shows("moves the array to another device", MOVED),
         "ownership",
     ),
     Rule(
@@ -160,7 +152,7 @@ RULES = (
         "info",
         order_changed,
         expect(f"The result has the order of its source. {SAME_ORDER}"),
-        show_order_changed,
+        shows("makes row-major order of column-major order", ORDER),
         "values",
     ),
     Rule(

@@ -206,6 +206,11 @@ Show = Callable[[Subject, Subject | None, FindingRecord], Effect]
 """From a finding's clearest case, and the case it is compared with, to what a script shows."""
 
 
+def shows(does: str, template: str) -> Show:
+    """What a template shows without more: that the conversion ``does`` this."""
+    return lambda subject, _, __: subject.shown(does, template)
+
+
 def compared(other: Subject | None) -> Subject:
     """The case that the finding compares with."""
     if other is None:

@@ -44,7 +44,10 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
             brief = "Wait for the result before you write x. A view shows every write."
         # Not only was it whole when it was tried: it is safe.
         whole = replacements(
-            cases, found, "is not torn", lambda other: _is_whole(other) and cases.copies(other)
+            cases,
+            found,
+            "is not torn",
+            lambda other: other.is_whole and cases.copies(other),
         )
         yield finding(
             "error",
@@ -93,10 +96,6 @@ def _is_of_unaligned(evidence: EarlyWrite) -> bool:
     return "torn" in others.values() and "torn" not in aligned.values()
 
 
-def _is_whole(case: CaseView) -> bool:
-    return case.result.early_write is not None and case.result.early_write.verdict == "safe"
-
-
 def _torn(case: CaseView) -> list[EarlyWrite]:
     """What the processes tell that saw a torn copy."""
     return [evidence for word, evidence in seen(case.result.early_write) if word == "unsafe"]
@@ -110,13 +109,9 @@ def _looks(evidence: EarlyWrite) -> list[tuple[str, str]]:
 def _torn_bytes(case: CaseView) -> int:
     """The smallest size at which a torn copy was seen by the first process; 0 if not known."""
     looks = [look for evidence in _torn(case)[:1] for look in _looks(evidence)]
-    torn = [int(size) for size, what in looks if what == "torn" and _is_size(size)]
+    numbers = (size for size, what in looks if what == "torn" and size.isdecimal())
+    torn = [int(size) for size in numbers if len(size) <= MOST_DIGITS]  # a file may hold anything
     return min(torn, default=0)
-
-
-def _is_size(key: str) -> bool:
-    """Whether the key is a number; a file may hold anything in its place."""
-    return key.isdecimal() and len(key) <= MOST_DIGITS
 
 
 def _how_sure(torn_bytes: int) -> tuple[bool, int]:

@@ -65,7 +65,7 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
         expect=tuple(map(str, expected)),
         thresholds=problem.thresholds,
         origins=_origins(scenario, values, with_quick(given)),
-        left_out=tuple(not_paired(catalog, wanted)) if _wild(scenario) else (),
+        left_out=tuple(not_paired(catalog, wanted)) if WILD & set("".join(problem.pairs)) else (),
         floors=tuple(
             FloorRule(
                 spec.case,
@@ -107,10 +107,6 @@ def _check_given(scenario: Scenario, given: Collection[str]) -> None:
     for key in ("placements", "round_trips"):
         if problem.step and key in given:
             raise fault(scenario, (key,), "it is about conversions, and steps are none")
-
-
-def _wild(scenario: Scenario) -> bool:
-    return any(WILD & set(text) for text in scenario.problem.pairs)
 
 
 def _steps(scenario: Scenario) -> tuple[Step, ...]:
