@@ -32,6 +32,7 @@ else:
     import tomli as tomllib
 
 MOST_JOBS = 10_000
+MOST_INCLUDED = 100
 MOST_FILES_BYTES = 64 << 20
 LONGEST_PLAN = 1 << 20
 GATE, CONFORMANCE, SURVEY, SWEEP = "gate", "conformance", "survey", "sweep"
@@ -40,7 +41,9 @@ VERBS = ("run", SURVEY, CONFORMANCE, "matrix", "steps", SWEEP, GATE, "time")
 OWN_OPTIONS = ("-o", "--output", "--python", "--resume", "--json", "--base-python", "--head-python")
 """What a job sets itself."""
 VERSION = re.compile(r"3\.\d{1,2}(\.\d{1,3})?")
-LOGIN = re.compile(r"://[^/\s]*@")
+LOGIN = re.compile(
+    r"(?i)://[^/\s]*@|\bhttps?:[^/\s]*:[^/\s]*@|[?&][\w-]*(?:token|key|passw|secret|sig)[\w-]*="
+)
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
@@ -74,11 +77,13 @@ class Environment(Part):
             raise ValueError("a pair for a gate has base and head, and no more")
         if not self.is_pair and not self.requirements and not self.is_interpreter:
             raise ValueError("name requirements, or an interpreter as python")
-        for text in (*self.requirements, *self.find_links, *self.indexes):
-            if text.startswith("-"):
-                raise ValueError(f"{text!r} is an option and no package")
+        for text in (*self.requirements, *self.find_links, *self.indexes, self.python or ""):
             if LOGIN.search(text):
                 raise ValueError("an address holds a login: keep it in the installer's own files")
+            if text.startswith("-"):
+                raise ValueError(f"{text!r} is an option and no package")
+            if len(text.splitlines()) > 1:
+                raise ValueError("a text here has one line")
         return self
 
     @property
@@ -213,7 +218,7 @@ class Plan:
 
 def read(path: Path) -> Plan:
     """The plan of a file. Raises :class:`UsageError`."""
-    content = _merged(path, ())
+    content = _merged(path, (), [])
     try:
         written = Written.model_validate(content)
     except ValidationError as error:
@@ -232,9 +237,12 @@ def read(path: Path) -> Plan:
     return Plan(path, written, tuple(jobs), root, files)
 
 
-def _merged(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
-    """The content of a plan over that of the plans that it includes."""
+def _merged(path: Path, above: tuple[Path, ...], read: list[Path]) -> dict[str, Any]:
+    """The content of a plan over that of the plans that it includes; ``read`` has all of them."""
     place = path.resolve()
+    read.append(place)
+    if len(read) > MOST_INCLUDED:
+        raise UsageError(f"{read[0]} includes more than {MOST_INCLUDED} plans")
     if place in above:
         names = " includes ".join(clean(one.name) for one in (*above[above.index(place) :], place))
         raise UsageError(f"{path}: {names}: a plan cannot include itself")
@@ -250,7 +258,7 @@ def _merged(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     names = content.pop("include", [])
     for name in names if isinstance(names, list) else [names]:
-        _lay_over(found, _merged(path.parent / str(name), (*above, place)))
+        _lay_over(found, _merged(path.parent / str(name), (*above, place), read))
     _lay_over(found, content)
     return found
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import socket
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from dlprof import own_folder
 from dlprof.errors import UsageError
 from dlprof.jobs.engine import Engine, Task
 from dlprof.jobs.environments import Unmade, resolved
 from dlprof.jobs.local import Local
 from dlprof.jobs.plan import Job, Machine, Plan
 from dlprof.jobs.store import KEEPS_RUNNING, Record, Store, checked, is_at_work, parts_of, record_of
+from dlprof.session.state import state_folder
 
 MOST_AGAIN = 3
 """How often a lost job is run again."""
@@ -68,6 +73,38 @@ def run(work: Run) -> None:
 
     Ctrl-C ends the jobs of engines that end with this process.
     """
+    with alone(work):
+        _run(work)
+
+
+@contextmanager
+def alone(work: Run) -> Iterator[None]:
+    """One dlprof at a time runs jobs on this machine: the times of two would disturb each other.
+
+    What such jobs left as running was lost.
+    """
+    own = [job for job in work.plan.jobs if _executor(work, job) == "local"]
+    if not own:
+        yield
+        return
+    with (own_folder.make(state_folder()) / "jobs.lock").open("w", encoding="ascii") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            message = "another dlprof runs jobs on this machine: wait for it, or stop it"
+            raise UsageError(message) from None
+        for job in set(own) & set(work.jobs(*UNDER_WAY)):
+            record = work.records[job.id]
+            if (record.by or ("",))[0] == socket.gethostname():
+                work.records[job.id] = record.model_copy(update={"status": "lost"})
+        yield
+
+
+def _executor(work: Run, job: Job) -> str:
+    return work.plan.written.machines[job.machine].executor
+
+
+def _run(work: Run) -> None:
     for job in work.jobs(*UNDER_WAY):
         if is_at_work(work.records[job.id]) and not keeps_running(work, job):
             raise UsageError(f"another dlprof runs {work.plan.file}: wait for it, or stop it")

@@ -1,6 +1,8 @@
 """Jobs: plans that make sense or are refused, and runs that lose nothing, on a scripted engine."""
 
 import json
+import os
+import socket
 from uuid import uuid4
 
 import pytest
@@ -122,6 +124,10 @@ LARGE = "\n".join(
         (LARGE, "asks for 10,000,000 jobs: at most 10,000"),
         (PLAN.replace("[env", 'variables = ["NOT SET"]\n[env', 1), "expected NAME"),
         (PLAN + 'index_url = "https://me:secret@host/simple"', "an address holds a login"),
+        (PLAN + 'index_url = "https://host/simple?token=secret"', "an address holds a login"),
+        (PLAN + 'find_links = ["http:me:secret@host/x"]', "an address holds a login"),
+        (PLAN + 'find_links = ["--extra-index-url=https://me:secret@host"]', "holds a login"),
+        (PLAN + 'find_links = ["a\\nb"]', "has one line"),
         (PLAN.replace('"s.toml"', '"gate s.toml"'), "a gate needs an environment with base and"),
         (PLAN + '[environments.both]\nbase = "old"\nhead = "none"', "no environment 'none'"),
         (PLAN + "[[exclude]]\n", "no job is left of 4"),
@@ -230,3 +236,20 @@ def test_jobs_of_a_dlprof_that_died_count_as_lost(plan, worked):
     work.store.folder.system.rm(f"{work.store.folder.root}/{found.jobs[0].result}")
     work.store.note(first.model_copy(update={"status": "running", "by": ("elsewhere", 1)}))
     assert work.store.records(found.jobs)[first.job].status == "lost"
+
+
+def test_two_do_not_run_jobs_on_one_machine(plan, worked):
+    found = plan()
+    work = worked(found, Engine())
+    with run.alone(work), pytest.raises(UsageError, match="another dlprof"):
+        worked(found, Engine())
+
+
+def test_a_process_number_that_is_used_again_blocks_no_plan(plan, worked):
+    found = plan()
+    work = worked(found, Engine())
+    first = work.records[found.jobs[0].id]
+    work.store.folder.system.rm(f"{work.store.folder.root}/{found.jobs[0].result}")
+    left = {"status": "running", "by": (socket.gethostname(), os.getppid())}
+    work.store.note(first.model_copy(update=left))
+    assert worked(found, Engine()).records[first.job].status == "done"
