@@ -55,10 +55,8 @@ LARGE_BYTES = 2 << 20
 """The system gives such memory out by pages, and has it back at once."""
 LARGEST_BYTES = 64 << 20
 """Many copies of a larger array of a user's own would not fit into memory."""
-LATER_S = 0.2
-"""What a framework releases late is released by then, on the whole..."""
-SETTLED_S = 0.3
-"""...and for sure, where it would be called a leak."""
+LATER_S = 0.3
+"""What a framework releases late is released by then."""
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
 
 
@@ -365,7 +363,7 @@ def measure_growth(
             break
         if found["bytes_per_conversion"] * found["conversions"] > MOST_BYTES:
             break
-    return found if judge_growth(found) == "nothing" else counted(run + 1, SETTLED_S)
+    return found if judge_growth(found) == "nothing" else counted(run + 1, LATER_S)
 
 
 def _grow(
