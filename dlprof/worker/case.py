@@ -292,14 +292,10 @@ class Instruments:
 
     def _diagnose(self) -> None:
         sizes = [size for size in early_write.SIZES_BYTES if size <= self.largest_bytes]
-        held = None
-        if "lifetime" in self.wanted and not self.none:
-            held = attempt(lambda: lifetime.hold(self.subject, self.answer))
-        late = None if isinstance(held, Refusal) else held
         of_own_arrays: dict[str, Callable[[Subject], Any]] = {
             "peak_memory": peak_memory.measure,
             "early_write": lambda subject: early_write.measure(subject, sizes),
-            "lifetime": lambda subject: lifetime.measure(subject, self.gpu, self.answer, late),
+            "lifetime": lambda subject: lifetime.measure(subject, self.gpu, self.answer),
         }
         self._take("ordering", self._ordering)
         self._take("alignment", lambda: alignment.measure(self.subject, self.subject.subject))

@@ -69,18 +69,8 @@ class WithoutSource(NamedTuple):
     since: float
 
 
-def hold(subject: Subject, answer: Answer) -> WithoutSource | None:
-    """A result whose source is gone: other instruments may run until it is looked at."""
-    is_held = subject.spec.device == "cpu" and not subject.is_one_array
-    if not is_held or not subject.import_.returns_array or subject.spec.elements == 0:
-        return None
-    return _without_source(subject.of_bytes(SIZE_BYTES), answer, _drop)
-
-
-def measure(
-    subject: Subject, gpu: Gpu | None, answer: Answer, held: WithoutSource | None = None
-) -> dict[str, Any]:
-    """The verdict, at a size of its own. ``held`` is what :func:`hold` gave."""
+def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
+    """The verdict, at a size of its own."""
     subject.check_own()
     other = subject.of_bytes(SIZE_BYTES)
     size = other.spec.size_bytes
@@ -89,7 +79,7 @@ def measure(
     if size > LARGEST_BYTES:
         raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
     try:
-        return _look(subject, other, gpu, answer, held)
+        return _look(subject, other, gpu, answer)
     except Unreadable as lost:
         evidence = {"changed_after_drop": None, "error_after_drop": words(lost.error)}
         return verdict("dangling", evidence | lost.subject.made())
@@ -103,9 +93,7 @@ class Unreadable(Exception):
         self.subject, self.error = subject, error
 
 
-def _look(
-    subject: Subject, other: Subject, gpu: Gpu | None, answer: Answer, held: WithoutSource | None
-) -> dict[str, Any]:
+def _look(subject: Subject, other: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
     size = other.spec.size_bytes
     lost = _changed_after_drop(other, gpu, answer, _drop)
     evidence: dict[str, Any] = {"changed_after_drop": lost}
@@ -119,7 +107,7 @@ def _look(
             if _changed_after_drop(resized, gpu, answer, drop):
                 return verdict("dangling", {"changed_after_drop": True} | resized.made())
             answer.part("after_drop", evidence)
-        waiting = held or _without_source(other, answer, _drop)
+        waiting = _without_source(other, answer, _drop)
     answer.stage("lifetime repetition")
     source = other.make_another()
     convert = other.converting(source)
