@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.quantity import plain_time, range_text
-from dlprof.analysis.safety import Level
+from dlprof.analysis.safety import Level, not_looked_at, unchecked
 from dlprof.reports.document import Answer
 from dlprof.reports.paths import KINDS, MARK, Array, Path, lines_of, plainest
 from dlprof.rules import BY_ID
@@ -125,7 +125,7 @@ def waited(array: Array) -> Path | None:
 
 
 def _on_default_stream(array: Array) -> list[Answer]:
-    """The fastest view that is a race on other streams only."""
+    """The fastest view of which all was looked at, and that is a race on other streams only."""
     found = [
         path
         for path in array.paths
@@ -133,6 +133,7 @@ def _on_default_stream(array: Array) -> list[Answer]:
         and path.safety.rules == (RACE,)
         and not path.safety.suspected
         and path.case.is_ordered_by_default
+        and not (unchecked(path.case) or not_looked_at(path.case))
     ]
     if not found:
         return []

@@ -121,6 +121,8 @@ def test_a_view_that_races_on_other_streams_only_is_offered_for_the_default_stre
     found = answers(document(racing, copy()))
     assert found["fastest safe view"].note == "none: see DLP003 unordered"
     assert found["default stream"].code == "view(x)"
+    unseen = view(ordering=racing.ordering.model_dump(), lifetime=verdict("unknown"))
+    assert "default stream" not in answers(document(unseen, copy()))
     everywhere = view(ordering=ordered("unordered", values_right=False))
     assert "default stream" not in answers(document(everywhere, copy()))
 
