@@ -67,6 +67,16 @@ class Folder:
                 return dict.fromkeys(paths.values(), found)
             return {posixpath.basename(path): content for path, content in found.items()}
 
+    def is_torn(self, name: str) -> bool:
+        """Whether a file of JSON is there without its end. A bucket has whole objects only."""
+        path = posixpath.join(self.root, name)
+        if not BUCKETS.isdisjoint(self.protocols):
+            return False
+        with self._in_words("read"):
+            return self.system.exists(path) and not self.system.tail(path, 16).rstrip().endswith(
+                b"}"
+            )
+
     def create(self, name: str, content: bytes) -> bool:
         """Add a file, whole or not at all; False if one of that name is there."""
         with self._in_words("add to"):

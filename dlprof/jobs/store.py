@@ -71,26 +71,30 @@ class Store:
             record = _record(content, there[name].id)
             if record is not None:
                 found[there[name].id] = record
-        return {job.id: _settled(found[job.id], job.result in names) for job in jobs}
+        return {job.id: _settled(found[job.id], self._is_whole(job.result, names)) for job in jobs}
+
+    def _is_whole(self, name: str, names: Collection[str]) -> bool:
+        return name in names and not self.folder.is_torn(name)
 
     def note(self, record: Record) -> None:
         content = json.dumps(record.model_dump(exclude_defaults=True), indent=1) + "\n"
         self.folder.replace(f"{record.job}.job.json", content.encode())
 
     def keep(self, job: Job, record: Record, answer: Mapping[str, Any]) -> None:
-        """Keep what a job answered; a session that is there already stays."""
+        """Keep what a job answered; a whole session that is there already stays."""
         if answer.get("journal"):
             self.folder.replace(f"{job.id}.journal", answer["journal"].encode())
         self.note(record)
         for suffix, text in sorted(answer.get("files", {}).items(), reverse=True):
             name = job.result if not suffix else f"{job.id}{suffix}.json"
-            self.folder.create(name, text.encode())
+            write = self.folder.replace if self.folder.is_torn(name) else self.folder.create
+            write(name, text.encode())
 
     def sessions(self, jobs: Iterable[Job]) -> dict[str, bytes]:
         """The results that are there, by the names of their files."""
         names = set(self.folder.names() or ())
         wanted = [name for job in jobs for name in (job.result, f"{job.id}.base.json")]
-        return self.folder.read_all(name for name in wanted if name in names)
+        return self.folder.read_all(name for name in wanted if self._is_whole(name, names))
 
 
 def record_of(plan: Plan, job: Job, pins: Collection[str]) -> Record:

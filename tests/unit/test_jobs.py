@@ -253,3 +253,15 @@ def test_a_process_number_that_is_used_again_blocks_no_plan(plan, worked):
     left = {"status": "running", "by": (socket.gethostname(), os.getppid())}
     work.store.note(first.model_copy(update=left))
     assert worked(found, Engine()).records[first.job].status == "done"
+
+
+def test_a_torn_session_is_measured_again_and_replaced(plan, worked):
+    found = plan()
+    work = worked(found, Engine())
+    place = f"{work.store.folder.root}/{found.jobs[0].result}"
+    whole = work.store.folder.system.cat_file(place)
+    work.store.folder.system.pipe_file(place, whole[:20])
+    assert work.store.records(found.jobs)[found.jobs[0].id].status == "lost"
+    assert found.jobs[0].result not in work.store.sessions(found.jobs)
+    worked(found, Engine())
+    assert work.store.folder.system.cat_file(place) == whole
