@@ -43,7 +43,9 @@ JOB = Option(
     every.OUTPUT,
     metavar="GLOB",
 )
-STATES = ("waiting", "running", "done", "failed", "stopped", "cancelled", "lost", "not run")
+STATES = (
+    *("waiting", "running", "done", "failed", "stopped", "cancelled", "lost", "foreign", "not run"),
+)
 
 
 @jobs.command()
@@ -115,15 +117,19 @@ def fetch(plan: Annotated[Path, PLAN], *, given: Given) -> None:
     Example: dlprof jobs fetch plan.toml --to sessions
     """
     from dlprof.cli.show import say
+    from dlprof.errors import UsageError
     from dlprof.history.store import folder_at
+    from dlprof.jobs.store import Store
 
     work = _collected(plan)
     if given.raw["to"] is not None:
         folder = folder_at(given.raw["to"], "--to FOLDER", "folder")
-        found = work.store.sessions(work.plan.jobs)
-        for name, content in found.items():
-            folder.replace(name, content)
-        say(f"{_count(len(found), 'session')} copied to {folder.shown}\n")
+        count = 0
+        for name, content in work.store.sessions(work.plan.jobs):
+            count += 1
+            if not Store(folder).put(name, content):
+                raise UsageError(f"{folder.shown} has another file {name}: name another folder")
+        say(f"{_count(count, 'session')} copied to {folder.shown}\n")
     say(_summary(work))
 
 
@@ -224,7 +230,7 @@ def _summary(work: Run) -> str:
 
     lines = [f"{_count(len(work.plan.jobs), 'job')}: {_counts(work)}"]
     told: dict[tuple[str, ...], list[str]] = {}
-    for job in work.jobs("failed", "stopped", "lost"):
+    for job in work.jobs("failed", "stopped", "lost", "foreign"):
         record = work.records[job.id]
         title = f"{record.status}  {job.title}: {record.why or 'it did not end'}"
         told.setdefault(tuple(record.lines), []).append(title)

@@ -6,8 +6,9 @@ import contextlib
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from dlprof.text.clean import clean
 
 VARIABLE = "DLPROF_HISTORY"
 HIDDEN = "<hidden>"
+AT_ONCE = 100
+"""So many files are in memory."""
 BUCKETS = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oci", "oss"))
 """They have no folders: what is not there is the bucket, and a wrong name must not make one."""
 
@@ -58,24 +61,26 @@ class Folder:
                 raise OSError(f"it is {kind}, not a regular file")  # reading may never end
             return bytes(self.system.cat_file(path))
 
-    def read_all(self, names: Iterable[str]) -> dict[str, bytes]:
-        """Files by their names, many at once; those that cannot be read are left out."""
-        paths = {posixpath.join(self.root, name): name for name in names}
-        with self._in_words("read"):
-            found = self.system.cat([*paths], on_error="omit") if paths else {}
-            if isinstance(found, bytes):  # what some file systems give for one path
-                return dict.fromkeys(paths.values(), found)
-            return {posixpath.basename(path): content for path, content in found.items()}
+    def read_all(self, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """Files with their names, some at once; those that cannot be read are left out."""
+        left = iter(names)
+        while some := [*islice(left, AT_ONCE)]:
+            with self._in_words("read"):
+                paths = {posixpath.join(self.root, name): name for name in some}
+                found = self.system.cat([*paths], on_error="omit")
+                if isinstance(found, bytes):  # what some file systems give for one path
+                    found = dict.fromkeys(paths, found)
+            for path, content in found.items():
+                yield posixpath.basename(path), content
 
-    def is_torn(self, name: str) -> bool:
-        """Whether a file of JSON is there without its end. A bucket has whole objects only."""
-        path = posixpath.join(self.root, name)
-        if not BUCKETS.isdisjoint(self.protocols):
-            return False
+    def ends(self, names: Collection[str], size_bytes: int) -> dict[str, bytes]:
+        """The last bytes of files; those that cannot be read are left out."""
+        paths = [posixpath.join(self.root, name) for name in names]
         with self._in_words("read"):
-            return self.system.exists(path) and not self.system.tail(path, 16).rstrip().endswith(
-                b"}"
-            )
+            starts, ends = [-size_bytes] * len(paths), [None] * len(paths)
+            found = self.system.cat_ranges(paths, starts, ends, on_error="return") if paths else []
+        read = zip(names, found, strict=True)
+        return {name: end for name, end in read if isinstance(end, bytes)}
 
     def create(self, name: str, content: bytes) -> bool:
         """Add a file, whole or not at all; False if one of that name is there."""

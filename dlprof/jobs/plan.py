@@ -170,10 +170,12 @@ class Job:
     id: str
 
     @property
-    def result(self) -> str:
-        """The file in the store that a finished job has."""
+    def results(self) -> dict[str, str]:
+        """The files in the store that a finished job has, and the end of their names in answers."""
+        if self.scenario.verb == GATE:
+            return {f"{self.id}.json": "", f"{self.id}.base.json": ".base"}
         kind = ".conformance" if self.scenario.verb == CONFORMANCE else ""
-        return f"{self.id}{kind}.json"
+        return {f"{self.id}{kind}.json": ""}
 
     @property
     def title(self) -> str:

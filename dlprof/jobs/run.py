@@ -108,6 +108,8 @@ def _run(work: Run) -> None:
     for job in work.jobs(*UNDER_WAY):
         if is_at_work(work.records[job.id]) and not keeps_running(work, job):
             raise UsageError(f"another dlprof runs {work.plan.file}: wait for it, or stop it")
+    for job in work.jobs("foreign"):
+        raise UsageError(f"{work.store.folder.shown}: {work.records[job.id].why}")
     taken_up = work.jobs(*UNDER_WAY)
     new = [job for job in work.plan.jobs if job not in taken_up and not _is_done(work, job)]
     work.plan.variables()
@@ -223,10 +225,9 @@ def _look(work: Run, job: Job, again: bool = True) -> None:
     if ended.status == "lost" and ended.tries > MOST_AGAIN:
         why = f"lost {ended.tries} times: {ended.why}"
         ended = ended.model_copy(update={"status": "failed", "why": why})
-    work.records[job.id] = ended
-    work.store.keep(job, ended, answer)
+    work.records[job.id] = work.store.keep(job, ended, answer)
     work.finished += 1
-    work.watch(work, ended)
+    work.watch(work, work.records[job.id])
 
 
 def _note(work: Run, job: Job, **changes: Any) -> None:

@@ -1,7 +1,8 @@
 """The store: for each job a session and a record of what became of it, at any fsspec address.
 
 No file is shared by two jobs, so writers disturb each other nowhere. The record is written before
-the session: a reader of a session always finds the record.
+the session: a reader of a session always finds the record. A session ends with the name of its job:
+one that ends otherwise is torn, or of something else.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -25,7 +26,18 @@ MOST_LINES = 20
 KEEPS_RUNNING = ("slurm",)
 """Engines whose jobs go on without the dlprof that submitted them."""
 
-State = Literal["not run", "waiting", "running", "done", "failed", "stopped", "lost", "cancelled"]
+State = Literal[
+    "not run",
+    "waiting",
+    "running",
+    "done",
+    "failed",
+    "stopped",
+    "lost",
+    "cancelled",
+    "foreign",
+]
+Kind = Literal["own", "foreign", "torn"]
 
 
 class Record(BaseModel):
@@ -62,39 +74,51 @@ class Store:
     folder: Folder
 
     def records(self, jobs: Iterable[Job]) -> dict[str, Record]:
-        """What is known of each job, by its id. A job is done if its session is there."""
+        """What is known of each job, by its id. A job is done if its sessions are there."""
         names = set(self.folder.names() or ())
         jobs = list(jobs)
         there = {_record_name(job): job for job in jobs if _record_name(job) in names}
         found = {job.id: Record(job=job.id) for job in jobs}
-        for name, content in self.folder.read_all(there).items():
+        for name, content in self.folder.read_all(there):
             record = _record(content, there[name].id)
             if record is not None:
                 found[there[name].id] = record
-        return {job.id: _settled(found[job.id], self._is_whole(job.result, names)) for job in jobs}
+        kinds = self._kinds([name for job in jobs for name in job.results if name in names])
+        return {job.id: _settled(found[job.id], job, kinds) for job in jobs}
 
-    def _is_whole(self, name: str, names: Collection[str]) -> bool:
-        return name in names and not self.folder.is_torn(name)
+    def _kinds(self, names: Collection[str]) -> dict[str, Kind]:
+        """What the files of jobs are that are there."""
+        found = self.folder.ends(names, END_BYTES)
+        return {name: _kind(name, end) for name, end in found.items()}
 
     def note(self, record: Record) -> None:
         content = json.dumps(record.model_dump(exclude_defaults=True), indent=1) + "\n"
         self.folder.replace(f"{record.job}.job.json", content.encode())
 
-    def keep(self, job: Job, record: Record, answer: Mapping[str, Any]) -> None:
-        """Keep what a job answered; a whole session that is there already stays."""
+    def keep(self, job: Job, record: Record, answer: Mapping[str, Any]) -> Record:
+        """Keep what a job answered. The record that is true then."""
         if answer.get("journal"):
             self.folder.replace(f"{job.id}.journal", answer["journal"].encode())
         self.note(record)
-        for suffix, text in sorted(answer.get("files", {}).items(), reverse=True):
-            name = job.result if not suffix else f"{job.id}{suffix}.json"
-            write = self.folder.replace if self.folder.is_torn(name) else self.folder.create
-            write(name, text.encode())
+        files = answer.get("files", {})
+        for name, suffix in reversed(job.results.items()):
+            if suffix in files:
+                named = files[suffix].rstrip().removesuffix("}") + ", " + _end(job.id)
+                self.put(name, named.encode())
+        return _settled(record, job, self._kinds(job.results))
 
-    def sessions(self, jobs: Iterable[Job]) -> dict[str, bytes]:
-        """The results that are there, by the names of their files."""
-        names = set(self.folder.names() or ())
-        wanted = [name for job in jobs for name in (job.result, f"{job.id}.base.json")]
-        return self.folder.read_all(name for name in wanted if self._is_whole(name, names))
+    def put(self, name: str, content: bytes) -> bool:
+        """Write a file of a job, but not in the place of one that is something else."""
+        is_free = self._kinds([name]).get(name) != "foreign"
+        if is_free:
+            self.folder.replace(name, content)
+        return is_free
+
+    def sessions(self, jobs: Iterable[Job]) -> Iterator[tuple[str, bytes]]:
+        """The results that are there, with the names of their files."""
+        there = set(self.folder.names() or ())
+        kinds = self._kinds([name for job in jobs for name in job.results if name in there])
+        return self.folder.read_all(name for name, kind in kinds.items() if kind == "own")
 
 
 def record_of(plan: Plan, job: Job, pins: Collection[str]) -> Record:
@@ -122,7 +146,7 @@ def checked(job: Job, text: str) -> dict[str, Any]:
         answer = {**sanitised(raw), "files": results}
         for content in results.values():
             if job.scenario.verb == CONFORMANCE:
-                json.loads(content)
+                dict(json.loads(content))
             else:
                 sessions.parse(content, f"the session of {job.id}")
         Record.model_validate({**answer, "status": answer["status"], "job": job.id})
@@ -135,7 +159,7 @@ def checked(job: Job, text: str) -> dict[str, Any]:
         SessionError,
     ) as error:
         return {"status": "lost", "why": f"its answer cannot be read: {str(error)[:200]}"}
-    if answer.get("status") == "done" and "" not in results:
+    if answer["status"] == "done" and not results.keys() >= {*job.results.values()}:
         return {"status": "lost", "why": "its answer has no session"}
     return answer
 
@@ -159,9 +183,28 @@ def _record(content: bytes, name: str) -> Record | None:
         return None
 
 
-def _settled(record: Record, has_session: bool) -> Record:
+def _end(job: str) -> str:
+    """The end of a session of a job."""
+    return f'"job": "{job}"}}\n'
+
+
+END_BYTES = len(_end("0" * 16))
+
+
+def _kind(name: str, end: bytes) -> Kind:
+    """What a file of a job is, by how it ends."""
+    if end == _end(name.partition(".")[0]).encode():
+        return "own"
+    return "foreign" if end.rstrip().endswith(b"}") else "torn"
+
+
+def _settled(record: Record, job: Job, kinds: Mapping[str, Kind]) -> Record:
     """With the status that is true now: a record may be older than what happened since."""
-    if has_session:
+    for name in job.results:
+        if kinds.get(name) == "foreign":
+            why = f"{name} is not its session: move that file away"
+            return record.model_copy(update={"status": "foreign", "why": why, "lines": []})
+    if all(kinds.get(name) == "own" for name in job.results):
         return record.model_copy(update={"status": "done"})
     if record.status == "done" or (
         record.status in ("waiting", "running")

@@ -267,6 +267,6 @@ def _write_and_read():
             writer.result()
     assert seen <= set(texts)
     assert len(first.names()) == 21
-    found = first.read_all(first.names())
+    found = dict(first.read_all(first.names()))
     assert len(found) == 21
     assert all(content in texts for content in found.values())

@@ -64,6 +64,10 @@ class Engine:
         return answer if isinstance(answer, str) else json.dumps(answer)
 
 
+def file_of(job):
+    return f"{job.id}.json"
+
+
 @pytest.fixture
 def worked(monkeypatch):
     """Run a plan with an engine in a store; no installer is asked."""
@@ -195,7 +199,7 @@ def test_an_answer_that_is_torn_or_foreign_is_none(plan, worked, answer):
     work = worked(found, Engine({first: [answer, DONE]}))
     assert work.counts == {"done": 4}
     assert work.records[first].tries == 2
-    assert sorted(work.store.sessions(found.jobs)) == sorted(job.result for job in found.jobs)
+    assert sorted(dict(work.store.sessions(found.jobs))) == sorted(map(file_of, found.jobs))
 
 
 def test_an_environment_that_cannot_be_made_costs_its_jobs_only(plan, worked):
@@ -233,7 +237,7 @@ def test_jobs_of_a_dlprof_that_died_count_as_lost(plan, worked):
     found = plan()
     work = worked(found, Engine())
     first = work.records[found.jobs[0].id]
-    work.store.folder.system.rm(f"{work.store.folder.root}/{found.jobs[0].result}")
+    work.store.folder.system.rm(f"{work.store.folder.root}/{file_of(found.jobs[0])}")
     work.store.note(first.model_copy(update={"status": "running", "by": ("elsewhere", 1)}))
     assert work.store.records(found.jobs)[first.job].status == "lost"
 
@@ -249,7 +253,7 @@ def test_a_process_number_that_is_used_again_blocks_no_plan(plan, worked):
     found = plan()
     work = worked(found, Engine())
     first = work.records[found.jobs[0].id]
-    work.store.folder.system.rm(f"{work.store.folder.root}/{found.jobs[0].result}")
+    work.store.folder.system.rm(f"{work.store.folder.root}/{file_of(found.jobs[0])}")
     left = {"status": "running", "by": (socket.gethostname(), os.getppid())}
     work.store.note(first.model_copy(update=left))
     assert worked(found, Engine()).records[first.job].status == "done"
@@ -258,10 +262,25 @@ def test_a_process_number_that_is_used_again_blocks_no_plan(plan, worked):
 def test_a_torn_session_is_measured_again_and_replaced(plan, worked):
     found = plan()
     work = worked(found, Engine())
-    place = f"{work.store.folder.root}/{found.jobs[0].result}"
+    place = f"{work.store.folder.root}/{file_of(found.jobs[0])}"
     whole = work.store.folder.system.cat_file(place)
     work.store.folder.system.pipe_file(place, whole[:20])
     assert work.store.records(found.jobs)[found.jobs[0].id].status == "lost"
-    assert found.jobs[0].result not in work.store.sessions(found.jobs)
+    assert file_of(found.jobs[0]) not in dict(work.store.sessions(found.jobs))
     worked(found, Engine())
     assert work.store.folder.system.cat_file(place) == whole
+
+
+def test_a_session_of_something_else_is_not_counted_and_not_replaced(plan, worked):
+    found = plan()
+    first, second = map(file_of, found.jobs[:2])
+    work = worked(found, Engine())
+    folder = work.store.folder
+    other = folder.read(second)
+    folder.replace(first, other)
+    assert [one.status for one in work.store.records(found.jobs).values()].count("done") == 3
+    assert first not in dict(work.store.sessions(found.jobs))
+    with pytest.raises(UsageError, match=f"{first} is not its session"):
+        worked(found, Engine())
+    assert not work.store.put(first, b"{}")
+    assert folder.read(first) == other
