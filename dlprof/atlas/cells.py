@@ -64,9 +64,12 @@ class SessionCells:
     cells: tuple[tuple[CaseRecord, Cell], ...]
 
 
-def read(path: str | os.PathLike[str]) -> SessionCells:
-    """The cells of a session file. Raises as :func:`dlprof.session.model.load`."""
-    return model.load_as(path, _entries, _session)
+def read(path: str | os.PathLike[str], content: bytes | None = None) -> SessionCells:
+    """The cells of a session file. Raises as :func:`dlprof.session.model.load`.
+
+    ``content`` is that of a file elsewhere, of which ``path`` is the address.
+    """
+    return model.load_as(path, _entries, _session, content)
 
 
 def _entries(key: str, contents: Iterable[Any]) -> list[Any]:

@@ -15,6 +15,7 @@ from dlprof.atlas.cells import BY_ADDRESS, Cell, SessionCells, read
 from dlprof.compare.matching import code_key
 from dlprof.errors import SessionError, UsageError
 from dlprof.history.series import machine_of
+from dlprof.history.store import Folder
 from dlprof.session.model import CaseRecord, Header
 
 MACHINE, PYTHON, DEVICE = "machine", "Python", "CUDA device"
@@ -132,22 +133,38 @@ def version_key(text: str) -> tuple[tuple[int, int, str], ...]:
     return (*found, (0, 0, ""))
 
 
-def files_in(named: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
-    """The session files of folders and names, and if each was named itself.
-
-    Raises :class:`UsageError` for a folder that cannot be read or has none.
-    """
-    for path in named:
-        if not path.is_dir():
-            yield path, True
+def _sessions(named: Iterable[Path | Folder], skipped: Skipped) -> Iterator[SessionCells]:
+    """What the named files and the files of named folders hold."""
+    for place in named:
+        if isinstance(place, Path) and not place.is_dir():
+            yield read(place)
             continue
+        count = 0
+        for path, content in _files_in(place):
+            count += 1
+            try:
+                yield read(path, content)
+            except SessionError as error:
+                skipped(str(error))
+        if not count:
+            shown = place if isinstance(place, Path) else place.shown
+            raise UsageError(f"the folder {shown} has no session: name session files")
+
+
+def _files_in(place: Path | Folder) -> Iterator[tuple[str, bytes | None]]:
+    """The files of a folder that may be sessions; their contents if they are elsewhere."""
+    if isinstance(place, Path):
         try:
-            found = sorted(one for one in path.rglob("*.json*") if is_of_session(one.name))
+            found = sorted(one for one in place.rglob("*.json*") if is_of_session(one.name))
         except OSError as error:
-            raise UsageError(f"cannot read the folder {path}: {error.strerror}") from None
-        if not found:
-            raise UsageError(f"the folder {path} has no session: name session files")
-        yield from ((one, False) for one in found)
+            raise UsageError(f"cannot read the folder {place}: {error.strerror}") from None
+        yield from ((str(path), None) for path in found)
+    else:
+        left = dict.fromkeys(sorted(filter(is_of_session, place.names() or ())))
+        for name, content in place.read_all([*left]):
+            del left[name]
+            yield f"{place.shown}/{name}", content
+        yield from ((f"{place.shown}/{name}", None) for name in left)  # and reading says why
 
 
 def is_of_session(name: str) -> bool:
@@ -156,25 +173,19 @@ def is_of_session(name: str) -> bool:
     return is_json and not name.endswith(JOB) and name[0] != "."
 
 
-def grid_of(named: Iterable[Path], skipped: Skipped) -> Grid:
+def grid_of(named: Iterable[Path | Folder], skipped: Skipped) -> Grid:
     """The grid of session files and folders.
 
     A file of a folder that is no session is ``skipped``. Raises :class:`SessionError` for a named
     one, and :class:`UsageError` if nothing is left.
     """
-    found, builder = 0, _Builder()
-    for path, is_named in files_in(named):
-        try:
-            builder.add(read(path))
-        except SessionError as error:
-            if is_named:
-                raise
-            skipped(str(error))
-            continue
-        found += 1
+    count, builder = 0, _Builder()
+    for session in _sessions(named, skipped):
+        builder.add(session)
+        count += 1
     if not builder.rows:
         raise UsageError("no session holds a conversion: there is nothing to show")
-    return builder.grid(found)
+    return builder.grid(count)
 
 
 class _Builder:

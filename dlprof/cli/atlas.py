@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,9 +29,11 @@ OWN = re.compile(r"(index|changes|environments|pair-.*|DLP\d{3})\.html")
 @takes(OUT)
 def build(
     session: Annotated[
-        list[Path],
+        list[Any],
         typer.Argument(
-            parser=files.session, metavar="SESSION...", help="Session files, or folders of them."
+            parser=files.sessions,
+            metavar="SESSION...",
+            help="Session files, or folders of them, also as s3://….",
         ),
     ],
     *,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dlprof.cli import files
 from dlprof.cli.options import ANY_PYTHON, COMPARISONS, NOISE, REGRESSIONS, Given, takes
+
+if TYPE_CHECKING:
+    from dlprof.history.store import Folder
 
 OF_TWO = ("any_python", "noise", "fail_on", "junit", "github")
 """Options that have a meaning for two sessions alone."""
@@ -18,11 +21,11 @@ OF_TWO = ("any_python", "noise", "fail_on", "junit", "github")
 @takes(ANY_PYTHON, NOISE, REGRESSIONS, *COMPARISONS)
 def compare(
     session: Annotated[
-        list[Path],
+        list[Any],
         typer.Argument(
-            parser=files.session,
+            parser=files.sessions,
             metavar="BASE HEAD...",
-            help="Two session files: before and after. Or more of them, or a folder.",
+            help="Two session files: before and after. Or more of them, a folder, or s3://….",
         ),
     ],
     *,
@@ -32,7 +35,8 @@ def compare(
 
     Example: dlprof compare before.json after.json
     """
-    if len(session) != 2 or any(path.is_dir() for path in session):  # noqa: PLR2004 - as its name
+    are_files = [isinstance(one, Path) and not one.is_dir() for one in session]
+    if are_files != [True, True]:
         compare_many(session, given)
         return
     from dlprof.cli.comparison import compare_files, unsure_code
@@ -44,11 +48,11 @@ def compare(
     compare_files((session[0], session[1]), criteria, unsure, outputs, "compare", given)
 
 
-def compare_many(named: Sequence[Path], given: Given) -> None:
+def compare_many(named: Sequence[Path | Folder], given: Given) -> None:
     """Show what changed between environments. Raises :class:`UsageError`."""
     from dlprof.errors import UsageError
 
-    if len(named) == 1 and not named[0].is_dir():
+    if len(named) == 1 and isinstance(named[0], Path) and not named[0].is_dir():
         raise UsageError("one session is no comparison: name another, or a folder of sessions")
     if found := [f"--{name.replace('_', '-')}" for name in OF_TWO if given.raw[name]]:
         raise UsageError(f"{', '.join(found)} compares two sessions: name two, and no folder")

@@ -10,6 +10,7 @@ from dlprof.errors import UsageError
 from dlprof.text.clean import clean
 
 if TYPE_CHECKING:
+    from dlprof.history.store import Folder
     from dlprof.session.trace_file import Row
 
 LAST = "LAST"
@@ -27,6 +28,13 @@ def session(text: str) -> Path:
             raise UsageError(f"there is no session {text}: dlprof list --sessions lists them")
         return kept[int(text) - 1]
     return files.STDIN if text == "-" else Path(text)
+
+
+def sessions(text: str) -> Path | Folder:
+    """The session that was named, or a folder of sessions, which may have an address."""
+    from dlprof.history.store import folder_at
+
+    return folder_at(text, "a folder", "folder") if "://" in text else session(text)
 
 
 def row_of_trace(text: str) -> tuple[Path, Row]:

@@ -79,16 +79,18 @@ def endless(path: Path) -> str:
 
 
 @contextmanager
-def opened_text(path: Path) -> Iterator[IO[str]]:
+def opened_text(path: Path, content: bytes | None = None) -> Iterator[IO[str]]:
     """The text of a file, unpacked as it is read: it is never in memory as a whole.
 
-    Raises OSError, and ValueError where it cannot be unpacked or is no UTF-8.
+    ``content`` is that of a file elsewhere. Raises OSError, and ValueError where it cannot be
+    unpacked or is no UTF-8.
     """
-    with path.open("rb") as file:
+    opened: Any = path.open("rb") if content is None else io.BufferedReader(io.BytesIO(content))
+    with opened as file:
         begin = file.peek(len(max(UNPACKED, key=len)))
         unpacked = next((made for magic, made in UNPACKED.items() if begin.startswith(magic)), None)
-        content: Any = file if unpacked is None else _Unpacked(unpacked(file))
-        with io.TextIOWrapper(content, encoding="utf-8-sig", newline="") as text:
+        plain: Any = file if unpacked is None else _Unpacked(unpacked(file))
+        with io.TextIOWrapper(plain, encoding="utf-8-sig", newline="") as text:
             yield text
 
 

@@ -386,21 +386,25 @@ def load_as(
     path: str | os.PathLike[str],
     entries: Callable[[str, Iterator[Any]], Any],
     made: Callable[[dict[str, Any]], Loaded],
+    content: bytes | None = None,
 ) -> Loaded:
-    """What is ``made`` of a session file; ``entries`` reads each of its long lists."""
-    path = Path(path)
+    """What is ``made`` of a session file; ``entries`` reads each of its long lists.
+
+    ``content`` is that of a file elsewhere, of which ``path`` is the address.
+    """
+    name, path = str(path), Path(path)
     try:
-        endless = files.endless(path)
+        endless = files.endless(path) if content is None else ""
         if endless:
             hint = "; as - it is read from stdin" if endless == "a pipe" else ""
-            raise SessionError(f"cannot read the session {path}: it is {endless}{hint}")
-        with files.opened_text(path) as text:
-            return _read(text, str(path), entries, made)
+            raise SessionError(f"cannot read the session {name}: it is {endless}{hint}")
+        with files.opened_text(path, content) as text:
+            return _read(text, name, entries, made)
     except UnicodeDecodeError:
-        raise SessionError(f"{path} is not a dlprof session: it is not UTF-8 text") from None
+        raise SessionError(f"{name} is not a dlprof session: it is not UTF-8 text") from None
     except (OSError, ValueError) as error:  # a null byte in the name is a ValueError
         cause = getattr(error, "strerror", None) or str(error)
-        raise SessionError(f"cannot read the session {path}: {cause}") from None
+        raise SessionError(f"cannot read the session {name}: {cause}") from None
 
 
 def request(path: Path) -> RecordedRequest:

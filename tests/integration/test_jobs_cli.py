@@ -12,6 +12,7 @@ import sys
 import threading
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
 
 import pytest
 from command_line import PROBE_FILES, alive, ended, process, running, wait_until
@@ -21,6 +22,7 @@ from dlprof.history.store import folder_at
 from dlprof.jobs import environments
 from dlprof.session.model import load
 
+VERSIONS = PROBE_FILES.parent / "recorded" / "versions"
 SCENARIO = 'run fake fake --probe fake.py --no-survey --shape 16 --path "*view*"'
 
 
@@ -218,12 +220,16 @@ def test_an_engine_that_is_not_installed_is_one_sentence(folder, monkeypatch):
     assert "pip install 'dlprof[ray]'" in found.sentence()
 
 
-def test_two_writers_of_an_object_store_lose_nothing_and_readers_see_whole_files(monkeypatch):
+@pytest.fixture
+def bucket(monkeypatch):
+    """The address of an object store that is not there yet."""
     for name in ("moto", "s3fs"):
         if importlib.util.find_spec(name) is None:
             pytest.skip(f"{name} is not installed")
+    import s3fs
     from moto.server import ThreadedMotoServer
 
+    s3fs.S3FileSystem.clear_instance_cache()  # of another server
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -234,18 +240,16 @@ def test_two_writers_of_an_object_store_lose_nothing_and_readers_see_whole_files
         "AWS_DEFAULT_REGION": "us-east-1",
     }.items():
         monkeypatch.setenv(name, value)
-    try:
-        _write_and_read()
-    finally:
-        server.stop()
+    yield f"s3://{uuid4()}/store"
+    server.stop()
 
 
-def _write_and_read():
-    first = folder_at("s3://bucket/store", "a store", "store")
+def test_two_writers_of_an_object_store_lose_nothing_and_readers_see_whole_files(bucket):
+    first = folder_at(bucket, "a store", "store")
     with pytest.raises(HistoryError):
         first.replace("a.json", b"x")  # a wrong name makes no bucket
-    first.system.mkdir("bucket")
-    folders = [first, folder_at("s3://bucket/store", "a store", "store")]
+    first.system.mkdir(first.root.partition("/")[0])
+    folders = [first, folder_at(bucket, "a store", "store")]
     texts = [bytes([48 + n]) * 300_000 for n in range(2)]
 
     def write(n):
@@ -270,3 +274,26 @@ def _write_and_read():
     found = dict(first.read_all(first.names()))
     assert len(found) == 21
     assert all(content in texts for content in found.values())
+
+
+def test_jobs_and_reports_of_their_sessions_know_an_object_store(bucket, folder):
+    place = folder_at(bucket, "a store", "store")
+    place.system.mkdir(place.root.partition("/")[0])
+    plan = written(folder, scenarios=[f"{SCENARIO} --quick --seed {n}" for n in (1, 2)])
+    plan.write_text(plan.read_text().replace("'results'", f"'{bucket}'"))
+    done = jobs(folder, "run", plan)
+    assert done.code == 0, done.err
+    assert jobs(folder, "list", plan).out.count("  done  ") == 2
+    for file in VERSIONS.iterdir():
+        place.replace(file.name, file.read_bytes())
+    place.replace("foreign.json", b"[]")
+    compared = process("compare", bucket)
+    assert compared.code == 0, compared.err
+    assert "refused until onnxruntime" in " ".join(compared.out.split())
+    assert compared.err.count("left out") == 1
+    assert f"{bucket}/foreign.json" in compared.err
+    assert process("atlas", "build", bucket, "--out", folder / "site").code == 0
+    assert "fake" in (folder / "site" / "index.html").read_text(encoding="utf-8")
+    nothing = process("compare", f"{bucket}/nothing")
+    assert nothing.code == 2
+    assert f"{bucket}/nothing has no session" in nothing.sentence()
