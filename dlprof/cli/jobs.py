@@ -136,12 +136,11 @@ def fetch(plan: Annotated[Path, PLAN], *, given: Given) -> None:
 @jobs.command()
 @takes(JOB)
 def cancel(plan: Annotated[Path, PLAN], *, given: Given) -> None:
-    """Cancel the jobs that wait or run on an engine such as Slurm.
+    """Cancel jobs that wait or run.
 
     Example: dlprof jobs cancel plan.toml --job 'old*'
     """
     from dlprof.cli.show import say
-    from dlprof.errors import UsageError
     from dlprof.jobs import run as runs
 
     work = _collected(plan)
@@ -150,11 +149,9 @@ def cancel(plan: Annotated[Path, PLAN], *, given: Given) -> None:
         for job in work.jobs(*runs.UNDER_WAY)
         if _matches(work.records[job.id], given.raw["job"])
     ]
-    if any(not runs.keeps_running(work, job) for job in wanted):
-        raise UsageError("these jobs end with their dlprof jobs run: press Ctrl-C there")
-    for job in wanted:
-        runs.cancel(work, job)
-    say(f"{_count(len(wanted), 'job')} cancelled\n")
+    runs.cancel_all(work, wanted)
+    cancelled = [job for job in work.jobs("cancelled") if job in wanted]
+    say(f"{_count(len(cancelled), 'job')} cancelled\n")
     say(_summary(work))
 
 

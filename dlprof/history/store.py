@@ -105,6 +105,10 @@ class Folder:
                 with self.system.transaction, self.system.open(path, "wb") as remote:
                     remote.write(content)
 
+    def remove(self, name: str) -> None:
+        with self._in_words("remove a file of"), contextlib.suppress(FileNotFoundError):
+            self.system.rm_file(posixpath.join(self.root, name))
+
     @contextlib.contextmanager
     def _in_words(self, verb: str, name: str = "") -> Iterator[None]:
         with _in_words(f"cannot {verb} the {self.what} {self.shown}", name, self.has_secrets):

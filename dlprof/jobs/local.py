@@ -6,7 +6,7 @@ import contextlib
 import subprocess
 import tempfile
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import IO
 
 from dlprof.jobs import node
@@ -16,12 +16,16 @@ STOP_S = 40.0
 
 
 class Local:
-    """``parallel`` tasks at once, of those that may share the machine."""
+    """``parallel`` tasks at once, of those that may share the machine.
+
+    ``cancelled`` has tasks that are not started. They wait until they are cancelled.
+    """
 
     poll_s = 0.1
 
-    def __init__(self, parallel: int) -> None:
+    def __init__(self, parallel: int, cancelled: Callable[[], set[str]]) -> None:
         self._parallel = parallel
+        self._cancelled = cancelled
         self._queue: deque[Task] = deque()
         self._started: dict[str, tuple[Task, subprocess.Popen[bytes], IO[bytes]]] = {}
 
@@ -62,6 +66,8 @@ class Local:
             )
         ):
             task = self._queue.popleft()
+            if task.id in self._cancelled():
+                continue
             output = tempfile.TemporaryFile()  # noqa: SIM115 - fetch closes it
             process = subprocess.Popen(  # noqa: S603
                 node.COMMAND, stdin=subprocess.PIPE, stdout=output, start_new_session=True

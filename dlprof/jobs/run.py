@@ -25,6 +25,8 @@ from dlprof.session.state import state_folder
 MOST_AGAIN = 3
 """How often a lost job is run again."""
 UNDER_WAY = ("waiting", "running")
+HEAR_S = 2.0
+"""How often a run looks whether jobs of it are to be cancelled."""
 
 Watch = Callable[["Run", Record | None], None]
 """Hears of each job that ended, and now and then of nothing new."""
@@ -43,6 +45,7 @@ class Run:
     engines: dict[str, Engine] = field(default_factory=dict)
     begun: float = field(default_factory=time.monotonic)
     finished: int = 0
+    heard: float = field(default_factory=time.monotonic)
 
     @property
     def counts(self) -> Counter[str]:
@@ -64,7 +67,7 @@ class Run:
         machine = self.plan.written.machines[job.machine]
         key = "local" if machine.executor == "local" else f"machine {job.machine}"
         if key not in self.engines:
-            self.engines[key] = engine_for(machine, self.parallel)
+            self.engines[key] = engine_for(machine, self.parallel, self.store.asked)
         return self.engines[key]
 
 
@@ -104,23 +107,30 @@ def _executor(work: Run, job: Job) -> str:
     return work.plan.written.machines[job.machine].executor
 
 
-def _run(work: Run) -> None:
+def _check_free(work: Run) -> None:
+    """Raise :class:`UsageError` if another dlprof runs the plan, or files are in its way."""
     for job in work.jobs(*UNDER_WAY):
         if is_at_work(work.records[job.id]) and not keeps_running(work, job):
             raise UsageError(f"another dlprof runs {work.plan.file}: wait for it, or stop it")
     for job in work.jobs("foreign"):
         raise UsageError(f"{work.store.folder.shown}: {work.records[job.id].why}")
+
+
+def _run(work: Run) -> None:
+    _check_free(work)
     taken_up = work.jobs(*UNDER_WAY)
     new = [job for job in work.plan.jobs if job not in taken_up and not _is_done(work, job)]
     work.plan.variables()
     for job in (*taken_up, *new):
         work.engine(job)
+    work.store.forget(work.store.asked() & {job.id for job in new})
     _resolve(work, new)
     try:
         _submit(work, new)
         while under_way := work.jobs(*UNDER_WAY):
             for job in under_way:
                 _look(work, job)
+            _hear(work)
             work.watch(work, None)
             if work.jobs(*UNDER_WAY):
                 time.sleep(min(work.engine(job).poll_s for job in under_way))
@@ -138,15 +148,41 @@ def collect(work: Run) -> None:
             _look(work, job, again=False)
 
 
+def _hear(work: Run) -> None:
+    """Now and then, cancel the jobs that another process wants cancelled."""
+    if time.monotonic() - work.heard < HEAR_S:
+        return
+    asked = work.store.asked() & work.records.keys()
+    for job in work.jobs(*UNDER_WAY):
+        if job.id in asked:
+            cancel(work, job)
+    work.store.forget(asked)
+    work.heard = time.monotonic()
+
+
+def cancel_all(work: Run, jobs: list[Job]) -> None:
+    """Cancel jobs: those of Slurm here; the dlprof that runs others does it, and is waited for."""
+    others = {job.id for job in jobs if not keeps_running(work, job)}
+    for job in jobs:
+        if job.id in others:
+            work.store.ask(job.id)
+        else:
+            cancel(work, job)
+    while others & work.store.asked() and any(is_at_work(work.records[job]) for job in others):
+        time.sleep(HEAR_S / 4)
+    work.records = work.store.records(work.plan.jobs)
+
+
 def cancel(work: Run, job: Job, status: str = "cancelled") -> None:
-    """End a job that is waiting or running."""
+    """End a job that is waiting or running. If it ended meanwhile, its answer is kept."""
     engine, handle = work.engine(job), work.records[job.id].handle
     if engine.poll(handle) != "ended":
         engine.cancel(handle)
     if engine.poll(handle) == "ended":
-        _look(work, job, again=False)
-    if work.records[job.id].status != "done":
+        _keep(work, job, checked(job, engine.fetch(handle)))
+    if work.records[job.id].status in (*UNDER_WAY, "stopped", "lost", "cancelled"):
         _note(work, job, status=status, handle="")
+    work.watch(work, work.records[job.id])
 
 
 def keeps_running(work: Run, job: Job) -> bool:
@@ -223,11 +259,16 @@ def _look(work: Run, job: Job, again: bool = True) -> None:
         _submit(work, [job])
         return
     if ended.status == "lost" and ended.tries > MOST_AGAIN:
-        why = f"lost {ended.tries} times: {ended.why}"
-        ended = ended.model_copy(update={"status": "failed", "why": why})
+        answer |= {"status": "failed", "why": f"lost {ended.tries} times: {ended.why}"}
+    _keep(work, job, answer)
+    work.watch(work, work.records[job.id])
+
+
+def _keep(work: Run, job: Job, answer: dict[str, Any]) -> None:
+    """Keep the answer of a job that has ended."""
+    ended = work.records[job.id].model_copy(update={**parts_of(answer), "handle": ""})
     work.records[job.id] = work.store.keep(job, ended, answer)
     work.finished += 1
-    work.watch(work, work.records[job.id])
 
 
 def _note(work: Run, job: Job, **changes: Any) -> None:
@@ -235,10 +276,10 @@ def _note(work: Run, job: Job, **changes: Any) -> None:
     work.store.note(work.records[job.id])
 
 
-def engine_for(machine: Machine, parallel: int) -> Engine:
+def engine_for(machine: Machine, parallel: int, cancelled: Callable[[], set[str]]) -> Engine:
     """The engine of a machine kind. Raises :class:`UsageError` if it is not installed."""
     if machine.executor == "local":
-        return Local(parallel)
+        return Local(parallel, cancelled)
     package = {"slurm": "submitit", "ray": "ray"}[machine.executor]
     try:
         import_module(package)

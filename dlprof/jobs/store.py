@@ -23,6 +23,7 @@ from dlprof.session import model as sessions
 from dlprof.text.clean import sanitised
 
 MOST_LINES = 20
+CANCEL = ".cancel"
 KEEPS_RUNNING = ("slurm",)
 """Engines whose jobs go on without the dlprof that submitted them."""
 
@@ -113,6 +114,19 @@ class Store:
         if is_free:
             self.folder.replace(name, content)
         return is_free
+
+    def ask(self, job: str) -> None:
+        """Ask the dlprof that runs a job to cancel it."""
+        self.folder.replace(f"{job}{CANCEL}", b"")
+
+    def asked(self) -> set[str]:
+        """The jobs that are to be cancelled."""
+        names = self.folder.names() or ()
+        return {name.removesuffix(CANCEL) for name in names if name.endswith(CANCEL)}
+
+    def forget(self, jobs: Iterable[str]) -> None:
+        for job in jobs:
+            self.folder.remove(f"{job}{CANCEL}")
 
     def sessions(self, jobs: Iterable[Job]) -> Iterator[tuple[str, bytes]]:
         """The results that are there, with the names of their files."""

@@ -87,6 +87,29 @@ def test_a_stopped_job_leaves_no_process_and_is_taken_up_again(folder):
     assert len(found.results[0].host_time.processes) == 8
 
 
+def test_jobs_that_are_cancelled_end_and_those_that_wait_never_start(folder):
+    plan = written(folder, scenarios=[f"{SCENARIO} --rounds 90 --seed {n}" for n in (1, 2, 3)])
+    own = {"XDG_STATE_HOME": folder / "state", "XDG_CACHE_HOME": folder / "cache"}
+    with running("jobs", "run", plan, **own) as started:
+        wait_until(
+            lambda: "1 running" in jobs(folder, "status", plan).out, "the first job is running"
+        )
+        found = jobs(folder, "cancel", plan, "--job", "*seed [12]")
+        assert found.out.startswith("2 jobs cancelled\n"), found.err
+        wait_until(
+            lambda: "1 running" in jobs(folder, "status", plan).out, "the third job is running"
+        )
+        jobs(folder, "cancel", plan)
+        assert ended(started).code == 4
+    records = [json.loads(one.read_text()) for one in (folder / "results").glob("*.job.json")]
+    told = {one["scenario"][-1]: (one["status"], "host" in one) for one in records}
+    assert told == {
+        seed: ("cancelled", was_started)
+        for seed, was_started in (("1", True), ("2", False), ("3", True))
+    }
+    assert not list((folder / "results").glob("*.cancel"))
+
+
 @pytest.fixture
 def packages(tmp_path):
     """A folder with two versions of a package."""
