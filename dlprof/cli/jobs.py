@@ -47,6 +47,9 @@ STATES = (
     *("waiting", "running", "done", "failed", "stopped", "cancelled", "lost", "foreign", "not run"),
 )
 
+ANSWERS = {1: "found", 3: "unsure"}
+"""What a job that is done tells by its exit code."""
+
 
 @jobs.command()
 @takes(PARALLEL)
@@ -68,13 +71,16 @@ def run(plan: Annotated[Path, PLAN], *, given: Given) -> None:
             told = f"; other jobs go on: dlprof jobs fetch {plan}" if others else ""
             raise Interrupted(f"stopped; finish with: dlprof jobs run {plan}{told}") from None
     say(_summary(work))
-    bad = len(work.plan.jobs) - work.counts["done"]
-    if not work.counts["done"]:
+    codes = [work.records[job.id].exit_code for job in work.jobs("done")]
+    bad = len(work.plan.jobs) - len(codes)
+    if not codes:
         raise Unmeasured("no job is done")
-    if found := [one for one in work.records.values() if one.exit_code == 1]:
-        raise FindingsFailed(f"{_count(len(found), 'job')} found what its scenario forbids")
+    if found := codes.count(FindingsFailed.exit_code):
+        raise FindingsFailed(f"{_count(found, 'job')} found what its scenario forbids")
     if bad:
         raise Unsure(f"{_count(bad, 'job')} of {len(work.plan.jobs):,} not done")
+    if unsure := codes.count(Unsure.exit_code):
+        raise Unsure(f"{_count(unsure, 'job')} could not tell all that its scenario asks")
 
 
 @jobs.command("list")
@@ -222,7 +228,7 @@ def _counts(work: Run) -> str:
 
 
 def _summary(work: Run) -> str:
-    """How many jobs are how far, and why some failed, with what the installer or dlprof said."""
+    """How many jobs are how far, and what some found or why they failed, with what was said."""
     from dlprof.text.clean import clean
 
     lines = [f"{_count(len(work.plan.jobs), 'job')}: {_counts(work)}"]
@@ -231,6 +237,11 @@ def _summary(work: Run) -> str:
         record = work.records[job.id]
         title = f"{record.status}  {job.title}: {record.why or 'it did not end'}"
         told.setdefault(tuple(record.lines), []).append(title)
+    for job in work.jobs("done"):
+        record = work.records[job.id]
+        if record.exit_code in ANSWERS:
+            title = f"{ANSWERS[record.exit_code]}  {job.title}"
+            told.setdefault(tuple(record.lines[-1:]), []).append(title)
     for said, titles in told.items():
         lines += ["", *map(clean, titles), *(f"    {clean(line)}" for line in said)]
     lines += ["", f"The sessions are in {work.store.folder.shown}"]

@@ -182,7 +182,8 @@ def parts_of(answer: Mapping[str, Any]) -> dict[str, Any]:
     """What a record takes from an answer."""
     kept = ("status", "host", "nice", "exit_code", "seconds", "why", "lines")
     found = {name: answer[name] for name in kept if name in answer}
-    lines = [] if found["status"] == "done" else list(found.get("lines", ()))
+    is_plain = found["status"] == "done" and not found.get("exit_code")
+    lines = [] if is_plain else list(found.get("lines", ()))
     return {"why": "", **found, "lines": lines[-MOST_LINES:]}
 
 

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 import pytest
-from command_line import PROBE_FILES, alive, ended, process, running, wait_until
+from command_line import PROBE_FILES, alive, dlprof, ended, process, running, wait_until
 
 from dlprof.errors import HistoryError
 from dlprof.history.store import folder_at
@@ -85,6 +85,36 @@ def test_a_stopped_job_leaves_no_process_and_is_taken_up_again(folder):
     found = load(session)
     assert found.complete
     assert len(found.results[0].host_time.processes) == 8
+
+
+def test_what_a_gate_of_two_environments_finds_is_the_exit_code(folder):
+    shutil.copy(PROBE_FILES / "spun.py", folder)
+    broken = folder / "broken"
+    broken.write_text(f'#!/bin/sh\nDLPROF_TEST_BREAK=crash exec {sys.executable} "$@"\n')
+    broken.chmod(0o755)
+    more = (
+        f"[environments.other]\npython = '{broken}'\n"
+        "[environments.same]\nbase = 'here'\nhead = 'here'\n"
+        "[environments.worse]\nbase = 'here'\nhead = 'other'\n"
+        "[[exclude]]\nenvironment = 'worse'\n"
+    )
+    (folder / "spun.toml").write_text(
+        'title = "t"\nquestion = "q"\npairs = ["spun->spun"]\nshapes = ["64"]\n'
+        'probes = ["fake.py", "spun.py"]\ndiagnose = false\n'
+    )
+    plan = written(folder, scenarios=["gate spun.toml --fail-on error"], more=more)
+    equal = jobs(folder, "run", plan)
+    assert (equal.code, "1 done" in equal.out) == (0, True), equal.out + equal.err
+    plan.write_text(plan.read_text().replace("[[exclude]]\nenvironment = 'worse'\n", ""))
+    found = jobs(folder, "run", plan)
+    assert (found.code, "2 done" in found.out) == (1, True), found.out + found.err
+    told = jobs(folder, "status", plan).out
+    assert "found  worse  gate spun.toml" in told
+    assert "now crashes" in told
+    sessions = sorted(sessions_in(folder / "results"))
+    assert len(sessions) == 4
+    codes = [dlprof("compare", *sessions[at : at + 2], "--fail-on", "error").code for at in (0, 2)]
+    assert sorted(codes) == [0, 1]
 
 
 def test_jobs_that_are_cancelled_end_and_those_that_wait_never_start(folder):
