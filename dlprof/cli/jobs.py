@@ -126,6 +126,7 @@ def fetch(plan: Annotated[Path, PLAN], *, given: Given) -> None:
     from dlprof.errors import UsageError
     from dlprof.history.store import folder_at
     from dlprof.jobs.store import Store
+    from dlprof.text.clean import clean
 
     work = _collected(plan)
     if given.raw["to"] is not None:
@@ -135,7 +136,7 @@ def fetch(plan: Annotated[Path, PLAN], *, given: Given) -> None:
             count += 1
             if not Store(folder).put(name, content):
                 raise UsageError(f"{folder.shown} has another file {name}: name another folder")
-        say(f"{_count(count, 'session')} copied to {folder.shown}\n")
+        say(f"{_count(count, 'session')} copied to {clean(folder.shown)}\n")
     say(_summary(work))
 
 
@@ -197,7 +198,7 @@ def _check_words(plan: Plan) -> None:
             group: Any = typer.main.get_command(command_line(verb))
             commands[verb] = group.commands[verb]
         try:
-            commands[verb].make_context(verb, words)
+            commands[verb].make_context(verb, words, help_option_names=[])
         except Exception as error:
             if not hasattr(error, "format_message"):
                 raise
@@ -244,7 +245,7 @@ def _summary(work: Run) -> str:
             told.setdefault(tuple(record.lines[-1:]), []).append(title)
     for said, titles in told.items():
         lines += ["", *map(clean, titles), *(f"    {clean(line)}" for line in said)]
-    lines += ["", f"The sessions are in {work.store.folder.shown}"]
+    lines += ["", f"The sessions are in {clean(work.store.folder.shown)}"]
     return "\n".join(lines) + "\n"
 
 

@@ -149,12 +149,18 @@ def _make(folder: Path, environment: Mapping[str, Any]) -> None:
             _output([base, "-m", "venv", "--without-pip", str(folder)])
             install = [*_pip(python), "install", "--quiet", "--no-input", "--no-deps"]
         _output([*install, *options, *environment["pins"]])
-        size = sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
+        content = {"size_bytes": _own_bytes(folder), "pins": environment["pins"]}
         with files.atomic(folder / READY) as file:
-            json.dump({"size_bytes": size, "pins": environment["pins"]}, file)
+            json.dump(content, file)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def _own_bytes(folder: Path) -> int:
+    """What removing a folder frees: a file that uv linked here is in its cache as well."""
+    found = [path.lstat() for path in folder.rglob("*")]
+    return sum(one.st_blocks * 512 for one in found if one.st_nlink == 1)
 
 
 def _keep_within(used: Path, limit_bytes: float) -> None:

@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dlprof._version import __version__
 from dlprof.errors import UsageError
@@ -46,7 +46,14 @@ LOGIN = re.compile(
 )
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
-Text = Annotated[str, Field(min_length=1, max_length=1000)]
+
+def _one_line(text: str) -> str:
+    if len(text.splitlines()) > 1:
+        raise ValueError("a text here has one line")
+    return text
+
+
+Text = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_one_line)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
@@ -82,8 +89,6 @@ class Environment(Part):
                 raise ValueError("an address holds a login: keep it in the installer's own files")
             if text.startswith("-"):
                 raise ValueError(f"{text!r} is an option and no package")
-            if len(text.splitlines()) > 1:
-                raise ValueError("a text here has one line")
         return self
 
     @property

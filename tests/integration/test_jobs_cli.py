@@ -233,7 +233,11 @@ def test_an_index_that_wants_a_password_is_told_before_anything_is_submitted(
 
 @pytest.mark.parametrize(
     ("scenario", "said"),
-    [("run fake fake --quik", "No such option: --quik"), ("survey numpy", "Missing argument")],
+    [
+        ("run fake fake --quik", "No such option: --quik"),
+        ("run --help", "--help"),
+        ("survey numpy", "Missing argument"),
+    ],
 )
 def test_a_scenario_with_wrong_words_is_refused(folder, scenario, said):
     found = jobs(folder, "run", written(folder, scenarios=[scenario]))

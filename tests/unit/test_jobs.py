@@ -10,7 +10,7 @@ from history_builders import day, result
 
 from dlprof.errors import UsageError
 from dlprof.history.store import folder_at
-from dlprof.jobs import node, run
+from dlprof.jobs import environments, node, run
 from dlprof.jobs.environments import Unmade
 from dlprof.jobs.plan import read
 from dlprof.jobs.store import Store
@@ -132,6 +132,7 @@ LARGE = "\n".join(
         (PLAN + 'find_links = ["http:me:secret@host/x"]', "an address holds a login"),
         (PLAN + 'find_links = ["--extra-index-url=https://me:secret@host"]', "holds a login"),
         (PLAN + 'find_links = ["a\\nb"]', "has one line"),
+        (PLAN.replace('"results"', '"a\\nb"'), "has one line"),
         (PLAN.replace('"s.toml"', '"gate s.toml"'), "a gate needs an environment with base and"),
         (PLAN + '[environments.both]\nbase = "old"\nhead = "none"', "no environment 'none'"),
         (PLAN + "[[exclude]]\n", "no job is left of 4"),
@@ -213,6 +214,15 @@ def test_an_environment_that_cannot_be_made_costs_its_jobs_only(plan, worked):
     assert work.counts == {"failed": 2, "done": 2}
     assert len(engine.ran) == 2
     assert work.records[work.plan.jobs[0].id].lines == ["no such version"]
+
+
+def test_a_file_that_the_cache_of_uv_has_as_well_costs_an_environment_no_disk(tmp_path):
+    own = tmp_path / "environment"
+    own.mkdir()
+    (own / "own").write_bytes(b"x" * 100_000)
+    (tmp_path / "cached").write_bytes(b"x" * 1_000_000)
+    (own / "linked").hardlink_to(tmp_path / "cached")
+    assert 100_000 <= environments._own_bytes(own) < 200_000
 
 
 def test_only_the_variables_that_a_plan_names_travel(plan, worked, monkeypatch):
