@@ -78,16 +78,26 @@ class CaseClient:
         self.later_rounds: tuple[str, ...] = EVERY_ROUND
 
     def ask(
+        self, worker: WorkerClient, case: Case, round_: int, instruments: tuple[str, ...] = ()
+    ) -> Outcome:
+        """The outcome of ``instruments``, by default of those of the round, of a case alone."""
+        request = self._request(case, round_, instruments)
+        return worker.ask(request, self._limit_s(case, True), self._on_stage(case, round_))
+
+    def beside(
         self,
         worker: WorkerClient,
         case: Case,
         round_: int,
         instruments: tuple[str, ...] = (),
         alone: bool = False,
-    ) -> Outcome:
-        """The outcome of ``instruments``, by default of those of the round."""
-        request = self._request(case, round_, instruments)
-        return worker.ask(request, self._limit_s(case, alone), self._on_stage(case, round_))
+    ) -> Generator[WorkerClient, Any, Outcome]:
+        """As :meth:`ask`, in a lane."""
+        worker.send(self._request(case, round_, instruments))
+        limit_s, on_stage = self._limit_s(case, alone), self._on_stage(case, round_)
+        while (outcome := worker.poll(limit_s, on_stage)) is None:
+            yield worker
+        return outcome
 
     def in_turns(
         self,
@@ -97,11 +107,13 @@ class CaseClient:
         round_: int,
         turns: Turns | None,
         alone: bool = False,
-    ) -> Generator[Stop, int | None, Outcome]:
-        """Ask for the times of a case. With ``turns`` it stops before each sample."""
+    ) -> Generator[Any, int | None, Outcome]:
+        """Ask for the answers of a round. With ``turns`` it stops before each sample."""
+        if turns is None:
+            return (yield from self.beside(worker, case, round_, alone=alone))
         # Two large cases at once may need more memory than there is.
-        if turns is None or case.size_bytes >= OWN_PROCESS_BYTES:
-            return self.ask(worker, case, round_, alone=alone)
+        if case.size_bytes >= OWN_PROCESS_BYTES:
+            return self.ask(worker, case, round_)
         worker.send({**self._request(case, round_, ()), "turns": turns})
         limit_s, on_stage = self._limit_s(case, alone), self._on_stage(case, round_)
         while (outcome := worker.until_turn(limit_s, on_stage)) is None:

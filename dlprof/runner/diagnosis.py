@@ -5,13 +5,15 @@ Its answers are in the round after the timed ones; traces are in the round after
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from dlprof.plan.pairing import Case
 from dlprof.plan.schedule import ALIGNMENT, TRACE, Group
 from dlprof.probes.base import CONTIGUOUS
 from dlprof.protocol.messages import AFTER_DROP, DIAGNOSIS, NO_CUPTI, no_trace
+from dlprof.runner.beside import Lane
 from dlprof.runner.case_client import CaseClient, status_of
 from dlprof.runner.journal import INTERRUPTED
 from dlprof.runner.worker_client import Outcome, WorkerClient
@@ -56,33 +58,41 @@ class Diagnosis:
         """Those of them that are not yet diagnosed."""
         return {index for index in self.chosen() if self._is_left(index)}
 
-    def left_of(self, group: Group, chosen: set[int]) -> Group:
-        return [(index, case) for index, case in group if index in chosen and self._is_left(index)]
+    def lane(self, groups: deque[Group], is_over: Callable[[], bool]) -> Lane:
+        """Diagnose the cases of ``groups`` until the time ``is_over``.
 
-    def diagnose(self, group: Group, worker: WorkerClient | None = None) -> None:
-        """Diagnose each case, first with ``worker``, which has served other cases. Closes it."""
-        served = 0 if worker is None else 1
-        worker = worker or self._client.pool.worker()
+        Other lanes may take from them too: each begins with another group, as long as there are so
+        many, and helps with one that is left.
+        """
+        while not is_over() and (group := next(filter(None, groups), None)):
+            groups.rotate(-1 - groups.index(group))
+            yield from self._diagnose(group, is_over)
+
+    def _diagnose(self, waiting: Group, is_over: Callable[[], bool]) -> Lane:
+        """Diagnose those that wait, with one worker after another."""
+        taken: Group = []
+        worker, served = self._client.pool.worker(), 0
         try:
-            for index, case in group:
+            while waiting and not is_over():
+                index, case = waiting.pop(0)
+                taken.append((index, case))
                 if not self._client.journal.needs(index, self._round):
                     continue  # only its trace is left
                 whole = self._found_before(index)
                 left = tuple(name for name in self._instruments if name not in whole.parts)
                 while left:
-                    outcome = self._ask(worker, index, case, whole, left)
+                    outcome = yield from self._ask(worker, index, case, whole, left)
                     if not (served and died_before(outcome)):
                         left = take_over(whole, outcome, left)
                     served += 1
                     if serves_no_more(outcome):
                         worker.close()
-                        worker = self._client.pool.worker()
-                        served = 0
+                        worker, served = self._client.pool.worker(), 0
                 self._client.keep(index, self._round, whole)
                 self.done.add(index)
         finally:
             worker.close()
-        self._trace(group)
+        self._trace(taken)
 
     def look_again(self, group: Group, instrument: str, look: int) -> None:
         """Ask one instrument once more of each case, for what a race shows only now and then.
@@ -94,7 +104,7 @@ class Diagnosis:
         try:
             for index, case in group:
                 found = Outcome("ok", None)
-                outcome = self._client.ask(worker, case, round_, (instrument,), alone=True)
+                outcome = self._client.ask(worker, case, round_, (instrument,))
                 take_over(found, outcome, (instrument,))
                 self._client.record(index, round_, found)
                 if serves_no_more(outcome):
@@ -110,7 +120,7 @@ class Diagnosis:
         case: Case,
         whole: Outcome,
         instruments: tuple[str, ...],
-    ) -> Outcome:
+    ) -> Generator[WorkerClient, None, Outcome]:
         def heard() -> Outcome:
             now = worker.heard()
             new = {name: part for name, part in now.parts.items() if name in self._instruments}
@@ -119,7 +129,9 @@ class Diagnosis:
 
         with self._client.kept_if_stopped(index, self._round, "the diagnosis", heard):
             # It is not tried again, so it has the whole limit.
-            return self._client.ask(worker, case, self._round, instruments, alone=True)
+            return (
+                yield from self._client.beside(worker, case, self._round, instruments, alone=True)
+            )
 
     def _is_left(self, index: int) -> bool:
         needs = self._client.journal.needs
@@ -149,7 +161,7 @@ class Diagnosis:
         try:
             for index, case in traced:
                 found = Outcome("ok", None)
-                outcome = self._client.ask(worker, case, self._round, TRACE, alone=True)
+                outcome = self._client.ask(worker, case, self._round, TRACE)
                 take_over(found, outcome, TRACE)
                 self._client.record(index, self._round + 1, found)
                 if not outcome.alive:

@@ -99,6 +99,8 @@ class ReplayedWorker(WorkerClient):
             on_stage(outcome.stage)
         return outcome
 
+    poll = until_turn
+
 
 def _answers(path: Path) -> tuple[dict[str, Any], list[tuple[Key, dict[str, Any]]]]:
     """The header of a journal, and its answers by what was asked."""

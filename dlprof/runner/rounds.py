@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from dlprof.plan.pairing import Case
 from dlprof.plan.request import Settings
 from dlprof.plan.schedule import Group, Round, Stop, grouped, shuffled
+from dlprof.runner.beside import Lane, finish, lanes
 from dlprof.runner.case_client import CaseClient, Turns, imports_of, status_of
 from dlprof.runner.diagnosis import Diagnosis, died_before, serves_no_more
 from dlprof.runner.journal import Journal
@@ -18,7 +19,17 @@ from dlprof.runner.worker_client import Outcome, WorkerPool
 
 MOST_DEATHS = 3
 """A path that ended so many processes is tried with no other array of the survey."""
+Answered = Generator[Any, int | None, None]
+"""In turns, a :data:`~dlprof.plan.schedule.Round`; else a :data:`~dlprof.runner.beside.Lane`."""
 OFTEN_DEAD = f"not tried: the path ended {MOST_DEATHS} processes before"
+
+
+class Doubt(NamedTuple):
+    """A case that was refused after others. ``before`` are those that came before it each time."""
+
+    refused: Outcome
+    round: int
+    before: set[int]
 
 
 class Runner:
@@ -46,6 +57,11 @@ class Runner:
         self.out_of_time = False
         self.undiagnosed = 0, 0
         """Paths without a diagnosis when the time was over, and all paths."""
+        self._doubts: dict[int, Doubt] = {}
+        self._doubted: set[int] = set()
+        """All that were ever in doubt."""
+        self._surveying: Counter[tuple[str, str]] = Counter()
+        """How many groups of a pair are still to be surveyed."""
         self._deaths: Counter[Any] = Counter()
         """How often each path ended its process, or gave no answer."""
         self._pool = WorkerPool(python, variables)
@@ -66,39 +82,73 @@ class Runner:
         for round_ in range(rounds):
             if round_ and self._over_budget(started):
                 break
-            last = round_ == rounds - 1
             for group in self._groups(round_, set(timed)):
-                late = not last or self._over_budget(started)
-                diagnosed = set() if late else self._diagnosis.chosen()
-                deque(self._run_group(group, round_, diagnosed), maxlen=0)
+                finish([self._run_group(self._doubtful_early(group), round_)])
             self.rounds_done = round_ + 1
+        self._settle_doubts()
         self.out_of_time = self._over_budget(started)
-        left = self._diagnosis.left()
-        self.undiagnosed = len(left), paths
-        if self.out_of_time or self.rounds_done < rounds:
-            return
-        for group in shuffled(self._grouped(sorted(left)), self.settings.seed, rounds):
-            self._diagnosis.diagnose(group)
-        for _ in range(paths - len(self._diagnosis.done)):
+        if not self.out_of_time and self.rounds_done == rounds:
+            self._look_wider(surveyed, lambda: self._over_budget(started))
+        self.undiagnosed = len(self._diagnosis.left()), paths
+
+    def _doubtful_early(self, group: Group) -> Group:
+        """Doubtful cases in reversed order, but after the first case: its first call is timed."""
+        first, *rest = group
+        ranks = {index: -rank for rank, index in enumerate(self._doubts)}
+        return [first, *sorted(rest, key=lambda entry: ranks.get(entry[0], 1))]
+
+    def _settle_doubts(self) -> None:
+        """Ask for all that no other round settled; what works then has all its rounds."""
+        finish([self._again(0)])
+        for round_ in range(self.rounds_done):
+            left = [index for index in sorted(self._doubted) if self.journal.needs(index, round_)]
+            for group in self._grouped(left):
+                finish([self._run_group(group, round_)])
+
+    def _look_wider(self, surveyed: Sequence[int], is_over: Callable[[], bool]) -> None:
+        """The survey and the diagnosis. They take no times, so several workers share the machine.
+
+        Not on a device: there a worker tells by its queues whether a conversion waits.
+        """
+        left = sorted(self._diagnosis.left())
+        for _ in range(self._diagnosis.paths - len(left)):
             self.watcher.step()  # refused, crashed, or diagnosed before the run was resumed
-        for group in self._needed(0, surveyed):
-            deque(self._run_group(group, 0, set()), maxlen=0)
+        on_host = all(self.cases[index].device == "cpu" for index in (*left, *surveyed))
+        count = lanes(len(left) + len(surveyed)) if on_host else 1
+        surveys = deque(_divided(self._needed(0, surveyed), count))
+        self._surveying = Counter(group[0][1].pair for group in surveys)
+        diagnoses = deque(shuffled(self._grouped(left), self.settings.seed, self.settings.rounds))
+        finish([self._lane(surveys, diagnoses, is_over) for _ in range(count)])
+
+    def _lane(
+        self, surveys: deque[Group], diagnoses: deque[Group], is_over: Callable[[], bool]
+    ) -> Lane:
+        while surveys:
+            group = surveys.popleft()
+            yield from self._run_group(group, 0)
+            pair = group[0][1].pair
+            self._surveying[pair] -= 1
+            if not self._surveying[pair]:
+                yield from self._again(0, pair=pair)
+        yield from self._diagnosis.lane(diagnoses, is_over)
 
     def round(self, round_: int, only: set[int]) -> None:
         for group in self._groups(round_, only):
-            deque(self._run_group(group, round_, set()), maxlen=0)
+            finish([self._run_group(group, round_)])
+            finish([self._again(round_)])
         self.rounds_done = max(self.rounds_done, round_ + 1)
 
     def turns(self, round_: int, order: Sequence[int], cpu: int | None) -> Round:
         """One round of some cases, in turns with another runner; samples are on ``cpu``."""
         for group in self._needed(round_, order):
-            yield from self._run_group(group, round_, set(), {"cpu": cpu})
+            yield from self._run_group(group, round_, {"cpu": cpu})
+            yield from self._again(round_, {"cpu": cpu})
         self.rounds_done = max(self.rounds_done, round_ + 1)
 
     def diagnose(self, only: set[int]) -> None:
         chosen = sorted(self._diagnosis.left() & only)
-        for group in shuffled(self._grouped(chosen), self.settings.seed, self.settings.rounds):
-            self._diagnosis.diagnose(group)
+        groups = shuffled(self._grouped(chosen), self.settings.seed, self.settings.rounds)
+        finish([self._diagnosis.lane(deque(groups), lambda: False)])
 
     def look_again(self, only: set[int], instrument: str, look: int) -> None:
         """See :meth:`~dlprof.runner.diagnosis.Diagnosis.look_again`."""
@@ -127,10 +177,9 @@ class Runner:
         budget_s = self.settings.budget_s
         return budget_s is not None and time.monotonic() - started > budget_s
 
-    def _groups(self, round_: int, only: set[int] | None = None) -> Iterator[Group]:
+    def _groups(self, round_: int, only: set[int]) -> Iterator[Group]:
         """The cases that a round still needs, grouped for one worker each, in random order."""
-        order = range(len(self.cases)) if only is None else sorted(only)
-        return shuffled(self._needed(round_, order), self.settings.seed, round_)
+        return shuffled(self._needed(round_, sorted(only)), self.settings.seed, round_)
 
     def _needed(self, round_: int, order: Iterable[int]) -> list[Group]:
         """The cases that a round still needs, grouped for one worker each."""
@@ -145,32 +194,25 @@ class Runner:
     def _grouped(self, indices: Iterable[int]) -> list[Group]:
         return grouped(((index, self.cases[index]) for index in indices), self.settings)
 
-    def _run_group(
-        self,
-        group: Group,
-        round_: int,
-        diagnosed: set[int],
-        turns: Turns | None = None,
-        refused: Mapping[int, Outcome] | None = None,
-    ) -> Round:
-        """One round of a group. The worker that is left at the end makes the diagnosis.
+    def _run_group(self, group: Group, round_: int, turns: Turns | None = None) -> Answered:
+        """One round of a group.
 
-        A case may have broken the process for those after it. So what was refused after another
-        case is asked for again in a new process, in reversed order: then what came before it comes
-        after it. ``refused`` has the first answers of cases that are asked for again.
+        A case may have broken the process for those after it. So what was refused after other
+        cases is in doubt, until a process refuses it in which none of them came before.
         """
         waiting = list(group)
-        doubtful: dict[int, Outcome] = {}  # in the order in which they were asked for
         alone = len(group) == 1
         while waiting:
-            yield Stop(waiting[0][0])  # before a process starts that would disturb the other side
+            if turns:  # before a process starts that would disturb the other side
+                yield Stop(waiting[0][0])
             with self._pool.worker() as worker:
-                served = 0
+                served: set[int] = set()
                 while waiting:
-                    if served:
+                    if served and turns:
                         yield Stop(waiting[0][0])
                     index, case = waiting.pop(0)
                     if case.surveyed and self._deaths[case.pair, case.path] >= MOST_DEATHS:
+                        self._doubts.pop(index, None)
                         self._client.keep(index, round_, Outcome("skipped", OFTEN_DEAD))
                         continue
                     with self._client.kept_if_stopped(index, round_, _name(round_), worker.heard):
@@ -180,27 +222,44 @@ class Runner:
                     if served and died_before(outcome):
                         waiting.insert(0, (index, case))
                         break
-                    if served and refused is None and _was_refused(outcome):
-                        doubtful[index] = outcome
-                        if case.surveyed and not self._pool.has_loaded:
-                            # It imports beside the others: no time is taken here.
-                            self._pool.load([imports_of(case)])
-                    else:
-                        _compare(outcome, refused[index] if refused else None)
+                    if not self._is_doubtful(index, round_, outcome, served):
                         yield from self._settle(index, round_, outcome, turns, alone)
-                    served += 1
+                    served.add(index)
                     if serves_no_more(outcome):
                         break
-                else:
-                    left = self._diagnosis.left_of(group, diagnosed - doubtful.keys())
-                    self._diagnosis.diagnose(left, worker)
-        if doubtful:
-            again = [(index, self.cases[index]) for index in reversed(doubtful)]
-            yield from self._run_group(again, round_, diagnosed, turns, doubtful)
+
+    def _is_doubtful(self, index: int, round_: int, outcome: Outcome, served: set[int]) -> bool:
+        """Whether a refusal may be due to what the process ``served`` before."""
+        doubt = self._doubts.pop(index, None)
+        if not _was_refused(outcome):
+            _compare(outcome, doubt and doubt.refused)
+            return False
+        if doubt is None:
+            doubt = Doubt(outcome, round_, served)
+        before = served & doubt.before
+        if before:
+            self._doubts[index] = doubt._replace(before=before)
+            self._doubted.add(index)
+            return True
+        for _ in range(doubt.round, round_):
+            self.watcher.step()  # it needs those rounds no more
+        return False
+
+    def _again(
+        self, round_: int, turns: Turns | None = None, pair: tuple[str, str] | None = None
+    ) -> Answered:
+        """Ask for what is in doubt, in new processes and reversed order, until nothing is: then
+        what came before a case comes after it.
+        """
+        while doubtful := [
+            index for index in reversed(self._doubts) if pair in (None, self.cases[index].pair)
+        ]:
+            for group in self._grouped(doubtful):
+                yield from self._run_group(group, round_, turns)
 
     def _settle(
         self, index: int, round_: int, outcome: Outcome, turns: Turns | None, alone: bool
-    ) -> Round:
+    ) -> Answered:
         """Keep the outcome of a case; of the case alone if it broke a worker of many cases."""
         case = self.cases[index]
         if _broke(outcome) and (self.settings.together or case.surveyed) and not alone:
@@ -210,7 +269,7 @@ class Runner:
 
     def _alone(
         self, index: int, round_: int, broken: Outcome, turns: Turns | None
-    ) -> Generator[Stop, int | None, Outcome]:
+    ) -> Generator[Any, int | None, Outcome]:
         """Try a case that broke a worker of several cases once more in a process of its own."""
         case = self.cases[index]
         with (
@@ -226,6 +285,19 @@ class Runner:
             _note_company(outcome, broken)
             outcome.output = broken.output
         return in_company(outcome, broken)
+
+
+def _divided(groups: list[Group], count: int) -> list[Group]:
+    """Each group in ``count``, if there are fewer; a path has all its arrays in one of them."""
+    if len(groups) >= count:
+        return groups
+    parts: dict[Any, Group] = {}
+    for number, group in enumerate(groups):
+        paths = list(dict.fromkeys((case.pair, case.path) for _, case in group))
+        for index, case in group:
+            part = paths.index((case.pair, case.path)) % count
+            parts.setdefault((number, part), []).append((index, case))
+    return list(parts.values())
 
 
 def _name(round_: int) -> str:

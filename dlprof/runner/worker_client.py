@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,6 +91,15 @@ class WorkerClient:
     def until_turn(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome | None:
         """As :meth:`wait`, but None as soon as the worker waits for its :attr:`turn`."""
         raise NotImplementedError
+
+    def poll(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome | None:
+        """As :meth:`wait`, but None at once where there is no end yet."""
+        raise NotImplementedError
+
+    @property
+    def pipes(self) -> Iterable[int]:
+        """The file descriptors of what the worker says."""
+        return ()
 
     def go(self, calls: int | None = None) -> None:
         """Let a worker that waits for its turn go on. Its waiting counts towards no limit.
@@ -174,23 +183,38 @@ class Worker(WorkerClient):
 
     def until_turn(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome | None:
         while True:
-            ended = self._is_deaf or self.process.poll() is not None
-            for message in self._rest() if ended else self._messages():
-                if "done" in message:
-                    outcome, self._heard = self._heard, Outcome("crashed", None)
-                    outcome.status, outcome.reason = str(message["done"]), message.get("reason")
-                    return outcome
-                self._record(message)
-                if "stage" in message:
-                    if on_stage is not None:
-                        on_stage(self._heard.stage)
-                    self._start_limit(limit_s)
-            if ended:
-                return self._died(self._heard)
-            if self._stopped_at is not None:
-                return None
-            if self._is_over():
-                return self._timed_out(self._heard)
+            outcome = self._look(limit_s, on_stage, POLL_S)
+            if outcome is not None or self._stopped_at is not None:
+                return outcome
+
+    def poll(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome | None:
+        outcome = self._look(limit_s, on_stage, 0.0)
+        if outcome is None and self._stopped_at is not None:
+            self.go()
+        return outcome
+
+    @property
+    def pipes(self) -> Iterable[int]:
+        return [key.fd for key in self._selector.get_map().values()]
+
+    def _look(self, limit_s: float, on_stage: OnStage | None, wait_s: float) -> Outcome | None:
+        """The outcome, if the request has ended; and what the worker said until then is noted."""
+        ended = self._is_deaf or self.process.poll() is not None
+        for message in self._rest() if ended else self._messages(wait_s):
+            if "done" in message:
+                outcome, self._heard = self._heard, Outcome("crashed", None)
+                outcome.status, outcome.reason = str(message["done"]), message.get("reason")
+                return outcome
+            self._record(message)
+            if "stage" in message:
+                if on_stage is not None:
+                    on_stage(self._heard.stage)
+                self._start_limit(limit_s)
+        if ended:
+            return self._died(self._heard)
+        if self._stopped_at is None and self._is_over():
+            return self._timed_out(self._heard)
+        return None
 
     def go(self, calls: int | None = None) -> None:
         if self._stopped_at is not None:
@@ -370,11 +394,6 @@ class WorkerPool:
         self.close()
         self._loaded = self.worker()
         self._loaded.send({"do": "load", "cases": imports})
-
-    @property
-    def has_loaded(self) -> bool:
-        """Whether :meth:`load` has started a worker that nobody has taken."""
-        return self._loaded is not None
 
     def wait(self, limit_s: float) -> None:
         """Wait until the loaded worker has imported. A worker that died or hung is dropped."""

@@ -61,8 +61,14 @@ class ScriptedWorker:
         self.workers.open -= not self.dead
         self.dead = True
 
+    pipes = ()
+
     def send(self, request):
-        self.workers.loaded += request["cases"]
+        self.request = request
+        self.workers.loaded += request.get("cases", ())
+
+    def poll(self, limit_s, on_stage=None):
+        return self.ask(self.request, limit_s, on_stage)
 
     def wait(self, limit_s):
         if self.workers.dies_of_imports:

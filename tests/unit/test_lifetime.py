@@ -284,5 +284,4 @@ def test_it_says_where_it_is_so_that_a_death_can_be_placed():
     other_sizes = ({"after_drop": [size // 4]} for size in (512, 2 << 20))
     further = [said for size in other_sizes for said in (size, *read, whole)]
     last = [{"after_drop": [SIZE_BYTES // 4]}, "lifetime after drop", whole]
-    repetition = [read[0], "lifetime repetition"]
-    assert said == [*read, whole, *further, *repetition, *last]
+    assert said == [*read, whole, read[0], *further, "lifetime repetition", *last]

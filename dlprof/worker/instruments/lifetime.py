@@ -46,7 +46,7 @@ CHURN = 4
 MOST_CHURN = 64
 """At most so many, if none of them comes to lie where the source was: a pool may have other free
 blocks, which it hands out first."""
-MOST_CHURN_BYTES = 64 << 20
+MOST_CHURN_BYTES = 16 << 20
 SIZE_BYTES = 64 << 10
 """Small enough that the allocator hands freed memory out again instead of returning it."""
 SMALL_BYTES = 512
@@ -100,6 +100,7 @@ def _look(subject: Subject, other: Subject, gpu: Gpu | None, answer: Answer) -> 
     answer.part("after_drop", evidence)
     waiting = None
     if lost is False and subject.spec.device == "cpu" and not subject.is_one_array:
+        waiting = _without_source(other, answer, _drop)
         for further, drop in ((SMALL_BYTES, _drop_by_collector), (LARGE_BYTES, _drop_in_thread)):
             resized = subject.of_bytes(further)
             # If the process dies of it, this tells of which array.
@@ -107,7 +108,6 @@ def _look(subject: Subject, other: Subject, gpu: Gpu | None, answer: Answer) -> 
             if _changed_after_drop(resized, gpu, answer, drop):
                 return verdict("dangling", {"changed_after_drop": True} | resized.made())
             answer.part("after_drop", evidence)
-        waiting = _without_source(other, answer, _drop)
     answer.stage("lifetime repetition")
     source = other.make_another()
     convert = other.converting(source)

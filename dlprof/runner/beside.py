@@ -1,0 +1,44 @@
+"""Several workers at once, for what takes no times: each case waits for its worker alone."""
+
+from __future__ import annotations
+
+import os
+import selectors
+from collections.abc import Collection, Generator, Sequence
+
+from dlprof.runner.worker_client import POLL_S, WorkerClient
+
+MOST_LANES = 4
+"""A case may be large, and each lane holds one."""
+CASES_OF_LANE = 8
+"""For fewer, another worker's import would take longer than they do."""
+
+Lane = Generator[WorkerClient, None, None]
+"""What one worker after another is asked; it yields the one that it waits for."""
+
+
+def lanes(cases: int) -> int:
+    """In how many lanes to ask for so many cases: at most one for each processor."""
+    return max(1, min(cases // CASES_OF_LANE, len(os.sched_getaffinity(0)), MOST_LANES))
+
+
+def finish(all_lanes: Sequence[Lane]) -> None:
+    """Advance all lanes to their ends. If one fails, or the user stops, all are closed."""
+    left = list(all_lanes)
+    try:
+        while left:
+            waiting = {lane: worker for lane in left if (worker := next(lane, None)) is not None}
+            _wait(waiting.values())
+            left = list(waiting)
+    finally:
+        for lane in all_lanes:
+            lane.close()
+
+
+def _wait(workers: Collection[WorkerClient]) -> None:
+    """Until one of them says something, or limits are to be looked at."""
+    with selectors.DefaultSelector() as selector:
+        for worker in workers:
+            for pipe in worker.pipes:
+                selector.register(pipe, selectors.EVENT_READ)
+        selector.select(POLL_S)

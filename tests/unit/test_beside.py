@@ -1,0 +1,79 @@
+"""Lanes: several workers at once, each waited for by its own lane."""
+
+import os
+from types import SimpleNamespace
+
+import pytest
+from builders import make_case
+
+from dlprof.runner import beside
+from dlprof.runner.beside import finish
+from dlprof.runner.rounds import _divided
+
+
+class Worker:
+    """It has answered once somebody wrote into its pipe."""
+
+    def __init__(self):
+        self.end, self.begin = os.pipe()
+        self.pipes = (self.end,)
+        self.answered = False
+
+    def answer(self):
+        self.answered = True
+        os.write(self.begin, b"x")
+
+
+def test_a_lane_goes_on_while_another_waits_for_its_worker():
+    slow = Worker()
+    order = []
+
+    def waits():
+        while not slow.answered:
+            yield slow
+        order.append("answered")
+
+    def works():
+        for step in range(3):
+            order.append(step)
+            yield Worker()
+        slow.answer()
+
+    finish([waits(), works()])
+    assert order == [0, 1, 2, "answered"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_if_a_lane_fails_the_others_end_and_may_keep_what_they_heard(error):
+    kept = []
+
+    def goes_on():
+        try:
+            while True:
+                yield Worker()
+        finally:
+            kept.append("heard")
+
+    def fails():
+        yield Worker()
+        raise error
+
+    with pytest.raises(error):
+        finish([goes_on(), fails()])
+    assert kept == ["heard"]
+
+
+@pytest.mark.parametrize(("cores", "cases", "found"), [(2, 40, 2), (1, 40, 1), (2, 3, 1)])
+def test_there_are_as_many_lanes_as_processors_if_there_is_work_for_them(
+    monkeypatch, cores, cases, found
+):
+    monkeypatch.setattr(beside, "os", SimpleNamespace(sched_getaffinity=lambda _: range(cores)))
+    assert beside.lanes(cases) == found
+
+
+def test_a_pair_alone_is_divided_by_its_paths():
+    cases = [make_case(name=f"import{n % 3}", shape=(n,), surveyed=True) for n in range(9)]
+    groups = _divided([list(enumerate(cases))], 2)
+    paths = [{case.path.import_.name for _, case in group} for group in groups]
+    assert sorted(map(sorted, paths)) == [["import0", "import2"], ["import1"]]
+    assert sum(map(len, groups)) == 9
