@@ -19,9 +19,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from dlprof import own_folder
 from dlprof.errors import DlprofError, UsageError
 from dlprof.session import files
+from dlprof.text import own_folder
 
 LAST_LINES = 12
 LIMIT_S = 3600.0

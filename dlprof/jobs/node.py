@@ -20,12 +20,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dlprof import own_folder
 from dlprof.errors import DlprofError, Interrupted, UsageError
 from dlprof.jobs.environments import Unmade, made
 from dlprof.jobs.plan import CONFORMANCE, GATE
 from dlprof.session.interrupts import STOPS
 from dlprof.session.state import journal_of, state_folder
+from dlprof.text import own_folder
 
 COMMAND = (sys.executable, "-m", "dlprof.jobs.node")
 KEPT_VARIABLES = (

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from dlprof import own_folder
 from dlprof.errors import UsageError
 from dlprof.jobs.engine import Engine, Task
 from dlprof.jobs.environments import Unmade, resolved
@@ -21,6 +20,7 @@ from dlprof.jobs.local import Local
 from dlprof.jobs.plan import Job, Machine, Plan
 from dlprof.jobs.store import KEEPS_RUNNING, Record, Store, checked, is_at_work, parts_of, record_of
 from dlprof.session.state import state_folder
+from dlprof.text import own_folder
 
 MOST_AGAIN = 3
 """How often a lost job is run again."""

@@ -11,12 +11,12 @@ from typing import Any
 import submitit
 from submitit.core.utils import FailedJobError, UncompletedJobError
 
-from dlprof import own_folder
 from dlprof.errors import UsageError
 from dlprof.jobs import node
 from dlprof.jobs.engine import Progress, Task
 from dlprof.jobs.plan import Machine
 from dlprof.session.state import state_folder
+from dlprof.text import own_folder
 from dlprof.text.clean import first_line
 
 LARGEST_ARRAY = 1000

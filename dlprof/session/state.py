@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dlprof import own_folder
 from dlprof.errors import UsageError
+from dlprof.text import own_folder
 
 
 def default_path(command: str) -> Path:

@@ -12,8 +12,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dlprof import own_folder
 from dlprof.errors import MissingDevice
+from dlprof.text import own_folder
 
 SOURCES = Path(__file__).parent
 LIBRARY, NVML = "libcuda.so.1", "libnvidia-ml.so.1"
