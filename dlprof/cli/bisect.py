@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import glob
 import re
-import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from dlprof.plan.catalog import Catalog
     from dlprof.reports.document import Document
 
-LIMIT_S = 120.0
 LIMIT_BYTES = 20e9
 """Of kept environments; the longest unused are removed."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -69,7 +68,9 @@ def bisect(
     versions = search.between(releases_of(package), good, bad)
     with tempfile.TemporaryDirectory(prefix="dlprof-") as temporary:
         folder = given.output or Path(temporary)
-        trial = Trial((producer, consumer), statement, package, others, folder, given)
+        names = [option.key for option in HOW if given.values.get(option.key) is not None]
+        options = {name: given.values[name] for name in names}
+        trial = Trial((producer, consumer), statement, package, others, folder, options)
         found = search.bisect(versions, trial.measure)
     show(document_of(found, package, statement, (producer, consumer)), bool(given.raw["full"]))
 
@@ -101,39 +102,27 @@ def others_of(pair: tuple[str, str], statement: str, package: str, given: Given)
 def releases_of(package: str) -> list[str]:
     """The releases that this Python can install. Raises :class:`UsageError`."""
     from dlprof.errors import UsageError
+    from dlprof.jobs.environments import Unmade, output, pip
 
-    command = [sys.executable, "-m", "pip", "index", "versions", package]
     try:
-        done = subprocess.run(  # noqa: S603 - a list of words, the package checked above
-            command, capture_output=True, text=True, errors="replace", timeout=LIMIT_S, check=False
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise UsageError(f"pip cannot list the releases of {package}: {error}") from None
-    match = re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE)
-    if match is None:
-        why = (done.stderr.strip().splitlines() or ["no answer"])[-1]
-        raise UsageError(f"pip cannot list the releases of {package}: {why}")
-    return [version.strip() for version in match[1].split(",")]
+        told = output([*pip(sys.executable), "index", "versions", package])
+    except Unmade as error:
+        why = (error.lines or ("no answer",))[-1]
+        raise UsageError(f"pip cannot list the releases of {package}: {why}") from None
+    versions = told.partition("Available versions: ")[2].partition("\n")[0]
+    return versions.split(", ")
 
 
+@dataclass(frozen=True)
 class Trial:
     """Measures the path with one release after another, each in an environment of its own."""
 
-    def __init__(
-        self,
-        pair: tuple[str, str],
-        statement: str,
-        package: str,
-        others: Sequence[str],
-        folder: Path,
-        given: Given,
-    ) -> None:
-        self.pair, self.statement, self.package, self.others = pair, statement, package, others
-        self.folder = folder
-        names = [option.key for option in HOW]
-        self.options: dict[str, Any] = {
-            name: given.values[name] for name in names if given.values.get(name) is not None
-        }
+    pair: tuple[str, str]
+    statement: str
+    package: str
+    others: tuple[str, ...]
+    folder: Path
+    options: Mapping[str, Any]
 
     def measure(self, version: str) -> Tried:
         """The cell of the path with a release, or why there is none."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -43,10 +43,6 @@ JOB = Option(
     every.OUTPUT,
     metavar="GLOB",
 )
-STATES = (
-    *("waiting", "running", "done", "failed", "stopped", "cancelled", "lost", "foreign", "not run"),
-)
-
 ANSWERS = {1: "found", 3: "unsure"}
 """What a job that is done tells by its exit code."""
 
@@ -223,8 +219,10 @@ def _time(record: Record) -> str:
 
 def _counts(work: Run) -> str:
     """``2 waiting, 1 running, 5 done, 0 failed``, and rarer states where there are some."""
-    found = work.counts
-    shown = [state for state in STATES if found[state] or state in STATES[:4]]
+    from dlprof.jobs.store import State
+
+    found, states = work.counts, get_args(State)
+    shown = [state for state in states if found[state] or state in states[:4]]
     return ", ".join(f"{found[state]:,} {state}" for state in shown)
 
 

@@ -94,16 +94,16 @@ def _resolved_by_uv(written: Mapping[str, Any]) -> list[str]:
     python = [flag, asked] if asked else []
     command = [*_uv_or_refuse(), "pip", "compile", "--no-header", "--no-annotate", "--quiet"]
     text = "\n".join(written["requirements"])
-    found = _output([*command, *python, *_index_options(written), "-"], text)
+    found = output([*command, *python, *_index_options(written), "-"], text)
     return [line.strip() for line in found.splitlines() if line.strip()]
 
 
 def _resolved_by_pip(written: Mapping[str, Any]) -> list[str]:
-    command = [*_pip(_interpreter(written)), "install", "--dry-run", "--ignore-installed"]
+    command = [*pip(_interpreter(written)), "install", "--dry-run", "--ignore-installed"]
     with tempfile.NamedTemporaryFile("r", encoding="utf-8", suffix=".json") as file:
         # Only a verbose pip says that an index asked for a login.
         command += ["-vv", "--no-input", "--report", file.name, *_index_options(written)]
-        _output([*command, *written["requirements"]])
+        output([*command, *written["requirements"]])
         return sorted(map(_pin, json.load(file)["install"]))
 
 
@@ -142,13 +142,13 @@ def _make(folder: Path, environment: Mapping[str, Any]) -> None:
         if environment["installer"] == "uv":
             uv = _uv_or_refuse()
             base = environment.get("python") or sys.executable
-            _output([*uv, "venv", "--quiet", "--python", base, str(folder)])
+            output([*uv, "venv", "--quiet", "--python", base, str(folder)])
             install = [*uv, "pip", "install", "--quiet", "--no-deps", "--python", python]
         else:
             base = _interpreter(environment)
-            _output([base, "-m", "venv", "--without-pip", str(folder)])
-            install = [*_pip(python), "install", "--quiet", "--no-input", "--no-deps"]
-        _output([*install, *options, *environment["pins"]])
+            output([base, "-m", "venv", "--without-pip", str(folder)])
+            install = [*pip(python), "install", "--quiet", "--no-input", "--no-deps"]
+        output([*install, *options, *environment["pins"]])
         content = {"size_bytes": _own_bytes(folder), "pins": environment["pins"]}
         with files.atomic(folder / READY) as file:
             json.dump(content, file)
@@ -227,7 +227,7 @@ def _uv_or_refuse() -> list[str]:
     return found
 
 
-def _pip(python: str) -> list[str]:
+def pip(python: str) -> list[str]:
     """Pip for an interpreter, which need not have one itself."""
     if importlib.util.find_spec("pip"):
         return [sys.executable, "-m", "pip", "--python", python]
@@ -236,7 +236,7 @@ def _pip(python: str) -> list[str]:
     raise Unmade(["neither uv nor pip is installed here"])
 
 
-def _output(command: Sequence[str], text: str = "") -> str:
+def output(command: Sequence[str], text: str = "") -> str:
     """What an installer prints. Raises :class:`Unmade` with its last lines."""
     try:
         done = subprocess.run(  # noqa: S603 - the words are a list, and no shell reads them

@@ -54,9 +54,9 @@ class Run:
     @property
     def left_s(self) -> float | None:
         """The time left, if the rest goes as fast as what was finished here."""
-        if not self.finished:
+        left = len(self.jobs(*UNDER_WAY))
+        if not self.finished or not left:
             return None
-        left = sum(self.counts[state] for state in UNDER_WAY)
         return left * (time.monotonic() - self.begun) / self.finished
 
     def jobs(self, *states: str) -> list[Job]:

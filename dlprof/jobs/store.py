@@ -28,15 +28,15 @@ KEEPS_RUNNING = ("slurm",)
 """Engines whose jobs go on without the dlprof that submitted them."""
 
 State = Literal[
-    "not run",
     "waiting",
     "running",
     "done",
     "failed",
     "stopped",
-    "lost",
     "cancelled",
+    "lost",
     "foreign",
+    "not run",
 ]
 Kind = Literal["own", "foreign", "torn"]
 

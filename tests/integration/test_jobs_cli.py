@@ -175,10 +175,10 @@ def test_an_environment_is_made_once_and_removed_when_the_disk_is_needed(
     monkeypatch.setenv("UV_NO_INDEX", "1")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     commands = []
-    output = environments._output
+    output = environments.output
     monkeypatch.setattr(
         environments,
-        "_output",
+        "output",
         lambda words, text="": commands.append(words) or output(words, text),
     )
     asked = {"installer": installer, "find_links": [str(packages)]}
