@@ -232,13 +232,12 @@ def _summary(work: Run) -> str:
 
     lines = [f"{_count(len(work.plan.jobs), 'job')}: {_counts(work)}"]
     told: dict[tuple[str, ...], list[str]] = {}
-    for job in work.jobs("failed", "stopped", "lost", "foreign"):
+    for job in work.jobs("failed", "stopped", "lost", "foreign", "done"):
         record = work.records[job.id]
-        title = f"{record.status}  {job.title}: {record.why or 'it did not end'}"
-        told.setdefault(tuple(record.lines), []).append(title)
-    for job in work.jobs("done"):
-        record = work.records[job.id]
-        if record.exit_code in ANSWERS:
+        if record.status != "done":
+            title = f"{record.status}  {job.title}: {record.why or 'it did not end'}"
+            told.setdefault(tuple(record.lines), []).append(title)
+        elif record.exit_code in ANSWERS:
             title = f"{ANSWERS[record.exit_code]}  {job.title}"
             told.setdefault(tuple(record.lines[-1:]), []).append(title)
     for said, titles in told.items():

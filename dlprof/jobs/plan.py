@@ -84,16 +84,13 @@ class Environment(Part):
             raise ValueError("a pair for a gate has base and head, and no more")
         if not self.is_pair and not self.requirements and not self.is_interpreter:
             raise ValueError("name requirements, or an interpreter as python")
-        for text in (*self.requirements, *self.find_links, *self.indexes, self.python or ""):
+        indexes = (self.index_url or "", *self.extra_index_urls)
+        for text in (*self.requirements, *self.find_links, *indexes, self.python or ""):
             if LOGIN.search(text):
                 raise ValueError("an address holds a login: keep it in the installer's own files")
             if text.startswith("-"):
                 raise ValueError(f"{text!r} is an option and no package")
         return self
-
-    @property
-    def indexes(self) -> tuple[str, ...]:
-        return (*([self.index_url] if self.index_url else ()), *self.extra_index_urls)
 
     @property
     def is_interpreter(self) -> bool:

@@ -86,7 +86,8 @@ def alone(work: Run) -> Iterator[None]:
 
     What such jobs left as running was lost.
     """
-    own = [job for job in work.plan.jobs if _executor(work, job) == "local"]
+    machines = work.plan.written.machines
+    own = [job for job in work.plan.jobs if machines[job.machine].executor == "local"]
     if not own:
         yield
         return
@@ -103,10 +104,6 @@ def alone(work: Run) -> Iterator[None]:
         yield
 
 
-def _executor(work: Run, job: Job) -> str:
-    return work.plan.written.machines[job.machine].executor
-
-
 def _check_free(work: Run) -> None:
     """Raise :class:`UsageError` if another dlprof runs the plan, or files are in its way."""
     for job in work.jobs(*UNDER_WAY):
@@ -119,7 +116,8 @@ def _check_free(work: Run) -> None:
 def _run(work: Run) -> None:
     _check_free(work)
     taken_up = work.jobs(*UNDER_WAY)
-    new = [job for job in work.plan.jobs if job not in taken_up and not _is_done(work, job)]
+    kept = {*taken_up, *work.jobs("done")}
+    new = [job for job in work.plan.jobs if job not in kept]
     work.plan.variables()
     for job in (*taken_up, *new):
         work.engine(job)
@@ -188,10 +186,6 @@ def cancel(work: Run, job: Job, status: str = "cancelled") -> None:
 def keeps_running(work: Run, job: Job) -> bool:
     """Whether a job goes on without this process."""
     return work.records[job.id].executor in KEEPS_RUNNING
-
-
-def _is_done(work: Run, job: Job) -> bool:
-    return work.records[job.id].status == "done"
 
 
 def _resolve(work: Run, jobs: list[Job]) -> None:
