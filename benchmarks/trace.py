@@ -22,7 +22,7 @@ import torch
 from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import Rows
-from dlprof.tracer.wrappers import Tracer
+from dlprof.tracer.state import Tracer
 
 CALLS, REPEATS = 1_000, 200
 GOAL_RECORDED_NS, GOAL_PASSED_NS, GOAL_LOOP_PERCENT = 1200, 100, 3.0

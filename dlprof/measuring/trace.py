@@ -26,7 +26,7 @@ from dlprof.simulated import environment
 from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import Rows
-from dlprof.tracer.wrappers import Tracer
+from dlprof.tracer.state import Tracer
 
 PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 """Signals to dlprof that are meant for the program."""

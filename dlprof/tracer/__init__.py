@@ -8,8 +8,10 @@ This layer runs inside the user's program, so it imports the standard library an
 - ``arrays``: of which framework an object is, and where its memory is. Never a read or a write.
 - ``place``: the line of the user's own code; frames of frameworks and of packages are skipped.
 - ``rows``: what was counted for each line; a file per process, replaced as a whole.
+- ``state``: what all wrappers of a process share. ``ways``: what is known by function and place.
 - ``wrappers``: the traced call. It notes times around the call and addresses after it, and keeps
-  no array. Its frame takes itself out of the traceback of what the call raises.
+  no array. Its frames take themselves out of the traceback of what the call raises.
+- ``calls``: what a traced call does seldom: copies, capsules, containers, and arrays met first.
 - ``install``: puts wrappers in place. An import hook does so when a framework's module was
   executed, before any other code can take a function out of it.
 - ``program``: runs a script or module as Python does, with processes that it starts.

@@ -10,9 +10,10 @@ from types import ModuleType
 from typing import Any
 
 from dlprof.tracer.arrays import resolved
+from dlprof.tracer.state import Tracer
 from dlprof.tracer.targets import Target, declared
 from dlprof.tracer.warned import WarnedAt
-from dlprof.tracer.wrappers import Tracer, make
+from dlprof.tracer.wrappers import make
 
 DEEPEST = 4
 """Levels of a framework's public modules that are searched for other names of a function."""

@@ -17,7 +17,7 @@ from typing import Any
 from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import Rows
-from dlprof.tracer.wrappers import Tracer
+from dlprof.tracer.state import Tracer
 
 HIDDEN = (os.path.dirname(os.path.abspath(__file__)), "<frozen runpy>", runpy.__file__)  # noqa: PTH100, PTH120
 """Where frames are that no traceback of the program has."""

@@ -32,8 +32,9 @@ MOST_EVENTS = 200_000
 MOST_BUSY = 4096
 MOST_SHAPES = 64
 """Kinds of array that a row tells apart; what comes later counts as ``others``."""
-TIME, VIEWS, COPIES, UNKNOWN, SIZE, BYTES, IDLE = range(7)
-"""Of a row's numbers for one dtype and shape; SIZE is the bytes of one array."""
+TIME, VIEWS, COPIES, UNKNOWN, SIZE, BYTES, IDLE, DTYPE = range(8)
+"""Of a row's numbers for one dtype and shape; SIZE is the bytes of one array, DTYPE
+that of the last copy."""
 
 
 class Row:
@@ -54,7 +55,6 @@ class Row:
         "line",
         "pending",
         "raised",
-        "recent",
         "retyped",
         "seen_ns",
         "span",
@@ -78,8 +78,6 @@ class Row:
         self.via = via
         self.consumer = ""
         self.arrays: dict[Any, list[Any]] = {}
-        self.recent: tuple[Any, list[Any] | None] = None, None
-        """The array that was met last, and its numbers: most lines meet one kind of array."""
         self.crossings: dict[tuple[str, str], int] = {}
         self.device = ""
         self.retyped: set[str] = set()
@@ -100,7 +98,7 @@ class Row:
         """The numbers for arrays of a dtype and shape, which are met for the first time."""
         if len(self.arrays) >= MOST_SHAPES:
             key, size = "others", lambda: 0
-        return self.arrays.setdefault(key, [0, 0, 0, 0, size(), 0, None])
+        return self.arrays.setdefault(key, [0, 0, 0, 0, size(), 0, None, None])
 
     @property
     def views(self) -> int:

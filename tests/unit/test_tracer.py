@@ -13,13 +13,14 @@ from numpy import frombuffer as taken_out
 import dlprof
 from dlprof.measuring.trace import completed, expression, faults
 from dlprof.session.trace_file import Row, Trace, merged
-from dlprof.tracer import wrappers
+from dlprof.tracer import state
 from dlprof.tracer.arrays import Kinds, are_apart
 from dlprof.tracer.install import _call_after
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import Rows
+from dlprof.tracer.state import Tracer
 from dlprof.tracer.targets import declared
-from dlprof.tracer.wrappers import Builtin, Tracer, make
+from dlprof.tracer.wrappers import Builtin, make
 
 ROW = {
     "file": "a.py",
@@ -130,6 +131,26 @@ def test_a_failure_of_the_tracer_leaves_the_call_and_its_count():
     assert row["trouble"].startswith("AttributeError: ")
 
 
+def test_a_failure_before_the_call_is_said_and_the_call_is_as_without_a_tracer():
+    tracer = Tracer(Places(), Rows(None))
+    convert = make(numpy.asarray, target("numpy.asarray(x)"), tracer)
+    released = memoryview(b"1234")
+    released.release()
+    with pytest.raises(ValueError, match="released") as raised:
+        convert(released)
+    assert raised.value.__context__ is None
+    assert "ValueError" in tracer.rows.troubles[0]
+
+
+def test_a_line_that_meets_arrays_of_two_frameworks_in_turn_counts_both():
+    tracer = Tracer(Places(), Rows(None))
+    convert = make(numpy.asarray, target("numpy.asarray(x)"), tracer)
+    for source in (torch.zeros(2), memoryview(b"12"), torch.zeros(3)) * 2:
+        convert(source)
+    rows = tracer.rows.as_dict(ended=True)["rows"]
+    assert {row["producer"]: row["calls"] for row in rows} == {"torch": 4, "bytes": 2}
+
+
 def test_an_error_of_the_users_code_inside_the_tracer_is_raised():
     import numpy as np
 
@@ -165,7 +186,7 @@ def test_a_limit_stops_the_count_of_views_and_says_when(monkeypatch, most_percen
     import numpy as np
 
     now = itertools.count(0, 1_000_000_000)
-    monkeypatch.setattr(wrappers, "_clock", lambda: next(now))
+    monkeypatch.setattr(state, "time_ns", lambda: next(now))
     rows = Rows(None)
     rows.started_ns = rows.next_ns = -1
     monkeypatch.setattr(rows, "tick", lambda *_: None)

@@ -1,0 +1,319 @@
+"""What the traced calls of one function do seldom: all but the views that are met again."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from dlprof.tracer.arrays import CONTAINERS, LOOSE, VIEW, Kind, are_apart, first_of, leaves
+from dlprof.tracer.rows import (
+    BYTES,
+    COPIES,
+    DTYPE,
+    IDLE,
+    MOST_BUSY,
+    SIZE,
+    TIME,
+    UNKNOWN,
+    VIEWS,
+    Row,
+    dtype_name,
+)
+from dlprof.tracer.state import Tracer
+from dlprof.tracer.targets import Target
+from dlprof.tracer.ways import (
+    CONTAINER,
+    MADE,
+    NAMED,
+    ROW,
+    Export,
+    Missing,
+    Site,
+    Way,
+    count,
+    pointer,
+    site,
+)
+
+MOST_SITES = 50_000
+"""Places in code; more are met only if a program makes code without end."""
+
+
+def _is_no_array(way: Way | None) -> bool:
+    return way is None or way.is_special
+
+
+class Calls:
+    """The calls of one target."""
+
+    def __init__(self, tracer: Tracer, target: Target) -> None:
+        self.tracer, self.target, self.is_off = tracer, target, False
+        self.ways: dict[type, Way | None] = {}
+        """By the type of the first argument; None for what passes through."""
+        self._by_kind: dict[Kind, Way] = {}
+        tracer.calls.append(self)
+
+    def learn(self, kind: type) -> Way | None:
+        """The way of a type that is met for the first time."""
+        found = self.tracer.kinds[kind]
+        if self.is_off or not self.tracer.is_active:
+            way = None
+        elif kind is Missing:
+            way = NAMED
+        elif kind in CONTAINERS and not self.target.is_method:
+            way = CONTAINER
+        else:
+            way = self._of(found) if found is not None and self._converts(found) else None
+        self.ways[kind] = way
+        return way
+
+    def _of(self, kind: Kind) -> Way:
+        if kind not in self._by_kind:
+            self._by_kind[kind] = Way(kind)
+        return self._by_kind[kind]
+
+    def _converts(self, kind: Kind) -> bool:
+        target = self.target
+        if kind.is_buffer:
+            return target.takes_buffers
+        return target.gives if kind.framework == target.framework else target.takes
+
+    def _way(self, source: Any) -> Way | None:
+        kind = type(source)
+        return self.ways[kind] if kind in self.ways else self.learn(kind)
+
+    def site(self, frame: types.FrameType, way: Way) -> Site:
+        """The site of a call from ``frame``."""
+        code, at = frame.f_code, frame.f_lasti
+        found = way.sites.get(id(code) + at)
+        if found is None or found[:2] != [code, at]:
+            own = self.tracer.places.own_frame(frame)
+            if own is not frame:
+                return self._distant(frame, own or frame, way, own is not None)
+            row = self.tracer.rows.row(frame, self.target, way.kind, "", True)
+            found = site(code, at, row)
+            if len(way.sites) > MOST_SITES:
+                way.sites.clear()
+            # Rows are one for a line in the text; code that is made again is not kept.
+            if row.code is code:
+                way.sites[id(code) + at] = found
+        way.last = found
+        return found
+
+    def _distant(
+        self, caller: types.FrameType, line: types.FrameType, way: Way, is_own: bool
+    ) -> Site:
+        """The site of a call that a framework or a package makes on behalf of a line."""
+        key = id(caller.f_code), id(line.f_code), line.f_lasti
+        found = way.distant.get(key)
+        if found is None or found[0] is not line.f_code:
+            if len(way.distant) > MOST_SITES:
+                way.distant.clear()
+            via = f"{caller.f_globals.get('__name__')}.{caller.f_code.co_name}"
+            row = self.tracer.rows.row(line, self.target, way.kind, via, is_own)
+            found = way.distant[key] = site(line.f_code, line.f_lasti, row)
+        return found
+
+    def special(
+        self, way: Way, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[Way | None, Any, Callable[..., None] | None]:
+        """The way, the array and the record for what is no array itself.
+
+        There is no record where the array was only given by its name.
+        """
+        source: Any = args[0] if args else next(iter(kwargs.values()), None)
+        if way is NAMED:
+            named = self._way(source)
+            if named is None or not named.is_special:
+                return named, source, None
+            way = named
+        if way is CONTAINER:
+            leaf = first_of(source)
+            found = None if leaf is None else self._way(leaf)
+            return (None if _is_no_array(found) else found), source, self._container
+        if way.kind is VIEW:
+            found = self._way(source.obj)
+            return (None if _is_no_array(found) else found), source, partial(self._view, source.obj)
+        export = self.tracer.capsules.pop(id(source), None)
+        if export is not None and export.pointer == pointer(source):
+            return self._of(export.kind), source, partial(self._consumed, export)
+        return way, source, partial(self._loose, LOOSE.address(source))
+
+    def met(
+        self, way: Way, site: Site, source: Any, result: Any, took: int, busy: bool | None
+    ) -> None:
+        """Count a call whose array is not the last one at its site."""
+        kind, row, made = way.kind, site[ROW], self.tracer.kinds[type(result)]
+        if made is LOOSE:
+            self._exported(Export(row, kind, source, result, took), result)
+            return
+        if result is source:
+            return  # it was there already
+        key = kind.key(source)
+        numbers = row.arrays.get(key)
+        if numbers is None:
+            numbers = row.numbers(key, lambda: kind.nbytes(source))
+            row.first_ns = row.first_ns or took
+            row.device = row.device or kind.device(source)
+        if made is None or row.trouble:
+            count(numbers, took, UNKNOWN, 0)
+            return
+        row.consumer = made.framework
+        if kind.is_plain and key in row.arrays:
+            site[MADE:] = type(result), None if made.in_head else made.address, *key, numbers
+        ends = (source, kind.address(source)), (result, made.address(result))
+        self.settle(way, row, numbers, *ends, took, busy)
+
+    def settle(
+        self,
+        way: Way,
+        row: Row,
+        numbers: list[Any],
+        one: tuple[Any, int | None],
+        other: tuple[Any, int | None],
+        took: int,
+        busy: bool | None,
+    ) -> None:
+        """Count a call by its ends: an array and its address, and a result and its address."""
+        (source, here), (result, there) = one, other
+        made: Any = self.tracer.kinds[type(result)]
+        kind = way.kind
+        at, copied = _compared(row, kind, source, here, numbers[SIZE], made, result, there)
+        numbers[TIME] += took
+        numbers[at] += 1
+        if at == COPIES:
+            numbers[BYTES] += copied
+            dtype = made.dtype(result)
+            if dtype is not numbers[DTYPE]:
+                self._note_dtype(row, kind.dtype(source), dtype)
+                numbers[DTYPE] = dtype
+        if busy:
+            if len(row.busy) < MOST_BUSY:
+                row.busy.append((kind.key(source), took))
+        elif busy is not None:
+            numbers[IDLE] = took if numbers[IDLE] is None else min(took, numbers[IDLE])
+
+    def _exported(self, export: Export, result: Any) -> None:
+        stale = self.tracer.capsules.get(id(result))
+        if stale is not None:
+            stale.flush()
+        self.tracer.capsules[id(result)] = export
+
+    def _note_dtype(self, row: Row, source: Any, result: Any) -> None:
+        """Note the dtype of a result that is not the source's."""
+        names = dtype_name(source), dtype_name(result)
+        if names[0] != names[1] and "?" not in names:
+            row.retyped.add(names[1])
+
+    def _view(self, array: Any, way: Way, site: Site, _: Any, result: Any, took: int) -> None:
+        self.met(way, site, array, result, took, None)
+
+    def _container(self, _: Way, site: Site, source: Any, result: Any, took: int) -> None:
+        row, found, made = site[ROW], list(leaves(source)), self.tracer.kinds[type(result)]
+        if made is not None:  # one array of many: it cannot be a view of all
+            row.consumer, outcome = made.framework, (COPIES, made.nbytes(result))
+        else:
+            outcome = self._compared_leaves(row, found, list(leaves(result)))
+        first = found[0]
+        kind = row.kind
+        row.first_ns = row.first_ns or took
+        count(row.numbers(kind.key(first), lambda: kind.nbytes(first)), took, *outcome)
+
+    def _compared_leaves(self, row: Row, found: list[Any], given: list[Any]) -> tuple[int, int]:
+        """One call: a copy if anything was copied, a view if all are views."""
+        outcomes = []
+        for one, other in zip(found, given, strict=False):
+            kind, made = self.tracer.kinds[type(one)], self.tracer.kinds[type(other)]
+            if kind is not None and made is not None and one is not other:
+                row.consumer = made.framework
+                here, there = kind.address(one), made.address(other)
+                outcomes.append(
+                    _compared(row, kind, one, here, kind.nbytes(one), made, other, there)
+                )
+        words = {at for at, _ in outcomes}
+        if len(found) != len(given) or not words:
+            return UNKNOWN, 0
+        at = COPIES if COPIES in words else UNKNOWN if UNKNOWN in words else VIEWS
+        return at, sum(copied for _, copied in outcomes)
+
+    def _consumed(
+        self, export: Export, _way: Way, site: Site, _: Any, result: Any, took: int
+    ) -> None:
+        row = site[ROW]
+        outcome = self._ends(row, export.address, export.size, result)
+        row.device = row.device or export.row.device
+        row.first_ns = row.first_ns or took + export.took
+        count(row.numbers(export.key, lambda: export.size), took + export.took, *outcome)
+
+    def _loose(
+        self, address: int | None, _way: Way, site: Site, _: Any, result: Any, took: int
+    ) -> None:
+        row = site[ROW]
+        made = self.tracer.kinds[type(result)]
+        size = made.nbytes(result) if made is not None else 0
+        key = made.key(result) if made is not None else ("?", ())
+        outcome = self._ends(row, address, size, result)
+        count(row.numbers(key, lambda: size), took, *outcome)
+
+    def _ends(self, row: Row, here: int | None, size: int, result: Any) -> tuple[int, int]:
+        """View or copy of what a capsule held."""
+        made = self.tracer.kinds[type(result)]
+        if made is None:
+            return UNKNOWN, 0
+        row.consumer = made.framework
+        return _seen(here, size, made, result, made.address(result))
+
+    def failed(self, error: Exception, site: Site, took: int) -> None:
+        """A failure of the tracer ends the look at addresses for this row; calls still count."""
+        self._raise_users(error)
+        row, site[MADE] = site[ROW], None
+        row.trouble = f"{type(error).__name__}: {error}"[:200]
+        count(row.numbers("unknown", lambda: 0), took, UNKNOWN, 0)
+
+    def missed(self, error: Exception) -> None:
+        """A failure of the tracer before the call: it is not counted, and a line says so."""
+        self._raise_users(error)
+        text = f"{self.target.conversion}: {type(error).__name__}: {error}"[:200]
+        if text not in self.tracer.rows.troubles:
+            self.tracer.rows.troubles.append(text)
+
+    def _raise_users(self, error: Exception) -> None:
+        """Raise it again if the user's code is in it, as that of a signal's handler is."""
+        trace = error.__traceback__
+        while trace is not None:
+            if self.tracer.places.is_own(trace.tb_frame):
+                raise error
+            trace = trace.tb_next
+
+
+def _compared(  # noqa: PLR0913, PLR0917 - both ends
+    row: Row,
+    kind: Kind,
+    source: Any,
+    here: int | None,
+    size: int,
+    made: Kind,
+    result: Any,
+    there: int | None,
+) -> tuple[int, int]:
+    """View or copy, by the addresses and sizes of both ends; and the bytes that were copied."""
+    one, other = kind.device(source), made.device(result)
+    if one != other and are_apart(one, other):
+        row.crossings[one, other] = row.crossings.get((one, other), 0) + 1
+        return COPIES, made.nbytes(result)
+    return _seen(here, size, made, result, there)
+
+
+def _seen(
+    here: int | None, size: int, made: Kind, result: Any, there: int | None
+) -> tuple[int, int]:
+    copied = made.nbytes(result)
+    if here is not None and there is not None:
+        if size == 0 or here <= there < here + size or there <= here < there + copied:
+            return VIEWS, 0
+        return COPIES, copied
+    if made.owns is not None and made.owns(result):
+        return COPIES, copied
+    return UNKNOWN, 0

@@ -1,0 +1,80 @@
+"""What all wrappers of a process share, and when they stop."""
+
+from __future__ import annotations
+
+from time import perf_counter_ns as time_ns
+from typing import Any
+
+from dlprof.tracer.arrays import Kinds
+from dlprof.tracer.place import Places
+from dlprof.tracer.rows import Row, Rows
+from dlprof.tracer.targets import Target
+from dlprof.tracer.ways import Export
+
+CALL_NS = 1000
+"""What tracing a conversion takes, about: benchmarks/trace.py measures it."""
+
+
+class Tracer:
+    """What all wrappers of a process share."""
+
+    def __init__(self, places: Places, rows: Rows, most_percent: float | None = None) -> None:
+        self.places, self.rows, self.kinds = places, rows, Kinds()
+        self.inside: set[int] = set()
+        """Threads that are in a traced call."""
+        self.capsules: dict[int, Export] = {}
+        self.is_active = True
+        self.calls: list[Any] = []
+        """Of each function that is wrapped."""
+        self._most_percent = most_percent
+        self._views: dict[Target, int] = {}
+        self._looked_ns = rows.started_ns
+
+    def tick(self, row: Row, began: int, took: int) -> None:
+        self.rows.tick(row, began, took)
+        if self._most_percent is not None:
+            self._limit(self._most_percent)
+
+    def _limit(self, most_percent: float) -> None:
+        """Stop to trace the function with most of the calls, if it costs too much.
+
+        Only one that makes nothing but views: its time is known, and there is nothing to find.
+        """
+        now, views = time_ns(), dict[Target, int]()
+        plain: dict[Target, bool] = {}
+        for row in list(self.rows.rows.values()):
+            views[row.target] = views.get(row.target, 0) + row.views
+            plain[row.target] = plain.get(row.target, True) and row.is_plain
+        new = {target: count - self._views.get(target, 0) for target, count in views.items()}
+        span, self._views, self._looked_ns = now - self._looked_ns, views, now
+        is_too_much = sum(new.values()) * CALL_NS > span * most_percent / 100
+        candidates = [target for target in new if plain[target] and new[target]]
+        if is_too_much and candidates:
+            self._stop(max(candidates, key=new.__getitem__), now)
+
+    def _stop(self, target: Target, now: int) -> None:
+        for calls in self.calls:
+            if calls.target is target:
+                calls.is_off = True
+                calls.ways.clear()
+        for row in list(self.rows.rows.values()):
+            if row.target is target:
+                row.stopped_ns = row.stopped_ns or now - self.rows.started_ns
+
+    def stop(self) -> None:
+        """A wrapper that is still held somewhere records no more."""
+        self.is_active = False
+        for calls in self.calls:
+            calls.ways.clear()
+
+    def begin_again(self) -> None:
+        """In the child of a fork: nothing of the parent's is counted again."""
+        self.inside.clear()
+        self.capsules.clear()
+        self.rows.begin()
+
+    def finish(self) -> None:
+        for export in list(self.capsules.values()):
+            export.flush()
+        self.capsules.clear()
+        self.rows.write(ended=True)

@@ -1,0 +1,84 @@
+"""What is known of the calls that convert: by function and kind of array, and by place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dlprof.probes import capsule
+from dlprof.tracer.arrays import LOOSE, Kind
+from dlprof.tracer.rows import BYTES, TIME, UNKNOWN, Row
+
+
+class Missing:
+    """Stands for the array where a call has no argument by its place."""
+
+
+MISSING = Missing()
+
+
+class Way:
+    """How the calls of one function convert arrays of one kind.
+
+    It is special if the first argument is no array itself: a container, a capsule, a view, or an
+    array that is given by the name of its argument.
+    """
+
+    __slots__ = (
+        "address", "distant", "in_head", "is_busy", "is_special", "kind", "last", "sites",
+    )  # fmt: skip
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind, self.is_special = kind, kind.is_special
+        self.address, self.in_head, self.is_busy = kind.address, kind.in_head, kind.is_busy
+        self.sites: dict[int, Site] = {}
+        """Calls from the user's own code, by the address of the instruction."""
+        self.distant: dict[tuple[int, int, int], Site] = {}
+        """Calls from a framework or a package."""
+        self.last = site(None, -1, None)
+        """Where the user's own code called last."""
+
+
+Site = list[Any]
+"""Where a call is made, and the array that was met there last: code object, instruction, row, type
+of the result, how to see its address (None: in its head), dtype and shape of the source, numbers.
+It is taken apart at once, as that is the fastest.
+"""
+ROW, MADE = 2, 3
+
+
+def site(code: Any, instruction: int, row: Any) -> Site:
+    return [code, instruction, row, None, None, None, None, None]
+
+
+CONTAINER, NAMED = (Way(replace(LOOSE, framework=name)) for name in ("container", "named"))
+
+
+class Export:
+    """A capsule that waits for its consumer."""
+
+    __slots__ = ("address", "key", "kind", "pointer", "row", "size", "took")
+
+    def __init__(self, row: Row, kind: Kind, source: Any, made: Any, took: int) -> None:
+        self.row, self.kind, self.took = row, kind, took
+        self.key, self.size, self.address = kind.key(source), kind.nbytes(source), None
+        self.address = kind.address(source)
+        self.pointer = pointer(made)
+        row.device = row.device or kind.device(source)
+
+    def flush(self) -> None:
+        """Count it alone: what took it in was not traced."""
+        size = self.size
+        count(self.row.numbers(self.key, lambda: size), self.took, UNKNOWN, 0)
+        self.row.consumer = "untraced"
+
+
+def pointer(thing: Any) -> int | None:
+    name = capsule.capsule_name(thing)
+    return capsule.capsule_pointer(thing, name) if name else None
+
+
+def count(numbers: list[Any], took: int, at: int, copied: int) -> None:
+    numbers[TIME] += took
+    numbers[at] += 1
+    numbers[BYTES] += copied
