@@ -131,24 +131,22 @@ def test_a_failure_of_the_tracer_leaves_the_call_and_its_count():
     assert row["trouble"].startswith("AttributeError: ")
 
 
-def test_a_failure_before_the_call_is_said_and_the_call_is_as_without_a_tracer():
+def test_a_failure_before_the_call_leaves_the_call_and_is_said():
     tracer = Tracer(Places(), Rows(None))
     convert = make(numpy.asarray, target("numpy.asarray(x)"), tracer)
     released = memoryview(b"1234")
     released.release()
-    with pytest.raises(ValueError, match="released") as raised:
-        convert(released)
-    assert raised.value.__context__ is None
-    assert "ValueError" in tracer.rows.troubles[0]
+    assert convert(released).dtype == object
+    assert tracer.rows.troubles[0].startswith("numpy.asarray(x): ValueError: ")
 
 
-def test_a_line_that_meets_arrays_of_two_frameworks_in_turn_counts_both():
+def test_a_line_that_meets_two_kinds_of_memory_in_turn_counts_both():
     tracer = Tracer(Places(), Rows(None))
-    convert = make(numpy.asarray, target("numpy.asarray(x)"), tracer)
-    for source in (torch.zeros(2), memoryview(b"12"), torch.zeros(3)) * 2:
-        convert(source)
+    convert = make(numpy.frombuffer, target("numpy.frombuffer(x)"), tracer)
+    for source in (b"12", bytearray(b"12"), b"123") * 2:
+        convert(source, "uint8")
     rows = tracer.rows.as_dict(ended=True)["rows"]
-    assert {row["producer"]: row["calls"] for row in rows} == {"torch": 4, "bytes": 2}
+    assert {row["producer"]: row["calls"] for row in rows} == {"bytes": 4, "bytearray": 2}
 
 
 def test_an_error_of_the_users_code_inside_the_tracer_is_raised():
