@@ -199,6 +199,7 @@ def show(found: Trace, by: str, full: bool, path: Path) -> None:
 
 def end(found: Trace, words: Sequence[str]) -> None:
     """End as the program ended, or with 1 for what ``--fail-on`` names."""
+    from dlprof.cli.show import complain
     from dlprof.errors import FindingsFailed
     from dlprof.measuring.trace import faults
     from dlprof.reports.trace_document import short_file
@@ -209,6 +210,8 @@ def end(found: Trace, words: Sequence[str]) -> None:
             first = f"{short_file(lines[0].file)}:{lines[0].line}"
             more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
             raise FindingsFailed(f"--fail-on {word}: {first}{more}")
+    if words:
+        complain(f"--fail-on {','.join(words)}: passed")
     code = found.exit_code
     if code < 0 and -code in ENDED_BY:
         signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None

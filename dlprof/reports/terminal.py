@@ -47,6 +47,8 @@ WORD = 12
 """A column of texts this short is as wide as they are."""
 STACKED = 20
 """In a table of cells this short that is too wide, what follows a time stands under it."""
+MARKS = (" ,([{", ".=)]}")
+"""Code is folded after these, the first rather than the others."""
 TEXT_WIDTH, CODE_WIDTH = 26, 20
 """Columns that a text in a table may take before code is folded, and the least of code."""
 
@@ -190,9 +192,25 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
             min_width=longest[at] if column.right or is_word else None,
         )
     for row in table.rows:
-        grid.add_row(*(_cell(cell, is_stacked) for cell in row))
+        grid.add_row(
+            *(
+                _folded(_cell(cell, is_stacked), room) if at in codes else _cell(cell, is_stacked)
+                for at, cell in enumerate(row)
+            )
+        )
     more = [Text(table.more + hint, style="dim")] if table.more else []
     return _flush(Group(grid, *more))
+
+
+def _folded(code: Text, width: int) -> Text:
+    """Code in lines of ``width``, which end after a mark instead of within a name."""
+    text, cuts, begin = code.plain, [], 0
+    while len(text) - begin > width:
+        part = text[begin : begin + width]
+        after = [max(map(part.rfind, marks)) + 1 for marks in MARKS]
+        begin += next((at for at in after if at > width // 2), max(after) or width)
+        cuts.append(begin)
+    return Text("\n").join(line for line in code.divide(cuts)) if cuts else code
 
 
 def _cell(cell: Cell, is_stacked: bool = False) -> Text:

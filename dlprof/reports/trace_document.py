@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,12 +68,25 @@ def grouped(rows: Sequence[Row], by: str) -> list[Group]:
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         found.setdefault(keys[by](row), []).append(row)
-    return [_group(members, by) for members in found.values()]
+    names = file_names({row.file for row in rows})
+    return [_group(members, by, names) for members in found.values()]
 
 
-def _group(rows: list[Row], by: str) -> Group:
+def file_names(files: Iterable[str]) -> dict[str, str]:
+    """The end of each path that tells it from the others: its name alone, mostly."""
+    wanted = dict.fromkeys(files, 1)
+    while True:
+        found = {file: "/".join(file.split("/")[-parts:]) for file, parts in wanted.items()}
+        count = Counter(found.values())
+        same = [file for file, name in found.items() if count[name] > 1]
+        if not same:
+            return found
+        wanted.update({file: wanted[file] + 1 for file in same})
+
+
+def _group(rows: list[Row], by: str, names: Mapping[str, str]) -> Group:
     first = rows[0]
-    file = short_file(first.file)
+    file = names[first.file]
     function = first.function.replace(".<locals>.", ".")
     if by == "pair":
         return Group(f"{first.producer} → {first.consumer}", "", tuple(rows))

@@ -21,6 +21,7 @@ from dlprof.tracer.state import Tracer
 from dlprof.tracer.targets import Target
 from dlprof.tracer.ways import MISSING
 
+WORDS = (*functools.WRAPPER_ASSIGNMENTS, "__text_signature__")
 _getframe, _clock = sys._getframe, time.perf_counter_ns  # noqa: SLF001 - CPython's own way
 
 
@@ -46,7 +47,7 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
             raise
 
     is_plain = target.is_method or isinstance(original, types.FunctionType)
-    return functools.update_wrapper(traced if is_plain else Builtin(traced), original)
+    return functools.update_wrapper(traced if is_plain else Builtin(traced), original, WORDS)
 
 
 def _given(source: Any, rest: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -444,6 +444,7 @@ def functions_keep_their_words():
     assert "ndarray" in torch.from_numpy.__doc__
     assert repr(np.asarray).startswith("<built-in")
     assert torch.Tensor.numpy.__doc__
+    assert np.frombuffer.__text_signature__.startswith("(buffer")
 
 
 @program
