@@ -93,6 +93,8 @@ class Kinds(dict[type, "Kind | None"]):
             return VIEW
         if kind.__name__ == "PyCapsule" and kind.__module__ == "builtins":
             return LOOSE
+        if kind.__module__.startswith("torch._subclasses"):
+            return None  # tensors without memory, of torch's compiler
         is_known = False
         for base in kind.__mro__:
             root = base.__module__.partition(".")[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -17,6 +18,7 @@ from dlprof.tracer.wrappers import make
 
 DEEPEST = 4
 """Levels of a framework's public modules that are searched for other names of a function."""
+COMPILER = "torch._dynamo"
 MISSING = object()
 
 
@@ -28,7 +30,8 @@ class Installed:
         self._waiting: dict[str, list[Target]] = defaultdict(list)
         for target in declared():
             self._waiting[target.root].append(target)
-        self._replaced: list[tuple[Any, str, Any]] = []
+        self._replaced: list[tuple[Any, str, Any, Any]] = []
+        """Owner, name, what was there before, and what is there now."""
         self._originals: dict[int, tuple[Any, Any]] = {}
         """By the id of a function: the function and its wrapper."""
 
@@ -45,25 +48,53 @@ class Installed:
         self._warned.stop()
         if self in sys.meta_path:
             sys.meta_path.remove(self)
-        for owner, name, value in reversed(self._replaced):
-            if value is MISSING:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, value)
+        self._take_out()
         self._replaced.clear()
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """The spec that the other finders give, with a call when the module was executed."""
         root = name.partition(".")[0]
+        if name == COMPILER:
+            return self._found(name, path, target, self._compiler_imported, self._take_out)
         if root not in self._waiting or not self._is_awaited(name):
             return None
+        return self._found(name, path, target, partial(self._imported, root))
+
+    def _found(
+        self,
+        name: str,
+        path: Any,
+        target: Any,
+        after: Callable[[], None],
+        before: Callable[[], None] = lambda: None,
+    ) -> Any:
         for finder in sys.meta_path:
             find = None if finder is self else getattr(finder, "find_spec", None)
             spec = find(name, path, target) if find else None
             if spec is not None:
-                _call_after(spec.loader, partial(self._imported, root))
+                _call_around(spec.loader, before, after)
                 return spec
         return None
+
+    def _take_out(self) -> None:
+        """Everything as it was, for a while."""
+        for owner, name, before, _ in reversed(self._replaced):
+            if before is MISSING:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, before)
+
+    def _compiler_imported(self) -> None:
+        """Torch's compiler has looked for the functions that it knows, and found the originals."""
+        with suppress(Exception):
+            rules = sys.modules[f"{COMPILER}.trace_rules"]
+            rules.get_torch_obj_rule_map()
+            sys.modules[f"{COMPILER}.utils"].get_np_to_tnp_map()
+            for found in list(vars(rules).values()):
+                if type(found).__name__ == "FunctionIdSet":
+                    found()
+        for owner, name, _, value in self._replaced:
+            setattr(owner, name, value)
 
     def _is_awaited(self, name: str) -> bool:
         return any(
@@ -118,7 +149,7 @@ class Installed:
             setattr(owner, name, value)
         except (AttributeError, TypeError):  # a type of C that is never changed
             return False
-        self._replaced.append((owner, name, before))
+        self._replaced.append((owner, name, before, value))
         return True
 
     def _aliases(
@@ -139,8 +170,8 @@ def _is_done(spec: Any) -> bool:
     return bool(getattr(spec.loader, "_dlprof_done", False))
 
 
-def _call_after(loader: Any, call: Callable[[], None]) -> None:
-    """Have ``call`` called when the loader has executed its module."""
+def _call_around(loader: Any, before: Callable[[], None], after: Callable[[], None]) -> None:
+    """Have the two called before and after the loader executes its module."""
     execute = getattr(loader, "exec_module", None)
     # A finder that asks the others, as numba-cuda's does, finds a loader twice.
     if execute is None or getattr(execute, "__module__", "") == __name__:
@@ -148,9 +179,12 @@ def _call_after(loader: Any, call: Callable[[], None]) -> None:
 
     def executed(module: ModuleType) -> None:
         del loader.exec_module
-        execute(module)
-        loader._dlprof_done = True  # noqa: SLF001 - the spec says so only after its import
-        call()
+        before()
+        try:
+            execute(module)
+        finally:
+            loader._dlprof_done = True  # noqa: SLF001 - the spec says so only after its import
+            after()
         del loader._dlprof_done  # noqa: SLF001
 
     try:

@@ -46,6 +46,8 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
             error.__traceback__ = error.__traceback__.tb_next  # type: ignore[union-attr]
             raise
 
+    # torch.compile looks into the original instead of the wrapper.
+    traced._torchdynamo_inline = original  # type: ignore[attr-defined]  # noqa: SLF001
     is_plain = target.is_method or isinstance(original, types.FunctionType)
     return functools.update_wrapper(traced if is_plain else Builtin(traced), original, WORDS)
 

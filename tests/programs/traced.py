@@ -464,6 +464,15 @@ def a_compiled_function():
     np.asarray(add(T))  #: 1 numpy.asarray(x) view
 
 
+@program
+def a_whole_graph_is_compiled():
+    @functools.partial(torch.compile, backend="eager", fullgraph=True)
+    def add(x):
+        return x + torch.tensor(1.0)
+
+    assert torch.equal(add(T), T + 1)
+
+
 if __name__ == "__main__":
     for one in PROGRAMS:
         one()

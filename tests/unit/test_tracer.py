@@ -15,7 +15,7 @@ from dlprof.measuring.trace import completed, expression, faults
 from dlprof.session.trace_file import Row, Trace, merged
 from dlprof.tracer import state
 from dlprof.tracer.arrays import Kinds, are_apart
-from dlprof.tracer.install import _call_after
+from dlprof.tracer.install import _call_around
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import Rows
 from dlprof.tracer.state import Tracer
@@ -280,6 +280,6 @@ def test_a_loader_that_is_found_twice_is_wrapped_once():
     executed = []
     loader = types.SimpleNamespace(exec_module=lambda module: executed.append("module"))
     for _ in range(2):
-        _call_after(loader, lambda: executed.append("after"))
+        _call_around(loader, lambda: executed.append("before"), lambda: executed.append("after"))
     loader.exec_module(types.ModuleType("m"))
-    assert executed == ["module", "after"]
+    assert executed == ["before", "module", "after"]
