@@ -105,6 +105,9 @@ def _session(found: Mapping[str, Any]) -> SessionCells:
     return SessionCells(header, tuple(cells))
 
 
+NOT_CONVERTED = ("import", "create")
+"""Where a case ends that says nothing of the path: without a framework, or without an array."""
+
 _Result = tuple[CaseRecord, tuple[str, ...], str, Time | None, frozenset[str]]
 
 
@@ -117,7 +120,7 @@ def _result(content: Any) -> _Result | None:
     part = partial(_words, content)
     is_whole = content.get("status") in ("ok", "invalid")
     result = _worst("ownership", part("ownership")) if is_whole else ""
-    is_made = content.get("refused_at") != "create"  # else nothing was converted
+    is_made = content.get("refused_at") not in NOT_CONVERTED
     words = (
         result or LOST.get(str(content.get("status")) * is_made, ""),
         *(_worst(name, part(name)) if is_whole else "" for name in QUESTIONS[1:]),

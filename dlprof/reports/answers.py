@@ -193,6 +193,8 @@ def _why_none(array: Array, kind: str) -> str:
     if timed:
         known = {path.result for path in timed} != {"?"}
         return f"none: no path is a {kind}" if known else "none: view or copy is not known"
+    if all(path.case.result.refused_at == "import" for path in array.paths):
+        return "unknown: a framework cannot be imported"
     if {path.result for path in array.paths} == {"refused"}:
         return "none: every path is refused"
     return "none: no path could be measured"

@@ -10,8 +10,8 @@ from dlprof.reports.document import Answer, Cell, Column, Level, Section, Table
 from dlprof.reports.paths import KINDS, Array, Path, queued_work
 from dlprof.text.clean import listed
 
-FEW = 8
-"""So many pairs have their code on the first screen."""
+FEW, FEW_REASONS = 8, 3
+"""So many pairs have their code on the first screen, and so many reasons stand there."""
 
 
 def fastest(array: Array) -> Path | None:
@@ -27,7 +27,8 @@ def answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
     counts = Counter(_cell(array)[0] for array in arrays)
     what = "pairs" if len({array.name[1:] for array in arrays}) == 1 else "pairs and arrays"
     views, copies = (counts.pop(kind, 0) for kind in KINDS)
-    rest = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    named = {"?": "unknown"}
+    rest = ", ".join(f"{count} {named.get(word, word)}" for word, count in counts.most_common())
     found = [
         Answer("share memory", "", "", f"{views} of {len(arrays)} {what}"),
         Answer("copy", "", "", str(copies)),
@@ -81,7 +82,8 @@ def sections(arrays: Sequence[Array]) -> Iterator[Section]:
         )
     if reasons:
         lost = [(Cell(listed(places)), Cell(why)) for why, places in reasons.items()]
-        yield Section("No path", (Table((Column("pair"), Column("reason")), tuple(lost)),))
+        level = Level.FIRST if len(lost) <= FEW_REASONS else Level.FULL
+        yield Section("No path", (Table((Column("pair"), Column("reason")), tuple(lost)),), level)
 
 
 def _cell(array: Array | None) -> tuple[str, Cell]:

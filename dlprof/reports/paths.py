@@ -173,6 +173,8 @@ def result_of(case: CaseView) -> str:
     """What became of a case, in one word."""
     status, tried = case.result.status, case.by_address
     if status != "ok":
+        if case.result.refused_at == "import":  # nobody asked the path
+            return "?"
         return STATUSES.get(status, status)
     if case.is_wrong:
         return "wrong"

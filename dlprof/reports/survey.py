@@ -159,7 +159,9 @@ def summary(session: Session) -> str:
     indices = {case.index for case in cases}
     timed = {one.rule for one in session.findings if not set(one.results) <= indices}
     rules = {one.rule for one in session.findings} - timed
-    left = sum(case.result.status == "skipped" for case in cases)
+    left = sum(
+        case.result.status == "skipped" or case.result.refused_at == "import" for case in cases
+    )
     if left == len(cases):
         return "The survey of other arrays was left out."
     arrays = len({label_of(case.result.case) for case in cases})

@@ -22,6 +22,7 @@ from dlprof.probes.base import (
     Unsupported,
     written,
 )
+from dlprof.protocol.messages import words
 from dlprof.worker import memory
 from dlprof.worker.contract import FaultyProbe, check_code, check_text
 from dlprof.worker.refusal import Refusal, attempt
@@ -33,7 +34,7 @@ LINE_BYTES = 64
 """Whether an array begins at such a boundary decides whether JAX, TensorFlow and others copy it."""
 PLACES, MOST_PLACED_BYTES = 16, 512 << 20
 """How many arrays are made to get one at a boundary, and with how many bytes."""
-FailedImports = dict[tuple[str, ...], ImportError]
+FailedImports = dict[tuple[str, ...], Exception]
 """Imports that failed in this process, by the texts that had run until then."""
 
 
@@ -248,22 +249,26 @@ def namespace_for(
 ) -> dict[str, Any]:
     """The names that a conversion may use: the setups of both frameworks run, then the user's.
 
-    Raises :class:`SetupFailed` for the user's setup, and what the framework raises. An import
-    that failed after the same texts is not tried again: its half-done state would give another
-    reason. ``failed`` remembers these.
+    Raises :class:`SetupFailed` for the user's setup, :class:`Unsupported` if a framework cannot be
+    imported, and what the import's own setup raises. An import that failed after the same texts is
+    not tried again: its half-done state would give another reason. ``failed`` remembers these.
     """
     namespace: dict[str, Any] = {}
     failed = {} if failed is None else failed
     texts = (producer.setup, consumer.setup, import_.setup)
+    names = (producer.name, consumer.name, "")
     with rarely_collected():
-        for count, text in enumerate(texts, start=1):
+        for count, (text, name) in enumerate(zip(texts, names, strict=True), start=1):
             if texts[:count] in failed:
                 raise failed[texts[:count]]
             try:
                 execute(text, namespace, "setup")
-            except ImportError as refusal:
-                failed[texts[:count]] = refusal
+            except (FaultyProbe, SyntaxError):
                 raise
+            except Exception as refusal:
+                why = f"{name} cannot be imported: {words(refusal)}"
+                failed[texts[:count]] = Unsupported(why) if name else refusal
+                raise failed[texts[:count]] from refusal
     done = attempt(lambda: execute(setup, namespace, "setup"), BaseException)
     if isinstance(done, Refusal):
         raise SetupFailed(f"the setup fails: {done.reason}") from done.error

@@ -169,7 +169,11 @@ FAULTY = "the probe is faulty: "
 @pytest.mark.parametrize(
     ("name", "status", "reason"),
     [
-        ("setup-raises-anew", "unsupported", "ImportError: libnothing.so.2 cannot be loaded"),
+        (
+            "setup-raises-anew",
+            "unsupported",
+            "setup-raises-anew cannot be imported: ImportError: libnothing.so.2 cannot be loaded",
+        ),
         ("setup-crashes", "crashed", f"{SEGFAULT} during import"),
         ("setup-is-no-python", "crashed", f"{FAULTY}SyntaxError: invalid syntax"),
         ("create-is-a-number", "crashed", f"{FAULTY}what create-is-a-number's create returns"),

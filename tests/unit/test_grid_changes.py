@@ -1,9 +1,10 @@
 """What a report over many environments says that changed, and since when."""
 
 import pytest
+from builders import make_result, make_session
 from grid_builders import cell, facts, grid, told
 
-from dlprof.atlas.cells import BY_ADDRESS, Cell, Time
+from dlprof.atlas.cells import BY_ADDRESS, Cell, Time, read
 from dlprof.atlas.changes import changes_of
 from dlprof.atlas.grid import version_key
 
@@ -52,6 +53,15 @@ def test_a_time_changes_if_the_intervals_are_apart():
     wide = Cell(cells[2].words, time=Time(400.0, (90.0, 1000.0)))
     single = Cell(cells[2].words, time=Time(400.0, None))
     assert told(JAX, [*cells[:2], wide]) == told(JAX, [*cells[:2], single]) == []
+
+
+@pytest.mark.parametrize(
+    ("ended", "word"), [("import", ""), ("create", ""), ("first call", "refused")]
+)
+def test_without_a_framework_or_an_array_nothing_is_known_of_a_path(ended, word):
+    session = make_session(make_result(status="unsupported", refused_at=ended))
+    ((_, found),) = read("a.json", session.model_dump_json(by_alias=True).encode()).cells
+    assert found.words[0] == word
 
 
 def test_a_view_is_worse_where_a_copy_is_documented():

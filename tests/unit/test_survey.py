@@ -137,6 +137,12 @@ class TestTable:
         assert [row[1].text for row in table.rows] == ["view"]
         assert "bfloat16" in table.more
 
+    def test_where_a_framework_cannot_be_imported_the_paths_are_unknown_and_not_refused(self):
+        session = make_session(surveyed(status="unsupported", refused_at="import"))
+        (table,) = survey.tables(session)
+        assert table.rows[0][1].text == "?"
+        assert "left out" in survey.summary(session)
+
     def test_a_run_without_a_survey_says_nothing_of_it(self):
         session = make_session(make_result())
         assert not survey.surveyed(session)
