@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
@@ -19,6 +20,12 @@ from dlprof.tracer.wrappers import make
 DEEPEST = 4
 """Levels of a framework's public modules that are searched for other names of a function."""
 COMPILER = "torch._dynamo"
+TABLES = (
+    ("trace_rules", "get_torch_obj_rule_map"),
+    ("variables.misc", "get_np_to_tnp_map"),
+    ("variables.torch", "TorchInGraphFunctionVariable._get_handlers"),
+)
+"""Where torch's compiler looks functions up, made at its first look."""
 MISSING = object()
 
 
@@ -86,13 +93,13 @@ class Installed:
 
     def _compiler_imported(self) -> None:
         """Torch's compiler has looked for the functions that it knows, and found the originals."""
-        with suppress(Exception):
-            rules = sys.modules[f"{COMPILER}.trace_rules"]
-            rules.get_torch_obj_rule_map()
-            sys.modules[f"{COMPILER}.utils"].get_np_to_tnp_map()
-            for found in list(vars(rules).values()):
-                if type(found).__name__ == "FunctionIdSet":
-                    found()
+        for module, name in TABLES:
+            with suppress(KeyError, AttributeError):  # versions have other tables
+                attrgetter(name)(sys.modules[f"{COMPILER}.{module}"])()
+        rules = vars(sys.modules.get(f"{COMPILER}.trace_rules", object))
+        for found in list(rules.values()):
+            if type(found).__name__ == "FunctionIdSet":
+                found()
         for owner, name, _, value in self._replaced:
             setattr(owner, name, value)
 

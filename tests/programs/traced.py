@@ -465,6 +465,15 @@ def a_compiled_function():
 
 
 @program
+def numpy_in_a_compiled_function():
+    @functools.partial(torch.compile, backend="eager", fullgraph=True)
+    def double(x):
+        return torch.from_numpy(np.asarray(x.numpy()) * 2)
+
+    assert torch.equal(double(T), T * 2)
+
+
+@program
 def a_whole_graph_is_compiled():
     @functools.partial(torch.compile, backend="eager", fullgraph=True)
     def add(x):
