@@ -45,23 +45,27 @@ class Alike:
 
     @property
     def arrays(self) -> str:
-        """``bfloat16``, ``float32, F``; a number where there are many."""
+        """``bfloat16``, ``float32, F``; a number of dtypes where there are many."""
         dtypes = list(dict.fromkeys(one.row.case.dtype for one in self.changes))
         layouts = list(dict.fromkeys(one.row.case.layout for one in self.changes))
         told = ", ".join(dtypes) if len(dtypes) <= MOST_DTYPES else f"{len(dtypes)} dtypes"
-        return told if {*layouts} & PLAIN or len(layouts) > 1 else f"{told}, {layouts[0]}"
+        return told if {*layouts} & PLAIN else f"{told}, {', '.join(layouts)}"
 
     @property
     def codes(self) -> list[str]:
         return list(dict.fromkeys(one.row.case.code for one in self.changes))
 
 
-def alike(changes: Iterable[Change]) -> list[Alike]:
+def alike(changes: Sequence[Change]) -> list[Alike]:
     """Changes with the same words in one row, in the order of the first."""
+    keyed = [
+        ((one.row.pair, one.question, one.text, one.direction), one.row.case) for one in changes
+    ]
+    plain = {(key, case.code) for key, case in keyed if case.layout in PLAIN}
     found: dict[tuple[Any, ...], list[Change]] = {}
-    for one in changes:
-        key = one.row.pair, one.question, one.text, one.direction
-        found.setdefault(key, []).append(one)
+    for (key, case), one in zip(keyed, changes, strict=True):
+        # What only another layout shows is a row of its own.
+        found.setdefault((key, (key, case.code) in plain), []).append(one)
     return [Alike(tuple(group)) for group in found.values()]
 
 
