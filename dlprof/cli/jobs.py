@@ -26,6 +26,8 @@ jobs = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+MOST_DRAWN = 500
+"""Longer lists are not fitted to the terminal: drawing 10,000 rows takes seconds."""
 PLAN = typer.Argument(metavar="PLAN", help="A plan, such as plan.toml.")
 PARALLEL = Option(
     "parallel",
@@ -90,12 +92,22 @@ def list_(plan: Annotated[Path, PLAN], *, given: Given) -> None:
     from dlprof.cli.show import say
 
     work = _collected(plan)
-    table = plain_table("environment", "scenario", "machine", "state", "time", "job")
+    head = ("environment", "scenario", "machine", "state", "time", "job")
+    rows = []
     for job in work.plan.jobs:
         record = work.records[job.id]
         if _matches(record, given.raw["job"]):
             names = (job.environment, job.scenario.text, job.machine)
-            table.add_row(*names, record.status, _time(record), job.id)
+            rows.append((*names, record.status, _time(record), job.id))
+    if len(rows) > MOST_DRAWN:
+        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+        for row in (head, *rows):
+            cells = (text.ljust(width) for text, width in zip(row, widths, strict=True))
+            say("  ".join(cells).rstrip() + "\n")
+        return
+    table = plain_table(*head)
+    for row in rows:
+        table.add_row(*row)
     say(printed_table(table))
 
 

@@ -34,8 +34,8 @@ KEPT_VARIABLES = (
 )
 """What the measured process sees of the node. Engines set ``OMP_NUM_THREADS`` and more of that."""
 KEPT_PREFIXES = ("LC_", "NVIDIA_")
-MEASURED = (0, 1, 3)
-"""Exit codes with a whole result: done, found, unsure."""
+MEASURED = (0, 1, 3, 4)
+"""Exit codes with a whole result: done, found, unsure; and no path that could be measured."""
 WITH_YES = ("run", "survey", "matrix", "sweep")
 STOP_S = 30.0
 LAST_LINES = 12
@@ -104,7 +104,7 @@ def _measured(task: Mapping[str, Any], pythons: Sequence[str]) -> dict[str, Any]
         for suffix, path in _results(task["words"][0], folder).items()
         if path.is_file()
     }
-    if code in MEASURED and "" in results:
+    if code in MEASURED and _is_whole(results, task["words"][0]):
         shutil.rmtree(folder, ignore_errors=True)
         return {**found, "status": "done", "files": results}
     journal = journal_of(session)
@@ -112,8 +112,16 @@ def _measured(task: Mapping[str, Any], pythons: Sequence[str]) -> dict[str, Any]
     if code < 0:
         why = f"killed by {signal.Signals(-code).name}"
         return {**found, **kept, "status": "lost", "why": why}
-    status = "stopped" if code == Interrupted.exit_code else "failed"
-    return {**found, **kept, "status": status, "why": f"dlprof ended with exit code {code}"}
+    if code == Interrupted.exit_code:
+        return {**found, **kept, "status": "stopped", "why": "it was stopped", "lines": []}
+    return {**found, **kept, "status": "failed", "why": f"dlprof ended with exit code {code}"}
+
+
+def _is_whole(results: Mapping[str, str], verb: str) -> bool:
+    """Whether the results are those of a run that came to its end: refusals are results, too."""
+    if "" not in results:
+        return False
+    return verb == CONFORMANCE or bool(json.loads(results[""]).get("complete", True))
 
 
 def _own_folder(name: str) -> Path:

@@ -82,6 +82,10 @@ class Environment(Part):
         more = self.model_fields_set - {"base", "head"}
         if (self.base is None) != (self.head is None) or (self.is_pair and more):
             raise ValueError("a pair for a gate has base and head, and no more")
+        if re.fullmatch(r"[\d.]+", self.python or "3.11") and not VERSION.fullmatch(
+            self.python or "3.11"
+        ):
+            raise ValueError(f"there is no Python {self.python!r} for dlprof: name one like 3.11")
         if not self.is_pair and not self.requirements and not self.is_interpreter:
             raise ValueError("name requirements, or an interpreter as python")
         indexes = (self.index_url or "", *self.extra_index_urls)
@@ -208,6 +212,16 @@ class Plan:
         """The names of the environments of a job: one, or BASE and HEAD of a gate."""
         found = self.written.environments[job.environment]
         return (str(found.base), str(found.head)) if found.is_pair else (job.environment,)
+
+    def environment(self, name: str) -> dict[str, Any]:
+        """An environment, with its paths from the root of the file system."""
+        written = self.written.environments[name].model_dump()
+        here = self.file.parent.resolve()
+        places = [one if "://" in one else str(here / one) for one in written["find_links"]]
+        python = written["python"]
+        if python and not python[:1].isdigit() and "/" in python:
+            python = str(here / python)
+        return {**written, "find_links": places, "python": python}
 
     def variables(self) -> dict[str, str]:
         """The environment variables that travel. Raises :class:`UsageError` for a missing one."""

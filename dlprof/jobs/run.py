@@ -194,7 +194,7 @@ def _resolve(work: Run, jobs: list[Job]) -> None:
     for job in jobs:
         for name in work.plan.environments(job):
             if name not in work.environments and name not in unmade:
-                written = work.plan.written.environments[name].model_dump()
+                written = work.plan.environment(name)
                 try:
                     work.environments[name] = resolved(written, name)
                 except Unmade as error:
@@ -213,7 +213,10 @@ def _resolve(work: Run, jobs: list[Job]) -> None:
 def _submit(work: Run, jobs: list[Job]) -> None:
     """Give jobs to their engines, those of one engine together."""
     jobs = [job for job in jobs if work.records[job.id].status != "failed"]
-    for engine in dict.fromkeys(map(work.engine, jobs)):
+    # An engine elsewhere may take none. Then nothing runs here either.
+    machines = work.plan.written.machines
+    elsewhere = sorted(jobs, key=lambda job: machines[job.machine].executor == "local")
+    for engine in dict.fromkeys(map(work.engine, elsewhere)):
         own = [job for job in jobs if work.engine(job) is engine]
         handles = engine.submit([_task(work, job) for job in own])
         for job, handle in zip(own, handles, strict=True):

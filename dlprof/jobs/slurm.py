@@ -62,10 +62,15 @@ class Slurm:
 
     def submit(self, tasks: Sequence[Task]) -> list[str]:
         found: list[Any] = []
-        for start in range(0, len(tasks), LARGEST_ARRAY):
-            with self._executor.batch():
-                some = tasks[start : start + LARGEST_ARRAY]
-                found += [self._executor.submit(node.call, task.text) for task in some]
+        try:
+            for start in range(0, len(tasks), LARGEST_ARRAY):
+                with self._executor.batch():
+                    some = tasks[start : start + LARGEST_ARRAY]
+                    found += [self._executor.submit(node.call, task.text) for task in some]
+        except (FailedJobError, OSError, subprocess.SubprocessError) as error:
+            said = [line for line in str(error).splitlines() if "error:" in line]
+            why = said[-1] if said else first_line(str(error))
+            raise UsageError(f"Slurm takes no jobs: {why}") from None
         self._jobs |= {job.job_id: job for job in found}
         return [str(job.job_id) for job in found]
 

@@ -106,6 +106,8 @@ class Store:
             if suffix in files:
                 named = files[suffix].rstrip().removesuffix("}") + ", " + _end(job.id)
                 self.put(name, named.encode())
+        if record.status == "done":
+            self.folder.remove(f"{job.id}.journal")
         return _settled(record, job, self._kinds(job.results))
 
     def put(self, name: str, content: bytes) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import selectors
+import select
 from collections.abc import Collection, Generator, Sequence
 
 from dlprof.runner.worker_client import POLL_S, WorkerClient
@@ -37,8 +37,8 @@ def finish(all_lanes: Sequence[Lane]) -> None:
 
 def _wait(workers: Collection[WorkerClient]) -> None:
     """Until one of them says something, or limits are to be looked at."""
-    with selectors.DefaultSelector() as selector:
-        for worker in workers:
-            for pipe in worker.pipes:
-                selector.register(pipe, selectors.EVENT_READ)
-        selector.select(POLL_S)
+    said = select.poll()
+    for worker in workers:
+        for pipe in worker.pipes:
+            said.register(pipe, select.POLLIN)
+    said.poll(POLL_S * 1000)

@@ -66,7 +66,8 @@ class Runner:
         """How often each path ended its process, or gave no answer."""
         self._pool = WorkerPool(python, variables)
         self._client = CaseClient(self._pool, settings, journal, watcher, on_answer)
-        self._diagnosis = Diagnosis(cases, self._client)
+        own = WorkerPool(python, variables)  # what is loaded ahead for another pair is not for it
+        self._diagnosis = Diagnosis(cases, CaseClient(own, settings, journal, watcher, on_answer))
 
     def leave_out_traces(self) -> None:
         """CUPTI is missing: no worker is asked for a trace."""
@@ -115,7 +116,7 @@ class Runner:
             self.watcher.step()  # refused, crashed, or diagnosed before the run was resumed
         on_host = all(self.cases[index].device == "cpu" for index in (*left, *surveyed))
         count = lanes(len(left) + len(surveyed)) if on_host else 1
-        surveys = deque(_divided(self._needed(0, surveyed), count))
+        surveys = deque(self._needed(0, surveyed))
         self._surveying = Counter(group[0][1].pair for group in surveys)
         diagnoses = deque(shuffled(self._grouped(left), self.settings.seed, self.settings.rounds))
         finish([self._lane(surveys, diagnoses, is_over) for _ in range(count)])
@@ -222,7 +223,11 @@ class Runner:
                     if served and died_before(outcome):
                         waiting.insert(0, (index, case))
                         break
-                    if not self._is_doubtful(index, round_, outcome, served):
+                    if self._is_doubtful(index, round_, outcome, served):
+                        if self._surveying.total() == 1 and not self._pool.has_loaded:
+                            # It imports beside the others: no time is taken here.
+                            self._pool.load([imports_of(case)])
+                    else:
                         yield from self._settle(index, round_, outcome, turns, alone)
                     served.add(index)
                     if serves_no_more(outcome):
@@ -285,19 +290,6 @@ class Runner:
             _note_company(outcome, broken)
             outcome.output = broken.output
         return in_company(outcome, broken)
-
-
-def _divided(groups: list[Group], count: int) -> list[Group]:
-    """Each group in ``count``, if there are fewer; a path has all its arrays in one of them."""
-    if len(groups) >= count:
-        return groups
-    parts: dict[Any, Group] = {}
-    for number, group in enumerate(groups):
-        paths = list(dict.fromkeys((case.pair, case.path) for _, case in group))
-        for index, case in group:
-            part = paths.index((case.pair, case.path)) % count
-            parts.setdefault((number, part), []).append((index, case))
-    return list(parts.values())
 
 
 def _name(round_: int) -> str:

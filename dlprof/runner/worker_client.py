@@ -395,6 +395,11 @@ class WorkerPool:
         self._loaded = self.worker()
         self._loaded.send({"do": "load", "cases": imports})
 
+    @property
+    def has_loaded(self) -> bool:
+        """Whether :meth:`load` has started a worker that nobody has taken."""
+        return self._loaded is not None
+
     def wait(self, limit_s: float) -> None:
         """Wait until the loaded worker has imported. A worker that died or hung is dropped."""
         if self._loaded is not None and not self._loaded.wait(limit_s).alive:

@@ -4,11 +4,9 @@ import os
 from types import SimpleNamespace
 
 import pytest
-from builders import make_case
 
 from dlprof.runner import beside
 from dlprof.runner.beside import finish
-from dlprof.runner.rounds import _divided
 
 
 class Worker:
@@ -69,11 +67,3 @@ def test_there_are_as_many_lanes_as_processors_if_there_is_work_for_them(
 ):
     monkeypatch.setattr(beside, "os", SimpleNamespace(sched_getaffinity=lambda _: range(cores)))
     assert beside.lanes(cases) == found
-
-
-def test_a_pair_alone_is_divided_by_its_paths():
-    cases = [make_case(name=f"import{n % 3}", shape=(n,), surveyed=True) for n in range(9)]
-    groups = _divided([list(enumerate(cases))], 2)
-    paths = [{case.path.import_.name for _, case in group} for group in groups]
-    assert sorted(map(sorted, paths)) == [["import0", "import2"], ["import1"]]
-    assert sum(map(len, groups)) == 9
