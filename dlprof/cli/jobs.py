@@ -101,9 +101,11 @@ def list_(plan: Annotated[Path, PLAN], *, given: Given) -> None:
             rows.append((*names, record.status, _time(record), job.id))
     if len(rows) > MOST_DRAWN:
         widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-        for row in (head, *rows):
-            cells = (text.ljust(width) for text, width in zip(row, widths, strict=True))
-            say("  ".join(cells).rstrip() + "\n")
+        lines = (
+            "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+            for row in (head, *rows)
+        )
+        say("\n".join(lines) + "\n")
         return
     table = plain_table(*head)
     for row in rows:
