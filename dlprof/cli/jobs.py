@@ -45,7 +45,7 @@ JOB = Option(
     every.OUTPUT,
     metavar="GLOB",
 )
-ANSWERS = {1: "found", 3: "unsure"}
+ANSWERS = {1: "found", 3: "unsure", 4: "unmeasured"}
 """What a job that is done tells by its exit code."""
 
 
@@ -77,7 +77,7 @@ def run(plan: Annotated[Path, PLAN], *, given: Given) -> None:
         raise FindingsFailed(f"{_count(found, 'job')} found what its scenario forbids")
     if bad:
         raise Unsure(f"{_count(bad, 'job')} of {len(work.plan.jobs):,} not done")
-    if unsure := codes.count(Unsure.exit_code):
+    if unsure := codes.count(Unsure.exit_code) + codes.count(Unmeasured.exit_code):
         raise Unsure(f"{_count(unsure, 'job')} could not tell all that its scenario asks")
 
 

@@ -82,9 +82,8 @@ class Environment(Part):
         more = self.model_fields_set - {"base", "head"}
         if (self.base is None) != (self.head is None) or (self.is_pair and more):
             raise ValueError("a pair for a gate has base and head, and no more")
-        if re.fullmatch(r"[\d.]+", self.python or "3.11") and not VERSION.fullmatch(
-            self.python or "3.11"
-        ):
+        asked = self.python or ""
+        if re.fullmatch(r"[\d.]+", asked) and not VERSION.fullmatch(asked):
             raise ValueError(f"there is no Python {self.python!r} for dlprof: name one like 3.11")
         if not self.is_pair and not self.requirements and not self.is_interpreter:
             raise ValueError("name requirements, or an interpreter as python")

@@ -294,3 +294,31 @@ def test_a_session_of_something_else_is_not_counted_and_not_replaced(plan, worke
         worked(found, Engine())
     assert not work.store.put(first, b"{}")
     assert folder.read(first) == other
+
+
+def test_paths_of_an_environment_begin_at_the_plan(plan, tmp_path):
+    text = PLAN.replace("[environments.new]", '[environments.new]\nfind_links = ["wheels"]')
+    found = plan(text + '[environments.own]\npython = "./py"\n')
+    assert found.environment("new")["find_links"] == [str(tmp_path / "wheels")]
+    assert found.environment("own")["python"] == str(tmp_path / "py")
+
+
+@pytest.mark.parametrize("python", ["2.7", "3", "311"])
+def test_a_version_that_is_no_python_of_dlprof_is_refused(plan, python):
+    text = PLAN.replace("[environments.new]", f'[environments.new]\npython = "{python}"')
+    with pytest.raises(UsageError, match=python):
+        plan(text)
+
+
+@pytest.mark.parametrize(("complete", "status"), [(True, "done"), (False, "failed")])
+def test_a_session_of_refusals_is_kept_if_the_run_came_to_its_end(
+    monkeypatch, tmp_path, complete, status
+):
+    def ran(_words, _here, _variables, folder):
+        (folder / "session.json").write_text(json.dumps({"complete": complete}))
+        return {"exit_code": 4, "lines": []}
+
+    monkeypatch.setattr(node, "_run", ran)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    task = {"id": "a", "words": ["run"], "files": {}, "folder": ".", "variables": {}}
+    assert node._measured(task, ["python"])["status"] == status
