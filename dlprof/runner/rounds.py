@@ -9,18 +9,20 @@ from typing import Any, NamedTuple
 
 from dlprof.plan.pairing import Case
 from dlprof.plan.request import Settings
-from dlprof.plan.schedule import Group, Round, Stop, grouped, shuffled
-from dlprof.runner.beside import Lane, finish, lanes
+from dlprof.plan.schedule import Group, Round, Stop, grouped, process_of, shuffled
+from dlprof.runner.beside import CASES_OF_LANE, Lane, finish, lanes
 from dlprof.runner.case_client import CaseClient, Turns, imports_of, status_of
 from dlprof.runner.diagnosis import Diagnosis, died_before, serves_no_more
 from dlprof.runner.journal import Journal
 from dlprof.runner.progress import Watcher
-from dlprof.runner.worker_client import Outcome, WorkerPool
+from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool
 
 MOST_DEATHS = 3
 """A path that ended so many processes is tried with no other array of the survey."""
 Answered = Generator[Any, int | None, None]
 """In turns, a :data:`~dlprof.plan.schedule.Round`; else a :data:`~dlprof.runner.beside.Lane`."""
+Kind = tuple[Any, ...]
+"""What cases that share a process have in common: see :func:`process_of`."""
 OFTEN_DEAD = f"not tried: the path ended {MOST_DEATHS} processes before"
 
 
@@ -60,8 +62,12 @@ class Runner:
         self._doubts: dict[int, Doubt] = {}
         self._doubted: set[int] = set()
         """All that were ever in doubt."""
-        self._surveying: Counter[tuple[str, str]] = Counter()
-        """How many groups of a pair are still to be surveyed."""
+        self._surveying = 0
+        """How many lanes are surveying."""
+        self._asked: Counter[Kind] = Counter()
+        """How many of a kind of workers have not answered yet."""
+        self._shared: Group | None = None
+        """The group that they survey."""
         self._deaths: Counter[Any] = Counter()
         """How often each path ended its process, or gave no answer."""
         self._pool = WorkerPool(python, variables)
@@ -117,21 +123,29 @@ class Runner:
         on_host = all(self.cases[index].device == "cpu" for index in (*left, *surveyed))
         count = lanes(len(left) + len(surveyed)) if on_host else 1
         surveys = deque(self._needed(0, surveyed))
-        self._surveying = Counter(group[0][1].pair for group in surveys)
         diagnoses = deque(shuffled(self._grouped(left), self.settings.seed, self.settings.rounds))
         finish([self._lane(surveys, diagnoses, is_over) for _ in range(count)])
 
     def _lane(
         self, surveys: deque[Group], diagnoses: deque[Group], is_over: Callable[[], bool]
     ) -> Lane:
-        while surveys:
-            group = surveys.popleft()
+        """Survey, then diagnose. Lanes share the cases of a pair: so most of what a process refused
+        after other cases is settled by a process that was not asked for those.
+        """
+        self._surveying += 1
+        while group := self._to_survey(surveys):
             yield from self._run_group(group, 0)
-            pair = group[0][1].pair
-            self._surveying[pair] -= 1
-            if not self._surveying[pair]:
-                yield from self._again(0, pair=pair)
+        self._surveying -= 1
+        if not self._surveying:
+            yield from self._again(0)
         yield from self._diagnosis.lane(diagnoses, is_over)
+
+    def _to_survey(self, groups: deque[Group]) -> Group | None:
+        """The group that the lanes share; the next, if what is left is not worth an import."""
+        if groups and groups[0] is self._shared and len(groups[0]) < CASES_OF_LANE:
+            groups.popleft()
+        self._shared = groups[0] if groups else None
+        return self._shared
 
     def round(self, round_: int, only: set[int]) -> None:
         for group in self._groups(round_, only):
@@ -195,47 +209,81 @@ class Runner:
     def _grouped(self, indices: Iterable[int]) -> list[Group]:
         return grouped(((index, self.cases[index]) for index in indices), self.settings)
 
-    def _run_group(self, group: Group, round_: int, turns: Turns | None = None) -> Answered:
-        """One round of a group.
+    def _run_group(self, waiting: Group, round_: int, turns: Turns | None = None) -> Answered:
+        """One round of a group. Others may take from what is ``waiting``, too.
 
         A case may have broken the process for those after it. So what was refused after other
         cases is in doubt, until a process refuses it in which none of them came before.
         """
-        waiting = list(group)
-        alone = len(group) == 1
+        alone = len(waiting) == 1
         while waiting:
             if turns:  # before a process starts that would disturb the other side
                 yield Stop(waiting[0][0])
+            kind = process_of(*waiting[0], self.settings)
             with self._pool.worker() as worker:
-                served: set[int] = set()
-                while waiting:
-                    if served and turns:
-                        yield Stop(waiting[0][0])
-                    index, case = waiting.pop(0)
-                    if case.surveyed and self._deaths[case.pair, case.path] >= MOST_DEATHS:
-                        self._doubts.pop(index, None)
-                        self._client.keep(index, round_, Outcome("skipped", OFTEN_DEAD))
-                        continue
-                    with self._client.kept_if_stopped(index, round_, _name(round_), worker.heard):
-                        outcome = yield from self._client.in_turns(
-                            worker, index, case, round_, turns, alone
-                        )
-                    if served and died_before(outcome):
-                        waiting.insert(0, (index, case))
-                        break
-                    if self._is_doubtful(index, round_, outcome, served):
-                        if self._surveying.total() == 1 and not self._pool.has_loaded:
-                            # It imports beside the others: no time is taken here.
-                            self._pool.load([imports_of(case)])
-                    else:
-                        yield from self._settle(index, round_, outcome, turns, alone)
-                    served.add(index)
-                    if serves_no_more(outcome):
-                        break
+                yield from self._serve(worker, kind, waiting, round_, turns, alone)
 
-    def _is_doubtful(self, index: int, round_: int, outcome: Outcome, served: set[int]) -> bool:
+    def _serve(
+        self,
+        worker: WorkerClient,
+        kind: Kind,
+        waiting: Group,
+        round_: int,
+        turns: Turns | None,
+        alone: bool,
+    ) -> Answered:
+        """Ask one worker for all that is waiting, as long as it lives."""
+        served: set[int] = set()
+        while entry := (yield from self._take(waiting, served, kind, worker)):
+            index, case = entry
+            if served and turns:
+                yield Stop(index)
+            doubt = self._doubts.pop(index, None)
+            if case.surveyed and self._deaths[case.pair, case.path] >= MOST_DEATHS:
+                self._client.keep(index, round_, Outcome("skipped", OFTEN_DEAD))
+                continue
+            self._asked[kind] += 1
+            with self._client.kept_if_stopped(index, round_, _name(round_), worker.heard):
+                outcome = yield from self._client.in_turns(
+                    worker, index, case, round_, turns, alone
+                )
+            self._asked[kind] -= 1
+            if served and died_before(outcome):
+                waiting.insert(0, entry)
+                if doubt:
+                    self._doubts[index] = doubt
+                return
+            if self._is_doubtful(index, round_, outcome, doubt, served):
+                if self._surveying == 1 and not self._pool.has_loaded:
+                    # It imports beside the others: no time is taken here.
+                    self._pool.load([imports_of(case)])
+            else:
+                yield from self._settle(index, round_, outcome, turns, alone)
+            served.add(index)
+            if serves_no_more(outcome):
+                return
+
+    def _take(
+        self, waiting: Group, served: set[int], kind: Kind, worker: WorkerClient
+    ) -> Generator[Any, int | None, tuple[int, Case] | None]:
+        """What to ask the worker next. If nothing is waiting, lanes of a survey settle what others
+        doubt: a worker that ``served`` none of the cases before it need not be a new one. In
+        reversed order none comes before another.
+        """
+        while self._surveying and not waiting:
+            for index, doubt in reversed(self._doubts.items()):
+                entry = index, self.cases[index]
+                if doubt.before.isdisjoint(served) and process_of(*entry, self.settings) == kind:
+                    return entry
+            if not self._asked[kind]:
+                return None
+            yield worker
+        return waiting.pop(0) if waiting else None
+
+    def _is_doubtful(
+        self, index: int, round_: int, outcome: Outcome, doubt: Doubt | None, served: set[int]
+    ) -> bool:
         """Whether a refusal may be due to what the process ``served`` before."""
-        doubt = self._doubts.pop(index, None)
         if not _was_refused(outcome):
             _compare(outcome, doubt and doubt.refused)
             return False
@@ -250,16 +298,12 @@ class Runner:
             self.watcher.step()  # it needs those rounds no more
         return False
 
-    def _again(
-        self, round_: int, turns: Turns | None = None, pair: tuple[str, str] | None = None
-    ) -> Answered:
+    def _again(self, round_: int, turns: Turns | None = None) -> Answered:
         """Ask for what is in doubt, in new processes and reversed order, until nothing is: then
         what came before a case comes after it.
         """
-        while doubtful := [
-            index for index in reversed(self._doubts) if pair in (None, self.cases[index].pair)
-        ]:
-            for group in self._grouped(doubtful):
+        while self._doubts:
+            for group in self._grouped(reversed(self._doubts)):
                 yield from self._run_group(group, round_, turns)
 
     def _settle(

@@ -135,6 +135,25 @@ def test_a_path_that_ended_three_processes_of_a_survey_gets_no_other_array(worke
     assert found == ["crashed"] * 3 + ["skipped"] * 2 + ["ok"]
 
 
+def test_two_workers_share_a_survey_and_settle_what_the_other_doubts(workers, journal, monkeypatch):
+    monkeypatch.setattr(rounds, "lanes", lambda _: 2)
+    workers.most_open, workers.refuses = 2, {"import3", "import8"}
+    workers.spoils = {"import12"}
+    run([make_case(name=f"import{index}", surveyed=True) for index in range(20)], journal)
+    found = [statuses(journal, case)[0][1] for case in range(20)]
+    assert found == ["unsupported" if index in (3, 8) else "ok" for index in range(20)]
+    assert [len(asked) >= 10 for asked in workers.asked] == [True, True]
+
+
+def test_a_survey_of_several_pairs_together_settles_the_doubts_of_all(workers, journal):
+    workers.most_open, workers.refuses = 2, {"import1", "import3"}
+    pairs = ["torch"] * 2 + ["jax"] * 2
+    cases = [make_case(pair, name=f"import{i}", surveyed=True) for i, pair in enumerate(pairs)]
+    run(cases, journal, together=True)
+    found = [[status for _, status in statuses(journal, case)] for case in range(4)]
+    assert found == [["ok"], ["unsupported"], ["ok"], ["unsupported"]]
+
+
 def test_a_case_that_broke_a_shared_worker_is_tried_again_alone_and_says_so(workers, journal):
     workers.dies_in_company = {f"import{index}" for index in range(3)}
     run(cases_of(3), journal, rounds=1, together=True)
