@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.analysis.slower import FAMILY_LEVEL, MARGIN, SAME_LEVEL, UNSURE, decide
+from dlprof.analysis.slower import FAMILY_LEVEL, MARGIN, SAME_LEVEL, SLOWER, UNSURE, decide
 from dlprof.compare.samples import (
     Sample,
     Tested,
@@ -149,22 +149,24 @@ def hopeless(course: Course, samples: Sequence[Sample], late: bool = False) -> f
     """The open cases that more rounds are not spent on.
 
     A case is worth more rounds if it leans to slower, or if the rounds to come would decide it or
-    bring its bound below the limit. If it is ``late``, a case that would be decided is not,
-    and one leans to slower only if it seems slower by half the floor: of 627 equal views in 57
-    gates none did (docs/results/gates.md). To give a case up makes no error likelier, since it is
-    called neither SAME nor SLOWER; so it may depend on what was found.
+    bring its bound below the limit. If it is ``late``, or another case is SLOWER, a case that would
+    be decided is not, and one leans to slower only if it seems slower by half the floor: of 627
+    equal views in 57 gates none did (docs/results/gates.md). Beside one that is SLOWER no bound
+    makes a pass either. To give a case up makes no error likelier, since it is called neither SAME
+    nor SLOWER; so it may depend on what was found.
     """
     level = course.plan.level / max(len(samples), 1)
+    fails = SLOWER in course.words
     found = set()
     for place in course.open:
         sample = samples[place]
         test = tested(sample, level)
-        if late:
+        if late or fails:
             worth = isinstance(test, Tested) and test.test.location > MARGIN * sample.step
         else:
             leaning = isinstance(test, Tested) and test.test.p_above(0.0) <= LEANING
             worth = leaning or rounds_needed(sample, test) <= course.plan.looks[-1]
-        if not (worth or _bound_narrows(sample, course.plan)):
+        if not (worth or (not fails and _bound_narrows(sample, course.plan))):
             found.add(place)
     return frozenset(found)
 

@@ -95,6 +95,15 @@ def test_from_half_of_the_time_on_only_what_seems_slower_is_measured():
     assert (ran.rounds, ran.stopped) == (9, SETTLED)
 
 
+def test_once_a_case_is_slower_only_what_seems_slower_too_is_measured():
+    suite = FakeSuite([1.5, 1.0, 1.08], [0.005, 0.06, 0.06], seed=2)
+    _, words = suite.run()
+    assert suite.asked[7] == {0, 1, 2}
+    assert suite.asked[8:]
+    assert all(cases == {2} for cases in suite.asked[8:])
+    assert words == ["SLOWER", "UNSURE", "SLOWER"]
+
+
 @pytest.mark.parametrize(("budget", "rounds"), [(5, 5), (1, 2), (-1, 1)])
 def test_no_round_but_the_first_two_begins_that_would_end_beyond_the_budget(budget, rounds):
     ran, words = FakeSuite([1.0], [0.3]).run(rounds=budget)
