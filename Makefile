@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test nightly attack gpu check lint types docs benchmarks clean
+.PHONY: run test nightly attack gpu check lint types options docs benchmarks clean
 
 # torch is asked for in its pinned version first: any other request may pull several GB.
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -68,6 +68,10 @@ types: $(VENV)/.developing
 	$(BIN)/mypy
 
 check: lint types test
+
+options: $(VENV)/.installed
+	$(BIN)/dlprof list --options > docs/options.md
+	$(BIN)/python -m dlprof.scenario.model > docs/scenario.schema.json
 
 docs: $(VENV)/.developing
 	$(BIN)/sphinx-build --fail-on-warning --keep-going docs docs/_build/html

@@ -1,1 +1,1 @@
-"""One module per format, each a pure function of a session."""
+"""What is said of a session, a comparison or a history: sections, documents, and a renderer per format."""

@@ -22,7 +22,7 @@ from dlprof.text.clean import sanitised
 
 Answers = Sequence[tuple[int, dict[str, Any]]]
 
-VERDICTS = ("ownership", "values", "settings", "refusal", "fresh_source", *DIAGNOSIS, "trace")
+VERDICTS = ("values", "settings", "refusal", "fresh_source", *DIAGNOSIS, "trace")
 PRECEDENCE = {"crashed": 0, "invalid": 2}
 """If several rounds failed, the case has the status that comes first here. Those that are not
 listed are 1: a disturbed round says less than one that was refused."""

@@ -1,1 +1,1 @@
-"""The session: its model, its file, and how answers of workers become results."""
+"""The session: its model, the record of each instrument, and its file."""

@@ -1,1 +1,1 @@
-"""What several layers write and read: units, quantities, JSON, text from outside."""
+"""JSON and text from outside, made harmless; folders that only this user can write."""
