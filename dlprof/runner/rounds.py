@@ -296,6 +296,9 @@ class Runner:
             return True
         for _ in range(doubt.round, round_):
             self.watcher.step()  # it needs those rounds no more
+        if outcome.reason == doubt.refused.reason:
+            # A process looks once at what refusals of a kind leave behind.
+            outcome.parts = doubt.refused.parts | outcome.parts
         return False
 
     def _again(self, round_: int, turns: Turns | None = None) -> Answered:

@@ -116,6 +116,7 @@ class ScriptedWorker:
                 return self.lost("crashed", reason, instrument, "last words")
         spoiled = workers.spoils & set(self.asked[:-1])
         if name in workers.refuses or spoiled:
-            return Outcome("unsupported", "TypeError: no")
+            is_first = not workers.refuses & set(self.asked[:-1])
+            return Outcome("unsupported", "TypeError: no", {"refusal": {}} if is_first else {})
         left = {"left_open": 500} if name in workers.leaves_open else {}
         return Outcome("ok", None, parts=make_answer()["parts"] | left)

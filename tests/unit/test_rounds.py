@@ -24,7 +24,7 @@ class Watched:
         self.steps = 0
         self.stages = []
 
-    def start(self, total):
+    def start(self, total, limit_s=None):
         self.total = total
 
     def case(self, case, round_, stage):
@@ -143,6 +143,7 @@ def test_two_workers_share_a_survey_and_settle_what_the_other_doubts(workers, jo
     found = [statuses(journal, case)[0][1] for case in range(20)]
     assert found == ["unsupported" if index in (3, 8) else "ok" for index in range(20)]
     assert [len(asked) >= 10 for asked in workers.asked] == [True, True]
+    assert all("refusal" in journal.answers(case)[0][1]["parts"] for case in (3, 8))
 
 
 def test_a_survey_of_several_pairs_together_settles_the_doubts_of_all(workers, journal):
