@@ -171,14 +171,18 @@ def without_owner(array):
     return numpy.asarray(Bare())
 
 
-@pytest.mark.parametrize("size_bytes", [512, 2 << 20])
-def test_a_source_that_is_lost_at_one_size_only_is_lost(size_bytes):
+@pytest.mark.parametrize(
+    ("size_bytes", "shape"),
+    [(512, [128]), (2 << 20, [2 << 18]), (128, [4, 8])],
+    ids=["small", "large", "the case's own"],
+)
+def test_a_source_that_is_lost_at_one_size_only_is_lost(size_bytes, shape):
     def take(array):
         return without_owner(array) if array.nbytes == size_bytes else array[...]
 
     found = measured("take({x})", take=take)
     assert (found["verdict"], found["evidence"]["changed_after_drop"]) == ("dangling", True)
-    assert found["evidence"]["created_shape"] == [size_bytes // 4]
+    assert found["evidence"]["created_shape"] == shape
 
 
 @pytest.mark.parametrize("pool", [Pool(), Pool(blocks=13, turn=0)], ids=["only", "last"])
@@ -281,7 +285,7 @@ def test_it_says_where_it_is_so_that_a_death_can_be_placed():
     lifetime.measure(subject_of("{x}.copy()"), None, Told())
     read = ["lifetime after drop", "lifetime release"]
     whole = {"after_drop": False}
-    other_sizes = ({"after_drop": [size // 4]} for size in (512, 2 << 20))
-    further = [said for size in other_sizes for said in (size, *read, whole)]
+    others = [512 // 4], [2 << 18], [4, 8]
+    further = [said for shape in others for said in ({"after_drop": shape}, *read, whole)]
     last = [{"after_drop": [SIZE_BYTES // 4]}, "lifetime after drop", whole]
     assert said == [*read, whole, read[0], *further, "lifetime repetition", *last]

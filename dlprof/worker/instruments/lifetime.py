@@ -101,8 +101,7 @@ def _look(subject: Subject, other: Subject, gpu: Gpu | None, answer: Answer) -> 
     waiting = None
     if lost is False and subject.spec.device == "cpu" and not subject.is_one_array:
         waiting = _without_source(other, answer, _drop)
-        for further, drop in ((SMALL_BYTES, _drop_by_collector), (LARGE_BYTES, _drop_in_thread)):
-            resized = subject.of_bytes(further)
+        for resized, drop in _other_sizes(subject):
             # If the process dies of it, this tells of which array.
             answer.part("after_drop", resized.made())
             if _changed_after_drop(resized, gpu, answer, drop):
@@ -127,6 +126,14 @@ def _look(subject: Subject, other: Subject, gpu: Gpu | None, answer: Answer) -> 
     if word in ("dangling", "retained"):
         evidence |= other.made()
     return verdict(word, evidence, reason)
+
+
+def _other_sizes(subject: Subject) -> Iterator[tuple[Subject, Callable[[list[Any]], None]]]:
+    """The conversion of other arrays, that of the case among them, and how to drop the source."""
+    yield subject.of_bytes(SMALL_BYTES), _drop_by_collector
+    yield subject.of_bytes(LARGE_BYTES), _drop_in_thread
+    if 0 < subject.spec.size_bytes <= MOST_CHURN_BYTES:
+        yield subject, _drop
 
 
 def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
