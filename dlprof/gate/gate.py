@@ -160,7 +160,7 @@ def _pass(
         )
         head = stack.enter_context(side_of(task, "head", again))
         suite = MeasuredSuite(base, head, task.settings, task.watcher, only)
-        task.watcher.start(len(suite.sides) * task.plan.looks[-1])
+        task.watcher.start(len(suite.sides) * task.plan.looks[-1], budget.left_s)
         ran = run(suite, len(suite.entries), task.plan, budget, first=not again)
         if not ran.interrupted:
             try:

@@ -102,7 +102,7 @@ def calibrate(task: Task) -> Calibrated | None:
     with ExitStack() as stack:
         sides = [stack.enter_context(side_of(task, name)) for name in ("base", "head")]
         suite = MeasuredSuite(sides[0], sides[1], task.settings, task.watcher)
-        task.watcher.start(2 * MOST_ROUNDS)
+        task.watcher.start(2 * MOST_ROUNDS, task.budget_s)
         rounds, interrupted = _rounds(suite, task.budget_s)
         for side in sides:
             side.measurement.complete = not interrupted

@@ -65,6 +65,10 @@ class Budget:
             return False
         return self.clock() + within_s >= self.begun + share * self.seconds
 
+    @property
+    def left_s(self) -> float | None:
+        return None if self.seconds is None else self.begun + self.seconds - self.clock()
+
     def later(self, by_s: float) -> Budget:
         return replace(self, begun=self.begun + by_s)
 

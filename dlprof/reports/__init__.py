@@ -1,1 +1,1 @@
-"""What is said of a session, a comparison or a history: sections, documents, and a renderer per format."""
+"""What is said of sessions, comparisons and histories: sections, documents, renderers."""

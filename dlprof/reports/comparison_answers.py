@@ -189,7 +189,8 @@ def _no_regression(comparison: Comparison) -> Answer:
         note = f"the verdicts of {counted(both)} were compared, and no times"
         return Answer("HEAD is not worse", "", note=note)
     note = f"{counted(len(same), 'timing')} equal{_worst(same)}" if same else ""
-    return Answer("HEAD is not slower", "", note=note)
+    is_all = all(time.word in {SAME, FASTER} for _, time in comparison.times)
+    return Answer("HEAD is not slower" if is_all else "no slowdown found", "", note=note)
 
 
 def _worst(same: Sequence[Time]) -> str:

@@ -223,6 +223,7 @@ def _method(comparison: Comparison, names: Names) -> tuple[Facts | Lines, ...]:
         "HEAD": _side(comparison.head, names.head),
         "versions": _differences(comparison, "python", "version"),
         "also different": _differences(comparison, "machine", "measuring", "setting"),
+        "allocator": comparison.head.request.settings.allocator or "",
         "floor": floors_text(comparison.floors),
         "left out in BASE": "; ".join(comparison.base.left_out),
         "left out in HEAD": "; ".join(comparison.head.left_out),

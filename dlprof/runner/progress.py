@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 class Watcher:
     """Hears of the progress of a run, and shows nothing of it."""
 
-    def start(self, total: int) -> None: ...
+    def start(self, total: int, limit_s: float | None = None) -> None:
+        """So many steps are to come; or nobody knows, and the time for them is limited."""
+
     def case(self, case: Case, round_: int, stage: str) -> None: ...
     def step(self) -> None: ...
 
@@ -27,6 +29,7 @@ class Bar(Watcher):
 
     def __init__(self, what: str = "starting") -> None:
         self._progress = _progress()
+        self._ends_by_time = False
         self._task = self._progress.add_task(what, total=None)
 
     def __enter__(self) -> Self:
@@ -41,8 +44,9 @@ class Bar(Watcher):
     ) -> None:
         self._progress.stop()
 
-    def start(self, total: int) -> None:
-        self._progress.update(self._task, total=total, completed=0)
+    def start(self, total: int, limit_s: float | None = None) -> None:
+        self._ends_by_time = limit_s is not None
+        self._progress.reset(self._task, total=total if limit_s is None else round(limit_s))
 
     def case(self, case: Case, round_: int, stage: str) -> None:
         what = f"{case.code} {shape_text(case.shape)} {case.dtype}"
@@ -52,7 +56,11 @@ class Bar(Watcher):
         )
 
     def step(self) -> None:
-        self._progress.advance(self._task)
+        if self._ends_by_time:  # seconds are its steps
+            passed_s = self._progress.tasks[self._task].elapsed or 0.0
+            self._progress.update(self._task, completed=round(passed_s))
+        else:
+            self._progress.advance(self._task)
 
 
 def _progress() -> Progress:
