@@ -35,11 +35,16 @@ $(abspath $(CUDA_VENV))/bin/python:
 		"numba-cuda[cu12]==0.30.4"
 	$@ -m pip install --quiet tensorflow==2.21.0
 
+# Gates of equal and of slower code go on where the night before stopped: all of them take hours.
+GATES ?= gates.jsonl
+GATE_HOURS ?= 1
 nightly: export PYTHONDONTWRITEBYTECODE :=
 nightly: $(VENV)/.developing $(CUDA_PYTHON)
 	DLPROF_CUDA_PYTHON=$(CUDA_PYTHON) HYPOTHESIS_PROFILE=nightly \
 		DLPROF_ATTACK_SEED=$(SEED) DLPROF_ATTACK_CASES=2000 \
 		$(BIN)/python -m pytest -m "not cuda" -n 2 --dist loadscope
+	$(BIN)/python benchmarks/gate.py --file $(GATES) --tools dlprof --hours $(GATE_HOURS)
+	-$(BIN)/python benchmarks/gate.py --file $(GATES) --table
 
 # Other hostile cases each time. pytest prints the seed: SEED=... runs the same again.
 SEED ?= $(shell date +%s)

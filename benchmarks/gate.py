@@ -495,11 +495,11 @@ def targets(ours: list[dict[str, Any]]) -> Iterator[outcome.Target]:
     ):
         met = False if held.count(False) > of - least else True if len(held) >= of else None
         yield outcome.Target(f"{promise}: {least} of {of}", share(held), met)
-    seconds = [line["wall_s"] for line in ours if line["kind"] == EQUAL]
+    seconds = [line["wall_s"] for line in ours]
     if seconds:
         median_s = statistics.median(seconds)
         yield outcome.Target(
-            f"equal code takes {MOST_S} s at most, in the median",
+            f"a gate takes {MOST_S} s at most, in the median",
             f"{median_s:.0f} s",
             median_s <= MOST_S,
         )
