@@ -151,9 +151,9 @@ def hopeless(course: Course, samples: Sequence[Sample], late: bool = False) -> f
     A case is worth more rounds if it leans to slower, or if the rounds to come would decide it or
     bring its bound below the limit. If it is ``late``, or another case is SLOWER, a case that would
     be decided is not, and one leans to slower only if it seems slower by half the floor: of 627
-    equal views in 57 gates none did (docs/results/gates-before-wide.md). Beside one that is SLOWER no bound
-    makes a pass either. To give a case up makes no error likelier, since it is called neither SAME
-    nor SLOWER; so it may depend on what was found.
+    equal views in 57 gates none did (docs/results/gates-before-wide.md). Beside one that is SLOWER
+    no bound makes a pass either. To give a case up makes no error likelier, since it is called
+    neither SAME nor SLOWER; so it may depend on what was found.
     """
     level = course.plan.level / max(len(samples), 1)
     fails = SLOWER in course.words
