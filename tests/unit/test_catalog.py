@@ -1,13 +1,15 @@
 """The catalog: which frameworks there are, found by name."""
 
+import json
 import re
 import sys
+from dataclasses import asdict
 
 import pytest
-from builders import make_catalog, make_probe_info
+from builders import make_catalog, make_probe_info, make_way
 
 from dlprof.errors import MissingFramework, UsageError
-from dlprof.plan.catalog import Way, catalog_from, environment, pairs_named
+from dlprof.plan.catalog import catalog_from, environment, pairs_named
 
 TORCH = make_probe_info("torch", version="2.9.0", requirement="torch>=2.4")
 TENSORFLOW = make_probe_info("tensorflow", aliases=("tf",), version="2.20")
@@ -19,28 +21,9 @@ def catalog():
     return make_catalog(TORCH, TENSORFLOW, ABSENT)
 
 
-def way(name, protocol="dlpack"):
-    fields = {"code": "{x}", "devices": ["cpu"], "promise": None, "note": ""}
-    return {"name": name, "protocols": [protocol], **fields}
-
-
 def entry(name, **changes):
     """One probe in a worker's answer."""
-    fields = {
-        "source": "builtin",
-        "name": name,
-        "aliases": [],
-        "module": name,
-        "found": True,
-        "version": "1.0",
-        "distribution": name,
-        "requirement": name,
-        "variables": {},
-        "devices": ["cpu"],
-        "exports": [way("dlpack")],
-        "imports": [way("from_dlpack")],
-    }
-    return fields | changes
+    return json.loads(json.dumps(asdict(make_probe_info(name)))) | changes
 
 
 def answer(*entries):
@@ -81,13 +64,11 @@ def test_pairs_are_named_by_names_and_aliases_with_commas_between(catalog):
 
 
 def test_a_workers_answer_becomes_a_catalog_with_its_ways():
-    native = {**way("from_numpy", "native"), "producers": ["numpy"]}
-    (probe,) = catalog_from(
-        "python3", answer(entry("numpy", aliases=["np"], imports=[native]))
-    ).probes
-    assert probe.aliases == ("np",)
-    assert probe.exports == (Way("dlpack", ("dlpack",), "{x}", ("cpu",), None, ""),)
-    assert probe.imports[0].producers == ("numpy",)
+    told = make_probe_info(
+        aliases=("np",), imports=[make_way("from_numpy", ["native"], producers=("jax",))]
+    )
+    found = catalog_from("python3", answer(json.loads(json.dumps(asdict(told)))))
+    assert found.probes == (told,)
 
 
 def test_a_probe_file_stands_before_an_installed_probe_of_its_name():

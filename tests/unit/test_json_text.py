@@ -26,37 +26,16 @@ def read(text):
     return dict(Reader(io.StringIO(text)).members(()))
 
 
-@pytest.mark.parametrize("items", [("[1]",), ("[", "1," * 300_000, "1]")], ids=["few", "many"])
 @pytest.mark.parametrize("lists", [(), ("a",)], ids=["value", "entries"])
-def test_a_value_has_only_so_many_parts(items, lists):
-    entry = '{"b": ' + "".join(items) + "}"
-    text = f'{{"a": [\n{entry}\n]}}'
-
-    def whole():
-        return {name: [*found] for name, found in Reader(io.StringIO(text)).members(lists)}
-
-    if len(items) == 1:
-        assert whole() == {"a": [{"b": [1]}]}
-    else:
-        with pytest.raises(NotJson, match="parts"):
-            whole()
-
-
-def refuse(word):
-    raise AssertionError(f"{word} is not JSON")
-
-
-@given(values)
-def test_whatever_is_written_is_json(value):
-    read = json.loads(dump(value), parse_constant=refuse)
-    assert dump(read) == dump(value)
+def test_a_value_has_only_so_many_parts(lists):
+    text = '{"a": [\n{"b": [' + "1," * 300_000 + "1]}\n]}"
+    with pytest.raises(NotJson, match="parts"):
+        [[*found] for _, found in Reader(io.StringIO(text)).members(lists)]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_what_is_no_number_is_null(value):
-    assert (
-        dump({"a": [value, 1.5], "b": {"c": (value,)}}) == '{"a": [null, 1.5], "b": {"c": [null]}}'
-    )
+    assert dump({"a": [value, 1.5], "b": (value,)}) == '{"a": [null, 1.5], "b": [null]}'
 
 
 @pytest.mark.parametrize(
@@ -116,11 +95,6 @@ def test_a_value_longer_than_any_that_was_measured_is_refused(monkeypatch):
         read('{"a": [' + "1," * 1000)
 
 
-def evidence_of(value):
-    result = make_result(ordering={"verdict": "unknown", "evidence": {"points": value}})
-    return make_session(result)
-
-
 def nested(depth):
     value: list = []
     for _ in range(depth):
@@ -129,7 +103,8 @@ def nested(depth):
 
 
 def test_evidence_that_is_nested_without_end_is_refused():
-    session = evidence_of(nested(DEEPEST - 4))
+    evidence = {"points": nested(DEEPEST - 4)}
+    session = make_session(make_result(ordering={"verdict": "unknown", "evidence": evidence}))
     text = "".join(sessions.chunks(session, session.results))
     assert sessions.parse(text, "s").results == session.results
     content = json.loads(text)
