@@ -25,11 +25,6 @@ REQUESTS = {
         axes=Axes(shapes=((64,),), device="cpu"),
         settings=Settings(rounds=3, **SETTINGS),
     ),
-    "torch-jax": Request(
-        pairs=(("torch", "jax"),),
-        axes=Axes(shapes=((64,),), device="cpu"),
-        settings=Settings(rounds=3, **SETTINGS),
-    ),
     "there-and-back": Request(
         pairs=(("numpy", "torch"), ("torch", "numpy")),
         axes=Axes(shapes=((16, 16),), device="cpu"),

@@ -10,7 +10,6 @@ from dlprof.runner.progress import Watcher
 
 RECORDED = Path(__file__).parent.parent / "recorded"
 NUMPY_TORCH = RECORDED / "numpy-torch.journal"
-TORCH_JAX = RECORDED / "torch-jax.journal"
 THERE_AND_BACK = RECORDED / "there-and-back.journal"
 """Numpy and torch both ways: in loops, before loops, and trips in a row."""
 

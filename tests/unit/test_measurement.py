@@ -7,7 +7,7 @@ import signal
 from contextlib import closing, suppress
 
 import pytest
-from recordings import NUMPY_TORCH, TORCH_JAX, measurement_of
+from recordings import NUMPY_TORCH, measurement_of
 
 from dlprof.errors import Unsaved, UsageError
 from dlprof.measuring import measure
@@ -58,14 +58,6 @@ def test_a_run_that_is_complete_leaves_its_session_alone(recording, path):
     assert all(result["rounds"] == [0, 1, 2] for result in found["results"])
     assert found["findings"]
     assert list(path.parent.iterdir()) == [path]
-
-
-def test_what_a_framework_refused_is_recorded_too(path):
-    with replayed(TORCH_JAX) as recording:
-        found = run(recording, path)
-    refused = [result for result in found["results"] if result["status"] == "unsupported"]
-    assert refused
-    assert all(result["reason"] for result in refused)
 
 
 class Stopped:
@@ -189,6 +181,14 @@ def test_what_was_measured_elsewhere_is_not_mixed_with_this(recording, path, edi
     with pytest.raises(UsageError, match=f"cannot be finished here: .*{reason}"):
         finish(path, recording)
     assert journal_of(path).read_bytes() == before
+
+
+@pytest.mark.parametrize("catalog", [5, {}, {"probes": [5]}, {"probes": {}, "interpreter": 3}])
+def test_a_journal_that_does_not_say_what_it_was_measured_with_is_refused(recording, path, catalog):
+    stopped(recording, path, after=1)
+    change(path, lambda header: header.update(catalog=catalog))
+    with pytest.raises(UsageError, match="does not say what it was measured with"):
+        finish(path, recording)
 
 
 @pytest.mark.parametrize(
