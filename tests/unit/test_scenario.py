@@ -212,11 +212,6 @@ def test_the_command_line_stands_over_the_file():
     assert set(origins) <= set(found.scenario.origins)
 
 
-def test_floors_are_shares():
-    (floor,) = make_sweep(CATALOG, '[[floor]]\ncase = "*"\npercent = 10').request.scenario.floors
-    assert (floor.case, floor.relative, floor.absolute_ns) == ("*", 0.1, None)
-
-
 # How long it takes
 
 
@@ -235,11 +230,3 @@ def test_a_run_of_billions_of_cases_is_refused_with_its_estimate():
     found = make_sweep(CATALOG, many)
     with pytest.raises(UsageError, match=r"[0-9]+,[0-9]{3} cases, likely .* h: .* with --yes"):
         check_length(found.request, found.catalog)
-
-
-def test_a_run_of_hours_is_refused_though_its_cases_are_few():
-    found = make_sweep(CATALOG, "rounds = 1000\nsample_ms = 60000")
-    with pytest.raises(UsageError, match="with --yes"):
-        check_length(found.request, found.catalog)
-    once = make_sweep(CATALOG, "rounds = 1")
-    check_length(once.request, once.catalog)

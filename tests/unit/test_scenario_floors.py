@@ -1,9 +1,9 @@
 """Floors of single cases in a scenario file."""
 
 import pytest
-from builders import make_record
+from builders import make_catalog, make_header, make_probe_info, make_record
 from comparison_builders import compared, only_words, suite, timed
-from scenario_builders import make_scenario
+from scenario_builders import make_scenario, make_sweep
 
 from dlprof.cli.comparison import rules_of
 from dlprof.compare.comparison import exit_code
@@ -12,7 +12,7 @@ from dlprof.compare.matching import key
 from dlprof.errors import ScenarioError
 from dlprof.plan.floors import DEFAULT, Floor, FloorRule, idle
 from dlprof.reports.comparison_answers import answers_of
-from dlprof.session.model import CaseRecord, Header
+from dlprof.session.model import CaseRecord
 
 
 def case(**changes):
@@ -46,12 +46,6 @@ def without_times(name):
     return {key(suite()["abcdefgh".index(name)].case): ()}
 
 
-def test_a_rule_may_take_the_times_out_and_a_later_one_put_them_back():
-    rules = [FloorRule("*", times=False), FloorRule("torch->*", relative=0.3)]
-    assert own_floors(rules[:1], [case()], DEFAULT) == {key(case()): ()}
-    assert own_floors(rules, [case()], DEFAULT)[key(case())] == (Floor("ready", 0.3, 5.0),)
-
-
 def test_a_case_without_times_is_judged_by_its_verdicts():
     own = without_times("c")
     found = compared(suite(), suite({"c": 3.0}, seed=9), own_floors=own)
@@ -80,7 +74,6 @@ def test_where_no_case_has_times_to_be_judged_verdicts_are_compared():
         ('case = "*"\ntimes = true', "expected False"),
         ('case = "*"\npercent = 0', "above 0"),
         ('case = "*"\npercent = -1', "greater than or equal to 0"),
-        ('case = "*"\npercnt = 1', "did you mean 'percent'"),
         ("percent = 1", "floor 1, case is missing"),
         ('case = "*"\npercent = 1\nmeasure = "device"', "expected 'ready' or 'host'"),
     ],
@@ -91,19 +84,15 @@ def test_a_floor_that_makes_no_sense_is_told(text, said):
     assert said in str(refused.value)
 
 
-def header(floors):
-    return Header(
-        created="", command=[], seed=0, environment={}, request={"scenario": {"floors": floors}}
-    )
-
-
 def test_a_session_tells_of_the_floors_of_its_scenario():
-    floors = [{"case": "*", "measure": "ready", "relative": 0.2, "absolute_ns": None}]
-    assert rules_of(header(floors)) == (FloorRule("*", "ready", 0.2),)
+    catalog = make_catalog(make_probe_info("numpy"), make_probe_info("torch"))
+    request = make_sweep(catalog, '[[floor]]\ncase = "*"\npercent = 10').request
+    assert rules_of(make_header(request=request.as_dict())) == (FloorRule("*", relative=0.1),)
 
 
 @pytest.mark.parametrize(
     "floors", [None, 3, [{"case": 3}], [{"glob": "*"}], [{"case": "*", "relative": -5.0}]]
 )
 def test_floors_of_a_session_that_make_no_sense_are_none(floors):
-    assert rules_of(header(floors)) == ()
+    header = make_header(request={"scenario": {"floors": floors}})
+    assert rules_of(header) == ()
