@@ -101,6 +101,7 @@ BLIND = make_result(values={"verdict": "unknown", "evidence": {}})
         ("DLP013", [there("a", "b"), there("b", "a", dtype="int8")], "both directions"),
         ("DLP014", [make_result()], "--placement"),
         ("DLP007", [BLIND], "values"),
+        ("DLP008", [BLIND], "values"),
         ("DLP008", [STEP], "rules say nothing of steps"),
         ("error", [STEP], "rules say nothing of steps"),
         ("DLP010,DLP014", [UNDIAGNOSED], r"lifetime .*; .*--placement"),
