@@ -9,8 +9,6 @@ import pytest
 from dlprof.conformance import consumer, exchange, producer  # noqa: F401 - they declare the checks
 from dlprof.conformance.binding import binding
 from dlprof.conformance.check import CHECKS, answer
-from dlprof.reports.conformance import Conformance
-from dlprof.runner.conformance import Found
 
 PLAIN = Path(__file__).parents[1] / "probe_files" / "plain.py"
 REFUSED = {"lanes-4", "padded-differs"}
@@ -59,11 +57,3 @@ def test_a_clause_is_a_short_sentence_with_a_source():
         assert check.clause.endswith(".")
         assert check.severity in ("must", "should", "may")
         assert check.source
-
-
-def test_an_unknown_must_is_no_pass_of_a_must_and_an_unknown_may_is_none_of_its_concern():
-    checks = {check.severity: check for check in CHECKS.values()}
-    found = tuple(Found(checks[word], "unknown") for word in ("must", "may"))
-    measured = Conformance("x", "1", "3", found)
-    assert [one.check.severity for one in measured.having(("unknown",), "must")] == ["must"]
-    assert not measured.wrong()
