@@ -32,10 +32,6 @@ def test_both_passes_together_err_as_seldom_as_one_judgment():
     assert math.isclose(PASS_LEVEL**2, FAMILY_LEVEL)
 
 
-def test_the_first_look_says_same_if_all_rounds_agree():
-    assert look(begin(IN_TURNS, 1), [sample(1.0, LOOKS[0])]).words == ("SAME",)
-
-
 def test_faster_is_not_measured_again_and_has_to_be_surer_than_slower():
     words = [look(begin(IN_TURNS, 1), [sample(ratio, 8)]).words for ratio in (0.5, 2.0)]
     assert words == [("UNSURE",), ("SLOWER",)]
@@ -51,10 +47,3 @@ def test_what_is_decided_stays_decided():
     course = look(course, [sample(2.0, 12), sample(1.0, 12)])
     assert course.words == ("SAME", "SAME")
     assert course.next_look is None
-
-
-def test_it_stops_when_the_looks_are_spent():
-    course = begin(Plan((8, 16)), 1)
-    for rounds in (8, 16):
-        course = look(course, [sample(1.0, rounds, sd=0.3)])
-    assert (course.next_look, course.open) == (None, {0})

@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from builders import make_result
 from comparison_builders import compared, medians, only_words, pair, suite, timed
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -76,11 +75,6 @@ def test_few_processes_show_only_a_large_slowdown(base, head, word):
 def test_few_processes_of_a_large_copy_say_nothing_and_many_do():
     assert beside_others(medians(4), medians(4, 9000.0), **COPY).word == "UNSURE"
     assert beside_others(medians(), medians(seed=1, around_ns=2000.0), **COPY).word == "SLOWER"
-
-
-def test_a_session_without_samples_is_not_compared():
-    found = compared([make_result()], [make_result(code="numpy.from_dlpack(x)")])
-    assert only_words(found) == {"from_dlpack": "INVALID"}
 
 
 def test_modes_that_both_sides_show_are_compared_like_with_like():

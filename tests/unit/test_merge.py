@@ -4,7 +4,7 @@ import pytest
 from builders import make_answer, make_measure, make_record, make_timing
 from step_builders import step_case
 
-from dlprof.runner.merge import agree, merge
+from dlprof.runner.merge import merge
 from dlprof.runner.merge_times import break_even, merge_placement
 from dlprof.session.model import Share
 
@@ -70,29 +70,30 @@ def test_processes_in_two_modes_are_not_averaged():
     assert [mode.page_faults_per_call for mode in time.modes] == [FAULTS_FEW, FAULTS_MANY]
 
 
+def owned(*verdicts):
+    """The ownership that processes with these verdicts come to."""
+    return merged(*(make_answer(parts={"ownership": one}) for one in verdicts)).ownership
+
+
 def test_verdicts_that_agree_are_the_first_of_them():
-    assert merged(*[make_answer(parts={"ownership": VIEW})] * 3).ownership.model_dump() == VIEW
-    assert agree([]) is None
+    assert owned(VIEW, VIEW, VIEW).model_dump() == VIEW
 
 
 def test_verdicts_that_disagree_vary_and_keep_every_evidence():
-    found = agree([VIEW, COPY, VIEW])
+    found = owned(VIEW, COPY, VIEW).model_dump()
     assert found["verdict"] == "varies"
     assert found["evidence"]["reason"] == "copy in 1, view in 2 of 3 processes"
-    assert found["evidence"]["processes"] == [VIEW, COPY, VIEW]
-    answers = [make_answer(parts={"ownership": one}) for one in (VIEW, COPY)]
-    assert merged(*answers).ownership.verdict == "varies"
+    assert list(found["evidence"]["processes"]) == [VIEW, COPY, VIEW]
 
 
 @pytest.mark.parametrize(
     ("sizes", "kept"), [((64, 4096, 64), [64, 4096]), ((64, 64), None), ((None, 64), None)]
 )
 def test_all_alignments_of_sources_are_kept(sizes, kept):
-    each = [{**VIEW, "evidence": {"source_alignment_bytes": size}} for size in sizes]
-    result = merged(*(make_answer(parts={"ownership": one}) for one in each))
-    assert result.ownership.verdict == "view"
-    found = result.ownership.evidence.source_alignments_bytes
-    assert (found and list(found)) == kept
+    found = owned(*({**VIEW, "evidence": {"source_alignment_bytes": size}} for size in sizes))
+    assert found.verdict == "view"
+    alignments = found.evidence.source_alignments_bytes
+    assert (alignments and list(alignments)) == kept
 
 
 def test_the_first_call_is_the_one_with_the_fewest_conversions_before_it():
@@ -102,11 +103,9 @@ def test_the_first_call_is_the_one_with_the_fewest_conversions_before_it():
 
 
 def test_phases_are_medians_over_the_processes():
-    laps = [
-        {"export_ns": ns, "import_ns": 10.0, "release_ns": 1.0, "resolution_ns": 25.0}
-        for ns in (1.0, 5.0, 3.0)
-    ]
-    result = merged(*(make_answer(parts={"phases": lap}) for lap in laps))
+    lap = {"import_ns": 10.0, "release_ns": 1.0, "resolution_ns": 25.0}
+    laps = [{"phases": {"export_ns": ns, **lap}} for ns in (1.0, 5.0, 3.0)]
+    result = merged(*(make_answer(parts=one) for one in laps))
     assert (result.phases.export_ns, result.phases.import_ns) == (3.0, 10.0)
 
 
@@ -139,9 +138,8 @@ UNKNOWN = {"verdict": "unknown", "reason": "the host was slower", "warm": None, 
 
 
 def test_device_time_is_the_median_of_the_process_medians_with_an_interval():
-    warm = device_time_of(device_answer(1.0, 2.0, 9.0), device_answer(3.0), device_answer(7.0))[
-        "warm"
-    ]
+    answers = device_answer(1.0, 2.0, 9.0), device_answer(3.0), device_answer(7.0)
+    warm = device_time_of(*answers)["warm"]
     assert warm["median_ns"] == 3.0
     assert warm["ci95_ns"][0] < 3.0 < warm["ci95_ns"][1]
     assert [process["round"] for process in warm["processes"]] == [0, 1, 2]
@@ -233,17 +231,17 @@ def test_a_case_that_was_interrupted_in_its_first_round_is_skipped_and_keeps_wha
 SURE = Share(median=0.5, ci95=(0.4, 0.6))
 
 
+def timings(times):
+    return {name: make_timing(ns) for name, ns in times.items()}
+
+
 def placement(*rounds):
     """What loops of several processes come to; each is its time in the loop, and hoisted."""
-    parts = [
-        {
-            "use": "add(x, 1)",
-            "times": {name: make_timing(ns) for name, ns in times.items()},
-            "refused": {"implicit": "no"},
-        }
-        for times in rounds
+    told = {"use": "add(x, 1)", "refused": {"implicit": "no"}}
+    found = [
+        (round_, {"placement": {**told, "times": timings(times)}})
+        for round_, times in enumerate(rounds)
     ]
-    found = [(round_, {"placement": part}) for round_, part in enumerate(parts)]
     return merge_placement(found, make_measure(50.0))
 
 
@@ -289,11 +287,8 @@ def step_parts(step=90.0, fresh=100.0, word="overwritten"):
     versus = {"step": step, "fresh": fresh, "reading": 2 * step, "fresh_reading": 2 * fresh}
     change = {"steady": 100.0, "other": 60.0, "changing": 400.0}
     return {
-        "versus": {"times": {name: make_timing(ns) for name, ns in versus.items()}},
-        "shape_change": {
-            "shape": [2, 3],
-            "times": {name: make_timing(ns) for name, ns in change.items()},
-        },
+        "versus": {"times": timings(versus)},
+        "shape_change": {"shape": [2, 3], "times": timings(change)},
         "reuse": {"verdict": word, "evidence": {"after_calls": 1}},
         "allocations": {"per_call": 2.0, "kept": 8, "buffers": 1},
     }
