@@ -15,6 +15,7 @@ CATALOG = make_catalog(
     make_probe_info("torch", devices=BOTH),
     make_probe_info("cupy", devices=CUDA, variables={"C": "1"}),
     make_probe_info("jax", found=False),
+    make_probe_info("lone", exports=[make_way(protocols=["numpy"])]),
 )
 
 
@@ -196,28 +197,23 @@ def test_the_only_pair_must_be_there():
 
 
 @pytest.mark.parametrize(
-    ("pair", "reason"),
+    ("pairs", "globs", "reason"),
     [
-        (("jax", "numpy"), "jax is not installed: pip install jax"),
-        (("cupy", "torch"), "cupy → torch: cupy has arrays on cuda only, and no driver"),
+        ([("jax", "numpy")], (), "jax is not installed: pip install jax"),
+        (
+            [("cupy", "torch")],
+            (),
+            "cupy → torch: cupy has arrays on cuda only, and no driver",
+        ),
+        ([("lone", "numpy")], (), "no path that was asked for: lone → numpy"),
+        ([], ("*from_dlpack*", "*nothing*"), "no path matches '*nothing*'"),
     ],
+    ids=["framework", "device", "path", "glob"],
 )
-def test_of_several_pairs_what_cannot_be_measured_is_left_out_and_said(pair, reason):
-    found = planned(pair, ("torch", "numpy"))
+def test_what_cannot_be_measured_beside_others_is_left_out_and_said(pairs, globs, reason):
+    found = planned(*pairs, ("torch", "numpy"), globs=globs)
     assert {case.pair for case in found.cases} == {("torch", "numpy")}
     assert found.left_out == (reason,)
-
-
-def test_a_glob_that_matches_nothing_is_left_out_and_said():
-    found = planned(("torch", "numpy"), globs=("*from_dlpack*", "*nothing*"))
-    assert (len(found.cases), found.left_out) == (1, ("no path matches '*nothing*'",))
-
-
-def test_a_pair_without_a_path_is_left_out_and_said():
-    lone = make_probe_info("lone", exports=[make_way(protocols=["numpy"])])
-    catalog = make_catalog(*CATALOG.probes, lone)
-    found = planned(("torch", "numpy"), ("lone", "numpy"), catalog=catalog)
-    assert found.left_out == ("no path that was asked for: lone → numpy",)
 
 
 def test_only_a_matrix_leaves_out_frameworks_that_nobody_named():
@@ -230,6 +226,7 @@ def test_frameworks_in_no_pair_of_a_matrix_are_named_with_the_reason():
     assert not_paired(CATALOG, [("numpy", "numpy"), ("numpy", "torch")]) == [
         "cupy (owns no arrays there)",
         "jax (not installed)",
+        "lone (owns no arrays there)",
     ]
 
 

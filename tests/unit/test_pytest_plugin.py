@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from builders import make_result, make_session
@@ -267,15 +266,3 @@ def test_the_plugin_loads_no_dependency():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert {name.partition(".")[0] for name in done.stdout.split()} == {"dlprof"}
-
-
-def test_the_entry_point_brings_the_fixture(pytester, monkeypatch):
-    """As an installed package does: metadata on the path, and no option on the command line."""
-    info = pytester.mkdir("other-1.dist-info")
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[pytest11]\ndlprof = dlprof.pytest_plugin\n")
-    root = str(Path(__file__).parents[2])
-    monkeypatch.setenv("PYTHONPATH", f"{pytester.path}:{root}")
-    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", raising=False)
-    pytester.makepyfile("def test_it(dlprof):\n    assert dlprof.assert_view")
-    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)

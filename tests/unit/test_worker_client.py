@@ -112,16 +112,12 @@ def test_a_worker_that_cannot_be_killed_is_told_and_not_waited_for(worker, monke
     assert outcome.reason == "a process that cannot be killed during start"
 
 
-@pytest.mark.parametrize(("after", "status"), [(4, "skipped"), (3, "crashed")])
-def test_only_a_worker_that_the_kernel_ended_for_memory_is_skipped(
-    worker, monkeypatch, after, status
-):
-    kills = iter((3, after))
-    monkeypatch.setattr(worker_client, "oom_kills", lambda: next(kills))
+def test_a_killed_worker_crashed_if_memory_did_not_run_out_meanwhile(worker, monkeypatch):
+    monkeypatch.setattr(worker_client, "oom_kills", lambda: 3)
     worker.process.kill()
     worker.process.wait()
     outcome = worker.ask(INSPECT, 5.0)
-    assert (outcome.status, outcome.alive) == (status, False)
+    assert (outcome.status, outcome.alive) == ("crashed", False)
 
 
 @pytest.mark.parametrize("name", ["PYTHONPATH", "PYTHONHOME"])
