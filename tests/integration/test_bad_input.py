@@ -1,6 +1,5 @@
 """Bad input gets one clear sentence and the documented exit code, and costs nothing."""
 
-import json
 import os
 import subprocess
 from pathlib import Path
@@ -18,12 +17,6 @@ from dlprof.session.model import load
 @pytest.fixture
 def good(keep):
     return keep("good", suite())
-
-
-def test_a_framework_that_is_not_installed_is_answered_with_the_pip_command():
-    run = dlprof("run", "missing", *RUN_FAKE[2:])
-    assert run.code == 4
-    assert "pip install nobody-has-it" in run.sentence()
 
 
 def test_a_shape_too_large_for_memory_is_skipped_with_its_size_and_costs_the_others_nothing(
@@ -84,15 +77,6 @@ def test_a_truncated_session_ends_the_command_and_is_left_as_it_is(good, words):
     assert good.read_bytes() == before
 
 
-def test_a_line_of_a_session_is_no_command_of_github(good):
-    content = json.loads(good.read_text())
-    content["environment"]["packages"] = {"numpy": "1\n::error::pwned"}
-    good.write_text(json.dumps(content))
-    run = dlprof("report", good, "--full")
-    assert "error::pwned" in run.out
-    assert not [line for line in run.out.splitlines() if line.lstrip().startswith("::")]
-
-
 def test_a_byte_order_mark_before_a_session_is_none_of_it(good):
     plain = load(good)
     good.write_bytes(b"\xef\xbb\xbf" + good.read_bytes())
@@ -103,7 +87,6 @@ def test_a_byte_order_mark_before_a_session_is_none_of_it(good):
     ("words", "name", "reason"),
     [
         (("report",), "nothing.json", "No such file or directory"),
-        (("report",), ".", "Is a directory"),
         (("report",), "/dev/zero", "it is a device"),
         (("report",), "pipe", "it is a pipe"),
         (("run", "--resume"), "pipe", "it is a pipe"),
@@ -167,32 +150,11 @@ def test_an_unwritable_output_is_known_before_anything_is_measured(tmp_path, opt
     assert {request["do"] for request in recording.asked} == {"inspect"}
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("compare", "good.json", "good.json", "--markdown"),
-        *(("report", "good.json", option) for option in ("--html", "--csv", "--parquet")),
-    ],
-    ids=lambda words: f"{words[0]} {words[-1]}",
-)
-def test_a_session_is_replaced_by_no_report_of_any_kind(good, tmp_path, monkeypatch, words):
-    monkeypatch.chdir(tmp_path)
-    kept = good.with_name("kept.json")
-    kept.write_bytes(good.read_bytes())
-    done = dlprof(*words, kept)
-    assert done.code == 2
-    assert "a session is in it" in done.sentence()
-    assert kept.read_bytes() == good.read_bytes()
-
-
 @pytest.mark.parametrize("verb", ["gate", "run"])
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        (("--sarif", "x"), "--sarif was removed: use --junit FILE"),
-        (("--gitlab=x",), "--gitlab was removed: use --junit FILE"),
         (("--junit", "-", "--markdown", "-"), "only one of --markdown, --junit can be printed"),
-        (("--github", "--junit", "-"), "only one of --junit, --github can be printed"),
         (("--junit", "/no/folder/x"), "cannot write /no/folder/x: No such file or directory"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

@@ -182,16 +182,22 @@ def obeyed_by_github(text):
     return obeyed
 
 
-def test_a_report_does_not_replace_a_session(sides):
+@pytest.mark.parametrize("option", ["--html", "--json", "--junit", "--markdown"])
+def test_a_report_does_not_replace_a_session(sides, option):
     before = sides[0].read_bytes()
-    for words, summary in ((("--junit", sides[0]), None), (("--github",), sides[0])):
-        done = dlprof("gate", *sides, *words, GITHUB_STEP_SUMMARY=summary)
-        assert done.code == 2
-        assert "a session is in it" in done.sentence()
+    done = dlprof("gate", *sides, option, sides[0])
+    assert done.code == 2
+    assert "a session is in it" in done.sentence()
     assert sides[0].read_bytes() == before
 
 
-def test_a_summary_that_cannot_be_written_is_an_error(tmp_path, sides):
-    done = dlprof("gate", *sides, "--github", GITHUB_STEP_SUMMARY=tmp_path / "no" / "s.md")
-    assert done.code == 2
-    assert "cannot write the summary" in done.sentence()
+def test_a_summary_that_cannot_be_written_is_an_error_and_replaces_no_session(tmp_path, sides):
+    before = sides[0].read_bytes()
+    for summary, said in (
+        (tmp_path / "no" / "s.md", "cannot write the summary"),
+        (sides[0], "a session is in it"),
+    ):
+        done = dlprof("gate", *sides, "--github", GITHUB_STEP_SUMMARY=summary)
+        assert done.code == 2
+        assert said in done.sentence()
+    assert sides[0].read_bytes() == before
