@@ -76,9 +76,6 @@ def test_a_finding_that_is_not_there_is_exit_code_one(sweep):
     assert "DLP016" in run.sentence()
 
 
-# What makes no sense
-
-
 # The answers of loops and round trips
 
 LOOP = """\
