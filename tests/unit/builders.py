@@ -65,9 +65,9 @@ def make_record(**changes) -> dict:
     return {**make_case().record(), **changes}
 
 
-def make_answer(status="ok", reason=None, host_ns=100.0, samples=5, **changes) -> dict:
+def make_answer(status="ok", reason=None, host_ns=100.0, **changes) -> dict:
     """What a worker answers to one case; where it is ok, ``parts`` are added to the host time."""
-    parts = {"host_time": make_timing(host_ns, samples)} if status == "ok" else {}
+    parts = {"host_time": make_timing(host_ns)} if status == "ok" else {}
     parts |= changes.pop("parts", {})
     return {
         "status": status,
@@ -79,10 +79,10 @@ def make_answer(status="ok", reason=None, host_ns=100.0, samples=5, **changes) -
     }
 
 
-def make_timing(median_ns=100.0, samples=5, loops=10, page_faults=0.0) -> dict:
+def make_timing(median_ns=100.0, page_faults=0.0) -> dict:
     """One process's samples around a median."""
-    spread = [median_ns * (1 + 0.001 * (index - samples // 2)) for index in range(samples)]
-    return {"loops": loops, "samples_ns": spread, "page_faults_per_call": page_faults}
+    samples = [median_ns * share for share in (0.998, 0.999, 1.0, 1.001, 1.002)]
+    return {"loops": 10, "samples_ns": samples, "page_faults_per_call": page_faults}
 
 
 def make_measure(median_ns=1000.0, ci95_ns=(900.0, 1100.0), **changes) -> TimeMeasure:

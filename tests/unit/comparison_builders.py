@@ -5,7 +5,10 @@ from builders import make_result, make_session
 
 from dlprof.compare.comparison import compare
 from dlprof.compare.criteria import parse
+from dlprof.compare.processes import Process
+from dlprof.compare.samples import Sample
 from dlprof.compare.times import Settings
+from dlprof.plan.floors import Floor
 
 QUIET = 0.01
 """Spread of process medians on a quiet machine."""
@@ -57,6 +60,27 @@ def with_code(code, results):
         result.model_copy(update={"case": result.case.model_copy(update={"code": code})})
         for result in results
     ]
+
+
+def sample(ratio=1.0, rounds=32, sd=0.0, floor=0.05, seed=1, faults=None):
+    """A time in turns of which HEAD takes ``ratio`` times as long; faults take four times as long.
+
+    ``sd`` is the spread of the processes of a side.
+    """
+    chance = np.random.default_rng(seed)
+    faults = faults or [None] * rounds
+    sides = [
+        tuple(
+            Process(
+                1000.0 * side * (4.0 if fault else 1.0) * float(np.exp(chance.normal(0.0, sd))),
+                number,
+                fault,
+            )
+            for number, fault in enumerate(faults)
+        )
+        for side in (1.0, ratio)
+    ]
+    return Sample(*sides, Floor("ready", floor, 0.0), in_turns=True)
 
 
 def session(results, **changes):

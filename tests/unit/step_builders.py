@@ -7,10 +7,6 @@ from dlprof.probes.base import CPU, ArraySpec
 from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments.step import prepare
 
-MODEL = """
-def model(x, out=None):
-    return numpy.add(x, 1, out=out)
-"""
 EMPTY = "numpy.empty_like(output)"
 
 
@@ -24,7 +20,7 @@ class NumPySteps(Steps):
     devices = CPU
     suffix = ".py"
     setup = "import itertools\nimport numpy"
-    model = MODEL
+    model = "def model(x, out=None):\n    return numpy.add(x, 1, out=out)"
     imports = (
         strategy(FRESH, "y = model({x})"),
         strategy("persistent", "y = model({x}, out=buffer)", f"buffer = {EMPTY}"),
@@ -57,11 +53,11 @@ class Counting(NumPySteps):
         return Allocated(16, 1024, "a test")
 
 
-def make_steps(name, steps=None, shape=(4, 3)):
+def make_steps(name, steps=None):
     """A step of this strategy, its buffers made."""
     steps = steps or NumPySteps()
     (way,) = (way for way in steps.imports if way.name == name)
-    made = prepare(steps, way, ArraySpec(shape, "float64"), lambda stage: None)
+    made = prepare(steps, way, ArraySpec((4, 3), "float64"), lambda stage: None)
     made.first_output()
     made.build()
     return made
@@ -80,16 +76,16 @@ def make_step(saved=0.1, ci95=(0.05, 0.15), after=1, **changes):
             "saved": {"median": saved, "ci95": ci95},
             "saved_reading": {"median": saved, "ci95": ci95},
         },
-        "shape_change": make_change(),
+        "shape_change": {
+            "shape": (2, 3),
+            **dict.fromkeys(("steady", "other", "changing"), make_measure(1000.0)),
+            "cost_ns": 500.0,
+            "cost_ci95_ns": (400.0, 600.0),
+        },
         "allocations": {"per_call": 2.0, "bytes_per_call": 64.0, "kept": 8, "buffers": 1},
         "reuse": kept if after is None else overwritten,
         **changes,
     }
-
-
-def make_change():
-    times = {name: make_measure(1000.0) for name in ("steady", "other", "changing")}
-    return {"shape": (2, 3), **times, "cost_ns": 500.0, "cost_ci95_ns": (400.0, 600.0)}
 
 
 def step_case(name="persistent", framework="torch", code="y = model(x, out=buffer)", **changes):

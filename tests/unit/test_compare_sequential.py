@@ -2,24 +2,11 @@
 
 import math
 
-import numpy as np
 import pytest
+from comparison_builders import sample
 
 from dlprof.analysis.slower import FAMILY_LEVEL
-from dlprof.compare.processes import Process
-from dlprof.compare.samples import Sample
 from dlprof.compare.sequential import IN_TURNS, LOOKS, PASS_LEVEL, Plan, begin, look
-from dlprof.plan.floors import Floor
-
-
-def sample(ratio, rounds, sd=0.0, floor=0.05):
-    chance = np.random.default_rng(rounds)
-    sides = [
-        [1000.0 * ratio_ * math.exp(chance.normal(0.0, sd)) for _ in range(rounds)]
-        for ratio_ in (1.0, ratio)
-    ]
-    base, head = ([Process(ns, n) for n, ns in enumerate(side)] for side in sides)
-    return Sample(tuple(base), tuple(head), Floor("ready", floor, 0.0), in_turns=True)
 
 
 @pytest.mark.parametrize("looks", [LOOKS, (8, 16), (8,)])

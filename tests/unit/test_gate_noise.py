@@ -4,14 +4,12 @@ import json
 import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from builders import make_record
+from comparison_builders import sample
 
 from dlprof.analysis.slower import SAME, SLOWER
 from dlprof.compare.matching import key
-from dlprof.compare.processes import Process
-from dlprof.compare.samples import Sample
 from dlprof.compare.sequential import IN_TURNS, begin, look
 from dlprof.errors import Unsure, UsageError
 from dlprof.gate.noise import (
@@ -55,31 +53,14 @@ def of(name="a", floor=0.1):
     return CaseNoise(case=case(name), floor=floor, **times)
 
 
-def sample(sd, rounds=32, ratio=1.0, floor=0.05, seed=1, faults=None):
-    chance = np.random.default_rng(seed)
-    faults = faults or [None] * rounds
-    sides = [
-        tuple(
-            Process(
-                1e3 * factor * (4.0 if fault else 1.0) * float(np.exp(chance.normal(0.0, sd))),
-                number,
-                fault,
-            )
-            for number, fault in enumerate(faults)
-        )
-        for factor in (1.0, ratio)
-    ]
-    return Sample(*sides, Floor("ready", floor, 0.0), in_turns=True)
-
-
 def test_the_floor_of_two_sessions_holds_what_the_machine_drifts_meanwhile():
-    quiet = sample(0.001)
+    quiet = sample(sd=0.001)
     assert across_of(quiet) == pytest.approx(0.07, abs=0.005)
     slow = [replace(one, time_ns=1.3 * one.time_ns) for one in quiet.head[16:]]
     late = [replace(one, time_ns=1.3 * one.time_ns) for one in quiet.base[16:]]
     drifted = replace(quiet, base=(*quiet.base[:16], *late), head=(*quiet.head[:16], *slow))
     assert across_of(drifted) == pytest.approx(1.07 * 1.3 - 1, abs=0.01)
-    assert across_of(sample(0.001, faults=[0.0, 300.0] * 16)) is None
+    assert across_of(sample(sd=0.001, faults=[0.0, 300.0] * 16)) is None
 
 
 def test_a_noise_file_of_another_allocator_is_refused():
@@ -90,10 +71,10 @@ def test_a_noise_file_of_another_allocator_is_refused():
 
 @pytest.mark.parametrize("sd", [0.005, 0.02, 0.06])
 def test_by_the_floor_of_a_case_equal_code_is_the_same_and_slower_code_is_found(sd):
-    floor = floor_of(sample(sd), LEVEL)
+    floor = floor_of(sample(sd=sd), LEVEL)
     words = {
         ratio: [
-            look(begin(IN_TURNS, 1), [sample(sd, 32, ratio, floor, seed)]).words[0]
+            look(begin(IN_TURNS, 1), [sample(ratio, sd=sd, floor=floor, seed=seed)]).words[0]
             for seed in range(2, 42)
         ]
         for ratio in (1.0, 1 + floor)
@@ -104,12 +85,12 @@ def test_by_the_floor_of_a_case_equal_code_is_the_same_and_slower_code_is_found(
 
 
 def test_a_noisier_case_has_a_larger_floor_and_more_rounds_a_smaller_one():
-    assert floor_of(sample(0.01), LEVEL) < floor_of(sample(0.04), LEVEL)
-    assert floor_of(sample(0.04, 64), LEVEL) < floor_of(sample(0.04, 16), LEVEL)
+    assert floor_of(sample(sd=0.01), LEVEL) < floor_of(sample(sd=0.04), LEVEL)
+    assert floor_of(sample(sd=0.04, rounds=64), LEVEL) < floor_of(sample(sd=0.04, rounds=16), LEVEL)
 
 
 def test_processes_in_modes_have_no_floor():
-    assert floor_of(sample(0.01, faults=[0.0, 300.0] * 16), LEVEL) is None
+    assert floor_of(sample(sd=0.01, faults=[0.0, 300.0] * 16), LEVEL) is None
 
 
 @pytest.mark.parametrize(
