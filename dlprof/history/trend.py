@@ -51,11 +51,9 @@ class Trend:
     verdicts: tuple[VerdictStep, ...]
 
 
-def trends_of(
-    found: Sequence[Series], measure: str = "ready", level: float = FAMILY_LEVEL
-) -> tuple[Trend, ...]:
-    """The trends of all series; the chance of any false step among them is ``level`` at most."""
-    share = level / max(sum(bool(series.timed) for series in found), 1)
+def trends_of(found: Sequence[Series], measure: str = "ready") -> tuple[Trend, ...]:
+    """The trends of all series; any false step among them has at most the family's chance."""
+    share = FAMILY_LEVEL / max(sum(bool(series.timed) for series in found), 1)
     floor = Floor(measure)
     made = [_trend(series, floor, share) for series in found]
     return tuple(_with_shared(made))

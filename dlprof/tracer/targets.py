@@ -43,12 +43,11 @@ class Target:
         return self.owner.partition(".")[0]
 
 
-def declared(kinds: Iterable[type[Probe]] = ALL) -> list[Target]:
+def declared() -> list[Target]:
     """The targets of all probes, each once."""
-    probes = list(kinds)
-    frameworks = {probe.module: probe.name for probe in reversed(probes)}
+    frameworks = {probe.module: probe.name for probe in reversed(ALL)}
     found: dict[tuple[str, str], Target] = {}
-    for probe in probes:
+    for probe in ALL:
         for target in (*_given(probe, frameworks), *_taken(probe, frameworks)):
             key = target.owner, target.name
             found[key] = _both(found[key], target) if key in found else target

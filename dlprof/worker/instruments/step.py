@@ -78,10 +78,10 @@ class Step:
         finally:
             names["x"] = own
 
-    def another_input(self, spec: ArraySpec | None = None, seed: int = 0) -> Any:
-        """An input of ``spec``, or of the same shape; ``seed`` gives other values."""
+    def another_input(self, seed: int = 0) -> Any:
+        """An input of the same shape; ``seed`` gives other values."""
         names = dict(self.namespace)
-        execute(self.steps.create(spec or self.spec, seed), names, "step")
+        execute(self.steps.create(self.spec, seed), names, "step")
         return names["x"]
 
     def loop(self, statement: str) -> timer.Loop:
