@@ -95,14 +95,10 @@ def test_the_report_of_a_session_shows_its_past(tmp_path, weeks):
     ("words", "code", "reason"),
     [
         (("show", "@nowhere"), 2, "there is no history at @nowhere"),
-        (("show",), 2, "DLPROF_HISTORY"),
         (("show", "@history", "--case", "zz*"), 2, "no case of the history matches"),
         (("show", "@history", "--measure", "x"), 2, "ready"),
-        (("show", "@history", "--json", "-", "--html", "-"), 2, "only one of --json, --html"),
-        (("show", "@history", "--json", "@no/x"), 2, "cannot write @no/x"),
         (("show", "@empty"), 4, "@empty holds no session"),
         (("add", "@day00.json"), 2, "DLPROF_HISTORY"),
-        (("add", "@day00.json", "--to", "@day00.json/x"), 2, "@day00.json/x"),
         (("add", "@day00.json", "@other.json", "--to", "@new"), 2, "other.json is not a dlprof"),
     ],
 )

@@ -84,7 +84,6 @@ def test_the_schema_refuses_what_dlprof_refuses(change):
     [
         ("shap = 3", "line 4: unknown key 'shap': did you mean 'shapes'?"),
         ("\n\nrounds = 0", "line 6: rounds 0: expected a whole number"),
-        ("paths = []", "line 4: paths names nothing"),
         ("shape = 3\nshapes = 4", "line 5: shapes is given twice"),
         ("thresholds = 3", "line 4: thresholds 3: expected"),
         ("[thresholds]\nslow = 3", "line 5: thresholds, slow: there is no threshold 'slow'"),
