@@ -34,16 +34,6 @@ def test_a_scenario_is_measured_and_reported_with_its_question(sweep, tmp_path):
     assert dlprof("report", tmp_path / "s.json").out == run.out
 
 
-def test_options_stand_over_the_file_and_the_report_says_which(sweep, tmp_path):
-    words = ("--rounds", "1", "--path", "*from_numpy*", "--seed", "3", "--full")
-    run = sweep(PAIR + "rounds = 2\n", *words, COLUMNS="200")
-    assert run.code == 0, run.err
-    (told,) = re.findall(r"from the command line +(.*)", run.out)
-    assert {"rounds 1", "paths *from_numpy*", "seed 3"} <= set(told.split("; "))
-    (result,) = content(tmp_path / "s.json")["results"]
-    assert result["rounds"] == [0]
-
-
 def test_the_same_seed_gives_the_same_cases(sweep):
     first, second = (sweep(PAIR, "--list").out for _ in range(2))
     assert first == second
