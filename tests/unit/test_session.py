@@ -49,9 +49,7 @@ def test_a_newer_minor_version_is_read(schema):
 
 @pytest.mark.parametrize("schema", ["dlprof.session/2", "dlprof.session/10.1"])
 def test_a_newer_major_version_is_refused_by_name(schema):
-    assert refusal(content_with(schema)) == (
-        f"some.json was written by a newer dlprof ({schema}); this one reads dlprof.session/1"
-    )
+    assert f"newer dlprof ({schema})" in refusal(content_with(schema))
 
 
 @pytest.mark.parametrize(
