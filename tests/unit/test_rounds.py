@@ -13,22 +13,19 @@ from dlprof.protocol.messages import DIAGNOSIS, NO_CUPTI
 from dlprof.runner import rounds
 from dlprof.runner.journal import Journal
 from dlprof.runner.merge import merge
+from dlprof.runner.progress import Watcher
 from dlprof.runner.rounds import Runner
 from dlprof.runner.worker_client import started_by
 from dlprof.session.model import Company
 
 
-class Watched:
+class Watched(Watcher):
     def __init__(self):
         self.total = None
         self.steps = 0
-        self.stages = []
 
     def start(self, total, limit_s=None):
         self.total = total
-
-    def case(self, case, round_, stage):
-        self.stages.append((case.path.import_.name, round_, stage))
 
     def step(self):
         self.steps += 1
@@ -52,13 +49,13 @@ def cases_of(count, **changes):
     return [make_case(name=f"import{index}", **changes) for index in range(count)]
 
 
-def runner(cases, journal, watcher=None, on_answer=lambda: None, **settings):
+def runner(cases, journal, watcher=None, **settings):
     settings = Settings(**{"diagnose": False, "alignment": False} | settings)
-    return Runner("python", {}, cases, settings, journal, watcher or Watched(), on_answer)
+    return Runner("python", {}, cases, settings, journal, watcher or Watcher())
 
 
-def run(cases, journal, watcher=None, on_answer=lambda: None, **settings):
-    ran = runner(cases, journal, watcher, on_answer, **settings)
+def run(cases, journal, watcher=None, **settings):
+    ran = runner(cases, journal, watcher, **settings)
     ran.run()
     return ran
 
