@@ -12,15 +12,9 @@ import pytest
 from builders import make_result
 from command_line import COMMAND, RUN_FAKE, RUN_RECORDED, content, dlprof, process, replay
 from comparison_builders import suite, with_code
+from repro_builders import finding_of
 
 PAGE = "<!doctype html>"
-BAD = {
-    "rule": "DLP008",
-    "name": "wrong-values",
-    "severity": "error",
-    "results": [0],
-    "summary": "\n::error::100% wrong, says a framework",
-}
 
 
 @pytest.mark.parametrize("option", ["-o", "--html"])
@@ -135,7 +129,7 @@ def test_a_run_writes_its_reports_with_a_test_for_each_case(tmp_path):
 
 
 def test_a_report_writes_them_again_and_fails_as_asked(tmp_path, keep):
-    path = keep("s", [make_result("f(x)")], findings=[BAD])
+    path = keep("s", [make_result("f(x)")], findings=[finding_of("DLP008")])
     assert dlprof("report", path, *written_to(tmp_path), "--fail-on", "error").code == 1
     assert junit(tmp_path / "j.xml")[0] == "1"
 

@@ -2,36 +2,30 @@
 
 import pytest
 from builders import make_result
+from repro_builders import finding_of
 
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
 from dlprof.plan.schedule import ALIGNMENT
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.rules import NEED_TIMES, NEEDS
 from dlprof.rules.fail_on import parse
-from dlprof.session.model import FindingRecord
-
-
-def finding(severity="info"):
-    return FindingRecord(
-        rule="DLP012", name="slow-path", severity=severity, results=[0], summary="slow"
-    )
 
 
 @pytest.mark.parametrize("text", ["DLP012", "dlp012", "slow-path", "DLP001,DLP012", "info"])
 def test_a_finding_that_was_named_fails(text):
     with pytest.raises(FindingsFailed, match="DLP012 slow-path"):
-        parse([text]).check([finding()])
+        parse([text]).check([finding_of("DLP012", severity="info")])
     assert FindingsFailed.exit_code == 1
 
 
 @pytest.mark.parametrize("text", ["DLP001", "warning", "error"])
 def test_a_finding_that_was_not_named_passes(text):
-    parse([text]).check([finding()])
+    parse([text]).check([finding_of("DLP012", severity="info")])
 
 
 def test_a_severity_means_all_that_are_worse():
     with pytest.raises(FindingsFailed):
-        parse(["warning"]).check([finding("error")])
+        parse(["warning"]).check([finding_of("DLP012")])
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from builders import make_result, make_session
+from repro_builders import finding_of
 from rule_builders import MS, ordered, path, varying, verdict
 
 from dlprof import api
@@ -73,14 +74,8 @@ def failure(measured, tmp_path):
 
 
 def finding(*indices, **changes):
-    fields = {
-        "rule": "DLP012",
-        "name": "slow-path",
-        "severity": "warning",
-        "summary": "f(x) takes 20 ms",
-        "advice": "g(x) is a view too.",
-    }
-    return {"results": list(indices), **fields, **changes}
+    told = {"summary": "f(x) takes 20 ms", "advice": "g(x) is a view too.", **changes}
+    return finding_of("DLP012", severity="warning", results=list(indices), **told)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from builders import make_header, make_result, make_session
 from hypothesis import given
 from hypothesis import strategies as st
+from repro_builders import finding_of
 
 from dlprof.errors import SessionError, UsageError
 from dlprof.session.model import chunks, is_session, load, parse, write
@@ -196,7 +197,6 @@ def test_what_steers_a_terminal_is_escaped_when_a_session_is_read():
 
 
 def test_a_finding_keeps_only_results_that_the_session_has():
-    finding = {"rule": "DLP018", "name": "n", "severity": "error", "summary": "s"}
-    named = {**finding, "results": [0, 7, -1], "against": 9}
+    named = finding_of("DLP018", results=[0, 7, -1], against=9)
     (read,) = make_session(make_result(), findings=[named]).findings
     assert (read.results, read.against) == ([0], None)
