@@ -60,7 +60,6 @@ def test_the_help_of_a_verb_fits_80_columns_with_room_for_words(dlprof, verb):
         (("run", "--resume", "s.json", "--no-diagnose"), "leave --diagnose out"),
         (("sweep", "--resume", "s.json"), "--resume was removed: use dlprof run --resume"),
         (("report", ""), "Is a directory"),
-        (("gate", "s.toml"), "name what to compare: a scenario and two interpreters"),
         (("gate", "torch", "numpy"), "name what to compare: a scenario and two interpreters"),
         (("gate", "a.json", "b.json", "--unsure", "maybe"), "maybe"),
         (("gate", __file__, __file__, "-o", "n"), "as they are: leave --output out"),

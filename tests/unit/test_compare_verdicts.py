@@ -107,18 +107,10 @@ def test_what_is_not_known_any_more_is_neither_worse_nor_fine():
 
 
 def test_a_documented_copy_that_became_a_view_is_an_error():
-    case = {"promise": "copy"}
-    found = changes(
-        make_result(case=case, ownership=verdict("copy")),
-        make_result(case=case, ownership=verdict("view")),
+    old, new = (
+        {"case": {"promise": "copy"}, "ownership": verdict(word)} for word in ("copy", "view")
     )
-    assert [(one.direction, one.severity) for one in found] == [("worse", "error")]
-
-
-def test_where_processes_disagree_the_worst_of_them_counts():
-    both = verdict("varies", processes=[verdict("view"), verdict("copy")])
-    assert change({}, {"ownership": both})[1] == "worse"
-    assert change({"ownership": both}, {"ownership": verdict("copy")})[1] == "other"
+    assert change(old, new)[1:] == ("worse", "error")
 
 
 def test_a_timed_result_that_the_framework_keeps_is_another_measure():
@@ -158,8 +150,13 @@ def test_a_copy_by_address_where_base_never_copies_is_worse():
 
 
 def disagreeing(*words):
-    processes = [verdict(word) for word in words]
-    return {"ownership": verdict("varies", processes=processes)}
+    return {"ownership": verdict("varies", processes=[verdict(word) for word in words])}
+
+
+def test_where_processes_disagree_the_worst_of_them_counts():
+    both = disagreeing("view", "copy")
+    assert change({}, both)[1] == "worse"
+    assert change(both, {"ownership": verdict("copy")})[1] == "other"
 
 
 def test_of_processes_that_disagreed_before_and_still_do_the_worst_counts():
@@ -183,7 +180,8 @@ def test_a_view_that_only_some_addresses_have_now_is_worse_whatever_the_processe
 
 
 def test_in_how_many_processes_a_race_was_seen_is_no_change():
-    now_and_then = verdict("varies", processes=[verdict("safe"), verdict("unsafe")])
-    sides = [make_result(early_write=one) for one in (now_and_then, verdict("unsafe"))]
-    assert not changes(*sides)
-    assert not changes(*reversed(sides))
+    seldom = make_result(
+        early_write=verdict("varies", processes=[verdict("safe"), verdict("unsafe")])
+    )
+    always = make_result(early_write=verdict("unsafe"))
+    assert changes(seldom, always) == changes(always, seldom) == ()
