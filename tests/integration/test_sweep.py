@@ -34,10 +34,9 @@ def test_a_scenario_is_measured_and_reported_with_its_question(sweep, tmp_path):
     assert dlprof("report", tmp_path / "s.json").out == run.out
 
 
-def test_the_same_seed_gives_the_same_cases(sweep):
-    first, second = (sweep(PAIR, "--list").out for _ in range(2))
-    assert first == second
-    assert first.splitlines()[0] == "numpy->torch  64 float32 C cpu  torch.from_dlpack(x)"
+def test_the_cases_of_a_scenario_are_listed(sweep):
+    first, *_ = sweep(PAIR, "--list").out.splitlines()
+    assert {"numpy->torch", "64", "float32", "torch.from_dlpack(x)"} <= set(first.split())
 
 
 def test_a_dry_run_says_what_would_run_and_measures_nothing(sweep, tmp_path):

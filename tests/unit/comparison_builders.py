@@ -101,5 +101,10 @@ def compared(base, head, *fail_on, base_header=None, head_header=None, **setting
 
 
 def only_words(comparison):
+    """The word of each time by the name of its import."""
+    return {case.case.import_: time.word for case, time in comparison.times}
+
+
+def case_words(comparison):
     """The word of each case by the name of its import."""
-    return {case.case.import_: time.word for case in comparison.cases for time in case.times}
+    return {case.case.import_: case.word for case in comparison.cases}

@@ -2,7 +2,7 @@
 
 import pytest
 from builders import make_result
-from comparison_builders import compared, medians, suite, timed
+from comparison_builders import case_words, compared, medians, suite, timed
 
 from dlprof.compare.comparison import DONE, NOT_KNOWN, NOTHING, REGRESSION, exit_code
 from dlprof.compare.matching import key
@@ -23,10 +23,6 @@ def codes(base, head, *fail_on, **headers):
     return exit_code(found), exit_code(found, DONE)
 
 
-def word_of(found, name):
-    return next(case.word for case in found.cases if case.case.import_ == name)
-
-
 def test_a_slower_case_is_a_regression_and_outweighs_every_doubt():
     head = suite({"c": 2.0}, seed=50, values={"verdict": "unknown", "evidence": {}})
     assert codes(suite(), head) == (REGRESSION, REGRESSION)
@@ -40,7 +36,7 @@ def test_equal_code_a_faster_case_and_a_new_one_pass():
 def test_a_case_that_is_gone_is_a_regression(status):
     base = [timed("a"), timed("b", status="unsupported", reason="no")]
     found = compared(base, [timed("b", status=status)])
-    assert (word_of(found, "a"), exit_code(found, DONE)) == ("GONE", REGRESSION)
+    assert (case_words(found)["a"], exit_code(found, DONE)) == ("GONE", REGRESSION)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +45,7 @@ def test_a_case_that_is_gone_is_a_regression(status):
 def test_a_case_that_head_was_not_asked_for_is_no_regression_and_no_pass(in_turns, word, code):
     asked = {"request": {"pairs": [["jax", "numpy"]]}}
     found = compared(suite(), with_last(None, 50), head_header=asked, in_turns=in_turns)
-    assert (word_of(found, "h"), exit_code(found, DONE)) == (word, code)
+    assert (case_words(found)["h"], exit_code(found, DONE)) == (word, code)
 
 
 @pytest.mark.parametrize("fail_on", [(), ("host:5%", "copy")])
@@ -196,13 +192,12 @@ def wide(sd, seed, **settings):
         in_turns=True,
         **settings,
     )
-    (time,) = (time for case, time in found.times if case.case.import_ == "z")
-    return found, time
+    return found, next(time for case, time in found.times if case.case.import_ == "z")
 
 
 def test_what_stays_open_passes_with_a_bound_below_the_limit():
     found, time = wide(sd=0.15, seed=3)
-    assert (time.word, word_of(found, "z"), exit_code(found)) == ("WIDE", "WIDE", DONE)
+    assert (time.word, case_words(found)["z"], exit_code(found)) == ("WIDE", "WIDE", DONE)
     assert 1.0 < time.bound < 1.25
 
 
@@ -218,11 +213,11 @@ def test_what_seems_slower_and_is_not_proven_to_be_is_not_wide():
     base, head = [1000.0] * 12, [900.0] * 3 + [1200.0] * 9
     several = [timed(name, base) for name in "abcdefgh"]
     found = compared([timed("z", base), *several], [timed("z", head), *several], in_turns=True)
-    assert (word_of(found, "z"), exit_code(found)) == ("UNSURE", NOT_KNOWN)
+    assert (case_words(found)["z"], exit_code(found)) == ("UNSURE", NOT_KNOWN)
 
 
 def test_what_two_finished_sessions_leave_open_passes_if_its_bound_is_below_the_limit():
     base, head = (timed("z", medians(24, spread=0.3, seed=seed)) for seed in (3, 4))
     for limit, code in ((0.25, NOT_KNOWN), (1.0, DONE)):
         found = compared([base], [head], wide_limit=limit)
-        assert (word_of(found, "z"), exit_code(found)) == ("WIDE", code)
+        assert (case_words(found)["z"], exit_code(found)) == ("WIDE", code)
