@@ -1,11 +1,10 @@
 """A file that is no session costs little, whatever is in it."""
 
 import re
-import subprocess
 import sys
 
 import pytest
-from command_line import environment
+from command_line import process
 
 MOST_BYTES = 512 << 20
 ENTRIES = 700_000
@@ -46,16 +45,8 @@ MEASURED = (
 def test_a_foreign_file_is_refused_within_512_mib(tmp_path, name):
     path = tmp_path / "foreign.json"
     path.write_text(FOREIGN[name])
-    done = subprocess.run(
-        [*MEASURED, "report", path],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-    assert done.returncode == 2, done.stderr[-2000:]
-    (line,) = done.stderr.splitlines()
-    assert "session" in line
-    peak_kib = int(re.search(r"VmHWM:\s*(\d+) kB", done.stdout)[1])
+    done = process("report", path, command=MEASURED)
+    assert done.code == 2, done.err[-2000:]
+    assert "session" in done.sentence()
+    peak_kib = int(re.search(r"VmHWM:\s*(\d+) kB", done.out)[1])
     assert peak_kib << 10 < MOST_BYTES

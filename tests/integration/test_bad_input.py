@@ -1,11 +1,10 @@
 """Bad input gets one clear sentence and the documented exit code, and costs nothing."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
-from command_line import COMMAND, RUN_FAKE, RUN_RECORDED, content, dlprof, environment
+from command_line import COMMAND, RUN_FAKE, RUN_RECORDED, content, dlprof, process
 from comparison_builders import suite
 from recordings import NUMPY_TORCH
 
@@ -59,12 +58,10 @@ def test_a_session_is_kept_in_a_file_that_has_a_name(name, tmp_path, monkeypatch
 def test_a_folder_that_was_deleted_is_told_in_one_sentence(tmp_path):
     folder = tmp_path / "gone"
     folder.mkdir()
-    words = ["sh", "-c", 'cd "$0" && rmdir "$0" && exec "$@"', folder, *COMMAND, "probes"]
-    here = environment(PYTHONPATH=Path(__file__).parents[2])
-    done = subprocess.run(words, env=here, timeout=60, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith("dlprof: the current folder cannot be used")
-    assert len(done.stderr.splitlines()) == 1
+    shell = ("sh", "-c", 'cd "$0" && rmdir "$0" && exec "$@"', folder, *COMMAND)
+    done = process("probes", command=shell, PYTHONPATH=Path(__file__).parents[2])
+    assert done.code == 2
+    assert "the current folder cannot be used" in done.sentence()
 
 
 @pytest.mark.parametrize("words", [("report",), ("run", "--resume")], ids=" ".join)
@@ -106,14 +103,10 @@ def test_what_cannot_be_read_or_never_ends_is_told(tmp_path, monkeypatch, words,
 
 
 def test_a_session_may_come_from_stdin(good):
-    with good.open("rb") as file:
-        done = subprocess.run(
-            [*COMMAND, "report", "-"], stdin=file, env=environment(),
-            timeout=60, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
+    done = process("report", "-", command=("sh", "-c", f'exec "$@" <{good}', "sh", *COMMAND))
+    assert (done.code, done.err) == (0, "")
     named = dlprof("report", good).out.replace(str(good), "/dev/stdin")
-    assert done.stdout.split() == named.split()  # a longer name breaks a line elsewhere
+    assert done.out.split() == named.split()  # a longer name breaks a line elsewhere
 
 
 def test_what_steers_a_terminal_is_escaped_in_a_message():
