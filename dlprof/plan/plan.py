@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import islice, product
 
 from dlprof import inference
@@ -180,13 +181,16 @@ def _surveyed(found: Sequence[Target], request: Request) -> Iterator[Case]:
                 yield Case(target.producer, target.consumer, path, *array, surveyed=True)
 
 
-def not_paired(catalog: Catalog, pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Which frameworks that dlprof knows are in none of the pairs, and why."""
+def not_paired(
+    catalog: Catalog, pairs: Sequence[tuple[str, str]], globs: Sequence[str] = ("*",)
+) -> list[str]:
+    """Which frameworks that a glob asks for are in none of the pairs, and why."""
     paired = {name for pair in pairs for name in pair}
     return [
         f"{probe.name} ({'owns no arrays there' if probe.found else 'not installed'})"
         for probe in catalog.probes
         if probe.name not in paired and probe.name not in HOST_MEMORY
+        if any(fnmatchcase(probe.name, glob) for glob in globs)
     ]
 
 

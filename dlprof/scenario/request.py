@@ -53,6 +53,8 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
     wanted = wanted or pairs(patterns, catalog, able(catalog, values["devices"]))
     if not wanted:
         raise Unmeasured(f"no framework that fits {', '.join(problem.pairs)} can be measured here")
+    sides = [side for one in patterns for side in (one.producer, one.consumer)]
+    globs = [side for side in sides if WILD & set(side)]
     request = request_of(values, wanted, ("sweep", str(scenario.file)))
     # Of steps there is no diagnosis that could be left out.
     settings = replace(request.settings, diagnose=request.settings.diagnose or bool(steps))
@@ -65,7 +67,7 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
         expect=tuple(map(str, expected)),
         thresholds=problem.thresholds,
         origins=_origins(scenario, values, with_quick(given)),
-        left_out=tuple(not_paired(catalog, wanted)) if WILD & set("".join(problem.pairs)) else (),
+        left_out=tuple(not_paired(catalog, wanted, globs)),
         floors=tuple(
             FloorRule(
                 spec.case,

@@ -188,9 +188,13 @@ def test_what_is_no_pair_is_refused(text):
         parse_pair(text)
 
 
-def test_a_glob_says_which_frameworks_it_does_not_reach():
-    found = make_sweep(CATALOG, 'pairs = ["*->*"]', 'title = "t"\nquestion = "q"\n')
-    assert found.request.scenario.left_out == ("jax (not installed)",)
+@pytest.mark.parametrize(
+    ("pair", "left_out"),
+    [("*->*", ("jax (not installed)",)), ("t*->*", ("jax (not installed)",)), ("n*->n*", ())],
+)
+def test_a_glob_says_which_frameworks_it_does_not_reach(pair, left_out):
+    found = make_sweep(CATALOG, f'pairs = ["{pair}"]', 'title = "t"\nquestion = "q"\n')
+    assert found.request.scenario.left_out == left_out
 
 
 # The request
