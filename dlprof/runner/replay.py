@@ -6,7 +6,7 @@ For tests of everything above the workers::
         main(["run", "torch", "numpy"])
 
 A case is answered round by round as it was recorded, and from the first answer again if more
-rounds are asked for. A crash ends the worker, as it ended the process.
+rounds are asked for.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from dlprof.plan.schedule import TRACE
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import worker_client
 from dlprof.runner.worker_client import OnStage, Outcome, WorkerClient
-from dlprof.session.evidence import Lost
 
 AXES = ("shape", "dtype", "layout", "device")
 Key = tuple[Any, ...]
@@ -72,7 +71,6 @@ class Recording:
             return Outcome("failed", f"there is no recorded answer to {request['do']}")
         answer = answers[self._given.get(key, 0) % len(answers)]
         self._given[key] = self._given.get(key, 0) + 1
-        died = answer["status"] in ("crashed", "timeout")
         return Outcome(
             answer["status"],
             answer["reason"],
@@ -80,8 +78,6 @@ class Recording:
             list(answer.get("failures", ())),
             answer.get("stage", "recorded"),
             answer.get("output"),
-            alive=not died,
-            lost=Lost.model_validate(answer["lost"]) if answer.get("lost") else None,
         )
 
 
