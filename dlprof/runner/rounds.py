@@ -66,8 +66,8 @@ class Runner:
         """How many lanes are surveying."""
         self._asked: Counter[Kind] = Counter()
         """How many of a kind of workers have not answered yet."""
-        self._shared: Group | None = None
-        """The group that they survey."""
+        self._shared: deque[Group] | None = None
+        """The cases that they survey, those of one path together."""
         self._deaths: Counter[Any] = Counter()
         """How often each path ended its process, or gave no answer."""
         self._pool = WorkerPool(python, variables)
@@ -122,29 +122,32 @@ class Runner:
             self.watcher.step()  # refused, crashed, or diagnosed before the run was resumed
         on_host = all(self.cases[index].device == "cpu" for index in (*left, *surveyed))
         count = lanes(len(left) + len(surveyed)) if on_host else 1
-        surveys = deque(self._needed(0, surveyed))
+        surveys = deque(map(_by_path, self._needed(0, surveyed)))
         diagnoses = deque(shuffled(self._grouped(left), self.settings.seed, self.settings.rounds))
         finish([self._lane(surveys, diagnoses, is_over) for _ in range(count)])
 
     def _lane(
-        self, surveys: deque[Group], diagnoses: deque[Group], is_over: Callable[[], bool]
+        self,
+        surveys: deque[deque[Group]],
+        diagnoses: deque[Group],
+        is_over: Callable[[], bool],
     ) -> Lane:
-        """Survey, then diagnose. Lanes share the cases of a pair: so most of what a process refused
+        """Survey, then diagnose. Lanes share the paths of a pair: so most of what a process refused
         after other cases is settled by a process that was not asked for those.
         """
         self._surveying += 1
-        while group := self._to_survey(surveys):
-            yield from self._run_group(group, 0)
+        while (paths := self._to_survey(surveys)) is not None:
+            yield from self._run(paths, 0)
         self._surveying -= 1
         if not self._surveying:
             yield from self._again(0)
         yield from self._diagnosis.lane(diagnoses, is_over)
 
-    def _to_survey(self, groups: deque[Group]) -> Group | None:
-        """The group that the lanes share; the next, if what is left is not worth an import."""
-        if groups and groups[0] is self._shared and len(groups[0]) < CASES_OF_LANE:
-            groups.popleft()
-        self._shared = groups[0] if groups else None
+    def _to_survey(self, surveys: deque[deque[Group]]) -> deque[Group] | None:
+        """What the lanes share; the next, if what is left of it is not worth an import."""
+        if surveys and surveys[0] is self._shared and sum(map(len, surveys[0])) < CASES_OF_LANE:
+            surveys.popleft()
+        self._shared = surveys[0] if surveys else None
         return self._shared
 
     def round(self, round_: int, only: set[int]) -> None:
@@ -209,32 +212,39 @@ class Runner:
     def _grouped(self, indices: Iterable[int]) -> list[Group]:
         return grouped(((index, self.cases[index]) for index in indices), self.settings)
 
-    def _run_group(self, waiting: Group, round_: int, turns: Turns | None = None) -> Answered:
-        """One round of a group. Others may take from what is ``waiting``, too.
+    def _run_group(self, group: Group, round_: int, turns: Turns | None = None) -> Answered:
+        """One round of a group."""
+        return self._run(deque([group]), round_, turns)
+
+    def _run(self, shared: deque[Group], round_: int, turns: Turns | None = None) -> Answered:
+        """One round of the ``shared`` groups of one kind. Other lanes may take from them, too.
 
         A case may have broken the process for those after it. So what was refused after other
         cases is in doubt, until a process refuses it in which none of them came before.
         """
-        alone = len(waiting) == 1
-        while waiting:
+        alone = sum(map(len, shared)) == 1
+        waiting: Group = []
+        while waiting or shared:
+            first = (waiting or shared[0])[0]
             if turns:  # before a process starts that would disturb the other side
-                yield Stop(waiting[0][0])
-            kind = process_of(*waiting[0], self.settings)
+                yield Stop(first[0])
+            kind = process_of(*first, self.settings)
             with self._pool.worker() as worker:
-                yield from self._serve(worker, kind, waiting, round_, turns, alone)
+                yield from self._serve(worker, kind, waiting, shared, round_, turns, alone)
 
     def _serve(
         self,
         worker: WorkerClient,
         kind: Kind,
         waiting: Group,
+        shared: deque[Group],
         round_: int,
         turns: Turns | None,
         alone: bool,
     ) -> Answered:
         """Ask one worker for all that is waiting, as long as it lives."""
         served: set[int] = set()
-        while entry := (yield from self._take(waiting, served, kind, worker)):
+        while entry := (yield from self._take(waiting, shared, served, kind, worker)):
             index, case = entry
             if served and turns:
                 yield Stop(index)
@@ -264,12 +274,19 @@ class Runner:
                 return
 
     def _take(
-        self, waiting: Group, served: set[int], kind: Kind, worker: WorkerClient
+        self,
+        waiting: Group,
+        shared: deque[Group],
+        served: set[int],
+        kind: Kind,
+        worker: WorkerClient,
     ) -> Generator[Any, int | None, tuple[int, Case] | None]:
         """What to ask the worker next. If nothing is waiting, lanes of a survey settle what others
         doubt: a worker that ``served`` none of the cases before it need not be a new one. In
         reversed order none comes before another.
         """
+        if not waiting and shared:
+            waiting += shared.popleft()
         while self._surveying and not waiting:
             for index, doubt in reversed(self._doubts.items()):
                 entry = index, self.cases[index]
@@ -337,6 +354,14 @@ class Runner:
             _note_company(outcome, broken)
             outcome.output = broken.output
         return in_company(outcome, broken)
+
+
+def _by_path(group: Group) -> deque[Group]:
+    """A process that a path breaks shows that only after it converted a plain array by it."""
+    paths: dict[Any, Group] = {}
+    for index, case in group:
+        paths.setdefault((case.pair, case.path), []).append((index, case))
+    return deque(paths.values())
 
 
 def _name(round_: int) -> str:
