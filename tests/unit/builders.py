@@ -145,6 +145,13 @@ def make_subject(
     return ImportedPath(producer, consumer, export, import_, namespace).subject(spec)
 
 
+class Immutable(NumPy):
+    """NumPy, as if its arrays could not be written."""
+
+    def write(self, array, value):
+        return NotImplemented
+
+
 class Silent:
     """Hears where an instrument is, and forgets it."""
 

@@ -45,11 +45,10 @@ class Late(NumPy):
 
 
 def measured(code="{x}.copy()", sizes=SIZES, **options):
-    changes = {name: options.pop(name) for name in ("returns_array",) if name in options}
     if "late." in code:
         late = Late()
         options |= {"late": late, "consumer": late}
-    import_ = Import("any", (Protocol.DLPACK,), code, **changes)
+    import_ = Import("any", (Protocol.DLPACK,), code)
     return early_write.measure(make_subject(import_=import_, **options), sizes)
 
 

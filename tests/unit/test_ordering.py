@@ -5,7 +5,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from builders import make_subject
+from builders import Immutable, make_subject
 from simulated_device import Behaviour, SimulatedDevice, pair
 
 from dlprof.device.cuda import LEGACY_STREAM
@@ -31,14 +31,22 @@ TRUE = {
 HOST_WAITS = ("host", "device")
 
 
+def queue_on_default_streams(case, device):
+    return queue_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
+
+
 def queue_for(*arguments, **options):
     """The queue of a simulated pair on its default streams, and the device."""
     case, device = pair(*arguments, **options)
-    return queue_of(case, case.producer.enqueue(case.spec), device, default_sides(case)), device
+    return queue_on_default_streams(case, device), device
 
 
 def measured(*arguments, **options):
     return ordering.measure_queue(queue_for(*arguments, **options)[0])
+
+
+def measured_case(case, device):
+    return ordering.measure_queue(queue_on_default_streams(case, device))
 
 
 class TestJudgment:
@@ -99,8 +107,7 @@ class TestVerdicts:
     def test_an_event_shows_a_race_that_the_consumers_own_wait_hides(self):
         case, device = pair(order="nothing")
         case = replace(case, wait="consumer.gpu.synchronize_device()")
-        queue = queue_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
-        queue = replace(queue, look=lambda result: None)
+        queue = replace(queue_on_default_streams(case, device), look=lambda result: None)
         assert ordering.measure_queue(queue)["verdict"] == "unordered"
 
     @pytest.mark.parametrize(("order", "verdict"), [("event", "unknown"), ("nothing", "unordered")])
@@ -116,8 +123,7 @@ class TestValues:
         case.producer.write(case.source, 5)
         blocks = itertools.cycle([case.producer.array(64) for _ in range(4)])
         case.producer.array = lambda size_bytes: next(blocks)
-        queue = queue_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
-        assert ordering.measure_queue(queue)["verdict"] == "unordered"
+        assert measured_case(case, device)["verdict"] == "unordered"
 
     def test_a_view_that_waits_for_most_of_its_queue_is_a_race(self):
         queue, device = queue_for(order="nothing")
@@ -227,8 +233,7 @@ def test_a_stream_that_shares_the_queue_of_a_private_one_makes_no_wait_for_the_d
     private = Behaviour(private=True)
     case, device = pair(SharesOnce(), producer=private, order=order, private=True)
     device.shared = case.producer.stream
-    queue = queue_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
-    assert ordering.measure_queue(queue)["verdict"] == TRUE[order]
+    assert measured_case(case, device)["verdict"] == TRUE[order]
 
 
 def test_frameworks_that_can_be_put_on_no_other_stream_are_named_as_a_limit():
@@ -259,20 +264,6 @@ class NoisyDevice(SimulatedDevice):
             self.now_ns += self.random.randrange(200 * MS)
 
 
-def fed_slowly(share, **options):
-    """A queue whose enqueueing takes a share of the work, as with one launch per unit."""
-    case, device = pair(producer=Behaviour(private=True), **options)
-    plain = case.producer.compute
-
-    def slow(source, work_ns):
-        result = plain(source, work_ns)
-        device.spend(round(share * work_ns))
-        return result
-
-    case.producer.compute = slow
-    return queue_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
-
-
 @pytest.mark.parametrize("order", TRUE)
 class TestDisturbedMachines:
     @pytest.mark.parametrize("share", [0.01, 0.1, 0.35])
@@ -287,7 +278,16 @@ class TestDisturbedMachines:
 
 
 def test_a_queue_that_is_fed_slowly_convicts_by_values():
-    found = ordering.measure_queue(fed_slowly(0.6, order="nothing", private=True))
+    case, device = pair(producer=Behaviour(private=True), order="nothing", private=True)
+    plain = case.producer.compute
+
+    def slow(source, work_ns):
+        result = plain(source, work_ns)
+        device.spend(round(0.6 * work_ns))
+        return result
+
+    case.producer.compute = slow
+    found = measured_case(case, device)
     assert (found["verdict"], found["evidence"]["values_right"]) == ("unordered", False)
     assert "runs it" in found["evidence"]["reason"]
 
@@ -304,16 +304,10 @@ def test_work_after_the_wait_hides_no_unrelated_wait(order, host_ms):
         return result
 
     case.consumer.from_dlpack = slow
-    queue = queue_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
-    assert ordering.measure_queue(queue)["verdict"] == TRUE[order]
+    assert measured_case(case, device)["verdict"] == TRUE[order]
 
 
 # The queue of a case
-
-
-class Immutable(NumPy):
-    def write(self, array, value):
-        return NotImplemented
 
 
 def host_queue(producer=None):

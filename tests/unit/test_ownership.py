@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy
 import pytest
-from builders import make_subject
+from builders import Immutable, make_subject
 
 from dlprof.probes.base import LAYOUTS, ArraySpec, Export, Import, Protocol
 from dlprof.probes.numpy import NumPy
@@ -43,14 +43,12 @@ def test_every_combination_of_address_and_writes_has_its_verdict(seen):
     assert reason or verdict != "unknown"
 
 
-def importing(code, **changes):
-    return Import("any", (Protocol.DLPACK,), code, **changes)
+def subject_of(code, **options):
+    return make_subject(import_=Import("any", (Protocol.DLPACK,), code), **options)
 
 
-def measured(code, spec=None, producer=None, consumer=None, **names):
-    subject = make_subject(
-        import_=importing(code), spec=spec, producer=producer, consumer=consumer, **names
-    )
+def measured(code, spec=None, producer=None):
+    subject = subject_of(code, spec=spec, producer=producer)
     before = subject.source.copy()
     found = ownership.measure(subject)
     assert numpy.array_equal(subject.source, before), "the source was not put back"
@@ -93,19 +91,18 @@ class WithoutAddress(NumPy):
         return None
 
 
-class Immutable(WithoutAddress):
-    def write(self, array, value):
-        return NotImplemented
+class Unreachable(WithoutAddress, Immutable):
+    """Arrays that say no address and cannot be written."""
 
 
 @pytest.mark.parametrize(
     ("consumer", "producer"),
-    [(WithoutAddress(), WithoutAddress()), (Immutable(), None)],
+    [(WithoutAddress(), WithoutAddress()), (Unreachable(), None)],
     ids=["no address", "one address and no write"],
 )
 def test_without_two_addresses_writes_tell(consumer, producer):
     for code, verdict in (("{x}[:]", "view"), ("{x}.copy()", "copy")):
-        subject = make_subject(import_=importing(code), producer=producer, consumer=consumer)
+        subject = subject_of(code, producer=producer, consumer=consumer)
         assert ownership.measure(subject)["verdict"] == verdict
 
 

@@ -2,7 +2,7 @@
 
 import numpy
 import pytest
-from builders import make_subject
+from builders import Immutable, make_subject
 
 from dlprof.probes.base import BITS, DTYPES, LAYOUTS, ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
@@ -121,45 +121,27 @@ def test_one_wrong_value_is_found_in_its_part_if_memory_is_short(monkeypatch):
 class TestFurtherLooks:
     """What a conversion changes besides its result."""
 
-    class OneBuffer:
-        """Gives the same memory for every array of a shape."""
-
-        def __init__(self):
-            self.buffers = {}
-
-        def __call__(self, array):
-            buffer = self.buffers.setdefault(array.shape, numpy.empty_like(array))
-            buffer[...] = array
-            return buffer
-
     class Ring:
-        """Gives four buffers in turns."""
+        """Gives so many buffers in turns."""
 
-        def __init__(self):
-            self.buffers = []
+        def __init__(self, length):
+            self.length, self.buffers = length, []
 
         def __call__(self, array):
-            buffer = self.buffers.pop(0) if len(self.buffers) == 4 else array.copy()
+            is_full = len(self.buffers) == self.length
+            buffer = self.buffers.pop(0) if is_full else numpy.empty_like(array)
             self.buffers.append(buffer)
             buffer[...] = array
             return buffer
 
-    class Cached:
-        """Keeps a copy of each array, whatever is written to it later."""
+    class Kept:
+        """Keeps a copy of each array, and gives it to all arrays of the same key."""
 
-        def __init__(self):
-            self.kept = []
+        def __init__(self, key):
+            self.key, self.kept = key, {}
 
         def __call__(self, array):
-            for source, copy in self.kept:
-                if source is array:
-                    return copy
-            self.kept.append((array, array.copy()))
-            return self.kept[-1][1]
-
-    class Immutable(NumPy):
-        def write(self, array, value):
-            return NotImplemented
+            return self.kept.setdefault(self.key(array), (array, array.copy()))[1]
 
     class ReadOnly(NumPy):
         def writable(self, array):
@@ -216,23 +198,15 @@ class TestFurtherLooks:
         assert self.changed(self.unlock, spec=spec) == {"source_writable": [False, True]}
 
     def test_a_conversion_that_overwrites_an_earlier_result_is_seen(self):
-        assert self.changed(self.OneBuffer()) == {
-            "earlier_result": {"different": 32, "of": 32, "first_index": 0}
-        }
-        assert "earlier_result" in self.changed(self.Ring())
-        assert self.changed(self.OneBuffer(), producer=self.Immutable()) == {
-            "earlier_result": {"same_address": True}
-        }
+        overwritten = {"different": 32, "of": 32, "first_index": 0}
+        assert self.changed(self.Ring(1)) == {"earlier_result": overwritten}
+        assert self.changed(self.Ring(4)).keys() == {"earlier_result"}
+        seen = self.changed(self.Ring(1), producer=Immutable())
+        assert seen == {"earlier_result": {"same_address": True}}
 
-    class Interned:
-        """Gives arrays of equal content the same copy."""
-
-        def __init__(self):
-            self.kept = {}
-
-        def __call__(self, array):
-            key = array.shape, array.dtype.str, array.tobytes()
-            return self.kept.setdefault(key, array.copy())
+    @staticmethod
+    def content(array):
+        return array.shape, array.dtype.str, array.tobytes()
 
     class Habit:
         """After fifty calls with one array, it takes the next one for the same."""
@@ -266,7 +240,7 @@ class TestFurtherLooks:
         assert self.changed(self.Habit()).keys() == {"in_turns"}
 
     def test_one_result_for_two_sources_of_equal_content_is_seen(self):
-        assert self.changed(self.Interned()).keys() == {"equal_sources"}
+        assert self.changed(self.Kept(self.content)).keys() == {"equal_sources"}
 
     def test_values_that_are_there_a_moment_later_are_unfinished(self, monkeypatch):
         waiting = []
@@ -282,14 +256,13 @@ class TestFurtherLooks:
     def test_immutable_results_may_share_memory(self):
         found = measured(
             "convert({x})",
-            convert=self.Interned(),
-            producer=self.Immutable(),
+            convert=self.Kept(self.content),
+            producer=Immutable(),
             consumer=self.ReadOnly(),
         )
         assert found["verdict"] == "ok"
         assert found["evidence"]["not_tried"] == "the source cannot be written"
 
     def test_old_values_after_a_write_to_the_source_are_seen(self):
-        assert self.changed(self.Cached()) == {
-            "after_write": {"different": 32, "of": 32, "first_index": 0}
-        }
+        seen = {"different": 32, "of": 32, "first_index": 0}
+        assert self.changed(self.Kept(id)) == {"after_write": seen}
