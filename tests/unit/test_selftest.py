@@ -8,10 +8,11 @@ from dlprof.measuring.selftest import DISTURBED, Outcome, Selftest, judge, run, 
 from dlprof.reports.selftest import selftest_document
 from dlprof.reports.terminal import render as render_document
 from dlprof.rules import RULES
-from dlprof.selftest import host
-from dlprof.selftest.faults import NOT_PLANTED, PLANTS, Plant
+from dlprof.selftest import device, host
+from dlprof.selftest.faults import DEVICE_PLANTS, NOT_ON_DEVICE, NOT_PLANTED, PLANTS, Plant
 from dlprof.selftest.probes import probes
 from dlprof.session import model as sessions
+from dlprof.worker.contract import check_probe
 
 LEAK = Plant("leak", ("leak",), "DLP010")
 CONTROL = Plant("view", ("view",))
@@ -50,18 +51,26 @@ def test_a_missed_fault_fails_the_selftest_and_is_said():
     assert "0 of 1" in render(found)
 
 
-def test_every_rule_is_planted_or_it_is_said_why_not():
-    planted = {plant.rule for plant in PLANTS if plant.rule}
-    assert planted | set(NOT_PLANTED) == {rule.id for rule in RULES}
-    assert not planted & set(NOT_PLANTED)
+@pytest.mark.parametrize(
+    ("plants", "reasons"),
+    [(PLANTS, NOT_PLANTED), (DEVICE_PLANTS, NOT_ON_DEVICE)],
+    ids=["host", "device"],
+)
+def test_every_rule_is_planted_or_it_is_said_why_not(plants, reasons):
+    planted = {plant.rule for plant in plants if plant.rule}
+    assert planted | set(reasons) == {rule.id for rule in RULES}
+    assert not planted & set(reasons)
 
 
-def test_every_plant_has_a_probe_with_its_ways():
+@pytest.mark.parametrize(("plants", "framework"), [(PLANTS, host), (DEVICE_PLANTS, device)])
+def test_every_plant_has_a_probe_that_keeps_to_the_contract_and_ways_that_exist(plants, framework):
     known = {probe.name: probe for probe in probes()}
-    for plant in PLANTS:
+    for plant in plants:
+        check_probe(type(known[plant.consumer]))
+        assert plant.producer in known
         assert tuple(way.name for way in known[plant.consumer].imports) == plant.ways
         functions = [way.removesuffix("_no_copy") for way in plant.ways]
-        assert all(callable(getattr(host, function)) for function in functions)
+        assert all(callable(getattr(framework, function)) for function in functions)
 
 
 def test_what_was_not_measured_is_neither_clean_nor_missed():
