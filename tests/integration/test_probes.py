@@ -1,13 +1,9 @@
 """What is special of one framework, with the real one; and what can be known without a GPU."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from test_probe_contract import make, names_with
 
-from dlprof.device.cuda import driver_devices
 from dlprof.probes.base import BITS, DTYPES, LAYOUTS, ArraySpec, Unsupported
 from dlprof.probes.cupy import CuPy
 from dlprof.probes.jax import Jax
@@ -113,30 +109,12 @@ class TestNumba:
         with pytest.raises(Unsupported, match=dtype):
             Numba().create(ArraySpec((4, 6), dtype))
 
-    def test_an_argument_comes_back_as_a_view_and_a_foreign_array_is_refused(self):
-        torch = pytest.importorskip("torch")
+    def test_an_argument_comes_back_as_a_view(self):
         (import_,) = (way for way in Numba.imports if way.name == "argument")
         namespace = namespace_for(NumPy(), Numba(), import_)
         take = compile_call(import_.code.format(x="x"), namespace, "x")
         array = make(NumPy(), SPEC)
         assert Numba().pointer(take(array)) == NumPy().pointer(array)
-        with pytest.raises(self.numba.core.errors.TypingError, match="pyobject"):
-            take(torch.zeros(3))
-
-    def test_without_a_gpu_numba_says_so_in_its_own_words(self):
-        # In a child: the first answer counts for the whole process.
-        code = (
-            "from dlprof.probes.numba import Numba; import numba.cuda\n"
-            "if numba.cuda.is_available(): raise SystemExit('gpu')\n"
-            "try: Numba().ready('cuda')\n"
-            "except numba.cuda.cudadrv.error.CudaSupportError as error: print(error)"
-        )
-        child = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=False
-        )
-        if child.stderr.strip() == "gpu":
-            pytest.skip("there is a GPU")
-        assert "CUDA driver" in child.stdout
 
 
 class TestOnnxRuntime:
@@ -202,12 +180,9 @@ class TestCuPy:
             found = getattr(found, part)
         assert callable(found)
 
-    @pytest.mark.skipif(isinstance(driver_devices(), int), reason="there is a GPU")
-    def test_a_host_array_is_refused_in_words(self):
+    def test_an_array_on_the_host_is_refused_in_words(self):
         with pytest.raises(Unsupported, match="CUDA devices only"):
             CuPy().create(ArraySpec((4,), "float32", device="cpu"))
-        with pytest.raises(TypeError, match="CPU arrays cannot be directly imported"):
-            eval(CuPy.imports[0].code.format(x="x"), {"cupy": self.cupy, "x": np.zeros(3)})
 
 
 @pytest.mark.parametrize("probe", [Numba(), CuPy()], ids=lambda probe: probe.name)

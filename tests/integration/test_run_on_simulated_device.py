@@ -19,8 +19,6 @@ from dlprof.session.header import SIMULATED
 from dlprof.worker.simulated import NOT_COMPUTED
 
 pytest.importorskip("cupy")
-
-
 pytest.importorskip("numba.cuda")
 IS_NUMBA_CUDA = "numba_cuda" in str(find_spec("numba.cuda").origin)
 
@@ -87,22 +85,19 @@ def test_the_command_line_sets_all_that_is_needed(tmp_path, is_other):
     assert not re.search(r"\d (ns|µs|ms)\b", found.said)
 
 
-def test_a_conversion_of_ones_own_runs_there(tmp_path):
-    setup = "import cupy, numba.cuda; x = cupy.asarray(__import__('numpy').arange(64.0))"
-    words = ("-s", setup, "--source", "x", "--device", "simulated", "--rounds", "1")
-    found = dlprof("time", *words, "numba.cuda.as_cuda_array(x)", "-o", tmp_path / "s.json")
-    assert found.code == 0, found.err
-    (result,) = package.load(tmp_path / "s.json").results
-    assert result.ownership.verdict == "view"
-
-
-@pytest.mark.parametrize("code", ["cupy.add(x, 1)", "cupy.add(x, 1).get()"])
-def test_what_a_kernel_should_have_written_is_neither_right_nor_wrong(tmp_path, code):
-    setup = "import cupy; x = cupy.asarray(__import__('numpy').arange(64.0))"
+def looked_at(tmp_path, code, setup):
+    """The result of a conversion of one's own."""
     words = ("-s", setup, "--source", "x", "--device", "simulated", "--rounds", "1")
     found = dlprof("time", *words, code, "-o", tmp_path / "s.json")
     assert found.code == 0, found.err
     (result,) = package.load(tmp_path / "s.json").results
+    return result
+
+
+@pytest.mark.parametrize("code", ["cupy.add(x, 1)", "cupy.add(x, 1).get()"])
+def test_what_a_kernel_should_have_written_is_neither_right_nor_wrong(tmp_path, code):
+    setup = "import cupy, numpy; x = cupy.asarray(numpy.arange(64.0))"
+    result = looked_at(tmp_path, code, setup)
     assert result.values.verdict == "unknown"
     assert result.values.evidence.reason == NOT_COMPUTED
     assert result.ownership.verdict == "copy"
@@ -121,17 +116,9 @@ def test_an_array_of_numba_is_written_and_dropped_as_any_other(tmp_path):
     assert (result.early_write.verdict, result.lifetime.verdict) == ("safe", "safe")
 
 
-def looked_at(tmp_path, setup, code):
-    words = ("-s", setup, "--source", "x", "--device", "simulated", "--rounds", "1")
-    found = dlprof("time", *words, code, "-o", tmp_path / "s.json")
-    assert found.code == 0, found.err
-    (result,) = package.load(tmp_path / "s.json").results
-    return result
-
-
 def test_the_peak_is_what_the_allocator_hands_out_at_once(tmp_path):
     setup = "import cupy; x = cupy.empty((128, 128), 'float32')"
-    found = looked_at(tmp_path, setup, "x.copy().copy()")
+    found = looked_at(tmp_path, "x.copy().copy()", setup)
     assert (found.peak_memory.verdict, found.peak_memory.evidence.arrays) == ("ok", 2)
     assert not found.notes
 
@@ -139,7 +126,7 @@ def test_the_peak_is_what_the_allocator_hands_out_at_once(tmp_path):
 def test_a_conversion_that_misuses_the_driver_is_noted(tmp_path):
     ends_twice = "(lambda s: cupy.cuda.runtime.streamDestroy(s.ptr))(cupy.cuda.Stream())"
     setup = f"import cupy; x = cupy.asarray([1.0]); f = lambda x: ({ends_twice}, x)[1]"
-    found = looked_at(tmp_path, setup, "f(x)")
+    found = looked_at(tmp_path, "f(x)", setup)
     assert found.notes == ["device: a stream that does not exist was destroyed"]
 
 
@@ -155,17 +142,5 @@ def test_without_a_compiler_nothing_is_measured(tmp_path):
 def test_a_view_that_lets_its_source_go_is_dangling(tmp_path, producer):
     bare = "type('Bare', (), {'__cuda_array_interface__': x.__cuda_array_interface__})()"
     names = f"import cupy, numba.cuda, numpy; host = numpy.arange(64.0); bare = lambda x: {bare}"
-    words = (
-        "-s",
-        f"{names}; x = {producer}",
-        "--source",
-        "x",
-        "--device",
-        "simulated",
-        "--rounds",
-        "1",
-    )
-    found = dlprof("time", *words, "cupy.asarray(bare(x))", "-o", tmp_path / "s.json")
-    assert found.code == 0, found.err
-    (result,) = package.load(tmp_path / "s.json").results
+    result = looked_at(tmp_path, "cupy.asarray(bare(x))", f"{names}; x = {producer}")
     assert (result.ownership.verdict, result.lifetime.verdict) == ("view", "dangling")
