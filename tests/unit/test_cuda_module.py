@@ -9,8 +9,6 @@ import pytest
 from dlprof.device import cuda
 from dlprof.simulated.build import LIBRARY, driver_folder
 
-NO_DRIVER = "there is no CUDA driver: libcuda.so.1 cannot be loaded"
-
 
 @pytest.fixture(autouse=True)
 def forget_devices():
@@ -30,30 +28,21 @@ def driver(monkeypatch, *, status=0, devices=0):
         reference._obj.value = b"no CUDA-capable device is detected"
         return 0
 
-    library = SimpleNamespace(
-        cuInit=lambda flags: status,
-        cuDeviceGetCount=count,
-        cuGetErrorString=describe,
-    )
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: library)
+    calls = {"cuInit": lambda _: status, "cuDeviceGetCount": count, "cuGetErrorString": describe}
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(**calls))
 
 
-@pytest.fixture
-def no_driver(monkeypatch):
+def test_without_a_driver_the_reason_names_the_library(monkeypatch):
     def missing(name):
         raise OSError(f"{name}: cannot open shared object file")
 
     monkeypatch.setattr(ctypes, "CDLL", missing)
-
-
-def test_without_a_driver_the_reason_names_the_library(no_driver):
-    assert cuda.driver_devices() == NO_DRIVER
+    assert "libcuda.so.1" in cuda.driver_devices()
 
 
 def test_a_driver_that_does_not_start_gives_its_own_words(monkeypatch):
     driver(monkeypatch, status=100)
-    reason = cuda.driver_devices()
-    assert reason == "the CUDA driver does not start: no CUDA-capable device is detected"
+    assert cuda.driver_devices().endswith(": no CUDA-capable device is detected")
 
 
 def test_a_driver_that_lacks_a_function_becomes_one_sentence(monkeypatch):

@@ -1,10 +1,12 @@
 """Trace: what CUPTI's records say of a window, and every way in which there are none."""
 
+import ctypes
+import enum
 import sys
+from types import SimpleNamespace
 
 import pytest
 from builders import make_subject
-from fake_cupti import FakeCupti, cuptiError
 from simulated_device import pair
 
 from dlprof.worker.instruments import trace
@@ -14,14 +16,112 @@ MS = 1_000_000
 WINDOW = Window(1_000, 2_000)
 
 
+# The module cupti.cupti of cupti-python 13.4, with the values of its enums
+
+
+class ActivityKind(enum.IntEnum):
+    MEMCPY = 1
+    MEMSET = 2
+    DRIVER = 4
+    RUNTIME = 5
+    CONCURRENT_KERNEL = 10
+    MEMCPY2 = 22
+    SYNCHRONIZATION = 38
+
+
+class ActivityMemcpyKind(enum.IntEnum):
+    UNKNOWN = 0
+    HTOD = 1
+    DTOH = 2
+    ATOH = 4
+    DTOD = 8
+    HTOH = 9
+    PTOP = 10
+
+
+class CallbackDomain(enum.IntEnum):
+    DRIVER_API = 1
+    RUNTIME_API = 2
+
+
+class cuptiError(Exception):  # noqa: N801 - its real name
+    pass
+
+
+class FakeCupti:
+    """Delivers what it was told happened, when it is flushed, as CUPTI's records."""
+
+    ActivityKind = ActivityKind
+    ActivityMemcpyKind = ActivityMemcpyKind
+    CallbackDomain = CallbackDomain
+
+    def __init__(self):
+        self.names = {}
+        self.pending = []
+        self.enabled = set()
+        self.subscribed = False
+        self.dropped = 0
+
+    # What happened
+
+    def call(self, name, start, end, correlation, kind=ActivityKind.RUNTIME):
+        cbid = len(self.names)
+        self.names[cbid] = name
+        self.add(kind, start, end, correlation, cbid=cbid, thread_id=1)
+
+    def copy(self, kind, size_bytes, start, end, correlation):
+        fields = {"copy_kind": int(ActivityMemcpyKind[kind]), "bytes": size_bytes}
+        self.add(ActivityKind.MEMCPY, start, end, correlation, **fields)
+
+    def add(self, kind, start, end, correlation, **fields):
+        fields |= {"kind": int(kind), "start": start, "end": end, "correlation_id": correlation}
+        if kind in self.enabled:
+            self.pending.append(SimpleNamespace(**fields))
+
+    # The module
+
+    def get_timestamp(self):
+        return 0
+
+    def subscribe(self, callback, userdata):
+        self.subscribed = True
+        return 4711
+
+    def unsubscribe(self, subscriber):
+        assert subscriber == 4711
+        self.subscribed = False
+
+    def activity_register_callbacks(self, requested, completed):
+        size, _ = requested()
+        assert size > 0
+        self.completed = completed
+
+    def activity_enable(self, kind):
+        self.enabled.add(kind)
+
+    def activity_disable(self, kind):
+        self.enabled.discard(kind)
+
+    def activity_flush_all(self, flag):
+        self.completed(self.pending)
+        for activity in self.pending:
+            vars(activity).clear()  # CUPTI takes its buffer back
+        self.pending = []
+
+    def activity_get_num_dropped_records(self, context, stream_id, dropped):
+        ctypes.c_size_t.from_address(dropped).value = self.dropped
+
+    def get_callback_name(self, domain, cbid):
+        return self.names[cbid]
+
+
 @pytest.fixture
 def cupti(monkeypatch):
     """A CUPTI that works, on a machine with a device."""
     fake = FakeCupti()
+    control = (CONTROL, 0, 1, 999_999, ActivityKind.DRIVER)
     monkeypatch.setattr(trace, "driver_devices", lambda: 1)
-    monkeypatch.setattr(
-        trace, "_call_control", lambda: fake.call(CONTROL, 0, 1, 999_999, runtime=False)
-    )
+    monkeypatch.setattr(trace, "_call_control", lambda: fake.call(*control))
     monkeypatch.setitem(sys.modules, "cupti", fake)
     monkeypatch.setitem(sys.modules, "cupti.cupti", fake)
     return fake
@@ -128,10 +228,17 @@ class TestNoTrace:
     @pytest.mark.parametrize(
         "function", ["activity_enable", "activity_register_callbacks", "get_timestamp"]
     )
-    def test_if_cupti_refuses(self, cupti, function):
-        cupti.refuses[function] = cuptiError("ERROR_NOT_COMPATIBLE (14)")
+    def test_if_cupti_refuses(self, cupti, monkeypatch, function):
+        def refuse(*_):
+            raise cuptiError("ERROR_NOT_COMPATIBLE (14)")
+
+        monkeypatch.setattr(cupti, function, refuse)
         assert "ERROR_NOT_COMPATIBLE" in self.reason()
         assert not cupti.enabled
+
+    def test_if_records_were_dropped(self, cupti):
+        cupti.dropped = 3
+        assert self.reason() == "CUPTI dropped 3 records"
 
     def test_if_not_even_a_known_call_was_recorded(self, cupti, monkeypatch):
         monkeypatch.setattr(trace, "_call_control", lambda: None)
