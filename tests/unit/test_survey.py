@@ -5,14 +5,14 @@ import pytest
 from builders import make_result, make_session
 from rule_builders import verdict
 
-from dlprof.compare.comparison import compare, exit_code
+from dlprof.compare.comparison import compare
 from dlprof.compare.times import Settings
 from dlprof.errors import Unmeasured
 from dlprof.history.entry import entry_of
 from dlprof.plan.plan import not_run
 from dlprof.plan.request import Settings as RunSettings
 from dlprof.plan.survey import arrays
-from dlprof.probes.base import DTYPES, FLOATS, ArraySpec, corners
+from dlprof.probes.base import DTYPES, FLOATS, corners
 from dlprof.reports import survey
 from dlprof.reports.checks import SURVEY, check_measured, checks
 from dlprof.rules import find
@@ -158,28 +158,17 @@ class TestComparison:
         found = compare(base, head, Settings(in_turns=True))
         assert [case.case.survey for case in found.cases] == [False]
 
-    def test_what_breaks_between_two_surveys_is_worse(self):
-        good, bad = surveyed(), surveyed(changed={"dtype": ["a", "b"]})
-        base = make_session(good)
-        head = make_session(bad, created="2026-02-02T00:00:00+00:00")
-        found = compare(base, head, Settings(in_turns=True))
-        assert [case.word for case in found.cases] == ["WORSE"]
-        assert exit_code(found) == 1
 
-
-def test_a_long_name_of_arrays_is_a_rule_of_thumb():
-    every = [survey.Label("dtypes", name) for name in DTYPES]
-    assert survey.arrays_text(every, every) == "all dtypes"
-    assert survey.arrays_text(every[1:], every) == "all dtypes but bool"
-    assert survey.arrays_text(every[:2], every) == "bool, int8"
-
-
-def test_the_array_of_a_survey_is_named_by_what_sets_it_apart():
-    case = surveyed(shape=(0, 3)).case
-    assert survey.label_of(case).axis == "shapes"
-    assert survey.label_of(surveyed("int8").case) == ("dtypes", "int8")
-    assert survey.label_of(surveyed(layout="F").case) == ("layouts", "F")
-    assert ArraySpec((6, 10), "float32").corners is False
+def test_arrays_are_named_by_what_sets_them_apart_and_many_of_them_by_the_others():
+    views = [surveyed(dtype) for dtype in ("float32", "int8", "int16", "int32")]
+    others = [surveyed(layout="F"), surveyed(shape=(0,))]
+    (table,) = survey.tables(
+        make_session(*views, surveyed("bool", ownership=verdict("copy")), *others)
+    )
+    assert {row[1].text: row[2].text for row in table.rows} == {
+        "view": "all dtypes but bool; F; 0",
+        "copy": "bool",
+    }
 
 
 def test_a_result_that_breaks_a_rule_has_a_row_of_its_own():
