@@ -59,8 +59,12 @@ class Driver:
         return address
 
     def launch(self, kernel, stream, *parameters):
-        pointers = (c_void_p * len(parameters))(*(ctypes.addressof(one) for one in parameters))
-        self("cuLaunchKernel", kernel, 1, 1, 1, 1, 1, 1, 0, stream, pointers, None)
+        assert self.launched(kernel, stream, *map(ctypes.addressof, parameters)) == 0
+
+    def launched(self, kernel, stream, *pointers):
+        """The status of a launch whose parameters are there."""
+        array = (c_void_p * len(pointers))(*pointers)
+        return self.status("cuLaunchKernel", kernel, 1, 1, 1, 1, 1, 1, 0, stream, array, None)
 
     def spin(self, stream=None, duration_ns=LONG_NS):
         self.launch(self.spinning, stream, c_uint64(duration_ns))
@@ -374,13 +378,6 @@ def test_a_host_function_runs_in_the_order_of_its_stream(driver):
     assert seen
 
 
-def test_an_unknown_kernel_takes_time_and_computes_nothing(driver):
-    stream, memory = driver.stream(NON_BLOCKING), driver.memory(fill=3)
-    driver.launch(driver.unknown, stream, memory)
-    driver("cuStreamSynchronize", stream)
-    assert driver.read(memory) == b"\x03"
-
-
 def attribute(driver, number, address, kind=c_int):
     value = kind()
     status = driver.status("cuPointerGetAttribute", byref(value), number, c_uint64(address))
@@ -416,13 +413,15 @@ def test_memory_that_the_host_can_reach_tells_where_it_does(driver):
     assert attribute(driver, host_pointer, driver.memory().value, c_uint64) is None
 
 
+def free_bytes(driver):
+    return driver.new("cuMemGetInfo", byref(c_size_t()), kind=c_size_t).value
+
+
 def test_memory_is_used_again_and_counted(driver):
-    left = [driver.new("cuMemGetInfo", byref(c_size_t()), kind=c_size_t).value]
-    memory = driver.memory()
-    left.append(driver.new("cuMemGetInfo", byref(c_size_t()), kind=c_size_t).value)
+    before, memory = free_bytes(driver), driver.memory()
+    assert free_bytes(driver) == before - SIZE
     driver("cuMemFree", memory)
-    left.append(driver.new("cuMemGetInfo", byref(c_size_t()), kind=c_size_t).value)
-    assert left == [left[0], left[0] - SIZE, left[0]]
+    assert free_bytes(driver) == before
     assert driver.memory().value == memory.value
 
 
@@ -466,6 +465,11 @@ def kernel(driver, name, text=PTX):
     return driver.new("cuModuleGetFunction", module, name)
 
 
+def poison(driver, memory):
+    """Let a kernel write what nothing computes."""
+    driver.launch(kernel(driver, b"fill"), None, memory, (c_uint64 * 2)(), c_int(1))
+
+
 def test_a_kernel_poisons_what_its_arguments_point_to(driver):
     first, second, third = driver.memory(), driver.memory(), driver.memory()
     other = (c_uint64 * 2)(0, second.value + 512)
@@ -481,11 +485,11 @@ def test_poison_reaches_up_to_what_is_known_again(driver):
     known = c_uint64(block.value + SIZE // 2)
     driver("cuMemsetD8Async", known, 1, c_size_t(256), None)
     driver("cuMemcpyDtoDAsync", c_uint64(known.value + 256), known, c_size_t(256), None)
-    driver.launch(kernel(driver, b"fill"), None, block, (c_uint64 * 2)(), c_int(1))
+    poison(driver, block)
     driver("cuCtxSynchronize")
     assert poisoned(driver, known.value - 1, 1)
     assert not poisoned(driver, known.value, 512)
-    driver.launch(kernel(driver, b"fill"), None, known, (c_uint64 * 2)(), c_int(1))
+    poison(driver, known)
     driver("cuCtxSynchronize")
     assert poisoned(driver, known.value + 511, 1)
 
@@ -508,22 +512,22 @@ def test_the_parameters_of_a_kernel_are_read_from_compressed_code(driver):
 def test_a_kernel_of_unknown_parameters_poisons_what_its_arguments_point_to(driver):
     first, second, third = driver.memory(), driver.memory(), driver.memory()
     values = (c_uint64 * 1024)(1, first.value, second.value)  # more than is looked at
-    places = (c_void_p * 3)(ctypes.addressof(values), ctypes.addressof(values) + 8, None)
-    driver("cuLaunchKernel", driver.unknown, 1, 1, 1, 1, 1, 1, 0, None, places, None)
+    start = ctypes.addressof(values)
+    assert driver.launched(driver.unknown, None, start, start + 8, None) == 0
     driver("cuCtxSynchronize")
     assert [poisoned(driver, one.value) for one in (first, second, third)] == [1, 1, 0]
 
 
 def test_a_kernel_whose_arguments_cannot_be_read_poisons_the_device(driver):
-    memory, places = driver.memory(), (c_void_p * 1)(None)
-    driver("cuLaunchKernel", driver.unknown, 1, 1, 1, 1, 1, 1, 0, None, places, None)
+    memory = driver.memory()
+    assert driver.launched(driver.unknown, None, None) == 0
     driver("cuCtxSynchronize")
     assert poisoned(driver, memory.value + SIZE - 1, 1)
 
 
 def test_poison_goes_where_it_is_copied_and_ends_where_other_bytes_are_written(driver):
     source, target = driver.memory(), driver.memory()
-    driver.launch(kernel(driver, b"fill"), None, source, (c_uint64 * 2)(), c_int(1))
+    poison(driver, source)
     driver("cuMemcpyDtoDAsync", target, source, c_size_t(SIZE), None)
     driver("cuMemsetD8Async", source, 1, c_size_t(SIZE), None)
     driver("cuCtxSynchronize")
@@ -535,7 +539,7 @@ def test_poison_that_reaches_the_host_is_counted(driver):
     memory = driver.memory()
     driver.read(memory)
     assert driver.library.dlprofSimulatedPoisonReads() == 0
-    driver.launch(kernel(driver, b"fill"), None, memory, (c_uint64 * 2)(), c_int(1))
+    poison(driver, memory)
     driver("cuCtxSynchronize")
     driver.read(memory)
     assert driver.library.dlprofSimulatedPoisonReads() == 1
@@ -543,7 +547,7 @@ def test_poison_that_reaches_the_host_is_counted(driver):
 
 def test_a_write_to_the_first_element_does_not_end_poison(driver):
     memory = driver.memory()
-    driver.launch(kernel(driver, b"fill"), None, memory, (c_uint64 * 2)(), c_int(1))
+    poison(driver, memory)
     driver("cuMemsetD8Async", memory, 1, c_size_t(16), None)
     driver("cuCtxSynchronize")
     assert poisoned(driver, memory.value)
@@ -605,14 +609,8 @@ def test_each_kernel_takes_the_time_that_is_set_for_its_name(driver_with):
 def test_memory_is_mapped_to_addresses_that_were_reserved(driver):
     size = 2 << 20
     properties = (c_int * 8)(1, 0, 1, 0)
-    address = driver.new(
-        "cuMemAddressReserve",
-        c_size_t(2 * size),
-        c_size_t(0),
-        c_uint64(0),
-        c_uint64(0),
-        kind=c_uint64,
-    )
+    none = (c_uint64(0),) * 3
+    address = driver.new("cuMemAddressReserve", c_size_t(2 * size), *none, kind=c_uint64)
     assert attribute(driver, 2, address.value) is None
     made = [driver.new("cuMemCreate", c_size_t(size), properties, c_uint64(0)) for _ in range(2)]
     for at, one in enumerate(made):
@@ -622,11 +620,9 @@ def test_memory_is_mapped_to_addresses_that_were_reserved(driver):
     driver("cuMemsetD8", address, 4, c_size_t(2 * size))
     driver("cuCtxSynchronize")
     assert driver.read(address, 2 * size) == b"\x04" * 2 * size
-    free = c_size_t()
     driver("cuMemUnmap", address, c_size_t(2 * size))
     driver("cuMemAddressFree", address, c_size_t(2 * size))
-    driver("cuMemGetInfo", byref(free), byref(c_size_t()))
-    assert free.value == 8 << 30
+    assert free_bytes(driver) == 8 << 30
     assert attribute(driver, 2, address.value) is None
 
 
@@ -641,15 +637,11 @@ def test_the_access_to_a_peer_is_switched_on_once(driver_with):
 
 def test_work_of_one_device_is_refused_on_a_stream_of_another(driver_with):
     driver = driver_with(DEVICES=2)
-    stream, event = driver.stream(), driver.event()
+    stream, event, duration = driver.stream(), driver.event(), c_uint64(1)
     driver("cuCtxSetCurrent", driver.new("cuDevicePrimaryCtxRetain", 1))
-    assert driver.status("cuEventRecord", event, driver.stream()) == 400
-    pointers = (c_void_p * 1)(ctypes.addressof(c_uint64(1)))
-    grid_and_block = (1, 1, 1, 1, 1, 1)
-    status = driver.status(
-        "cuLaunchKernel", driver.spinning, *grid_and_block, 0, stream, pointers, None
-    )
-    assert status == 400
+    assert driver.status("cuEventRecord", event, driver.stream()) == INVALID_HANDLE
+    status = driver.launched(driver.spinning, stream, ctypes.addressof(duration))
+    assert status == INVALID_HANDLE
     driver("cuStreamWaitEvent", driver.stream(), event, 0)  # this goes across devices
 
 
@@ -657,8 +649,8 @@ def test_a_stream_that_does_not_exist_is_refused(driver):
     event, stream = driver.event(), driver.stream()
     driver("cuStreamDestroy", stream)
     for handle in (stream, c_void_p(-1)):
-        assert driver.status("cuStreamWaitEvent", handle, event, 0) == 400
-        assert driver.status("cuStreamSynchronize", handle) == 400
+        assert driver.status("cuStreamWaitEvent", handle, event, 0) == INVALID_HANDLE
+        assert driver.status("cuStreamSynchronize", handle) == INVALID_HANDLE
 
 
 def is_stale(driver, is_ordered):
