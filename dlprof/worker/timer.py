@@ -359,13 +359,13 @@ def watch_waits() -> Callable[[], int]:
     return longest_ns
 
 
-def waited_ns(tasks: Path = Path("/proc/self/task")) -> dict[str, int]:
+def waited_ns() -> dict[str, int]:
     """For how long each thread has waited for a processor; empty if the kernel does not say.
 
     The second number of ``/proc/self/task/*/schedstat`` (sched-stats of the kernel).
     """
     waited = {}
-    for stat in tasks.glob("*/schedstat"):
+    for stat in Path("/proc/self/task").glob("*/schedstat"):
         with suppress(OSError, ValueError, IndexError):  # the thread may have ended
             waited[stat.parent.name] = int(stat.read_text(encoding="ascii").split()[1])
     return waited

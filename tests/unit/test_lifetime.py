@@ -17,32 +17,20 @@ from dlprof.worker.instruments import lifetime
 from dlprof.worker.instruments.lifetime import CONVERSIONS, SIZE_BYTES
 
 
-def judge(changed=False, size_bytes=0.0, references=0.0, objects=0.0):
-    return lifetime.judge(
-        {
-            "changed_after_drop": changed,
-            "bytes_per_conversion": size_bytes,
-            "references_per_conversion": references,
-            "objects_per_conversion": objects,
-            "size_bytes": SIZE_BYTES,
-            "conversions": 200,
-            "runs": 12,
-        }
-    )
-
-
-OPEN = [
-    ({"size_bytes": SIZE_BYTES / 100}, "655 bytes"),
-    ({"references": 0.02}, "0.02 references"),
-    ({"objects": 0.13}, "0.13 blocks"),
-]
-
-
-class TestJudgment:
-    @pytest.mark.parametrize(("grown", "words"), OPEN)
-    def test_a_growth_that_is_no_proof_is_unknown_with_the_reason(self, grown, words):
-        verdict, reason = judge(**grown)
-        assert (verdict, reason.startswith(words)) == ("unknown", True)
+@pytest.mark.parametrize(
+    ("what", "growth", "words"),
+    [
+        ("bytes", SIZE_BYTES / 100, "655 bytes"),
+        ("references", 0.02, "0.02 references"),
+        ("objects", 0.13, "0.13 blocks"),
+    ],
+)
+def test_a_growth_that_is_no_proof_is_unknown_with_the_reason(what, growth, words):
+    growths = {"bytes": 0.0, "references": 0.0, "objects": 0.0, what: growth}
+    evidence = {f"{name}_per_conversion": value for name, value in growths.items()}
+    evidence |= {"changed_after_drop": False, "size_bytes": SIZE_BYTES}
+    verdict, reason = lifetime.judge({**evidence, "conversions": 200, "runs": 12})
+    assert (verdict, reason.startswith(words)) == ("unknown", True)
 
 
 class TestGrowth:
@@ -141,10 +129,8 @@ class Pooled(NumPy):
 
 
 def subject_of(code, **options):
-    returns_array = options.pop("returns_array", True)
-    import_ = Import("any", (Protocol.DLPACK,), code, returns_array=returns_array)
-    options = {"pool": Pool(), **options}
-    return make_subject(import_=import_, producer=Pooled(), **options)
+    import_ = Import("any", (Protocol.DLPACK,), code)
+    return make_subject(import_=import_, producer=Pooled(), **{"pool": Pool(), **options})
 
 
 def measured(code, **options):

@@ -94,13 +94,12 @@ def test_page_faults_are_per_call_and_of_the_samples_only(clock, monkeypatch):
 class Stalling:
     """A statement of ``ns`` that loses the processor in each of its first calls."""
 
-    def __init__(self, clock, monkeypatch, ns, calls, lost_ns=8_000_000, waits_ns=0, runs=False):
-        self.clock, self.ns, self.left = clock, ns, calls
-        self.lost_ns, self.waits_ns, self.runs = lost_ns, waits_ns, runs
-        self.preempted = self.own_ns = self.waited_ns = 0
+    def __init__(self, clock, monkeypatch, ns, calls, runs=False):
+        self.clock, self.ns, self.left, self.runs = clock, ns, calls, runs
+        self.preempted = self.own_ns = 0
         monkeypatch.setattr(timer, "counted", lambda: timer.Counted(0, self.preempted, self.own_ns))
         monkeypatch.setattr(timer, "foreign_ns", lambda: clock.now_ns)
-        monkeypatch.setattr(timer, "waited_ns", lambda: {"1": self.waited_ns})
+        monkeypatch.setattr(timer, "waited_ns", dict)
 
     def work(self):
         begin = self.clock.now_ns
@@ -108,9 +107,8 @@ class Stalling:
         if self.left:
             self.left -= 1
             self.preempted += 2
-            self.clock.advance(self.lost_ns)
+            self.clock.advance(8_000_000)
         self.own_ns += self.clock.now_ns - begin if self.runs else self.ns
-        self.waited_ns += self.waits_ns
 
     def sample(self):
         return timer.sample(timer.compile_loop("work()", {"work": self.work}), 50_000_000)
