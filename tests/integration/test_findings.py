@@ -11,7 +11,7 @@ BROKEN = "DLP018"
 def liar(tmp_path_factory):
     """A run of a probe whose documented copy is a view, and its session."""
     session = tmp_path_factory.mktemp("liar") / "s.json"
-    words = ("run", "liar", "liar", "--probe", PROBE_FILES / "liar.py", *QUICK, "-o", session)
+    words = ("run", "sharer", "sharer", "--probe", PROBE_FILES / "sharer.py", *QUICK, "-o", session)
     return dlprof(*words, "--fail-on", "error"), session
 
 
