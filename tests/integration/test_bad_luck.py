@@ -58,10 +58,6 @@ def test_the_healthy_cases_of_the_run_are_measured(unlucky, way):
         ("crash", "crashed", f"{SEGFAULT} during first call"),
         ("leave", "crashed", "the process ended with exit code 0 during first call"),
         ("hang", "timeout", f"{NO_ANSWER} during first call"),
-        ("sys_exit", "crashed", "raised SystemExit: sys.exit was called"),
-        ("recurse", "unsupported", "RecursionError: maximum recursion depth exceeded"),
-        ("refuse", "unsupported", "TypeError: this framework does not take that"),
-        ("refuse_without_words", "unsupported", "NoWords, whose message cannot be shown"),
         ("refuse_in_surrogates", "unsupported", "TypeError: bad text \\udcff in the message"),
         ("close_the_pipes", "crashed", "the process ended with exit code 1 during first call"),
     ],
@@ -179,7 +175,6 @@ FAULTY = "the probe is faulty: "
         ("create-is-a-number", "crashed", f"{FAULTY}what create-is-a-number's create returns"),
         ("create-forgets-x", "crashed", f"{FAULTY}the text of create-forgets-x's create sets no x"),
         ("create-crashes", "crashed", f"{SEGFAULT} during create"),
-        ("create-exits", "crashed", "raised SystemExit: 3"),
         (
             "create-makes-another-shape",
             "unsupported",
@@ -187,7 +182,6 @@ FAULTY = "the probe is faulty: "
         ),
         ("device-is-unknown", "unsupported", "device-is-unknown made device"),
         ("pointer-leaves", "crashed", "the process ended with exit code 3 during create"),
-        ("ready-raises", "unsupported", "RuntimeError: no licence for this device"),
     ],
 )
 def test_a_producer_that_fails_is_told_in_one_reason(phases, name, status, reason):

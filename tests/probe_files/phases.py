@@ -6,7 +6,6 @@ Each gives to ``fake`` or takes from it; its only fault is the one in its name.
 import ctypes
 import os
 import runpy
-import sys
 from pathlib import Path
 
 Fake = runpy.run_path(str(Path(__file__).with_name("fake.py")))["Fake"]
@@ -15,13 +14,6 @@ Fake = runpy.run_path(str(Path(__file__).with_name("fake.py")))["Fake"]
 def returns(value):
     """A method that returns this, whatever it is given."""
     return lambda *_: value
-
-
-def raises(error):
-    def method(*_):
-        raise error
-
-    return method
 
 
 def does(act):
@@ -41,7 +33,6 @@ FAULTS = {
     "create-is-a-number": {"create": returns(5)},
     "create-forgets-x": {"create": returns("y = 5")},
     "create-crashes": {"create": returns("x = ctypes.string_at(0)")},
-    "create-exits": {"create": does(lambda: sys.exit(3))},
     "create-makes-another-shape": {"shape": returns((1, 2, 3))},
     "pointer-is-text": {"pointer": returns("hello")},
     "pointer-is-wrong": {"pointer": returns(8)},
@@ -53,7 +44,6 @@ FAULTS = {
     "wait-is-no-python": {"wait": returns("wait for {x}")},
     "wait-has-another-name": {"wait": returns("len({y})")},
     "wait-crashes": {"wait": returns("ctypes.string_at(0 * len({x}))")},
-    "ready-raises": {"ready": raises(RuntimeError("no licence for this device"))},
 }
 
 for number, (name, fault) in enumerate(FAULTS.items()):
