@@ -8,7 +8,6 @@ A line without such a comment converts nothing. Each function is one program.
 import asyncio
 import concurrent.futures
 import copy
-import ctypes
 import functools
 import gc
 import itertools
@@ -126,15 +125,6 @@ def callbacks_from_c():
     sorted([X, X], key=lambda x: torch.from_numpy(x).sum())  #: 2 torch.from_numpy(x) view
     functools.reduce(lambda _, x: torch.tensor(x), [X, X, X])  #: 2 torch.tensor(x) copy
     list(itertools.starmap(torch.from_numpy, [(X,), (X,)]))  #: 2 torch.from_numpy(x) view
-
-
-@program
-def a_callback_through_ctypes():
-    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
-    def called(n):
-        return len(torch.from_numpy(X)) + n  #: 1 torch.from_numpy(x) view
-
-    assert called(1) == 4
 
 
 @program

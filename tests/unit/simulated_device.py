@@ -31,15 +31,10 @@ from dlprof.worker.subject import Subject, compose
 Value = Callable[[], int]
 
 
-@dataclass(frozen=True)
-class Costs:
-    """What things take, in ns; a copy moves this many bytes in a ns."""
-
-    queue_ns: int = 1_000  # host: to queue one piece of work
-    event_ns: int = 700  # device: to record one event
-    flush_ns: int = 50_000  # device: to flush the L2 cache
-    warm_bytes_per_ns: int = 4
-    cold_bytes_per_ns: int = 2
+QUEUE_NS = 1_000  # host: to queue one piece of work
+EVENT_NS = 700  # device: to record one event
+FLUSH_NS = 50_000  # device: to flush the L2 cache
+WARM_BYTES_PER_NS, COLD_BYTES_PER_NS = 4, 2  # a copy
 
 
 @dataclass
@@ -99,8 +94,7 @@ class SimulatedDevice:
     uuid = ""
     is_simulated = False
 
-    def __init__(self, costs: Costs | None = None) -> None:
-        self.costs = costs or Costs()
+    def __init__(self) -> None:
         self.now_ns = 0
         self.memory: dict[int, Memory] = {}
         self.l2_is_cold = True
@@ -134,7 +128,7 @@ class SimulatedDevice:
 
     def queue(self, stream: int, device_ns: int) -> tuple[int, int]:
         """Queue work of this length; returns when it starts and when it ends."""
-        self.spend(self.costs.queue_ns)
+        self.spend(QUEUE_NS)
         start = self._start(stream)
         self._stream(stream).busy_until_ns = start + device_ns
         return start, start + device_ns
@@ -146,7 +140,7 @@ class SimulatedDevice:
         return Event()
 
     def record(self, event: Event, stream: int) -> None:
-        _, event.passed_ns = self.queue(stream, self.costs.event_ns)
+        _, event.passed_ns = self.queue(stream, EVENT_NS)
 
     def is_done(self, event: Event) -> bool:
         return event.passed_ns is None or event.passed_ns <= self.now_ns
@@ -208,12 +202,10 @@ class SimulatedDevice:
         self.l2_is_cold = False
 
     def copy_ns(self, size_bytes: int) -> int:
-        costs = self.costs
-        speed = costs.cold_bytes_per_ns if self.l2_is_cold else costs.warm_bytes_per_ns
-        return size_bytes // speed
+        return size_bytes // (COLD_BYTES_PER_NS if self.l2_is_cold else WARM_BYTES_PER_NS)
 
     def flush_l2(self, stream: int) -> None:
-        self.queue(stream, self.costs.flush_ns)
+        self.queue(stream, FLUSH_NS)
         self.l2_is_cold = True
 
     def speed_up(self) -> None:
@@ -351,19 +343,6 @@ class FakeFramework(Probe):
             self.stream = before  # type: ignore[misc]
 
 
-def subject(producer: FakeFramework, consumer: FakeFramework, size_bytes: int) -> Subject:
-    """Make the case of ``consumer.from_dlpack(x)`` with an array of the producer."""
-    export, import_ = producer.exports[0], consumer.imports[0]
-    code = compose(export, import_)
-    names: dict[str, Any] = {producer.name: producer, consumer.name: consumer}
-    names["x"] = producer.array(size_bytes)
-    spec = ArraySpec((size_bytes,), "uint8", device="cuda")
-    wait = consumer.wait("cuda")
-    convert = compile_call(code, names)
-    path = (producer, consumer, export, import_, names)
-    return Subject(*path, spec, code, wait, "cuda", convert)
-
-
 STREAM_KINDS = ("legacy", "per-thread", "blocking", "non-blocking")
 
 
@@ -380,10 +359,18 @@ def pair(
     device: SimulatedDevice | None = None,
     streams: tuple[str, str] = ("non-blocking", "non-blocking"),
     producer: Behaviour | None = None,
+    size_bytes: int = 64,
     **behaviour: Any,
 ) -> tuple[Subject, SimulatedDevice]:
-    """A case between two frameworks on streams of these kinds, and its device."""
+    """The case of ``consumer.from_dlpack(x)`` on streams of these kinds, and its device."""
     device = device or SimulatedDevice()
     first, second = (stream_of(device, kind) for kind in streams)
     giver = FakeFramework(device, first, producer, name="producer")
-    return subject(giver, FakeFramework(device, second, Behaviour(**behaviour)), 64), device
+    taker = FakeFramework(device, second, Behaviour(**behaviour))
+    names = {"producer": giver, "consumer": taker, "x": giver.array(size_bytes)}
+    spec = ArraySpec((size_bytes,), "uint8", device="cuda")
+    export, import_ = giver.exports[0], taker.imports[0]
+    code = compose(export, import_)
+    convert, wait = compile_call(code, names), taker.wait("cuda")
+    path = (giver, taker, export, import_, names)
+    return Subject(*path, spec, code, wait, "cuda", convert), device

@@ -1,7 +1,9 @@
 """Device time on a simulated device: exact times, and honest ignorance."""
 
+import itertools
+
 import pytest
-from simulated_device import Behaviour, Costs, FakeFramework, SimulatedDevice, subject
+from simulated_device import SimulatedDevice, pair
 
 from dlprof.device.cuda import LEGACY_STREAM
 from dlprof.worker.instruments import device_time
@@ -12,21 +14,20 @@ WARM_NS, COLD_NS = 2_000, 4_000
 
 @pytest.fixture
 def device():
-    return SimulatedDevice(Costs(queue_ns=1_000, event_ns=700))
+    return SimulatedDevice()
 
 
-def measured(device, *, budget_s=0.0, slower_after=None, host_times=None, **behaviour):
-    producer = FakeFramework(device, LEGACY_STREAM, name="producer")
-    behaviour = Behaviour(**{"order": "nothing", **behaviour})
-    consumer = FakeFramework(device, LEGACY_STREAM, behaviour)
-    case = subject(producer, consumer, SIZE)
-    if slower_after is not None or host_times is not None:
-        left, plain = iter(host_times or [0] * slower_after), consumer.from_dlpack
-        consumer.from_dlpack = lambda source: (
-            device.spend(next(left, 10_000_000)),
-            plain(source),
-        )[1]
-    return device_time.measure(case, device, consumer.current_stream("cuda"), budget_s)
+def measured(device, is_slow=lambda call: False, order="nothing", **behaviour):
+    """The device time of a conversion on legacy streams; ``is_slow`` says which calls take 10 ms."""
+    case, _ = pair(device, ("legacy", "legacy"), size_bytes=SIZE, order=order, **behaviour)
+    plain, calls = case.consumer.from_dlpack, itertools.count()
+
+    def convert(source):
+        device.spend(10_000_000 * is_slow(next(calls)))
+        return plain(source)
+
+    case.consumer.from_dlpack = convert
+    return device_time.measure(case, device, case.consumer.current_stream("cuda"), 0.0)
 
 
 def test_a_copy_takes_its_own_time_whatever_was_queued_before(device):
@@ -49,7 +50,7 @@ def test_a_host_slower_than_the_first_spin_gets_a_longer_one(device):
 
 
 def test_a_sample_with_a_gap_is_taken_again(device):
-    found = measured(device, copies=True, host_times=[0] * 7 + [10_000_000] + [0] * 99)
+    found = measured(device, copies=True, is_slow=lambda call: call == 7)
     assert found["verdict"] == "ok"
     assert found["warm"]["median_ns"] == WARM_NS
 
@@ -60,7 +61,7 @@ def test_a_sample_with_a_gap_is_taken_again(device):
         ({"order": "host", "copies": True}, device_time.WAITS),
         ({"order": "device", "copies": True}, device_time.WAITS),
         ({"private": True}, device_time.NO_STREAM),
-        ({"slower_after": 3}, device_time.SLOW),
+        ({"is_slow": lambda call: call >= 3}, device_time.SLOW),
     ],
 )
 def test_a_call_that_cannot_be_measured_is_unknown_and_says_so(device, options, reason):
