@@ -35,17 +35,13 @@ def expected_by_line(text):
     return found
 
 
-def programs(text):
-    """The functions that are programs, by the span of their lines."""
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef) and any(
-            isinstance(one, ast.Name) and one.id == "program" for one in node.decorator_list
-        ):
-            yield node.name, range(node.lineno, node.end_lineno + 1)
-
-
 TEXT = PATH.read_text(encoding="utf-8")
-LINES = dict(programs(TEXT))
+LINES = {
+    node.name: range(node.lineno, node.end_lineno + 1)
+    for node in ast.parse(TEXT).body
+    if isinstance(node, ast.FunctionDef)
+}
+"""Of each program, which is a function of the file."""
 
 
 @pytest.fixture(scope="module")

@@ -4,14 +4,13 @@ A line without such a comment converts nothing. Each function is one program.
 """
 
 # fmt: off
-# ruff: noqa: F401, I001, PT017
+# ruff: noqa: I001, PT017
 import asyncio
 import concurrent.futures
 import copy
 import functools
 import gc
 import itertools
-import operator
 import pickle
 import signal
 import sys
@@ -20,7 +19,6 @@ import traceback
 import warnings
 import weakref
 
-import numpy
 import numpy as np
 import torch
 import torch as pytorch
@@ -30,15 +28,8 @@ from torch import from_numpy, from_numpy as view_of
 
 X = np.arange(12, dtype="float32").reshape(3, 4)
 T = torch.arange(12.0).reshape(3, 4)
-PROGRAMS = []
 
 
-def program(function):
-    PROGRAMS.append(function)
-    return function
-
-
-@program
 def a_view_and_a_copy():
     torch.from_numpy(X)  #: 1 torch.from_numpy(x) view
     torch.tensor(X)  #: 1 torch.tensor(x) copy
@@ -47,7 +38,6 @@ def a_view_and_a_copy():
     np.array(T)  #: 1 numpy.array(x) copy
 
 
-@program
 def own_arrays_and_numbers_convert_nothing():
     np.asarray(X)
     np.array([1, 2, 3])
@@ -58,24 +48,20 @@ def own_arrays_and_numbers_convert_nothing():
     assert T.cpu() is T
 
 
-@program
 def two_conversions_on_one_line():
     torch.from_numpy(X), torch.tensor(X)  #: 1 torch.from_numpy(x) view; 1 torch.tensor(x) copy
 
 
-@program
 def one_inside_the_other():
     np.asarray(torch.from_numpy(X))  #: 1 torch.from_numpy(x) view; 1 numpy.asarray(x) view
 
 
-@program
 def the_outermost_call_counts():
     np.asarray(T.detach())  #: 1 numpy.asarray(x) view
     torch.from_dlpack(X)  #: 1 torch.from_dlpack(x) view
     np.from_dlpack(T)  #: 1 numpy.from_dlpack(x) view
 
 
-@program
 def imported_by_another_name():
     from_numpy(X)  #: 1 torch.from_numpy(x) view
     view_of(X)  #: 1 torch.from_numpy(x) view
@@ -83,32 +69,27 @@ def imported_by_another_name():
     as_numpy(T)  #: 1 numpy.asarray(x) view
 
 
-@program
 def stored_in_a_name():
     convert = torch.from_numpy
     convert(X)  #: 1 torch.from_numpy(x) view
     vars(torch)["tensor"](X)  #: 1 torch.tensor(x) copy
 
 
-@program
 def a_partial():
     convert = functools.partial(torch.tensor, dtype=torch.float64)
     convert(X)  #: 1 torch.tensor(x) copy
 
 
-@program
 def an_argument_by_name():
     torch.tensor(data=X)  #: 1 torch.tensor(x) copy
     np.array(object=T)  #: 1 numpy.array(x) copy
 
 
-@program
 def nested_comprehensions_and_generators():
     {n: [T.numpy() for _ in range(2)] for n in range(3)}  #: 6 x.numpy() view
     sum(torch.from_numpy(X).sum() for _ in range(3))  #: 3 torch.from_numpy(x) view
 
 
-@program
 def a_generator_that_is_closed_early():
     def batches():
         for _ in range(10):
@@ -119,7 +100,6 @@ def a_generator_that_is_closed_early():
     found.close()
 
 
-@program
 def callbacks_from_c():
     list(map(torch.from_numpy, [X, X, X]))  #: 3 torch.from_numpy(x) view
     sorted([X, X], key=lambda x: torch.from_numpy(x).sum())  #: 2 torch.from_numpy(x) view
@@ -127,7 +107,6 @@ def callbacks_from_c():
     list(itertools.starmap(torch.from_numpy, [(X,), (X,)]))  #: 2 torch.from_numpy(x) view
 
 
-@program
 def methods_of_classes():
     class Loader:
         convert = torch.from_numpy
@@ -145,7 +124,6 @@ def methods_of_classes():
     loader.static(X)  #: 1 torch.tensor(x) copy
 
 
-@program
 def subclasses():
     class MyTensor(torch.Tensor):
         pass
@@ -158,7 +136,6 @@ def subclasses():
     torch.nn.Parameter(T).detach().numpy()  #: 1 x.numpy() view
 
 
-@program
 def a_method_that_is_overridden():
     class Verbose(torch.Tensor):
         def numpy(self):
@@ -167,7 +144,6 @@ def a_method_that_is_overridden():
     T.as_subclass(Verbose).numpy()
 
 
-@program
 def expressions_over_several_lines():
     torch.tensor(  #: 1 torch.tensor(x) copy
         np.stack(
@@ -176,7 +152,6 @@ def expressions_over_several_lines():
     )
 
 
-@program
 def an_exception_in_the_middle():
     try:
         torch.from_numpy("no array")
@@ -188,7 +163,6 @@ def an_exception_in_the_middle():
         assert "detach" in str(error)
 
 
-@program
 def tracebacks_have_no_frame_of_the_tracer():
     for convert in (
         lambda: torch.from_numpy("no"),
@@ -202,7 +176,6 @@ def tracebacks_have_no_frame_of_the_tracer():
             assert error.__context__ is None
 
 
-@program
 def threads():
     def work():
         for _ in range(50):
@@ -213,14 +186,12 @@ def threads():
     [one.join() for one in many]
 
 
-@program
 def a_pool_of_threads():
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: np.asarray(T), range(40)))  #: 40 numpy.asarray(x) view
         list(pool.map(torch.from_numpy, [X] * 5))
 
 
-@program
 def asyncio_tasks():
     async def one():
         await asyncio.sleep(0)
@@ -238,13 +209,11 @@ def asyncio_tasks():
     asyncio.run(several())
 
 
-@program
 def executed_text():
     exec("torch.from_numpy(X)\ntorch.from_numpy(X)")
     eval("T.numpy()")
 
 
-@program
 def a_finalizer():
     class Last:
         def __del__(self):
@@ -254,7 +223,6 @@ def a_finalizer():
     gc.collect()
 
 
-@program
 def a_signal_handler():
     def handler(*_):
         torch.from_numpy(X)  #: 1 torch.from_numpy(x) view
@@ -264,13 +232,11 @@ def a_signal_handler():
     signal.signal(signal.SIGUSR1, before)
 
 
-@program
 def sometimes_a_copy():
     for dtype in (torch.float32, torch.float64, torch.float32):
         torch.as_tensor(X, dtype=dtype)  #: 3 torch.as_tensor(x) mixed
 
 
-@program
 def strided_arrays():
     torch.from_numpy(X[:, ::2])  #: 1 torch.from_numpy(x) view
     torch.from_numpy(X.T)  #: 1 torch.from_numpy(x) view
@@ -279,13 +245,11 @@ def strided_arrays():
     np.asarray(X[::-1])
 
 
-@program
 def empty_arrays_and_scalars():
     torch.from_numpy(np.zeros((0, 3)))  #: 1 torch.from_numpy(x) view
     torch.from_numpy(np.array(1.0))  #: 1 torch.from_numpy(x) view
 
 
-@program
 def lists_of_arrays():
     np.array([T, T])  #: 1 numpy.array(x) copy
     np.stack([T, T, T])  #: 3 x.__array__() view
@@ -294,14 +258,12 @@ def lists_of_arrays():
         torch.tensor([X, X])  #: 1 torch.tensor(x) copy
 
 
-@program
 def plain_memory():
     np.frombuffer(b"12345678", "uint8")  #: 1 numpy.frombuffer(x) view
     torch.frombuffer(bytearray(b"1234"), dtype=torch.uint8)  #: 1 torch.frombuffer(x) view
     np.asarray(memoryview(b"1234"))
 
 
-@program
 def a_capsule_counts_where_it_is_consumed():
     torch.from_dlpack(torch.utils.dlpack.to_dlpack(T))  #: 1 torch.from_dlpack(x) view
     made = [T.__dlpack__() for _ in range(3)]
@@ -309,24 +271,20 @@ def a_capsule_counts_where_it_is_consumed():
         torch.from_dlpack(one)  #: 3 torch.from_dlpack(x) view
 
 
-@program
 def a_capsule_of_an_untraced_producer():
     torch.from_dlpack(X.__dlpack__())  #: 1 torch.from_dlpack(x) view
 
 
-@program
 def a_capsule_that_nobody_consumes():
     T.__dlpack__()  #: 1 x.__dlpack__() unknown
 
 
-@program
 def the_loader_of_torch():
     data = [(X, 0)] * 6
     for _ in torch.utils.data.DataLoader(data, batch_size=2):  #: 6 torch.as_tensor(x) view
         pass
 
 
-@program
 def no_array_is_kept():
     x = np.zeros(5)
     before = sys.getrefcount(x)
@@ -340,14 +298,12 @@ def no_array_is_kept():
     assert source() is None
 
 
-@program
 def functions_can_be_pickled():
     assert pickle.loads(pickle.dumps(torch.from_numpy)) is torch.from_numpy
     assert pickle.loads(pickle.dumps(np.asarray)) is np.asarray
     assert copy.deepcopy(torch.from_numpy) is torch.from_numpy
 
 
-@program
 def a_warning_names_the_users_line():
     read_only = np.zeros(3)
     read_only.flags.writeable = False
@@ -357,7 +313,6 @@ def a_warning_names_the_users_line():
     assert [one.filename for one in found] in ([__file__], []), found  # torch warns once
 
 
-@program
 def functions_keep_their_words():
     assert torch.from_numpy.__name__ == "from_numpy"
     assert "ndarray" in torch.from_numpy.__doc__
@@ -366,7 +321,6 @@ def functions_keep_their_words():
     assert np.frombuffer.__text_signature__.startswith("(buffer")
 
 
-@program
 def a_compiled_function():
     @functools.partial(torch.compile, backend="eager")
     def add(x):
@@ -376,7 +330,6 @@ def a_compiled_function():
     np.asarray(add(T))  #: 1 numpy.asarray(x) view
 
 
-@program
 def numpy_in_a_compiled_function():
     @functools.partial(torch.compile, backend="eager", fullgraph=True)
     def double(x):
@@ -385,7 +338,6 @@ def numpy_in_a_compiled_function():
     assert torch.equal(double(T), T * 2)
 
 
-@program
 def a_whole_graph_is_compiled():
     @functools.partial(torch.compile, backend="eager", fullgraph=True)
     def add(x):
@@ -395,6 +347,7 @@ def a_whole_graph_is_compiled():
 
 
 if __name__ == "__main__":
-    for one in PROGRAMS:
+    programs = [one for one in globals().values() if getattr(one, "__module__", None) == __name__]
+    for one in programs:
         one()
-    print(f"ran {len(PROGRAMS)} programs")
+    print(f"ran {len(programs)} programs")

@@ -96,7 +96,3 @@ def test_an_event_orders_another_stream(gpu):
 def test_a_spin_that_is_too_long_is_refused(gpu):
     with pytest.raises(ValueError, match="a spin lasts"):
         gpu.spin(0, cuda.LONGEST_SPIN_NS + 1)
-
-
-def test_a_copy_of_device_memory_has_a_time(gpu):
-    assert gpu.memcpy_ns(4096) > 0

@@ -90,12 +90,6 @@ class TestArrays:
 
 
 class TestRules:
-    def test_what_one_dtype_shows_is_one_finding_of_that_dtype(self):
-        wrong = surveyed("bool", changed={"dtype": ["bool", "float32"]})
-        (found,) = find([surveyed(), wrong])
-        assert (found.rule, found.results) == ("DLP007", [1])
-        assert "bool" in found.headline
-
     def test_dtypes_that_become_the_same_are_one_finding(self):
         results = [
             surveyed(dtype, changed={"dtype": [dtype, "float32"]})

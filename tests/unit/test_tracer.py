@@ -83,11 +83,6 @@ def test_each_framework_is_wrapped_by_what_its_probe_declares():
     assert target("jnp.asarray(x)").owner == "jax.numpy"
 
 
-def test_a_function_of_a_consumer_that_a_producer_declares_is_wrapped_once():
-    (asarray,) = (one for one in declared() if (one.owner, one.name) == ("numpy", "asarray"))
-    assert (asarray.framework, asarray.takes, asarray.gives) == ("numpy", True, False)
-
-
 def test_the_wrapper_of_a_function_in_c_is_no_method_of_a_class():
     tracer = Tracer(Places(), Rows(None))
     wrapper = make(len, target("numpy.asarray(x)"), tracer)
@@ -107,13 +102,6 @@ def test_the_wrapper_of_a_function_in_c_is_no_method_of_a_class():
 )
 def test_a_device_without_a_number_may_be_any_of_its_kind(one, other, apart):
     assert are_apart(one, other) is apart is are_apart(other, one)
-
-
-def test_scalars_and_types_are_no_arrays():
-    kinds = Kinds()
-    assert kinds[numpy.float32] is None
-    assert kinds[type] is None
-    assert kinds[numpy.ndarray].framework == "numpy"
 
 
 def test_a_failure_of_the_tracer_leaves_the_call_and_its_count():
