@@ -142,12 +142,6 @@ def test_a_probes_variables_are_set_before_its_framework_is_imported(tmp_path, u
     assert seen == session["environment"]["variables"]["DLPROF_FAKE"] == (user or "from the probe")
 
 
-def test_frameworks_that_take_all_gpu_memory_are_told_not_to():
-    catalog = inspect_interpreter(sys.executable)
-    assert catalog.named("tensorflow").variables["TF_FORCE_GPU_ALLOW_GROWTH"] == "true"
-    assert catalog.named("jax").variables["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
-
-
 def test_an_interpreter_named_from_here_is_found_from_anywhere(monkeypatch, bare):
     monkeypatch.chdir(Path(bare).parent)
     assert dlprof("probes", "--python", "./python").code == 0

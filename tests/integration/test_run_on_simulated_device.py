@@ -130,14 +130,6 @@ def test_a_conversion_that_misuses_the_driver_is_noted(tmp_path):
     assert found.notes == ["device: a stream that does not exist was destroyed"]
 
 
-def test_without_a_compiler_nothing_is_measured(tmp_path):
-    found = dlprof(
-        *("run", "cupy", "numba", "--device", "simulated"), XDG_CACHE_HOME=tmp_path, PATH=tmp_path
-    )
-    assert found.code == 4
-    assert "compiler" in found.sentence()
-
-
 @pytest.mark.parametrize("producer", ["numba.cuda.to_device(host)", "cupy.asarray(host)"])
 def test_a_view_that_lets_its_source_go_is_dangling(tmp_path, producer):
     bare = "type('Bare', (), {'__cuda_array_interface__': x.__cuda_array_interface__})()"

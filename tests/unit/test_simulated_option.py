@@ -142,7 +142,7 @@ def test_the_driver_of_a_wheel_needs_no_compiler(monkeypatch, tmp_path):
 def test_without_a_compiler_one_sentence_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MissingDevice) as raised:
+    with pytest.raises(MissingDevice, match="compiler") as raised:
         child_environment(sys.executable, simulated.variables(1))
     assert raised.value.exit_code == 4
 
