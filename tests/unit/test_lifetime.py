@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import math
 import os
 import weakref
 from collections import defaultdict
@@ -258,20 +259,28 @@ def test_nothing_is_called_safe_if_no_framework_counts_the_devices_memory():
     assert found["evidence"]["device_counted"] is False
 
 
-def test_it_says_where_it_is_so_that_a_death_can_be_placed():
-    said = []
+def test_each_read_without_the_source_is_told_before_so_that_a_death_can_be_placed():
+    told, read = {"shape": None}, []
 
     class Told:
         def stage(self, name):
-            said.append(name)
+            told["stage"] = name
 
         def part(self, name, value):
-            said.append({name: value.get("created_shape") or value["changed_after_drop"]})
+            told["shape"] = value.get("created_shape")
 
-    lifetime.measure(subject_of("{x}.copy()"), None, Told())
-    read = ["lifetime after drop", "lifetime release"]
-    whole = {"after_drop": False}
-    others = [512 // 4], [2 << 18], [4, 8]
-    further = [said for shape in others for said in ({"after_drop": shape}, *read, whole)]
-    last = [{"after_drop": [SIZE_BYTES // 4]}, "lifetime after drop", whole]
-    assert said == [*read, whole, read[0], *further, "lifetime repetition", *last]
+    class Watched(Mapped):
+        def copy(self):
+            if self.source is not None and self.source() is None:
+                read.append((told["stage"], told["shape"] or [SIZE_BYTES // 4], list(self.shape)))
+            return numpy.array(self)
+
+    def take(array):
+        result = array.copy().view(Watched)
+        result.source = weakref.ref(array)
+        return result
+
+    lifetime.measure(subject_of("take({x})", take=take), None, Told())
+    assert {stage for stage, _, _ in read} == {"lifetime after drop"}
+    assert all(shape == seen for _, shape, seen in read)
+    assert {math.prod(shape) * 4 for *_, shape in read} == {128, 512, SIZE_BYTES, 2 << 20}
