@@ -18,9 +18,9 @@ LEAK = Plant("leak", ("leak",), "DLP010")
 CONTROL = Plant("view", ("view",))
 
 
-def result_of(plant):
+def result_of(plant, **changes):
     case = {"producer": "synthetic", "consumer": plant.consumer}
-    return make_result(f"host.{plant.ways[0]}(x)", case=case)
+    return make_result(f"host.{plant.ways[0]}(x)", case=case, **changes)
 
 
 def render(found, no_streams=None):
@@ -76,8 +76,7 @@ def test_every_plant_has_a_probe_that_keeps_to_the_contract_and_ways_that_exist(
 def test_what_was_not_measured_is_neither_clean_nor_missed():
     invalid = {"status": "invalid", "reason": "GPU 0 lowered its clocks"}
     for plant in (LEAK, CONTROL):
-        case = {"producer": "synthetic", "consumer": plant.consumer}
-        (answer,) = judge([plant], [make_result("x", case=case, **invalid)], [])
+        (answer,) = judge([plant], [result_of(plant, **invalid)], [])
         assert answer.unmeasured
         assert not answer.missed
         found = Selftest((answer,), None, None)
@@ -89,10 +88,9 @@ def test_what_was_not_measured_is_neither_clean_nor_missed():
 
 def test_a_plant_whose_times_others_disturbed_is_not_measured():
     slow = Plant("slow", ("slow",), "DLP012")
-    case = {"producer": "synthetic", "consumer": slow.consumer}
     process = {"round": 0, "loops": 1, "samples_ns": [1000.0], "disturbed": 0.9}
     disturbed = make_measure(processes=[process]).model_dump()
-    found = make_result("x", case=case, host_time=disturbed, ready_time=disturbed)
+    found = result_of(slow, host_time=disturbed, ready_time=disturbed)
     (answer,) = judge([slow], [found], [])
     assert (answer.missed, answer.unmeasured, answer.reason) == (False, True, DISTURBED)
     (answer,) = judge([slow], [result_of(slow)], [])
