@@ -1,10 +1,13 @@
-"""What a kernel should have written on the simulated device makes no verdict."""
+"""On the simulated device: JAX is let in, and what a kernel should have written makes no verdict."""
+
+import sys
+import types
 
 import pytest
 
 from dlprof.probes.base import Unsupported
 from dlprof.protocol.messages import unknown, verdict
-from dlprof.worker.simulated import NOT_COMPUTED, as_far_as_computed, computed
+from dlprof.worker.simulated import DEVICES, NOT_COMPUTED, admit_jax, as_far_as_computed, computed
 
 
 class Device:
@@ -75,3 +78,23 @@ def test_contents_that_were_not_computed_cannot_be_read():
 
     with pytest.raises(Unsupported, match=NOT_COMPUTED):
         computed(device, read)
+
+
+@pytest.fixture
+def hardware(monkeypatch):
+    module = types.ModuleType("jax._src.hardware_utils")
+    module.has_visible_nvidia_gpu = lambda: False
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return module
+
+
+def test_jax_finds_the_simulated_device(hardware, monkeypatch):
+    monkeypatch.setenv(DEVICES, "1")
+    admit_jax()
+    assert hardware.has_visible_nvidia_gpu()
+
+
+def test_jax_looks_for_itself_elsewhere(hardware, monkeypatch):
+    monkeypatch.delenv(DEVICES, raising=False)
+    admit_jax()
+    assert not hardware.has_visible_nvidia_gpu()
