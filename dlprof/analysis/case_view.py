@@ -28,7 +28,9 @@ PLACES = ("aligned", "sliced")
 """Where the instrument *alignment* looked."""
 WAITS = ("host-sync", "device-sync")
 NOT_THE_CONVERSION = ("start", "import", "create")
-"""Stages in which a lost worker tells nothing of the conversion."""
+"""Stages in which a lost worker, or a refusal, tells nothing of the conversion."""
+FAILURES = {"unsupported": "refused", "crashed": "crash", "timeout": "hangs"}
+"""What became of a conversion without a result, by its status."""
 ALL = 0.95
 """From this share of a queue on, a call waits for all of it."""
 
@@ -175,6 +177,39 @@ class CaseView:
     def forbids_copy(self) -> bool:
         """Whether documentation or code ask for no copy: it is nothing to offer as one."""
         return self.promise == "view" or NO_COPY.search(self.code) is not None
+
+    @property
+    def failure(self) -> str:
+        """``refused``, ``crash`` or ``hangs``; empty where none is known: without its framework, or
+        without an array, nothing asked the path.
+        """
+        status, at = self.result.status, self.result.refused_at
+        is_asked = status != "unsupported" or at not in NOT_THE_CONVERSION
+        return FAILURES.get(status, "") if is_asked else ""
+
+    @property
+    def outcome(self) -> str:
+        """What became of the case, in one word; ``?`` where that is not known."""
+        status, tried = self.result.status, self.by_address
+        if status != "ok":
+            return self.failure or ("?" if status in FAILURES else status)
+        if self.is_wrong:
+            return "wrong"
+        if self.kind == "varies" and tried is not None and tried.says("dependent"):
+            # A view of aligned memory, and none of other memory.
+            return "view" if tried.evidence.words_at(PLACES[0]) == ("view",) else "varies"
+        return "?" if self.kind in (None, "unknown") else str(self.kind)
+
+    @property
+    def is_cached_copy(self) -> bool:
+        """Whether a copy of a new array takes longer than the same array again."""
+        return self.kind == "copy" and self.is_cached
+
+    @property
+    def new_ns(self) -> float | None:
+        """What a copy of a new array takes, if the same array again takes less."""
+        fresh = self.result.fresh_source
+        return fresh.evidence.new_ns if self.is_cached_copy and fresh is not None else None
 
     @cached_property
     def lost(self) -> Lost | None:

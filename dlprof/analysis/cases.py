@@ -274,6 +274,12 @@ class Cases:
         """Whether it copies wherever the source begins, and its code does not forbid that."""
         return case.kind == "copy" and not case.forbids_copy and self.is_constant(case)
 
+    def offered(self, case: CaseView) -> str:
+        """The kind as which it may be offered; empty if it is neither a view nor such a copy."""
+        if self.copies(case):
+            return "copy"
+        return "view" if case.outcome == "view" else ""
+
     def is_constant(self, case: CaseView) -> bool:
         """Whether it is a view, or a copy, at every alignment that was measured of its source."""
         return self._steady.is_constant(case)

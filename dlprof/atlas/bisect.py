@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from dlprof.analysis.slower import are_apart
 from dlprof.atlas.cells import QUESTIONS, Cell
-from dlprof.atlas.changes import TIME, apart, word_text
+from dlprof.atlas.changes import TIME, word_text
 from dlprof.atlas.grid import version_key
 from dlprof.compare.verdicts import RACE
 from dlprof.errors import Unsure, UsageError
@@ -86,14 +87,15 @@ def _difference(good: Tried, bad: Tried) -> str:
         if len(words) > 1 and "" not in words:
             return question
     times = [one.cell.time for one in (good, bad) if one.cell and one.cell.time]
-    if len(times) > 1 and all(time.interval_ns for time in times) and apart(times[:1], times[1:]):
+    is_repeated = len(times) > 1 and all(time.interval_ns for time in times)
+    if is_repeated and are_apart(times[:1], times[1:]):
         return TIME
     same = word_text("result", _word(good.cell, "result")) or "an unknown result"
     raise Unsure(f"{good.version} and {bad.version} give the same: {same}, and no other time")
 
 
 def _word(cell: Cell | None, question: str) -> str:
-    return "" if cell is None else cell.words[QUESTIONS.index(question)]
+    return "" if cell is None else cell.word(question)
 
 
 def _is_good(question: str, cell: Cell | None, good: Tried, bad: Tried) -> bool | None:

@@ -1,9 +1,7 @@
 """What changed between the columns of a grid, and with which version or machine it came.
 
 Verdicts are compared between all columns, but for a race: that one is seen is chance. Times are
-compared between those of one machine and one Python. A time changed if it is :data:`FACTOR` times
-another or more, and no interval of one side meets one of the other: equal code differs by up to a
-third between two sessions (docs/results/gate-noise.md).
+compared between those of one machine and one Python, by :func:`dlprof.analysis.slower.are_apart`.
 """
 
 from __future__ import annotations
@@ -14,7 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dlprof.analysis.quantity import plain_time
-from dlprof.atlas.cells import BY_ADDRESS, QUESTIONS, Time
+from dlprof.analysis.slower import Time, are_apart, middle_ns
+from dlprof.atlas.cells import BY_ADDRESS, QUESTIONS
 from dlprof.atlas.grid import (
     DEVICE,
     MACHINE,
@@ -25,9 +24,9 @@ from dlprof.atlas.grid import (
     fact_text,
     versions_in_order,
 )
+from dlprof.compare import verdicts
 from dlprof.compare.verdicts import RACE, SCALES
 
-FACTOR = 1.5
 TIME = "time"
 WORST_FIRST = ("crash", "hangs", "refused", *BY_ADDRESS[:0:-1], "copy", BY_ADDRESS[0], "view")
 RESULTS = {word: place for place, word in enumerate(reversed(WORST_FIRST))}
@@ -36,18 +35,18 @@ PROMISED = {**RESULTS, **dict.fromkeys(("view", BY_ADDRESS[0]), RESULTS["refused
 WORDS: Mapping[str, Mapping[str, str]] = {
     "values": {"ok": "right values", "wrong": "wrong values"},
     "lifetime": {
+        **verdicts.WORDS["lifetime"],
         "safe": "outlives its source",
         "retained": "keeps memory",
-        "dangling": "reads freed memory",
     },
     "ordering": {
-        "synchronous": "nothing to wait for",
-        "stream-ordered": "ordered without a wait",
+        **verdicts.WORDS["ordering"],
         "host-sync": "waits for queued work",
         "device-sync": "waits for the device",
         "unordered": "races with queued work",
     },
 }
+"""Words of :mod:`dlprof.compare.verdicts`, but where a sentence does not name the question."""
 
 Direction = Literal["worse", "better", "other"]
 
@@ -200,7 +199,7 @@ def _levels(by_value: Mapping[str, Sequence[Time]]) -> list[_Level]:
     levels: list[_Level] = []
     for value in versions_in_order(by_value):
         times = [*by_value[value]]
-        if levels and not apart(levels[-1][1], times):
+        if levels and not are_apart(levels[-1][1], times):
             levels[-1][0].append(value)
             levels[-1][1].extend(times)
         else:
@@ -208,22 +207,8 @@ def _levels(by_value: Mapping[str, Sequence[Time]]) -> list[_Level]:
     return levels
 
 
-def apart(some: Sequence[Time], others: Sequence[Time]) -> bool:
-    """Whether all of some times surely differ from all of others, and by enough to matter."""
-    low, high = sorted((some, others), key=_middle)
-    ends = [one.interval_ns or (one.median_ns, one.median_ns) for one in low]
-    starts = [one.interval_ns or (one.median_ns, one.median_ns) for one in high]
-    is_disjoint = max(end for _, end in ends) < min(start for start, _ in starts)
-    fastest = min(one.median_ns for one in high)
-    return is_disjoint and fastest >= FACTOR * max(one.median_ns for one in low)
-
-
-def _middle(times: Sequence[Time]) -> float:
-    return sorted(time.median_ns for time in times)[(len(times) - 1) // 2]
-
-
 def _time_change(grid: Grid, row: Row, axis: str, levels: Sequence[_Level]) -> Change:
-    runs = [(plain_time(_middle(times)), values) for values, times in levels]
-    before, after = (_middle(levels[at][1]) for at in (-2, -1))
+    runs = [(plain_time(middle_ns(times)), values) for values, times in levels]
+    before, after = (middle_ns(levels[at][1]) for at in (-2, -1))
     direction: Direction = "worse" if after > before else "better"
     return Change(grid, row, TIME, _runs_text(axis, runs), axis, levels[-1][0][0], direction)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from dlprof.analysis.safety import Safety
 from dlprof.atlas.cells import BY_ADDRESS, Cell, SessionCells, read
 from dlprof.compare.matching import code_key
 from dlprof.errors import SessionError, UsageError
@@ -21,6 +22,7 @@ from dlprof.session.model import CaseRecord, Header
 MACHINE, PYTHON, DEVICE = "machine", "Python", "CUDA device"
 MISSING = "not installed"
 PARTS = re.compile(r"\d+|[a-z]+")
+DIFFERS = Safety("unmeasured", unknown="it differs between environments")
 JOB = ".job.json"
 """The end of a file that says how a session beside it was made."""
 
@@ -110,7 +112,9 @@ class Grid:
         times = sorted(cell.time for cell in cells if cell.time is not None)
         is_one = len({self.columns[place].get(MACHINE) for place in places}) == 1
         time = times[(len(times) - 1) // 2] if times and is_one else None
-        return Cell(words, cells[0].reason, cells[0].rules, time)
+        judged = {cell.safety for cell in cells}
+        safety = judged.pop() if len(judged) == 1 else DIFFERS
+        return Cell(words, cells[0].reason, cells[0].rules, time, safety=safety)
 
     def label(self, column: int) -> str:
         """``numpy 2.4.6, jax 0.10.2``: what tells a column from the others."""
@@ -204,8 +208,6 @@ class _Builder:
         place = self._places.setdefault(facts, len(self._places))
         self._created.append(header.created)
         for case, cell in session.cells:
-            if case.protocol == "step":
-                continue
             key = (*code_key(case), case.survey)
             row = self.rows.get(key)
             if row is None:

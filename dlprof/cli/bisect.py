@@ -168,7 +168,6 @@ class Trial:
 
 def document_of(found: Found, package: str, statement: str, pair: tuple[str, str]) -> Document:
     """What was found, and every release that was tried."""
-    from dlprof.atlas.cells import QUESTIONS
     from dlprof.atlas.changes import TIME, word_text
     from dlprof.reports.document import Answer, Cell, Column, Document, Table
     from dlprof.reports.grid_document import cell_text
@@ -179,7 +178,7 @@ def document_of(found: Found, package: str, statement: str, pair: tuple[str, str
             return one.reason
         if found.question in (TIME, "result"):
             return cell_text(one.cell).text
-        return word_text(found.question, one.cell.words[QUESTIONS.index(found.question)])
+        return word_text(found.question, one.cell.word(found.question))
 
     words = {True: Cell("good"), False: Cell("changed", "worse"), None: Cell("not known", "dim")}
     rows = tuple(

@@ -15,7 +15,7 @@ from typing import Any
 from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.session.evidence import FreshSource
+from dlprof.session.evidence import VARIES, FreshSource
 from dlprof.session.model import Result, Verdict
 
 WORSE, BETTER, LOST, OTHER = "worse", "better", "lost", "other"
@@ -24,9 +24,6 @@ STATUS = "status"
 
 RACE = "early_write"
 """The measure that sees a race now and then: to have seen it once is to know of it."""
-
-VARIES = "varies"
-"""The verdict of processes that disagree."""
 
 SKIPPED = "skipped"
 """The status that says nothing about the conversion: the run ended before it."""

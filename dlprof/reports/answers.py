@@ -47,11 +47,14 @@ def fastest(array: Array, kind: str) -> list[Path]:
         found = [
             path
             for path in array.paths
-            if path.safety.level == level
-            and (path.is_copy if kind == "copy" else path.result == kind)
+            if path.safety.level == level and path.offered == kind
         ]
         if found:
-            known = [path for path in found if not path.is_cached_copy or path.new_ns is not None]
+            known = [
+                path
+                for path in found
+                if not path.case.is_cached_copy or path.case.new_ns is not None
+            ]
             return lines_of(known or found)[0]
     return []
 
@@ -170,8 +173,8 @@ def condition(path: Path) -> str:
         found.append(f"{does} unless {path.source} is {thresholds.ALIGNED_BYTES}-byte aligned")
     if path.case.waits_for is not None:
         found.append(f"waits for the work queued on {path.source}")
-    if path.is_cached_copy:
-        ready, unknown = path.case.ready, path.new_ns is None
+    if path.case.is_cached_copy:
+        ready, unknown = path.case.ready, path.case.new_ns is None
         again = f"the same array again takes {plain_time(ready.median_ns)}" if ready else ""
         found.append("a new array takes longer" if unknown else again)
     if "DLP009" in path.safety.conditions:
@@ -193,8 +196,11 @@ def _why_none(array: Array, kind: str) -> str:
     if timed:
         known = {path.result for path in timed} != {"?"}
         return f"none: no path is a {kind}" if known else "none: view or copy is not known"
-    if all(path.case.result.refused_at == "import" for path in array.paths):
+    ended_at = {path.case.result.refused_at for path in array.paths}
+    if ended_at == {"import"}:
         return "unknown: a framework cannot be imported"
+    if ended_at == {"create"}:
+        return f"unknown: {array.pair[0]} cannot make the array"
     if {path.result for path in array.paths} == {"refused"}:
         return "none: every path is refused"
     return "none: no path could be measured"

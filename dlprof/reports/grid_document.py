@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlprof.analysis.quantity import plain_time
+from dlprof.analysis.slower import BETWEEN_SESSIONS
 from dlprof.atlas.cells import BY_ADDRESS, QUESTIONS
 from dlprof.atlas.cells import Cell as GridCell
-from dlprof.atlas.changes import FACTOR, TIME, Change, word_text
+from dlprof.atlas.changes import TIME, Change, word_text
 from dlprof.atlas.grid import MISSING, Grid, Row
 from dlprof.plan.axes import shape_text
 from dlprof.reports.comparison_answers import counted, more_rows
@@ -128,7 +129,8 @@ METHOD = (
     f"{BY_ADDRESS[0]}: the address of the array decides.",
     "That a write tears a copy is seen by chance, and is no change here.",
     "Times are compared within one machine and one Python.",
-    f"A time changed if it is {FACTOR} times as long or more, with intervals that do not meet.",
+    f"A time changed if it is {BETWEEN_SESSIONS} times as long or more, with intervals that do "
+    "not meet.",
 )
 
 
@@ -246,14 +248,20 @@ def cell_text(cell: GridCell | None) -> Shown:
     """The time and the result; what is worse than that stands in its place."""
     if cell is None:
         return Shown("-", "dim")
-    words = dict(zip(QUESTIONS, cell.words, strict=True))
-    bad = "wrong" if words["values"] == "wrong" else "dangling" * (words["lifetime"] == "dangling")
+    shown = result_cell(cell)
+    time = plain_time(cell.time.median_ns) if cell.time is not None else ""
+    return Shown(f"{time} {shown.text}".strip(), shown.tone)
+
+
+def result_cell(cell: GridCell) -> Shown:
+    """The result in a word, or what is worse than that."""
+    is_dangling = cell.word("lifetime") == "dangling"
+    bad = "wrong" if cell.word("values") == "wrong" else "dangling" * is_dangling
     result = cell.result or "?"
     if result in BY_ADDRESS:
         result = f"{result.partition(' ')[0]}*"
-    time = plain_time(cell.time.median_ns) if cell.time is not None else ""
     tone: Tone = "bad" if bad or result in ("crash", "hangs") else TONES.get(result, "")
-    return Shown(f"{time} {bad or result}".strip(), tone)
+    return Shown(bad or result, tone)
 
 
 def environments_table(grid: Grid) -> Table:
@@ -301,4 +309,11 @@ def _cell_json(cell: GridCell) -> dict[str, Any]:
         if word
     }
     time = None if cell.time is None else cell.time._asdict()
-    return {**answers, "rules": cell.rules, "time": time, "reason": cell.reason or None}
+    safety = {"level": cell.safety.level, "reasons": cell.safety.reasons}
+    return {
+        **answers,
+        "safety": safety,
+        "rules": cell.rules,
+        "time": time,
+        "reason": cell.reason or None,
+    }

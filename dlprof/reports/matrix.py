@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
+from dlprof.analysis.safety import Safety
 from dlprof.reports.answers import LEVELS, best
 from dlprof.reports.document import Answer, Cell, Column, Level, Section, Table
 from dlprof.reports.paths import KINDS, Array, Path, queued_work
@@ -14,12 +16,53 @@ FEW, FEW_REASONS = 8, 3
 """So many pairs have their code on the first screen, and so many reasons stand there."""
 
 
-def fastest(array: Array) -> Path | None:
+class Choice(Protocol):
+    """What a matrix chooses among: the paths of a session, or the cells of an atlas."""
+
+    @property
+    def safety(self) -> Safety: ...
+    @property
+    def place(self) -> tuple[float, int, int]: ...
+    @property
+    def is_measured(self) -> bool: ...
+    @property
+    def is_wrong(self) -> bool: ...
+    @property
+    def result(self) -> str: ...
+    @property
+    def result_cell(self) -> Cell: ...
+    @property
+    def brief_time(self) -> str: ...
+    @property
+    def waits(self) -> bool: ...
+
+
+C = TypeVar("C", bound=Choice)
+
+
+def chosen(offered: Iterable[C], every: Iterable[C]) -> C | None:
     """The fastest path that may be written: safe, else right. Of none it is the first measured."""
+    fit = [path for path in offered if path.safety.level in LEVELS]
+    if fit:
+        return min(fit, key=lambda path: (LEVELS.index(path.safety.level), path.place))
+    return next((path for path in every if path.is_measured and not path.is_wrong), None)
+
+
+def cell_of(path: Choice | None, results: Iterable[str]) -> tuple[str, Cell]:
+    """What the chosen path gives in a word; of none the most common of all ``results``."""
+    if path is None:
+        word = Counter(results).most_common(1)[0][0]
+        return word, Cell(word, "dim" if word == "refused" else "bad")
+    if path.safety.level == "unsafe":
+        return "unsafe", Cell(f"{path.brief_time} unsafe".strip(), "bad")
+    shown, waits = path.result_cell, " waits" if path.waits else ""
+    return path.result, Cell(f"{path.brief_time} {shown.text}{waits}".strip(), shown.tone)
+
+
+def fastest(array: Array) -> Path | None:
+    """The path that stands for an array."""
     offered = [path for kind in KINDS if (path := best(array, kind)) is not None]
-    if offered:
-        return min(offered, key=lambda path: (LEVELS.index(path.safety.level), path.place))
-    return next((path for path in array.paths if path.is_measured and not path.case.is_wrong), None)
+    return chosen(offered, array.paths)
 
 
 def answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
@@ -87,17 +130,10 @@ def sections(arrays: Sequence[Array]) -> Iterator[Section]:
 
 
 def _cell(array: Array | None) -> tuple[str, Cell]:
-    """What the fastest path gives in a word, or why there is none that may be written."""
+    """What the fastest path of an array gives."""
     if array is None:
         return "", Cell("-", "dim")
-    path = fastest(array)
-    if path is None:
-        word = Counter(one.result for one in array.paths).most_common(1)[0][0]
-        return word, Cell(word, "dim" if word == "refused" else "bad")
-    if path.safety.level == "unsafe":
-        return "unsafe", Cell(f"{path.brief_time} unsafe".strip(), "bad")
-    shown, waits = path.result_cell, " waits" if path.case.waits_for else ""
-    return path.result, Cell(f"{path.brief_time} {shown.text}{waits}".strip(), shown.tone)
+    return cell_of(fastest(array), (path.result for path in array.paths))
 
 
 def _table(title: str, cells: dict[tuple[str, str], Array]) -> Table:

@@ -127,7 +127,7 @@ def marks_of(timed: Sequence[Path]) -> tuple[str, ...]:
         found.append(f"{MARK} Other programs disturbed this time. The path itself takes less.")
     elif alone:
         found.append(f"{MARK} Only one process measured this time. Another process may differ.")
-    if any(path.is_cached_copy and path.new_ns is None for path in timed):
+    if any(path.case.is_cached_copy and path.case.new_ns is None for path in timed):
         found.append(f"{MORE} This is the time of an array that was converted before.")
     if any(path.result == "?" for path in timed):
         found.append("? Nothing could be looked at, such as where the call gives no array.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dlprof.analysis.case_view import PLACES, CaseView
+from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases
 from dlprof.analysis.quantity import plain_time, size_text
 from dlprof.analysis.safety import Safety
@@ -28,7 +28,6 @@ LAYOUTS = {"C": "C order", "F": "F order"}
 KINDS = ("view", "copy")
 ORDERS = ("synchronous", "stream-ordered", "host-sync", "device-sync")
 """What a call may do about queued work, what costs least first; everything else comes later."""
-STATUSES = {"unsupported": "refused", "crashed": "crash", "timeout": "hangs"}
 TONES: dict[str, Tone] = {"view": "view", "copy": "copy", "refused": "dim", "?": ""}
 
 
@@ -41,8 +40,13 @@ class Path:
     rules: tuple[str, ...] = ()
     worst: Severity | None = None
     """Of its findings."""
-    is_copy: bool = False
-    """Whether it copies wherever the array begins, and nothing asks it not to."""
+    offered: str = ""
+    """The kind as which it may be written: see :meth:`dlprof.analysis.cases.Cases.offered`."""
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it copies wherever the array begins, and nothing asks it not to."""
+        return self.offered == "copy"
 
     @property
     def code(self) -> str:
@@ -51,16 +55,16 @@ class Path:
     @property
     def cost_ns(self) -> float:
         """Infinite where no ready time is known. Of a copy that is kept, that of a new array."""
-        if self.new_ns is not None:
-            return self.new_ns
+        if self.case.new_ns is not None:
+            return self.case.new_ns
         ready = self.case.result.ready_time
         return ready.median_ns if ready is not None else float("inf")
 
     @property
     def interval_ns(self) -> tuple[float, float]:
         """The interval, or from the fastest to the slowest mode; twice the time of one process."""
-        if self.new_ns is not None:
-            return self.new_ns, self.new_ns
+        if self.case.new_ns is not None:
+            return self.case.new_ns, self.case.new_ns
         ready = self.case.result.ready_time
         return (ready and ready.interval_ns) or (self.cost_ns, self.cost_ns)
 
@@ -78,9 +82,7 @@ class Path:
         """Its place among the paths of its array: by its time, else the order that costs least."""
         if self.is_timed or not self.is_measured:
             return self.cost_ns, 0, 0
-        order = self.case.order
-        waits = ORDERS.index(order) if order in ORDERS else len(ORDERS)
-        return self.cost_ns, waits, KINDS.index(self.result) if self.result in KINDS else len(KINDS)
+        return self.cost_ns, *untimed_place(self.case.order, self.result)
 
     @property
     def is_known(self) -> bool:
@@ -91,6 +93,15 @@ class Path:
     def is_certain(self) -> bool:
         """Whether several processes agree on it, too."""
         return self.is_known and self.case.ready is not None and self.case.ready.is_repeated
+
+    @property
+    def is_wrong(self) -> bool:
+        return self.case.is_wrong
+
+    @property
+    def waits(self) -> bool:
+        """Whether the call waits for queued work."""
+        return self.case.waits_for is not None
 
     @property
     def source(self) -> str:
@@ -121,27 +132,16 @@ class Path:
     @property
     def result(self) -> str:
         """The result in one word."""
-        return result_of(self.case)
+        return self.case.outcome
 
     @property
     def brief_time(self) -> str:
         """Two digits, with a mark where the time is not known to be the path's own."""
         if not self.is_timed:
             return ""
-        if self.is_cached_copy:
-            return (MORE if self.new_ns is None else MARK) + plain_time(self.cost_ns)
+        if self.case.is_cached_copy:
+            return (MORE if self.case.new_ns is None else MARK) + plain_time(self.cost_ns)
         return ("" if self.is_certain else MARK) + plain_time(self.cost_ns)
-
-    @property
-    def is_cached_copy(self) -> bool:
-        """Whether a copy of a new array takes longer than the same array again."""
-        return self.case.kind == "copy" and self.case.is_cached
-
-    @property
-    def new_ns(self) -> float | None:
-        """What a copy of a new array takes, if the same array again takes less."""
-        fresh = self.case.result.fresh_source
-        return fresh.evidence.new_ns if self.is_cached_copy and fresh is not None else None
 
     @property
     def result_cell(self) -> Cell:
@@ -169,19 +169,10 @@ class Path:
         return first_line(text.removeprefix("ready_time: "))
 
 
-def result_of(case: CaseView) -> str:
-    """What became of a case, in one word."""
-    status, tried = case.result.status, case.by_address
-    if status != "ok":
-        if case.result.refused_at == "import":  # nobody asked the path
-            return "?"
-        return STATUSES.get(status, status)
-    if case.is_wrong:
-        return "wrong"
-    if case.kind == "varies" and tried is not None and tried.says("dependent"):
-        # A view of aligned memory, and none of other memory.
-        return "view" if tried.evidence.words_at(PLACES[0]) == ("view",) else "varies"
-    return "?" if case.kind in (None, "unknown") else str(case.kind)
+def untimed_place(order: str | None, result: str) -> tuple[int, int]:
+    """The place of a path that no time was taken of: what costs least first."""
+    waits = ORDERS.index(order) if order in ORDERS else len(ORDERS)
+    return waits, KINDS.index(result) if result in KINDS else len(KINDS)
 
 
 @dataclass(frozen=True)
@@ -225,8 +216,8 @@ def arrays_of(session: Session, known: Cases | None = None) -> list[Array]:
     found: dict[tuple[str, ...], list[Path]] = defaultdict(list)
     names: dict[tuple[Any, ...], tuple[str, ...]] = {}
     for case in cases.timed.cases:
-        ids, is_copy = rules.get(case.index, ()), cases.copies(case)
-        path = Path(case, cases.safety(case), ids, worst.get(case.index), is_copy)
+        ids, offered = rules.get(case.index, ()), cases.offered(case)
+        path = Path(case, cases.safety(case), ids, worst.get(case.index), offered)
         name = names.get(case.array)
         if name is None:
             name = names[case.array] = path.array

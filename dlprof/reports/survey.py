@@ -10,7 +10,7 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.plan.axes import shape_text
 from dlprof.plan.survey import PLAIN, SHAPE
 from dlprof.reports.document import Cell, Column, Lines, Section, Table, Tone
-from dlprof.reports.paths import BY, result_of, rules_by_case
+from dlprof.reports.paths import BY, rules_by_case
 from dlprof.session.model import CaseRecord, Session, pair_text
 from dlprof.text.clean import first_line
 
@@ -204,7 +204,7 @@ def _groups(cases: Sequence[CaseView], rules: Mapping[int, tuple[str, ...]]) -> 
 
 
 def _word(case: CaseView) -> str:
-    word, record = result_of(case), case.result.case
+    word, record = case.outcome, case.result.case
     narrowed = record.narrows_to and case.changed.dtype == (record.dtype, record.narrows_to)
     return "narrowed" if word == "wrong" and narrowed else word
 

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Annotated, Any, Literal, TypeVar
+from typing import IO, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -374,21 +374,8 @@ OWN = frozenset(("case", "host_time", "ready_time", "phases"))
 """Parts in which no two results are the same."""
 
 
-Loaded = TypeVar("Loaded")
-
-
-def load(path: str | os.PathLike[str]) -> Session:
-    """Read a session file. Raises :class:`SessionError` with one sentence that says why not."""
-    return load_as(path, _entries, Session.model_validate)
-
-
-def load_as(
-    path: str | os.PathLike[str],
-    entries: Callable[[str, Iterator[Any]], Any],
-    made: Callable[[dict[str, Any]], Loaded],
-    content: bytes | None = None,
-) -> Loaded:
-    """What is ``made`` of a session file; ``entries`` reads each of its long lists.
+def load(path: str | os.PathLike[str], content: bytes | None = None) -> Session:
+    """Read a session file. Raises :class:`SessionError` with one sentence that says why not.
 
     ``content`` is that of a file elsewhere, of which ``path`` is the address.
     """
@@ -399,7 +386,7 @@ def load_as(
             hint = "; as - it is read from stdin" if endless == "a pipe" else ""
             raise SessionError(f"cannot read the session {name}: it is {endless}{hint}")
         with files.opened_text(path, content) as text:
-            return _read(text, name, entries, made)
+            return _read(text, name)
     except UnicodeDecodeError:
         raise SessionError(f"{name} is not a dlprof session: it is not UTF-8 text") from None
     except (OSError, ValueError) as error:  # a null byte in the name is a ValueError
@@ -420,15 +407,10 @@ def request(path: Path) -> RecordedRequest:
 
 def parse(text: str, name: str) -> Session:
     """Read a session from ``text``; ``name`` is for messages."""
-    return _read(io.StringIO(text), name, _entries, Session.model_validate)
+    return _read(io.StringIO(text), name)
 
 
-def _read(
-    text: IO[str],
-    name: str,
-    entries: Callable[[str, Iterator[Any]], Any],
-    made: Callable[[dict[str, Any]], Loaded],
-) -> Loaded:
+def _read(text: IO[str], name: str) -> Session:
     """Read a session piece by piece, up to the first that is wrong."""
     found: dict[str, Any] = {}
 
@@ -440,13 +422,13 @@ def _read(
     try:
         with few_collections():
             for key, value in json_text.Reader(text, check_place).members(ENTRIES):
-                found[key] = entries(key, value) if isinstance(value, Iterator) else value
+                found[key] = _entries(key, value) if isinstance(value, Iterator) else value
                 if key == "schema":
                     check_schema(found, name)
                 if key == "environments" and isinstance(value, list) and len(value) > 1:
                     raise SessionError(f"{name} has {len(value)} interpreters: {ONE_INTERPRETER}")
             check_schema(found, name)
-            return made(found)
+            return Session.model_validate(found)
     except json_text.TooLong as error:
         raise SessionError(f"{name} cannot be read as a session: {error}") from None
     except json_text.NotJson as error:

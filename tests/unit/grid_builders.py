@@ -1,6 +1,7 @@
 """Grids of made-up cells, for tests that vary one thing at a time."""
 
-from dlprof.atlas.cells import QUESTIONS, Cell, Time
+from dlprof.analysis.slower import Time
+from dlprof.atlas.cells import QUESTIONS, Cell
 from dlprof.atlas.changes import changes_of
 from dlprof.atlas.grid import DEVICE, MACHINE, PYTHON, Grid, Row
 from dlprof.session.model import CaseRecord

@@ -4,7 +4,8 @@ import pytest
 from builders import make_result, make_session
 from grid_builders import cell, facts, grid, told
 
-from dlprof.atlas.cells import BY_ADDRESS, Cell, Time, read
+from dlprof.analysis.slower import Time
+from dlprof.atlas.cells import BY_ADDRESS, Cell, read
 from dlprof.atlas.changes import changes_of
 from dlprof.atlas.grid import version_key
 from dlprof.reports.grid_document import alike

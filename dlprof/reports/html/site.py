@@ -8,16 +8,21 @@ named.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from dlprof.analysis.case_view import WAITS
 from dlprof.analysis.quantity import plain_time
-from dlprof.atlas.changes import RESULTS, TIME, Change
+from dlprof.analysis.safety import Safety
+from dlprof.atlas.cells import Cell as GridCell
+from dlprof.atlas.changes import TIME, Change
 from dlprof.atlas.grid import Grid, Row
 from dlprof.reports import grid_document as grids
+from dlprof.reports import matrix
 from dlprof.reports.comparison_answers import counted, more_rows
 from dlprof.reports.document import (
     Answer,
@@ -31,7 +36,7 @@ from dlprof.reports.document import (
     Table,
 )
 from dlprof.reports.html import render
-from dlprof.reports.paths import TONES
+from dlprof.reports.paths import MARK, untimed_place
 from dlprof.rules import BY_ID
 from dlprof.rules.pages import index
 from dlprof.session.model import pair_text
@@ -134,7 +139,7 @@ def _home(site: Site) -> Document:
 
 
 def _matrix(site: Site) -> Table:
-    """Producers down, consumers across: the best result in the newest environment."""
+    """Producers down, consumers across, as ``dlprof matrix`` has them."""
     producers, consumers = (sorted(set(names)) for names in zip(*site.grid.pairs, strict=True))
     rows = tuple(
         (Cell(producer), *(_matrix_cell(site, (producer, consumer)) for consumer in consumers))
@@ -143,7 +148,7 @@ def _matrix(site: Site) -> Table:
     return Table(
         (Column("from \\ to"), *map(Column, consumers)),
         rows,
-        "The best result of each pair in its newest environment, and its changes.",
+        "The fastest safe path of each pair in its newest environment, and the pair's changes.",
     )
 
 
@@ -151,15 +156,82 @@ def _matrix_cell(site: Site, pair: Pair) -> Cell:
     own = site.grid.pairs.get(pair)
     if own is None:
         return Cell("-", "dim")
-    newest = len(own.columns) - 1
-    cells = [row.cells[newest] for row in own.rows if newest in row.cells]
-    words = {cell.result for cell in cells}
-    best = next((word for word in RESULTS if word in words), "?")
-    times = [cell.time.median_ns for cell in cells if cell.time and cell.result == best]
+    choices = choices_of(own)
+    best = matrix.chosen((one for one in choices if one.is_offered), choices)
+    _, shown = matrix.cell_of(best, (one.result_cell.text for one in choices))
     count = len(grids.alike(site.by_pair.get(pair, ())))
-    text = f"{plain_time(min(times))} {best}" if times else best
     note = f"({counted(count, 'change')})" if count else ""
-    return Cell(text, TONES.get(best, ""), note=note, link=site.addresses[pair])
+    return replace(shown, note=note, link=site.addresses[pair])
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A cell of the newest environment: see :class:`dlprof.reports.matrix.Choice`."""
+
+    row: Row
+    cell: GridCell
+    safety: Safety
+
+    @property
+    def is_offered(self) -> bool:
+        return bool(self.cell.offered and self.cell.result)
+
+    @property
+    def is_measured(self) -> bool:
+        return self.cell.safety.level != "unmeasured"
+
+    @property
+    def is_wrong(self) -> bool:
+        return self.cell.word("values") == "wrong"
+
+    @property
+    def waits(self) -> bool:
+        return self.cell.word("ordering") in WAITS
+
+    @property
+    def result(self) -> str:
+        return self.result_cell.text
+
+    @property
+    def result_cell(self) -> Cell:
+        return grids.result_cell(self.cell)
+
+    @property
+    def cost_ns(self) -> float:
+        own_ns = self.cell.time.median_ns if self.cell.time is not None else math.inf
+        return own_ns if self.cell.new_ns is None else self.cell.new_ns
+
+    @property
+    def place(self) -> tuple[float, int, int]:
+        if self.cost_ns < math.inf:
+            return self.cost_ns, 0, 0
+        return self.cost_ns, *untimed_place(self.cell.word("ordering"), self.cell.offered)
+
+    @property
+    def brief_time(self) -> str:
+        if self.cost_ns == math.inf:
+            return ""
+        time = self.cell.time
+        is_sure = time is not None and time.interval_ns is not None and self.cell.new_ns is None
+        return ("" if is_sure else MARK) + plain_time(self.cost_ns)
+
+
+def choices_of(own: Grid) -> list[Choice]:
+    """The cells of a pair in its newest environment, the fastest first; surveyed ones if there are
+    no others. What is unsafe in one session is so at each shape, whatever another did not look at.
+    """
+    newest = len(own.columns) - 1
+    found = [(row, row.cells[newest]) for row in own.rows if newest in row.cells]
+    found = [one for one in found if not one[0].case.survey] or found
+    unsafe = {
+        row.case.conversion: cell.safety
+        for row, cell in found
+        if cell.safety.level == "unsafe" and not row.case.survey
+    }
+    choices = (
+        Choice(row, cell, unsafe.get(row.case.conversion, cell.safety)) for row, cell in found
+    )
+    return sorted(choices, key=lambda one: one.place)
 
 
 _Entry = tuple[str, str, grids.Alike]
