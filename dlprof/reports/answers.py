@@ -45,9 +45,7 @@ def fastest(array: Array, kind: str) -> list[Path]:
     """
     for level in LEVELS:
         found = [
-            path
-            for path in array.paths
-            if path.safety.level == level and path.offered == kind
+            path for path in array.paths if path.safety.level == level and path.offered == kind
         ]
         if found:
             known = [

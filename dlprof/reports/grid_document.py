@@ -129,8 +129,7 @@ METHOD = (
     f"{BY_ADDRESS[0]}: the address of the array decides.",
     "That a write tears a copy is seen by chance, and is no change here.",
     "Times are compared within one machine and one Python.",
-    f"A time changed if it is {BETWEEN_SESSIONS} times as long or more, with intervals that do "
-    "not meet.",
+    f"A time changed if it is {BETWEEN_SESSIONS} times as long, with intervals that do not meet.",
 )
 
 

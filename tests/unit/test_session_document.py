@@ -27,8 +27,9 @@ def torn(code="late(x)", ready=1 * MS):
     return copy(code, ready, early_write=verdict("unsafe", sizes_bytes={"1048576": "torn"}))
 
 
-def refused(code="no(x)", reason="TypeError: no"):
-    return make_result(code, None, status="unsupported", reason=reason, ownership=None, values=None)
+def refused(code="no(x)", reason="TypeError: no", **changes):
+    fields = {"status": "unsupported", "reason": reason, "ownership": None, "values": None}
+    return make_result(code, None, **fields, **changes)
 
 
 def document(*results, **changes):
@@ -159,6 +160,12 @@ def test_a_view_of_aligned_memory_only_says_what_it_does_elsewhere():
 
 def test_where_all_is_refused_the_answer_says_so():
     assert all("refused" in answer.note for answer in document(refused()).answers)
+
+
+def test_an_array_that_cannot_be_made_is_no_refusal_of_the_path():
+    found = document(refused(refused_at="create"))
+    assert all("torch cannot make the array" in answer.note for answer in found.answers)
+    assert [row[0] for row in texts(found.tables[-1])] == ["?"]
 
 
 # The first table

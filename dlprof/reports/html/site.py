@@ -40,13 +40,14 @@ from dlprof.reports.paths import MARK, untimed_place
 from dlprof.rules import BY_ID
 from dlprof.rules.pages import index
 from dlprof.session.model import pair_text
+from dlprof.text.clean import listed
 
 HOME, FEED, COLUMNS = "index.html", "changes.html", "environments.html"
 LARGEST = 200_000
 """Characters of a page, at most. The limits below keep it."""
 MOST_CELLS, MOST_COLUMNS = 900, 30
 MOST_ROWS, MOST_CHANGES, MOST_SEARCHED, NEWEST = 300, 400, 1500, 12
-MOST_CHARTS = 3
+MOST_CHARTS, MOST_UNSAFE = 3, 40
 UNSAFE = re.compile(r"[^a-z0-9]+")
 Pair = tuple[str, str]
 
@@ -304,8 +305,30 @@ def _pair_page(site: Site, pair: Pair, own: Grid) -> Document:
             *((note,) if surveyed else ()),
             *grids.marks_of(tables),
         ),
-        sections=tuple(_charts(own, changes, rest)),
+        sections=(*_unsafe(own), *_charts(own, changes, rest)),
     )
+
+
+def _unsafe(own: Grid) -> Iterator[Section]:
+    """Why paths are unsafe in the newest environment: rules, with a ``?`` where suspected."""
+    found: dict[tuple[str, tuple[str, ...]], None] = {}
+    for one in choices_of(own):
+        if one.is_measured and one.safety.level == "unsafe":
+            found.setdefault((one.row.case.code, one.safety.reasons))
+    rows = tuple(
+        (Cell(code, code=True), Cell(listed(map(_reason, reasons)), "bad"))
+        for code, reasons in [*found][:MOST_UNSAFE]
+    )
+    columns = Column("path"), Column("why")
+    table = Table(columns, rows, more_rows(len(found), MOST_UNSAFE))
+    if rows:
+        yield Section("Unsafe in the newest environment", (table,), Level.FIRST)
+
+
+def _reason(word: str) -> str:
+    """A rule with its name."""
+    rule = BY_ID.get(word.removesuffix("?"))
+    return word if rule is None else f"{word} {rule.name}"
 
 
 def _charts(grid: Grid, changes: Iterable[Change], rest: Sequence[Row]) -> Iterator[Section]:
