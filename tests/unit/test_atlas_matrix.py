@@ -4,8 +4,7 @@ import pytest
 from builders import make_result, make_session
 
 from dlprof.atlas.grid import grid_of
-from dlprof.reports.html.site import Site, pages_of
-from dlprof.reports.html.site import _matrix as matrix_of
+from dlprof.reports.html.site import Site, matrix_table, pages_of
 
 WRONG = {"values": {"verdict": "wrong", "evidence": {"changed": {"values": {"different": 1}}}}}
 DANGLING = {"lifetime": {"verdict": "dangling", "evidence": {"changed_after_drop": True}}}
@@ -32,7 +31,7 @@ def result(name, ns, case=None, **changes):
 
 def shown(grid):
     """The cell of the one pair."""
-    ((_, cell),) = matrix_of(Site(grid, ())).rows
+    ((_, cell),) = matrix_table(Site(grid, ())).rows
     return cell.text
 
 

@@ -133,13 +133,13 @@ def _home(site: Site) -> Document:
         title=f"Atlas of conversions    {document.title.replace('    ', ', ')}",
         context=document.context,
         answers=document.answers,
-        tables=(_matrix(site),),
+        tables=(matrix_table(site),),
         sections=sections if newest else sections[1:],
         search=tuple(_searched(site))[:MOST_SEARCHED],
     )
 
 
-def _matrix(site: Site) -> Table:
+def matrix_table(site: Site) -> Table:
     """Producers down, consumers across, as ``dlprof matrix`` has them."""
     producers, consumers = (sorted(set(names)) for names in zip(*site.grid.pairs, strict=True))
     rows = tuple(
@@ -149,7 +149,7 @@ def _matrix(site: Site) -> Table:
     return Table(
         (Column("from \\ to"), *map(Column, consumers)),
         rows,
-        "The fastest safe path of each pair in its newest environment, and the pair's changes.",
+        "The fastest path of each pair in its newest environment: safe, else of no known fault.",
     )
 
 
