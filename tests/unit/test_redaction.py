@@ -4,9 +4,7 @@ import argparse
 import asyncio
 import decimal
 import inspect
-import random
 import statistics
-import string
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -24,17 +22,15 @@ HERE = Redactor(
 )
 
 
-def redacted(text):
-    return HERE(text)
-
-
 @pytest.mark.parametrize(
-    ("kind", "text", "secret"), TEXTS, ids=[f"{at} {one[0]}" for at, one in enumerate(TEXTS)]
+    ("text", "secret"), [one[1:] for one in TEXTS], ids=[one[0] for one in TEXTS]
 )
-def test_no_eight_characters_of_a_secret_stay(kind, text, secret):
-    after = redacted(text)
+def test_no_eight_characters_of_a_secret_stay_and_what_stands_around_it_does(text, secret):
+    after = HERE(f"It fails here:\n{text}\nand here.")
     parts = {secret[at : at + 8] for at in range(len(secret) - 7)} or {secret}
-    assert not [part for part in parts if part in after], f"{kind}: {after}"
+    assert not [part for part in parts if part in after], after
+    assert after.startswith("It fails here:\n")
+    assert after.endswith("\nand here.")
 
 
 @pytest.mark.parametrize(
@@ -58,12 +54,10 @@ def test_no_eight_characters_of_a_secret_stay(kind, text, secret):
         ("mail ada@example.org", "mail <mail>"),
         ("https://ada:pw@example.org/x", "https://<login>@example.org/x"),
         ("password correct-horse!", "password <secret>!"),
-        ("ghp_0123456789abcdefghij0123", "<secret>"),
-        ("AKIAABCDEFGHIJKLMNOP", "<secret>"),
     ],
 )
 def test_what_is_private_goes(before, after):
-    assert redacted(before) == after
+    assert HERE(before) == after
 
 
 @pytest.mark.parametrize(
@@ -81,7 +75,7 @@ def test_what_is_private_goes(before, after):
     ],
 )
 def test_what_a_reader_needs_stays(text):
-    assert redacted(text) == text
+    assert HERE(text) == text
 
 
 def test_secret_variables_and_homes_come_from_the_environment():
@@ -102,80 +96,7 @@ def test_names_that_are_words_or_needed_by_scripts_are_not_taken_out(name):
     "text", ["/" * 500_000 + "a/" * 250_000, "eyJ-" * 250_000, "a@" * 500_000, "://" * 300_000]
 )
 def test_a_megabyte_is_redacted_at_once(text):
-    assert isinstance(redacted(text), str)
-
-
-LETTERS, HEX = string.ascii_letters + string.digits, "0123456789abcdef"
-
-
-CHANCE = random.Random(41)
-
-
-def secret(size, letters=LETTERS):
-    """No secret is in this file: scanners of repositories would find it."""
-    return "".join(CHANCE.choices(letters, k=size))
-
-
-def jwt():
-    return f"eyJ{secret(20)}.eyJ{secret(40)}.{secret(43)}"
-
-
-SECRETS = {
-    # tokens of services
-    "GitHub": (f"gh{'p'}_{secret(36)}", "remote: token {} is not valid"),
-    "GitHub, fine-grained": (f"github_{'pat'}_{secret(22)}_{secret(59)}", "export X={}"),
-    "GitLab": (f"glp{'at'}-{secret(20)}", "git clone failed with {}"),
-    "Hugging Face": (f"hf_{secret(34, string.ascii_letters)}", "login(token={!r})"),
-    "OpenAI": (f"sk-{'proj'}-{secret(74)}T3BlbkFJ{secret(74)}", "Incorrect API key provided: {}."),
-    "Anthropic": (f"sk-{'ant'}-api03-{secret(93)}AA", "client = Client({!r})"),
-    "Slack": (f"xox{'b'}-{secret(11, string.digits)}-{secret(12, string.digits)}-{secret(24)}", "with {} ok"),
-    "Slack hook": (f"T{secret(10)}/B{secret(10)}/{secret(24)}", "https://hooks.slack.com/services/{}"),
-    "PyPI": (f"pypi-{'AgEI'}cHlwaS5vcmc{secret(70)}", "twine upload -p {}"),
-    "npm": (f"npm_{secret(36)}", "//registry.npmjs.org/:_authToken={}"),
-    "Google": (f"AI{'za'}{secret(35)}", "https://maps.example.com/api?key={}"),
-    "Stripe": (f"sk_{'live'}_{secret(24)}", "stripe.api_key = {!r}"),
-    "SendGrid": (f"SG.{secret(22)}.{secret(43)}", "sg = {}"),
-    "DigitalOcean": (f"dop_{'v1'}_{secret(64, HEX)}", "doctl auth init -t {}"),
-    "Databricks": (f"dapi{secret(32, HEX)}", "DATABRICKS_TOKEN={}"),
-    "Weights & Biases": (secret(40, HEX), "WANDB_API_KEY={}"),
-    "JSON web token": (jwt(), "token {} has expired"),
-    "Bearer": (secret(32), "Authorization: Bearer {}"),
-    "Basic": (secret(28), "authorization: Basic {}=="),
-    "Cookie": (secret(26), "Cookie: session={}; theme=dark"),
-    # URLs
-    "URL with login": (f"hunter{secret(6)}", "https://ada:{}@example.org/simple"),
-    "database": (f"p/{secret(9)}", "postgresql://bob:{}@db.example.org:5432/x"),
-    "redis": (secret(12), "redis://:{}@cache.example.org:6379/0"),
-    "query": (secret(24), "https://example.org/data?access_token={}&v=2"),
-    "signed": (secret(43), "https://x.example.net/a?se=2026&sig={}%3D"),
-    # keys
-    "AWS id": (f"AK{'IA'}{secret(16, string.ascii_uppercase + '234567')}", "for {} in us-east-1"),
-    "AWS secret": (secret(40), "aws_secret_access_key = {}"),
-    "AWS session": (secret(120), "AWS_SESSION_TOKEN={}"),
-    "Azure": (f"{secret(86)}==", "AccountName=x;AccountKey={};EndpointSuffix=core"),
-    "private key": (f"{secret(64)}\n{secret(64)}", f"-----BEGIN RSA {'PRIVATE'} KEY-----\n{{}}\n-----END"),
-    "cut key": (secret(64), f"-----BEGIN OPENSSH {'PRIVATE'} KEY-----\n{{}}"),
-    # people and machines
-    "home": ("dmitri", 'File "/home/dmitri/a b/x.py", line 3'),
-    "home of a cluster": ("yolanda", "cd /lustre/yolanda failed"),
-    "home of Windows": ("Gwendolyn", r"C:\Users\Gwendolyn\proj\x.py"),
-    "host": ("gpu-node-17.cluster.local", "ssh: connect to {} port 22"),
-    "host of a cloud": ("ip-10-3-7-21", "launched on {}.ec2.internal"),
-    "prompt": ("zelda", "zelda@login03:~$ python x.py"),
-    "address": ("192.168.14.7", "NCCL socket 192.168.14.7<0>"),
-    "mail": ("first.last+x@mail.example.co.uk", "write to {}"),
-    # the environment
-    "dump": ("qwerasdf", "SHELL=/bin/sh\nPWD=/x\nMYTHING=qwerasdf\nLANG=C\nOMP_NUM_THREADS=2\n"),
-    "password": ("Tr0ub4dor&3", "DB_PASSWORD={}"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", SECRETS)
-def test_no_secret_of_forty_one_kinds_is_kept(kind):
-    value, text = SECRETS[kind]
-    shown = redacted(f"It fails here:\n{text.format(value)}\nand here.")
-    assert value not in shown
-    assert "and here." in shown or "key" in kind
+    assert isinstance(HERE(text), str)
 
 
 def test_of_harmless_words_less_than_one_in_a_hundred_is_taken_out():
@@ -184,7 +105,7 @@ def test_of_harmless_words_less_than_one_in_a_hundred_is_taken_out():
     texts += [path.read_text() for path in sorted(Path(__file__).parents[2].glob("docs/*.md"))[:12]]
     taken = kept = 0
     for text in texts:
-        shown = Counter(redacted(text).split())
+        shown = Counter(HERE(text).split())
         taken += (Counter(text.split()) - shown).total()
         kept += shown.total()
     assert kept > 10_000
