@@ -1,10 +1,12 @@
 """A session with something in every section of the HTML report."""
 
-from builders import make_record, make_session
-from rule_builders import MS, US, ordered, verdict
+import math
 
-from dlprof.rules import find
-from dlprof.session.model import Result, Session
+from builders import make_session
+from rule_builders import US, ordered, path, verdict
+
+from dlprof.rules import with_findings
+from dlprof.session.model import Session
 
 SIZES = ((1,), (1024, 1024), (4096, 4096))
 HANDSHAKE = [
@@ -40,50 +42,39 @@ def timed(median_ns, rounds=3, share=0.02):
 
 def case(code="numpy.from_dlpack(x)", median_ns=2 * US, owner="view", shape=(4, 4), **changes):
     """A case with every measure; ``changes`` are parts of the result, ``case`` of the case."""
-    record = make_record(
-        code=code, shape=shape, **{"import": code.split("(")[0], **changes.pop("case", {})}
-    )
-    size_bytes = 4
-    for length in shape:
-        size_bytes *= length
+    import_ = code.split("(", maxsplit=1)[0]
+    record = {"shape": shape, "import": import_, **changes.pop("case", {})}
+    size_bytes = 4 * math.prod(shape)
     copied = {
         "size_bytes": size_bytes,
         "gb_per_s": size_bytes / median_ns,
         "memcpy_gb_per_s": 10.0,
         "share_of_memcpy": 0.5,
     }
-    return Result.model_validate(
-        {
-            "case": record,
-            "status": "ok",
-            "host_time": timed(median_ns),
-            "ready_time": {**timed(median_ns), "processes": [], "same_as": "host_time"},
-            "first_call_ns": 50 * US,
-            "phases": {
-                "export_ns": median_ns / 4,
-                "import_ns": median_ns / 2,
-                "release_ns": median_ns / 4,
-                "resolution_ns": 40.0,
-            },
-            "ownership": verdict(owner, result_device="cpu"),
-            "lifetime": verdict("safe"),
-            "values": verdict("ok", changed={}, writable={"source": True, "result": True}),
-            "copy_cost": copied if owner == "copy" else None,
-            "handshake": HANDSHAKE,
-            "rounds": [0, 1, 2],
-            **changes,
-        }
-    )
+    parts = {
+        "ready_time": {**timed(median_ns), "processes": [], "same_as": "host_time"},
+        "first_call_ns": 50 * US,
+        "phases": {
+            "export_ns": median_ns / 4,
+            "import_ns": median_ns / 2,
+            "release_ns": median_ns / 4,
+            "resolution_ns": 40.0,
+        },
+        "lifetime": verdict("safe"),
+        "copy_cost": copied if owner == "copy" else None,
+        "handshake": HANDSHAKE,
+        "rounds": [0, 1, 2],
+    }
+    owned = verdict(owner, result_device="cpu")
+    return path(code, None, owned, timed(median_ns), record, **{**parts, **changes})
 
 
 def lost(code="numpy.asarray(x)", status="unsupported", reason="TypeError: no", **changes):
-    record = make_record(code=code, **changes.pop("case", {}))
-    return Result.model_validate(
-        {"case": record, "status": status, "reason": reason, "rounds": [0], **changes}
-    )
+    ended = {"status": status, "reason": reason, "values": None, "rounds": [0]}
+    return path(code, None, None, **ended, **changes)
 
 
-def full_session(**changes) -> Session:
+def full_session() -> Session:
     """Two pairs, three sizes, views and copies, waits, a crash, a refusal, findings."""
     there = {"producer": "torch", "consumer": "numpy"}
     back = {"producer": "numpy", "consumer": "torch"}
@@ -107,21 +98,15 @@ def full_session(**changes) -> Session:
         lost(reason="ValueError: no view\nof this array", case=there),
         lost("numpy.boom(x)", "crashed", "SIGSEGV during timing", output="a\nb", case=there),
     ]
-    session = make_session(
-        *[result.model_dump(by_alias=True) for result in results],
+    return alone(
+        *results,
         left_out=["no diagnosis of waiting"],
         foreign_cores=1.5,
         wall_s=12.3,
         request={"pairs": [["torch", "numpy"], ["numpy", "torch"]], "probe_files": []},
-        **changes,
     )
-    return session.model_copy(update={"findings": find(session.results)})
 
 
 def alone(*results, **changes) -> Session:
     """A session of these results, with what the rules find."""
-    session = make_session(*[result.model_dump(by_alias=True) for result in results], **changes)
-    return session.model_copy(update={"findings": find(session.results)})
-
-
-__all__ = ["MS", "US", "alone", "case", "full_session", "lost", "timed"]
+    return with_findings(make_session(*results, **changes))

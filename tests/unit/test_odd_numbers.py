@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from html_builders import US, alone, case, timed
+from html_builders import alone, case, timed
+from rule_builders import US
 
 from dlprof.errors import SessionError
 from dlprof.session.model import chunks, parse
