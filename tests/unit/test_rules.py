@@ -1,7 +1,6 @@
 """All rules together: what holds for every finding, and what no rule may do."""
 
 import re
-import time
 
 import pytest
 from builders import make_header
@@ -22,19 +21,10 @@ from rule_builders import (
 from test_sentences import SAID, faults
 
 from dlprof.analysis import thresholds
-from dlprof.errors import UsageError
 from dlprof.rules import RULES, expected, find, observations, own_thresholds
 from dlprof.rules.evidence_text import COMMON, NOT_TOLD, OF_INSTRUMENT, facts
-from dlprof.rules.pages import index, page
 from dlprof.rules.rule import SEVERITIES, worst_first
 from dlprof.session.evidence import Evidence, Ownership
-
-
-def test_the_ids_are_in_order_and_each_stands_once():
-    ids = [rule.id for rule in RULES]
-    assert ids == sorted(set(ids))
-    assert {f"DLP{number:03}" for number in range(1, 21)} <= set(ids)
-    assert len({rule.name for rule in RULES}) == len(RULES)
 
 
 def test_an_innocent_session_has_no_findings():
@@ -147,16 +137,6 @@ def test_a_finding_holds_any_number_of_cases_in_few_words():
     assert len(one.summary) < 300
 
 
-def test_four_thousand_results_take_seconds_at_most():
-    results = [
-        path(f"f{number % 20}(x)", (1 + number % 20) * 9 * US, case={"shape": [number // 20]})
-        for number in range(4_000)
-    ]
-    began = time.process_time()
-    assert len(find(results)) == 1
-    assert time.process_time() - began < 8
-
-
 def slow_and_fast(**changes):
     return [path("slow(x)", 2 * MS, **changes), path("fast(x)", **changes)]
 
@@ -171,18 +151,6 @@ def test_a_scenario_may_decide_on_other_numbers_and_leaves_them_as_they_were():
     assert thresholds.named() == before
 
 
-@pytest.mark.parametrize("scenario", [None, 3, {}, {"thresholds": {"slow_ratio": "x"}}])
-def test_numbers_that_cannot_be_read_are_left_out(scenario):
-    assert own_thresholds(make_header(request={"scenario": scenario})) == {}
-
-
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_every_rule_has_a_page_and_says_what_is_expected(rule):
-    text = page(rule.name.upper())
-    assert text.startswith(f"# {rule.id} {rule.name}\n\n{index(rule.id)} Severity: ")
-    assert re.search(r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+", text)
-
-
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_what_is_expected_cites_dlpack_only_where_dlpack_was_used(rule):
     told = expected(finding_of(rule.id), GUILTY[0])
@@ -193,19 +161,13 @@ def test_what_is_expected_cites_dlpack_only_where_dlpack_was_used(rule):
     assert quotes_any or "dlpack" not in expected(finding_of(rule.id), native).lower()
 
 
-def test_a_page_that_is_not_there_is_answered_with_the_nearest():
-    with pytest.raises(UsageError, match="did you mean 'host-sync'"):
-        page("hostsync")
+WITHOUT_AN_INSTRUMENT = {f"DLP0{at:02}" for at in (6, 12, 13, 14, 15, 16, 19, 23)}
 
 
 @pytest.mark.parametrize("one", find(GUILTY), ids=lambda one: one.rule)
-def test_what_an_instrument_saw_is_told_unless_the_finding_rests_on_times(one):
-    rule = next(rule for rule in RULES if rule.id == one.rule)
+def test_a_finding_tells_what_its_instrument_saw(one):
     told = observations(one, [GUILTY[at] for at in one.results])
-    assert bool(told) is (
-        rule.id
-        not in ("DLP006", "DLP012", "DLP013", "DLP014", "DLP015", "DLP016", "DLP019", "DLP023")
-    )
+    assert bool(told) is (one.rule not in WITHOUT_AN_INSTRUMENT)
 
 
 @pytest.mark.parametrize("evidence", Evidence.__subclasses__(), ids=lambda one: one.__name__)

@@ -24,18 +24,10 @@ def test_the_idle_time_of_another_size_is_not_set_beside_the_wait():
     assert finding.evidence["cost_ns"] == 40 * MS
 
 
-@pytest.mark.parametrize(
-    ("fit", "told"),
-    [
-        ({"slope": 0.998, "interval": [0.99, 1.012]}, "1.00 (0.99 to 1.01)"),
-        ({"slope": 1}, None),
-        ({"slope": "x", "interval": [0, 1]}, None),
-        ({"slope": 1, "interval": [None, 1]}, None),
-    ],
-)
-def test_the_line_that_was_fitted_is_evidence_as_far_as_it_can_be_read(fit, told):
+def test_the_line_that_was_fitted_is_evidence():
+    fit = {"slope": 0.998, "interval": [0.99, 1.012]}
     waits = path("wait(x)", 2 * US, ordering=ordered("host-sync", host=fit))
-    assert found("DLP001", waits, FREE)[0].evidence.get("slope") == told
+    assert found("DLP001", waits, FREE)[0].evidence["slope"] == "1.00 (0.99 to 1.01)"
 
 
 EVENTS = [
@@ -45,14 +37,11 @@ EVENTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("events", "told"), [(EVENTS, True), (None, False), (7, False), ([None], False), ([{}], False)]
-)
-def test_a_wait_names_the_calls_that_waited_or_copied_as_the_trace_saw_them(events, told):
-    traced = path("wait(x)", ordering=ordered("host-sync"), trace=verdict("traced", events=events))
+def test_a_wait_names_the_calls_that_waited_or_copied_as_the_trace_saw_them():
+    traced = path("wait(x)", ordering=ordered("host-sync"), trace=verdict("traced", events=EVENTS))
     (finding,) = found("DLP001", traced)
     seen = "cudaStreamSynchronize waited, cudaMemcpyAsync copied 64 MiB (device to host)"
-    assert (seen in finding.summary) is told
+    assert seen in finding.summary
 
 
 def test_waits_that_no_path_avoids_are_one_finding_of_the_producer_worth_knowing():
