@@ -2,14 +2,14 @@
 
 import pytest
 from builders import make_measure, make_result, make_session
-from rule_builders import MS, US, path, spread, verdict
+from rule_builders import MS, US, disturbed, path, spread, verdict
 from step_builders import fresh_result, make_step, step_result
 
 from dlprof.reports.document import Level, Table
 from dlprof.reports.loops import share_text
 from dlprof.reports.round_trips import who_waits
 from dlprof.reports.session_document import session_document
-from dlprof.session.model import ProcessSamples, Share
+from dlprof.session.model import Share
 
 SAFE = {"lifetime": verdict("safe"), "early_write": verdict("safe")}
 
@@ -59,8 +59,7 @@ def test_a_share_that_is_not_known_pays_from_nowhere(ci95):
 
 
 def test_a_loop_that_other_programs_disturbed_is_marked_and_claims_nothing():
-    busy = [ProcessSamples(round=0, loops=1, samples_ns=[9 * US], disturbed=1.0)]
-    found = section("In a loop", looped(in_loop=make_measure(9 * US, None, processes=busy)))
+    found = section("In a loop", looped(in_loop=disturbed(9 * US)))
     assert texts(found)[0][0].startswith("~")
     assert texts(found)[0][2:4] == ["?", "-"]
     assert "Convert before" not in told(found)
@@ -110,26 +109,25 @@ def trips(*results, **changes):
     return session_document(make_session(*results, **changes))
 
 
+def trip_row(found):
+    """The first row of the table of round trips."""
+    return texts(next(one for one in found.sections if one.heading == "Round trips"))[0]
+
+
 def test_the_slower_direction_is_there_and_the_answer_names_the_most_lopsided():
     found = trips(BACK, THERE)
     assert found.answers[1].code == "tf → cupy"
-    row = texts(next(one for one in found.sections if one.heading == "Round trips"))[0]
-    assert row == ["tf → cupy", "13 ms copy", "1.0 ms view", "13", "cupy(x)", "tf(x)"]
+    assert trip_row(found) == ["tf → cupy", "13 ms copy", "1.0 ms view", "13", "cupy(x)", "tf(x)"]
 
 
 def test_each_direction_takes_its_fastest_safe_path():
     bad = way("tf", "cupy", 1.0, "bad(x)", lifetime=verdict("dangling", changed_after_drop=True))
-    found = trips(THERE, BACK, bad)
-    row = texts(next(one for one in found.sections if one.heading == "Round trips"))[0]
-    assert row[4] == "cupy(x)"
+    assert trip_row(trips(THERE, BACK, bad))[4] == "cupy(x)"
 
 
 def test_directions_that_cannot_be_told_apart_are_the_same():
     found = trips(way("tf", "cupy", 1.01 * MS), BACK)
-    assert (
-        texts(next(one for one in found.sections if one.heading == "Round trips"))[0][3]
-        == "the same"
-    )
+    assert trip_row(found)[3] == "the same"
     assert "none" in found.answers[0].note
 
 
