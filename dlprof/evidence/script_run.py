@@ -50,7 +50,7 @@ class Ran:
         return MEANINGS.get(self.code, f"exit code {self.code}")
 
 
-def run(text: str, python: str, limit_s: float = LIMIT_S, simulated: int = 0) -> Ran:
+def run(text: str, python: str, simulated: int = 0) -> Ran:
     """Run the script ``text`` under ``python``, in an empty folder, and end all that it started.
 
     The script has so many ``simulated`` CUDA devices, or those of the machine. Raises
@@ -74,7 +74,7 @@ def run(text: str, python: str, limit_s: float = LIMIT_S, simulated: int = 0) ->
         except OSError as error:
             raise UsageError(f"cannot start {python}: {error.strerror}") from None
         try:
-            code = process.wait(limit_s)
+            code = process.wait(LIMIT_S)
         except subprocess.TimeoutExpired:
             code = None
         finally:

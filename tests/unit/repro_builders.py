@@ -3,13 +3,11 @@
 from builders import make_session
 from rule_builders import end_of, ordered, path, spread, varying, verdict
 
-from dlprof.probes.base import ArraySpec, Export, Import, Protocol
+from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
 from dlprof.rules import RULES
 from dlprof.session.model import FindingRecord
 from dlprof.worker.instruments import recipe
-
-MS = 1e6
 
 
 def recipe_of(producer=None, consumer=None, spec=None, setup=""):
@@ -65,8 +63,6 @@ EVIDENCE = {
     "DLP025": {"settings": verdict("changed", changed=[SETTING])},
     "DLP020": {"early_write": verdict("unsafe", sizes_bytes={"4096": "torn"})},
 }
-
-
 FOUND = {
     "DLP007": {"before": "float64", "after": "float32"},
     "DLP025": {"setting": SETTING["name"]},
@@ -78,13 +74,11 @@ def session_of(rule, producer=None, consumer=None, spec=None, code="numpy.array(
     """A session with one finding of ``rule``, of a case that shows it."""
     producer, consumer = producer or NumPy(), consumer or NumPy()
     spec = spec or ArraySpec((64, 64), "float32")
-    made = recipe_of(producer, consumer, spec)
-    parts = {**EVIDENCE.get(rule, {}), "recipe": made, **changes}
     promise = changes.pop("promise", "copy" if rule == "DLP018" else None)
-    first = path(
-        code, case=case_of(producer, consumer, spec, promise=promise), **_without(parts, "promise")
-    )
-    other = path(code.replace("(x)", "(x[:])"), case=case_of(producer, consumer, spec), recipe=made)
+    made, array = recipe_of(producer, consumer, spec), case_of(producer, consumer, spec)
+    shown = {**EVIDENCE.get(rule, {}), "recipe": made, **changes}
+    first = path(code, case={**array, "promise": promise}, **shown)
+    other = path(code.replace("(x)", "(x[:])"), case=array, recipe=made)
     return make_session(first, other, findings=[finding_of(rule)])
 
 
@@ -100,10 +94,3 @@ def finding_of(rule, **changes):
         "evidence": FOUND.get(rule, {}),
     }
     return FindingRecord.model_validate({**fields, **changes})
-
-
-def _without(parts, name):
-    return {key: value for key, value in parts.items() if key != name}
-
-
-__all__ = ["Export", "case_of", "finding_of", "recipe_of", "session_of"]
