@@ -43,7 +43,7 @@ def day(number, *results, **header):
     """The session of a day."""
     header.setdefault("environment", MACHINE)
     header.setdefault("created", created(number))
-    return make_session(*[one.model_dump(by_alias=True) for one in results], **header)
+    return make_session(*results, **header)
 
 
 def entry(number, *results, label="", **header):

@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from builders import make_measure, make_result, make_session
 from hostile import texts
+from html_builders import case
 from hypothesis import given
 from rule_builders import ordered, verdict
 from step_builders import make_step
@@ -27,19 +28,9 @@ def whole_result(**changes):
             1000.0, (900.0, 1100.0), processes=[PROCESS, {**PROCESS, "round": 1}]
         ),
         "ready_time": make_measure(2000.0, (1900.0, 2100.0), processes=[PROCESS]),
-        "first_call_ns": 12345.0,
-        "phases": {"export_ns": 1.0, "import_ns": 2.0, "release_ns": 3.0},
         "device_time": {"warm": {"median_ns": 7.0}, "cold": {"median_ns": 8.0}},
-        "copy_cost": {
-            "size_bytes": 64,
-            "gb_per_s": 5.0,
-            "memcpy_gb_per_s": 10.0,
-            "share_of_memcpy": 0.5,
-        },
-        "ownership": verdict("copy"),
         "ordering": ordered("host-sync"),
         "fresh_source": verdict("not kept", first_ns=5.0, second_ns=4.0),
-        "lifetime": verdict("safe"),
         "alignment": verdict("independent"),
         "early_write": verdict("unknown", reason="the source cannot be written"),
         "peak_memory": verdict("ok", arrays=1.5),
@@ -54,7 +45,7 @@ def whole_result(**changes):
             "break_even_iterations": 2,
         },
     }
-    return make_result(**(fields | changes))
+    return case("numpy.array(x)", 12.8, "copy", **(fields | changes))
 
 
 def row(result):
