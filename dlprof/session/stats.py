@@ -34,18 +34,14 @@ class Estimate:
     modes: tuple[tuple[int, ...], ...]
 
 
-def estimate(
-    medians_ns: Sequence[float], page_faults: Sequence[float | None] | None = None
-) -> Estimate:
-    """The estimate from one median per process; raises ValueError for none.
+def estimate(medians_ns: Sequence[float], page_faults: Sequence[float | None]) -> Estimate:
+    """The estimate from one median per process, of which there is one at least.
 
     With several modes it is that of the mode most processes are in; where several hold as many,
     of the mode of the median process, the slower of two: nothing is averaged over modes, and no
     extreme stands for a few processes of which each is in a mode of its own.
     ``page_faults`` are per call, one per process; see :func:`find_modes`.
     """
-    if not medians_ns:
-        raise ValueError("no process to estimate from")
     modes = find_modes(medians_ns, page_faults)
     median = statistics.median(medians_ns[index] for index in _typical(modes))
     interval = student_interval(medians_ns) if len(modes) == 1 else None
@@ -94,8 +90,7 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
 
 
 def find_modes(
-    medians_ns: Sequence[float],
-    page_faults: Sequence[float | None] | None = None,
+    medians_ns: Sequence[float], page_faults: Sequence[float | None]
 ) -> tuple[tuple[int, ...], ...]:
     """Indices of the processes of each mode, fastest mode first.
 
@@ -103,18 +98,17 @@ def find_modes(
     be seen: ``page_faults`` per call that differ. Without the cause it is noise, and noise belongs
     into the interval.
     """
-    faults = page_faults or [None] * len(medians_ns)
 
     def place(index: int) -> tuple[float, float]:
         # Equal medians are ordered too, so that the order of the processes is no cause.
-        fault = faults[index]
+        fault = page_faults[index]
         return medians_ns[index], -1.0 if fault is None else fault
 
     order = sorted(range(len(medians_ns)), key=place)
     modes: list[list[int]] = [[order[0]]]
     for before, after in pairwise(order):
         far = medians_ns[after] > MODE_GAP * medians_ns[before]
-        if far and differ(faults[before], faults[after]):
+        if far and differ(page_faults[before], page_faults[after]):
             modes.append([])
         modes[-1].append(after)
     return tuple(tuple(mode) for mode in modes)

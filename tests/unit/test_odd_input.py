@@ -1,12 +1,10 @@
 """Odd input gets one sentence, and steers nobody."""
 
 import pytest
-from builders import make_result, make_session
 
 from dlprof.cli import _exit_code_of, _shown
 from dlprof.errors import UsageError
 from dlprof.gate import noise
-from dlprof.reports import table
 from dlprof.session.files import at_home, temporary_folder
 
 
@@ -27,11 +25,6 @@ def test_a_message_is_one_line_that_no_runner_obeys(said, told):
 def test_a_home_of_nobody_is_a_path_like_any_other(tmp_path):
     assert str(at_home(tmp_path / "~x")) == str(tmp_path / "~x")
     assert str(at_home(type(tmp_path)("~no-such-user/bin/python"))) == "~no-such-user/bin/python"
-
-
-def test_gpus_that_are_no_list_are_none():
-    session = make_session(make_result(), environment={"gpus": 5})
-    assert table.csv_text(session).count("\n") > 1
 
 
 def test_a_noise_file_that_never_ends_is_not_read(tmp_path):

@@ -1,6 +1,5 @@
 """The tests of processes: their chances are exact, and their intervals agree with them."""
 
-import itertools
 import math
 import warnings
 
@@ -20,19 +19,13 @@ CHANCE = np.random.default_rng(7)
 BASE, HEAD = CHANCE.normal(0.0, 0.1, 9), CHANCE.normal(0.05, 0.1, 8)
 
 
-@pytest.mark.parametrize(("base", "head"), [(1, 1), (3, 3), (2, 5), (4, 1)])
-def test_the_chances_of_mann_and_whitney_are_those_of_every_order(base, head):
-    found = np.zeros(base * head + 1)
-    for places in itertools.combinations(range(base + head), head):
-        others = set(range(base + head)) - set(places)
-        found[sum(one > other for one in places for other in others)] += 1
-    expected = np.cumsum(found[::-1])[::-1] / found.sum()
-    assert mann_whitney_chances(base, head) == pytest.approx(expected)
-
-
-def test_it_agrees_with_scipy():
-    expected = scipy.stats.mannwhitneyu(HEAD, BASE, alternative="greater", method="exact")
-    assert mann_whitney(BASE, HEAD).p_above(0.0) == pytest.approx(expected.pvalue)
+@pytest.mark.parametrize(("base", "head"), [(1, 1), (3, 3), (2, 5), (4, 1), (9, 8)])
+def test_mann_and_whitney_agree_with_scipy(base, head):
+    expected = scipy.stats.mannwhitneyu(
+        HEAD[:head], BASE[:base], alternative="greater", method="exact"
+    )
+    found = mann_whitney(BASE[:base], HEAD[:head])
+    assert found.p_above(0.0) == pytest.approx(expected.pvalue)
 
 
 def test_many_processes_are_approximated_on_the_careful_side():

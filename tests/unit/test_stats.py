@@ -17,6 +17,11 @@ processes = st.lists(st.tuples(times, faults), min_size=1, max_size=10)
 FEW, MANY = 0.0, 1000.0
 
 
+def quiet(medians):
+    """The estimate of processes without page faults."""
+    return estimate(medians, [FEW] * len(medians))
+
+
 def coverage(count, spread, trials=3000):
     """The share of simulated runs of ``count`` processes whose interval holds the true median."""
     chance = numpy.random.default_rng(seed=count)
@@ -32,9 +37,9 @@ def test_the_interval_of_log_normal_process_medians_covers_95_percent(count, spr
     assert 0.93 < coverage(count, spread) < 0.97
 
 
-def test_a_time_that_is_not_positive_has_no_interval():
-    assert estimate([0.0, 1.0]).ci95_ns is None
-    assert estimate([-1.0, 1.0, 2.0]).ci95_ns is None
+@pytest.mark.parametrize("medians", [[0.0, 1.0], [-1.0, 1.0, 2.0]], ids=str)
+def test_a_time_that_is_not_positive_has_no_interval(medians):
+    assert quiet(medians).ci95_ns is None
 
 
 def test_a_gap_with_different_page_faults_is_two_modes_fastest_first():
@@ -42,9 +47,7 @@ def test_a_gap_with_different_page_faults_is_two_modes_fastest_first():
     assert found.modes == ((1, 3), (0, 2))
 
 
-@pytest.mark.parametrize(
-    "page_faults", [None, [FEW, FEW], [MANY, MANY], [None, MANY], [None, None]]
-)
+@pytest.mark.parametrize("page_faults", [[FEW, FEW], [MANY, MANY], [None, MANY], [None, None]])
 def test_a_gap_without_a_cause_is_noise_and_widens_the_interval(page_faults):
     found = estimate([100.0, 400.0], page_faults)
     assert found.modes == ((0, 1),)
@@ -91,14 +94,14 @@ def test_page_faults_are_of_two_kinds_if_eight_more_and_twice_as_many(few, many,
 @given(several)
 @example([100.0] * 16 + [200.0] * 14)
 def test_the_median_lies_inside_its_interval(medians):
-    found = estimate(medians)
+    found = quiet(medians)
     low, high = found.ci95_ns
     assert low <= found.median_ns <= high
 
 
 @given(several)
 def test_the_estimate_is_the_median_of_the_processes(medians):
-    assert estimate(medians).median_ns == statistics.median(medians)
+    assert quiet(medians).median_ns == statistics.median(medians)
 
 
 @given(processes.flatmap(lambda found: st.tuples(st.just(found), st.permutations(found))))

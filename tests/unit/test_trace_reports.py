@@ -5,6 +5,7 @@ import json
 import sys
 
 import pytest
+from builders import Clock
 from hostile import BITES
 from reading import Page
 from test_tracer import ROW, part, target
@@ -88,32 +89,18 @@ def test_without_single_conversions_chrome_gets_nothing():
         trace_exports.chrome(trace_of(ROW, SLOW))
 
 
-class Clock:
-    """A second passes with each look."""
-
-    def __init__(self):
-        self.seconds = itertools.count()
-        self.now = 0
-
-    def perf_counter_ns(self):
-        self.now = next(self.seconds) * 1_000_000_000
-        return self.now
-
-    def time(self):
-        return 0.0
-
-
 def test_a_long_timeline_stays_short_and_loses_no_time(monkeypatch):
     import numpy as np
 
-    clock = Clock()
+    clock = Clock(read_ns=1_000_000_000)
+    clock.time = lambda: 0.0
     monkeypatch.setattr(rows_module, "time", clock)
     rows = Rows(None)
     row = rows.row(sys._getframe(), target("torch.from_numpy(x)"), Kinds()[np.ndarray], "", True)
     numbers = row.numbers("float32", lambda: 4)
     for _ in range(3 * MOST_TICKS):
         numbers[TIME] += 5
-        rows.tick(row, clock.now, 5)
+        rows.tick(row, clock.now_ns, 5)
     timeline = rows.as_dict(ended=True)["timeline"]
     assert len(timeline) <= MOST_TICKS + 1
     assert sum(took for *_, took in timeline) == numbers[TIME]
