@@ -1,6 +1,7 @@
 """Trends: machines kept apart, steps in time and in verdicts, and what changed at them."""
 
 import pytest
+from comparison_builders import timed
 from history_builders import created, entry, machine, month, result, stepped, trend, trends
 
 from dlprof.history.series import series_of
@@ -10,12 +11,26 @@ from dlprof.reports.history_document import changes_of
 VIEW, COPY = ({"verdict": word, "evidence": {}} for word in ("view", "copy"))
 
 
-def packages(**versions):
-    return {"environment": machine(packages={"torch": "2.9.0", "numpy": "2.4.0", **versions})}
+def on(**facts):
+    """The header of a session on a machine that differs in these facts."""
+    return {"environment": machine(**facts)}
+
+
+def answering(**answers):
+    """The trend of a case whose sessions answered this, one after the other."""
+    count = len(next(iter(answers.values())))
+    sessions = [{name: found[number] for name, found in answers.items()} for number in range(count)]
+    return trend(month([1000.0] * count, sessions.__getitem__))
+
+
+def words(found):
+    return [(step.change.what, step.change.before, step.change.after) for step in found]
 
 
 def test_a_step_is_found_with_its_size_and_the_version_that_brought_it():
-    header = lambda number: packages(numpy="2.5.0" if number >= 10 else "2.4.0")  # noqa: E731
+    def header(number):
+        return on(packages={"numpy": "2.5.0" if number >= 10 else "2.4.0"})
+
     found = trend(month(stepped(), header=header))
     (step,) = found.steps
     assert step.slower
@@ -26,8 +41,8 @@ def test_a_step_is_found_with_its_size_and_the_version_that_brought_it():
 
 
 def test_seeds_and_rounds_are_not_told():
-    header = lambda number: {"seed": number, "rounds": 3 + number % 2}  # noqa: E731
-    assert trend(month(stepped(), header=header)).steps[0].cause.differences == ()
+    found = month(stepped(), header=lambda number: {"seed": number, "rounds": 3 + number % 2})
+    assert trend(found).steps[0].cause.differences == ()
 
 
 @pytest.mark.parametrize(
@@ -36,62 +51,45 @@ def test_seeds_and_rounds_are_not_told():
     ids=lambda change: next(iter(change)),
 )
 def test_another_machine_is_another_series_and_never_a_step(change):
-    header = lambda number: {"environment": machine(**(change if number >= 10 else {}))}  # noqa: E731
-    found = trends(month(stepped(), header=header))
+    found = trends(month(stepped(), header=lambda number: on(**(change if number >= 10 else {}))))
     assert [len(one.series.points) for one in found] == [10, 10]
     assert [one.steps for one in found] == [(), ()]
 
 
 def test_another_kernel_is_the_same_machine():
-    header = lambda number: {"environment": machine(platform=f"Linux-6.{number}")}  # noqa: E731
-    assert len(trend(month([1000.0] * 5, header=header)).series.points) == 5
+    found = month([1000.0] * 5, header=lambda number: on(platform=f"Linux-6.{number}"))
+    assert len(trend(found).series.points) == 5
 
 
 def test_view_to_copy_is_a_step_whatever_the_time_says():
-    change = lambda number: {"ownership": COPY if number >= 3 else VIEW}  # noqa: E731
-    found = trend(month([1000.0] * 5, change))
+    found = answering(ownership=[VIEW, VIEW, VIEW, COPY, COPY])
     (step,) = found.verdicts
-    assert (step.change.before, step.change.after, step.change.direction) == (
-        "view",
-        "copy",
-        "worse",
-    )
+    assert words([step]) == [("ownership", "view", "copy")]
+    assert step.change.direction == "worse"
     assert step.cause.behind.entry.session.created == created(3)
     assert found.steps == ()
 
 
 def test_a_crash_is_a_step():
-    def change(number):
-        return {"status": "crashed", "reason": "SIGSEGV"} if number >= 3 else {}
-
-    found = trend(month([1000.0] * 5, change))
+    crash = {"status": "crashed", "reason": "SIGSEGV"}
+    found = trend(month([1000.0] * 5, lambda number: crash if number >= 3 else {}))
     assert words(found.verdicts) == [("status", "ok", "crashed")]
     assert len(found.series.timed) == 3
     assert found.series.points[-1].doubt == "crashed: SIGSEGV"
 
 
 def test_a_session_that_did_not_look_is_no_step():
-    ordering = {"verdict": "synchronous", "evidence": {}}
-    waits = {"verdict": "host-sync", "evidence": {}}
-
-    def change(number):
-        return {"ordering": (ordering, None, ordering, None, waits)[number]}
-
-    found = trend(month([1000.0] * 5, change)).verdicts
+    free, waits = ({"verdict": word, "evidence": {}} for word in ("synchronous", "host-sync"))
+    found = answering(ordering=[free, None, free, None, waits]).verdicts
     assert words(found) == [("ordering", "synchronous", "host-sync")]
-
-
-def words(found):
-    return [(step.change.what, step.change.before, step.change.after) for step in found]
 
 
 @pytest.mark.parametrize("status", ["crashed", "timeout", "unsupported"])
 def test_a_change_of_verdict_is_told_across_a_session_without_an_answer(status):
-    def change(number):
-        lost = {"status": status, "reason": "no"} if number == 3 else {}
-        return {"ownership": COPY if number > 3 else VIEW, **lost}
-
-    found = trend(month([1000.0] * 6, change)).verdicts
+    found = answering(
+        status=["ok", "ok", "ok", status, "ok", "ok"],
+        ownership=[VIEW, VIEW, VIEW, VIEW, COPY, COPY],
+    ).verdicts
     assert words(found) == [
         ("status", "ok", status), ("status", status, "ok"), ("ownership", "view", "copy")
     ]  # fmt: skip
@@ -102,8 +100,7 @@ def test_a_change_of_verdict_is_told_across_a_session_without_an_answer(status):
 def test_a_crash_of_an_instrument_is_a_step_once_and_so_is_its_end():
     safe = {"verdict": "safe", "evidence": {}}
     crash = {"verdict": "unknown", "evidence": {"worker": "crashed", "reason": "SIGSEGV"}}
-    known = (safe, crash, None, crash, safe, crash)
-    found = trend(month([1000.0] * 6, lambda number: {"lifetime": known[number]})).verdicts
+    found = answering(lifetime=[safe, crash, None, crash, safe, crash]).verdicts
     assert words(found) == [
         ("lifetime", "safe", "crashed"),
         ("lifetime", "crashed", "safe"),
@@ -130,30 +127,18 @@ def test_what_depends_on_the_address_is_no_step_at_any_shape():
 
 
 def test_copies_of_a_busy_machine_are_left_out_of_the_trend():
-    def change(number):
-        return {"ownership": COPY, "case": {"shape": (1024, 1024)}}
-
-    header = lambda number: {"foreign_cores": 7.9 if number == 2 else 0.0}  # noqa: E731
-    found = trend(month([1e6] * 5, change, header))
+    large = {"ownership": COPY, "case": {"shape": (1024, 1024)}}
+    busy = [{"foreign_cores": cores} for cores in (0.0, 0.0, 7.9, 0.0, 0.0)]
+    found = trend(month([1e6] * 5, lambda _: large, busy.__getitem__))
     assert len(found.series.timed) == 4
     assert "busy" in found.series.points[2].doubt
 
 
 def test_a_session_counts_in_the_mode_that_most_processes_are_in():
-    def change(number):
-        return {"faults": [0.0] * 8}
-
-    mixed = result("a", 1000.0, processes=8, faults=[300.0] * 3 + [0.0] * 5, spread=0.0)
-    slow = [
-        one.model_copy(update={"samples_ns": [v * (4 if place < 3 else 1) for v in one.samples_ns]})
-        for place, one in enumerate(mixed.host_time.processes)
-    ]
-    mixed = mixed.model_copy(
-        update={"host_time": mixed.host_time.model_copy(update={"processes": slow})}
-    )
-    found = trend([entry(0, mixed)])
-    assert found.series.points[0].time_ns == pytest.approx(1000.0)
-    assert len(found.series.points[0].side) == 5
+    mixed = timed("a", [4000.0] * 3 + [1000.0] * 5, faults=[300.0] * 3 + [0.0] * 5, loops=1000)
+    (point,) = trend([entry(0, mixed)]).series.points
+    assert point.time_ns == pytest.approx(1000.0)
+    assert len(point.side) == 5
 
 
 def test_a_step_into_another_mode_tells_the_page_faults():
@@ -181,29 +166,19 @@ def test_a_case_that_later_sessions_of_its_machine_do_not_have_is_missing():
 
 
 def test_a_shift_of_all_cases_at_once_is_told():
-    entries = [
-        entry(
-            n,
-            *(
-                result(
-                    name, (1.3 if n >= 10 else 1.0) * (1000.0 + 100 * place), seed=100 * n + place
-                )
-                for place, name in enumerate("abcde")
-            ),
-        )
-        for n in range(20)
-    ]
-    found = trends(entries)
+    def session(number, ns):
+        cases = enumerate("abcde")
+        return entry(number, *(result(name, ns, seed=100 * number + at) for at, name in cases))
+
+    found = trends([session(number, ns) for number, ns in enumerate(stepped(ratio=1.3))])
     assert [[step.shared for step in one.steps] for one in found] == [[(5, 5)]] * 5
     assert all("all 5 cases" in change.what for change in changes_of(found))
 
 
 @pytest.mark.parametrize("measure", ["ready", "host", "first_call", "device"])
 def test_every_measure_has_a_trend(measure):
-    def change(number):
-        return {"first_call_ns": 5000.0, "device_time": {"warm": {"median_ns": 70.0}}}
-
-    found = trend(month([1000.0] * 3, change), measure)
+    times = {"first_call_ns": 5000.0, "device_time": {"warm": {"median_ns": 70.0}}}
+    found = trend(month([1000.0] * 3, lambda _: times), measure)
     wanted = {"first_call": 5000.0, "device": 70.0}.get(measure, 1000.0)
     assert found.series.points[0].time_ns == pytest.approx(wanted, rel=0.02)
 
