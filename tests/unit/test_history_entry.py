@@ -40,13 +40,9 @@ def test_an_entry_is_read_as_it_was_written():
 
 
 def test_the_processes_are_kept_as_comparisons_take_them():
-    before = result("a", processes=6, case={"shape": (3, 4)})
-    many = [
-        one.model_copy(update={"samples_ns": [one.samples_ns[0] * f for f in (1, 1.1, 3)]})
-        for one in before.host_time.processes
-    ]
-    time = before.host_time.model_copy(update={"processes": many})
-    before = before.model_copy(update={"host_time": time})
+    before = result("a", processes=6)
+    for one in before.host_time.processes:
+        one.samples_ns.extend([1.1 * one.samples_ns[0], 3 * one.samples_ns[0]])
     after = decode(encode(entry(0, before))).session.results[0]
     assert all(len(one.samples_ns) == 1 for one in after.host_time.processes)
     for measure in ("ready", "host", "first_call", "device"):
@@ -99,19 +95,17 @@ def header(**changes):
         (rewritten(**{"dlprof.label": None}), "damaged"),
         (rewritten(**{"dlprof.history": None}), "no file of a dlprof history"),
         (rewritten(["{}", "{}"]), "damaged"),
-        (rewritten(**{"dlprof.header": header(schema="dlprof.session/2")}),
-         "newer dlprof"),
+        (rewritten(**{"dlprof.header": header(schema="dlprof.session/2")}), "newer dlprof"),
+        (rewritten(**{"dlprof.history": b"dlprof.history/2"}), "a newer dlprof wrote it"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_entry_is_told(content, reason):
     with pytest.raises(Foreign, match=reason):
         decode(content)
 
 
-def test_a_newer_minor_is_read_and_a_newer_major_is_not():
+def test_a_newer_minor_is_read():
     assert decode(rewritten(**{"dlprof.history": f"{SCHEMA}.7".encode()})) == ONE
-    with pytest.raises(Foreign, match="a newer dlprof wrote it"):
-        decode(rewritten(**{"dlprof.history": b"dlprof.history/2"}))
 
 
 @given(st.integers(0, 3000), st.binary(min_size=1, max_size=8))
@@ -141,10 +135,8 @@ print(len(os.listdir("/proc/self/task")) - before)
 def test_reading_leaves_no_thread_behind_that_could_abort_the_process_at_its_end(tmp_path):
     path = tmp_path / "entry.parquet"
     path.write_bytes(ENCODED)
-    done = subprocess.run(
-        [sys.executable, "-c", THREADS, str(path)], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "0"
+    words = [sys.executable, "-c", THREADS, str(path)]
+    assert subprocess.check_output(words, text=True).strip() == "0"
 
 
 COMMITTED = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -154,19 +146,18 @@ LATER, BEFORE = COMMITTED + timedelta(hours=1), COMMITTED - timedelta(hours=1)
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     """The current folder is a repository; its commit."""
-    for name in ("GIT_AUTHOR", "GIT_COMMITTER"):
-        monkeypatch.setenv(f"{name}_NAME", "a")
-        monkeypatch.setenv(f"{name}_EMAIL", "a@example.org")
-        monkeypatch.setenv(f"{name}_DATE", COMMITTED.isoformat())
+    author = {"NAME": "a", "EMAIL": "a@example.org", "DATE": COMMITTED.isoformat()}
+    for name, value in author.items():
+        monkeypatch.setenv(f"GIT_AUTHOR_{name}", value)
+        monkeypatch.setenv(f"GIT_COMMITTER_{name}", value)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     for name in ("GITHUB_SHA", "CI_COMMIT_SHA"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("x")
     for words in (("init", "-q"), ("add", "file"), ("commit", "-q", "-m", "first")):
-        subprocess.run(["git", *words], check=True, capture_output=True)
-    told = subprocess.run(["git", "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
-    return told.stdout.strip()
+        subprocess.check_output(["git", *words])
+    return subprocess.check_output(["git", "rev-parse", "HEAD"], text=True).strip()
 
 
 @pytest.mark.parametrize("name", ["GITHUB_SHA", "CI_COMMIT_SHA"])
