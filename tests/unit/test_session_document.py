@@ -227,55 +227,46 @@ def test_every_finding_is_told_with_its_advice():
         assert finding.advice in told[finding.rule].advice
 
 
-def problem_of(*findings):
-    """The sentence of a problem whose findings have these headlines and say this of several."""
-    results = [view(f"f{index}(x)") for index in range(len(findings) * 2)]
+def problems_of(rule, *findings):
+    """What is told of a rule with these findings, each of two paths of its own."""
+    results = [view(f"f{at}(x)") for at in range(2 * len(findings))]
     records = [
-        finding_of(
-            "DLP018",
-            results=[2 * at, 2 * at + 1] if headline.startswith("2 ") else [2 * at],
-            headline=headline,
-            said=said,
-            against=None,
-        )
-        for at, (headline, said) in enumerate(findings)
+        finding_of(rule, results=[2 * at, 2 * at + 1], against=None, **changes)
+        for at, changes in enumerate(findings)
     ]
-    (problem,) = session_document(make_session(*results, findings=records)).problems
-    return problem.sentence + (f" (and {problem.more} more)" if problem.more else "")
+    return session_document(make_session(*results, findings=records)).problems
+
+
+SHARES = {"headline": "2 paths share x.", "said": "share x."}
+ODD = {"headline": "2 paths are odd.", "said": "are odd."}
 
 
 @pytest.mark.parametrize(
-    ("found", "sentence"),
+    ("findings", "sentence", "more"),
     [
-        ([("1 path shares x.", "share x.")], "1 path shares x."),
-        ([("1 path shares x.", "share x."), ("2 paths share x.", "share x.")], "3 paths share x."),
-        ([("2 paths take 9 µs.", "wait."), ("2 paths take 3 µs.", "wait.")], "4 paths wait."),
-        (
-            [("1 path is odd.", "are odd."), ("2 paths share x.", "share x.")],
-            "2 paths share x. (and 1 more)",
-        ),
+        ([SHARES], "2 paths share x.", 0),
+        ([SHARES, SHARES], "4 paths share x.", 0),
+        ([{**SHARES, "headline": "2 paths share 9 B."}, SHARES], "4 paths share x.", 0),
+        ([ODD, SHARES, SHARES], "4 paths share x.", 2),
     ],
+    ids=["one", "two", "other numbers", "most first"],
 )
-def test_a_problem_counts_the_paths_of_all_its_findings(found, sentence):
-    assert problem_of(*found) == sentence
+def test_a_problem_counts_the_paths_of_all_its_findings(findings, sentence, more):
+    (problem,) = problems_of("DLP018", *findings)
+    assert (problem.sentence, problem.more) == (sentence, more)
 
 
 def test_opposite_breaches_of_a_rule_are_two_problems_with_the_advice_of_each():
-    told = [
-        finding_of("DLP018", severity=severity, results=[at], advice=advice, against=None)
-        for at, (severity, advice) in enumerate([("error", "Copy x."), ("warning", "Take g(x).")])
+    error, warning = ({"severity": one, "advice": one} for one in ("error", "warning"))
+    assert [one.advice for one in problems_of("DLP018", error, warning)] == [
+        ("error",),
+        ("warning",),
     ]
-    found = session_document(make_session(view("f(x)"), view("g(x)"), findings=told)).problems
-    assert [one.advice for one in found] == [("Copy x.",), ("Take g(x).",)]
 
 
 def test_advice_names_its_findings_where_they_differ_in_it():
-    told = [
-        finding_of("DLP020", results=[at], advice=advice, against=None)
-        for at, advice in enumerate(["Wait.", "Do not write x.", "Wait."])
-    ]
-    results = [view("f(x)"), view("g(x)"), view("h(x)")]
-    (problem,) = session_document(make_session(*results, findings=told)).problems
+    told = ({"advice": advice} for advice in ("Wait.", "Do not write x.", "Wait."))
+    (problem,) = problems_of("DLP020", *told)
     assert problem.advice == ("For 1, 3: Wait.", "For 2: Do not write x.")
 
 
