@@ -3,6 +3,7 @@
 from html.parser import HTMLParser
 
 SILENT = frozenset(("style", "script"))
+LINKS = ("href", "src")
 
 
 class Page(HTMLParser):
@@ -36,6 +37,14 @@ class Page(HTMLParser):
     @property
     def text(self):
         return " ".join(" ".join(self._shown).split())
+
+    @property
+    def active(self):
+        """The elements and the attributes that could run something or fetch it."""
+        elements = [tag for tag, _ in self.tags if tag in ("script", "img", "iframe", "style")]
+        names = [(name, value or "") for _, attrs in self.tags for name, value in attrs.items()]
+        scripts = [name for name, value in names if "javascript:" in value and name in LINKS]
+        return [*elements, *(name for name, _ in names if name.startswith("on")), *scripts]
 
     def ids(self):
         return [attrs["id"] for _, attrs in self.tags if "id" in attrs]

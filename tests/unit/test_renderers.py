@@ -1,6 +1,7 @@
 """Renderers of a document: limits of the terminal, and text that stays text everywhere."""
 
 import re
+from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -178,14 +179,7 @@ def unescaped(command):
     """Level, properties and message of a workflow command, as GitHub's runner reads them."""
     level, properties, message = re.fullmatch(r"::(\w+) (.*?)::(.*)", command).groups()
     found = dict(part.split("=", 1) for part in properties.split(","))
-
-    def plain(text):
-        codes = {"%3A": ":", "%2C": ",", "%0D": "\r", "%0A": "\n", "%25": "%"}
-        for code, character in codes.items():
-            text = text.replace(code, character)
-        return text
-
-    return level, {name: plain(value) for name, value in found.items()}, plain(message)
+    return level, {name: unquote(value) for name, value in found.items()}, unquote(message)
 
 
 def problem(sentence="slow", severity="warning", **changes):

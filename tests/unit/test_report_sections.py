@@ -14,10 +14,13 @@ from dlprof.session.model import Share
 SAFE = {"lifetime": verdict("safe"), "early_write": verdict("safe")}
 
 
+def part(document, heading):
+    """The first section whose heading begins so."""
+    return next(one for one in document.sections if one.heading.startswith(heading))
+
+
 def section(heading, *results, **changes):
-    """The first section whose heading begins so, or None."""
-    found = session_document(make_session(*results, **changes))
-    return next((one for one in found.sections if one.heading.startswith(heading)), None)
+    return part(session_document(make_session(*results, **changes)), heading)
 
 
 def texts(found):
@@ -111,7 +114,7 @@ def trips(*results, **changes):
 
 def trip_row(found):
     """The first row of the table of round trips."""
-    return texts(next(one for one in found.sections if one.heading == "Round trips"))[0]
+    return texts(part(found, "Round trips"))[0]
 
 
 def test_the_slower_direction_is_there_and_the_answer_names_the_most_lopsided():
@@ -162,8 +165,8 @@ def test_what_was_seen_of_trips_in_a_row_is_told():
         processes=[{"round": 0, "in_a_row": {"there": look}, "by_halves": {}}],
     )
     notes = told(section("Notes on round trips", THERE, BACK, round_trips=[trip]))
-    for part in ("BufferError: odd", "read-only", "5 views", "cupy finishes its work", "9.0 ms"):
-        assert part in notes
+    for text in ("BufferError: odd", "read-only", "5 views", "cupy finishes its work", "9.0 ms"):
+        assert text in notes
 
 
 @pytest.mark.parametrize(
@@ -191,7 +194,7 @@ def steps(*results):
 
 def test_steps_have_a_row_for_each_strategy_and_the_best_is_named():
     found = steps(fresh_result(), step_result())
-    table = next(one for one in found.sections if one.level is Level.FIRST)
+    (table, *_) = found.shown(Level.FIRST)
     assert [row[0] for row in texts(table)] == ["fresh", "persistent"]
     assert texts(table)[1][2:] == ["10 ±5 %", "556,000", "2", "1 of 8", "next call", "+500 ns"]
     assert found.answers[0].code == "persistent"
@@ -209,7 +212,7 @@ def test_what_cannot_be_told_from_nothing_saves_nothing(saved, ci95):
 
 def test_a_wrong_output_is_shown():
     wrong = step_result(values=verdict("wrong", changed={"dtype": ["float32", "int8"]}))
-    table = next(one for one in steps(fresh_result(), wrong).sections if one.level is Level.FIRST)
+    (table, *_) = steps(fresh_result(), wrong).shown(Level.FIRST)
     assert "wrong" in texts(table)[1]
 
 
@@ -218,10 +221,9 @@ def test_the_code_of_a_strategy_and_what_is_not_known_stand_in_full():
         allocations={"reason": "nobody counts"}, reuse=verdict("unknown", reason="no address")
     )
     result = step_result(step=unseen, case={"setup": "buffer = 1"})
-    found = steps(fresh_result(), result)
-    notes = told(next(one for one in found.sections if one.heading == "Strategies"))
-    for part in ("buffer = 1", "nobody counts", "no address"):
-        assert part in notes
+    notes = told(part(steps(fresh_result(), result), "Strategies"))
+    for text in ("buffer = 1", "nobody counts", "no address"):
+        assert text in notes
 
 
 # Scenarios
@@ -240,6 +242,6 @@ def test_a_scenario_has_its_expectations_on_the_first_screen():
 
 def test_the_values_of_a_scenario_are_told_with_their_origin():
     scenario = {**SCENARIO, "file": "a.toml", "origins": [["rounds", "3", "file"]]}
-    found = session_document(make_session(make_result(), request={"scenario": scenario}))
-    facts = dict(next(one for one in found.sections if one.heading == "Scenario").blocks[0].items)
+    found = section("Scenario", make_result(), request={"scenario": scenario})
+    facts = dict(found.blocks[0].items)
     assert facts["from the file"] == "rounds 3"
