@@ -1,4 +1,4 @@
-"""Read a page as a browser does: elements, and the text that a reader sees."""
+"""Read a page as a browser does, and the sections of a document as text."""
 
 from html.parser import HTMLParser
 
@@ -54,3 +54,21 @@ class Page(HTMLParser):
 
     def count(self, tag):
         return sum(found == tag for found, _ in self.tags)
+
+
+def texts(found):
+    """The cells of a table, or of the tables of a section."""
+    blocks = getattr(found, "blocks", (found,))
+    rows = [row for block in blocks for row in getattr(block, "rows", ())]
+    return [[cell.text for cell in row] for row in rows]
+
+
+def told(*sections):
+    """The lines of sections, outside of tables."""
+    blocks = [block for section in sections for block in section.blocks]
+    return "\n".join(line for block in blocks for line in getattr(block, "lines", ()))
+
+
+def part(document, heading):
+    """The first section whose heading begins so."""
+    return next(one for one in document.sections if one.heading.startswith(heading))

@@ -2,10 +2,11 @@
 
 import pytest
 from builders import make_measure, make_result, make_session
+from reading import part, texts, told
 from rule_builders import MS, US, disturbed, path, spread, verdict
 from step_builders import fresh_result, make_step, step_result
 
-from dlprof.reports.document import Level, Table
+from dlprof.reports.document import Level
 from dlprof.reports.loops import share_text
 from dlprof.reports.round_trips import who_waits
 from dlprof.reports.session_document import session_document
@@ -14,22 +15,8 @@ from dlprof.session.model import Share
 SAFE = {"lifetime": verdict("safe"), "early_write": verdict("safe")}
 
 
-def part(document, heading):
-    """The first section whose heading begins so."""
-    return next(one for one in document.sections if one.heading.startswith(heading))
-
-
 def section(heading, *results, **changes):
     return part(session_document(make_session(*results, **changes)), heading)
-
-
-def texts(found):
-    return [[cell.text for cell in row] for block in found.blocks if isinstance(block, Table)
-            for row in block.rows]  # fmt: skip
-
-
-def told(found):
-    return "\n".join(line for block in found.blocks for line in getattr(block, "lines", ()))
 
 
 # Loops

@@ -2,6 +2,7 @@
 
 import pytest
 from builders import make_measure, make_result, make_session
+from reading import part, texts, told
 from repro_builders import finding_of
 from rule_builders import MS, US, disturbed, once, ordered, path, spread, verdict
 
@@ -38,18 +39,6 @@ def document(*results, **changes):
 
 def answers(found):
     return {answer.label: answer for answer in found.answers}
-
-
-def texts(table):
-    return [[cell.text for cell in row] for row in table.rows]
-
-
-def section(found, heading):
-    return next(one for one in found.sections if one.heading == heading)
-
-
-def lines(found, heading):
-    return section(found, heading).blocks[0].lines
 
 
 # What to write
@@ -324,7 +313,7 @@ def test_a_pair_without_a_safe_path_is_called_unsafe_or_by_its_status():
 
 def test_full_shows_every_path_with_its_interval():
     copies = [copy(f"copy{index}(x)", index * MS) for index in range(1, 9)]
-    found = section(document(view(), *copies), "All paths")
+    found = part(document(view(), *copies), "All paths")
     assert found.level is Level.FULL
     assert len(found.blocks[0].rows) == 9
     assert "±" in found.blocks[0].rows[0][0].text
@@ -335,9 +324,9 @@ def test_setup_and_kept_arrays_are_notes():
         case={"setup": "import a\nimport b"},
         fresh_source=verdict("kept", first_ns=9.0, second_ns=1.0, size_bytes=64),
     )
-    told = "\n".join(lines(document(found), "Notes"))
-    for part in ("import a / import b", "9.0 ns", "64 B"):
-        assert part in told
+    notes = told(part(document(found), "Notes"))
+    for text in ("import a / import b", "9.0 ns", "64 B"):
+        assert text in notes
 
 
 def test_a_copy_has_a_bandwidth_where_one_number_stands_for_its_time():
@@ -348,14 +337,14 @@ def test_a_copy_has_a_bandwidth_where_one_number_stands_for_its_time():
         copy("one(x)", 1 * MS, copy_cost=cost, case=large),
         copy("two(x)", make_measure(1 * MS, None, modes=modes), copy_cost=cost, case=large),
     )
-    memory = section(found, "All paths").blocks[1]
+    memory = part(found, "All paths").blocks[1]
     assert {row[-1].text: row[0].text for row in memory.rows} == {"one(x)": "4.0", "two(x)": "-"}
 
 
 def test_a_copy_far_above_the_speed_of_memory_has_no_bandwidth():
     cost = {"size_bytes": 1 << 24, "gb_per_s": 3600.0, "share_of_memcpy": 360.0}
     fast = copy("fast(x)", 1 * MS, copy_cost=cost, case={"shape": (1 << 22,)})
-    (row,) = section(document(fast), "All paths").blocks[1].rows
+    (row,) = part(document(fast), "All paths").blocks[1].rows
     assert {"unknown", "not all bytes"} <= {cell.text for cell in row}
 
 
@@ -367,7 +356,7 @@ def test_every_path_with_a_time_is_a_point_of_the_chart():
 
 def test_a_wait_stands_in_the_full_table():
     found = view(ordering=ordered("host-sync", 20 * MS, 45 * MS))
-    table = section(document(found), "All paths").blocks[0]
+    table = part(document(found), "All paths").blocks[0]
     assert isinstance(table, Table)
     assert any("waits 20 ms of 45 ms" in cell.text for cell in table.rows[0])
 
