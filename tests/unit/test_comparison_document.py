@@ -154,10 +154,6 @@ def test_full_says_how_both_sides_were_measured():
     assert found.context == "torch 2.9 → 2.10"
 
 
-def test_if_only_verdicts_are_asked_for_no_times_are_shown():
-    assert not document(suite(), suite({"c": 3.0}, seed=50), "warning").tables
-
-
 def checks(base, head, *fail_on, unsure=GATE, **headers):
     """Outcome and word of each check by the name of the import."""
     found = checks_of(compared(base, head, *fail_on, **headers), unsure)

@@ -115,11 +115,6 @@ def test_a_history_of_which_no_file_can_be_read_is_told(folder):
         read(folder)
 
 
-def test_a_place_that_is_not_there_is_no_history(folder):
-    with pytest.raises(HistoryError, match="there is no history at "):
-        read(folder)
-
-
 def test_a_newer_major_is_refused_before_anything_is_added(folder):
     name = entries(0)[0].name.replace("dlprof-1-", "dlprof-2-")
     folder.create(name, b"of another form")

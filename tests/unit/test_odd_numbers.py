@@ -6,7 +6,6 @@ import pytest
 from html_builders import alone, case, timed
 from rule_builders import US
 
-from dlprof.errors import SessionError
 from dlprof.session.model import chunks, parse
 
 NAN, INFINITE = float("nan"), float("-inf")
@@ -58,11 +57,3 @@ def test_parts_of_a_trip_that_are_no_numbers_are_left_out():
     (read,) = parse(json.dumps(content), "odd.json").round_trips
     assert (read.parts, read.loaded) == ({"there_ns": 5.0}, None)
     assert read.idle is not None
-
-
-@pytest.mark.parametrize(
-    "place", [("results", 0, "case", "shape", 0), ("results", 0, "status"), ("seed",)], ids=str
-)
-def test_what_is_no_measure_must_be_there(place):
-    with pytest.raises(SessionError, match="is not a valid session"):
-        read_with(None, *place)

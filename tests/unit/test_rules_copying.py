@@ -410,11 +410,3 @@ COPIES = at("f(x)", "copy", 128, 500 * US, case=NO_COPY)
 )  # fmt: skip
 def test_what_keeps_the_word_is_advised_as_far_as_it_is_known(results, advised):
     assert advised in found("DLP018", *results)[0].advice
-
-
-def test_advice_is_told_for_each_producer_that_it_was_measured_of():
-    from_numba, from_numpy = ({**PROMISED, "producer": name} for name in ("numba", "numpy"))
-    views = path("f(x)", case=from_numba), path("f(x)", case=from_numpy)
-    (finding,) = found("DLP018", *views, path("g(x)", 50 * US, "copy", case=from_numba))
-    assert "From numba: g(x) is a copy" in finding.advice
-    assert "From numpy: No measured path" in finding.advice

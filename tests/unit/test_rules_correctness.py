@@ -1,7 +1,7 @@
 """Rules on right and wrong, lifetime, crashes, retries: DLP007 to DLP011, DLP015, DLP016."""
 
 import pytest
-from rule_builders import US, died, found, lost, owned, path, rules, verdict, wrong
+from rule_builders import US, died, found, lost, path, rules, verdict, wrong
 
 VALUES = {"different": 3, "of": 16, "first_index": 1}
 NARROWED = wrong(dtype=["float64", "float32"], values=VALUES)
@@ -37,12 +37,6 @@ def test_each_producer_is_advised_what_helps_it():
     (finding,) = found("DLP008", *results)
     assert "From a: of_a(x)" in finding.advice
     assert "From b, c: of_b(x)" in finding.advice
-
-
-def test_a_result_of_another_device_is_no_advice():
-    elsewhere = path("right(x)", owner=owned("view", device="cuda"))
-    (finding,) = found("DLP008", path("f(x)", values=wrong(shape=[[4, 4], [16]])), elsewhere)
-    assert "right(x)" not in finding.advice
 
 
 @pytest.mark.parametrize(

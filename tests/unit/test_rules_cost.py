@@ -177,8 +177,6 @@ def test_what_is_saved_surely_is_no_more_than_noise_leaves(longer, shorter, sure
     [
         (SLOW, path("fast(x)", owner="copy")),
         (SLOW, path("fast(x)", owner="unknown")),
-        (SLOW, path("fast(x)", case={"shape": [7]})),
-        (SLOW, path("fast(x)", case=PROMISED)),
         (SLOW, path("fast(x)", fresh_source=verdict("kept"))),
         (SLOW, path("fast(x)", lifetime=verdict("retained"))),
         (SLOW, path("fast(x)", lifetime=verdict("unknown", reason="no answer within 5 s"))),
@@ -193,7 +191,7 @@ def test_what_is_saved_surely_is_no_more_than_noise_leaves(longer, shorter, sure
         ),
     ],
     ids=[
-        "a copy", "not known", "another shape", "breaks its promise", "kept", "leaks",
+        "a copy", "not known", "kept", "leaks",
         "lifetime not told", "order not told", "invalid", "wrong itself", "not known itself",
         "no promised copy", "asks for no copy",
     ],
