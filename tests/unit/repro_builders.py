@@ -70,16 +70,23 @@ FOUND = {
 }
 
 
-def session_of(rule, producer=None, consumer=None, spec=None, code="numpy.array(x)", **changes):
-    """A session with one finding of ``rule``, of a case that shows it."""
-    producer, consumer = producer or NumPy(), consumer or NumPy()
+def session_of(rule, *sides, spec=None, code="numpy.array(x)", case=None, header=None, **changes):
+    """A session with one finding of ``rule``, of a case that shows it.
+
+    ``sides`` are producer and consumer, and ``changes`` parts of the result.
+    """
+    producer, consumer = sides or (NumPy(), NumPy())
     spec = spec or ArraySpec((64, 64), "float32")
-    promise = changes.pop("promise", "copy" if rule == "DLP018" else None)
+    promise = "copy" if rule == "DLP018" else None
     made, array = recipe_of(producer, consumer, spec), case_of(producer, consumer, spec)
     shown = {**EVIDENCE.get(rule, {}), "recipe": made, **changes}
-    first = path(code, case={**array, "promise": promise}, **shown)
+    first = path(code, case={**array, "promise": promise, **(case or {})}, **shown)
     other = path(code.replace("(x)", "(x[:])"), case=array, recipe=made)
-    return make_session(first, other, findings=[finding_of(rule)])
+    return make_session(first, other, findings=[finding_of(rule)], **(header or {}))
+
+
+def with_case(result, **changes):
+    return result.model_copy(update={"case": result.case.model_copy(update=changes)})
 
 
 def finding_of(rule, **changes):

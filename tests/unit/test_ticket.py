@@ -4,8 +4,9 @@ import re
 import sys
 
 import pytest
+from builders import make_session
 from markdown_it import MarkdownIt
-from repro_builders import finding_of, session_of
+from repro_builders import finding_of, session_of, with_case
 
 from dlprof.errors import UsageError
 from dlprof.evidence import script_run
@@ -15,7 +16,6 @@ from dlprof.evidence.reproducer import Reproducer, reproducer
 from dlprof.evidence.script_run import MOST_LINES, Ran, run
 from dlprof.evidence.ticket import ticket, written
 from dlprof.rules import RULES
-from dlprof.session.header import Environment
 
 EVIL = (
     "`````\n# owned\n<script>alert(1)</script><img src=x onerror=y> @torvalds #1 "
@@ -46,16 +46,10 @@ def test_a_ticket_is_a_title_a_paragraph_a_script_its_output_and_versions(rule):
 
 
 def test_the_longest_ticket_has_sixty_lines_apart_from_its_script():
-    session = session_of("DLP020")
-    first = session.results[0]
-    calls = [
-        first.model_copy(update={"case": first.case.model_copy(update={"code": f"f(x, {n})"})})
-        for n in range(50)
-    ]
     environment = {"gpus": [{"name": "H100"}] * 8, "variables": {f"A{n}": "1" for n in range(99)}}
-    session = session.model_copy(
-        update={"results": calls, "environment": Environment.model_validate(environment)}
-    )
+    session = session_of("DLP020", header={"environment": environment})
+    calls = [with_case(session.results[0], code=f"f(x, {n})") for n in range(50)]
+    session = session.model_copy(update={"results": calls})
     ran = run(
         "for n in range(500): print(n, file=__import__('sys').stderr); print(n)", sys.executable
     )
@@ -69,8 +63,7 @@ def test_the_longest_ticket_has_sixty_lines_apart_from_its_script():
 
 def test_the_paths_of_findings_that_say_the_same_are_named_too():
     session = session_of("DLP018")
-    first = session.results[0]
-    other = first.model_copy(update={"case": first.case.model_copy(update={"code": "g(x)"})})
+    other = with_case(session.results[0], code="g(x)")
     told = [
         finding_of("DLP018", results=[at], said="share memory.") for at in (0, len(session.results))
     ]
@@ -105,17 +98,13 @@ def test_a_finding_without_a_script_says_why():
 
 def hostile_ticket(evil, redact=PLAIN):
     names = ("producer", "consumer", "dtype", "layout", "device", "code", "source")
-    session = session_of("DLP018")
-    result = session.results[0]
-    case = result.case.model_copy(update=dict.fromkeys(names, evil))
-    result = result.model_copy(update={"case": case, "reason": evil, "status": "crashed"})
-    other = result.model_copy(
-        update={"case": case.model_copy(update={"code": evil + "2", "producer": evil + "3"})}
-    )
+    result = with_case(session_of("DLP018").results[0], **dict.fromkeys(names, evil))
+    result = result.model_copy(update={"reason": evil, "status": "crashed"})
+    other = with_case(result, code=evil + "2", producer=evil + "3")
     environment = {"python": evil, "cpu": evil, "packages": {evil: evil}, "variables": {evil: evil}}
+    session = make_session(environment=environment)
+    session = session.model_copy(update={"results": [result, other]})
     finding = finding_of("DLP018", summary=evil, advice=evil, results=[0, 1], name=evil)
-    update = {"results": [result, other], "environment": Environment.model_validate(environment)}
-    session = session.model_copy(update=update)
     runs = [(evil, evil), (Reproducer(evil, evil), Ran(3, evil, evil))]
     return "".join(ticket(session, finding, *one, redact) for one in runs)
 
@@ -159,8 +148,7 @@ def test_a_script_is_run_only_in_the_interpreter_that_was_asked_for(monkeypatch,
         return SHOWS
 
     monkeypatch.setattr(tickets, "run", run)
-    session = session_of("DLP018")
-    session = session.model_copy(update={"environment": Environment(executable="/bin/sh")})
+    session = session_of("DLP018", header={"environment": {"executable": "/bin/sh"}})
     text = written(session, session.findings[0], python, PLAIN)
     assert pythons == ([python] if python else [])
     assert ("The reproducer was not run" in text) is (python is None)
