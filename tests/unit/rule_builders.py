@@ -50,6 +50,10 @@ def verdict(word, **evidence):
     return {"verdict": word, "evidence": evidence}
 
 
+LOOKED = {"lifetime": verdict("safe"), "early_write": verdict("safe")}
+"""What a diagnosis found that looked at everything."""
+
+
 def owned(word, device="cpu", alignment=64):
     return verdict(word, result_device=device, source_alignment_bytes=alignment)
 

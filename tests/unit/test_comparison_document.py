@@ -9,8 +9,8 @@ from comparison_builders import compared, medians, suite, timed
 from dlprof.compare.comparison import exit_code
 from dlprof.reports import comparison_json
 from dlprof.reports.comparison_answers import answers_of
-from dlprof.reports.comparison_checks import checks_of, refusal_check
-from dlprof.reports.comparison_document import FIRST_ROWS, comparison_document, refusal_document
+from dlprof.reports.comparison_checks import checks_of
+from dlprof.reports.comparison_document import FIRST_ROWS, comparison_document
 from dlprof.reports.document import Level
 
 COPY = {"verdict": "copy", "evidence": {}}
@@ -236,12 +236,6 @@ def test_a_check_fails_exactly_where_the_gate_does(head, fail_on, headers):
         checks = checks_of(found, unsure)
         bad = [check for check in checks if check.outcome in ("failed", "error")]
         assert bool(bad) == bool(exit_code(found, unsure)), unsure
-
-
-def test_a_gate_that_measured_nothing_is_one_error():
-    assert refusal_check("the machines differ", 3).outcome == "error"
-    assert refusal_document("the machines differ").answers[0].note == "the machines differ"
-    assert json.loads(comparison_json.refusal("no", 3))["exit_code"] == 3
 
 
 def test_the_json_holds_what_the_table_shows():

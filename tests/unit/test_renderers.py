@@ -13,7 +13,7 @@ from hypothesis import given
 from junitparser import JUnitXml
 from markdown_it import MarkdownIt
 from reading import Page
-from rule_builders import MS, US, path, verdict
+from rule_builders import LOOKED, MS, US, path, verdict
 
 from dlprof.reports import github, junit, markdown, terminal
 from dlprof.reports.checks import ERROR, FAILED, SKIPPED
@@ -40,14 +40,13 @@ every_evil = pytest.mark.parametrize("evil", NASTY, ids=range(len(NASTY)))
 
 def a_session(paths):
     """A pair with ``paths`` paths, half of them views, some of them bad."""
-    parts = {"lifetime": verdict("safe"), "early_write": verdict("safe")}
-    torn = {**parts, "early_write": verdict("unsafe", sizes_bytes={"1048576": "torn"})}
+    torn = {**LOOKED, "early_write": verdict("unsafe", sizes_bytes={"1048576": "torn"})}
     results = [
         path(
             f"lib.function_{index}(x)",
             (10 + 7 * index) * (MS if index % 2 else US),
             owner="copy" if index % 2 else "view",
-            **(torn if index % 3 == 1 else parts),
+            **(torn if index % 3 == 1 else LOOKED),
         )
         for index in range(paths)
     ]

@@ -3,7 +3,7 @@
 import pytest
 from builders import make_measure, make_result, make_session
 from reading import part, texts, told
-from rule_builders import MS, US, disturbed, path, spread, verdict
+from rule_builders import LOOKED, MS, US, disturbed, path, spread, verdict
 from step_builders import fresh_result, make_step, step_result
 
 from dlprof.reports.document import Level
@@ -11,8 +11,6 @@ from dlprof.reports.loops import share_text
 from dlprof.reports.round_trips import who_waits
 from dlprof.reports.session_document import session_document
 from dlprof.session.model import Share
-
-SAFE = {"lifetime": verdict("safe"), "early_write": verdict("safe")}
 
 
 def section(heading, *results, **changes):
@@ -88,7 +86,7 @@ SCENARIO = {"title": "There and back", "question": "Which way?", "report": "roun
 
 def way(producer, consumer, ns, code=None, **parts):
     case = {"producer": producer, "consumer": consumer}
-    return path(code or f"{consumer}(x)", ns, case=case, **{**SAFE, **parts})
+    return path(code or f"{consumer}(x)", ns, case=case, **{**LOOKED, **parts})
 
 
 THERE, BACK = way("tf", "cupy", 13 * MS, owner="copy"), way("cupy", "tf", 1 * MS)

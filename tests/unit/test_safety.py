@@ -1,12 +1,11 @@
 """What may be said of a path: safe, right, unchecked, unsafe, or unmeasured."""
 
 import pytest
-from rule_builders import died, end_of, path, spread, verdict
+from rule_builders import LOOKED, died, end_of, path, spread, verdict
 
 from dlprof.rules import cases_in
 from dlprof.session.model import FindingRecord
 
-LOOKED = {"lifetime": verdict("safe"), "early_write": verdict("safe")}
 UNKNOWN = verdict("unknown", reason="it has no address")
 DIED = died("unknown", "killed by SIGSEGV during early_write")
 

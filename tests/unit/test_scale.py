@@ -79,15 +79,11 @@ def test_eight_times_the_cases_take_at_most_ten_times_the_calls(changed):
     assert {part: many[part] / few[part] for part in few if many[part] >= 10 * few[part]} == {}
 
 
-def test_a_part_that_entries_repeat_is_kept_once():
-    results = sessions.parse(text_of(recorded(), MANY, repeated), "s").results
-    assert len({id(one.values) for one in results}) < FEW
-    assert len({id(one.ownership) for one in results}) < FEW
-
-
-def test_the_names_that_entries_give_are_kept_once():
-    results = sessions.parse(text_of(recorded(), MANY, of_other_paths), "s").results
-    assert len({id(one.model_fields_set) for one in results}) < FEW
+@pytest.mark.parametrize("changed", [of_other_paths, repeated])
+def test_what_entries_repeat_is_kept_once(changed):
+    results = sessions.parse(text_of(recorded(), MANY, changed), "s").results
+    for part in ("values", "ownership", "model_fields_set"):
+        assert len({id(getattr(one, part)) for one in results}) < FEW
     assert len({id(one.case.model_fields_set) for one in results}) < FEW
 
 

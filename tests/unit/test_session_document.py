@@ -4,7 +4,7 @@ import pytest
 from builders import make_measure, make_result, make_session
 from reading import part, texts, told
 from repro_builders import finding_of
-from rule_builders import MS, US, disturbed, once, ordered, path, spread, verdict
+from rule_builders import LOOKED, MS, US, disturbed, lost, once, ordered, path, spread, verdict
 
 from dlprof.reports import terminal
 from dlprof.reports.answers import DISTURBED
@@ -13,24 +13,21 @@ from dlprof.reports.session_document import session_document
 from dlprof.rules import with_findings as judged
 from dlprof.session.model import ProcessSamples
 
-SAFE = {"lifetime": verdict("safe"), "early_write": verdict("safe")}
-
 
 def view(code="view(x)", ready=2 * US, **parts):
-    return path(code, ready, **{**SAFE, **parts})
+    return path(code, ready, **{**LOOKED, **parts})
 
 
 def copy(code="copy(x)", ready=1 * MS, **parts):
-    return path(code, ready, owner="copy", **{**SAFE, **parts})
+    return path(code, ready, owner="copy", **{**LOOKED, **parts})
 
 
 def torn(code="late(x)", ready=1 * MS):
     return copy(code, ready, early_write=verdict("unsafe", sizes_bytes={"1048576": "torn"}))
 
 
-def refused(code="no(x)", reason="TypeError: no", **changes):
-    fields = {"status": "unsupported", "reason": reason, "ownership": None, "values": None}
-    return make_result(code, None, **fields, **changes)
+def refused(**changes):
+    return lost("unsupported", "TypeError: no", "no(x)").model_copy(update=changes)
 
 
 def document(*results, **changes):
