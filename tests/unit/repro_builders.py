@@ -1,11 +1,11 @@
 """Sessions whose cases have recipes, as a worker would write them, without any framework."""
 
 from builders import make_session
-from rule_builders import end_of, ordered, path, spread, varying, verdict
+from guilty import FOUND, GUILTY
+from rule_builders import path
 
 from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
-from dlprof.rules import RULES
 from dlprof.session.model import FindingRecord
 from dlprof.worker.instruments import recipe
 
@@ -31,43 +31,10 @@ def case_of(producer, consumer, spec, **changes):
     }
 
 
-SETTING = {
-    "name": "locale of the process",
-    "code": "locale.setlocale(locale.LC_ALL)",
-    "before": "'C'",
-    "after": "'de_DE.UTF-8'",
-}
-BROKEN = {
-    "error": ["BufferError"],
-    "after": "BufferError: no",
-    "plain_create": "x = [0.5]",
-    "plain_code": "list(x)",
-}
-EVIDENCE = {
-    "DLP001": {"ordering": ordered("host-sync")},
-    "DLP002": {"ordering": ordered("device-sync")},
-    "DLP003": {"ordering": ordered("unordered", values_right=False)},
-    "DLP005": {"peak_memory": verdict("ok", arrays=2.0, size_bytes=16 << 20)},
-    "DLP007": {"values": verdict("wrong", changed={"dtype": ["float64", "float32"]})},
-    "DLP008": {
-        "values": verdict("wrong", changed={"values": {"different": 3, "of": 9, "first_index": 0}})
-    },
-    "DLP009": {"values": verdict("ok", writable={"source": False, "result": True})},
-    "DLP010": {"lifetime": verdict("retained", references_per_conversion=1.0)},
-    "DLP011": {"lifetime": verdict("dangling", changed_after_drop=True)},
-    "DLP014": {"placement": {"use": "numpy.add(x, 1)"}},
-    "DLP016": {"status": "crashed", "lost": end_of("killed by SIGABRT during first call")},
-    "DLP017": {"ownership": varying(("copy", 16), ("view", 64))},
-    "DLP019": {"host_time": spread(1e3), "ready_time": spread(1e6)},
-    "DLP026": {"status": "unsupported", "refusal": verdict("broken", **BROKEN)},
-    "DLP025": {"settings": verdict("changed", changed=[SETTING])},
-    "DLP020": {"early_write": verdict("unsafe", sizes_bytes={"4096": "torn"})},
-}
-FOUND = {
-    "DLP007": {"before": "float64", "after": "float32"},
-    "DLP025": {"setting": SETTING["name"]},
-    "DLP024": {"prescribed": "BufferError or ValueError"},
-}
+def measured_of(rule):
+    """What a case that shows the rule holds besides the conversion."""
+    shown = GUILTY[FOUND[rule].results[0]] if rule in FOUND else path("f(x)")
+    return {name: getattr(shown, name) for name in shown.model_fields_set - {"case"}}
 
 
 def session_of(rule, *sides, spec=None, code="numpy.array(x)", case=None, header=None, **changes):
@@ -79,7 +46,7 @@ def session_of(rule, *sides, spec=None, code="numpy.array(x)", case=None, header
     spec = spec or ArraySpec((64, 64), "float32")
     promise = "copy" if rule == "DLP018" else None
     made, array = recipe_of(producer, consumer, spec), case_of(producer, consumer, spec)
-    shown = {**EVIDENCE.get(rule, {}), "recipe": made, **changes}
+    shown = {**measured_of(rule), "recipe": made, **changes}
     first = path(code, case={**array, "promise": promise, **(case or {})}, **shown)
     other = path(code.replace("(x)", "(x[:])"), case=array, recipe=made)
     return make_session(first, other, findings=[finding_of(rule)], **(header or {}))
@@ -90,14 +57,13 @@ def with_case(result, **changes):
 
 
 def finding_of(rule, **changes):
-    name = next((known.name for known in RULES if known.id == rule), "unknown")
     fields = {
         "rule": rule,
-        "name": name,
+        "name": FOUND[rule].name if rule in FOUND else "unknown",
         "severity": "error",
         "results": [0],
         "summary": "it is wrong",
         "against": 1,
-        "evidence": FOUND.get(rule, {}),
+        "evidence": FOUND[rule].evidence if rule in FOUND else {},
     }
     return FindingRecord.model_validate({**fields, **changes})

@@ -4,19 +4,16 @@ import re
 
 import pytest
 from builders import make_header
+from guilty import GUILTY
 from repro_builders import finding_of
 from rule_builders import (
     MS,
     US,
-    lost,
-    ordered,
     owned,
     path,
     rules,
-    spread,
     varying,
     verdict,
-    wrong,
 )
 from test_sentences import SAID, faults
 
@@ -47,57 +44,6 @@ def test_the_worst_stands_first():
         made("info", "DLP001", 99.0),
     ]
     assert worst_first(reversed(order)) == order
-
-
-REFUSED = {"call": "__dlpack__", "outcome": "TypeError: no max_version", "ns": 900}
-REFUSED_UNVERSIONED = {"call": "__dlpack__", "arguments": {}, "outcome": "BufferError: read-only"}
-DELIVERED = {"call": "versioned export", "outcome": "returned"}
-ANSWERED = {"call": "__dlpack__", "outcome": "returned", "ns": 500}
-CUDA = {"device": "cuda", "protocol": "numpy"}
-LOOP = {
-    "use": "add(x, 1)",
-    "share": {"median": 0.7, "ci95": (0.69, 0.71)},
-    "in_loop": spread(350 * US),
-    "hoisted": spread(110 * US),
-}
-SETTING = {"name": "grad mode of f", "code": "f.grad()", "before": "True", "after": "False"}
-MOVED = verdict("copy", result_device="cpu", declared_device="cuda")
-LOCKED = verdict("ok", writable={"source": True, "result": False})
-GUILTY = [
-    path("free(x)", 5 * US, ordering=ordered("stream-ordered", 9 * US)),
-    path("wait(x)", 9 * US, ordering=ordered("host-sync")),
-    path("all(x)", 9 * US, ordering=ordered("device-sync")),
-    path("race(x)", 9 * US, ordering=ordered("unordered", values_right=False)),
-    path("copy(x)", 500 * US, "copy", peak_memory=verdict("ok", arrays=2.0)),
-    path("bounce(x)", 900 * US, "copy", case=CUDA),
-    path("slow(x)", 900 * US),
-    path("alias(x)", case={"promise": "copy"}),
-    path("vary(x)", owner=varying(("copy", 16), ("view", 64))),
-    path("torn(x)", 2 * MS, "copy", early_write=verdict("unsafe", sizes_bytes={"4096": "torn"})),
-    path("leak(x)", lifetime=verdict("retained", bytes_per_conversion=9e4, conversions=200)),
-    path("gone(x)", lifetime=verdict("dangling", changed_after_drop=True)),
-    path("shape(x)", values=wrong(shape=[[4, 4], [16]])),
-    path("dtype(x)", values=wrong(dtype=["float64", "float32"])),
-    path("write(x)", values=verdict("ok", writable={"source": False, "result": True})),
-    path("old(x)", status="unsupported", handshake=[REFUSED_UNVERSIONED, DELIVERED]),
-    path("lock(x)", values=verdict("ok", writable={"source": True, "result": False})),
-    path("open(x)", values=verdict("ok", writable={"source": True, "result": True})),
-    path("mask(x)", values=verdict("ok", dropped=["mask"])),
-    path("sets(x)", settings=verdict("changed", changed=[SETTING])),
-    path("loop(x)", placement=LOOP),
-    path("late(x)", 2 * MS, host=spread(100 * US), case={"promise": "view"}),
-    path("asks(x)", handshake=[REFUSED, ANSWERED, {"call": "import", "outcome": "returned"}]),
-    path("there(x)", 900 * US, "copy", case={"producer": "a", "consumer": "b"}),
-    path("back(x)", case={"producer": "b", "consumer": "a"}),
-    path("cuda(x)", refusal=verdict("unknown", error=["ValueError"], other_device=[2, 0])),
-    path("jam(x)", status="unsupported", refusal=verdict("broken", error=["E"], after="E: no")),
-    path("host(x)", owner=MOVED, case={"device": "cuda"}),
-    path("rows(x)", kind="copy", values=verdict("ok", orders=["F", "C"])),
-    path("columns(x)", values=verdict("ok", orders=["F", "F"])),
-    path("fixed(x)", values=LOCKED, case={"consumer": "immutable"}),
-    lost("crashed", "killed by SIGSEGV during values", "dead(x)"),
-]
-"""A session in which every rule finds something."""
 
 
 def test_every_rule_finds_what_it_is_for_and_names_the_clearest_case():
