@@ -1,6 +1,7 @@
 """Rules on right and wrong, lifetime, crashes, retries: DLP007 to DLP011, DLP015, DLP016."""
 
 import pytest
+from guilty import ANSWERED, REFUSED
 from rule_builders import US, died, found, lost, path, rules, verdict, wrong
 
 VALUES = {"different": 3, "of": 16, "first_index": 1}
@@ -227,8 +228,6 @@ def test_a_documented_narrowing_says_how_the_dtype_is_kept():
     assert why in finding.headline
 
 
-REFUSED = {"call": "__dlpack__", "outcome": "TypeError: no max_version", "ns": 900}
-ANSWERED = {"call": "__dlpack__", "outcome": "returned", "ns": 500}
 WORKED = {"call": "import", "outcome": "returned"}
 
 
