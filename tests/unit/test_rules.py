@@ -4,8 +4,8 @@ import re
 
 import pytest
 from builders import make_header
-from guilty import GUILTY
-from repro_builders import finding_of
+from guilty import FOUND, GUILTY
+from repro_builders import finding_of, with_case
 from rule_builders import (
     MS,
     US,
@@ -74,6 +74,13 @@ def test_advice_names_measured_paths_only_and_none_that_is_unsafe():
         assert not named & {"race(x)", "torn(x)", "leak(x)", "gone(x)", "shape(x)", "alias(x)"}
 
 
+@pytest.mark.parametrize("rule", ["DLP007", "DLP008", "DLP018", "DLP020"])
+def test_what_an_import_does_to_arrays_of_every_producer_is_one_finding(rule):
+    shown = GUILTY[FOUND[rule].results[0]]
+    results = [with_case(shown, producer=name) for name in "abc"]
+    assert [one.rule for one in find(results)].count(rule) == 1
+
+
 def test_a_finding_holds_any_number_of_cases_in_few_words():
     results = [
         path(f"f{number}(x)", case={"promise": "copy", "import": "f"}) for number in range(500)
@@ -83,15 +90,13 @@ def test_a_finding_holds_any_number_of_cases_in_few_words():
     assert len(one.summary) < 300
 
 
-def slow_and_fast(**changes):
-    return [path("slow(x)", 2 * MS, **changes), path("fast(x)", **changes)]
-
-
 def test_a_scenario_may_decide_on_other_numbers_and_leaves_them_as_they_were():
     before = thresholds.named()
     header = make_header(request={"scenario": {"thresholds": {"slow_ratio": 500.0, "none": 1}}})
     assert own_thresholds(header) == {"slow_ratio": 500.0}
-    assert find(slow_and_fast(), own_thresholds(header)) == []
+    slow_and_fast = [path("slow(x)", 2 * MS), path("fast(x)")]
+    assert find(slow_and_fast)
+    assert find(slow_and_fast, own_thresholds(header)) == []
     with pytest.raises(RuntimeError), thresholds.replaced({"slow_ratio": 50.0}):
         raise RuntimeError
     assert thresholds.named() == before

@@ -21,13 +21,6 @@ def test_values_that_a_dtype_cannot_hold_are_not_found_twice():
     assert rules(path("f(x)", values=NARROWED)) == ["DLP007"]
 
 
-@pytest.mark.parametrize("rule", ["DLP007", "DLP008"])
-def test_the_same_change_from_every_producer_is_one_finding(rule):
-    values = NARROWED if rule == "DLP007" else wrong(shape=[[4, 4], [16]])
-    results = [path("f(x)", case={"producer": name}, values=values) for name in ("a", "b")]
-    assert len(found(rule, *results)) == 1
-
-
 def test_each_producer_is_advised_what_helps_it():
     shape = wrong(shape=[[4, 4], [16]])
     results = [

@@ -76,10 +76,6 @@ def test_copies_torn_of_other_sources_are_other_findings():
     assert len(found("DLP020", *results, torn("h(x)"))) == 3
 
 
-def test_an_import_that_tears_its_copies_from_everywhere_is_one_finding():
-    assert len(found("DLP020", *(torn(case={"producer": name}) for name in "abcde"))) == 1
-
-
 def test_the_copy_that_was_torn_at_its_first_try_leads():
     sizes = (4 << 10, 1 << 20, 256 << 20, 16 << 20)
     results = [
