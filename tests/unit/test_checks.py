@@ -2,13 +2,11 @@
 
 import pytest
 from builders import make_result, make_session
+from repro_builders import finding_of
 
 from dlprof.reports.checks import ERROR, FAILED, PASSED, RUN, SKIPPED, checks
-from dlprof.session.model import FindingRecord
 
-SLOW = FindingRecord(
-    rule="DLP012", name="slow-path", severity="warning", results=[0], summary="slow", advice="no"
-)
+SLOW = finding_of("DLP012", severity="warning", advice="no")
 
 
 def outcomes(*results, fails=lambda _: False, unseen=None, **changes):
