@@ -66,20 +66,6 @@ class RunOptions(HowOptions, total=False):
     survey: bool
 
 
-RUN = (
-    *(*options.AXES, options.PLACEMENTS, options.SETUP),
-    *(*options.HOW, options.SAMPLE_MS, options.ALLOCATOR, options.DIAGNOSE, options.SURVEY),
-    *options.INTERPRETER,
-)
-MEASURE = (
-    *options.HOW,
-    options.SAMPLE_MS,
-    options.ALLOCATOR,
-    options.DIAGNOSE,
-    *options.INTERPRETER,
-)
-
-
 class Session(model.Session):
     """A session, with its reports; ``dlprof.load`` reads one from a file."""
 
@@ -126,8 +112,8 @@ def run(
     Raises :class:`DlprofError` with one sentence: :class:`UsageError` for arguments that make
     no sense, :class:`Unmeasured` where no case could be measured.
     """
-    simulated = simulated_in(read(given, RUN)["devices"])
-    values = read(given, RUN, {"survey": not simulated})
+    values = read(given, options.RUN)
+    simulated = simulated_in(values["devices"])
     catalog = inspect_interpreter(values["python"], values["probes"], simulated)
     pair = (catalog.installed(producer).name, catalog.installed(consumer).name)
     request = request_of(values, (pair,), ("run", producer, consumer))
@@ -151,7 +137,7 @@ def measure(
 
     Raises as :func:`run`, and :class:`Unmeasured` where the setup raises.
     """
-    values = read(given, MEASURE)
+    values = read(given, options.TIMED)
     request, catalog = request_for(
         Statement(statement, setup, source), settings_of(values), values["python"], values["probes"]
     )
@@ -205,9 +191,7 @@ def trace(include: Words = ()) -> Iterator[Traced]:
     found.trace = ended()
 
 
-def read(
-    given: Mapping[str, Any], known: Sequence[Option], preset: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+def read(given: Mapping[str, Any], known: Sequence[Option]) -> dict[str, Any]:
     """Options as a caller in Python writes them. Raises :class:`UsageError`, and TypeError for an
     option that there is not.
     """
@@ -221,7 +205,7 @@ def read(
             raise UsageError(f"{name} is given twice, in the singular and in the plural")
         if raw is not None:
             found[key] = raw
-    return options.settle(options.read(found), preset=preset)
+    return options.settle(options.read(found), known=known)
 
 
 def _measure(request: Request, catalog: Catalog, output: File | None, progress: bool) -> Session:

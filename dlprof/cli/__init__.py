@@ -139,7 +139,7 @@ def _run(app: typer.Typer) -> int | str | None:
     """The exit code of what was typed."""
     code: int | str | None = 0
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, obj=command_line)
     except SystemExit as ended:
         code = ended.code
     except Exception as error:  # noqa: BLE001 - usage errors become a message, others are raised

@@ -7,7 +7,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,9 +37,7 @@ REQUIREMENT = Option(
     metavar="REQUIREMENT",
     meaning="the frameworks' versions here",
 )
-KEEP = Option(
-    "output", Text(), "Keep the sessions here.", every.OUTPUT, short="-o", metavar="FOLDER"
-)
+KEEP = replace(every.SESSION, help="Keep the sessions here.", metavar="FOLDER")
 HOW = (every.SHAPES, every.DTYPES, every.ROUNDS, every.TIMEOUT, every.QUICK, every.DIAGNOSE)
 
 

@@ -18,6 +18,7 @@ BUDGET = replace(
     help="How long to measure, and how long a gate may.",
     default=300.0,
     meaning="",
+    details="",
 )
 ALLOCATOR = replace(every.ALLOCATOR, default=every.STEADY)
 NOISE = replace(every.SESSION, help="Write the noise file here.", meaning="beside the scenario")
@@ -56,7 +57,7 @@ def calibrate(
     from dlprof.runner.progress import Bar
     from dlprof.session import files
 
-    budget_s = given.values.get("budget") or BUDGET.default
+    budget_s = given[BUDGET]
     criteria = parse(given.raw["fail_on"] or ())
     if not criteria.times:
         raise UsageError("--fail-on names no measure, and nothing else can be calibrated")

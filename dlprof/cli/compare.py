@@ -39,12 +39,13 @@ def compare(
     if are_files != [True, True]:
         compare_many(session, given)
         return
-    from dlprof.cli.comparison import compare_files, unsure_code
+    from dlprof.cli.comparison import compare_files
     from dlprof.cli.outputs import Outputs
+    from dlprof.compare.comparison import NOT_KNOWN
     from dlprof.compare.criteria import parse
 
     outputs, criteria = Outputs.of(given.raw), parse(given.raw["fail_on"] or ())
-    unsure = unsure_code(None) if given.raw["fail_on"] else None
+    unsure = NOT_KNOWN if given.raw["fail_on"] else None
     compare_files((session[0], session[1]), criteria, unsure, outputs, "compare", given)
 
 

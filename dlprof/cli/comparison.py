@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dlprof.cli.options import Given
+from dlprof.cli.options import ANY_PYTHON, STRICT, Given
 from dlprof.cli.outputs import Annotations, Outputs, below, scenario_file
 from dlprof.compare.comparison import (
     NOT_KNOWN,
@@ -16,9 +16,8 @@ from dlprof.compare.comparison import (
     exit_code,
 )
 from dlprof.compare.criteria import Criteria, own_floors
-from dlprof.compare.sequential import WIDE_LIMIT
 from dlprof.compare.times import Settings
-from dlprof.errors import DlprofError, Interrupted, Regression, Unmeasured, Unsure, UsageError
+from dlprof.errors import DlprofError, Interrupted, Regression, Unmeasured, Unsure
 from dlprof.gate import noise
 from dlprof.plan import options
 from dlprof.plan.floors import FloorRule, rules_from
@@ -28,13 +27,7 @@ from dlprof.session import model as sessions
 from dlprof.session.model import Header
 
 UNSURE_CODES = {None: NOT_KNOWN, "pass": 0, "fail": REGRESSION}
-
-
-def unsure_code(word: str | None) -> int:
-    """The exit code of what is unsure. Raises :class:`UsageError`."""
-    if word not in UNSURE_CODES:
-        raise UsageError(f"--unsure is pass or fail, not {word!r}")
-    return UNSURE_CODES[word]
+"""Of what is unsure, by ``--unsure``."""
 
 
 def compare_files(
@@ -60,19 +53,13 @@ def compare_files(
     settings = Settings(
         criteria,
         own,
-        across_pythons=bool(raw["any_python"]),
-        wide_limit=wide_limit_of(given),
-        strict=bool(raw.get("strict")),
+        across_pythons=given[ANY_PYTHON],
+        wide_limit=given[options.WIDE_LIMIT] / 100,
+        strict=given[STRICT],
         drifts=drifts,
     )
     names = Names(*map(str, paths))
     tell(compare(base, head, settings), unsure, names, outputs, verb)
-
-
-def wide_limit_of(given: Given) -> float:
-    """The bound below which what stays open passes: 0.25 is 25 %."""
-    percent: float | None = given.values.get("wide_limit")
-    return WIDE_LIMIT if percent is None else percent / 100
 
 
 def tell(

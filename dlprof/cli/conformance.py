@@ -27,6 +27,7 @@ FAIL_ON = replace(
     kind=Several(_severity, commas=True),
     help="Exit code 1 for a deviation from a must, a should or a may, and from what is stricter.",
     metavar="must|should|may",
+    details="",
 )
 JSON = replace(every.JSON, help="Write the verdicts as JSON; - prints them instead of the table.")
 REPRO = Option(

@@ -8,14 +8,15 @@ from typing import Annotated
 import typer
 
 from dlprof.cli import files
-from dlprof.cli.options import ANY_PYTHON, COMPARISONS, NOISE, REGRESSIONS, Given, takes
+from dlprof.cli.options import ANY_PYTHON, COMPARISONS, NOISE, REGRESSIONS, STRICT, Given, takes
 from dlprof.plan import options as every
-from dlprof.plan.option import Number, Option, Switch, Text
+from dlprof.plan.option import Choice, Option, Text
 
 BUDGET = replace(
     every.BUDGET,
     help="Start no round that would end later: 300, 5m.",
     meaning="10 s for each conversion, 60 s at least",
+    details="",
 )
 FOLDER = replace(every.SESSION, help="Keep the sessions in this folder.", metavar="FOLDER")
 BASE_PYTHON = Option(
@@ -32,26 +33,12 @@ BASELINE = Option(
     metavar="FILE",
 )
 ALLOCATOR = replace(every.ALLOCATOR, default=every.STEADY, meaning="steady, or the baseline's")
-WIDE_LIMIT = Option(
-    "wide_limit",
-    Number(0, below=1e6, unit="percent"),
-    "What stays open passes if it is at most so much slower.",
-    every.FINDINGS,
-    default=25.0,
-    metavar="PERCENT",
-)
-STRICT = Option(
-    "strict",
-    Switch(),
-    "Exit code 3 for whatever stays open.",
-    every.FINDINGS,
-    default=False,
-)
 UNSURE = Option(
     "unsure",
-    Text(),
-    "Exit code 0 or 1 where it is unsure. Default: exit code 3.",
+    Choice(("pass", "fail")),
+    "Exit code 0 or 1 where it is unsure.",
     every.FINDINGS,
+    meaning="exit code 3",
     metavar="pass|fail",
 )
 HOW = (
@@ -63,7 +50,7 @@ HOW = (
 @takes(
     *(*every.AXES, every.PYTHON, BUDGET, every.TIMEOUT, every.SEED, every.PROBES, ALLOCATOR),
     *(BASE_PYTHON, HEAD_PYTHON, BASELINE, ANY_PYTHON, NOISE),
-    *(REGRESSIONS, WIDE_LIMIT, STRICT, UNSURE, FOLDER, *COMPARISONS),
+    *(REGRESSIONS, every.WIDE_LIMIT, STRICT, UNSURE, FOLDER, *COMPARISONS),
 )
 def gate(
     first: Annotated[
@@ -89,14 +76,14 @@ def gate(
 
     Example: dlprof gate before.json after.json --fail-on ready:5%,200ns
     """
-    from dlprof.cli.comparison import compare_files, unsure_code
+    from dlprof.cli.comparison import UNSURE_CODES, compare_files
     from dlprof.cli.gate_measure import measure
     from dlprof.cli.outputs import Outputs
     from dlprof.compare.criteria import parse
     from dlprof.errors import UsageError
 
     outputs, raw = Outputs.of(given.raw), given.raw
-    criteria, code = parse(raw["fail_on"] or ()), unsure_code(raw["unsure"])
+    criteria, code = parse(raw["fail_on"] or ()), UNSURE_CODES[given[UNSURE]]
     sides = (raw["baseline"], raw["base_python"], raw["head_python"])
     if sides == (None, None, None):
         paths = [files.session(name) for name in (first, second) if name is not None]

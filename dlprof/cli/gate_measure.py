@@ -8,11 +8,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from dlprof.cli.comparison import refuse, tell, wide_limit_of
+from dlprof.cli.comparison import refuse, tell
 from dlprof.cli.files import session as session_named
 from dlprof.cli.inspection import inspected
 from dlprof.cli.measure import typed
-from dlprof.cli.options import Given
+from dlprof.cli.options import ANY_PYTHON, STRICT, Given
 from dlprof.cli.outputs import Outputs
 from dlprof.cli.show import complain
 from dlprof.compare.comparison import REGRESSION
@@ -86,9 +86,9 @@ def measure(
         criteria,
         own,
         in_turns,
-        across_pythons=bool(raw["any_python"]),
-        wide_limit=wide_limit_of(given),
-        strict=bool(raw["strict"]),
+        across_pythons=given[ANY_PYTHON],
+        wide_limit=given[options.WIDE_LIMIT] / 100,
+        strict=given[STRICT],
         drifts=None if known is None else noise.drifts(known),
     )
     budget_s = given.values.get("budget", max(LEAST_BUDGET_S, CASE_S * len(cases_of(head))))
@@ -123,7 +123,7 @@ def sweep_of(
     given: Given,
     python: str | None,
     flag: str = "--python",
-    allocator: str = options.STEADY,
+    allocator: str | None = None,
 ) -> Sweep:
     """What the scenario comes to in one interpreter. Raises :class:`UsageError`.
 
@@ -135,7 +135,8 @@ def sweep_of(
             "and compare the sessions"
         )
     values = {key: given.values[key] for key in OF_SCENARIO if key in given.values}
-    values.setdefault(options.ALLOCATOR.key, scenario.options.get(options.ALLOCATOR.key, allocator))
+    key = options.ALLOCATOR.key
+    values.setdefault(key, scenario.options.get(key, allocator or given[options.ALLOCATOR]))
     if python is not None:
         values["python"] = value_of(options.PYTHON, python, flag)
     if simulated_in({**scenario.options, **values}.get("devices", ())):
@@ -165,7 +166,7 @@ def _sides(
         allocator = session.request.settings.allocator or options.SYSTEM
         head = sweep_of(scenario, given, head_python, "--head-python", allocator)
         calibrated = given.raw["noise"] is not None
-        check_baseline(session, head, bool(given.raw["any_python"]), calibrated)
+        check_baseline(session, head, given[ANY_PYTHON], calibrated)
         return session, head
     base = sweep_of(scenario, given, given.raw["base_python"], "--base-python")
     head = sweep_of(scenario, given, head_python, "--head-python")

@@ -11,7 +11,7 @@ import typer
 from dlprof.cli import files
 from dlprof.cli.options import Given, takes
 from dlprof.plan import options as every
-from dlprof.plan.option import Option, Several, Text, Whole
+from dlprof.plan.option import Choice, Option, Several, Text, Whole
 
 if TYPE_CHECKING:
     from dlprof.history.store import Added, Folder, History
@@ -45,7 +45,7 @@ CASE = Option(
 )
 MEASURE = Option(
     "measure",
-    Text(),
+    Choice(every.MEASURES),
     "ready, host, first_call or device.",
     every.FINDINGS,
     default="ready",
@@ -108,20 +108,17 @@ def show(
     Example: dlprof history show history --case '*from_dlpack*'
     """
     from dlprof.cli.outputs import Annotations, Outputs
-    from dlprof.errors import HistoryError, Unmeasured, UsageError
+    from dlprof.errors import HistoryError, Unmeasured
     from dlprof.history.series import series_of
     from dlprof.history.store import folder_at
     from dlprof.history.trend import chosen, trends_of
-    from dlprof.plan.floors import MEASURES
     from dlprof.reports import history_json
     from dlprof.reports.history_document import history_document
 
-    measure, globs = given.raw["measure"] or "ready", given.raw["case"] or []
-    if measure not in MEASURES:
-        raise UsageError(f"--measure is {', '.join(MEASURES)}, not {measure!r}")
+    measure, globs = given[MEASURE], given[CASE]
     outputs = Outputs.of(given.raw)
     place = folder_at(address, "an ADDRESS")
-    kept = _read(place, given.values.get("last"))
+    kept = _read(place, given[LAST])
     if not kept.entries:
         raise Unmeasured(f"the history {place.shown} holds no session")
     found = chosen(series_of(kept.entries, measure), globs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -61,7 +61,7 @@ def run(plan: Annotated[Path, PLAN], *, given: Given) -> None:
     from dlprof.jobs import run as runs
 
     with _watch() as watch:
-        work = _work(plan, watch, given.values.get("parallel", 1))
+        work = _work(plan, given, watch)
         try:
             runs.run(work)
         except KeyboardInterrupt:
@@ -91,7 +91,7 @@ def list_(plan: Annotated[Path, PLAN], *, given: Given) -> None:
     from dlprof.cli.listing import plain_table, printed_table
     from dlprof.cli.show import say
 
-    work = _collected(plan)
+    work = _collected(plan, given)
     head = ("environment", "scenario", "machine", "state", "time", "job")
     rows = []
     for job in work.plan.jobs:
@@ -115,14 +115,14 @@ def list_(plan: Annotated[Path, PLAN], *, given: Given) -> None:
 
 @jobs.command()
 @takes()
-def status(plan: Annotated[Path, PLAN], *, given: Given) -> None:  # noqa: ARG001
+def status(plan: Annotated[Path, PLAN], *, given: Given) -> None:
     """Say how far a plan is, and why jobs failed.
 
     Example: dlprof jobs status plan.toml
     """
     from dlprof.cli.show import say
 
-    say(_summary(_collected(plan)))
+    say(_summary(_collected(plan, given)))
 
 
 @jobs.command()
@@ -138,7 +138,7 @@ def fetch(plan: Annotated[Path, PLAN], *, given: Given) -> None:
     from dlprof.jobs.store import Store
     from dlprof.text.clean import clean
 
-    work = _collected(plan)
+    work = _collected(plan, given)
     if given.raw["to"] is not None:
         folder = folder_at(given.raw["to"], "--to FOLDER", "folder")
         count = 0
@@ -160,7 +160,7 @@ def cancel(plan: Annotated[Path, PLAN], *, given: Given) -> None:
     from dlprof.cli.show import say
     from dlprof.jobs import run as runs
 
-    work = _collected(plan)
+    work = _collected(plan, given)
     wanted = [
         job
         for job in work.jobs(*runs.UNDER_WAY)
@@ -172,33 +172,32 @@ def cancel(plan: Annotated[Path, PLAN], *, given: Given) -> None:
     say(_summary(work))
 
 
-def _work(file: Path, watch: Watch | None = None, parallel: int = 1) -> Run:
+def _work(file: Path, given: Given, watch: Watch | None = None) -> Run:
     from dlprof.history.store import folder_at
     from dlprof.jobs.plan import read
     from dlprof.jobs.run import Run
     from dlprof.jobs.store import Store
 
     plan = read(file)
-    _check_words(plan)
+    _check_words(plan, given.command_line)
     address = plan.written.store
     if "://" not in address:
         address = str(file.parent / address)
     store = Store(folder_at(address, "a store", "store"))
     more: dict[str, Any] = {} if watch is None else {"watch": watch}
-    return Run(plan, store, parallel, records=store.records(plan.jobs), **more)
+    return Run(plan, store, given[PARALLEL], records=store.records(plan.jobs), **more)
 
 
-def _collected(file: Path) -> Run:
+def _collected(file: Path, given: Given) -> Run:
     from dlprof.jobs.run import collect
 
-    work = _work(file)
+    work = _work(file, given)
     collect(work)
     return work
 
 
-def _check_words(plan: Plan) -> None:
+def _check_words(plan: Plan, command_line: Callable[[str], typer.Typer]) -> None:
     """Raise :class:`UsageError` for a scenario whose words its verb does not take."""
-    from dlprof.cli import command_line
     from dlprof.errors import UsageError
 
     commands: dict[str, Any] = {}

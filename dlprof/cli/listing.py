@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from textwrap import fill, indent
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dlprof.cli.options import Given, page, takes
+from dlprof.cli.options import Given, flags_of, options_of, takes
 from dlprof.plan import options as every
 from dlprof.plan.option import Option, Switch
 
@@ -103,7 +104,69 @@ def list_(*, given: Given) -> None:
 
     if given.raw["options"] and given.raw["sessions"]:
         raise UsageError("--options and --sessions are two lists: name one")
-    say(page() if given.raw["options"] else sessions_text(time.time()))
+    say(page(given.command_line("")) if given.raw["options"] else sessions_text(time.time()))
+
+
+def page(app: typer.Typer) -> str:
+    """The reference of the options of all verbs, for docs/options.md.
+
+    An option that verbs declare differently has a row for each declaration.
+    """
+    taken: dict[Option, list[str]] = {}
+    for verb, wanted in _verbs(app):
+        for option in wanted:
+            taken.setdefault(option, []).append(verb)
+    order = list(dict.fromkeys((*every.OPTIONS, *(option.key for option in taken))))
+    lines = [
+        "# Options",
+        "",
+        "`dlprof list --options` writes this page: every option of every verb.",
+        "If verbs differ in what an option is, or in its default, each has a row.",
+        "",
+        "A key is the option's name in a [scenario](scenarios.md) and in [Python](python-api.md),",
+        "where it is checked in the same way. A list may also be written in the singular: `shape`",
+        "and `shapes`. A scenario has the defaults of `sweep`, `dlprof.run` has the defaults of",
+        "`run`, and `dlprof.measure` has the defaults of `time`.",
+    ]
+    for panel in every.PANELS:
+        found = [option for option in taken if option.panel == panel]
+        lines += ["", f"## {panel}", "", "| option | key | default | meaning | verbs |"]
+        lines += ["|---|---|---|---|---|"]
+        for option in sorted(found, key=lambda one: order.index(one.key)):
+            lines.append(_row(option, taken[option]))
+    return "\n".join(lines) + "\n"
+
+
+def _verbs(app: typer.Typer, group: str = "") -> Iterator[tuple[str, tuple[Option, ...]]]:
+    """Every verb with its options."""
+    for command in app.registered_commands:
+        if command.callback is not None:
+            yield (
+                f"{group}{command.name or command.callback.__name__}",
+                options_of(command.callback),
+            )
+    for inner in app.registered_groups:
+        if inner.typer_instance is not None:
+            yield from _verbs(inner.typer_instance, f"{inner.name} ")
+
+
+def _row(option: Option, verbs: Sequence[str]) -> str:
+    flags = ", ".join(f"`{flag}`" for flag in flags_of(option))
+    value = f" {option.metavar}" if option.metavar else ""
+    shared = next((one for one in every.MEASURED if one.key == option.key), None)
+    # With another default it is still the same.
+    if shared and replace(option, default=shared.default, meaning=shared.meaning) != shared:
+        shared = None
+    key = f"`{option.key}`" if shared else ""
+    where = " (not in a scenario)" if shared and shared not in every.IN_FILE else ""
+    cells = (
+        f"{flags}{value}",
+        f"{key}{where}",
+        option.default_text,
+        f"{option.help} {option.details}".rstrip(),
+        ("only " if len(verbs) == 1 else "") + ", ".join(f"`{verb}`" for verb in verbs),
+    )
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def sessions_text(now_s: float) -> str:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 from dlprof.cli.options import Given, takes
 from dlprof.plan import options as every
 
-PRESET = {"together": True, "sample_ms": 20.0, "diagnose": False}
+SAMPLE_MS = replace(every.SAMPLE_MS, default=20.0)
 """A matrix has hundreds of cases; its question is which way, not the last percent."""
+DIAGNOSE = replace(every.DIAGNOSE, meaning="only on a simulated device")
 
 
 @takes(
-    *(*every.AXES, *every.HOW, every.SAMPLE_MS, every.ALLOCATOR, every.DIAGNOSE, every.FAIL_ON),
+    *(*every.AXES, *every.HOW, SAMPLE_MS, every.ALLOCATOR, DIAGNOSE, every.FAIL_ON),
     *(*every.INTERPRETER, every.SESSION, every.YES, every.FULL, *every.REPORTS),
 )
 def matrix(*, given: Given) -> None:
@@ -23,7 +25,7 @@ def matrix(*, given: Given) -> None:
 
     simulated = simulated_in(given.values.get("devices", ()))
     # Without times and without a diagnosis there would be next to nothing to say.
-    values = given.settled({**PRESET, "diagnose": bool(simulated)})
+    values = given.settled({"together": True, "diagnose": bool(simulated)})
     catalog = inspected(values["python"], values["probes"], simulated)
     from dlprof.cli.measure import measure
     from dlprof.plan.catalog import able

@@ -1,22 +1,21 @@
-"""The options of :mod:`dlprof.plan.options` as parameters of verbs."""
+"""Options as parameters of verbs."""
 
 from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import typer.models
 
 from dlprof.cli import files
 from dlprof.errors import UsageError
 from dlprof.plan import options
-from dlprof.plan.option import Option, Several, Switch, Text
+from dlprof.plan.option import Option, Several, Switch, Text, value_of
 
 MEASURED_KEYS = {option.key for option in options.MEASURED}
 
@@ -35,6 +34,7 @@ REGRESSIONS = replace(
     options.FAIL_ON,
     help="What is a regression: ready:5%,200ns, host:10%, error, warning, copy, dangling, ….",
     metavar="WHAT",
+    details="See [](compare.md).",
 )
 COMPARISON_JSON = replace(options.JSON, help=options.JSON.help.replace("session", "comparison"))
 COMPARISONS = (
@@ -52,50 +52,56 @@ ANY_PYTHON = Option(
     options.MEASURING,
     default=False,
 )
+CONTEXT = inspect.Parameter(
+    "context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
+)
+STRICT = Option(
+    "strict", Switch(), "Exit code 3 for all that stays open.", options.FINDINGS, default=False
+)
 NOISE = Option("noise", Text(), "What dlprof calibrate wrote.", options.MEASURING, metavar="FILE")
 
 
 def takes(*wanted: Option) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a verb these options behind its own parameters; it gets them as ``given``."""
+    """Give a verb these options behind its arguments; it gets them as ``given``.
+
+    ``options_of`` has them for the reference.
+    """
 
     def decorate(verb: Callable[..., None]) -> Callable[..., None]:
         @wraps(verb)
-        def called(**arguments: Any) -> None:
+        def called(context: typer.Context, **arguments: Any) -> None:
             raw = {option.key: arguments.pop(option.key) for option in wanted}
             # Typer gives an empty list for an option that was not typed.
             raw = {key: None if value in ([], ()) else value for key, value in raw.items()}
-            verb(**arguments, given=Given(wanted, raw))
+            verb(**arguments, given=Given(wanted, raw, context.obj))
 
         own = dict(inspect.signature(verb, eval_str=True).parameters)
         del own["given"]
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        every = [
-            *(one for one in own.values() if _is_argument(one)),
-            *map(_parameter, wanted),  # whose panels stand in one order in every help
-            *(one.replace(kind=keyword) for one in own.values() if not _is_argument(one)),
-        ]
+        every = [CONTEXT, *own.values(), *map(_parameter, wanted)]
         called.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
         called.__annotations__ = {one.name: one.annotation for one in every}
+        called.options = wanted  # type: ignore[attr-defined]
         return called
 
     return decorate
 
 
-def _is_argument(parameter: inspect.Parameter) -> bool:
-    declared = getattr(parameter.annotation, "__metadata__", ())
-    return any(isinstance(one, typer.models.ArgumentInfo) for one in declared)
+def options_of(verb: Callable[..., object]) -> tuple[Option, ...]:
+    """What a verb takes."""
+    return getattr(verb, "options", ())
 
 
 def _parameter(option: Option) -> inspect.Parameter:
     kind: Any = str | None
-    flags = option.flags
     if isinstance(option.kind, Switch):
         kind = bool | None
-        flags = (f"{flags[0]}/--no-{flags[0][2:]}",) if option.default else flags
     elif isinstance(option.kind, Several):
         kind = list[str] | None
     declared = typer.Option(
-        *flags, metavar=option.metavar, help=help_text(option), rich_help_panel=option.panel
+        *flags_of(option),
+        metavar=option.metavar,
+        help=help_text(option),
+        rich_help_panel=option.panel,
     )
     return inspect.Parameter(
         option.key,
@@ -103,6 +109,13 @@ def _parameter(option: Option) -> inspect.Parameter:
         default=None,
         annotation=Annotated[kind, declared],
     )
+
+
+def flags_of(option: Option) -> tuple[str, ...]:
+    """As typer and the reference have them: ``--diagnose/--no-diagnose``."""
+    if isinstance(option.kind, Switch) and option.default:
+        return (f"{option.name}/--no-{option.name.removeprefix('--')}",)
+    return option.flags
 
 
 def help_text(option: Option) -> str:
@@ -120,8 +133,20 @@ class Given:
 
     options: tuple[Option, ...]
     raw: Mapping[str, Any]
+    command_line: Callable[[str], typer.Typer]
+    """Makes the command line with a verb; with all of them for ``""``."""
     begun_ns: int = field(default_factory=time.time_ns)
     """When the command began: what another one wrote since then is not replaced."""
+
+    def __getitem__(self, option: Option) -> Any:
+        """What was typed of an option; else its default, as the verb declares it.
+
+        Raises :class:`UsageError`.
+        """
+        own = next((one for one in self.options if one.key == option.key), option)
+        raw = self.raw.get(own.key)
+        value = own.default if raw is None else raw
+        return own.nothing if value is None else value_of(own, value, own.name)
 
     @cached_property
     def values(self) -> Mapping[str, Any]:
@@ -131,7 +156,7 @@ class Given:
 
     def settled(self, preset: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Every option, given or not."""
-        return options.settle(self.values, preset=preset)
+        return options.settle(self.values, preset=preset, known=self.options)
 
     def check_none(self, reason: str, others: Mapping[str, object] | None = None) -> None:
         """Raise :class:`UsageError` for options of a measurement where they have no meaning.
@@ -146,58 +171,8 @@ class Given:
     @property
     def output(self) -> Path | None:
         """The file or folder of ``-o``. Raises :class:`UsageError` for what is none."""
-        name = self.raw["output"]
-        (option,) = (one for one in self.options if one.key == "output")
+        (option,) = (one for one in self.options if one.key == options.SESSION.key)
+        name = self.raw[option.key]
         if name == "" or (name == "-" and "-" not in str(option.metavar)):
             raise UsageError(f"-o {name!r} is no file: name one; --json - prints a session")
         return None if name is None else Path(name)
-
-
-def page() -> str:
-    """The reference of all options, for docs/options.md."""
-    taken = dict(_verbs())
-    lines = [
-        "# Options",
-        "",
-        "`dlprof list --options` writes this page.",
-        "Each option has one name, one default and one check, on the command line, in a",
-        "[scenario](scenarios.md) and in [Python](python-api.md).",
-        "A list may also be written in the singular: `shape` and `shapes`.",
-    ]
-    for panel in dict.fromkeys(option.panel for option in options.OPTIONS.values()):
-        lines += ["", f"## {panel}", "", "| option | key | default | meaning | verbs |"]
-        lines += ["|---|---|---|---|---|"]
-        lines += [_row(one, taken) for one in options.OPTIONS.values() if one.panel == panel]
-    return "\n".join(lines) + "\n"
-
-
-def _verbs() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every verb with its parameters."""
-    from dlprof.cli import VERBS, verb_named
-
-    for name in VERBS:
-        verb = verb_named(name)
-        if not isinstance(verb, typer.Typer):
-            yield name, inspect.signature(verb).parameters
-            continue
-        for command in verb.registered_commands:
-            if command.callback is not None:
-                own = f"{name} {command.callback.__name__}"
-                yield own, inspect.signature(command.callback).parameters
-
-
-def _row(option: Option, taken: Mapping[str, Mapping[str, Any]]) -> str:
-    flags = ", ".join(f"`{flag}`" for flag in option.flags)
-    value = f" {option.metavar}" if option.metavar else ""
-    measured = option.key in MEASURED_KEYS
-    key = f"`{option.key}`" if measured else ""
-    where = " (not in a scenario)" if measured and option not in options.IN_FILE else ""
-    verbs = ", ".join(f"`{verb}`" for verb, known in taken.items() if option.key in known)
-    cells = (
-        f"{flags}{value}",
-        f"{key}{where}",
-        option.default_text,
-        f"{option.help} {option.details}".rstrip(),
-        verbs,
-    )
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

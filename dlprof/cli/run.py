@@ -3,47 +3,33 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Annotated
 
 from dlprof.cli.options import CONSUMER, PRODUCER, Given, takes
 from dlprof.plan import options as every
+from dlprof.plan.option import Option, Text
 
 if TYPE_CHECKING:
     from dlprof.session.trace_file import Row
 
-FROM = typer.Option(
-    "--from",
-    help="Take frameworks, shape and dtype from this row of a trace: LAST:1.",
+FROM = Option(
+    "trace_row",
+    Text(),
+    "Take frameworks, shape and dtype from this row of a trace: LAST:1.",
+    every.ARRAYS,
+    flag="--from",
     metavar="TRACE:N",
-    rich_help_panel=every.ARRAYS,
 )
-SURVEY = replace(every.SURVEY, default=True)
 
 
 @takes(
-    *(*every.AXES, every.PLACEMENTS, every.SETUP),
-    *(*every.HOW, every.SAMPLE_MS, every.ALLOCATOR, every.DIAGNOSE, SURVEY),
-    *(
-        every.FAIL_ON,
-        *every.INTERPRETER,
-        every.SESSION,
-        every.YES,
-        every.FULL,
-        *every.REPORTS,
-        every.RESUME,
-    ),
+    *(*every.RUN, FROM, every.FAIL_ON),
+    *(every.SESSION, every.YES, every.FULL, *every.REPORTS, every.RESUME),
 )
 def run(
-    producer: Annotated[
-        str | None,
-        PRODUCER,
-    ] = None,
+    producer: Annotated[str | None, PRODUCER] = None,
     consumer: Annotated[str | None, CONSUMER] = None,
     *,
-    trace_row: Annotated[str | None, FROM] = None,
     given: Given,
 ) -> None:
     """Measure every way from one framework to another.
@@ -63,13 +49,14 @@ def run(
         given.check_none(reason, {"the frameworks": producer or consumer})
         finish(Path(given.raw["resume"]), given)
         return
-    preset: dict[str, Any] = {"survey": not simulated_in(given.values.get("devices", ()))}
+    preset: dict[str, str] = {}
+    trace_row = given[FROM]
     if trace_row is not None:
         from dlprof.cli.files import row_of_trace
 
         traced, row = row_of_trace(trace_row)
         producer, consumer = producer or row.producer, consumer or row.consumer
-        preset |= array_of(row)
+        preset = array_of(row)
     if producer is None or consumer is None:
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
     values = given.settled(preset)

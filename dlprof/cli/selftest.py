@@ -10,9 +10,9 @@ from dlprof.plan import options as every
 
 DEVICES = replace(
     every.DEVICES,
-    help="Where to plant.",
-    default=None,
+    help="Where to plant: cpu, cuda or simulated.",
     meaning="on the host, and on a GPU where there is one",
+    details="",
 )
 
 

@@ -9,29 +9,12 @@ import typer
 
 from dlprof.cli.options import Given, takes
 from dlprof.plan import options as every
-from dlprof.plan.option import Option, Text, Whole
-
-MODEL = Option(
-    "model",
-    Text(),
-    "An ONNX file, or a Python file that defines `model`. Default: a small one.",
-    every.ARRAYS,
-    metavar="FILE",
-)
-THREADS = Option(
-    "threads",
-    Whole(0, 4096),
-    "Threads on the host.",
-    every.MEASURING,
-    metavar="N",
-    meaning="the framework's own",
-)
 
 
 @takes(
-    MODEL,
+    every.MODEL,
     *(every.SHAPES, every.DTYPES, every.DEVICES, every.PATHS),
-    *(*every.HOW, every.SAMPLE_MS, THREADS),
+    *(*every.HOW, every.SAMPLE_MS, every.THREADS),
     *(every.PYTHON, every.SESSION, every.FULL, *every.REPORTS[:5]),
 )
 def steps(
@@ -54,7 +37,7 @@ def steps(
     from dlprof.plan.option import split
     from dlprof.plan.request import request_of
 
-    model, threads = given.raw["model"], given.values.get("threads", 0)
+    model, threads = given[every.MODEL], given[every.THREADS]
     found = step_request.steps_named(split([frameworks or ""]), model, threads)
     if model is not None and "shapes" not in given.values:
         raise UsageError("name the shape of the model's input, such as --shape 1x3x224x224")

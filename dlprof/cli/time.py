@@ -15,7 +15,6 @@ SETUP = replace(every.SETUP, short="-s", metavar="CODE", help="Makes the array."
 DEVICES = replace(
     every.DEVICES,
     help="The array's device; simulated gives its setup a CUDA device without a GPU.",
-    default=None,
     meaning="where the setup makes it",
     details="",
 )
@@ -30,17 +29,8 @@ SOURCE = Option(
 
 
 @takes(
-    *(
-        SOURCE,
-        SETUP,
-        DEVICES,
-        *every.HOW,
-        every.SAMPLE_MS,
-        every.ALLOCATOR,
-        every.DIAGNOSE,
-        every.FAIL_ON,
-    ),
-    *(*every.INTERPRETER, every.SESSION, every.FULL, *every.REPORTS),
+    *(SOURCE, SETUP, DEVICES, *every.TIMED, every.FAIL_ON),
+    *(every.SESSION, every.FULL, *every.REPORTS),
 )
 def time(
     statement: Annotated[str, typer.Argument(help="One expression: the conversion.")],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,14 +14,39 @@ import typer
 from dlprof.cli.files import session_name
 from dlprof.cli.options import Given, takes
 from dlprof.plan import options as every
-from dlprof.plan.option import Choice, Number, Option, Several, Text
+from dlprof.plan.option import Choice, Number, Option, Several, Switch, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dlprof.cli.outputs import Outputs
     from dlprof.session.trace_file import Trace
 
+
+def _simulated(word: str) -> int:
+    """How many simulated devices."""
+    from dlprof.errors import UsageError
+    from dlprof.plan.axes import simulated_in
+
+    if count := simulated_in((word,)):
+        return count
+    raise UsageError("expected simulated; a program chooses real devices")
+
+
+def _faults(words: Iterable[str]) -> tuple[str, ...]:
+    from dlprof.measuring.trace import checked
+
+    return checked(words)
+
+
+AS_MODULE = Option(
+    "as_module",
+    Switch(),
+    "Run a module, as python -m does.",
+    every.MEASURING,
+    default=False,
+    flag="-m",
+)
 BY = Option(
     "by",
     Choice(("line", "function", "pair")),
@@ -36,12 +62,13 @@ INCLUDE = Option(
     every.MEASURING,
     metavar="PACKAGE",
 )
-DEVICE = Option(
-    "device",
-    Text(),
-    "Run the program on a simulated CUDA device: simulated, or simulated:2 for two.",
-    every.MEASURING,
-    metavar="DEVICE",
+DEVICE = replace(
+    every.DEVICES,
+    kind=Text(_simulated),
+    help="Run the program on a simulated CUDA device: simulated, or simulated:2 for two.",
+    panel=every.MEASURING,
+    default=None,
+    details="",
 )
 MAX_OVERHEAD = Option(
     "max_overhead",
@@ -50,16 +77,14 @@ MAX_OVERHEAD = Option(
     every.MEASURING,
     metavar="PERCENT",
 )
-FAIL_ON = Option(
-    "fail_on",
-    Several(commas=True),
-    "Exit code 1 if a line does this that is not allowed: copy, wait or device-crossing.",
-    every.FINDINGS,
+FAIL_ON = replace(
+    every.FAIL_ON,
+    kind=Several(commas=True, join=_faults),
+    help="Exit code 1 if a line does this that is not allowed: copy, wait or device-crossing.",
     metavar="WHAT",
+    details="",
 )
-JSON = Option(
-    "json", Text(), "Write the trace as JSON; - prints it.", every.OUTPUT, metavar="FILE|-"
-)
+JSON = replace(every.JSON, help="Write the trace as JSON; - prints it.")
 SPEEDSCOPE = Option(
     "speedscope",
     Text(),
@@ -76,30 +101,20 @@ CHROME = Option(
 )
 TRACES = (SPEEDSCOPE, CHROME)
 """What is written of a trace and of nothing else."""
-OUTPUT = Option("output", Text(), "Keep the trace here.", every.OUTPUT, short="-o", metavar="FILE")
+OUTPUT = replace(every.SESSION, help="Keep the trace here.")
 ENDED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 """Signals by which dlprof ends itself if the program ended by them."""
 
 
 @takes(
-    BY,
-    INCLUDE,
-    DEVICE,
-    MAX_OVERHEAD,
-    FAIL_ON,
-    every.FULL,
-    OUTPUT,
-    JSON,
-    every.HTML,
-    every.MARKDOWN,
-    *TRACES,
+    *(AS_MODULE, BY, INCLUDE, DEVICE, MAX_OVERHEAD, FAIL_ON),
+    *(every.FULL, OUTPUT, JSON, every.HTML, every.MARKDOWN, *TRACES),
 )
 def trace(
     program: Annotated[
         list[str], typer.Argument(metavar="SCRIPT [ARGUMENTS]", help="As after python.")
     ],
     *,
-    as_module: Annotated[bool, typer.Option("-m", help="Run a module, as python -m does.")] = False,
     given: Given,
 ) -> None:
     """Run a program and show which of its lines convert arrays, and what that costs.
@@ -110,35 +125,22 @@ def trace(
     from dlprof.measuring import trace as tracing
     from dlprof.session import state, trace_file
 
-    values, outputs = given.values, Outputs.of(given.raw)
-    words = tracing.checked(values.get("fail_on", ()))
-    with_events = any(given.raw[one.key] is not None for one in TRACES)
+    outputs, words = Outputs.of(given.raw), given[FAIL_ON]
     asked = tracing.Program(
         tuple(program),
-        as_module,
-        values.get("include", ()),
-        with_events,
-        values.get("max_overhead"),
-        simulated(values.get("device")),
+        as_module=given[AS_MODULE],
+        include=given[INCLUDE],
+        events=any(given[one] is not None for one in TRACES),
+        most_percent=given[MAX_OVERHEAD],
+        simulated=given[DEVICE] or 0,
     )
     path = given.output or state.default_trace()
     found = tracing.trace(asked)
     trace_file.write(path, found)
     state.remember_last(path, is_trace=True)
-    show(found, values.get("by", "line"), outputs.full, path)
-    write(found, values.get("by", "line"), outputs, path)
+    show(found, given[BY], outputs.full, path)
+    write(found, given[BY], outputs, path)
     end(found, words)
-
-
-def simulated(device: str | None) -> int:
-    """How many simulated devices. Raises :class:`UsageError` for another device."""
-    from dlprof.errors import UsageError
-    from dlprof.plan.axes import simulated_in
-
-    count = simulated_in(() if device is None else (device,))
-    if device is not None and not count:
-        raise UsageError(f"--device {device}: expected simulated; a program chooses real devices")
-    return count
 
 
 def report_trace(path: Path, given: Given) -> None:
@@ -152,11 +154,7 @@ def report_trace(path: Path, given: Given) -> None:
     unfit = [name for name in ("fail_on", "history", "csv", "parquet", "junit") if given.raw[name]]
     if unfit:
         raise UsageError(f"--{unfit[0].replace('_', '-')} does not apply to a trace: leave it out")
-    outputs, by, found = (
-        Outputs.of(given.raw),
-        given.values.get("by", "line"),
-        trace_file.load(path),
-    )
+    outputs, by, found = Outputs.of(given.raw), given[BY], trace_file.load(path)
     if not outputs.targets and not outputs.github:
         outputs.print_report(
             trace_document(found, by, outputs.full, session_name(path), advice(found))

@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from dlprof.compare.matching import Key, key
 from dlprof.compare.verdicts import CRASHED, SCALES, STATUS, WORSE, Change
 from dlprof.errors import UsageError
-from dlprof.plan.floors import DEFAULT, REPEATED, Floor, FloorRule
+from dlprof.plan.floors import DEFAULT, Floor, FloorRule
+from dlprof.plan.options import REPEATED
 from dlprof.rules.rule import SEVERITIES
 from dlprof.session.model import CaseRecord
 

@@ -22,6 +22,7 @@ from dlprof.compare.samples import (
     proofs_of,
     tested,
 )
+from dlprof.plan import options
 
 LOOKS = (8, 12, 16, 24, 32, 48, 64)
 """Rounds after which to look. Fewer than eight cannot say SAME with the share of the first look."""
@@ -41,7 +42,7 @@ half floor covers."""
 LEANING = 0.05
 """A case leans to slower if so large a HEAD is as unlikely as this from equal code."""
 
-WIDE_LIMIT = 0.25
+WIDE_LIMIT = options.WIDE_LIMIT.default / 100
 """What stays open passes if it is slower by so much at most; ``--wide-limit`` says otherwise."""
 
 EARLY, LATE = 16.0, 2.0

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -266,12 +266,13 @@ def _allowed_in(row: Any, listed: Sequence[tuple[str, str, str]]) -> Iterator[st
             yield word
 
 
-def checked(words: Sequence[str]) -> tuple[str, ...]:
+def checked(words: Iterable[str]) -> tuple[str, ...]:
     """What is not to happen, in words of :data:`FAULTS`. Raises :class:`UsageError`."""
-    unknown = [word for word in words if word not in FAULTS]
-    if unknown:
-        raise UsageError(f"--fail-on {unknown[0]}: expected {', '.join(FAULTS)}")
-    return tuple(words)
+    found = tuple(words)
+    for word in found:
+        if word not in FAULTS:
+            raise UsageError(f"{word}: expected {', '.join(FAULTS)}")
+    return found
 
 
 def faults(row: Any) -> list[str]:

@@ -12,12 +12,6 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from dlprof.session.model import CaseRecord
 
-REPEATED = ("ready", "host")
-"""What every process of a session has a time of."""
-
-MEASURES = (*REPEATED, "first_call", "device")
-"""What can be compared as a time; see docs/session-file.md for each."""
-
 
 @dataclass(frozen=True)
 class Floor:

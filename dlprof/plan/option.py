@@ -100,7 +100,8 @@ class Choice:
 
     def read(self, value: Any) -> str:
         if value not in self.words:
-            raise UsageError(f"{shown(value)}: expected {' or '.join(self.words)}")
+            *first, last = self.words
+            raise UsageError(f"{shown(value)}: expected {', '.join(first)} or {last}")
         return str(value)
 
     def schema(self) -> dict[str, Any]:
@@ -109,10 +110,15 @@ class Choice:
 
 @dataclass(frozen=True)
 class Text:
-    """One text, which a verb reads itself."""
+    """One text, which ``parse`` or a verb reads."""
 
-    def read(self, value: Any) -> str:
-        return str(value)
+    parse: Callable[[str], Any] = str
+
+    def read(self, value: Any) -> Any:
+        try:
+            return self.parse(str(value))
+        except UsageError as error:
+            raise UsageError(f"{shown(value)}: {error}") from None
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string"}
@@ -187,8 +193,8 @@ class Option:
     @property
     def flags(self) -> tuple[str, ...]:
         """As on the command line: ``--shape``, ``--shapes``."""
-        plural = "--" + self.key.replace("_", "-")
-        found = dict.fromkeys((self.short, self.flag or plural, plural))
+        plural = ["--" + self.key.replace("_", "-")] * isinstance(self.kind, Several)
+        found = dict.fromkeys((self.short, self.name, *plural))
         return tuple(flag for flag in found if flag)
 
     @property
@@ -199,6 +205,11 @@ class Option:
     @property
     def singular(self) -> str:
         return self.name.removeprefix("--").replace("-", "_")
+
+    @property
+    def nothing(self) -> Any:
+        """Its value if it is not given and has no default."""
+        return () if isinstance(self.kind, Several) else None
 
     @property
     def default_text(self) -> str:

@@ -1,9 +1,9 @@
-"""Every option: its name, what it accepts, its default and its words, each declared once.
+"""Options of several verbs: a name, what it accepts, its default and its words, declared once.
 
 The command line, scenario files and Python read their options here. So a name, a default and the
-sentence about a wrong value are the same in all of them. A list may be written in the singular:
-``--shape`` and ``--shapes``, ``shape=`` and ``shapes=``. Nothing heavy is imported before a value
-is read: every ``--help`` imports this module.
+sentence about a wrong value are the same in all of them. A verb declares its own options. A list
+may be written in the singular: ``--shape`` and ``--shapes``, ``shape=`` and ``shapes=``. Nothing
+heavy is imported before a value is read: every ``--help`` imports this module.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,8 @@ def _setup(lines: Iterable[str]) -> str:
 
 
 ARRAYS, MEASURING, FINDINGS, OUTPUT = "Arrays and paths", "Measuring", "Findings", "Output"
-"""Panels of the help."""
+PANELS = (ARRAYS, MEASURING, FINDINGS, OUTPUT)
+"""Of the help."""
 
 ONE_INTERPRETER = (
     "a session holds one; run dlprof once per interpreter (--python PATH) and compare the sessions"
@@ -264,8 +266,24 @@ SURVEY = Option(
     "Look at each path with many small arrays: every dtype, layout and kind of shape.",
     FINDINGS,
     default=False,
-    meaning="yes for run",
     details="One call each, not timed. See [](survey.md).",
+)
+MODEL = Option(
+    "model",
+    Text(),
+    "An ONNX file, or a Python file that defines model.",
+    ARRAYS,
+    meaning="a small model of dlprof's own",
+    metavar="FILE",
+    details="In a scenario, a relative path begins at its file.",
+)
+THREADS = Option(
+    "threads",
+    Whole(0, 4096),
+    "Threads on the host; 0 is the framework's own choice.",
+    MEASURING,
+    default=0,
+    metavar="N",
 )
 PYTHON = Option(
     "python",
@@ -354,9 +372,32 @@ GITHUB = Option(
 
 FULL = Option("full", Switch(), "Print the whole report.", OUTPUT, default=False)
 
+REPEATED = ("ready", "host")
+"""What every process of a session has a time of."""
+MEASURES = (*REPEATED, "first_call", "device")
+"""What can be compared as a time; see docs/session-file.md for each."""
+WIDE_LIMIT = Option(
+    "wide_limit",
+    Number(0, below=1e6, unit="percent"),
+    "What stays open passes if it is at most so much slower.",
+    FINDINGS,
+    default=25.0,
+    metavar="PERCENT",
+)
+
 AXES = (SHAPES, DTYPES, LAYOUTS, DEVICES, PATHS)
 HOW = (ROUNDS, BUDGET, TIMEOUT, SEED, QUICK)
 INTERPRETER = (PYTHON, PROBES)
+TIMED = (*HOW, SAMPLE_MS, ALLOCATOR, DIAGNOSE, *INTERPRETER)
+"""How conversions are measured that are known."""
+RUN = (
+    *AXES,
+    PLACEMENTS,
+    SETUP,
+    *TIMED,
+    replace(SURVEY, default=True, meaning="yes, except on a simulated device"),
+)
+"""What ``run`` measures, and how."""
 REPORTS = (JSON, HTML, CSV, PARQUET, MARKDOWN, JUNIT, GITHUB)
 
 MEASURED = (
@@ -372,6 +413,8 @@ OPTIONS = {
 }
 QUICKLY = {"rounds": 1, "sample_ms": 20.0, "diagnose": False, "survey": False}
 """What ``quick`` stands for."""
+SIMULATED = {"rounds": 1, "survey": False}
+"""Defaults on a simulated device, which times nothing and runs no kernel."""
 
 
 def read(
@@ -390,23 +433,27 @@ def read(
     }
 
 
-def settle(*layers: Mapping[str, Any], preset: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def settle(
+    *layers: Mapping[str, Any],
+    preset: Mapping[str, Any] | None = None,
+    known: Iterable[Option] = (),
+) -> dict[str, Any]:
     """Every option, of the layers that give it the last, and what ``preset`` or the default says.
 
-    ``quick`` in a layer stands over the layers before it.
+    ``known`` are options as a verb declares them, with defaults of its own. ``quick`` in a layer
+    stands over the layers before it. On a simulated device the defaults of :data:`SIMULATED` hold.
     """
-    nothing = {option.key: () if isinstance(option.kind, Several) else None for option in MEASURED}
-    defaults = {option.key: option.default for option in MEASURED} | dict(preset or {})
-    found = nothing | {PYTHON.key: sys.executable} | read(defaults)
+    declared = {option.key: option for option in MEASURED}
+    declared |= {option.key: option for option in known if option.key in declared}
+    nothing = {key: option.nothing for key, option in declared.items()}
+    defaults = {key: option.default for key, option in declared.items()}
+    stated = read(preset or {}, known=declared)
+    for layer in layers:
+        stated |= with_quick(layer)
+    found = nothing | {PYTHON.key: sys.executable} | read(defaults, known=declared) | stated
     from dlprof.plan.axes import simulated_in
 
-    given = [with_quick(layer) for layer in layers]
-    for layer in given:
-        found |= layer
-    has_rounds = any(ROUNDS.key in layer for layer in (preset or {}, *given))
-    if simulated_in(found[DEVICES.key]) and not has_rounds:
-        found[ROUNDS.key] = 1
-    return found
+    return found | SIMULATED | stated if simulated_in(found[DEVICES.key]) else found
 
 
 def with_quick(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,12 +11,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 
 from dlprof.analysis.thresholds import named as known_thresholds
 from dlprof.errors import UsageError
 from dlprof.inference import KNOWN as STEPS
-from dlprof.plan.options import IN_FILE
+from dlprof.plan.floors import Floor
+from dlprof.plan.option import Option
+from dlprof.plan.options import IN_FILE, MODEL, THREADS
 from dlprof.plan.step_request import framework as step_framework
 from dlprof.scenario.expectation import parse as parse_expectation
 from dlprof.scenario.pairs import parse as parse_pair
@@ -33,6 +43,23 @@ def _fit(read: Callable[[str], object]) -> AfterValidator:
         return found
 
     return AfterValidator(check)
+
+
+def _read(option: Option) -> Callable[[object], Any]:
+    """Valid is what the option takes."""
+
+    def check(found: object) -> Any:
+        try:
+            return option.kind.read(found)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+
+    return check
+
+
+def _words(option: Option) -> str:
+    default = f" Default: {option.default_text}." if option.default is None else ""
+    return f"{option.help}{default} {option.details}".rstrip()
 
 
 def _threshold(name: str) -> str:
@@ -69,8 +96,12 @@ class FloorSpec(Part):
         examples=["torch->numpy", "jnp.array(*)"],
     )
     measure: Literal["ready", "host"] = "ready"
-    percent: float | None = Field(None, ge=0, le=1e6, description="As --fail-on: 5 by default.")
-    ns: float | None = Field(None, ge=0, le=1e15, description="Nanoseconds: 5 by default.")
+    percent: float | None = Field(
+        None, ge=0, le=1e6, description=f"As --fail-on: {Floor.relative * 100:g} by default."
+    )
+    ns: float | None = Field(
+        None, ge=0, le=1e15, description=f"Nanoseconds: {Floor.absolute_ns:g} by default."
+    )
     times: Literal[False] | None = Field(
         None, description="false: no times of these cases are judged, only their verdicts."
     )
@@ -86,14 +117,10 @@ class StepSpec(Part):
     """A framework that runs a model: what its output's memory costs is measured."""
 
     framework: Annotated[Text, _fit(step_framework)] = Field(examples=list(STEPS))
-    model: Text | None = Field(
-        None,
-        description="An ONNX file, or a Python file that defines model; a relative path begins at"
-        " the scenario file. A small model of dlprof's own if there is none.",
-    )
-    threads: StrictInt = Field(
-        0, ge=0, le=4096, description="Threads on the host; 0 is the framework's own choice."
-    )
+    model: Text | None = Field(None, description=_words(MODEL))
+    threads: Annotated[
+        int, BeforeValidator(_read(THREADS)), WithJsonSchema(THREADS.kind.schema())
+    ] = Field(THREADS.default, description=_words(THREADS))
 
     @property
     def name(self) -> str:

@@ -1,5 +1,6 @@
 """The command line, in this process: help, and one sentence for what makes no sense."""
 
+import re
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,8 @@ from dlprof.runner.conformance import CHECKS
 from dlprof.runner.worker_client import Outcome
 from dlprof.session import model as sessions
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
+ROOT = Path(__file__).parents[2]
+SCENARIOS, DOCS = ROOT / "scenarios", ROOT / "docs"
 
 
 @pytest.fixture
@@ -31,6 +33,15 @@ def leaves():
     for name, command in commands.items():
         inner = getattr(command, "commands", None)
         yield from ((f"{name} {one}", inner[one]) for one in inner) if inner else [(name, command)]
+
+
+def test_the_reference_has_every_option_of_every_verb():
+    lines = (DOCS / "options.md").read_text(encoding="utf-8").splitlines()
+    for verb, command in leaves():
+        rows = [line for line in lines if f"`{verb}`" in line]
+        found = {flag for one in command.params for flag in one.opts if flag.startswith("-")}
+        told = {flag for row in rows for flag in re.findall(r"[`/](-[a-z-]+)", row.split(" | ")[0])}
+        assert found - {"-h", "--help"} <= told, verb
 
 
 @pytest.mark.parametrize("verb", ["", *(name for name, _ in leaves())])

@@ -10,11 +10,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scenario_builders import make_scenario
 
-from dlprof import api
-from dlprof.cli.options import page
+from dlprof import api, cli
+from dlprof.cli.listing import page
 from dlprof.errors import UsageError
 from dlprof.plan.axes import MOST_AXES, parse_shape, parse_shapes, shape_text
-from dlprof.plan.options import MEASURED, OPTIONS, read, settle
+from dlprof.plan.options import MEASURED, OPTIONS, RUN, TIMED, read, settle
 from dlprof.plan.request import Settings, settings_of
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -145,16 +145,14 @@ def test_an_option_that_there_is_not_is_a_type_error_with_the_nearest_name():
         called(shap="4")
 
 
-@pytest.mark.parametrize(
-    ("types", "known"), [(api.RunOptions, api.RUN), (api.HowOptions, api.MEASURE)]
-)
+@pytest.mark.parametrize(("types", "known"), [(api.RunOptions, RUN), (api.HowOptions, TIMED)])
 def test_python_declares_the_types_of_the_options_that_it_takes(types, known):
     named = {name for option in known for name in (option.key, option.singular)}
     assert {option.key for option in known} <= set(types.__annotations__) <= named
 
 
 def test_the_page_of_options_is_current():
-    assert (DOCS / "options.md").read_text(encoding="utf-8") == page()
+    assert (DOCS / "options.md").read_text(encoding="utf-8") == page(cli.command_line(""))
 
 
 @given(st.lists(st.integers(min_value=0, max_value=2**20), max_size=MOST_AXES))
