@@ -6,8 +6,7 @@ import glob
 import re
 import sys
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,12 +17,8 @@ from dlprof.plan import options as every
 from dlprof.plan.option import Option, Several, Text
 
 if TYPE_CHECKING:
-    from dlprof.atlas.bisect import Found, Tried
-    from dlprof.plan.catalog import Catalog
-    from dlprof.reports.document import Document
+    from dlprof.plan.catalog import ProbeInfo
 
-LIMIT_BYTES = 20e9
-"""Of kept environments; the longest unused are removed."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 RELEASE = re.compile(r"[0-9][A-Za-z0-9.!+]*")
 PACKAGE = Option("package", Text(), "Its releases are tried.", every.MEASURING, metavar="NAME")
@@ -53,143 +48,49 @@ def bisect(
 
     Example: dlprof bisect numpy jax 'jnp.asarray(x)' --package jax --good 0.6.2 --bad 0.8.0
     """
+    from dlprof import api
     from dlprof.atlas import bisect as search
-    from dlprof.cli.show import show
+    from dlprof.atlas.trial import Trial, requirements
+    from dlprof.cli.show import complain, show
     from dlprof.errors import UsageError
+    from dlprof.jobs.environments import releases
+    from dlprof.reports.bisect_document import bisect_document
+    from dlprof.runner.inspection import inspect_interpreter
 
-    package, good, bad = (given.raw[name] or "" for name in ("package", "good", "bad"))
+    package, good, bad = (given[one] or "" for one in (PACKAGE, GOOD, BAD))
     if not NAME.fullmatch(package):
         raise UsageError(f"--package {package!r}: name a package, such as numpy")
     if good == bad or not (RELEASE.fullmatch(good) and RELEASE.fullmatch(bad)):
         raise UsageError("--good and --bad name two releases, such as 2.0.2 and 2.1.0")
-    others = others_of((producer, consumer), statement, package, given)
-    versions = search.between(releases_of(package), good, bad)
+    catalog = inspect_interpreter(sys.executable)
+    ends = catalog.named(producer), catalog.named(consumer)
+    check_path(ends, statement, given)
+    others = given[REQUIREMENT] or requirements(ends, package)
+    versions = search.between(releases(package), good, bad)
+    typed = {one.key: given[one] for one in HOW if one.key in given.values}
+    options: dict[str, Any] = {**typed, "paths": glob.escape(statement), "survey": False}
+
+    def run(python: str, file: Path) -> None:
+        api.run(producer, consumer, output=file, python=python, **options)
+
     with tempfile.TemporaryDirectory(prefix="dlprof-") as temporary:
-        folder = given.output or Path(temporary)
-        names = [option.key for option in HOW if given.values.get(option.key) is not None]
-        options = {name: given.values[name] for name in names}
-        trial = Trial((producer, consumer), statement, package, others, folder, options)
-        found = search.bisect(versions, trial.measure)
-    show(document_of(found, package, statement, (producer, consumer)), bool(given.raw["full"]))
+        trial = Trial(statement, package, others, given.output or Path(temporary), run)
+
+        def measure(version: str) -> search.Tried:
+            complain(f"dlprof: {package} {version} …")
+            return trial.measure(version)
+
+        found = search.bisect(versions, measure)
+    show(bisect_document(found, package, statement, (producer, consumer)), given[every.FULL])
 
 
-def others_of(pair: tuple[str, str], statement: str, package: str, given: Given) -> tuple[str, ...]:
-    """The requirements beside the package. Raises :class:`UsageError` for an unknown path."""
+def check_path(ends: tuple[ProbeInfo, ProbeInfo], statement: str, given: Given) -> None:
+    """Raise :class:`UsageError` for what is no path between two frameworks."""
     from dlprof.errors import UsageError
     from dlprof.plan import pairing
-    from dlprof.runner.inspection import inspect_interpreter
 
-    catalog: Catalog = inspect_interpreter(sys.executable)
-    ends = (catalog.named(pair[0]), catalog.named(pair[1]))
     asked = given.settled()
     array = asked["dtypes"][0], asked["shapes"][0]
-    known = {path.written(*array) for path in pairing.paths(*ends, "cpu")}
-    if statement not in known:
-        raise UsageError(f"{statement!r} is no path: dlprof paths {pair[0]} {pair[1]} lists them")
-    if given.raw["requirement"]:
-        return tuple(given.raw["requirement"])
-    found = {}
-    for end in ends:
-        name = end.distribution or end.requirement
-        version = (end.version or "").partition("+")[0]
-        found[name] = f"{name}=={version}" if version else end.requirement
-    found.pop(package, None)
-    return tuple(found.values())
-
-
-def releases_of(package: str) -> list[str]:
-    """The releases that this Python can install. Raises :class:`UsageError`."""
-    from dlprof.errors import UsageError
-    from dlprof.jobs.environments import Unmade, output, pip
-
-    try:
-        told = output([*pip(sys.executable), "index", "versions", package])
-    except Unmade as error:
-        why = (error.lines or ("no answer",))[-1]
-        raise UsageError(f"pip cannot list the releases of {package}: {why}") from None
-    versions = told.partition("Available versions: ")[2].partition("\n")[0]
-    return versions.split(", ")
-
-
-@dataclass(frozen=True)
-class Trial:
-    """Measures the path with one release after another, each in an environment of its own."""
-
-    pair: tuple[str, str]
-    statement: str
-    package: str
-    others: tuple[str, ...]
-    folder: Path
-    options: Mapping[str, Any]
-
-    def measure(self, version: str) -> Tried:
-        """The cell of the path with a release, or why there is none."""
-        from dlprof.atlas.bisect import Tried
-        from dlprof.cli.show import complain
-        from dlprof.errors import DlprofError, Interrupted
-        from dlprof.jobs.environments import Unmade, made, resolved
-        from dlprof.text.clean import first_line
-
-        complain(f"dlprof: {self.package} {version} …")
-        requirements = [f"{self.package}=={version}", *self.others]
-        try:
-            environment = resolved({"requirements": requirements}, f"with {self.package} {version}")
-            with made(environment, LIMIT_BYTES) as python:
-                return self._measured(version, python)
-        except Unmade as error:
-            lines = [line for line in error.lines if line.strip()] or [str(error)]
-            return Tried(version, None, f"not installed: {first_line(lines[-1])}")
-        except Interrupted:
-            raise
-        except DlprofError as error:
-            return Tried(version, None, first_line(str(error)))
-
-    def _measured(self, version: str, python: str) -> Tried:
-        from dlprof import api
-        from dlprof.atlas.bisect import Tried
-        from dlprof.atlas.cells import read
-        from dlprof.errors import Unmeasured
-
-        self.folder.mkdir(parents=True, exist_ok=True)
-        file = self.folder / f"{self.package}-{version}.json"
-        paths = glob.escape(self.statement)
-        try:
-            api.run(
-                *self.pair, output=file, python=python, paths=paths, survey=False, **self.options
-            )
-        except Unmeasured:  # a refusal is an answer, too
-            if not file.exists():
-                raise
-        cells = [cell for case, cell in read(file).cells if case.code == self.statement]
-        return Tried(version, cells[0]) if cells else Tried(version, None, "it has no such path")
-
-
-def document_of(found: Found, package: str, statement: str, pair: tuple[str, str]) -> Document:
-    """What was found, and every release that was tried."""
-    from dlprof.atlas.changes import TIME, word_text
-    from dlprof.reports.document import Answer, Cell, Column, Document, Table
-    from dlprof.reports.grid_document import cell_text
-    from dlprof.session.model import pair_text
-
-    def said(one: Tried) -> str:
-        if one.cell is None:
-            return one.reason
-        if found.question in (TIME, "result"):
-            return cell_text(one.cell).text
-        return word_text(found.question, one.cell.word(found.question))
-
-    words = {True: Cell("good"), False: Cell("changed", "worse"), None: Cell("not known", "dim")}
-    rows = tuple(
-        (Cell(f"{package} {one.version}"), Cell(said(one)), words[one.is_good])
-        for one in found.tried
-    )
-    ends = {one.version: said(one) for one in found.tried}
-    note = ", ".join(f"{ends[one]} with {one}" for one in (found.last_good, found.first_bad))
-    if found.untold:
-        note += f"; or with {', '.join(found.untold)}, which told nothing"
-    return Document(
-        title=f"{pair_text(pair)}    {statement}",
-        context=f"{len(found.tried)} releases tried",
-        answers=(Answer("changed", f"{package} {found.first_bad}", note=note),),
-        tables=(Table((Column("release"), Column("result"), Column("")), rows),),
-    )
+    if statement not in {path.written(*array) for path in pairing.paths(*ends, "cpu")}:
+        names = " ".join(end.name for end in ends)
+        raise UsageError(f"{statement!r} is no path: dlprof paths {names} lists them")

@@ -236,6 +236,16 @@ def pip(python: str) -> list[str]:
     raise Unmade(["neither uv nor pip is installed here"])
 
 
+def releases(package: str) -> list[str]:
+    """The releases that this Python can install. Raises :class:`UsageError`."""
+    try:
+        told = output([*pip(sys.executable), "index", "versions", package])
+    except Unmade as error:
+        why = (error.lines or ("no answer",))[-1]
+        raise UsageError(f"pip cannot list the releases of {package}: {why}") from None
+    return told.partition("Available versions: ")[2].partition("\n")[0].split(", ")
+
+
 def output(command: Sequence[str], text: str = "") -> str:
     """What an installer prints. Raises :class:`Unmade` with its last lines."""
     try:

@@ -1,10 +1,17 @@
 """The search for the release that changed an answer, on made-up cells."""
 
+import re
+from contextlib import nullcontext
+
 import pytest
 from grid_builders import cell
 
+from dlprof.atlas import trial
 from dlprof.atlas.bisect import Tried, between, bisect
-from dlprof.errors import Unsure, UsageError
+from dlprof.errors import Unmeasured, Unsure, UsageError
+from dlprof.jobs.environments import Unmade
+from dlprof.reports.bisect_document import bisect_document
+from dlprof.reports.terminal import render
 
 VERSIONS = [f"1.{minor}" for minor in range(9)]
 
@@ -31,6 +38,37 @@ def test_the_first_changed_release_is_found_in_few_steps(changed_at):
     assert (found.last_good, found.first_bad) == (VERSIONS[changed_at - 1], VERSIONS[changed_at])
     assert len(measured) <= 2 + 3
     assert not found.untold
+
+
+def test_the_report_names_the_release_and_what_each_gave():
+    found, _ = search(5, broken={4})
+    text = render(bisect_document(found, "numpy", "torch.from_dlpack(x)", ("numpy", "torch")))
+    assert "numpy 1.5" in text
+    assert "or with 1.4, which told nothing" in text
+    for row in (
+        "numpy 1.0 +view +good",
+        "numpy 1.4 +not installed +not known",
+        "numpy 1.8 +copy +changed",
+    ):
+        assert re.search(row, text), row
+
+
+@pytest.mark.parametrize(
+    ("refused", "reason"),
+    [
+        (Unmade(["looking", "no such version", ""]), "not installed: no such version"),
+        (Unmeasured("every path is refused"), "every path is refused"),
+    ],
+    ids=["installing", "measuring"],
+)
+def test_a_release_without_a_cell_says_why(monkeypatch, tmp_path, refused, reason):
+    def run(*_):
+        raise refused
+
+    monkeypatch.setattr(trial, "resolved", lambda written, _: written)
+    monkeypatch.setattr(trial, "made", lambda *_: nullcontext("python"))
+    asked = trial.Trial("f(x)", "numpy", ("torch==2.9.1",), tmp_path, run)
+    assert asked.measure("2.1.0") == Tried("2.1.0", None, reason)
 
 
 def test_a_release_that_cannot_be_measured_is_passed_over():
