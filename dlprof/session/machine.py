@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+PROC = Path("/proc")
 NOTABLE_CORES = 0.25
 """Others that used less than this many cores are not worth a word."""
 
@@ -30,7 +31,7 @@ class Usage:
     clock_s: float = field(default_factory=time.monotonic)
 
 
-def usage(stat: Path = Path("/proc/stat")) -> Usage:
+def usage() -> Usage:
     """Processor time used until now; ``busy_s`` is None where the system does not say."""
     own = sum(
         part.ru_utime + part.ru_stime
@@ -39,26 +40,26 @@ def usage(stat: Path = Path("/proc/stat")) -> Usage:
             resource.getrusage(resource.RUSAGE_CHILDREN),
         )
     )
-    return Usage(_busy_s(stat), own)
+    return Usage(_busy_s(), own)
 
 
-def oom_kills(vmstat: Path = Path("/proc/vmstat")) -> int:
+def oom_kills() -> int:
     """How many processes the kernel has ended so far because memory ran out; 0 if it is silent."""
     try:
-        lines = vmstat.read_text(encoding="ascii").splitlines()
+        lines = (PROC / "vmstat").read_text(encoding="ascii").splitlines()
     except OSError:
         return 0
     return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
 
 
-def waited_s(pid: int, proc: Path = Path("/proc")) -> float:
+def waited_s(pid: int) -> float:
     """How long the threads of a process, and of those it started, waited for a processor.
 
     The second number of ``schedstat`` (sched-stats of the kernel), as far as the system says it.
     """
     total_ns, left = 0, [str(pid)]
     while left:
-        tasks = proc / left.pop() / "task"
+        tasks = PROC / left.pop() / "task"
         for task in tasks.glob("*"):
             with contextlib.suppress(OSError, IndexError, ValueError):  # it may have ended
                 total_ns += int((task / "schedstat").read_text(encoding="ascii").split()[1])
@@ -87,9 +88,9 @@ class Meter:
         return wall_s, self._earlier[1] + max(foreign_s, 0.0)
 
 
-def _busy_s(stat: Path) -> float | None:
+def _busy_s() -> float | None:
     try:
-        lines = stat.read_text(encoding="ascii").splitlines()
+        lines = (PROC / "stat").read_text(encoding="ascii").splitlines()
     except OSError:
         return None
     # Only the cores that we may use: what happens on the others does not slow us down.

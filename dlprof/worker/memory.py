@@ -184,21 +184,21 @@ def _meminfo() -> int | None:
     return None
 
 
-ROOT = Path("/sys/fs/cgroup")
-OWN = Path("/proc/self/cgroup")
+GROUPS = Path("/sys/fs/cgroup")
+OWN_GROUP = Path("/proc/self/cgroup")
 
 
-def _cgroup(root: Path = ROOT, own: Path = OWN) -> int | None:
+def _cgroup() -> int | None:
     """What the tightest control group of this process leaves, from the root down to its own.
 
     Control groups of version 2: cgroups(7). A container sees its own group as the root.
     """
     try:
-        path = own.read_text(encoding="utf-8").rpartition("0::/")[2].strip()
+        path = OWN_GROUP.read_text(encoding="utf-8").rpartition("0::/")[2].strip()
     except (OSError, ValueError):
         path = ""
     parts = Path(path).parts
-    found = (_left(root.joinpath(*parts[:count])) for count in range(len(parts) + 1))
+    found = (_left(GROUPS.joinpath(*parts[:count])) for count in range(len(parts) + 1))
     return min((left for left in found if left is not None), default=None)
 
 

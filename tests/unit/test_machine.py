@@ -8,6 +8,13 @@ from dlprof.session import machine
 from dlprof.session.machine import Meter, Usage, oom_kills, usage, waited_s
 
 
+@pytest.fixture
+def proc(tmp_path, monkeypatch):
+    """A folder in the place of ``/proc``."""
+    monkeypatch.setattr(machine, "PROC", tmp_path)
+    return tmp_path
+
+
 @pytest.mark.parametrize(
     ("after", "earlier", "expected"),
     [
@@ -25,39 +32,37 @@ def test_time_that_was_not_ours_is_foreign(monkeypatch, after, earlier, expected
     assert Meter(*earlier).read() == expected
 
 
-def test_waiting_for_a_processor_is_counted_for_a_process_and_what_it_started(tmp_path):
+def test_waiting_for_a_processor_is_counted_for_a_process_and_what_it_started(proc):
     for pid, thread, waited_ns, children in (
         (7, 7, 1_000_000_000, "8 9 "),
         (7, 70, 500_000_000, ""),
         (8, 8, 250_000_000, ""),
         (10, 10, 4_000_000_000, ""),
     ):
-        task = tmp_path / str(pid) / "task" / str(thread)
+        task = proc / str(pid) / "task" / str(thread)
         task.mkdir(parents=True)
         (task / "schedstat").write_text(f"123 {waited_ns} 4\n", encoding="ascii")
         (task / "children").write_text(children, encoding="ascii")
-    assert waited_s(7, tmp_path) == pytest.approx(1.75)  # process 9 has ended
-    assert waited_s(9, tmp_path) == 0.0
+    assert waited_s(7) == pytest.approx(1.75)  # process 9 has ended
+    assert waited_s(9) == 0.0
 
 
-def test_idle_time_is_not_busy(tmp_path):
-    stat = tmp_path / "stat"
+def test_idle_time_is_not_busy(proc):
+    stat = proc / "stat"
     core = min(os.sched_getaffinity(0))
     stat.write_text(f"cpu  999 0 0 0 0 0 0\ncpu{core} 100 0 50 900000 7000 3 2 0 0 0\n", "ascii")
-    assert usage(stat).busy_s == pytest.approx(155 / os.sysconf("SC_CLK_TCK"))
+    assert usage().busy_s == pytest.approx(155 / os.sysconf("SC_CLK_TCK"))
 
 
 @pytest.mark.parametrize(
     "text", ["", "intr 1 2 3\n", "cpu  9 0 0 0 0 0 0\ncpu99999 100 0 50 9 7 3 2\n"]
 )
-def test_a_file_that_says_nothing_of_our_cores_is_unknown(tmp_path, text):
-    stat = tmp_path / "stat"
-    stat.write_text(text, encoding="ascii")
-    assert usage(stat).busy_s is None
+def test_a_file_that_says_nothing_of_our_cores_is_unknown(proc, text):
+    (proc / "stat").write_text(text, encoding="ascii")
+    assert usage().busy_s is None
 
 
-def test_processes_that_memory_ran_out_for_are_counted(tmp_path):
-    vmstat = tmp_path / "vmstat"
-    vmstat.write_text("oom_killer 9\noom_kill 3\nnr_free_pages 12\n")
-    assert oom_kills(vmstat) == 3
-    assert oom_kills(tmp_path / "none") == 0
+def test_processes_that_memory_ran_out_for_are_counted(proc):
+    assert oom_kills() == 0
+    (proc / "vmstat").write_text("oom_killer 9\noom_kill 3\nnr_free_pages 12\n")
+    assert oom_kills() == 3

@@ -30,13 +30,14 @@ def group(folder, limit, used):
     (folder / "memory.stat").write_text("inactive_file 5\n")
 
 
-def test_the_tightest_of_nested_control_groups_counts(tmp_path):
-    own = tmp_path / "cgroup"
-    own.write_text("0::/slurm/job/step\n")
+def test_the_tightest_of_nested_control_groups_counts(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "GROUPS", tmp_path)
+    monkeypatch.setattr(memory, "OWN_GROUP", tmp_path / "cgroup")
+    assert memory._cgroup() is None
+    (tmp_path / "cgroup").write_text("0::/slurm/job/step\n")
     group(tmp_path / "slurm" / "job", 1000, 400)
     group(tmp_path / "slurm" / "job" / "step", "max", 100)
-    assert memory._cgroup(tmp_path, own) == 605
-    assert memory._cgroup(tmp_path / "nowhere", tmp_path / "none") is None
+    assert memory._cgroup() == 605
 
 
 BYTES = numpy.zeros(400, "uint8")
