@@ -133,8 +133,7 @@ class ShapeChange(Model):
 class Allocations(Model):
     """What one step allocates; None where it could not be counted, with the ``reason``.
 
-    Of ``kept`` outputs so many have ``buffers`` of their own; ``kept_bytes`` is how much more
-    memory malloc had handed out for each.
+    Of ``kept`` outputs so many have ``buffers`` of their own.
     """
 
     per_call: float | None = None
@@ -143,7 +142,6 @@ class Allocations(Model):
     reason: str | None = None
     kept: int | None = None
     buffers: int | None = None
-    kept_bytes: float | None = None
 
 
 class Step(Model):

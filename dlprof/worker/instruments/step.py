@@ -7,7 +7,6 @@ a failure of one costs that one alone. Times are in ns per step.
 from __future__ import annotations
 
 import ast
-import gc
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -23,7 +22,6 @@ from dlprof.worker.channel import Answer
 from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.instruments import times
 from dlprof.worker.loading import WorkerState, named, spec_of
-from dlprof.worker.memory import malloc_meter
 from dlprof.worker.source_text import execute
 
 WITH_VERDICT = ("values", "reuse")
@@ -346,19 +344,13 @@ def allocations(step: Step) -> dict[str, Any]:
             "bytes_per_call": counted.size_bytes / COUNTED_CALLS,
             "how": counted.how,
         }
-    on_host = step.spec.device == "cpu"
-    if on_host:
+    if step.spec.device == "cpu":
         memory.check_more(COUNTED_CALLS * step.steps.to_numpy(step.namespace["output"]).nbytes)
-    meter = malloc_meter() if on_host else None
-    gc.collect()
-    before = meter() if meter else 0
     kept = _outputs(step)
-    grown = meter() - before if meter else None
     addresses = {step.steps.pointer(one) for one in kept}
     return found | {
         "kept": COUNTED_CALLS,
         "buffers": None if None in addresses else len(addresses),
-        "kept_bytes": None if grown is None else max(grown, 0) / COUNTED_CALLS,
     }
 
 
