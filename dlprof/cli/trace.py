@@ -125,7 +125,8 @@ def trace(
     from dlprof.measuring import trace as tracing
     from dlprof.session import state, trace_file
 
-    outputs, words = Outputs.of(given.raw), given[FAIL_ON]
+    # All is read before the program runs.
+    outputs, words, by = Outputs.of(given.raw), given[FAIL_ON], given[BY]
     asked = tracing.Program(
         tuple(program),
         as_module=given[AS_MODULE],
@@ -138,8 +139,8 @@ def trace(
     found = tracing.trace(asked)
     trace_file.write(path, found)
     state.remember_last(path, is_trace=True)
-    show(found, given[BY], outputs.full, path)
-    write(found, given[BY], outputs, path)
+    show(found, by, outputs.full, path)
+    write(found, by, outputs, path)
     end(found, words)
 
 
