@@ -62,8 +62,7 @@ def conformance(
     from dlprof.runner.progress import Bar
 
     outputs = Outputs.of(given.raw)
-    severities = given.values.get("fail_on") or ()
-    repro = given.raw["repro"]
+    severities, repro = given[FAIL_ON], given[REPRO]
     if repro is not None and repro not in CHECKS:
         near = get_close_matches(repro, CHECKS, 1, 0)
         raise UsageError(f"--repro {repro}: there is no such check; did you mean {near[0]!r}?")

@@ -135,6 +135,21 @@ def test_quick_stands_over_a_file_and_under_what_is_given_beside_it():
     assert (values["rounds"], values["sample_ms"], values["diagnose"]) == (1, 20.0, True)
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, (3, True)),
+        ({"devices": "simulated"}, (1, False)),
+        ({"devices": "simulated", "rounds": 2, "survey": True}, (2, True)),
+        ({"quick": True}, (1, False)),
+    ],
+    ids=["run", "simulated", "simulated, given", "quick"],
+)
+def test_defaults_are_those_of_the_verb_and_of_the_device(given, expected):
+    values = settle(read(given), known=RUN)
+    assert (values["rounds"], values["survey"]) == expected
+
+
 def test_python_takes_the_singular_too_but_not_both():
     assert called(shape="4", path="f*", device="cpu")["shapes"] == ((4,),)
     assert "given twice" in refusal(called, shape="4", shapes="4")
