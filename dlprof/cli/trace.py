@@ -107,7 +107,7 @@ ENDED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 
 
 @takes(
-    *(AS_MODULE, BY, INCLUDE, DEVICE, MAX_OVERHEAD, FAIL_ON),
+    *(AS_MODULE, INCLUDE, DEVICE, MAX_OVERHEAD, FAIL_ON, BY),
     *(every.FULL, OUTPUT, JSON, every.HTML, every.MARKDOWN, *TRACES),
 )
 def trace(
