@@ -27,7 +27,7 @@ def write_rules() -> None:
     for rule in RULES:
         (folder / f"{rule.id}.md").write_text(page(rule.id), encoding="utf-8")
         link = f"[{rule.id}]({rule.id}.md)"
-        lines.append(f"| {link} | {rule.name} | {rule.severity} | {index(rule.id)} |")
+        lines.append(f"| {link} | {rule.name} | {rule.severity_text} | {index(rule.id)} |")
     (folder / "table.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

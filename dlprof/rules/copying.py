@@ -98,7 +98,6 @@ def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
         if lean is not None:
             advice = instead_of(worst, lean, f"needs the memory of {lean.peak_arrays:.1f} arrays")
         yield finding(
-            "warning",
             found,
             Claim(
                 ("needs", "need"),
@@ -189,7 +188,6 @@ def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
     ):
         worst, other = found[0], others[found[0].index]
         yield finding(
-            "warning" if other else "info",
             found,
             Claim(
                 ("goes", "go"),
@@ -199,6 +197,7 @@ def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
             {"cost_ns": saved_ns(worst, other) if other else None},
             advice=instead_of(worst, other, "stays on the device") if other else _none_stays(worst),
             against=other,
+            severity="warning" if other else "info",
         )
 
 
@@ -279,7 +278,7 @@ RULES = (
     Rule(
         "DLP006",
         "host-bounce",
-        "warning where another measured path is known to stay on the device, else info",
+        {"warning": "where another measured path is known to stay on the device", "info": ""},
         host_bounce,
         expect("The data stay on the device.", ZERO_COPY),
         show_host_bounce,

@@ -32,7 +32,6 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
         dtypes = dict.fromkeys(case.changed.dtype[0] for case in found if case.changed.dtype)
         of = before if len(dtypes) == 1 else f"{len(dtypes)} other dtypes"
         yield finding(
-            "error",
             found,
             Claim(
                 ("converts", "convert"),
@@ -106,7 +105,6 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
         claims.append((found, effect.verb, "", _extent(kind, found[0].changed), "does not"))
     for found, verb, rest, numbers, instead in claims:
         yield finding(
-            "error",
             found,
             Claim(verb, rest, numbers),
             {"changed": ", ".join(sorted(found[0].changed.kinds))},
@@ -365,7 +363,6 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
             keeps = lambda other: other.keeps_read_only  # noqa: E731
             advice = replacements(cases, found, "keeps the flag", keeps, advice)
         yield finding(
-            "error" if is_dropped else "warning",
             found,
             Claim(
                 ("makes a writable view", "make writable views"),
@@ -375,6 +372,7 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
             ),
             {"source_writable": False, "result_writable": True},
             advice=advice,
+            severity="error" if is_dropped else "warning",
         )
 
 
@@ -428,7 +426,6 @@ def read_only_gained(cases: Cases) -> Iterator[FindingRecord]:
     ]
     for found in groups(losing, lambda case: case.way_in):
         yield finding(
-            "info",
             found,
             Claim(("makes a read-only view", "make read-only views"), "of a writable array"),
             {"source_writable": True, "result_writable": False},
@@ -455,7 +452,6 @@ def property_lost(cases: Cases) -> Iterator[FindingRecord]:
     for found in groups(losing, lambda case: (case.pair, _lost_properties(case))):
         lost = _lost_properties(found[0])
         yield finding(
-            "info",
             found,
             Claim(("loses", "lose"), f"the {' and '.join(lost)} of the source"),
             {"lost": ", ".join(lost)},
@@ -512,7 +508,7 @@ RULES = (
     Rule(
         "DLP009",
         "read-only-lost",
-        "error where another measured view keeps the flag, else warning",
+        {"error": "where another measured view keeps the flag", "warning": ""},
         read_only_lost,
         expect("The result of a read-only array is read-only or a copy.", READ_ONLY),
         show_read_only_lost,

@@ -64,7 +64,6 @@ def costs_more(
     worst = found[0]
     surely = surely_saved_ns(worst.ready, other.ready)
     return finding(
-        "warning" if surely >= thresholds.COSTLY_GAP_NS else "info",
         found,
         Claim(
             verb,
@@ -78,6 +77,7 @@ def costs_more(
         },
         advice=instead_of(worst, other, instead),
         against=other,
+        severity="warning" if surely >= thresholds.COSTLY_GAP_NS else "info",
     )
 
 
@@ -160,7 +160,6 @@ def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
         case, back = found[0], backs[found[0].index]
         sure = "" if cases.may_be_advised(case) else ", which is not known to be safe"
         yield finding(
-            "info",
             found,
             Claim(
                 ("takes", "take"),
@@ -248,7 +247,6 @@ def convert_in_loop(cases: Cases) -> Iterator[FindingRecord]:
         if is_view:
             advice = "Convert once, before the loop. The result is a view and shows later writes."
         yield finding(
-            "warning",
             found,
             Claim(
                 ("takes", "take up to"),

@@ -31,7 +31,6 @@ def crash(cases: Cases) -> Iterator[FindingRecord]:
         during = f" during {' or '.join(map(str, stages))}" if all(stages) else ""
         other = cases.replacement(worst)
         yield finding(
-            "error",
             [case for case, _ in found],
             Claim(("did not return:", "did not return:"), f"{first_line(lost.how)}{during}"),
             {"stage": lost.stage},
@@ -79,7 +78,7 @@ RULES = (
     Rule(
         "DLP016",
         "crash",
-        "error, or info if an instrument took too long",
+        "error",
         crash,
         expect(
             "The call returns or raises an error.",

@@ -10,6 +10,7 @@ from dlprof.analysis.cases import Cases, by
 from dlprof.analysis.quantity import brief_text, is_wide, plain_time, times_text
 from dlprof.plan.axes import shape_text
 from dlprof.plan.survey import PLAIN, SHAPE
+from dlprof.rules.rule import Severity
 from dlprof.session.model import FindingRecord
 from dlprof.text.clean import listed
 
@@ -17,6 +18,7 @@ LONGEST_CODE = 160
 MOST_ADVICE = 6
 MOST_ARRAYS = 3
 NONE_INSTEAD = "No measured path can replace it."
+DO_NOT_TRY = "Do not try the call to find out whether it works."
 
 
 class Claim(NamedTuple):
@@ -36,17 +38,18 @@ class Claim(NamedTuple):
 
 
 def finding(
-    severity: str,
     cases: Sequence[CaseView],
     claim: Claim,
     evidence: Mapping[str, Any],
     advice: str = "",
     against: CaseView | None = None,
+    severity: Severity | None = None,
 ) -> FindingRecord:
     """A finding of ``cases``, the clearest one first, before it has its rule's name.
 
     ``evidence`` has units in its names; ``cost_ns`` is what the finding costs per call. ``advice``
     names only paths that were measured. ``against`` is what the first case is compared with.
+    ``severity`` is that of a rule whose findings differ in it.
     """
     first, count = cases[0], count_paths(cases)
     paths = "1 path" if count == 1 else f"{count:,} paths"
@@ -59,7 +62,7 @@ def finding(
     return FindingRecord(
         rule="",
         name="",
-        severity=severity,
+        severity=severity or "",
         results=[case.index for case in cases],
         headline=f"{paths} {said}{single}. {claim.brief}".strip(),
         said=f"{claim.verb[1]} {claim.rest}".strip() + f"{where}. {claim.brief}".rstrip(),

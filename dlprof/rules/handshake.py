@@ -31,7 +31,6 @@ def handshake_retry(cases: Cases) -> Iterator[FindingRecord]:
         refused = _refusal(found[0]) or HandshakeEvent()
         outcome = (refused.outcome or "")[:LONGEST_OUTCOME]
         yield finding(
-            "info",
             found,
             Claim(
                 ("retries", "retry"),
@@ -120,7 +119,6 @@ def refused_unversioned(cases: Cases) -> Iterator[FindingRecord]:
     for found in groups(refused, lambda case: case.pair):
         producer, consumer = found[0].pair
         yield finding(
-            "info",
             found,
             Claim(
                 ("is refused", "are refused"),

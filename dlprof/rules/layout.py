@@ -57,7 +57,6 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
         if cases.has_other_faults(view or worst):
             advice = "The view is not advised: something speaks against it, or could not be told."
         yield finding(
-            "warning",
             found,
             Claim(
                 ("copies only", "copy only"),

@@ -9,8 +9,8 @@ from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import size_text
 from dlprof.analysis.safety import Fault
 from dlprof.errors import NoReproducer
-from dlprof.rules.finding import Claim, finding, replacements
-from dlprof.rules.rule import Rule, expect
+from dlprof.rules.finding import DO_NOT_TRY, Claim, finding, replacements
+from dlprof.rules.rule import Rule, Severity, expect
 from dlprof.rules.script import Effect, Subject, in_child
 from dlprof.rules.standards import DELETER, KEPT_ALIVE
 from dlprof.session.evidence import Lifetime, Refused
@@ -66,7 +66,6 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
         worst = found[0]
         each = all(_kept_arrays(case) >= EACH for case in found)
         yield finding(
-            "error" if _kept(worst)[0] >= LEAST_BYTES or _handles(worst) else "warning",
             found,
             Claim(
                 ("leaves", "leave"),
@@ -75,6 +74,7 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
             ),
             {name: getattr(_evidence(worst.result), name) for name in (*METERS, "conversions")},
             advice=replacements(cases, found, "leaves nothing behind", cases.outlasts),
+            severity=_severity(_evidence(worst.result)),
         )
 
     refusing = [
@@ -84,14 +84,18 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
     ]
     for found in groups(refusing, lambda case: case.way_in):
         kept = _refusal(found[0].result)
-        is_much = (kept.bytes_per_conversion or 0.0) >= LEAST_BYTES or _handles_of(kept)
         yield finding(
-            "error" if is_much else "warning",
             found,
             Claim(("leaves", "leave"), f"{_left(kept)} behind at every refusal", _grown_text(kept)),
             {name: getattr(kept, name) for name in (*METERS, "conversions")},
-            advice="Do not try the call to find out whether it works.",
+            advice=DO_NOT_TRY,
+            severity=_severity(kept),
         )
+
+
+def _severity(evidence: Lifetime) -> Severity:
+    much = (evidence.bytes_per_conversion or 0.0) >= LEAST_BYTES or _handles_of(evidence)
+    return "error" if much else "warning"
 
 
 def _refusal(result: Result) -> Refused:
@@ -237,7 +241,6 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
         other = replacements(cases, found, "keeps it", cases.outlasts)
         every = f"So does every measured view from {found[0].direction}."
         yield finding(
-            "error",
             found,
             Claim(
                 ("does", "do"),
@@ -308,7 +311,11 @@ RULES = (
     Rule(
         "DLP010",
         "memory-retained",
-        "error where 64 bytes or more per conversion stay behind, else warning",
+        {
+            "error": "where 64 bytes or more, or a file descriptor, thread or memory map, stay"
+            " behind per conversion",
+            "warning": "",
+        },
         memory_retained,
         expect("Nothing stays behind when the result is dropped.", DELETER),
         show_retained,

@@ -9,7 +9,7 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, by, groups
 from dlprof.analysis.safety import Fault
 from dlprof.rules.finding import Claim, code, finding, for_each_producer
-from dlprof.rules.rule import Rule, number
+from dlprof.rules.rule import Rule, Severity, number
 from dlprof.rules.script import Effect, Subject
 from dlprof.rules.standards import COPY, QUOTED
 from dlprof.session.model import FindingRecord, Result
@@ -32,13 +32,11 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
         lambda case: case.broken_promises,
     ):
         worst = found[0]
-        severity, verb, rest, effect = "warning", ("copies", "copy"), "a view", ""
+        severity: Severity = "warning"
+        verb, rest, effect = ("copies", "copy"), "a view", ""
         if worst.promise == "copy":
-            severity, verb, rest = (
-                "error",
-                ("shares memory with x", "share memory with x"),
-                "a copy",
-            )
+            severity = "error"
+            verb, rest = ("shares memory with x", "share memory with x"), "a copy"
             effect = "Writing to x changes the result."
         if _is_harmless(worst):
             severity, effect = "info", "Both are read-only."
@@ -47,7 +45,6 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
         seen = "view" if worst.promise == "copy" else "copy"
         where = f" where x begins {limits.where(seen)}" if limits else ""
         yield finding(
-            severity,
             found,
             Claim(
                 verb,
@@ -62,6 +59,7 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
             },
             advice=for_each_producer(found, lambda case: _advice(cases, case)),
             against=_as_promised(cases, worst),
+            severity=severity,
         )
 
 
@@ -161,8 +159,11 @@ RULES = (
     Rule(
         "DLP018",
         "promise-broken",
-        "error if a documented copy is a view, info if neither side can be written, warning if a"
-        " documented view copies",
+        {
+            "error": "if a documented copy is a view",
+            "info": "if neither side can be written",
+            "warning": "if a documented view copies",
+        },
         promise_broken,
         documented,
         show_promise_broken,

@@ -9,7 +9,7 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.safety import Fault
 from dlprof.errors import NoReproducer
-from dlprof.rules.finding import Claim, finding
+from dlprof.rules.finding import DO_NOT_TRY, Claim, finding
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import Effect, Subject, expression
 from dlprof.rules.standards import ASARRAY, EXPORT, FROM_DLPACK
@@ -50,7 +50,6 @@ def wrong_error(cases: Cases) -> Iterator[FindingRecord]:
         asked = _evidence(found[0].result).other_device
         what = "to export to another device" if asked else "to copy"
         yield finding(
-            "info",
             found,
             Claim(
                 ("refuses", "refuse"),
@@ -133,7 +132,6 @@ def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
         evidence = _evidence(found[0].result)
         after = first_line(evidence.after or "")
         yield finding(
-            "error",
             found,
             Claim(
                 ("fails", "fail"),
@@ -141,7 +139,7 @@ def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
                 more=f"Afterwards a plain array gives: {after}. It was converted before.",
             ),
             {"refused_by": (evidence.error or ("?",))[0], "after": after},
-            advice="Do not try the call to find out whether it works.",
+            advice=DO_NOT_TRY,
         )
 
 

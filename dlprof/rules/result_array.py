@@ -22,7 +22,6 @@ def device_changed(cases: Cases) -> Iterator[FindingRecord]:
     for found in groups(moved, lambda case: (case.way_in, case.result_device)):
         result, source = found[0].result_device or "", found[0].result.case.device
         yield finding(
-            "warning",
             found,
             Claim(("moves", "move"), f"the array from {ON[source]} to {ON[result]}"),
             {"source_device": source, "result_device": result},
@@ -56,7 +55,6 @@ def order_changed(cases: Cases) -> Iterator[FindingRecord]:
     ]
     for found in groups(changed, lambda case: case.way_in):
         yield finding(
-            "info",
             found,
             Claim(("makes", "make"), "row-major order of column-major order"),
             {"source_order": "F", "result_order": "C"},
@@ -96,7 +94,6 @@ def immutable_shared(cases: Cases) -> Iterator[FindingRecord]:
     ]
     for found in groups(immutable, lambda case: case.pair):
         yield finding(
-            "info",
             found,
             Claim(
                 ("returns an immutable array that shares", "return immutable arrays that share"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, get_args
 
 from dlprof.analysis.cases import Cases
@@ -17,8 +18,11 @@ Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 """Worst first: wrong or unsafe; slow for no reason; worth knowing."""
 
-BY_COST = "warning from 10 µs per call on, else info"
-"""The severity of rules on speed."""
+Severities = Mapping[Severity, str]
+"""Severities with the condition of each, in words; an empty one is all that is left."""
+
+BY_COST: Severities = MappingProxyType({"warning": "from 10 µs per call on", "info": ""})
+"""Those of rules on speed."""
 
 NAME_ONE = "name a rule or a severity"
 NO_TIMES = "times, and a simulated device has none"
@@ -50,8 +54,10 @@ class Rule:
 
     id: str
     name: str
-    severity: str
-    """How severe its findings are, in words."""
+    severity: Severity | Severities
+    """How severe its findings are; where they differ, :func:`dlprof.rules.finding.finding` says it
+    of each.
+    """
     check: Callable[[Cases], Iterator[FindingRecord]]
     """What the rule finds: see :func:`dlprof.rules.finding.finding`."""
     expected: Expect
@@ -85,9 +91,28 @@ class Rule:
             return NO_TIMES if all(one.untimed for one in conversions) else "times"
         return self.lacks(conversions)
 
+    @property
+    def severities(self) -> tuple[Severity, ...]:
+        """All that its findings may have."""
+        return (self.severity,) if isinstance(self.severity, str) else tuple(self.severity)
+
+    @property
+    def severity_text(self) -> str:
+        """``error``, or with conditions ``error where …, else warning``."""
+        if isinstance(self.severity, str):
+            return self.severity
+        return ", ".join(
+            f"{one} {when}" if when else f"else {one}" for one, when in self.severity.items()
+        )
+
     def findings(self, cases: Cases) -> Iterator[FindingRecord]:
         for found in self.check(cases.timed if self.times else cases):
-            yield found.model_copy(update={"rule": self.id, "name": self.name})
+            severity = found.severity or self.severity
+            if severity not in self.severities:
+                raise ValueError(f"{self.id} declares no finding of severity {severity!r}")
+            yield found.model_copy(
+                update={"rule": self.id, "name": self.name, "severity": severity}
+            )
 
 
 def number(found: FindingRecord, name: str) -> float | None:

@@ -33,7 +33,6 @@ def _findings(cases: Cases, changing: list[CaseView], name: str) -> Iterator[Fin
         before, after = first.before or "?", first.after or "?"
         fits = max(len(before), len(after)) <= SHORT
         yield finding(
-            "warning",
             found,
             Claim(
                 ("changes", "change"),

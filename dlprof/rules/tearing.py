@@ -50,7 +50,6 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
             lambda other: other.is_whole and cases.copies(other),
         )
         yield finding(
-            "error",
             found,
             Claim(
                 ("returns before it finishes reading x", "return before they finish reading x"),

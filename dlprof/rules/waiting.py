@@ -14,7 +14,7 @@ from dlprof.analysis.slower import clearly_longer
 from dlprof.errors import NoReproducer
 from dlprof.rules.evidence_text import trace
 from dlprof.rules.finding import Claim, code, finding, instead_of, time
-from dlprof.rules.rule import Rule, expect
+from dlprof.rules.rule import Rule, Severity, expect
 from dlprof.rules.script import HYSTERESIS, Effect, Subject
 from dlprof.rules.standards import EXPORT
 from dlprof.session.model import FindingRecord, Result
@@ -51,7 +51,7 @@ def host_sync(cases: Cases) -> Iterator[FindingRecord]:
             " you need the values anyway."
         )
         advice = f"{code(other)} does not wait{_behind(other)}." if other else none
-        yield _wait("warning" if other else "info", found, advice, other)
+        yield _wait(found, advice, other, "warning" if other else "info")
 
 
 def device_sync(cases: Cases) -> Iterator[FindingRecord]:
@@ -64,7 +64,7 @@ def device_sync(cases: Cases) -> Iterator[FindingRecord]:
             free = other.order == "stream-ordered"
             does = "does not wait" if free else "waits for its source alone"
             advice = f"{code(other)} {does}{_behind(other)}."
-        yield _wait("warning", found, advice, other)
+        yield _wait(found, advice, other)
 
 
 def _ordered(cases: Cases, case: CaseView, orders: Sequence[str]) -> CaseView | None:
@@ -78,11 +78,13 @@ def _looks_cheap(case: CaseView) -> tuple[bool, float]:
 
 
 def _wait(
-    severity: str, cases: Sequence[CaseView], advice: str, other: CaseView | None
+    cases: Sequence[CaseView],
+    advice: str,
+    other: CaseView | None,
+    severity: Severity | None = None,
 ) -> FindingRecord:
     worst = cases[0]
     return finding(
-        severity,
         cases,
         Claim(
             ("waits", "wait"),
@@ -93,6 +95,7 @@ def _wait(
         _evidence(worst),
         advice=advice,
         against=other,
+        severity=severity,
     )
 
 
@@ -164,7 +167,6 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
             **({} if worst.waits_for else {"cost_ns": None}),
         }
         yield finding(
-            "error",
             found,
             Claim(
                 ("does not order", "do not order"),
@@ -204,7 +206,6 @@ def early_return(cases: Cases) -> Iterator[FindingRecord]:
             times = f"{plain_time(host.median_ns)} for the call, {time(found[0])} until ready"
             evidence = {"host_ns": host.median_ns, "ready_ns": ready.median_ns}
         yield finding(
-            "info",
             found,
             Claim(("returns", "return"), "before the result is there", times),
             evidence,
@@ -387,7 +388,7 @@ RULES = (
     Rule(
         "DLP001",
         "host-sync",
-        "warning where another measured path gives the same and does not wait, else info",
+        {"warning": "where another measured path gives the same and does not wait", "info": ""},
         host_sync,
         expected_of_a_wait,
         show_host_sync,

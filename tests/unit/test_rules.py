@@ -1,14 +1,16 @@
 """All rules together: what holds for every finding, and what no rule may do."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from builders import make_header
-from guilty import FOUND, GUILTY
+from guilty import CUDA, FOUND, GUILTY
 from repro_builders import finding_of, with_case
 from rule_builders import (
     MS,
     US,
+    ordered,
     owned,
     path,
     rules,
@@ -18,7 +20,7 @@ from rule_builders import (
 from test_sentences import SAID, faults
 
 from dlprof.analysis import thresholds
-from dlprof.rules import RULES, expected, find, observations, own_thresholds
+from dlprof.rules import RULES, cases_in, expected, find, observations, own_thresholds
 from dlprof.rules.evidence_text import COMMON, NOT_TOLD, OF_INSTRUMENT, facts
 from dlprof.rules.rule import SEVERITIES, worst_first
 from dlprof.session.evidence import Evidence, Ownership
@@ -54,6 +56,38 @@ def test_every_rule_finds_what_it_is_for_and_names_the_clearest_case():
         assert all(0 <= at < len(GUILTY) for at in one.results)
         case = GUILTY[one.results[0]].case
         assert case.code in one.summary or case.producer in one.summary
+
+
+UNLOCKED = verdict("ok", writable={"source": False, "result": True})
+SEALED = verdict("ok", writable={"source": False, "result": False})
+OF_DEVICE, ON_DEVICE = owned("copy", "cuda"), owned("view", "cuda")
+DIRECT = {"device": "cuda", "protocol": "dlpack"}
+ALONE = [
+    [path("wait(x)", ordering=ordered("host-sync"))],
+    [path("leak(x)", lifetime=verdict("retained", references_per_conversion=1.0))],
+    [path("write(x)", values=UNLOCKED), path("keep(x)", values=SEALED)],
+    [path("f(x)", case={"promise": "copy"}, values=SEALED)],
+    [path("f(x)", owner="copy", case={"promise": "view"})],
+    [path("a(x)", 9 * US), path("b(x)", 2 * US)],
+    [path("a(x)", 9 * US, "copy"), path("b(x)", 2 * US)],
+    [path("a(x)", 9 * MS, owner=OF_DEVICE, case=CUDA), path("b(x)", owner=ON_DEVICE, case=DIRECT)],
+]
+"""Sessions in which rules whose severity varies find what is not in GUILTY."""
+
+
+def test_a_finding_has_a_severity_that_its_rule_declares_and_each_declared_one_occurs():
+    sessions = [GUILTY, *ALONE]
+    found = {(one.rule, one.severity) for results in sessions for one in find(results)}
+    assert found == {(rule.id, severity) for rule in RULES for severity in rule.severities}
+
+
+@pytest.mark.parametrize("severity", ["error", {"error": "if x", "info": ""}], ids=str)
+def test_a_severity_that_the_rule_does_not_declare_is_no_finding_but_a_mistake(severity):
+    rule = replace(
+        RULES[0], severity=severity, check=lambda _: iter([finding_of("", severity="warning")])
+    )
+    with pytest.raises(ValueError, match="declares no finding of severity 'warning'"):
+        [*rule.findings(cases_in([]))]
 
 
 @pytest.mark.parametrize("one", find(GUILTY), ids=lambda one: one.rule)

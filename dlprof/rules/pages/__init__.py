@@ -26,7 +26,7 @@ def page(word: str) -> str:
         raise UsageError(f"there is no rule {word!r}: {hint}")
     rule = BY_WORD[word.lower()]
     first, _, rest = _read(rule.id).partition("\n")
-    return f"# {rule.id} {rule.name}\n\n{first} Severity: {rule.severity}.\n{rest}"
+    return f"# {rule.id} {rule.name}\n\n{first} Severity: {rule.severity_text}.\n{rest}"
 
 
 def index(rule: str) -> str:
