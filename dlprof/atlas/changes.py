@@ -89,7 +89,7 @@ def changes_of(grid: Grid) -> list[Change]:
 def badness(row: Row, question: str, word: str) -> int:
     if question == "result":
         return (PROMISED if row.case.promise == "copy" else RESULTS)[word]
-    return SCALES[question][word][0]
+    return SCALES[question][word]
 
 
 def word_text(question: str, word: str) -> str:

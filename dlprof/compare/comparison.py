@@ -13,6 +13,7 @@ from dlprof.compare.criteria import Criteria
 from dlprof.compare.matching import Key, Pair, asked_for, key, match
 from dlprof.compare.processes import processes, steady
 from dlprof.compare.samples import APART, STATEFUL_BYTES, Sample
+from dlprof.compare.severity import Severities
 from dlprof.compare.surroundings import (
     CALIBRATE,
     ONE_DAY,
@@ -35,6 +36,7 @@ from dlprof.compare.verdicts import (
 )
 from dlprof.errors import UsageError
 from dlprof.plan.floors import Floor
+from dlprof.rules import own_thresholds
 from dlprof.scenario.expectation import MET, MISSED
 from dlprof.session.evidence import Alignment
 from dlprof.session.model import CaseRecord, Header, Result, Session, Verdict
@@ -161,10 +163,11 @@ def compare(base: Session, head: Session, settings: Settings) -> Comparison:
     pairs = match(*(_comparable(one, other) for one, other in ((base, head), (head, base))))
     times, common = _times(pairs, settings, (incomparable, load), days)
     tried = alignments(base.results), alignments(head.results)
+    severities = Severities(head.results, own_thresholds(head))
     cases = []
     for pair, own in zip(pairs, times, strict=True):
         asked = turns or asked_for(head, pair.case)
-        cases.append(judged(_compared(pair, own, tried, asked), settings.criteria))
+        cases.append(judged(_compared(pair, own, tried, severities, asked), settings.criteria))
     return Comparison(
         base=_header(base),
         head=_header(head),
@@ -280,7 +283,11 @@ Tried = Mapping[tuple[str, ...], Verdict[Alignment]]
 
 
 def _compared(
-    pair: Pair, times: tuple[Time, ...], tried: tuple[Tried, Tried], asked: bool
+    pair: Pair,
+    times: tuple[Time, ...],
+    tried: tuple[Tried, Tried],
+    severities: Severities,
+    asked: bool,
 ) -> Compared:
     base, head = pair.base, pair.head
     found = Compared(
@@ -294,7 +301,8 @@ def _compared(
     if base is None or head is None or pair.twice:
         return found
     looks = tried[0].get(base.case.conversion), tried[1].get(head.case.conversion)
-    return replace(found, changes=changes(base, head, looks), looked_at=looked_at(base, head))
+    changed = changes(base, head, looks, severities)
+    return replace(found, changes=changed, looked_at=looked_at(base, head))
 
 
 def _reason(result: Result | None) -> str:

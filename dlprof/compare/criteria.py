@@ -24,7 +24,7 @@ from dlprof.session.model import CaseRecord
 
 UNITS_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 WORDS = (
-    *(word for scale in SCALES.values() for word, (badness, _) in scale.items() if badness > 0),
+    *(word for scale in SCALES.values() for word, badness in scale.items() if badness > 0),
     "view",
 )
 """The verdicts that a change for the worse can lead to; ``view`` is one for a documented copy."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
+from dlprof.compare.severity import Severities
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.session.evidence import VARIES, FreshSource
 from dlprof.session.model import Result, Verdict
@@ -38,26 +39,24 @@ _BADNESS: Mapping[str, int] = MappingProxyType(
     {"ok": 0, CRASHED_IN_COMPANY: 1, "unsupported": 2, "timeout": 3, "crashed": 4}
 )
 
-SCALES: Mapping[str, Mapping[str, tuple[int, str]]] = MappingProxyType(
+SCALES: Mapping[str, Mapping[str, int]] = MappingProxyType(
     {
-        "ownership": {"view": (0, "info"), "copy": (1, "warning")},
-        "values": {"ok": (0, "info"), "wrong": (1, "error")},
+        "ownership": {"view": 0, "copy": 1},
+        "values": {"ok": 0, "wrong": 1},
         "ordering": {
-            "synchronous": (0, "info"),
-            "stream-ordered": (0, "info"),
-            "host-sync": (1, "warning"),
-            "device-sync": (2, "warning"),
-            "unordered": (3, "error"),
+            "synchronous": 0,
+            "stream-ordered": 0,
+            "host-sync": 1,
+            "device-sync": 2,
+            "unordered": 3,
         },
-        "lifetime": {"safe": (0, "info"), "retained": (1, "warning"), "dangling": (2, "error")},
-        "early_write": {"safe": (0, "info"), "unsafe": (1, "error")},
+        "lifetime": {"safe": 0, "retained": 1, "dangling": 2},
+        "early_write": {"safe": 0, "unsafe": 1},
     }
 )
-"""How bad each word is, and the severity of getting there, as the rules have it."""
+"""How bad each word is."""
 
-_PROMISED_COPY: Mapping[str, tuple[int, str]] = MappingProxyType(
-    {"copy": (0, "info"), "view": (1, "error")}
-)
+_PROMISED_COPY: Mapping[str, int] = MappingProxyType({"copy": 0, "view": 1})
 """What is documented to copy and does not is wrong (DLP018): its user writes into the source."""
 
 NAMES: Mapping[str, str] = MappingProxyType(
@@ -107,6 +106,12 @@ class Change:
     worst: str = ""
 
     @property
+    def word(self) -> str:
+        """What is so in HEAD: its worst verdict, or what changed if that has none."""
+        has_verdicts = self.what in SCALES or self.what == "alignment"
+        return self.worst or self.after if has_verdicts else self.what
+
+    @property
     def is_crash(self) -> bool:
         """Whether the conversion fails, or an instrument that looks at it."""
         return self.what == STATUS or self.after == CRASHED
@@ -120,21 +125,36 @@ class Change:
         return f"{NAMES.get(self.what, self.what.replace('_', ' '))}: {before}, now {after}"
 
 
+ALONE = Severities()
+"""As two results tell without their sessions."""
 Tried = tuple[Verdict[Any] | None, Verdict[Any] | None]
 
 
-def changes(base: Result, head: Result, tried: Tried = (None, None)) -> tuple[Change, ...]:
+def changes(
+    base: Result,
+    head: Result,
+    tried: Tried = (None, None),
+    severities: Severities = ALONE,
+) -> tuple[Change, ...]:
     """All changes of one case.
 
-    ``tried`` is what the instrument *alignment* saw of the path on both sides, at whichever shape.
+    ``tried`` is what the instrument *alignment* saw of the path on both sides, at whichever shape;
+    ``severities`` are those of HEAD's session.
     """
-    return (*_of_status(base, head), *_of_measures(base, head, tried))
+
+    def severe(change: Change) -> Change:
+        if change.direction != WORSE:
+            return change
+        word = "error" if change.is_crash else severities.of(change.word, base, head)
+        return replace(change, severity=word)
+
+    return tuple(map(severe, (*_of_status(base, head), *_of_measures(base, head, tried))))
 
 
 def _of_status(base: Result, head: Result) -> Iterator[Change]:
     old, new = _status_word(base), _status_word(head)
     if old != new and SKIPPED not in (old, new):
-        yield _directed(STATUS, (old, new), _BADNESS[new] - _BADNESS[old], "error")
+        yield _directed(STATUS, (old, new), _BADNESS[new] - _BADNESS[old])
 
 
 def _status_word(result: Result) -> str:
@@ -189,7 +209,6 @@ def _of_measures(base: Result, head: Result, tried: Tried) -> Iterator[Change]:
             "device of the result",
             (old, new),
             before.stays_on_device - after.stays_on_device,
-            "warning",
         )
     if "peak_memory" not in crashes:
         yield from _peak(before, after)
@@ -198,16 +217,13 @@ def _of_measures(base: Result, head: Result, tried: Tried) -> Iterator[Change]:
     lost = before.loses_read_only, after.loses_read_only
     if lost[0] != lost[1] and before.writable and after.writable:
         words = ("lost" if lost[0] else "kept", "lost" if lost[1] else "kept")
-        yield _directed("read-only flag", words, lost[1] - lost[0], "warning")
+        yield _directed("read-only flag", words, lost[1] - lost[0])
 
 
-def _directed(
-    what: str, words: tuple[str, str], badness: float, severity: str, worst: str = ""
-) -> Change:
+def _directed(what: str, words: tuple[str, str], badness: float, worst: str = "") -> Change:
     """A change that is worse if ``badness`` is positive, and better if it is negative."""
-    if badness > 0:
-        return Change(what, *words, WORSE, severity, worst)
-    return Change(what, *words, BETTER if badness < 0 else OTHER, worst=worst)
+    direction = WORSE if badness > 0 else BETTER if badness < 0 else OTHER
+    return Change(what, *words, direction, worst=worst)
 
 
 def _crashes(base: Result, head: Result) -> Iterator[Change]:
@@ -215,7 +231,7 @@ def _crashes(base: Result, head: Result) -> Iterator[Change]:
     for what in DIAGNOSIS:
         old = getattr(base, what)
         if old is not None and old.verdict != "unknown" and crashed_in(head, what):
-            yield Change(what, old.verdict, CRASHED, WORSE, "error")
+            yield Change(what, old.verdict, CRASHED, WORSE)
 
 
 def _by_address(before: CaseView, after: CaseView) -> bool:
@@ -229,7 +245,7 @@ def _by_address(before: CaseView, after: CaseView) -> bool:
 
 def _on_scale(
     what: str,
-    scale: Mapping[str, tuple[int, str]],
+    scale: Mapping[str, int],
     old: Verdict[Any] | None,
     new: Verdict[Any] | None,
 ) -> Iterator[Change]:
@@ -248,9 +264,8 @@ def _on_scale(
         return  # in how many processes it was seen is chance
     words = _shown(old, worst_before), _shown(new, worst)
     if words[0] != words[1]:
-        (badness, severity), (earlier, _) = scale[worst], scale[worst_before]
         others = "" if worst == new.verdict else worst
-        yield _directed(what, words, badness - earlier, severity, others)
+        yield _directed(what, words, scale[worst] - scale[worst_before], others)
 
 
 def _shown(verdict: Verdict[Any], worst: str) -> str:
@@ -276,9 +291,8 @@ def _alignment(before: CaseView, after: CaseView) -> Iterator[Change]:
     bad = "view" if after.result.case.promise == "copy" else "copy"
     badness = (bad in new) - (bad in old)
     if badness:
-        severity = "error" if bad == "view" else "warning"
         words = ADDRESSES[old], ADDRESSES[new]
-        yield _directed("alignment", words, badness, severity, bad if badness > 0 else "")
+        yield _directed("alignment", words, badness, bad if badness > 0 else "")
 
 
 def _peak(before: CaseView, after: CaseView) -> Iterator[Change]:
@@ -292,7 +306,7 @@ def _peak(before: CaseView, after: CaseView) -> Iterator[Change]:
     low, high = sorted((old, new))
     if low <= LEAN_ARRAYS and high >= AMPLIFIED_ARRAYS:
         words = f"{old:.3g} arrays", f"{new:.3g} arrays"
-        yield _directed("peak memory", words, new - old, "warning")
+        yield _directed("peak memory", words, new - old)
 
 
 KEPT_APART = 2.0

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dlprof.compare.severity import Severities
 from dlprof.compare.verdicts import (
     BETTER,
     CRASHED,
@@ -78,7 +79,8 @@ class _Known:
             ended = Change(name, CRASHED, getattr(point.result, name).verdict, BETTER)
             yield VerdictStep(ended, cause(measured, point))
         tried = self.tried, point.tried or self.tried
-        for change in changes(*self._filled(measured.result, point.result), tried):
+        severities = Severities(point.entry.session.results)
+        for change in changes(*self._filled(measured.result, point.result), tried, severities):
             known_crash = change.after == CRASHED and change.what in self.crashed
             if change.what == STATUS or change.direction == LOST or known_crash:
                 continue

@@ -15,7 +15,7 @@ from dlprof.analysis.safety import Safety
 from dlprof.plan.axes import shape_text
 from dlprof.reports.document import Cell, Tone
 from dlprof.rules import cases_in
-from dlprof.rules.rule import SEVERITIES, Severity
+from dlprof.rules.rule import SEVERITIES, Severity, severity_of
 from dlprof.session.model import FindingRecord, Session, pair_text
 from dlprof.text.clean import first_line
 
@@ -238,11 +238,6 @@ def rules_by_case(findings: Iterable[FindingRecord]) -> Mapping[int, tuple[str, 
 
 def severity_rank(finding: FindingRecord) -> int:
     return SEVERITIES.index(severity_of(finding.severity))
-
-
-def severity_of(word: str) -> Severity:
-    """The severity that a session names; of one that is not known, the mildest."""
-    return next((one for one in SEVERITIES if one == word), "info")
 
 
 NEAR = 1.1

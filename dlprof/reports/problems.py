@@ -10,8 +10,9 @@ from dlprof.errors import NoReproducer
 from dlprof.evidence.reproducer import reproducer
 from dlprof.evidence.rerun_command import rerun_command
 from dlprof.reports.document import Problem
-from dlprof.reports.paths import severity_of, severity_rank
+from dlprof.reports.paths import severity_rank
 from dlprof.rules import expected, observations
+from dlprof.rules.rule import severity_of
 from dlprof.session.model import FindingRecord, Session, pair_text
 from dlprof.text.clean import listed
 

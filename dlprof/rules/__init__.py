@@ -91,13 +91,17 @@ def find(
     return find_in(cases_in(results), own_thresholds)
 
 
-def find_in(cases: Cases, own_thresholds: Mapping[str, float] | None = None) -> list[FindingRecord]:
-    """All findings of the cases, worst first.
+def find_in(
+    cases: Cases,
+    own_thresholds: Mapping[str, float] | None = None,
+    rules: Iterable[Rule] = RULES,
+) -> list[FindingRecord]:
+    """All findings of the cases by ``rules``, worst first.
 
     ``own_thresholds`` stand for those of :mod:`dlprof.analysis.thresholds` of the same names.
     """
     with thresholds.replaced(own_thresholds or {}):
-        return worst_first(found for rule in RULES for found in rule.findings(cases))
+        return worst_first(found for rule in rules for found in rule.findings(cases))
 
 
 def own_thresholds(header: Header) -> dict[str, float]:

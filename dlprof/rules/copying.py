@@ -274,6 +274,7 @@ RULES = (
         expect("At its peak, a copy needs the memory of one array, and a view none."),
         show_amplification,
         "peak_memory",
+        changes=("peak memory",),
     ),
     Rule(
         "DLP006",

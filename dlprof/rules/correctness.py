@@ -494,6 +494,7 @@ RULES = (
         show_dtype_changed,
         "values",
         Fault(lambda case: "dtype" in case.changed.kinds, takes_values=True),
+        changes=("wrong",),
     ),
     Rule(
         "DLP008",
@@ -504,6 +505,7 @@ RULES = (
         show_wrong_values,
         "values",
         Fault(_is_wrong, takes_values=True),
+        changes=("wrong",),
     ),
     Rule(
         "DLP009",
@@ -513,6 +515,7 @@ RULES = (
         expect("The result of a read-only array is read-only or a copy.", READ_ONLY),
         show_read_only_lost,
         "ownership",
+        changes=("read-only flag",),
     ),
     Rule(
         "DLP021",

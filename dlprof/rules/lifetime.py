@@ -321,6 +321,7 @@ RULES = (
         show_retained,
         "lifetime",
         Fault(_is_retained),
+        changes=("retained",),
     ),
     Rule(
         "DLP011",
@@ -333,5 +334,6 @@ RULES = (
         Fault(lambda case: case.is_dangling, takes_values=True),
         other_arrays=True,
         made_again=True,
+        changes=("dangling",),
     ),
 )

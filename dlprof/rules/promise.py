@@ -172,5 +172,6 @@ RULES = (
             lambda case: bool(case.broken_promises) or case.breaks_promise_elsewhere,
             is_of_result=False,
         ),
+        changes=("view",),
     ),
 )

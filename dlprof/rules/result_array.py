@@ -142,6 +142,7 @@ RULES = (
         expect("The result is on the device of its source.", SAME_DEVICE),
         shows("moves the array to another device", MOVED),
         "ownership",
+        changes=("device of the result",),
     ),
     Rule(
         "DLP028",

@@ -67,6 +67,10 @@ class Rule:
     """The instrument that proves a finding, and without which there is none."""
     fault: Fault | None = None
     """How it makes a path unsafe, if it does."""
+    changes: tuple[str, ...] = ()
+    """The changes for the worse that it speaks of: verdicts of HEAD, or what is not a verdict, as
+    :mod:`dlprof.compare.verdicts` names them.
+    """
     lacks: Callable[[Sequence[Result]], str] = lambda _: ""
     """What else it needs that none of these results has, in words; empty where it could look."""
     times: bool = False
@@ -113,6 +117,11 @@ class Rule:
             yield found.model_copy(
                 update={"rule": self.id, "name": self.name, "severity": severity}
             )
+
+
+def severity_of(word: str) -> Severity:
+    """The severity that a session names; of one that is not known, the mildest."""
+    return next((one for one in SEVERITIES if one == word), "info")
 
 
 def number(found: FindingRecord, name: str) -> float | None:

@@ -185,5 +185,6 @@ RULES = (
         Fault(lambda case: case.is_torn),
         other_arrays=True,
         made_again=True,
+        changes=("unsafe",),
     ),
 )

@@ -394,6 +394,7 @@ RULES = (
         show_host_sync,
         "ordering",
         other_arrays=True,
+        changes=("host-sync",),
     ),
     Rule(
         "DLP002",
@@ -404,6 +405,7 @@ RULES = (
         show_device_sync,
         "ordering",
         other_arrays=True,
+        changes=("device-sync",),
     ),
     Rule(
         "DLP003",
@@ -415,6 +417,7 @@ RULES = (
         "ordering",
         Fault(_is_unordered),
         other_arrays=True,
+        changes=("unordered",),
     ),
     Rule(
         "DLP019",

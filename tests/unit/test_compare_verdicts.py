@@ -2,9 +2,10 @@
 
 import pytest
 from builders import make_result
-from rule_builders import verdict
+from rule_builders import ordered, path, verdict
 
-from dlprof.compare.verdicts import changes, kept_differs
+from dlprof.compare.severity import Severities
+from dlprof.compare.verdicts import SCALES, changes, kept_differs
 from dlprof.session.evidence import Alignment
 from dlprof.session.model import Verdict
 
@@ -20,7 +21,6 @@ def change(before, after):
     [
         ("ownership", "view", "copy", "warning"),
         ("values", "ok", "wrong", "error"),
-        ("ordering", "stream-ordered", "host-sync", "warning"),
         ("ordering", "synchronous", "device-sync", "warning"),
         ("ordering", "host-sync", "unordered", "error"),
         ("lifetime", "safe", "retained", "warning"),
@@ -32,6 +32,77 @@ def test_a_worse_verdict_is_a_regression_and_the_way_back_is_none(what, before, 
     old, new = {what: verdict(before)}, {what: verdict(after)}
     assert change(old, new) == ((what, before, after), "worse", severity)
     assert change(new, old) == ((what, after, before), "better", "info")
+
+
+def severity(head, *others, base=None):
+    """That of the only change of HEAD's case for the worse; HEAD has ``others`` beside it."""
+    (found,) = changes(base or path("f(x)"), head, severities=Severities([head, *others]))
+    assert found.direction == "worse"
+    return found.severity
+
+
+def leaking(**left):
+    return path("f(x)", lifetime=verdict("retained", conversions=200, **left))
+
+
+def test_a_leak_is_as_severe_as_a_run_calls_it():
+    base = path("f(x)", lifetime=verdict("safe"))
+    assert severity(leaking(bytes_per_conversion=4096.0), base=base) == "error"
+    assert severity(leaking(references_per_conversion=1.0), base=base) == "warning"
+    assert severity(leaking(), base=base) == "warning"
+
+
+READ_ONLY = {
+    name: verdict("ok", writable={"source": False, "result": result})
+    for name, result in (("kept", False), ("lost", True))
+}
+
+
+@pytest.mark.parametrize(
+    ("owner", "others", "expected"),
+    [
+        ("copy", [], "warning"),
+        ("copy", [path("g(x)", values=READ_ONLY["kept"])], "error"),
+        ("view", [], "error"),
+    ],
+    ids=["nothing keeps it", "another view keeps it", "the view of BASE kept it"],
+)
+def test_a_lost_read_only_flag_is_an_error_where_a_view_keeps_it(owner, others, expected):
+    base = path("f(x)", owner=owner, values=READ_ONLY["kept"])
+    head = path("f(x)", owner=owner, values=READ_ONLY["lost"])
+    if owner == "copy":  # a copy has no flag to lose
+        head = path("f(x)", values=READ_ONLY["lost"])
+    found = {one.what: one for one in changes(base, head, severities=Severities([head, *others]))}
+    assert found["read-only flag"].severity == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "others", "expected"),
+    [
+        ("synchronous", [], "info"),
+        ("synchronous", [path("g(x)", ordering=ordered("stream-ordered"))], "warning"),
+        ("stream-ordered", [], "warning"),
+    ],
+    ids=["no path without it", "another path without it", "BASE was without it"],
+)
+def test_a_wait_is_a_warning_where_a_path_does_without_it(before, others, expected):
+    base, head = (path("f(x)", ordering=ordered(word)) for word in (before, "host-sync"))
+    assert severity(head, *others, base=base) == expected
+
+
+def test_a_documented_copy_that_is_a_view_of_what_nobody_can_write_is_no_error():
+    copied, viewed = (
+        path("f(x)", owner=owner, values=READ_ONLY["kept"], case={"promise": "copy"})
+        for owner in ("copy", "view")
+    )
+    assert severity(viewed, base=copied) == "info"
+
+
+def test_every_change_for_the_worse_has_a_rule_or_a_severity_of_its_own():
+    others = ["view", "read-only flag", "device of the result", "peak memory"]
+    words = [word for scale in SCALES.values() for word, badness in scale.items() if badness]
+    for word in [*words, *others]:
+        assert Severities().of(word, path("f(x)"), path("f(x)")) in {"error", "warning"}
 
 
 def test_a_change_is_told_in_words_that_need_no_manual():

@@ -6,6 +6,8 @@ from comparison_builders import case_words, compared, medians, suite, timed
 
 from dlprof.compare.comparison import DONE, NOT_KNOWN, NOTHING, REGRESSION, exit_code
 from dlprof.compare.matching import key
+from dlprof.rules import find
+from dlprof.rules.fail_on import parse
 
 NO_VERDICTS = dict.fromkeys(("ownership", "values", "ordering", "lifetime", "early_write"))
 
@@ -130,6 +132,15 @@ def test_a_case_that_a_session_holds_twice_is_no_pass():
 def test_only_the_changes_that_were_asked_for_fail(fail_on, code):
     copies = suite(seed=50, ownership={"verdict": "copy", "evidence": {}})
     assert codes(suite(), copies, *fail_on) == (code, code)
+
+
+@pytest.mark.parametrize(("bytes_left", "code"), [(4096.0, REGRESSION), (8.0, DONE)])
+def test_a_new_leak_fails_where_a_run_of_head_alone_would_fail(bytes_left, code):
+    left = {"references_per_conversion": 1.0, "bytes_per_conversion": bytes_left}
+    head = suite(seed=50, lifetime={"verdict": "retained", "evidence": left})
+    assert codes(suite(), head, "error") == (code, code)
+    criterion = parse(["error"])
+    assert any(map(criterion.fails, find(head))) is (code == REGRESSION)
 
 
 def test_verdicts_of_different_machines_are_compared():
