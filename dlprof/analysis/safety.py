@@ -107,7 +107,7 @@ def unchecked(case: CaseView) -> str:
         return _failure(case, "values") or "nothing looked at its values"
     if values.verdict != "unknown":
         return ""
-    return first_line(values.evidence.reason) if values.evidence.reason else "no reason was given"
+    return first_line(values.evidence.reason)
 
 
 def _failure(case: CaseView, instrument: str) -> str:

@@ -100,7 +100,7 @@ class Assertions:
         fails = _at_the_test(lambda: parse(words, "assert_no_finding"))
         session, file = self._session((producer, consumer), asked)
         found = {
-            index: f"{one.severity} {one.rule} {one.name}"
+            index: one.title
             for one in reversed(session.findings)
             if fails.fails(one)
             for index in one.results
@@ -252,7 +252,7 @@ def _failure(claim: str, session: Session, against: dict[int, str], judged: int,
     found: list[str] = []
     for finding in session.findings:
         if against.keys() & set(finding.results):
-            found.append(f"{finding.severity} {finding.rule} {finding.name}: {finding.summary}")
+            found.append(finding.line)
             found += [f"    {finding.advice}"] if finding.advice else []
             found.append(f"    dlprof explain {finding.rule} explains it")
     headline = f"{len(against)} of {judged} do not" if judged else "no path could be measured"

@@ -30,8 +30,5 @@ def choose(session: Session, word: str | None) -> FindingRecord:
 
 def listed(session: Session, width: int) -> str:
     """Number, rule and summary of every finding, worst first."""
-    lines = [
-        clean(f"{number}. {found.severity} {found.rule} {found.name}: {found.summary}")
-        for number, found in enumerate(session.findings, 1)
-    ]
+    lines = [clean(f"{number}. {found.line}") for number, found in enumerate(session.findings, 1)]
     return printed(Text("\n".join(lines)), width) if lines else NONE

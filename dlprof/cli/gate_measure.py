@@ -32,7 +32,7 @@ from dlprof.gate.gate import (
     kept_in,
 )
 from dlprof.plan import options
-from dlprof.plan.axes import simulated_in
+from dlprof.plan.axes import NO_TIMES, simulated_in
 from dlprof.plan.floors import Floor, idle
 from dlprof.plan.option import value_of
 from dlprof.protocol.messages import DIAGNOSIS
@@ -45,7 +45,6 @@ from dlprof.session import model as sessions
 from dlprof.session.model import Session
 from dlprof.text.clean import clean, listed
 
-NO_TIMES = "a gate compares times, and a simulated device has none: use dlprof sweep"
 CASE_S, LEAST_BUDGET_S = 10.0, 60.0
 """The time for each conversion, and for all of few."""
 OF_SCENARIO = [
@@ -140,7 +139,7 @@ def sweep_of(
     if python is not None:
         values["python"] = value_of(options.PYTHON, python, flag)
     if simulated_in({**scenario.options, **values}.get("devices", ())):
-        raise UsageError(NO_TIMES)
+        raise UsageError(f"a gate compares {NO_TIMES}: use dlprof sweep")
     found = sweep(scenario, values, inspected)
     command = typed(("gate", *found.request.command[1:]))
     return replace(found, request=replace(found.request, command=command))

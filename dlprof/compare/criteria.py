@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from dlprof.compare.matching import Key, key
 from dlprof.compare.verdicts import CRASHED, SCALES, STATUS, WORSE, Change
 from dlprof.errors import UsageError
+from dlprof.plan.axes import NO_TIMES
 from dlprof.plan.floors import DEFAULT, Floor, FloorRule
 from dlprof.plan.options import REPEATED
 from dlprof.rules.rule import SEVERITIES
@@ -48,7 +49,7 @@ class Criteria:
         """The same for sessions that have no times. Raises :class:`UsageError` if one is named."""
         if self.times and self.floors != DEFAULT:
             measures = ", ".join(floor.measure for floor in self.floors)
-            raise UsageError(f"--fail-on {measures} needs times, and a simulated device has none")
+            raise UsageError(f"--fail-on {measures} needs {NO_TIMES}")
         return replace(self, times=False)
 
     def unlooked(self, measures: Collection[str]) -> tuple[str, ...]:

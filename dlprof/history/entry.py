@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from dlprof._version import __version__
 from dlprof.compare.processes import median_ns, processes, time_ns
 from dlprof.errors import DlprofError, HistoryError, Unmeasured
-from dlprof.plan.axes import shape_text
+from dlprof.plan.axes import NO_TIMES, shape_text
 from dlprof.session.evidence import DeviceTime, Series
 from dlprof.session.model import Header, ProcessSamples, Result, Session, TimeMeasure, check_schema
 from dlprof.text.clean import clean, sanitised
@@ -73,7 +73,7 @@ def entry_of(session: Session, label: Label | None = None) -> Entry:
     not say when it was measured, or whose device was simulated.
     """
     if session.simulated:
-        raise HistoryError("a history compares times, and a simulated device has none")
+        raise HistoryError(f"a history compares {NO_TIMES}")
     reduced = [_reduced(result) for result in session.results if not result.case.survey]
     if not reduced:
         raise Unmeasured("it holds no results with times: there is nothing to add")

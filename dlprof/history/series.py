@@ -23,7 +23,7 @@ from dlprof.history.entry import Entry
 from dlprof.session.header import Environment
 from dlprof.session.model import CaseRecord, Result, Verdict
 from dlprof.session.stats import find_modes
-from dlprof.text.clean import clean
+from dlprof.text.clean import clean, first_line
 
 RENEWED = "platform"
 """It holds the version of the kernel, so that an update would begin a new history."""
@@ -121,7 +121,7 @@ def _point(entry: Entry, result: Result, measure: str, tried: Verdict[Any] | Non
 def _doubt(entry: Entry, result: Result, measure: str) -> str:
     """Why the time of a result is not to be trusted, as :mod:`dlprof.compare` has it."""
     if result.status != "ok":
-        return f"{result.status}: {result.reason or 'no reason given'}"
+        return f"{result.status}: {first_line(result.reason)}"
     changes_with_load = is_stateful(result) or not steady(result, measure)
     return (disturbance(entry.session) or "") if changes_with_load else ""
 

@@ -29,6 +29,7 @@ from dlprof.runner.progress import Watcher
 from dlprof.selftest.faults import DEVICE_PLANTS, PLANTS, SIMULATED_PLANTS, Plant
 from dlprof.session import model as sessions
 from dlprof.session.model import FindingRecord, Result
+from dlprof.text.clean import first_line
 
 SETTINGS = Settings(rounds=3, sample_ns=10_000_000, limit_s=5.0, largest_bytes=1 << 20)
 CUDA_SETTINGS = replace(SETTINGS, limit_s=20.0, together=True)
@@ -177,7 +178,7 @@ def judge(
         left = [result for result in measured if result.status in NOT_MEASURED]
         if plant.surveyed and len(left) < len(measured):
             left = []  # no framework makes every array of a survey
-        reason = f"{left[0].status}: {left[0].reason or 'no reason given'}" if left else None
+        reason = f"{left[0].status}: {first_line(left[0].reason)}" if left else None
         if reason is None and plant.rule in BY_TIMES and plant.rule not in rules:
             reason = None if all(map(_has_times, measured)) else DISTURBED
         yield Outcome(plant, tuple(sorted(rules)), reason)

@@ -16,6 +16,8 @@ PLACEMENTS = {
     "hoisted": "converted once, used in every iteration",
     "implicit": "the foreign array is handed to the operation, which converts by itself",
 }
+NO_TIMES = "times, and a simulated device has none"
+"""What something needs, in words."""
 MOST_BYTES = 2**63 - 1
 MOST_AXES = 32
 PREFIXES = {"": 1, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}

@@ -11,6 +11,7 @@ from itertools import islice, product
 from dlprof import inference
 from dlprof.errors import MissingFramework, Unmeasured, UsageError
 from dlprof.plan import pairing, survey
+from dlprof.plan.axes import NO_TIMES
 from dlprof.plan.catalog import Catalog, ProbeInfo
 from dlprof.plan.options import STEADY
 from dlprof.plan.pairing import Case, Path
@@ -66,7 +67,7 @@ def plan(request: Request, catalog: Catalog) -> Plan:
     :class:`~dlprof.errors.UsageError` if no path matches.
     """
     if request.simulated and any(file.startswith(inference.PREFIX) for file in request.probe_files):
-        raise UsageError("steps of inference need times, and a simulated device has none")
+        raise UsageError(f"steps of inference need {NO_TIMES}")
     found, refused = targets(request, catalog)
     cases = list(_all_cases(found, request))
     if not cases:

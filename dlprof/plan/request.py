@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from dlprof.errors import UsageError
 from dlprof.plan import options
-from dlprof.plan.axes import simulated_in
+from dlprof.plan.axes import NO_TIMES, simulated_in
 from dlprof.plan.floors import FloorRule
 from dlprof.plan.pairing import Axes
 
@@ -148,7 +148,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     }
     asked = [name for name, given in timed.items() if given]
     if asked and simulated_in(values["devices"]):
-        raise UsageError(f"{asked[0]} needs times, and a simulated device has none")
+        raise UsageError(f"{asked[0]} needs {NO_TIMES}")
     return Settings(
         rounds=values["rounds"],
         seed=values["seed"],

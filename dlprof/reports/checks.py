@@ -14,6 +14,7 @@ from dlprof.reports.paths import Path, arrays_of
 from dlprof.reports.survey import surveyed
 from dlprof.scenario.expectation import MET, MISSED
 from dlprof.session.model import FindingRecord, Header, Result, Session
+from dlprof.text.clean import first_line
 
 PASSED: Verdict = "passed"
 FAILED: Verdict = "failed"
@@ -96,9 +97,9 @@ def check_measured(results: Sequence[Result], simulated: int = 0) -> None:
     if _is_measured(results):
         return
     reasons = [one.reason or next(iter(one.notes), "") for one in results]
-    lines = [line for reason in reasons for line in reason.strip().splitlines()]
+    first = first_line(next(filter(str.strip, reasons), ""))
     hint = f"; {NEEDS_CUDA_BUILDS}" if simulated else ""
-    raise Unmeasured(f"nothing could be measured: {(lines or ['no reason was given'])[0]}{hint}")
+    raise Unmeasured(f"nothing could be measured: {first}{hint}")
 
 
 def _is_measured(results: Sequence[Result]) -> bool:
@@ -120,15 +121,15 @@ def _of_case(path: Path, array: str, findings: Sequence[FindingRecord], fails: F
     suite, name = path.pair_text, f"{path.code}  {array}"
     bad = [finding for finding in findings if fails(finding)]
     if bad:
-        texts = [text for one in bad for text in (_title(one), one.advice) if text]
-        return Check(suite, name, FAILED, bad[0].rule, _title(bad[0]), lines_of(texts))
+        texts = [text for one in bad for text in (one.line, one.advice) if text]
+        return Check(suite, name, FAILED, bad[0].rule, bad[0].line, lines_of(texts))
     status = path.case.result.status
     if status != "ok":
         said = f"{status}: {path.reason}"
         return Check(suite, name, ERROR if status in LOST else SKIPPED, status, said, said)
     took = f" in {path.brief_time or 'an unknown time'}"
-    lines = [f"{path.result}{'' if path.case.result.untimed else took}", *map(_title, findings)]
-    return Check(suite, name, text=lines_of(lines))
+    first = f"{path.result}{'' if path.case.result.untimed else took}"
+    return Check(suite, name, text=lines_of((first, *(one.line for one in findings))))
 
 
 def _of_survey(
@@ -138,14 +139,10 @@ def _of_survey(
     told = {id(one): one for one in findings}.values()
     bad = [finding for finding in told if fails(finding)]
     if bad:
-        text = lines_of(map(_title, bad))
-        return Check(pair, SURVEY, FAILED, bad[0].rule, _title(bad[0]), text)
+        text = lines_of(one.line for one in bad)
+        return Check(pair, SURVEY, FAILED, bad[0].rule, bad[0].line, text)
     left = sum(case.result.status == "skipped" for case in cases)
     if left:
         said = f"{left:,} of {len(cases):,} arrays were not tried"
         return Check(pair, SURVEY, ERROR, "skipped", said, said)
-    return Check(pair, SURVEY, text=lines_of(map(_title, told)))
-
-
-def _title(finding: FindingRecord) -> str:
-    return f"{finding.severity} {finding.rule} {finding.name}: {finding.summary}"
+    return Check(pair, SURVEY, text=lines_of(one.line for one in told))

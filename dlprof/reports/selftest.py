@@ -77,9 +77,7 @@ def _places(found: Selftest, places: Places) -> Iterator[Section]:
             table = Table(COLUMNS, tuple(map(_row, ranked)))
             lines = [f"{rule} is not planted: {why}" for rule, why in not_planted.items()]
             lines += [
-                f"{one.plant.name} was not measured: {one.reason or 'no reason given'}"
-                for one in here
-                if one.unmeasured
+                f"{one.plant.name} was not measured: {one.reason}" for one in here if one.unmeasured
             ]
             yield Section(heading, (table, Lines(tuple(lines))), Level.FIRST)
 

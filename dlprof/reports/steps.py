@@ -13,7 +13,7 @@ from dlprof.reports.document import Answer, Cell, Column, Level, Lines, Section,
 from dlprof.reports.loops import share_text
 from dlprof.session.measured import ShapeChange, Step
 from dlprof.session.model import Result, Session, Share
-from dlprof.text.clean import listed
+from dlprof.text.clean import first_line, listed
 
 LEAST_PERCENT = 2
 ORDINALS = {None: "?", 1: "next call", 2: "2nd call", 3: "3rd call"}
@@ -138,9 +138,9 @@ def _notes(result: Result) -> Iterator[str]:
     setup = " / ".join(result.case.setup.strip().splitlines())
     yield result.case.code + (f"; before: {setup}" if setup else "")
     if result.status != "ok":
-        yield f"{result.status}: {result.reason or 'no reason given'}"
+        yield f"{result.status}: {first_line(result.reason)}"
     if step.allocations and step.allocations.reason:
         yield f"allocations: {step.allocations.reason}"
     if step.reuse and step.reuse.says("unknown"):
-        yield f"how long an output lasts: {step.reuse.evidence.reason or 'no reason given'}"
+        yield f"how long an output lasts: {first_line(step.reuse.evidence.reason)}"
     yield from result.notes

@@ -10,6 +10,7 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.slower import saved_ns
 from dlprof.errors import NoReproducer
+from dlprof.plan.axes import NO_TIMES
 from dlprof.probes.base import DTYPES
 from dlprof.rules.cost import costs_more, slower_cases, time_both
 from dlprof.rules.evidence_text import trace
@@ -245,7 +246,7 @@ return times[0] > 0.8 * times[1]
 def show_host_bounce(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:
     """Another path is faster, or the conversion costs as much as a copy to the host."""
     if subject.result.untimed:
-        raise NoReproducer("only times show a bounce, and a simulated device has none")
+        raise NoReproducer(f"a bounce shows only in {NO_TIMES}")
     if other is not None:
         body = time_both(subject, other)
     else:

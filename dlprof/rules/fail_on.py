@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
+from dlprof.plan.axes import NO_TIMES
 from dlprof.plan.option import split
 from dlprof.rules import BY_WORD, NEED_TIMES, NEEDS, RULES
-from dlprof.rules.rule import NAME_ONE, NO_CONVERSION, NO_TIMES, SEVERITIES, could_tell
+from dlprof.rules.rule import NAME_ONE, NO_CONVERSION, SEVERITIES, could_tell
 from dlprof.session.model import FindingRecord, Result
 
 

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from dlprof.analysis.cases import Cases
 from dlprof.analysis.safety import Fault
+from dlprof.plan.axes import NO_TIMES
 from dlprof.probes.base import Protocol
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.rules.script import Show
@@ -25,7 +26,6 @@ BY_COST: Severities = MappingProxyType({"warning": "from 10 µs per call on", "i
 """Those of rules on speed."""
 
 NAME_ONE = "name a rule or a severity"
-NO_TIMES = "times, and a simulated device has none"
 NO_CONVERSION = "a conversion: rules say nothing of steps"
 
 Expect = Callable[[FindingRecord, Result], str]

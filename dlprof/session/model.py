@@ -289,6 +289,14 @@ class FindingRecord(Model):
     against: int | None = None
     """The result that the first of ``results`` is compared with, if it is with one."""
 
+    @property
+    def title(self) -> str:
+        return f"{self.severity} {self.rule} {self.name}"
+
+    @property
+    def line(self) -> str:
+        return f"{self.title}: {self.summary}"
+
     def within(self, known: range) -> FindingRecord:
         """The finding without the results that are not ``known``."""
         results = [index for index in self.results if index in known]
