@@ -13,8 +13,6 @@ from typing import Any, NamedTuple, TypeVar
 from dlprof.analysis.alignment import Steady
 from dlprof.analysis.case_view import CaseView, Owned
 from dlprof.analysis.safety import (
-    READ_ONLY_LOST,
-    TORN_COPY,
     Fault,
     Level,
     Safety,
@@ -40,7 +38,7 @@ class PathFacts(NamedTuple):
     """What was seen of a path at any of its shapes: the diagnosis looks at the first only."""
 
     broken: frozenset[str]
-    loses_read_only: bool
+    conditions: frozenset[str]
     is_doubtful: bool
     is_written: bool
     """Whether an instrument wrote to the source right after the call."""
@@ -96,7 +94,7 @@ class Cases:
     def told(self, findings: Iterable[FindingRecord]) -> Cases:
         """The same cases with the findings of their session; what was measured stays as it is."""
         found = replace(self, findings=tuple(findings))
-        same = ("arrays", "_looked_at", "_measured", "_torn", "_steady", "_kept_read_only")
+        same = ("arrays", "_looked_at", "_measured", "_torn", "_steady", "_avoided")
         known = {name: self.__dict__[name] for name in same if name in self.__dict__}
         found.__dict__.update(known)
         return found
@@ -129,14 +127,13 @@ class Cases:
         return {path: self._facts(cases) for path, cases in found.items()}
 
     def _facts(self, cases: Sequence[CaseView]) -> PathFacts:
-        broken = {rule for rule, one in self.faults.items() if any(map(one.is_in, cases))}
-        if any(map(self.drops_read_only, cases)):
-            broken.add(READ_ONLY_LOST)
+        found = {rule for rule, one in self.faults.items() if any(map(one.is_in, cases))}
+        broken = {rule for rule in found if any(self.breaks(case, rule) for case in cases)}
         unseen = [not_looked_at(case) for case in cases if case.result.status == "ok"]
         lifetimes = [case.result.lifetime for case in cases]
         return PathFacts(
             broken=frozenset(broken),
-            loses_read_only=any(case.loses_read_only for case in cases),
+            conditions=frozenset(found),
             is_doubtful=any(case.is_doubtful for case in cases),
             is_written=any(case.result.early_write is not None for case in cases),
             outlasts=any(one is not None and one.verdict == "safe" for one in lifetimes),
@@ -168,11 +165,15 @@ class Cases:
         """What may be said of the case: the one place where *safe* is decided."""
         facts = self._paths[case.path]
         broken = facts.broken
-        suspected = (TORN_COPY,) if TORN_COPY not in broken and self.may_tear(case) else ()
-        is_lost = facts.loses_read_only and READ_ONLY_LOST not in broken
-        conditions = (READ_ONLY_LOST,) if is_lost else ()
-        level, unknown = self._level(case, bool(broken or suspected))
-        return Safety(level, facts.rules, suspected, facts.gives_values, unknown, conditions)
+        late = self._ends_with_wait
+        suspected = () if broken & late or not self.may_tear(case) else tuple(sorted(late))
+        conditions = tuple(sorted(facts.conditions - broken))
+        against = broken | {*suspected}
+        level, unknown = self._level(case, bool(against))
+        needs_wait = level == "unsafe" and against <= late
+        return Safety(
+            level, facts.rules, suspected, facts.gives_values, unknown, conditions, needs_wait
+        )
 
     def _level(self, case: CaseView, is_unsafe: bool) -> tuple[Level, str]:
         if case.result.status != "ok":
@@ -200,7 +201,7 @@ class Cases:
         """Whether something is known against what the case gives, or is in doubt, that no wait for
         it mends. A broken promise is no such thing.
         """
-        against = set(self.safety(case).rules) - {TORN_COPY}
+        against = set(self.safety(case).rules) - self._ends_with_wait
         against -= {rule for rule, fault in self.faults.items() if not fault.is_of_result}
         return bool(against) or self._paths[case.path].is_doubtful
 
@@ -243,7 +244,7 @@ class Cases:
         and where such a call was seen torn none of the pair is. What is a view here may be such a
         copy where the source begins elsewhere.
         """
-        if TORN_COPY in self._paths[case.path].broken:
+        if self._paths[case.path].broken & self._ends_with_wait:
             return True
         if not self._torn or (case.kind == "view" and not case.copies_elsewhere):
             return False
@@ -288,16 +289,24 @@ class Cases:
         """Where the case :meth:`is_constant`, in words; empty where it is so everywhere."""
         return self._steady.where(case)
 
-    def drops_read_only(self, case: CaseView) -> bool:
-        """Whether the case loses a read-only flag that another view of the same array keeps.
-
-        A consumer whose arrays can all be written has no view that keeps it, and no choice.
-        """
-        return case.loses_read_only and case.array in self._kept_read_only
+    def breaks(self, case: CaseView, rule: str) -> bool:
+        """Whether the case has the rule's fault, and had a choice where that takes one."""
+        return self.faults[rule].is_in(case) and (
+            rule not in self._avoided or case.array in self._avoided[rule]
+        )
 
     @cached_property
-    def _kept_read_only(self) -> set[tuple[Any, ...]]:
-        return {case.array for case in self.cases if case.keeps_read_only}
+    def _avoided(self) -> dict[str, set[tuple[Any, ...]]]:
+        """By rule: the arrays of which a case does without its fault."""
+        return {
+            rule: {case.array for case in self.cases if fault.is_avoided(case)}
+            for rule, fault in self.faults.items()
+            if fault.is_avoided is not None
+        }
+
+    @cached_property
+    def _ends_with_wait(self) -> frozenset[str]:
+        return frozenset(rule for rule, fault in self.faults.items() if fault.ends_with_wait)
 
     def cheapest_ns(self, case: CaseView) -> float:
         """What the cheapest case takes that may be advised for the array: the least of all."""

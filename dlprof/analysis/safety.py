@@ -11,10 +11,6 @@ from dlprof.text.clean import first_line
 
 Level = Literal["safe", "right", "unchecked", "unsafe", "unmeasured"]
 
-TORN_COPY = "DLP020"
-"""The rule on copies that a write right after the call tears."""
-READ_ONLY_LOST = "DLP009"
-
 
 class Fault(NamedTuple):
     """How a rule makes a path unsafe."""
@@ -25,6 +21,13 @@ class Fault(NamedTuple):
     """Whether the values are wrong, do not last, or never arrive."""
     is_of_result: bool = True
     """Whether what the path gives is bad, and not only what is documented of it."""
+    ends_with_wait: bool = False
+    """Whether nothing is bad any more once the result was waited for."""
+    is_avoided: Callable[[CaseView], bool] | None = None
+    """Whether another case of the same array does without. Where none does there is no choice, and
+    the path is safe under the ``condition``."""
+    condition: str = ""
+    """In words: ``do not …``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,9 @@ class Safety:
     unknown: str = ""
     """What is not known, in a few words."""
     conditions: tuple[str, ...] = ()
-    """Rules under whose condition it is safe: DLP009, if no code writes to the result."""
+    """Rules under whose condition it is safe: see :class:`Fault`."""
+    needs_wait: bool = False
+    """Whether it is unsafe only until the result was waited for: a write may tear the copy."""
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -66,12 +71,6 @@ class Safety:
     def is_trusted(self) -> bool:
         """Whether its values were seen to be right, and nothing speaks against it."""
         return self.level in ("safe", "right")
-
-    @property
-    def needs_wait(self) -> bool:
-        """Whether it is unsafe only until the result was waited for: a write may tear the copy."""
-        against = {*self.rules, *self.suspected}
-        return self.level == "unsafe" and against == {TORN_COPY}
 
     @property
     def rank(self) -> int | None:

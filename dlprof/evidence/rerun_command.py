@@ -10,11 +10,10 @@ from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.thresholds import ALIGNED_BYTES
 from dlprof.plan.axes import shape_text
 from dlprof.protocol.statement import OwnCode
+from dlprof.rules import BY_ID
 from dlprof.session.model import Header
 
 MOST_PATHS = 6
-OF_VIEWS = ("DLP004", "DLP009", "DLP012", "DLP013", "DLP017", "DLP018")
-"""Rules whose claims depend on what is a view."""
 
 Words = list[tuple[str, str]]
 """Options with their values; an argument has no option."""
@@ -63,7 +62,8 @@ def _shown(cases: Sequence[CaseView], against: CaseView | None) -> list[CaseView
 def _run(shown: Sequence[CaseView], session: Header, rule: str) -> Words:
     cases = [one.result.case for one in shown]
     layouts = [case.layout for case in cases]
-    if rule in OF_VIEWS and set(layouts) == {"C"} and any(map(_is_aligned_view, shown)):
+    of_views = rule in BY_ID and BY_ID[rule].of_views
+    if of_views and set(layouts) == {"C"} and any(map(_is_aligned_view, shown)):
         # Where a contiguous array begins differs from run to run. Some paths are views of aligned
         # arrays only, and a few paths alone may meet no aligned array.
         layouts.append("aligned")

@@ -22,11 +22,11 @@ from dlprof.plan.axes import simulated_in
 from dlprof.plan.catalog import Catalog
 from dlprof.plan.pairing import Axes
 from dlprof.plan.request import Request, Settings
-from dlprof.rules import RULES, find
+from dlprof.rules import NEED_TIMES, RULES, find
 from dlprof.runner.inspection import SYNTHETIC, inspect_interpreter, why_unusable
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
-from dlprof.selftest.faults import DEVICE_PLANTS, PLANTS, SIMULATED_PLANTS, Plant
+from dlprof.selftest.faults import DEVICE_PLANTS, PLANTS, Plant
 from dlprof.session import model as sessions
 from dlprof.session.model import FindingRecord, Result
 from dlprof.text.clean import first_line
@@ -40,6 +40,11 @@ ALARMS = ("warning", "error")
 NOT_MEASURED = ("unsupported", "invalid", "skipped")
 BY_TIMES = {rule.id for rule in RULES if rule.times or rule.needs_times}
 """Rules that compare times, and find nothing where other programs disturbed them."""
+SIMULATED_PLANTS = tuple(
+    plant
+    for plant in DEVICE_PLANTS
+    if plant.rule not in NEED_TIMES and plant.placements == Plant.placements
+)
 NOT_ASKED = "only the host was asked for"
 ATTEMPTS = 2
 DISTURBED_ATTEMPTS = 6

@@ -10,7 +10,7 @@ from dlprof.analysis.quantity import plain_time, range_text
 from dlprof.analysis.safety import Level, not_looked_at, unchecked
 from dlprof.reports.document import Answer
 from dlprof.reports.paths import KINDS, MARK, Array, Path, lines_of, plainest
-from dlprof.rules import BY_ID
+from dlprof.rules import BY_ID, FAULTS
 
 LEVELS: tuple[Level, ...] = ("safe", "right", "unchecked")
 """Of what may be written, the best first."""
@@ -175,8 +175,7 @@ def condition(path: Path) -> str:
         ready, unknown = path.case.ready, path.case.new_ns is None
         again = f"the same array again takes {plain_time(ready.median_ns)}" if ready else ""
         found.append("a new array takes longer" if unknown else again)
-    if "DLP009" in path.safety.conditions:
-        found.append("do not write to the result (DLP009)")
+    found += [f"{FAULTS[rule].condition} ({rule})" for rule in path.safety.conditions]
     if path.safety.unknown and not path.is_undiagnosed:
         found.append(path.safety.unknown)
     return "; ".join(found)

@@ -20,6 +20,7 @@ from dlprof.analysis.quantity import (
 from dlprof.reports.answers import best, waited
 from dlprof.reports.document import Cell, Column, Lines, Section, Table
 from dlprof.reports.paths import KINDS, MARK, MORE, Array, Path, lines_of, plainest, queued_work
+from dlprof.rules import FAULTS
 from dlprof.rules.evidence_text import facts
 from dlprof.rules.rule import SEVERITIES
 from dlprof.session.evidence import Verdict
@@ -362,8 +363,8 @@ def _notes(path: Path) -> Iterator[str]:
         yield f"{rule}? Others into this framework break the rule, and this path may break it too."
     if safety.unknown and path.is_measured:
         yield f"not called safe: {safety.unknown}"
-    for condition in safety.conditions:
-        yield f"safe only if you do not write to the result ({condition})"
+    for rule in safety.conditions:
+        yield f"safe only if you {FAULTS[rule].condition} ({rule})"
     if path.is_measured and result.reason:
         yield f"{result.status}: {path.reason}"
     if result.in_company is not None:

@@ -17,7 +17,8 @@ from dlprof.reports.document import (
     Section,
     Table,
 )
-from dlprof.selftest.faults import NEED_TIMES, NOT_ON_DEVICE, NOT_PLANTED
+from dlprof.rules import NEED_TIMES
+from dlprof.selftest.faults import NOT_ON_DEVICE, NOT_PLANTED
 from dlprof.session.header import SIMULATED
 
 Places = Mapping[str, tuple[str, Mapping[str, str]]]
@@ -26,8 +27,9 @@ PLACES: Places = {
     "cuda": ("On a GPU, where queues are streams", NOT_ON_DEVICE),
 }
 """The heading of each place, and the rules for which nothing is planted there."""
+NO_TIMES = dict.fromkeys(NEED_TIMES, "dlprof takes no times on a simulated device")
 SIMULATED_PLACES: Places = {
-    "cuda": ("On the simulated device, where queues are threads", NOT_ON_DEVICE | NEED_TIMES)
+    "cuda": ("On the simulated device, where queues are threads", NOT_ON_DEVICE | NO_TIMES)
 }
 COLUMNS = (Column("planted"), Column("rule"), Column("found"), Column("result"))
 

@@ -1,9 +1,10 @@
 """Rules: pure functions from what was measured to findings.
 
-Nothing here measures, reads or writes, or knows a framework by name. Every number on which a rule
-decides stands in :mod:`dlprof.analysis.thresholds`; what is unknown fires nothing. A new rule
-needs an entry in ``RULES`` of its family, a page in ``pages/``, and a plant in
-:mod:`dlprof.selftest.faults`.
+Nothing here measures, reads or writes. No rule decides by a framework's name; only quotations of
+documentation in :mod:`dlprof.rules.standards` have names. The numbers on which rules decide stand
+in :mod:`dlprof.analysis.thresholds`, and those of leaks in :mod:`dlprof.rules.lifetime`. What is
+unknown fires nothing. A new rule needs an entry in ``RULES`` of its family, a page in ``pages/``,
+and a plant in :mod:`dlprof.selftest.faults`.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from dlprof.session.model import FindingRecord, Header, Result, Session
 __all__ = [
     "BY_ID",
     "BY_WORD",
+    "FAULTS",
     "NEEDS",
     "NEED_TIMES",
     "RULES",

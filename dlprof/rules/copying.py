@@ -266,6 +266,7 @@ RULES = (
         "ownership",
         times=True,
         needs_times=True,
+        of_views=True,
     ),
     Rule(
         "DLP005",

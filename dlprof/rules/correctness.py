@@ -347,6 +347,9 @@ def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) ->
     )
 
 
+READ_ONLY_LOST = "DLP009"
+
+
 def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
     """A view lets memory be written that its owner calls read-only.
 
@@ -355,9 +358,9 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
     """
     lost = [case for case in cases.cases if case.loses_read_only]
     for found in groups(
-        lost, lambda case: case.way_in if cases.drops_read_only(case) else (*case.pair, "")
+        lost, lambda case: case.way_in if cases.breaks(case, READ_ONLY_LOST) else (*case.pair, "")
     ):
-        is_dropped = cases.drops_read_only(found[0])
+        is_dropped = cases.breaks(found[0], READ_ONLY_LOST)
         advice = "Do not write to the result. Copy it first if you must."
         if is_dropped:
             keeps = lambda other: other.keeps_read_only  # noqa: E731
@@ -508,14 +511,20 @@ RULES = (
         changes=("wrong",),
     ),
     Rule(
-        "DLP009",
+        READ_ONLY_LOST,
         "read-only-lost",
         {"error": "where another measured view keeps the flag", "warning": ""},
         read_only_lost,
         expect("The result of a read-only array is read-only or a copy.", READ_ONLY),
         show_read_only_lost,
         "ownership",
+        Fault(
+            lambda case: case.loses_read_only,
+            is_avoided=lambda case: case.keeps_read_only,
+            condition="do not write to the result",
+        ),
         changes=("read-only flag",),
+        of_views=True,
     ),
     Rule(
         "DLP021",

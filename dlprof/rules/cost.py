@@ -338,6 +338,7 @@ RULES = (
         show_slow_path,
         times=True,
         needs_times=True,
+        of_views=True,
     ),
     Rule(
         "DLP013",
@@ -349,6 +350,7 @@ RULES = (
         lacks=lacks_direction,
         times=True,
         needs_times=True,
+        of_views=True,
     ),
     Rule(
         "DLP014",

@@ -153,5 +153,6 @@ RULES = (
         show_layout_copy,
         "ownership",
         times=True,
+        of_views=True,
     ),
 )

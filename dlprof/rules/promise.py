@@ -173,5 +173,6 @@ RULES = (
             is_of_result=False,
         ),
         changes=("view",),
+        of_views=True,
     ),
 )

@@ -182,7 +182,7 @@ RULES = (
         expected_copy,
         show_torn_copy,
         "early_write",
-        Fault(lambda case: case.is_torn),
+        Fault(lambda case: case.is_torn, ends_with_wait=True),
         other_arrays=True,
         made_again=True,
         changes=("unsafe",),

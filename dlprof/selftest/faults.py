@@ -124,15 +124,6 @@ DEVICE_PLANTS = tuple(
         Plant("bounce", ("from_host", "view"), "DLP006", protocol="numpy"),
     )
 )
-NEED_TIMES = dict.fromkeys(
-    ("DLP004", "DLP012", "DLP014", "DLP019"), "dlprof takes no times on a simulated device"
-)
-"""Rules for which nothing is planted on a simulated device, and why."""
-SIMULATED_PLANTS = tuple(
-    plant
-    for plant in DEVICE_PLANTS
-    if plant.rule not in NEED_TIMES and plant.placements == Plant.placements
-)
 _ON_DEVICE = {plant.rule for plant in DEVICE_PLANTS}
 NOT_ON_DEVICE = {
     rule: "planted on the host: its proof is the same on a device"
