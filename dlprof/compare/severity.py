@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
+from dlprof.analysis.case_view import CaseView
 from dlprof.compare.matching import Key, key
 from dlprof.rules import RULES, cases_in, find_in
 from dlprof.rules.rule import SEVERITIES, Severity, severity_of
@@ -28,33 +29,26 @@ class Severities:
     thresholds: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, change: str, base: Result, head: Result) -> Severity:
-        """The severity of the finding on HEAD's case, in HEAD's session or beside BASE's result,
-        whichever is worse.
+        """The severity of the finding on HEAD's case.
 
-        For a rule that asks whether another path does better, BASE's result is such a path. Where
-        the rules find nothing, it is the worst that they could find.
+        It is the worst of its rule where nothing is found, and where BASE shows that there is a
+        choice: a rule that looks for another path which does better sees HEAD alone.
         """
         judges = [rule for rule in JUDGES if change in rule.changes]
         if not judges:
             return OF_NO_RULE[change]
         declared = {severity for rule in judges for severity in rule.severities}
-        if len(declared) > 1:
-            case = base.case.model_copy(update={"export": f"{base.case.export} of BASE"})
-            beside = self._found([head, base.model_copy(update={"case": case})])
+        if len(declared) > 1 and not any(rule.is_avoided(CaseView(0, base)) for rule in judges):
             names = [(key(head.case), rule.id) for rule in judges]
-            sides = (beside, self._in_session)
-            declared = {side[name] for side in sides for name in names if name in side} or declared
+            declared = {self._found[name] for name in names if name in self._found} or declared
         return min(declared, key=SEVERITIES.index)
 
     @cached_property
-    def _in_session(self) -> Mapping[tuple[Key, str], Severity]:
-        return self._found(self.results)
-
-    def _found(self, results: Sequence[Result]) -> Mapping[tuple[Key, str], Severity]:
+    def _found(self) -> Mapping[tuple[Key, str], Severity]:
         """By case and rule; of several findings on a case the worst."""
-        findings = find_in(cases_in(results), self.thresholds, JUDGES)
+        findings = find_in(cases_in(self.results), self.thresholds, JUDGES)
         return {
-            (key(results[index].case), finding.rule): severity_of(finding.severity)
+            (key(self.results[index].case), finding.rule): severity_of(finding.severity)
             for finding in reversed(findings)
             for index in finding.results
         }

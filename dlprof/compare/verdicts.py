@@ -126,7 +126,7 @@ class Change:
 
 
 ALONE = Severities()
-"""As two results tell without their sessions."""
+"""Without HEAD's session: as bad as can be."""
 Tried = tuple[Verdict[Any] | None, Verdict[Any] | None]
 
 

@@ -363,8 +363,7 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
         is_dropped = cases.breaks(found[0], READ_ONLY_LOST)
         advice = "Do not write to the result. Copy it first if you must."
         if is_dropped:
-            keeps = lambda other: other.keeps_read_only  # noqa: E731
-            advice = replacements(cases, found, "keeps the flag", keeps, advice)
+            advice = replacements(cases, found, "keeps the flag", _keeps_read_only, advice)
         yield finding(
             found,
             Claim(
@@ -377,6 +376,10 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
             advice=advice,
             severity="error" if is_dropped else "warning",
         )
+
+
+def _keeps_read_only(case: CaseView) -> bool:
+    return case.keeps_read_only
 
 
 READ_ONLY_VIEW = """
@@ -520,10 +523,11 @@ RULES = (
         "ownership",
         Fault(
             lambda case: case.loses_read_only,
-            is_avoided=lambda case: case.keeps_read_only,
+            is_avoided=_keeps_read_only,
             condition="do not write to the result",
         ),
         changes=("read-only flag",),
+        is_avoided=_keeps_read_only,
         of_views=True,
     ),
     Rule(

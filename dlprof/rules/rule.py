@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, get_args
 
+from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases
 from dlprof.analysis.safety import Fault
 from dlprof.plan.axes import NO_TIMES
@@ -71,6 +72,8 @@ class Rule:
     """The changes for the worse that it speaks of: verdicts of HEAD, or what is not a verdict, as
     :mod:`dlprof.compare.verdicts` names them.
     """
+    is_avoided: Callable[[CaseView], bool] = lambda _: False
+    """Whether such a case shows that another one has a choice, and so the worst severity."""
     lacks: Callable[[Sequence[Result]], str] = lambda _: ""
     """What else it needs that none of these results has, in words; empty where it could look."""
     times: bool = False
