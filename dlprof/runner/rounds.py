@@ -65,7 +65,7 @@ class Runner:
         self._surveying = 0
         """How many lanes are surveying."""
         self._asked: Counter[Kind] = Counter()
-        """How many of a kind of workers have not answered yet."""
+        """How many workers of a kind are asked for a case for the first time."""
         self._shared: deque[Group] | None = None
         """The cases that they survey, those of one path together."""
         self._deaths: Counter[Any] = Counter()
@@ -252,16 +252,16 @@ class Runner:
             if case.surveyed and self._deaths[case.pair, case.path] >= MOST_DEATHS:
                 self._client.keep(index, round_, Outcome("skipped", OFTEN_DEAD))
                 continue
-            self._asked[kind] += 1
+            self._asked[kind] += doubt is None
             with self._client.kept_if_stopped(index, round_, _name(round_), worker.heard):
                 outcome = yield from self._client.in_turns(
                     worker, index, case, round_, turns, alone
                 )
-            self._asked[kind] -= 1
             if served and died_before(outcome):
                 waiting.insert(0, entry)
                 if doubt:
                     self._doubts[index] = doubt
+                self._asked[kind] -= doubt is None
                 return
             if self._is_doubtful(index, round_, outcome, doubt, served):
                 if self._surveying == 1 and not self._pool.has_loaded:
@@ -269,6 +269,7 @@ class Runner:
                     self._pool.load([imports_of(case)])
             else:
                 yield from self._settle(index, round_, outcome, turns, alone)
+            self._asked[kind] -= doubt is None
             served.add(index)
             if serves_no_more(outcome):
                 return
@@ -288,13 +289,14 @@ class Runner:
         if not waiting and shared:
             waiting += shared.popleft()
         while self._surveying and not waiting:
+            if self._asked[kind]:  # who settles now could not settle what is doubted next
+                yield worker
+                continue
             for index, doubt in reversed(self._doubts.items()):
                 entry = index, self.cases[index]
                 if doubt.before.isdisjoint(served) and process_of(*entry, self.settings) == kind:
                     return entry
-            if not self._asked[kind]:
-                return None
-            yield worker
+            return None
         return waiting.pop(0) if waiting else None
 
     def _is_doubtful(

@@ -129,10 +129,11 @@ def _look(subject: Subject, other: Subject, gpu: Gpu | None, answer: Answer) -> 
 
 
 def _other_sizes(subject: Subject) -> Iterator[tuple[Subject, Callable[[list[Any]], None]]]:
-    """The conversion of other arrays, that of the case among them, and how to drop the source."""
+    """The conversion of a small and a large array and that of the case, and how to drop each."""
     yield subject.of_bytes(SMALL_BYTES), _drop_by_collector
-    yield subject.of_bytes(LARGE_BYTES), _drop_in_thread
-    if 0 < subject.spec.size_bytes <= MOST_CHURN_BYTES:
+    is_large = LARGE_BYTES <= subject.spec.size_bytes <= MOST_CHURN_BYTES
+    yield subject if is_large else subject.of_bytes(LARGE_BYTES), _drop_in_thread
+    if 0 < subject.spec.size_bytes < LARGE_BYTES:
         yield subject, _drop
 
 
