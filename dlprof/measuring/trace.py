@@ -21,8 +21,9 @@ from typing import Any
 
 from dlprof.errors import UsageError
 from dlprof.session import files
-from dlprof.session.trace_file import Trace, merged
+from dlprof.session.trace_file import Row, Trace, merged
 from dlprof.simulated import environment
+from dlprof.text.clean import sanitised
 from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import Rows
@@ -35,7 +36,8 @@ FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 COPY, WAIT, CROSSING = "copy", "wait", "device-crossing"
 FAULTS = (COPY, WAIT, CROSSING)
 AROUND, WIDEST, MOST_SOURCES = 5, 300, 1000
-"""Lines kept before and after a row, characters of a line, and rows whose source is kept."""
+"""Lines kept before and after a row, characters of a line or an expression, and rows whose source
+is kept."""
 ALLOW = re.compile(r"#\s*dlprof:\s*allow\s+([a-z-]+(?:\s*,\s*[a-z-]+)*)")
 
 
@@ -88,16 +90,14 @@ def trace(program: Program) -> Trace:
         wall_ns = time.perf_counter_ns() - began
         parts = list(_parts(Path(folder)))
     return completed(
-        Trace.model_validate(
-            {
-                "program": list(program.words),
-                "exit_code": code,
-                "simulated": program.simulated,
-                "wall_ns": wall_ns,
-                "created": f"{created:%Y-%m-%dT%H:%M:%SZ}",
-                **merged(parts),
-            }
-        )
+        {
+            "program": list(program.words),
+            "exit_code": code,
+            "simulated": program.simulated,
+            "wall_ns": wall_ns,
+            "created": f"{created:%Y-%m-%dT%H:%M:%SZ}",
+            **merged(parts),
+        }
     )
 
 
@@ -119,7 +119,7 @@ def of_block(include: tuple[str, ...]) -> Iterator[Callable[[], Trace]]:
 
     def ended() -> Trace:
         fields = {"program": [], "exit_code": 0, "wall_ns": parts[0]["wall_ns"], **merged(parts)}
-        return completed(Trace.model_validate(json.loads(json.dumps(fields))))
+        return completed(json.loads(json.dumps(fields)))
 
     installed.start()
     try:
@@ -153,8 +153,10 @@ def _parts(folder: Path) -> Iterator[dict[str, Any]]:
         yield json.loads(path.read_text(encoding="utf-8"))
 
 
-def completed(trace: Trace) -> Trace:
-    """The trace with the text of each line, and what the program says that it expects there."""
+def completed(fields: Mapping[str, Any]) -> Trace:
+    """The trace of these ``fields``, with the text of each line, and what the program says that it
+    expects there. Its words are any program's: here they are made harmless.
+    """
     listed = _listed(Path.cwd())
     rows = [
         row.model_copy(
@@ -163,10 +165,11 @@ def completed(trace: Trace) -> Trace:
                 "allowed": sorted({*_allowed_at(row.file, row.line), *_allowed_in(row, listed)}),
             }
         )
-        for row in trace.rows
+        for row in map(Row.model_validate, fields["rows"])
     ]
-    rows = [row.model_copy(update={"expression": _step(row, rows)}) for row in rows]
-    return trace.model_copy(update={"rows": rows, "sources": _sources(rows)})
+    told = [row.model_copy(update={"expression": _step(row, rows)[:WIDEST]}) for row in rows]
+    whole = {**fields, "rows": [row.model_dump() for row in told], "sources": _sources(rows)}
+    return Trace.model_validate(sanitised(whole))
 
 
 def _step(row: Any, rows: Sequence[Any]) -> str:

@@ -30,7 +30,7 @@ from dlprof.reports.document import (
 )
 from dlprof.session.header import SIMULATED
 from dlprof.session.trace_file import Row, Trace
-from dlprof.text.clean import clean
+from dlprof.text.clean import first_line
 
 TONES: dict[str, Tone] = {"view": "view", "copy": "copy", "mixed": "copy", "waits": "bad"}
 
@@ -92,9 +92,9 @@ def _group(rows: list[Row], by: str, names: Mapping[str, str]) -> Group:
         return Group(f"{first.producer} → {first.consumer}", "", tuple(rows))
     if by == "function":
         code = ", ".join(dict.fromkeys(row.conversion for row in rows))
-        return Group(clean(f"{file} {function}"), clean(code), tuple(rows))
+        return Group(f"{file} {function}", code, tuple(rows))
     place = f"{file}:{first.line}" + ("" if function == "<module>" else f" {function}")
-    return Group(clean(place), clean(first.expression or first.conversion), tuple(rows))
+    return Group(place, first.expression or first.conversion, tuple(rows))
 
 
 def short_file(file: str) -> str:
@@ -165,7 +165,7 @@ def _title(trace: Trace) -> tuple[str, str]:
     )
     code = trace.exit_code
     end = f"killed by signal {-code}" if code < 0 else f"exit {code}"
-    name = clean(Path(trace.program[0]).name if trace.program else "")
+    name = Path(trace.program[0]).name if trace.program else ""
     percent = 100 * converted / trace.wall_ns if trace.wall_ns else 0.0
     share = "below 0.1 %" if percent < 0.1 else f"{significant(percent, 2)} %"  # noqa: PLR2004 - as it is shown
     whole = plain_time(trace.wall_ns, 3)
@@ -184,14 +184,13 @@ def _notices(trace: Trace) -> Iterable[str]:
             "what they did in their last second may be missing."
         )
     for trouble in trace.troubles:
-        yield clean(f"Not all is traced of {trouble}")
+        yield f"Not all is traced of {first_line(trouble)}"
     troubled = [row for row in trace.rows if row.trouble]
     if troubled:
         first = troubled[0]
         where = f"{short_file(first.file)}:{first.line}"
-        yield clean(
-            f"View or copy is unknown for {len(troubled)} lines, first {where}: {first.trouble}"
-        )
+        why = first_line(first.trouble)
+        yield f"View or copy is unknown for {len(troubled)} lines, first {where}: {why}"
     stopped = sum(1 for row in trace.rows if row.stopped_ns)
     if stopped:
         yield f"--max-overhead stopped the count of {stopped} line{'s' if stopped > 1 else ''}."
@@ -209,7 +208,7 @@ def _cells(group: Group, by: str, several: bool, advised: Mapping[int, str]) -> 
         Cell(group.place),
     )
     advice = advised.get(id(group.rows[0]), "") if by == "line" else ""
-    what = Cell("; ".join(filter(None, (*_what(group, by, several), clean(advice)))))
+    what = Cell("; ".join(filter(None, (*_what(group, by, several), advice))))
     return (*cells, what) if by == "pair" else (*cells, Cell(group.code, code=True), what)
 
 
@@ -249,7 +248,7 @@ def _of_line(row: Row) -> Iterable[str]:
     if row.retyped:
         yield f"to {', '.join(row.retyped)}"
     if row.via:
-        yield f"in {clean(row.via)}"
+        yield f"in {row.via}"
     if row.allowed:
         yield f"allowed: {', '.join(row.allowed)}"
 
@@ -299,7 +298,7 @@ def sections(trace: Trace) -> Iterator[Section]:
         if text:
             copied = sum(row.bytes for row in rows)
             parts = (plain_time(_took(rows)), f"{size_text(copied, 2)} copied" if copied else "")
-            heading = f"{clean(short_file(file))}   {', '.join(filter(None, parts))}"
+            heading = f"{short_file(file)}   {', '.join(filter(None, parts))}"
             yield Section(heading, (Source(tuple(_source(text, rows, hottest))),))
 
 
@@ -325,10 +324,10 @@ def _source(
         last = number
         found = hot.get(number)
         if found is None:
-            yield SourceLine(number, clean(line))
+            yield SourceLine(number, line)
             continue
         took, calls = _took(found), sum(row.calls for row in found)
         result = result_of(found)
         heat = took / hottest if hottest else 0.0
         cell = Cell(result, TONES.get(result, "dim"))
-        yield SourceLine(number, clean(line), plain_time(took), f"{calls:,}", cell, heat)
+        yield SourceLine(number, line, plain_time(took), f"{calls:,}", cell, heat)

@@ -12,6 +12,9 @@ from numpy import frombuffer as taken_out
 
 import dlprof
 from dlprof.measuring.trace import completed, expression, faults
+from dlprof.reports import terminal
+from dlprof.reports.document import Level
+from dlprof.reports.trace_document import trace_document
 from dlprof.session.trace_file import Row, Trace, merged
 from dlprof.tracer import state
 from dlprof.tracer.arrays import Kinds, are_apart
@@ -228,8 +231,33 @@ def test_a_step_of_a_chain_is_told_without_the_conversion_before_it(tmp_path):
     program = tmp_path / "app.py"
     program.write_text("y = x.cpu().numpy()\n", encoding="utf-8")
     rows = [{**ROW, "file": str(program), "span": [1, 1, 4, end], "line": 1} for end in (11, 19)]
-    trace = Trace.model_validate({"program": [], "exit_code": 0, "wall_ns": 1, "rows": rows})
-    assert [row.expression for row in completed(trace).rows] == ["x.cpu()", "….numpy()"]
+    trace = completed({"program": [], "exit_code": 0, "wall_ns": 1, "rows": rows})
+    assert [row.expression for row in trace.rows] == ["x.cpu()", "….numpy()"]
+
+
+def test_a_hostile_programs_words_steer_no_terminal(tmp_path):
+    bite = "\x1b]0;owned\x07\u202e"
+    program = tmp_path / f"{bite}.py"
+    program.write_text(f"a = 1\ny = {bite}  # dlprof: allow wait\n", encoding="utf-8")
+    words = dict.fromkeys(("function", "conversion", "producer", "consumer", "via"), bite)
+    row = {
+        **ROW,
+        **words,
+        "file": str(program),
+        "line": 2,
+        "trouble": bite,
+        "device": bite,
+        "retyped": [bite],
+        "crossings": [[bite, bite, 1]],
+        "arrays": [[bite, [1], 1, 4]],
+    }
+    told = {**part(7, row), "argv": [bite], "versions": {bite: bite}, "troubles": [bite]}
+    trace = completed({"program": [bite], "exit_code": 0, "wall_ns": 1, **merged([told])})
+    for by in ("line", "function", "pair"):
+        text = terminal.render(trace_document(trace, by), level=Level.FULL)
+        assert not {*text} & {"\x1b", "\x07", "\u202e"}
+    assert trace.rows[0].allowed == ["wait"]
+    assert trace.sources[trace.rows[0].file][0] == (1, "a = 1")
 
 
 def test_code_of_packages_is_not_the_users_unless_it_is_included():
