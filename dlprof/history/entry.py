@@ -26,7 +26,8 @@ from dlprof.errors import DlprofError, HistoryError, Unmeasured
 from dlprof.plan.axes import NO_TIMES, shape_text
 from dlprof.session.evidence import DeviceTime, Series
 from dlprof.session.model import Header, ProcessSamples, Result, Session, TimeMeasure, check_schema
-from dlprof.text.clean import clean, sanitised
+from dlprof.text import json_text
+from dlprof.text.clean import clean
 
 MAJOR = 1
 SCHEMA = f"dlprof.history/{MAJOR}"
@@ -268,10 +269,10 @@ def _check_major(schema: str) -> None:
 
 
 def _decoded(metadata: Mapping[str, str], texts: Iterable[str]) -> Entry:
-    header = sanitised(json.loads(metadata["dlprof.header"]))
+    header = json_text.loads(metadata["dlprof.header"])
     check_schema(header, "its session")
-    label = sanitised(json.loads(metadata["dlprof.label"]))
-    results = [Result.model_validate(sanitised(json.loads(text))) for text in texts]
+    label = json.loads(metadata["dlprof.label"])
+    results = [Result.model_validate(json_text.loads(text)) for text in texts]
     session = Session.model_validate({**header, "results": results})
     label = Label(clean(str(label["text"])), clean(str(label["source"])))
     return Entry(metadata["dlprof.id"], moment(session.created), label, session)

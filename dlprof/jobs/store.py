@@ -20,6 +20,7 @@ from dlprof.errors import SessionError
 from dlprof.history.store import Folder
 from dlprof.jobs.plan import CONFORMANCE, Job, Plan
 from dlprof.session import model as sessions
+from dlprof.text import json_text
 from dlprof.text.clean import sanitised
 
 MOST_LINES = 20
@@ -195,7 +196,7 @@ def _record_name(job: Job) -> str:
 
 def _record(content: bytes, name: str) -> Record | None:
     try:
-        return Record.model_validate({**sanitised(json.loads(content)), "job": name})
+        return Record.model_validate({**json_text.loads(content.decode()), "job": name})
     except (ValueError, TypeError, RecursionError, ValidationError):
         return None
 

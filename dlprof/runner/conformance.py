@@ -11,7 +11,7 @@ from dlprof.errors import Unmeasured
 from dlprof.plan.catalog import Catalog, ProbeInfo
 from dlprof.runner import worker_client
 from dlprof.runner.worker_client import Outcome, WorkerClient
-from dlprof.text.clean import clean, first_line, sanitised
+from dlprof.text.clean import first_line
 
 LIMIT_S = 60.0
 """Of one check, after the import."""
@@ -61,7 +61,7 @@ def script(catalog: Catalog, probe: ProbeInfo, check: Check) -> str:
         outcome = worker.ask(_request(probe, check) | {"script": True}, LIMIT_S)
     if "script" not in outcome.parts:
         raise Unmeasured(f"{probe.name}: {_why(outcome)}")
-    return str(sanitised(outcome.parts["script"]))
+    return str(outcome.parts["script"])
 
 
 def _start(catalog: Catalog, probe: ProbeInfo) -> WorkerClient:
@@ -83,9 +83,9 @@ def _why(outcome: Outcome) -> str:
 
 def _found(check: Check, outcome: Outcome, probe: ProbeInfo) -> Found:
     if "verdict" in outcome.parts:
-        return Found(check, str(outcome.parts["verdict"]), clean(str(outcome.parts.get("seen"))))
+        return Found(check, str(outcome.parts["verdict"]), str(outcome.parts.get("seen", "")))
     if outcome.stage == "check" and outcome.lost is not None:
-        return Found(check, CRASHED, clean(str(outcome.lost.how)))
+        return Found(check, CRASHED, str(outcome.lost.how))
     if outcome.stage == "check":
         return Found(check, "unknown", first_line(outcome.reason))
     raise Unmeasured(f"{probe.name}: {_why(outcome)}")

@@ -12,7 +12,7 @@ from dlprof.plan.catalog import Catalog, ProbeInfo, catalog_from
 from dlprof.runner import worker_client
 from dlprof.runner.worker_client import Outcome, WorkerClient
 from dlprof.simulated import environment
-from dlprof.text.clean import first_line
+from dlprof.text.clean import first_line, sanitised
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -40,6 +40,8 @@ class Inspection:
             path if path.startswith(NOT_FILES) else f"file:{Path(path).absolute()}"
             for path in probe_files
         ]
+        self._sources = {sanitised(source): source for source in self._named}
+        """By what the worker calls them: its words are made harmless."""
         self._skip: dict[str, str] = {}
         with nothing_measured():
             self._worker = self._asked()
@@ -47,7 +49,10 @@ class Inspection:
     def catalog(self) -> Catalog:
         """Wait for the answer."""
         answer = self._answer()
-        answer["faults"] = {**answer["faults"], **self._skip}
+        faults = {self._source(name): fault for name, fault in answer["faults"].items()}
+        answer["faults"] = {**faults, **self._skip}
+        for entry in answer["probes"]:
+            entry["source"] = self._source(entry["source"])
         for source, fault in answer["faults"].items():
             if source in self._named:
                 file, words = source.removeprefix("file:"), first_line(fault)
@@ -71,6 +76,10 @@ class Inspection:
         worker.send({"do": "inspect", "sources": self._named, "skip": list(self._skip)})
         return worker
 
+    def _source(self, name: str) -> str:
+        """The source that a worker named: the next worker is asked for it."""
+        return self._sources.get(name, name)
+
     def _answer(self) -> dict[str, Any]:
         """A source that ended a worker is skipped by the next one."""
         while True:
@@ -79,10 +88,11 @@ class Inspection:
             if outcome.status == "ok":
                 found: dict[str, Any] = outcome.parts["inspect"]
                 return found
-            if outcome.stage == "start" or outcome.stage in self._skip:
+            source = self._source(outcome.stage)
+            if source == "start" or source in self._skip:
                 why = last_words(outcome)
                 raise BadInterpreter(f"{self.python} cannot run dlprof's worker: {why}")
-            self._skip[outcome.stage] = last_words(outcome)
+            self._skip[source] = last_words(outcome)
             self._worker = self._asked()
 
 

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, NamedTuple
 from dlprof.errors import Unsaved, UsageError
 from dlprof.session import state
 from dlprof.session.machine import Meter
+from dlprof.text import json_text
 
 VERSION = "dlprof.journal/1"
 INTERRUPTED = "interrupted"
@@ -104,11 +105,15 @@ class Journal:
         self.has_grown = True
 
     def answers(self, of: Subject) -> list[tuple[int, dict[str, Any]]]:
-        """Round and answer of everything that was measured of a case, in order."""
+        """Round and answer of everything that was measured of a case, in order.
+
+        Their text is harmless: the file may be another's.
+        """
         found = []
         for entry in self._entries.get(of, ()):
             self._file.seek(entry.offset)
-            found.append((entry.round, json.loads(self._file.read(entry.size))["answer"]))
+            line = json_text.loads(self._file.read(entry.size).decode())
+            found.append((entry.round, line["answer"]))
         return found
 
     @property

@@ -29,6 +29,7 @@ from dlprof.session import model as sessions
 from dlprof.session.header import Environment, RecordedRequest
 from dlprof.session.interrupts import uninterrupted
 from dlprof.session.state import journal_of
+from dlprof.text.clean import sanitised
 
 SAVE_EVERY_S = 5.0
 SAVE_SHARE = 20
@@ -171,12 +172,14 @@ class Measurement:
     def header(self) -> sessions.Header:
         """All but the results; after :meth:`end` the same each time."""
         wall_s, foreign_s = self._spent or self.journal.meter.read()
+        written = {name: self.journal.header[name] for name in ("created", "command")}
+        told = sanitised({**written, "request": self.request.as_dict()})  # the user's words
         found = environment(self.catalog, self._plan.variables)
         return sessions.Header(
-            created=self.journal.header["created"],
-            command=self.journal.header["command"],
+            created=told["created"],
+            command=told["command"],
             seed=self.request.settings.seed,
-            request=RecordedRequest.model_validate(self.request.as_dict()),
+            request=RecordedRequest.model_validate(told["request"]),
             environment=Environment.model_validate(found),
             device_choice=self._plan.device_choice,
             simulated=self.catalog.simulated,

@@ -18,7 +18,6 @@ from dlprof.runner.merge_times import (
     merge_time,
 )
 from dlprof.session.model import Result, TimeMeasure
-from dlprof.text.clean import sanitised
 
 Answers = Sequence[tuple[int, dict[str, Any]]]
 
@@ -37,7 +36,7 @@ def merge(record: dict[str, Any], answers: Answers, rounds: int) -> Result:
     An answer that breaks the session's contract makes the result ``crashed``, with the reason.
     """
     try:
-        return Result.model_validate(sanitised(_content(record, answers, rounds)))
+        return Result.model_validate(_content(record, answers, rounds))
     except (
         ValidationError,
         TypeError,
@@ -46,9 +45,9 @@ def merge(record: dict[str, Any], answers: Answers, rounds: int) -> Result:
         AttributeError,
         ArithmeticError,
     ) as error:
-        fault = sanitised(f"{type(error).__name__}: {error}".splitlines()[0])
+        fault = f"{type(error).__name__}: {error}".splitlines()[0]
         reason = f"broken answer from the worker: {fault}"
-        lost = {"case": sanitised(record), "status": "crashed", "reason": reason, "lost": None}
+        lost = {"case": record, "status": "crashed", "reason": reason, "lost": None}
         return Result.model_validate(lost)
 
 

@@ -20,6 +20,8 @@ from dlprof.plan.catalog import same_interpreter
 from dlprof.session.evidence import Lost
 from dlprof.session.machine import oom_kills, waited_s
 from dlprof.simulated import environment as simulated
+from dlprof.text import json_text
+from dlprof.text.clean import sanitised
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -352,7 +354,7 @@ class Worker(WorkerClient):
         lines = self._tail.decode("utf-8", "replace").splitlines()
         # Not the faulthandler's long list of extension modules.
         kept = [line for line in lines if not line.startswith("Extension modules: ")]
-        outcome.output = "\n".join(kept).strip() or None
+        outcome.output = sanitised("\n".join(kept).strip()) or None
         outcome.alive = False
         return outcome
 
@@ -452,9 +454,12 @@ def child_environment(python: str, variables: Mapping[str, str]) -> dict[str, st
 
 
 def _message(line: bytes) -> dict[str, Any]:
-    """One line from a worker; empty if another program wrote into the pipe."""
+    """One line from a worker; empty if another program wrote into the pipe.
+
+    Here its text is made harmless: all that a framework says comes this way.
+    """
     try:
-        message = json.loads(line)
+        message = json_text.loads(line.decode())
     except (ValueError, RecursionError):
         return {}
     return message if isinstance(message, dict) else {}

@@ -163,6 +163,11 @@ class Reader:
         return NotJson(f"{what}: character {self._before + self._at:,}")
 
 
+def loads(text: str) -> Any:
+    """One value as Python's reader takes it, but :func:`sanitised`."""
+    return _shown(json.loads(text), text)
+
+
 def _shown(found: Any, text: str) -> Any:
     may_hide = not text.isascii() or "\x7f" in text or ESCAPED.search(text)
     return sanitised(found) if may_hide else found

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dlprof.errors import Unsaved, UsageError
 from dlprof.runner.journal import Journal
+from dlprof.text.clean import sanitised
 
 
 @pytest.fixture
@@ -31,7 +32,10 @@ def resumed(path, into=None):
     return closing(Journal.resume(path, into))
 
 
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.text(max_size=30)), max_size=20))
+texts = st.text(max_size=30).map(sanitised)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), texts), max_size=20))
 def test_every_answer_comes_back_as_it_was_in_order(entries):
     with closing(Journal()) as journal:
         for case, round_, text in entries:
@@ -42,6 +46,11 @@ def test_every_answer_comes_back_as_it_was_in_order(entries):
                 for of, round_, text in entries
                 if of == case
             ]
+
+
+def test_what_anybody_wrote_into_a_journal_steers_no_terminal(journal):
+    journal.add(0, 0, {"status": "ok", "reason": "\x1b[2J"})
+    assert journal.answers(0) == [(0, {"status": "ok", "reason": r"\x1b[2J"})]
 
 
 def test_a_round_is_needed_until_it_was_measured_to_its_end(journal):

@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from dlprof.errors import UsageError
 from dlprof.runner import worker_client
+from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.worker_client import Worker
 
 PROBE_FILES = Path(__file__).parent.parent / "probe_files"
 STAMPED = f"file:{PROBE_FILES / 'stamped.py'}"
+BITE = "\x1b]0;owned\x07\u202e"
 INSPECT = {"do": "inspect", "sources": [], "skip": []}
 
 
@@ -52,6 +55,27 @@ def test_a_worker_that_waits_for_its_turn_converts_nothing_and_meets_no_limit(wo
     assert (tmp_path / "stamps").stat().st_size == before
     worker.go()
     assert until_end(worker, limit_s=1.0)[0].status == "ok"
+
+
+def test_what_a_worker_says_steers_no_terminal(tmp_path):
+    probe = tmp_path / f"{BITE}.py"
+    probe.write_text(
+        f'print("{BITE}", flush=True)\nraise ImportError("{BITE}")\n', encoding="utf-8"
+    )
+    with Worker(sys.executable, {}) as worker:
+        outcome = worker.ask({**INSPECT, "sources": [f"file:{probe}"]}, 60.0)
+    (fault,) = outcome.parts["inspect"]["faults"].items()
+    assert "owned" in fault[1]
+    assert "".join(fault).isprintable()
+    with pytest.raises(UsageError, match="cannot use the probe file"):
+        inspect_interpreter(sys.executable, (str(probe),))
+
+
+def test_the_last_words_of_a_worker_steer_no_terminal(tmp_path):
+    with Worker(sys.executable, {}) as worker:
+        setup = f"import os; print({BITE!r}, flush=True); os._exit(3)"
+        outcome = worker.ask(case(tmp_path, setup), 60.0)
+    assert outcome.output == r"\x1b]0;owned\x07\u202e"
 
 
 def test_the_limit_of_a_case_begins_after_its_imports(worker, tmp_path):
