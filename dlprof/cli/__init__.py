@@ -131,7 +131,9 @@ def main() -> NoReturn:
         print("dlprof: interrupted", file=sys.stderr)  # noqa: T201 - the message to the user
         sys.exit(Interrupted.exit_code)
     except DlprofError as error:
-        print(f"dlprof: {_shown(error)}", file=sys.stderr)  # noqa: T201 - the message to the user
+        from dlprof.cli.show import complain
+
+        complain(f"dlprof: {_shown(error)}")
         sys.exit(error.exit_code)
 
 
@@ -179,9 +181,9 @@ def _exit_code_of(error: Exception) -> int:
 
 def _shown(error: DlprofError) -> str:
     """The message in one line; it may hold names of files and text of frameworks."""
-    from dlprof.text.clean import clean, without_commands
+    from dlprof.text.clean import clean
 
-    return without_commands(clean(" ".join(str(error).split("\n")), LONGEST_LINE))
+    return clean(" ".join(str(error).split("\n")), LONGEST_LINE)
 
 
 def _settle_in() -> None:

@@ -214,7 +214,7 @@ def _catalog(given: Given) -> Catalog:
 
 def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str:
     """One line per framework; ``verified`` holds by name what a worker found by importing it."""
-    from dlprof.text.clean import clean, first_line
+    from dlprof.text.clean import first_line
 
     table = plain_table("framework", "version", "devices", "out", "in", "C exchange API")
     no_cuda = catalog.interpreter.get("no_cuda")
@@ -235,7 +235,7 @@ def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str
             {None: "?", True: "yes"}.get(exchange, "no"),
         )
     faults = catalog.faults.items()
-    lines = [f"{clean(source)} cannot be used: {first_line(fault)}" for source, fault in faults]
+    lines = [f"{source} cannot be used: {first_line(fault)}" for source, fault in faults]
     lines += [f"No CUDA device: {no_cuda}"] if no_cuda else []
     failed = {name: found["error"] for name, found in verified.items() if found.get("error")}
     lines += [f"{name}: {first_line(str(error))}" for name, error in failed.items()]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,8 +83,7 @@ class Outputs:
     def print_report(self, document: Document) -> None:
         """Print the report, unless another form takes its place."""
         if not self.printed:
-            with _no_commands(self.github):
-                show(document, self.full)
+            show(document, self.full)
 
     def write(self, document: Document, texts: Texts, found: Annotations) -> None:
         """Print or write the forms that are wanted. Raises :class:`UsageError`."""
@@ -159,17 +156,6 @@ def _page(session: Session, trends: Sequence[Trend]) -> str:
 
         document = replace(document, sections=(*document.sections, *trend_sections(trends)))
     return render(document, session)
-
-
-@contextmanager
-def _no_commands(wanted: bool) -> Iterator[None]:
-    """Whatever is printed meanwhile, GitHub obeys none of it: it may be a framework's words."""
-    token = secrets.token_hex(16)
-    typer.echo(f"::stop-commands::{token}\n" if wanted else "", nl=False)
-    try:
-        yield
-    finally:
-        typer.echo(f"\n::{token}::\n" if wanted else "", nl=False)
 
 
 def _summarise(text: str) -> None:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 PIPED_WIDTH = 100
 NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-GITHUB = "GITHUB_ACTIONS"
 
 
 def width(is_error: bool = False) -> int:
@@ -44,16 +43,16 @@ def show(document: Document, full: bool = False) -> None:
     from dlprof.reports.document import Level
 
     level = Level.FULL if full else Level.FIRST
-    # A session's text may have lines of its own.
-    say(without_any_command(terminal.render(document, width(), colour(), level)))
+    say(terminal.render(document, width(), colour(), level))
 
 
 def say(text: str, is_json: bool = False) -> None:
     """Print on stdout; :mod:`dlprof.cli.streams` says what becomes of it where that fails.
 
-    Not by ``typer.echo``, which writes UTF-8 to a stream that takes ASCII only.
+    GitHub's runner obeys none of it: names and messages are a framework's. Not by ``typer.echo``,
+    which writes UTF-8 to a stream that takes ASCII only.
     """
-    text = _unobeyed(text, is_json)
+    text = without_any_command(text, is_json)
     sys.stdout.write(NOT_ASCII.sub(_escaped, text) if is_json else text)
     sys.stdout.flush()
 
@@ -64,15 +63,10 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def complain(text: str, nl: bool = True) -> None:
-    """Print on stderr; a full or closed one is no result of what was done."""
+    """As :func:`say`, on stderr; a full or closed one is no result of what was done."""
     with contextlib.suppress(OSError):
-        sys.stderr.write(_unobeyed(text) + "\n" * nl)
+        sys.stderr.write(without_any_command(text) + "\n" * nl)
         sys.stderr.flush()
-
-
-def _unobeyed(text: str, is_json: bool = False) -> str:
-    """What GitHub obeys nothing of, where it reads: names and messages are a framework's."""
-    return without_any_command(text, is_json) if os.environ.get(GITHUB) else text
 
 
 def write(path: Path | None, text: str, is_json: bool = False) -> None:

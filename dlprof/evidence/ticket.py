@@ -15,7 +15,7 @@ from dlprof.rules import expected
 from dlprof.session.header import SIMULATED
 from dlprof.session.model import FindingRecord, Result, Session
 from dlprof.text import markdown
-from dlprof.text.clean import clean
+from dlprof.text.clean import clean, sanitised
 
 NOT_RUN = "add --run to include its output"
 MOST_CALLS = 8
@@ -99,9 +99,7 @@ class _Shown:
 
     def block(self, text: str, language: str = "") -> str:
         text = self.redact(text[:MOST_READ]).expandtabs()
-        return markdown.block(
-            "\n".join(clean(line, len(text)) for line in text.split("\n")), language
-        )
+        return markdown.block(sanitised(text), language)
 
 
 def _title(

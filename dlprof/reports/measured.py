@@ -120,4 +120,4 @@ def _event(event: HandshakeEvent, untimed: bool) -> str:
     if event.ns is not None and not untimed:
         told += f" in {plain_time(event.ns)}"
     capsule = ", ".join(f"{name} {value}" for name, value in (event.capsule or {}).items())
-    return clean("; ".join(filter(None, (told, event.answer, capsule))))
+    return "; ".join(filter(None, (told, event.answer, capsule)))

@@ -45,21 +45,17 @@ def _escaped(text: str, kept: str = "") -> str:
     )
 
 
-def without_commands(text: str) -> str:
-    """One line without what GitHub's runner takes for a command: ``::name::`` at its beginning, and
-    ``##[name]`` anywhere.
-    """
-    begun = text.lstrip()
-    if begun.startswith("::"):
-        text = text.replace("::", ": :", 1)
-    return text.replace("##[", "## [")
-
-
 def without_any_command(text: str, is_json: bool = False) -> str:
-    """Every line of ``text`` so; JSON still says the same, as no line of it begins with a text."""
+    """``text`` without what GitHub's runner takes for a command: ``::name::`` where a line begins,
+    and ``##[name]`` anywhere. JSON says the same, as no line of it begins with a text.
+    """
     if is_json:
         return text.replace("##[", "#\\u0023[")
-    return "".join(map(without_commands, text.splitlines(keepends=True)))
+    lines = (
+        line.replace("::", ": :", 1) if line.lstrip().startswith("::") else line
+        for line in text.splitlines(keepends=True)
+    )
+    return "".join(lines).replace("##[", "## [")
 
 
 def first_line(text: str | None) -> str:
