@@ -58,10 +58,9 @@ class Safety:
     """Whether it is unsafe only until the result was waited for: a write may tear the copy."""
 
     @property
-    def reasons(self) -> tuple[str, ...]:
-        """All that speaks against *safe*: rules, suspected rules with a ``?``, and words."""
-        words = (self.unknown,) if self.unknown else ()
-        return (*self.rules, *(f"{rule}?" for rule in self.suspected), *words)
+    def against(self) -> set[str]:
+        """The rules that speak against *safe*, those that are suspected too."""
+        return {*self.rules, *self.suspected}
 
     @property
     def is_safe(self) -> bool:
@@ -110,9 +109,9 @@ def unchecked(case: CaseView) -> str:
 
 
 def _failure(case: CaseView, instrument: str) -> str:
-    """Why an instrument failed, from the notes; empty where it did not."""
-    notes = (note.partition(": ") for note in case.result.notes)
-    return next((first_line(reason) for name, _, reason in notes if name == instrument), "")
+    """Why an instrument failed; empty where it did not."""
+    noted = case.result.noted
+    return next((first_line(reason) for name, reason in noted if name == instrument), "")
 
 
 def not_looked_at(case: CaseView) -> str:

@@ -234,8 +234,9 @@ def _unsafe(cases: Cases, case: CaseView) -> str | None:
         return None
     if case.result.status == "ok" and safety.level == "unsafe":
         names = {rule.id: rule.name for rule in RULES}
-        told = (f"{word} {names.get(word.rstrip('?'), '')}".strip() for word in safety.reasons)
-        return f"unsafe: {', '.join(told)}"
+        marks = dict.fromkeys(safety.rules, "") | dict.fromkeys(safety.suspected, "?")
+        told = (f"{rule}{mark} {names.get(rule, '')}".rstrip() for rule, mark in marks.items())
+        return f"unsafe: {', '.join(filter(None, (*told, safety.unknown)))}"
     return f"unknown whether it is safe: {safety.unknown}"
 
 

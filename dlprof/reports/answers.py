@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.quantity import plain_time, range_text
@@ -28,12 +27,12 @@ def answers_of(arrays: Sequence[Array]) -> tuple[Answer, ...]:
     paths = arrays[0].paths
     if len(paths) == 1 and (only := _answer(arrays[0], paths[0].case.kind or KINDS[0])).code:
         return (only,)
-    view, copy = (_answer(arrays[0], kind) for kind in KINDS)
-    default = [] if view.code else _on_default_stream(arrays[0])
-    waited = [] if copy.code else _after_a_wait(arrays[0])
-    if waited:
-        copy = replace(copy, note=copy.note.replace("none:", "none without a wait:", 1))
-    return (view, *default, copy, *waited)
+    view, copy = (best(arrays[0], kind) for kind in KINDS)
+    default = [] if view else _on_default_stream(arrays[0])
+    late = [] if copy else _after_a_wait(arrays[0])
+    without = " without a wait" if late else ""
+    of_copies = _answer(arrays[0], "copy", f"none{without}")
+    return (_answer(arrays[0], "view"), *default, of_copies, *late)
 
 
 def fastest(array: Array, kind: str) -> list[Path]:
@@ -93,20 +92,25 @@ def _word(paths: Sequence[Path]) -> str:
     return levels.pop() if levels in ({"safe"}, {"unchecked"}) else "correct"
 
 
-def _answer(array: Array, kind: str) -> Answer:
+def _answer(array: Array, kind: str, none: str = "none") -> Answer:
+    """The fastest path of a kind; where there is ``none``, why."""
     line = fastest(array, kind)
     if not line:
-        return Answer(f"{_fastest([array])}safe {kind}", "", "", _why_none(array, kind))
+        return Answer(f"{_fastest([array])}safe {kind}", "", "", _why_none(array, kind, none))
     found = plainest(line)
     if _is_disturbed(found):  # nobody knows which is the fastest
         notes = filter(None, (condition(found), DISTURBED))
         label = f"{_word([found])} {kind}"
-        return Answer(label, found.code, found.brief_time, "; ".join(notes))
+        return _named(label, found, "; ".join(notes))
     label = f"{_fastest([array])}{_word([found])} {kind}"
     others = len(line) - 1
     # The times of such paths are listed too, and one of them may be a little lower.
     near = f"{others} other{'s' * (others > 1)} about as fast" if others and found.is_timed else ""
-    return Answer(label, found.code, found.brief_time, condition(found) or near)
+    return _named(label, found, condition(found) or near)
+
+
+def _named(label: str, path: Path, note: str, code: str = "") -> Answer:
+    return Answer(label, code or path.code, path.brief_time, note, path.case.index)
 
 
 def _fastest(arrays: Sequence[Array]) -> str:
@@ -139,14 +143,7 @@ def _on_default_stream(array: Array) -> list[Answer]:
     if not found:
         return []
     path = plainest(lines_of(found)[0])
-    return [
-        Answer(
-            "default stream",
-            path.code,
-            path.brief_time,
-            f"a race if work on x is elsewhere: {RACE}",
-        )
-    ]
+    return [_named("default stream", path, f"a race if work on x is elsewhere: {RACE}")]
 
 
 def _after_a_wait(array: Array) -> list[Answer]:
@@ -156,11 +153,10 @@ def _after_a_wait(array: Array) -> list[Answer]:
     recipe = found.case.result.recipe
     wait = recipe.result.get("wait", "") if recipe else ""
     if "{x}" in wait and "\n" not in wait:
-        code, note = wait.format(x=found.code), f"do not write to {found.source} until then"
+        code, when = wait.format(x=found.code), "until then"
     else:
-        code = found.code
-        note = f"do not write to {found.source} before the result is ready"
-    return [Answer("copy and wait", code, found.brief_time, note)]
+        code, when = found.code, "before the result is ready"
+    return [_named("copy and wait", found, f"do not write to {found.source} {when}", code)]
 
 
 def condition(path: Path) -> str:
@@ -181,23 +177,22 @@ def condition(path: Path) -> str:
     return "; ".join(found)
 
 
-def _why_none(array: Array, kind: str) -> str:
+def _why_none(array: Array, kind: str, none: str) -> str:
     timed = [path for path in array.paths if path.is_measured]
     of_kind = [path for path in timed if path.result == kind]
     if of_kind:
-        reasons = [{one.removesuffix("?") for one in path.safety.reasons} for path in of_kind]
-        against = set.intersection(*reasons) or set.union(*reasons)
-        ids = sorted(one for one in against if one.startswith("DLP"))[:MOST_IDS]
+        against = [path.safety.against for path in of_kind]
+        ids = sorted(set.intersection(*against) or set.union(*against))[:MOST_IDS]
         named = ", ".join(f"{one} {BY_ID[one].name}" for one in ids)
-        return f"none: see {named}" if ids else f"none: every {kind} depends on the process"
+        return f"{none}: see {named}" if ids else f"{none}: every {kind} depends on the process"
     if timed:
         known = {path.result for path in timed} != {"?"}
-        return f"none: no path is a {kind}" if known else "none: view or copy is not known"
+        return f"{none}: no path is a {kind}" if known else f"{none}: view or copy is not known"
     ended_at = {path.case.result.refused_at for path in array.paths}
     if ended_at == {"import"}:
         return "unknown: a framework cannot be imported"
     if ended_at == {"create"}:
         return f"unknown: {array.pair[0]} cannot make the array"
     if {path.result for path in array.paths} == {"refused"}:
-        return "none: every path is refused"
-    return "none: no path could be measured"
+        return f"{none}: every path is refused"
+    return f"{none}: no path could be measured"

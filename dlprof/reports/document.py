@@ -69,6 +69,8 @@ class Answer:
     code: str
     value: str = ""
     note: str = ""
+    result: int | None = None
+    """The place of the result that it names, where that is one: ``code`` may say more."""
 
 
 @dataclass(frozen=True)

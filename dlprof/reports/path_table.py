@@ -349,12 +349,6 @@ def notes_section(arrays: Sequence[Array]) -> tuple[Section, ...]:
     return (Section("Notes", (Lines(lines),)),) if lines else ()
 
 
-def _note(text: str) -> str:
-    """A note of an instrument: ``fresh source: ValueError: no``."""
-    name, colon, rest = text.strip().partition("\n")[0].partition(": ")
-    return f"{name.replace('_', ' ') if name.isidentifier() else name}{colon}{rest}"
-
-
 def _notes(path: Path) -> Iterator[str]:
     result, safety = path.case.result, path.safety
     if result.case.setup:
@@ -371,7 +365,9 @@ def _notes(path: Path) -> Iterator[str]:
         yield f"beside other cases: {result.in_company.status}: {result.in_company.reason}"
     if result.interrupted:
         yield f"interrupted: {result.interrupted}"
-    yield from map(_note, result.notes)
+    for name, reason in result.noted:  # ``fresh source: ValueError: no``
+        instrument = f"{name.replace('_', ' ')}: " if name else ""
+        yield instrument + reason.strip().partition("\n")[0]
     for name, (question, words) in NOTABLE.items():
         verdict: Verdict[Any] | None = getattr(result, name)
         if verdict is not None and verdict.verdict in words:

@@ -164,9 +164,8 @@ class Path:
     def reason(self) -> str:
         """Why there is no ready time, in a line."""
         result = self.case.result
-        notes = [note for note in result.notes if note.startswith("ready_time: ")] or result.notes
-        text = result.reason if result.reason is not None else next(iter(notes), "")
-        return first_line(text.removeprefix("ready_time: "))
+        notes = [reason for name, reason in result.noted if name == "ready_time"] or result.notes
+        return first_line(result.reason if result.reason is not None else next(iter(notes), ""))
 
 
 def untimed_place(order: str | None, result: str) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from dlprof.analysis.cases import Cases
@@ -63,6 +63,7 @@ def session_document(
     inference = steps.steps_of(session)
     found = problems.problems_of(session, name, scripts)
     paths = [path for array in arrays for path in array.paths]
+    told = _answers(session, arrays)
     document = Document(
         title=_title(session, arrays, len(inference)),
         context=method.versions(session),
@@ -71,9 +72,9 @@ def session_document(
             not all(path.is_undiagnosed for path in paths) or not paths,
             bool(paths or inference) or not session.results,
         ),
-        answers=(*_answers(session, arrays), *steps.answers(inference)),
+        answers=(*told, *steps.answers(inference)),
         problems=found,
-        chart=_chart(arrays),
+        chart=_chart(arrays, {answer.result for answer in told}),
         sections=tuple(_sections(session, arrays, level, width is None)),
         commands=_commands(found, name),
     )
@@ -181,10 +182,10 @@ def _sections(
     yield method.method_section(session)
 
 
-def _chart(arrays: Sequence[Array]) -> Chart | None:
+def _chart(arrays: Sequence[Array], named: Collection[int | None]) -> Chart | None:
+    """A point for each path; the answers are those of the ``named`` results."""
     axes = list(zip(*(array.name for array in arrays), strict=True))
     differs = [at for at, values in enumerate(axes) if len(set(values)) > 1]
-    found = answers_of(arrays) if len(arrays) == 1 else ()
     points: list[Point] = []
     for array in arrays:
         if len(points) >= MOST_POINTS:
@@ -193,9 +194,9 @@ def _chart(arrays: Sequence[Array]) -> Chart | None:
         for path in array.paths:
             if path.is_timed:
                 time, ends, mark = path.cost_ns, path.interval_ns, path.problems
-                named = any(answer.code.startswith(path.code) for answer in found)
+                is_named = path.case.index in named
                 points.append(
-                    Point(path.code, time, *ends, path.result, path.worst, mark, group, named)
+                    Point(path.code, time, *ends, path.result, path.worst, mark, group, is_named)
                 )
     return Chart("paths", tuple(points)) if points else None
 

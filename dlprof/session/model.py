@@ -259,6 +259,13 @@ class Result(Model):
         return result.model_copy(update={"notes": [*result.notes, *notes]}) if notes else result
 
     @property
+    def noted(self) -> Iterator[tuple[str, str]]:
+        """Instrument and reason of each note; the instrument is empty where a note is of none."""
+        for note in self.notes:
+            name, colon, reason = note.partition(": ")
+            yield (name, reason) if colon and name.isidentifier() else ("", note)
+
+    @property
     def timed_ready(self) -> TimeMeasure | None:
         """The ready time with its processes, which are those of the host time if it repeats it."""
         ready, host = self.ready_time, self.host_time

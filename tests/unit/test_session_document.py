@@ -351,6 +351,11 @@ def test_every_path_with_a_time_is_a_point_of_the_chart():
     assert points[0].low_ns < points[0].time_ns < points[0].high_ns
 
 
+def test_a_path_whose_code_an_answer_only_begins_with_is_no_answer():
+    points = document(view("f(x)", 9 * US), view("f(x).T")).chart.points
+    assert {point.label: point.is_answer for point in points} == {"f(x)": False, "f(x).T": True}
+
+
 def test_a_wait_stands_in_the_full_table():
     found = view(ordering=ordered("host-sync", 20 * MS, 45 * MS))
     table = part(document(found), "All paths").blocks[0]
