@@ -349,6 +349,12 @@ def notes_section(arrays: Sequence[Array]) -> tuple[Section, ...]:
     return (Section("Notes", (Lines(lines),)),) if lines else ()
 
 
+def _note(noted: tuple[str, str]) -> str:
+    """A note of an instrument: ``fresh source: ValueError: no``."""
+    name, reason = noted
+    return (f"{name.replace('_', ' ')}: " if name else "") + reason.strip().partition("\n")[0]
+
+
 def _notes(path: Path) -> Iterator[str]:
     result, safety = path.case.result, path.safety
     if result.case.setup:
@@ -365,9 +371,7 @@ def _notes(path: Path) -> Iterator[str]:
         yield f"beside other cases: {result.in_company.status}: {result.in_company.reason}"
     if result.interrupted:
         yield f"interrupted: {result.interrupted}"
-    for name, reason in result.noted:  # ``fresh source: ValueError: no``
-        instrument = f"{name.replace('_', ' ')}: " if name else ""
-        yield instrument + reason.strip().partition("\n")[0]
+    yield from map(_note, result.noted)
     for name, (question, words) in NOTABLE.items():
         verdict: Verdict[Any] | None = getattr(result, name)
         if verdict is not None and verdict.verdict in words:

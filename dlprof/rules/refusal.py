@@ -76,21 +76,27 @@ def _evidence(result: Result) -> Refused:
 def _prescribed(cases: Cases, case: CaseView) -> Prescribed | None:
     """What the standard prescribes instead of the error that was seen; None without a deviation."""
     evidence = _evidence(case.result)
-    if not evidence.error:
+    found = _required(case.result)
+    if found is None or not evidence.error or {*found.errors} & {*evidence.error}:
         return None
-    found = OTHER_DEVICE if evidence.other_device else _without_copy(cases, case)
-    return None if found is None or {*found.errors} & {*evidence.error} else found
+    return found if evidence.other_device or _is_of_the_copy(cases, case) else None
 
 
-def _without_copy(cases: Cases, case: CaseView) -> Prescribed | None:
-    """The same call without ``copy=False`` copies, so that the copy is the cause."""
-    if case.result.status != "unsupported" or not case.code.endswith(NO_COPY):
-        return None
+def _required(result: Result) -> Prescribed | None:
+    """What the standard prescribes where such a call is refused for its copy."""
+    if _evidence(result).other_device:
+        return OTHER_DEVICE
+    code = result.case.code
+    function = code.partition("(")[0] + "("
+    named = (one for name, one in WITHOUT_COPY.items() if function.endswith(name))
+    return next(named, None) if code.endswith(NO_COPY) else None
+
+
+def _is_of_the_copy(cases: Cases, case: CaseView) -> bool:
+    """Whether the same call without ``copy=False`` copies, so that the copy is the cause."""
     same = f"{case.code.removesuffix(NO_COPY)})"
     copies = any(one.code == same and one.kind == "copy" for one in cases.arrays[case.array])
-    function = case.code.partition("(")[0] + "("
-    named = (one for name, one in WITHOUT_COPY.items() if function.endswith(name))
-    return next(named, None) if copies else None
+    return copies and case.result.status == "unsupported"
 
 
 def prescribed(_: FindingRecord, result: Result) -> str:
@@ -114,15 +120,15 @@ return False
 """
 
 
-def show_wrong_error(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
+def show_wrong_error(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     device = _evidence(subject.result).other_device
-    errors = found.evidence.get("prescribed")
-    if not isinstance(errors, str):
+    required = _required(subject.result)
+    if required is None:
         raise NoReproducer("the session does not say which error is prescribed")
     call, does = f"y = {subject.code}", "refuses by an error that is not prescribed"
     if device:
         call = f"x.__dlpack__(max_version=(1, 3), dl_device={tuple(device)}, copy=False)"
-    return subject.shown(does, WRONG_ERROR, call=call, prescribed=", ".join(errors.split(" or ")))
+    return subject.shown(does, WRONG_ERROR, call=call, prescribed=", ".join(required.errors))
 
 
 def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
