@@ -23,7 +23,8 @@ def bisect_document(found: Found, package: str, statement: str, pair: tuple[str,
     if found.untold:
         note += f"; or with {', '.join(found.untold)}, which told nothing"
     return Document(
-        title=f"{pair_text(pair)}    {statement}",
+        title=pair_text(pair),
+        scope=statement,
         context=f"{len(found.tried)} releases tried",
         answers=(Answer("changed", f"{package} {found.first_bad}", note=note),),
         tables=(Table((Column("release"), Column("result"), Column("")), rows),),

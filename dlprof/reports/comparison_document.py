@@ -81,7 +81,8 @@ def comparison_document(comparison: Comparison, names: Names = Names()) -> Docum
         comparison.load and f"{comparison.load[0].upper()}{comparison.load[1:]}.",
     )
     return Document(
-        title=_title(comparison.cases),
+        title="BASE and HEAD",
+        scope=_scope(comparison.cases),
         context=_differences(comparison, "python", "version") or "the same versions on both sides",
         notices=tuple(filter(None, notices)),
         answers=answers_of(comparison),
@@ -112,11 +113,11 @@ def _left_out(count: int) -> Iterator[str]:
         yield f"Not in the table: {counted(count, 'time')} that cannot be compared (--full)."
 
 
-def _title(cases: Sequence[Compared]) -> str:
+def _scope(cases: Sequence[Compared]) -> str:
     shared, arrays = array_texts(case.case for case in cases)
     different = len(set(arrays.values()))
     several = f"{len(cases):,} cases of {different} arrays" if different > 1 else ""
-    return "    ".join(filter(None, ("BASE and HEAD", shared, several)))
+    return "    ".join(filter(None, (shared, several)))
 
 
 def _differences(comparison: Comparison, *kinds: str) -> str:

@@ -217,6 +217,8 @@ class Document:
 
     title: str
     context: str = ""
+    scope: str = ""
+    """How much of that was looked at: the array, or how many sessions."""
     notices: tuple[str, ...] = ()
     """What keeps the reader from relying on it, such as times that other programs disturbed."""
     answers: tuple[Answer, ...] = ()
@@ -237,6 +239,11 @@ class Document:
     """Of a site: the pages that every page leads to, with their names."""
     search: tuple[tuple[str, str], ...] = ()
     """Of a site: what can be looked for, and the page of each."""
+
+    @property
+    def headline(self) -> str:
+        """Title and scope in one line."""
+        return "    ".join(filter(None, (self.title, self.scope)))
 
     def shown(self, level: Level) -> Iterator[Section]:
         """The sections of the first screen, or all."""

@@ -86,8 +86,9 @@ def grid_document(grid: Grid, changes: Sequence[Change], width: int | None = Non
         method_section(),
     )
     return Document(
-        title=f"{counted(len(grid.columns), 'environment')}    {_sessions(grid)}",
+        title=counted(len(grid.columns), "environment"),
         context=listed(_axis_text(grid, axis) for axis in grid.axes),
+        scope=_sessions(grid),
         answers=(answer_of(grid, changes),),
         tables=(changes_table(groups, FIRST_ROWS), *first) if groups else (),
         marks=marks_of(first),

@@ -66,9 +66,9 @@ def history_document(history: History, trends: Sequence[Trend], measure: str) ->
     span = times[0] if times[0] == times[1] else f"{times[0]} to {times[1]} UTC"
     older = f" (and {history.left_out:,} older)" if history.left_out else ""
     shared, _ = array_texts(trend.series.case for trend in trends)
-    title = (f"{counted(len(entries), 'session')}{older}", shared, span)
     return Document(
-        title="    ".join(filter(None, title)),
+        title=f"{counted(len(entries), 'session')}{older}",
+        scope="    ".join(filter(None, (shared, span))),
         context=f"{measure} time per call",
         answers=(answer_of(trends),),
         tables=_tables(trends, FIRST_ROWS),

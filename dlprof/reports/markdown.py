@@ -32,7 +32,7 @@ def render(document: Document) -> str:
     """The first screen, then all the rest folded."""
     folded = [section for section in document.sections if section.level is Level.FULL]
     blocks = [
-        f"## dlprof: {prose(document.title)}",
+        f"## dlprof: {prose(document.headline)}",
         prose(document.context),
         *(f"**{prose(notice)}**" for notice in document.notices),
         "\n".join(map(_answer, document.answers)),

@@ -64,8 +64,10 @@ def session_document(
     found = problems.problems_of(session, name, scripts)
     paths = [path for array in arrays for path in array.paths]
     told = _answers(session, arrays)
+    title, scope = _title(session, arrays, len(inference))
     document = Document(
-        title=_title(session, arrays, len(inference)),
+        title=title,
+        scope=scope,
         context=method.versions(session),
         notices=method.notices(
             session,
@@ -105,23 +107,18 @@ def _fitted(document: Document, array: Array, tried: str, width: int | None) -> 
     return with_room(rooms[at] if at < len(rooms) else least)
 
 
-def _title(session: Session, arrays: Sequence[Array], models: int) -> str:
+def _title(session: Session, arrays: Sequence[Array], models: int) -> tuple[str, str]:
+    """What was looked at, and how much of it."""
     scenario = session.request.scenario
     title = scenario.title if scenario is not None else ""
     if not arrays:
-        return title or survey.title(session) or ("Steps of inference" if models else NO_RESULTS)
-    what = _arrays_text(arrays)
-    return f"{title}: {what}" if title else what
-
-
-def _arrays_text(arrays: Sequence[Array]) -> str:
-    """The pair, or how many there are, and the array."""
+        surveyed, scope = ("", "") if title else survey.title(session)
+        return title or surveyed or ("Steps of inference" if models else NO_RESULTS), scope
     pairs = list(dict.fromkeys(array.pair_text for array in arrays))
-    if len(arrays) == 1:
-        return f"{pairs[0]}    {arrays[0].text}"
     same = {array.text for array in arrays}
-    what = f"{len(same)} arrays" if len(same) > 1 else same.pop()
-    return f"{pairs[0] if len(pairs) == 1 else f'{len(pairs)} pairs'}    {what}"
+    pair = pairs[0] if len(pairs) == 1 else f"{len(pairs)} pairs"
+    scope = f"{len(same)} arrays" if len(same) > 1 else same.pop()
+    return f"{title}: {pair}" if title else pair, scope
 
 
 def _is_one_pair(arrays: Sequence[Array]) -> bool:

@@ -90,12 +90,12 @@ def surveyed(session: Session) -> dict[str, list[CaseView]]:
     return dict(found)
 
 
-def title(session: Session) -> str:
-    """What a session of a survey alone looked at; empty for another."""
+def title(session: Session) -> tuple[str, str]:
+    """The pairs that a session of a survey alone looked at, and its arrays; empty for another."""
     found = surveyed(session)
     arrays = {label_of(case.result.case) for cases in found.values() for case in cases}
     pairs = next(iter(found)) if len(found) == 1 else f"{len(found)} pairs"
-    return f"{pairs}    {len(arrays)} small arrays" if found else ""
+    return (pairs, f"{len(arrays)} small arrays") if found else ("", "")
 
 
 def tables(session: Session, most: int = MOST_ROWS) -> Iterator[Table]:

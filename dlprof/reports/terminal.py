@@ -80,7 +80,7 @@ def printed(renderable: RenderableType | str, width: int = 100, color: bool = Fa
 
 def _parts(document: Document, width: int, level: Level) -> Iterator[RenderableType]:
     is_full = level is Level.FULL
-    title, context = Text(document.title, style="bold"), Text(document.context, style="dim")
+    title, context = Text(document.headline, style="bold"), Text(document.context, style="dim")
     room = width - title.cell_len - context.cell_len
     if room >= GAP:
         yield Text.assemble(title, " " * room, context)

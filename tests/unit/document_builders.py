@@ -109,6 +109,7 @@ def document_of(word):
     blocks = (table, past, Facts(((word, word),)), Lines((word,)), source)
     return Document(
         title=word,
+        scope=word,
         context=word,
         notices=(word,),
         answers=(Answer(word, word, word, word),),

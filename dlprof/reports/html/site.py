@@ -130,8 +130,9 @@ def _home(site: Site) -> Document:
         grids.method_section(),
     )
     return Document(
-        title=f"Atlas of conversions    {document.title.replace('    ', ', ')}",
+        title="Atlas of conversions",
         context=document.context,
+        scope=f"{document.title}, {document.scope}",
         answers=document.answers,
         tables=(matrix_table(site),),
         sections=sections if newest else sections[1:],
