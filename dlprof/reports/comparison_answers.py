@@ -64,21 +64,25 @@ def case_name(case: CaseRecord, among: Iterable[CaseRecord]) -> str:
 
 
 def ratio_text(time: Time) -> str:
-    """``1.10 (1.08-1.13)``: HEAD over BASE; without its interval where that is not known.
+    """``1.10 (1.08-1.13)``: HEAD over BASE; without its interval where that is not known."""
+    ratio, interval = _ratio_and_interval(time)
+    return f"{ratio} ({interval})" if interval else ratio
 
-    The interval is the one that decided: SAME is by that of 95 %, the other words by that of one
-    case's share of the error rate of the suite, which is wider. WIDE has its bound instead.
+
+def _ratio_and_interval(time: Time) -> tuple[str, str]:
+    """The interval is the one that decided: SAME is by that of 95 %, the other words by that of
+    one case's share of the error rate of the suite, which is wider. WIDE has its bound instead.
     """
     if time.ratio is None:
-        return "-"
+        return "-", ""
     if time.word == WIDE and time.bound is not None:
-        return f"{number(time.ratio)} (at most {number(time.bound)})"
+        return number(time.ratio), f"at most {number(time.bound)}"
     interval = time.interval if time.word == SAME else time.corrected
     if interval is None:
-        return number(time.ratio)
+        return number(time.ratio), ""
     low, high = interval
     places = 3 if high - low < FINE else 2
-    return f"{number(time.ratio, places)} ({number(low, places)}-{number(high, places)})"
+    return number(time.ratio, places), f"{number(low, places)}-{number(high, places)}"
 
 
 def number(ratio: float, places: int = 2) -> str:
@@ -143,9 +147,9 @@ def _regressions(comparison: Comparison) -> Iterator[Answer]:
 def _of_times(comparison: Comparison, label: str, found: Sequence[tuple[Compared, Time]]) -> Answer:
     """The time that changed most, and how many more there are."""
     case, time = max(found, key=lambda one: abs(math.log(one[1].ratio or 1.0)))
-    ratio, _, interval = ratio_text(time).partition(" ")
+    ratio, interval = _ratio_and_interval(time)
     measure = "" if time.measure == "ready" else time.measure
-    note = _joined(interval.strip("()"), measure, _more(found))
+    note = _joined(interval, measure, _more(found))
     return Answer(label, _name(comparison, case), f"{ratio} times as long", note)
 
 

@@ -116,6 +116,10 @@ class Point:
     """What was converted, where there are several arrays; or the date in a history."""
     is_answer: bool = False
     """Whether an answer of the document names it."""
+    rules: tuple[str, ...] = ()
+    """What was found of it."""
+    suspected: tuple[str, ...] = ()
+    """What was found of its like."""
 
 
 MOST_POINTS = 2000

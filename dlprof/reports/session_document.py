@@ -31,7 +31,7 @@ from dlprof.reports.document import (
     Section,
     Table,
 )
-from dlprof.reports.paths import KINDS, Array, arrays_of
+from dlprof.reports.paths import KINDS, Array, Path, arrays_of
 from dlprof.session.model import Session
 
 LAST = "LAST"
@@ -188,14 +188,20 @@ def _chart(arrays: Sequence[Array], named: Collection[int | None]) -> Chart | No
         if len(points) >= MOST_POINTS:
             break
         group = " ".join(array.name[at] for at in differs)
-        for path in array.paths:
-            if path.is_timed:
-                time, ends, mark = path.cost_ns, path.interval_ns, path.problems
-                is_named = path.case.index in named
-                points.append(
-                    Point(path.code, time, *ends, path.result, path.worst, mark, group, is_named)
-                )
+        points.extend(_point(path, group, named) for path in array.paths if path.is_timed)
     return Chart("paths", tuple(points)) if points else None
+
+
+def _point(path: Path, group: str, named: Collection[int | None]) -> Point:
+    return Point(
+        *(path.code, path.cost_ns, *path.interval_ns, path.result),
+        path.worst,
+        path.problems,
+        group,
+        path.case.index in named,
+        path.rules,
+        path.safety.suspected,
+    )
 
 
 def _commands(found: Sequence[Problem], name: str) -> tuple[str, ...]:

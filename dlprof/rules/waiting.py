@@ -50,7 +50,7 @@ def host_sync(cases: Cases) -> Iterator[FindingRecord]:
             "No measured path that is safe and gives the same is known not to wait. Convert where"
             " you need the values anyway."
         )
-        advice = f"{code(other)} does not wait{_behind(other)}." if other else none
+        advice = _instead(other, "does not wait") if other else none
         yield _wait(found, advice, other, "warning" if other else "info")
 
 
@@ -63,7 +63,7 @@ def device_sync(cases: Cases) -> Iterator[FindingRecord]:
         if other is not None:
             free = other.order == "stream-ordered"
             does = "does not wait" if free else "waits for its source alone"
-            advice = f"{code(other)} {does}{_behind(other)}."
+            advice = _instead(other, does)
         yield _wait(found, advice, other)
 
 
@@ -99,11 +99,16 @@ def _wait(
     )
 
 
+def _instead(other: CaseView, does: str) -> str:
+    """``f(x) does not wait: 9 us behind 45 ms of work.``"""
+    return ": ".join(filter(None, (f"{code(other)} {does}", _behind(other)))) + "."
+
+
 def _behind(case: CaseView) -> str:
-    """``: 9 us behind 45 ms of work``"""
+    """``9 us behind 45 ms of work``; empty where that is not known."""
     if case.loaded is None:
         return ""
-    return f": {plain_time(case.loaded[0])} behind {plain_time(case.loaded[1])} of work"
+    return f"{plain_time(case.loaded[0])} behind {plain_time(case.loaded[1])} of work"
 
 
 def _cost(case: CaseView) -> str:
@@ -111,7 +116,7 @@ def _cost(case: CaseView) -> str:
     if case.result.untimed:
         return f"{case.share_text} of the queue" if case.share_text else ""
     idle = _idle_ns(case)
-    loaded = _behind(case).removeprefix(": ")
+    loaded = _behind(case)
     return loaded if not loaded or idle is None else f"{plain_time(idle)} alone, {loaded}"
 
 

@@ -37,7 +37,11 @@ COLUMNS = (Column("time", right=True), Column("result"), Column("path"), Column(
 
 def point(label="numpy.asarray(x)", time_ns=33e3, kind="view", problem="", group="torch → jax"):
     severity, _, mark = problem.partition(" ")
-    return Point(label, time_ns, 0.9 * time_ns, 1.1 * time_ns, kind, severity or None, mark, group)
+    ends = 0.9 * time_ns, 1.1 * time_ns
+    suspected = tuple(word.rstrip("?") for word in mark.split() if word.endswith("?"))
+    rules = tuple(word for word in mark.split() if not word.endswith("?"))
+    told = {"rules": rules, "suspected": suspected}
+    return Point(label, time_ns, *ends, kind, severity or None, mark, group, **told)
 
 
 def row(label="numpy.asarray(x)", time_ns=33e3, kind="view", problem=""):

@@ -22,9 +22,9 @@ from markupsafe import Markup, escape
 from dlprof._version import __version__
 from dlprof.reports.document import Cell, Chart, Document, Level, Timeline
 from dlprof.reports.html import chart, timeline
-from dlprof.reports.html.chart import RULE
 from dlprof.session.model import Session, chunks
 
+RULE = re.compile(r"DLP\d{3}")
 SAVED = "dlprof-session.json.xz"
 """The name under which a reader saves the session of a page: its commands read that file."""
 LONGEST = 2000

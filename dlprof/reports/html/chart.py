@@ -9,7 +9,6 @@ has a title with its path, its time and its problem.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -34,7 +33,6 @@ MOST_TICKS = 6
 LEAST_NS, MOST_NS = 1e-3, 1e15
 """A time beyond them is no measurement, and the axis would have no room for others."""
 
-RULE = re.compile(r"DLP\d{3}")
 SHAPES = {"view": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "copy": "M-4-4h8v8h-8z"}
 OTHER_SHAPE = "M0-5l5 9h-10z"
 ANY_SHAPE = "M-5-2h10v4h-10z"
@@ -136,9 +134,9 @@ def _paths(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
 
 def _caption(points: Sequence[Point]) -> str:
     """What the marks of the paths mean."""
-    ids = sorted({rule for point in points for rule in RULE.findall(point.mark)} & {*BY_ID})
+    ids = sorted({rule for one in points for rule in (*one.rules, *one.suspected)} & {*BY_ID})
     told = [f"{', '.join(f'{rule} {BY_ID[rule].name}' for rule in ids)}."] if ids else []
-    if any("?" in point.mark for point in points):
+    if any(point.suspected for point in points):
         told.append("A rule with a question mark was seen only in similar paths.")
     told.append(f"Time until the result is ready, log scale{_bars(points, BARS)}.")
     if any(point.is_answer for point in points):
