@@ -33,6 +33,7 @@ from dlprof.scenario.request import Sweep
 from dlprof.session import files
 from dlprof.session.header import Environment
 from dlprof.session.model import CaseRecord, Model
+from dlprof.text import json_text
 from dlprof.text.clean import listed
 
 SCHEMA = "dlprof.noise/1"
@@ -211,7 +212,7 @@ def load(path: Path) -> Noise:
     if endless:
         raise UsageError(f"cannot read the noise file {path}: it is {endless}")
     try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
+        content = json_text.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UsageError(f"cannot read the noise file {path}: {error.strerror}") from None
     except (ValueError, RecursionError):

@@ -3,6 +3,7 @@
 import pytest
 
 from dlprof.cli import _exit_code_of, _shown
+from dlprof.cli.show import complain
 from dlprof.errors import UsageError
 from dlprof.gate import noise
 from dlprof.session.files import at_home, temporary_folder
@@ -18,8 +19,9 @@ from dlprof.session.files import at_home, temporary_folder
         ("std::vector::at", "std::vector::at"),
     ],
 )
-def test_a_message_is_one_line_that_no_runner_obeys(said, told):
-    assert _shown(UsageError(said)) == told
+def test_a_message_is_one_line_that_no_runner_obeys(said, told, capsys):
+    complain(_shown(UsageError(said)))
+    assert capsys.readouterr().err == f"{told}\n"
 
 
 def test_a_home_of_nobody_is_a_path_like_any_other(tmp_path):
