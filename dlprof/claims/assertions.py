@@ -236,7 +236,7 @@ def _unsafe(cases: Cases, case: CaseView) -> str | None:
         names = {rule.id: rule.name for rule in RULES}
         marks = dict.fromkeys(safety.rules, "") | dict.fromkeys(safety.suspected, "?")
         told = (f"{rule}{mark} {names.get(rule, '')}".rstrip() for rule, mark in marks.items())
-        return f"unsafe: {', '.join(filter(None, (*told, safety.unknown)))}"
+        return f"unsafe: {', '.join(told)}"
     return f"unknown whether it is safe: {safety.unknown}"
 
 

@@ -50,7 +50,7 @@ def machine_of(found: Environment) -> Machine:
     ]
     cores = found.cores and f"{found.cores} core{'' if found.cores == 1 else 's'}"
     known = tuple((name, str(value)) for name, value in facts if value is not None)
-    words = filter(None, (found.cpu, cores, *found.gpu_names))
+    words = [str(word) for word in (found.cpu, cores, *found.gpu_names) if word]
     return Machine(known, ", ".join(words) or "unknown machine")
 
 
