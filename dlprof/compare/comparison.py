@@ -40,7 +40,7 @@ from dlprof.rules import own_thresholds
 from dlprof.scenario.expectation import MET, MISSED
 from dlprof.session.evidence import Alignment
 from dlprof.session.model import CaseRecord, Header, Result, Session, Verdict
-from dlprof.text.clean import clean, first_line, listed
+from dlprof.text.clean import first_line, listed
 
 WORSE, GONE, INVALID, NEW, UNMEASURED = "WORSE", "GONE", "INVALID", "NEW", "UNMEASURED"
 """The words of a case besides those of a time in :mod:`dlprof.analysis.slower`. UNMEASURED is a
@@ -153,7 +153,7 @@ def compare(base: Session, head: Session, settings: Settings) -> Comparison:
     """
     turns = settings.in_turns
     if not turns and base.results and _moment(base) == _moment(head):
-        raise UsageError(f"BASE and HEAD are the same measurement, of {clean(base.created)}")
+        raise UsageError(f"BASE and HEAD are the same measurement, of {base.created}")
     simulated = bool(base.simulated and head.simulated)
     if simulated:
         settings = replace(settings, criteria=settings.criteria.without_times())
