@@ -63,6 +63,11 @@ class Safety:
         return {*self.rules, *self.suspected}
 
     @property
+    def marked(self) -> tuple[tuple[str, str], ...]:
+        """The rules that speak against *safe*, each with a ``?`` if it is only suspected."""
+        return tuple((dict.fromkeys(self.rules, "") | dict.fromkeys(self.suspected, "?")).items())
+
+    @property
     def is_safe(self) -> bool:
         return self.level == "safe"
 

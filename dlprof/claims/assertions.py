@@ -25,7 +25,7 @@ from dlprof.plan.axes import shape_text
 from dlprof.plan.options import AXES, INTERPRETER
 from dlprof.plan.plan import NO_PATH
 from dlprof.reports.trace_document import Group, grouped
-from dlprof.rules import RULES, cases_in
+from dlprof.rules import cases_in, with_name
 from dlprof.rules.fail_on import parse
 from dlprof.session.model import Session, Verdict
 from dlprof.session.trace_file import Row
@@ -233,10 +233,7 @@ def _unsafe(cases: Cases, case: CaseView) -> str | None:
     if safety.is_safe:
         return None
     if case.result.status == "ok" and safety.level == "unsafe":
-        names = {rule.id: rule.name for rule in RULES}
-        marks = dict.fromkeys(safety.rules, "") | dict.fromkeys(safety.suspected, "?")
-        told = (f"{rule}{mark} {names.get(rule, '')}".rstrip() for rule, mark in marks.items())
-        return f"unsafe: {', '.join(told)}"
+        return f"unsafe: {', '.join(with_name(*one) for one in safety.marked)}"
     return f"unknown whether it is safe: {safety.unknown}"
 
 

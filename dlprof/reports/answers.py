@@ -9,7 +9,7 @@ from dlprof.analysis.quantity import plain_time, range_text
 from dlprof.analysis.safety import Level, not_looked_at, unchecked
 from dlprof.reports.document import Answer
 from dlprof.reports.paths import KINDS, MARK, Array, Path, lines_of, plainest
-from dlprof.rules import BY_ID, FAULTS
+from dlprof.rules import FAULTS, with_name
 
 LEVELS: tuple[Level, ...] = ("safe", "right", "unchecked")
 """Of what may be written, the best first."""
@@ -183,7 +183,7 @@ def _why_none(array: Array, kind: str, none: str) -> str:
     if of_kind:
         against = [path.safety.against for path in of_kind]
         ids = sorted(set.intersection(*against) or set.union(*against))[:MOST_IDS]
-        named = ", ".join(f"{one} {BY_ID[one].name}" for one in ids)
+        named = ", ".join(map(with_name, ids))
         return f"{none}: see {named}" if ids else f"{none}: every {kind} depends on the process"
     if timed:
         known = {path.result for path in timed} != {"?"}

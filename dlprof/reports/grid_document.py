@@ -309,7 +309,9 @@ def _cell_json(cell: GridCell) -> dict[str, Any]:
         if word
     }
     time = None if cell.time is None else cell.time._asdict()
-    safety = {"level": cell.safety.level, "reasons": cell.safety.reasons}
+    against = [f"{rule}{mark}" for rule, mark in cell.safety.marked]
+    reasons = [*against, *filter(None, [cell.safety.unknown])]
+    safety = {"level": cell.safety.level, "reasons": reasons}
     return {
         **answers,
         "safety": safety,

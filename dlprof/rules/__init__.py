@@ -48,6 +48,7 @@ __all__ = [
     "observations",
     "own_thresholds",
     "with_findings",
+    "with_name",
 ]
 
 FAMILIES = (
@@ -76,6 +77,11 @@ FAULTS = {rule.id: rule.fault for rule in RULES if rule.fault is not None}
 NEED_TIMES = tuple(rule.id for rule in RULES if rule.needs_times)
 NEEDS = {rule.id: rule.instrument for rule in RULES if rule.instrument in DIAGNOSIS}
 """By rule: the instrument of the diagnosis without which it finds nothing."""
+
+
+def with_name(rule: str, mark: str = "") -> str:
+    """``DLP020? unsafe-copy``; the id alone of a rule of a newer version."""
+    return f"{rule}{mark} {BY_ID[rule].name}" if rule in BY_ID else f"{rule}{mark}"
 
 
 def cases_in(results: Iterable[Result], findings: Iterable[FindingRecord] = ()) -> Cases:

@@ -68,4 +68,4 @@ def test_a_surveyed_array_does_not_stand_for_a_pair_that_was_timed(atlas):
 def test_a_cell_carries_what_speaks_against_its_case(atlas):
     grid = atlas([result("fast", 10_000.0, **DANGLING)])
     safety = grid.rows[0].cells[0].safety
-    assert (safety.level, safety.reasons) == ("unsafe", ("DLP011",))
+    assert (safety.level, safety.rules) == ("unsafe", ("DLP011",))

@@ -48,6 +48,12 @@ def test_the_fastest_safe_view_and_copy_answer():
     assert found["fastest safe copy"].code == "copy(x)"
 
 
+def test_a_rule_of_a_newer_dlprof_is_told_by_its_id():
+    session = make_session(view(), findings=[finding_of("DLP999")])
+    answer = answers(session_document(session))["fastest safe view"]
+    assert answer.note == "none: see DLP999"
+
+
 def test_of_paths_that_take_as_long_the_plainest_is_named():
     found = answers(document(view("longer_name(x)", 2 * US), view("f(x)", 2.05 * US)))
     assert found["fastest safe view"].code == "f(x)"

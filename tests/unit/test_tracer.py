@@ -15,7 +15,7 @@ from dlprof.measuring.trace import completed, expression, faults
 from dlprof.reports import terminal
 from dlprof.reports.document import Level
 from dlprof.reports.trace_document import trace_document
-from dlprof.session.trace_file import Row, Trace, merged
+from dlprof.session.trace_file import Row, merged
 from dlprof.tracer import state
 from dlprof.tracer.arrays import Kinds, are_apart
 from dlprof.tracer.install import _call_around

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from dlprof.analysis.quantity import plain_time
 from dlprof.reports.document import MOST_POINTS, Chart, Point
-from dlprof.rules import BY_ID
+from dlprof.rules import with_name
 from dlprof.rules.rule import SEVERITIES
 
 MOST_ROWS = 40
@@ -134,8 +134,8 @@ def _paths(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
 
 def _caption(points: Sequence[Point]) -> str:
     """What the marks of the paths mean."""
-    ids = sorted({rule for one in points for rule in (*one.rules, *one.suspected)} & {*BY_ID})
-    told = [f"{', '.join(f'{rule} {BY_ID[rule].name}' for rule in ids)}."] if ids else []
+    ids = sorted({rule for one in points for rule in (*one.rules, *one.suspected)})
+    told = [f"{', '.join(map(with_name, ids))}."] if ids else []
     if any(point.suspected for point in points):
         told.append("A rule with a question mark was seen only in similar paths.")
     told.append(f"Time until the result is ready, log scale{_bars(points, BARS)}.")

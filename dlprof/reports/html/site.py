@@ -37,7 +37,7 @@ from dlprof.reports.document import (
 )
 from dlprof.reports.html import render
 from dlprof.reports.paths import MARK, untimed_place
-from dlprof.rules import BY_ID
+from dlprof.rules import BY_ID, with_name
 from dlprof.rules.pages import index
 from dlprof.session.model import pair_text
 from dlprof.text.clean import listed
@@ -312,24 +312,19 @@ def _pair_page(site: Site, pair: Pair, own: Grid) -> Document:
 
 def _unsafe(own: Grid) -> Iterator[Section]:
     """Why paths are unsafe in the newest environment: rules, with a ``?`` where suspected."""
-    found: dict[tuple[str, tuple[str, ...]], None] = {}
+    found: dict[tuple[str, tuple[str, ...]], None] = {}  # code, and rules with their names
     for one in choices_of(own):
         if one.is_measured and one.safety.level == "unsafe":
-            found.setdefault((one.row.case.code, one.safety.reasons))
+            told = tuple(with_name(*rule) for rule in one.safety.marked)
+            found.setdefault((one.row.case.code, told))
     rows = tuple(
-        (Cell(code, code=True), Cell(listed(map(_reason, reasons)), "bad"))
+        (Cell(code, code=True), Cell(listed(reasons), "bad"))
         for code, reasons in [*found][:MOST_UNSAFE]
     )
     columns = Column("path"), Column("why")
     table = Table(columns, rows, more_rows(len(found), MOST_UNSAFE))
     if rows:
         yield Section("Unsafe in the newest environment", (table,), Level.FIRST)
-
-
-def _reason(word: str) -> str:
-    """A rule with its name."""
-    rule = BY_ID.get(word.removesuffix("?"))
-    return word if rule is None else f"{word} {rule.name}"
 
 
 def _charts(grid: Grid, changes: Iterable[Change], rest: Sequence[Row]) -> Iterator[Section]:
