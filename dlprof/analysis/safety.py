@@ -58,11 +58,6 @@ class Safety:
     """Whether it is unsafe only until the result was waited for: a write may tear the copy."""
 
     @property
-    def against(self) -> set[str]:
-        """The rules that speak against *safe*, those that are suspected too."""
-        return {*self.rules, *self.suspected}
-
-    @property
     def marked(self) -> tuple[tuple[str, str], ...]:
         """The rules that speak against *safe*, each with a ``?`` if it is only suspected."""
         return tuple((dict.fromkeys(self.rules, "") | dict.fromkeys(self.suspected, "?")).items())

@@ -181,7 +181,7 @@ def _why_none(array: Array, kind: str, none: str) -> str:
     timed = [path for path in array.paths if path.is_measured]
     of_kind = [path for path in timed if path.result == kind]
     if of_kind:
-        against = [path.safety.against for path in of_kind]
+        against = [{rule for rule, _ in path.safety.marked} for path in of_kind]
         ids = sorted(set.intersection(*against) or set.union(*against))[:MOST_IDS]
         named = ", ".join(map(with_name, ids))
         return f"{none}: see {named}" if ids else f"{none}: every {kind} depends on the process"
