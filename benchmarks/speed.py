@@ -45,7 +45,9 @@ PAIRS = (
 COMMANDS = (
     Command(("--help",), 0.3, 20, 5),
     Command(("probes",), 0.5, 20, 5),
-    Command(("run", "torch", "numpy", "--shape", "4096x4096"), 15, 3, 1),
+    Command(("run", "torch", "numpy", "--shape", "1024x1024"), 20, 3, 1),
+    Command(("run", "torch", "jax", "--shape", "1024x1024"), 35, 3, 1),
+    Command(("survey", "torch", "jax"), 10, 3, 1),
     Command(("matrix",), 150, 1, 0),
     *(Command(("run", *pair), 30, 1, 0) for pair in PAIRS),
     *(Command(("run", *pair, "--quick"), 5, 5, 1) for pair in PAIRS),

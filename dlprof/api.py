@@ -71,7 +71,7 @@ class Session(model.Session):
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each case, with units in the names of the columns; see docs/tables.md."""
-        from dlprof.reports.table import to_frame
+        from dlprof.reports.data_table import to_frame
 
         return to_frame(self)
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dlprof.evidence.redaction import Redactor
 from dlprof.measuring import measure
 from dlprof.measuring.selftest import SETTINGS
 from dlprof.plan.pairing import Axes
@@ -28,6 +27,7 @@ from dlprof.plan.request import Request
 from dlprof.runner.inspection import SYNTHETIC, inspect_interpreter
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
+from dlprof.tickets.redaction import Redactor
 
 RUNS = {
     "fine": "numpy torch --shape 1024x1024",

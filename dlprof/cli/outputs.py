@@ -120,7 +120,7 @@ def write_session(
 
     ``fail_on`` says which findings fail; ``trends`` go into the page.
     """
-    from dlprof.reports import checks, junit, table
+    from dlprof.reports import checks, data_table, junit
     from dlprof.reports.method import short_command
 
     unseen = fail_on.unseen(session.results) if fail_on is not None else {}
@@ -128,7 +128,7 @@ def write_session(
     texts: Texts = {
         "--json": lambda: sessions.chunks(session, session.results),
         "--html": lambda: [_page(session, trends)],
-        "--csv": lambda: [table.csv_text(session)],
+        "--csv": lambda: [data_table.csv_text(session)],
         "--junit": lambda: [
             junit.render(
                 short_command(session),
@@ -143,7 +143,7 @@ def write_session(
     outputs.write(document, texts, annotations)
     if "--parquet" in outputs.targets:
         with files.atomic_bytes(Path(outputs.targets["--parquet"])) as file:
-            table.write_parquet(file, session)
+            data_table.write_parquet(file, session)
 
 
 def _page(session: Session, trends: Sequence[Trend]) -> str:

@@ -28,9 +28,9 @@ def repro(
     from dlprof.cli.finding import choose, listed
     from dlprof.cli.show import say, width, write
     from dlprof.errors import UsageError
-    from dlprof.evidence.reproducer import reproducer
     from dlprof.rules import with_findings
     from dlprof.session import model as sessions
+    from dlprof.tickets.reproducer import reproducer
 
     found = with_findings(sessions.load(session))
     if finding is None:

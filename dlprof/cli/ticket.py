@@ -34,10 +34,10 @@ def ticket(
     """Print a bug ticket for a finding in Markdown, with a reproducer and what it printed."""
     from dlprof.cli.finding import NONE, choose
     from dlprof.cli.show import complain, say, write
-    from dlprof.evidence.redaction import Redactor
-    from dlprof.evidence.ticket import written
     from dlprof.rules import with_findings
     from dlprof.session import model as sessions
+    from dlprof.tickets.redaction import Redactor
+    from dlprof.tickets.ticket import written
 
     found = with_findings(sessions.load(session))
     if not found.findings and finding is None:

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 
 from dlprof.analysis.case_view import CaseView
 from dlprof.errors import NoReproducer
-from dlprof.evidence.reproducer import reproducer
-from dlprof.evidence.rerun_command import rerun_command
 from dlprof.reports.document import Problem
 from dlprof.reports.paths import severity_rank
 from dlprof.rules import expected, observations
 from dlprof.rules.rule import severity_of
 from dlprof.session.model import FindingRecord, Session, pair_text
 from dlprof.text.clean import listed
+from dlprof.tickets.reproducer import reproducer
+from dlprof.tickets.rerun_command import rerun_command
 
 MOST_WORDS = 20
 MOST_SCRIPTS = 12

@@ -256,7 +256,8 @@ def _of_line(row: Row) -> Iterable[str]:
 def _commands(first: Group, by: str, name: str) -> Iterable[str]:
     row = first.rows[0]
     if by == "line" and row.consumer not in (row.producer, UNTRACED):
-        yield f"dlprof run {row.producer} {row.consumer} --from {shlex.quote(name)}:1"
+        pair = shlex.join([row.producer, row.consumer])
+        yield f"dlprof run {pair} --from {shlex.quote(name)}:1"
     yield f"dlprof report {shlex.quote(name)} --html report.html"
     yield "dlprof explain trace"
 

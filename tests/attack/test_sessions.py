@@ -17,7 +17,6 @@ from dlprof.cli.finding import listed
 from dlprof.compare.comparison import compare, exit_code
 from dlprof.compare.times import Settings
 from dlprof.errors import DlprofError
-from dlprof.evidence.ticket import written
 from dlprof.reports import (
     checks,
     comparison_json,
@@ -33,6 +32,7 @@ from dlprof.reports.session_document import session_document
 from dlprof.rules import with_findings
 from dlprof.session import model as sessions
 from dlprof.session.header import RecordedRequest, RecordedScenario
+from dlprof.tickets.ticket import written
 
 SCENARIO = RecordedScenario.model_validate({"title": "a", "question": "b", "report": "round trip", "origins": [["a", "b", "c"]],
             "expect": ["x"], "thresholds": {"slow_ratio": 3.0}})  # fmt: skip

@@ -7,9 +7,9 @@ import pytest
 from command_line import PROBE_FILES, dlprof
 
 from dlprof.conformance.check import CHECKS
-from dlprof.evidence import script_run
 from dlprof.runner import conformance as runner
 from dlprof.runner.inspection import inspect_interpreter
+from dlprof.tickets import script_run
 
 PLAIN = ("conformance", "plain", "--probe", PROBE_FILES / "plain.py")
 

@@ -7,9 +7,9 @@ import sys
 import pytest
 from command_line import dlprof
 
-from dlprof.evidence import script_run
-from dlprof.evidence.reproducer import reproducer
 from dlprof.session import model as sessions
+from dlprof.tickets import script_run
+from dlprof.tickets.reproducer import reproducer
 
 FRAMEWORKS = [
     name

@@ -5,9 +5,9 @@ import sys
 import pytest
 from command_line import PROBE_FILES, dlprof
 
-from dlprof.evidence import script_run
-from dlprof.evidence.reproducer import reproducer
 from dlprof.session import model as sessions
+from dlprof.tickets import script_run
+from dlprof.tickets.reproducer import reproducer
 
 FAULTS = {
     "dangle_later": ("DLP011", "lifetime", "changed_after_drop"),

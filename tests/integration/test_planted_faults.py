@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 import dlprof
-from dlprof.evidence.reproducer import reproducer
 from dlprof.measuring.selftest import run
 from dlprof.runner.progress import Watcher
 from dlprof.selftest.faults import PLANTS
 from dlprof.session import model as sessions
 from dlprof.session.model import FindingRecord
+from dlprof.tickets.reproducer import reproducer
 
 ALWAYS = (
     *("view", "copy", "sync", "race", "wrong-strides", "leak", "dangle"),

@@ -9,13 +9,13 @@ import sys
 
 import pytest
 
-from dlprof.evidence.reproducer import reproducer
 from dlprof.measuring.selftest import plants_for, run
 from dlprof.runner.progress import Watcher
 from dlprof.runner.worker_client import child_environment
 from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
 from dlprof.session import model as sessions
 from dlprof.simulated.environment import variables
+from dlprof.tickets.reproducer import reproducer
 
 MEASURED = ("view", "private-stream", "sync", "race", "bounce", "leak", "to-host")
 """One for each instrument, on one array: all of them run on the simulated device, in seconds."""

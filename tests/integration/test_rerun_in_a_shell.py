@@ -7,8 +7,8 @@ import sys
 from command_line import LIMIT_S, dlprof, environment
 
 from dlprof.analysis.case_view import CaseView
-from dlprof.evidence.rerun_command import rerun_command
 from dlprof.session.model import load
+from dlprof.tickets.rerun_command import rerun_command
 
 SHELL = f'dlprof() {{ "{sys.executable}" -m dlprof "$@"; }}\n'
 SETUP = "import numpy\nx = numpy.zeros((64, 64), 'float64')  # it's $HOME `id`"

@@ -10,7 +10,6 @@ from repro_builders import finding_of, recipe_of, session_of
 from rule_builders import verdict
 
 from dlprof.errors import NoReproducer
-from dlprof.evidence.reproducer import reproducer
 from dlprof.probes.base import ArraySpec
 from dlprof.probes.cupy import CuPy
 from dlprof.probes.host import Bytes
@@ -21,6 +20,7 @@ from dlprof.probes.tensorflow import TensorFlow
 from dlprof.probes.torch import Torch
 from dlprof.protocol.statement import OwnCode, Side
 from dlprof.rules import RULES
+from dlprof.tickets.reproducer import reproducer
 from dlprof.worker.instruments import recipe
 from dlprof.worker.loading import own_probes
 

@@ -7,8 +7,8 @@ from html_builders import alone, case
 from rule_builders import owned
 
 from dlprof.analysis.case_view import CaseView
-from dlprof.evidence.rerun_command import rerun_command
 from dlprof.protocol.statement import OwnCode, Side
+from dlprof.tickets.rerun_command import rerun_command
 
 
 def command_of(*results, against=None, rule="DLP018", request=None, **changes):

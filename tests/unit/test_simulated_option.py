@@ -16,9 +16,6 @@ from dlprof.compare.comparison import compare, exit_code
 from dlprof.compare.criteria import parse as criteria
 from dlprof.compare.times import Settings
 from dlprof.errors import HistoryError, MissingDevice, UsageError
-from dlprof.evidence.rerun_command import rerun_command
-from dlprof.evidence.script_run import Ran
-from dlprof.evidence.ticket import ticket
 from dlprof.history.entry import entry_of
 from dlprof.plan import options
 from dlprof.plan.catalog import catalog_from, environment
@@ -28,15 +25,18 @@ from dlprof.reports import html, junit, markdown, terminal
 from dlprof.reports.checks import checks
 from dlprof.reports.comparison_checks import checks_of
 from dlprof.reports.comparison_document import comparison_document
+from dlprof.reports.data_table import to_frame
 from dlprof.reports.document import Level
 from dlprof.reports.session_document import session_document
-from dlprof.reports.table import to_frame
 from dlprof.rules import find, with_findings
 from dlprof.runner.worker_client import child_environment
 from dlprof.session.header import SIMULATED
 from dlprof.simulated import build as simulated_build
 from dlprof.simulated import environment as simulated
 from dlprof.simulated.build import LIBRARY, NVML
+from dlprof.tickets.rerun_command import rerun_command
+from dlprof.tickets.script_run import Ran
+from dlprof.tickets.ticket import ticket
 
 NO_SCRIPT = "the session is made by hand"
 TIME = re.compile(r"\b\d[\d.,]* ?(ns|µs|us|ms|s|GB/s)\b")

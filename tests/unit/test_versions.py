@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from repro_builders import finding_of, session_of
 
-from dlprof.evidence.reproducer import reproducer
-from dlprof.evidence.ticket import written
 from dlprof.probes.base import Probe
 from dlprof.probes.jax import Jax
 from dlprof.reports.method import packages
 from dlprof.session.header import Environment
+from dlprof.tickets.reproducer import reproducer
+from dlprof.tickets.ticket import written
 from dlprof.worker.inspect import describe
 
 KNOWN = {

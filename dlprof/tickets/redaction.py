@@ -1,7 +1,7 @@
 """Make text public: without what says who and where its author is.
 
 Home folders, absolute paths, user and host names, addresses, dumps of the environment, and what
-looks like a secret (:mod:`dlprof.evidence.secrets`) are taken out. Names that a text about arrays
+looks like a secret (:mod:`dlprof.tickets.secrets`) are taken out. Names that a text about arrays
 needs (``numpy``, ``root`` in prose) are never taken for those of a user.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dlprof.evidence import secrets
+from dlprof.tickets import secrets
 
 LEAST_NAME, LEAST_SECRET = 3, 6
 """Characters of a name, and of a secret: shorter ones are parts of words."""

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from dlprof._version import __version__
 from dlprof.errors import NoReproducer
-from dlprof.evidence.reproducer import Reproducer, reproducer
-from dlprof.evidence.script_run import Ran, run
 from dlprof.plan.axes import shape_text
 from dlprof.rules import expected
 from dlprof.session.header import SIMULATED
 from dlprof.session.model import FindingRecord, Result, Session
 from dlprof.text import markdown
 from dlprof.text.clean import clean, sanitised
+from dlprof.tickets.reproducer import Reproducer, reproducer
+from dlprof.tickets.script_run import Ran, run
 
 NOT_RUN = "add --run to include its output"
 MOST_CALLS = 8
