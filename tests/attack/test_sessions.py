@@ -20,9 +20,9 @@ from dlprof.errors import DlprofError
 from dlprof.reports import (
     checks,
     comparison_json,
+    data_table,
     junit,
     markdown,
-    table,
     terminal,
 )
 from dlprof.reports.comparison_document import comparison_document
@@ -168,8 +168,8 @@ def use(session):
     shown(terminal.render(document, level=Level.FULL))
     shown(markdown.render(document))
     shown(junit.render("t", checks.checks(session)))
-    shown(table.csv_text(session))
-    table.write_parquet(io.BytesIO(), session)
+    shown(data_table.csv_text(session))
+    data_table.write_parquet(io.BytesIO(), session)
     shown(listed(session, 80))
     for finding in session.findings[:3]:
         shown(written(session, finding, None, str))

@@ -111,7 +111,7 @@ def test_the_probe_of_the_documents_refuses_in_words(probe_file):
     axes = ("--shape", "0,4", "--dtype", "bool", "--layout", "reversed")
     done = dlprof("run", "mv", "numpy", *axes, "--quick", "--probe", probe_file)
     assert done.code == errors.Unmeasured.exit_code
-    assert re.search(r"refused|unsupported", done.out + done.err)
+    assert re.search(r"has no|cannot|refus", done.err)
 
 
 @pytest.fixture(scope="module")
