@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import typer
 
 from dlprof.cli import streams
+from dlprof.cli.streams import complain
 from dlprof.errors import DlprofError, Interrupted, UsageError
 from dlprof.session.interrupts import stop_in_order
 
@@ -131,8 +132,6 @@ def main() -> NoReturn:
         print("dlprof: interrupted", file=sys.stderr)  # noqa: T201 - the message to the user
         sys.exit(Interrupted.exit_code)
     except DlprofError as error:
-        from dlprof.cli.show import complain
-
         complain(f"dlprof: {_shown(error)}")
         sys.exit(error.exit_code)
 

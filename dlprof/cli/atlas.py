@@ -45,7 +45,8 @@ def build(
     """
     from dlprof.atlas.changes import changes_of
     from dlprof.atlas.grid import grid_of
-    from dlprof.cli.show import complain, say
+    from dlprof.cli.show import say
+    from dlprof.cli.streams import complain
     from dlprof.errors import UsageError
     from dlprof.reports.html.site import pages_of
     from dlprof.session.files import atomic

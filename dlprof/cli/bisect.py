@@ -51,7 +51,8 @@ def bisect(
     from dlprof import api
     from dlprof.atlas import bisect as search
     from dlprof.atlas.trial import Trial, requirements
-    from dlprof.cli.show import complain, show
+    from dlprof.cli.show import show
+    from dlprof.cli.streams import complain
     from dlprof.errors import UsageError
     from dlprof.jobs.environments import releases
     from dlprof.reports.bisect_document import bisect_document

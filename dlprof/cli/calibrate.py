@@ -46,7 +46,8 @@ def calibrate(
     """
     from dlprof.cli.files import check_no_session
     from dlprof.cli.gate_measure import floors_of, say_kept, scenario_named, sweep_of
-    from dlprof.cli.show import complain, show
+    from dlprof.cli.show import show
+    from dlprof.cli.streams import complain
     from dlprof.compare.criteria import parse
     from dlprof.compare.matching import key
     from dlprof.compare.times import Settings

@@ -60,7 +60,8 @@ def compare_many(named: Sequence[Path | Folder], given: Given) -> None:
     from dlprof.atlas.changes import changes_of
     from dlprof.atlas.grid import grid_of
     from dlprof.cli.outputs import Annotations, Outputs
-    from dlprof.cli.show import complain, width
+    from dlprof.cli.show import width
+    from dlprof.cli.streams import complain
     from dlprof.reports.grid_document import grid_document, render_json
 
     outputs = Outputs.of(given.raw)

@@ -14,7 +14,7 @@ from dlprof.cli.inspection import inspected
 from dlprof.cli.measure import typed
 from dlprof.cli.options import ANY_PYTHON, STRICT, Given
 from dlprof.cli.outputs import Outputs
-from dlprof.cli.show import complain
+from dlprof.cli.streams import complain
 from dlprof.compare.comparison import REGRESSION
 from dlprof.compare.criteria import Criteria, own_floors
 from dlprof.compare.matching import Key

@@ -148,7 +148,7 @@ def _added_text(file: Path, done: Added, folder: Folder) -> str:
 
 def _read(place: Folder, last: int | None) -> History:
     """What is at an address; files that are no part of it are named on stderr."""
-    from dlprof.cli.show import complain
+    from dlprof.cli.streams import complain
     from dlprof.history import store
     from dlprof.text.clean import clean
 

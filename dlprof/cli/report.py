@@ -37,7 +37,8 @@ def report(session: SessionFile, *, given: Given) -> None:
     from dlprof.cli.files import session_name
     from dlprof.cli.measure import allowed
     from dlprof.cli.outputs import Outputs, write_session
-    from dlprof.cli.show import complain, width
+    from dlprof.cli.show import width
+    from dlprof.cli.streams import complain
     from dlprof.errors import UsageError
     from dlprof.reports.checks import check_measured
     from dlprof.reports.document import Level

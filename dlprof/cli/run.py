@@ -68,7 +68,7 @@ def run(
     pairs = pairs_named(catalog, producer, consumer)
     measure(request_of(values, pairs, ("run", producer, consumer)), catalog, given)
     if trace_row is not None:
-        from dlprof.cli.show import complain
+        from dlprof.cli.streams import complain
 
         complain(f"dlprof report {shlex.quote(str(traced))} shows what the lines would gain.")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -60,13 +59,6 @@ def say(text: str, is_json: bool = False) -> None:
 def _escaped(found: re.Match[str]) -> str:
     """Characters in a string of JSON, for a stream that may not have them."""
     return json.dumps(found[0])[1:-1]
-
-
-def complain(text: str, nl: bool = True) -> None:
-    """As :func:`say`, on stderr; a full or closed one is no result of what was done."""
-    with contextlib.suppress(OSError):
-        sys.stderr.write(without_any_command(text) + "\n" * nl)
-        sys.stderr.flush()
 
 
 def write(path: Path | None, text: str, is_json: bool = False) -> None:

@@ -7,6 +7,7 @@ line. What becomes of a failed write is therefore decided here, where all of the
 from __future__ import annotations
 
 import codecs
+import contextlib
 import io
 import os
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from dlprof.errors import UsageError
+from dlprof.text.clean import without_any_command
 
 PLAIN = {
     "\N{RIGHTWARDS ARROW}": "->",
@@ -96,3 +98,10 @@ def _cannot_print(error: OSError) -> None:
 
 def _say_nothing(_: OSError) -> None:
     """There is no place left to say it."""
+
+
+def complain(text: str, nl: bool = True) -> None:
+    """Print on stderr, without commands to GitHub. That it is full is no result of what was done."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(without_any_command(text) + "\n" * nl)
+        sys.stderr.flush()

@@ -33,7 +33,8 @@ def ticket(
 ) -> None:
     """Print a bug ticket for a finding in Markdown, with a reproducer and what it printed."""
     from dlprof.cli.finding import NONE, choose
-    from dlprof.cli.show import complain, say, write
+    from dlprof.cli.show import say, write
+    from dlprof.cli.streams import complain
     from dlprof.rules import with_findings
     from dlprof.session import model as sessions
     from dlprof.tickets.redaction import Redactor

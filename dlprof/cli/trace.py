@@ -184,7 +184,8 @@ def write(found: Trace, by: str, outputs: Outputs, path: Path) -> None:
 
 def show(found: Trace, by: str, full: bool, path: Path) -> None:
     """The report on stderr, in the width and colors that it has."""
-    from dlprof.cli.show import complain, width
+    from dlprof.cli.show import width
+    from dlprof.cli.streams import complain
     from dlprof.reports.document import Level
     from dlprof.reports.terminal import render
     from dlprof.reports.trace_advice import advice
@@ -198,7 +199,7 @@ def show(found: Trace, by: str, full: bool, path: Path) -> None:
 
 def end(found: Trace, words: Sequence[str]) -> None:
     """End as the program ended, or with 1 for what ``--fail-on`` names."""
-    from dlprof.cli.show import complain
+    from dlprof.cli.streams import complain
     from dlprof.errors import FindingsFailed
     from dlprof.measuring.trace import faults
     from dlprof.reports.trace_document import short_file

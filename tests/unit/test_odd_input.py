@@ -3,7 +3,7 @@
 import pytest
 
 from dlprof.cli import _exit_code_of, _shown
-from dlprof.cli.show import complain
+from dlprof.cli.streams import complain
 from dlprof.errors import UsageError
 from dlprof.gate import noise
 from dlprof.session.files import at_home, temporary_folder
