@@ -101,7 +101,7 @@ def _say_nothing(_: OSError) -> None:
 
 
 def complain(text: str, nl: bool = True) -> None:
-    """Print on stderr, without commands to GitHub. That it is full is no result of what was done."""
+    """Print on stderr, without commands to GitHub. A full or closed one changes no exit code."""
     with contextlib.suppress(OSError):
         sys.stderr.write(without_any_command(text) + "\n" * nl)
         sys.stderr.flush()
