@@ -27,6 +27,7 @@ def test_a_copy_is_no_view(dlprof, turn):
 """
 
 
+@pytest.mark.nightly
 def test_parallel_workers_of_pytest_measure_each_for_itself_and_agree(tmp_path):
     pytest.importorskip("torch")
     (tmp_path / "test_conversions.py").write_text(TESTS, encoding="utf-8")
