@@ -162,8 +162,8 @@ def _known_medians(measure: TimeMeasure) -> dict[int, float]:
 
 
 BETWEEN_SESSIONS = 1.5
-"""From this ratio on times of different sessions differ: equal code differs by up to a third
-between two of them (docs/results/gate-noise.md)."""
+"""From this ratio on times of different sessions differ: processes of equal code, one after the
+other, have a standard deviation of up to 28 % (docs/results/gate-noise.md)."""
 
 
 class Time(NamedTuple):

@@ -95,7 +95,7 @@ def test_names_that_are_words_or_needed_by_scripts_are_not_taken_out(name):
 @pytest.mark.parametrize(
     "text", ["/" * 100_000 + "a/" * 50_000, "eyJ-" * 50_000, "a@" * 100_000, "://" * 60_000]
 )
-def test_a_long_text_of_what_secrets_begin_with_is_redacted_in_linear_time(text):
+def test_a_long_text_of_what_secrets_begin_with_is_redacted(text):
     assert isinstance(HERE(text), str)
 
 
