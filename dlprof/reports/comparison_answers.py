@@ -168,7 +168,7 @@ def _joined(*notes: str) -> str:
 
 
 def _more(cases: Sequence[object]) -> str:
-    return f"and {counted(len(cases) - 1, 'more path')}" if len(cases) > 1 else ""
+    return f"+{len(cases) - 1:,} more" if len(cases) > 1 else ""
 
 
 def _expected(records: Iterable[ExpectationRecord]) -> str:
