@@ -2,8 +2,8 @@
 
 Kinds of gates: equal code; equal code while another program loads one core half of the time; code
 in which two of eleven views are slower, one by 5 % and one by 10 %; in which a copy of 4 MiB is
-slower by 10 %; in which a view is slower by 2 %. The same spin makes it slower for all tools.
-All other conversions are equal code. The tools:
+slower by 10 %; in which a view is slower by 2 %. The same spin makes it slower for all tools. All
+other conversions are equal code. The tools:
 
 - dlprof gate;
 - pytest-benchmark, --benchmark-compare-fail=median:5%;
@@ -43,7 +43,7 @@ import numpy as np
 import outcome
 import tomllib
 from scipy.stats import binomtest
-from spun_probe import LEAST, VARIABLE, digits
+from spun_probe import LEAST, VARIABLE, digits, wrapped
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -119,7 +119,8 @@ Found = dict[str, Any]
 def suite(folder: Path) -> Path:
     """scenarios/gate.toml with the probes that plant slowdowns."""
     text = (ROOT / "scenarios" / "gate.toml").read_text(encoding="utf-8")
-    paths = [f"_spun({glob})" for glob in tomllib.loads(text)["paths"]]
+    globs = [path.replace("(x)", "({x})") for path in tomllib.loads(text)["paths"]]
+    paths = [wrapped(glob).replace("{x}", "x") for glob in globs]
     head, _, rest = text.partition("paths = [")
     probes = f"probes = {json.dumps([str(HERE / 'spun_probe.py')])}"
     file = folder / "suite.toml"
@@ -168,6 +169,11 @@ def turn_ns() -> float:
     return (min(long for long, _ in times) - min(short for _, short in times)) / 2000
 
 
+def length(one: Conversion, percent: float, turn: float) -> int:
+    """How long it spins: a copy in percent of its own time, a view in turns."""
+    return math.ceil(percent / 100 * one["ns"] / turn) if one["is_view"] else round(percent)
+
+
 def planted(kind: str, number: int, known: list[Conversion]) -> dict[str, float]:
     """What is slower in the gate of this number, in percent: any two views meet in turn."""
     views = [one for one in known if one["is_view"]]
@@ -200,7 +206,7 @@ def run(given: Namespace) -> None:
                 continue
             slower = planted(kind, number, known)
             spin = ";".join(
-                f"{one['name']} {math.ceil(slower[one['name']] / 100 * one['ns'] / turn)}"
+                f"{one['name']} {length(one, slower[one['name']], turn)}"
                 for one in known
                 if one["name"] in slower
             )

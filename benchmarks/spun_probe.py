@@ -1,11 +1,14 @@
 """The frameworks of the gate's suite with a spin behind every conversion, to plant slowdowns.
 
-DLPROF_BENCHMARK_SPIN names conversions and how many turns they spin, such as
-``torch->numpy numpy->ndarray 12;bytes->numpy buffer->ndarray_buffer 3``. All others spin none. The
-call of the spin is in all of them, on both sides, so that nothing but the turns is planted.
+DLPROF_BENCHMARK_SPIN names conversions and how long they spin, such as
+``torch->numpy numpy->ndarray 12;torch->numpy numpy->array 10``: a view so many turns, a copy so
+many percent of the time that this copy took. All others spin none. The call of the spin is in all
+of them, on both sides, so that nothing but the spin is planted.
 
-It counts the bits of a number, and a turn is a digit of it. A loop in Python took 4.5 ns a turn in
-some processes and 6 ns in others, by what else lies in memory; a digit takes 1.90 ns in all.
+Behind a view it counts the bits of a number, and a turn is a digit of it. A loop in Python took
+4.5 ns a turn in some processes and 6 ns in others, by what else lies in memory; a digit takes
+1.90 ns in all. Behind a copy it looks at the clock: ``tf.constant`` takes one of two times in a
+process, and either becomes as many percent longer.
 """
 
 from __future__ import annotations
@@ -31,7 +34,18 @@ _turns = {(pair, way.partition("->")[2]): int(turns) for pair, way, turns in _al
 def _spun(result, number=(1 << {bits} * ({least} + _turns.get(("{pair}", "{way}"), 0))) - 1):
     number.bit_count()
     return result
+
+from time import perf_counter_ns as _now
+
+def _longer(begun, result, percent=_turns.get(("{pair}", "{way}"), 0)):
+    if percent:
+        now = _now()
+        end = now + (now - begun) * percent // 100
+        while _now() < end:
+            pass
+    return result
 """
+COPIES = ("numpy.array({x})", "tf.constant({x})", "torch.tensor({x})")
 MADE_BY = "\n_made_by = globals().get('_made_by', {name!r})"
 
 
@@ -40,12 +54,17 @@ def digits(count: int) -> int:
     return (1 << DIGIT_BITS * count) - 1
 
 
+def wrapped(code: str) -> str:
+    """The code of a way with the spin behind it."""
+    return f"_longer(_now(), {code})" if code in COPIES else f"_spun({code})"
+
+
 def spun(name: str, way: Import) -> Import:
     """The same way with the spin; the first setup that runs is the producer's."""
     text = SPIN.replace("{variable}", VARIABLE).replace("{way}", way.name)
     text = text.replace("{bits}", str(DIGIT_BITS)).replace("{least}", str(LEAST))
     setup = text.replace('"{pair}"', f"f'{{_made_by}}->{name}'")
-    return replace(way, code=f"_spun({way.code})", setup=f"{way.setup}\n{setup}")
+    return replace(way, code=wrapped(way.code), setup=f"{way.setup}\n{setup}")
 
 
 def kind_of(kind: type) -> type:
