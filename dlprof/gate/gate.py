@@ -252,7 +252,7 @@ def _measured_text(task: Task, first: Ran, second: Ran | None, wall_s: float) ->
     text = f"Measured {how}, {_rounds(first)}{ended}."
     if second is not None:
         ended = f": {second.stopped}" if times or second.interrupted else ""
-        text += f" What was flagged was measured again, {_rounds(second)}{ended}."
+        text += f" The second pass took {_rounds(second)}{ended}."
     return f"{text} {duration_text(wall_s)} in all."
 
 

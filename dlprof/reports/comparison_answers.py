@@ -112,8 +112,8 @@ def more_rows(count: int, shown: int) -> str:
 
 def sentence(answer: Answer) -> str:
     """An answer as one sentence."""
-    parts = _joined(answer.code, answer.value, answer.note)
-    return f"{answer.label[:1].upper()}{answer.label[1:]}: {parts}."
+    said = ": ".join(filter(None, (answer.label, _joined(answer.code, answer.value, answer.note))))
+    return f"{said[:1].upper()}{said[1:]}."
 
 
 def answers_of(comparison: Comparison) -> tuple[Answer, ...]:
@@ -121,16 +121,14 @@ def answers_of(comparison: Comparison) -> tuple[Answer, ...]:
     if comparison.nothing:
         return (Answer("nothing to compare", "", note=comparison.nothing),)
     found = [*_regressions(comparison)]
-    sought = "slower" if comparison.settings.criteria.times else "worse"
-    if comparison.incomparable and sought == "slower":
-        reason = f"whether HEAD is slower: {comparison.incomparable}"
-        found.append(Answer("not known", "", note=reason))
-    elif comparison.inconclusive:
-        reason = f"whether HEAD is {sought}: {comparison.inconclusive}"
-        found.append(Answer("not known", "", note=reason))
+    judges_times = comparison.settings.criteria.times
+    why_not = (comparison.incomparable if judges_times else "") or comparison.inconclusive
+    if why_not:
+        label = "incomplete" if found else f"HEAD may be {'slower' if judges_times else 'worse'}"
+        found.append(Answer(label, "", note=why_not))
     elif not found:
         found.append(_no_regression(comparison))
-    return (*found, *_doubts(comparison), *_gains(comparison))
+    return (*found, *_doubts(comparison), *_gains(comparison), *_rest(comparison, found[0]))
 
 
 def _regressions(comparison: Comparison) -> Iterator[Answer]:
@@ -178,29 +176,39 @@ def _expected(records: Iterable[ExpectationRecord]) -> str:
 
 
 def _no_regression(comparison: Comparison) -> Answer:
+    judges_times = comparison.settings.criteria.times
     if exit_code(comparison) != DONE:
-        unsure, invalid = len(comparison.having(UNSURE)), len(comparison.having(INVALID))
-        wide = len(comparison.too_wide)
-        why = _joined(
-            f"{counted(unsure)} unsure" if unsure else "",
-            f"{counted(wide)} too wide" if wide else "",
-            f"{counted(invalid)} not compared" if invalid else "",
-        )
-        return Answer("not known", "", note=f"whether HEAD has no regression: {why}".rstrip(": "))
-    same = [time for _, time in comparison.times if time.word == SAME]
+        counts = {
+            "unsure": len(comparison.having(UNSURE)),
+            "too wide": len(comparison.too_wide),
+            "not compared": len(comparison.having(INVALID)),
+        }
+        why = _joined(*(f"{count:,} {word}" for word, count in counts.items() if count))
+        label = f"HEAD may be {'slower' if judges_times else 'worse'}"
+        return Answer(label, "", note=why or "an expectation was not checked")
     if not comparison.times:
         both = sum(bool(case.looked_at) for case in comparison.cases)
         note = f"the verdicts of {counted(both)} were compared, and no times"
         return Answer("HEAD is not worse", "", note=note)
-    note = f"{counted(len(same), 'timing')} equal{_worst(same)}" if same else ""
     is_all = all(time.word in {SAME, FASTER} for _, time in comparison.times)
-    return Answer("HEAD is not slower" if is_all else "no slowdown found", "", note=note)
+    return Answer(
+        "HEAD is not slower" if is_all else "no slowdown found", "", note=_same(comparison)
+    )
 
 
-def _worst(same: Sequence[Time]) -> str:
-    """How far the intervals of these times reach at worst: `` (within 1.8 %)``."""
+def _rest(comparison: Comparison, first: Answer) -> Iterator[Answer]:
+    """How many times are the same, unless the first answer says so."""
+    same = _same(comparison)
+    if same and same != first.note:
+        yield Answer("times", "", note=same)
+
+
+def _same(comparison: Comparison) -> str:
+    """``34 same (±1.8 % at worst)``: how far the intervals reach; empty for none."""
+    same = [time for _, time in comparison.times if time.word == SAME]
     ends = [abs(end - 1) for time in same if time.interval for end in time.interval]
-    return f" (within {percent_text(max(ends))})" if ends else ""
+    worst = f" (±{percent_text(max(ends))} at worst)" if ends else ""
+    return f"{len(same):,} same{worst}" if same else ""
 
 
 def percent_text(share: float) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from dlprof.analysis.quantity import plain_time
 from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE, WIDE
@@ -12,6 +12,7 @@ from dlprof.compare.comparison import GONE, INVALID, NEW, UNMEASURED, Compared, 
 from dlprof.compare.comparison import WORSE as WORSE_CASE
 from dlprof.compare.times import Time
 from dlprof.compare.verdicts import BETTER, LOST, OTHER, STATUS, WORSE, Change
+from dlprof.plan.floors import Floor
 from dlprof.reports import method
 from dlprof.reports.comparison_answers import (
     answers_of,
@@ -35,9 +36,8 @@ from dlprof.reports.document import (
 )
 from dlprof.session.model import Header
 
-FIRST_ROWS, FEW_ROWS, ALL_ROWS = 12, 6, 1000
-"""Rows of a table on the first screen, there if no time changed, and in full. The JSON has all."""
-CHANGED = (SLOWER, GONE, WORSE_CASE, FASTER, NEW)
+FIRST_ROWS, ALL_ROWS = 12, 1000
+"""Rows of a table on the first screen, and in full. The JSON has all."""
 ORDER = (SLOWER, GONE, WORSE_CASE, UNSURE, WIDE, FASTER, NEW, SAME, INVALID, UNMEASURED)
 DIRECTIONS = (WORSE, LOST, OTHER, BETTER)
 TONES: dict[str, Tone] = {
@@ -69,10 +69,8 @@ def comparison_document(comparison: Comparison, names: Names = Names()) -> Docum
     )
     short_changes = _changes_table(_alike(changes), FIRST_ROWS)
     all_changes = _changes_table([[one] for one in changes], ALL_ROWS)
-    telling = [row for row in rows if _word(*row) != INVALID]
-    most = FIRST_ROWS if any(_word(*row) in CHANGED for row in rows) else FEW_ROWS
     sections: tuple[tuple[str, Sequence[Table | Facts | Lines]], ...] = (
-        ("All times", _times_table(rows, ALL_ROWS, full=True)),
+        ("All times", (*_times_table(rows, ALL_ROWS), *_reasons_table(rows, comparison.floors))),
         ("All changed verdicts", all_changes if all_changes != short_changes else ()),
         ("How it was measured", _method(comparison, names)),
     )
@@ -80,16 +78,17 @@ def comparison_document(comparison: Comparison, names: Names = Names()) -> Docum
         method.told_of(comparison.base) or method.told_of(comparison.head),
         comparison.load and f"{comparison.load[0].upper()}{comparison.load[1:]}.",
     )
+    telling = _times_table([row for row in rows if _is_telling(comparison, *row)], FIRST_ROWS)
     return Document(
         title="BASE and HEAD",
         scope=_scope(comparison.cases),
         context=_differences(comparison, "python", "version") or "the same versions on both sides",
         notices=tuple(filter(None, notices)),
         answers=answers_of(comparison),
-        tables=(*short_changes, *_times_table(telling, most)),
+        tables=(*short_changes, *(replace(table, is_summary=True) for table in telling)),
         marks=(
-            *_left_out(len(rows) - len(telling)),
             *comparison.told[:1],  # how many rounds a gate took, and why it stopped
+            *([f"All {counted(len(comparison.times), 'time')}: --full"] * bool(comparison.times)),
         ),
         sections=tuple(Section(heading, tuple(found)) for heading, found in sections if found),
     )
@@ -108,9 +107,11 @@ def _rows(comparison: Comparison) -> Iterable[tuple[Compared, Time | None]]:
             yield case, None
 
 
-def _left_out(count: int) -> Iterator[str]:
-    if count:
-        yield f"Not in the table: {counted(count, 'time')} that cannot be compared (--full)."
+def _is_telling(comparison: Comparison, case: Compared, time: Time | None) -> bool:
+    """Whether the first screen has its row: what is the same, or passes as WIDE, is counted."""
+    if time is not None and time.word == WIDE:
+        return not comparison.settings.passes(time)
+    return _word(case, time) not in (SAME, INVALID)
 
 
 def _scope(cases: Sequence[Compared]) -> str:
@@ -133,52 +134,54 @@ def _badness(row: tuple[Compared, Time | None]) -> tuple[int, float]:
     return ORDER.index(_word(case, time)), -((time and time.ratio) or 0.0)
 
 
-def _times_table(rows: Rows, most: int, full: bool = False) -> tuple[Table, ...]:
-    """The times, worst first; with ``full`` also why a word is what it is."""
+def _times_table(rows: Rows, most: int) -> tuple[Table, ...]:
+    """The times, worst first."""
     if not rows:
         return ()
-    _, arrays = array_texts(case.case for case, _ in rows)
-    several = len(set(arrays.values())) > 1
+    code_of = _codes(case for case, _ in rows)
     measures = len({time.measure for _, time in rows if time}) > 1
     ratios = any(time and time.ratio is not None for _, time in rows)
-    columns = [
+    columns = (
         Column("BASE", right=True),
         Column("HEAD", right=True),
-        *([Column("HEAD/BASE (interval)", right=True)] if ratios else []),
+        *([Column("HEAD/BASE", right=True)] if ratios else []),
         Column("result"),
         *([Column("measure")] if measures else []),
         Column("path"),
-        *([Column("array")] if several else []),
-    ]
-    floors = {floors_text([time.floor]) for _, time in rows if time}
-    if full:
-        columns += [
-            *([Column("floor")] if len(floors) > 1 else []),
-            Column("processes", right=True),
-            Column("because"),
-        ]
+    )
     found = []
     for case, time in rows[:most]:
         word = _word(case, time)
-        cells = [
+        cells = (
             Cell(_time(time.base_ns if time else None)),
             Cell(_time(time.head_ns if time else None)),
             *([Cell(ratio_text(time) if time else "-")] if ratios else []),
             Cell(word, TONES.get(word, "")),
             *([Cell(time.measure if time else "")] if measures else []),
-            Cell(case.case.code, code=True),
-            *([Cell(arrays[case.case], "dim")] if several else []),
-        ]
-        if full:
-            base, head = time.processes if time else (0, 0)
-            because = (time.reason or time.note) if time else case.reason
-            cells += [
-                *([Cell(floors_text([time.floor]) if time else "")] if len(floors) > 1 else []),
-                Cell(f"{base} + {head}"),
-                Cell(because),
-            ]
-        found.append(tuple(cells))
-    return (Table(tuple(columns), tuple(found), more_rows(len(rows), most)),)
+            code_of(case),
+        )
+        found.append(cells)
+    return (Table(columns, tuple(found), more_rows(len(rows), most)),)
+
+
+def _reasons_table(rows: Rows, floors: Sequence[Floor]) -> tuple[Table, ...]:
+    """Why a word is what it is, and floors that are not those of all cases."""
+    code_of = _codes(case for case, _ in rows)
+    found = []
+    for case, time in rows[:ALL_ROWS]:
+        own = f"floor {floors_text([time.floor])}" if time and time.floor not in floors else ""
+        because = (time.reason or time.note) if time else case.reason
+        text = "; ".join(filter(None, (because, own)))
+        if text:
+            found.append((Cell(_word(case, time)), code_of(case), Cell(text)))
+    titles = map(Column, ("result", "path", "because"))
+    return (Table(tuple(titles), tuple(found)),) if found else ()
+
+
+def _codes(cases: Iterable[Compared]) -> Callable[[Compared], Cell]:
+    """The cell of a path among these: its code, and what tells its array from the others'."""
+    _, arrays = array_texts(case.case for case in cases)
+    return lambda case: Cell(case.case.code, code=True, note=arrays[case.case])
 
 
 def _time(value_ns: float | None) -> str:
@@ -202,20 +205,19 @@ def _said(case: Compared, change: Change) -> str:
 def _changes_table(changes: Sequence[Sequence[CaseChange]], most: int) -> tuple[Table, ...]:
     if not changes:
         return ()
-    _, arrays = array_texts(case.case for line in changes for case, _ in line)
-    several = len(set(arrays.values())) > 1
-    titles = ("", "changed verdict", "path", *(["array"] if several else []))
+    code_of = _codes(case for line in changes for case, _ in line)
+    titles = map(Column, ("", "changed verdict", "path"))
     word = {LOST: "unsure", OTHER: "changed", BETTER: BETTER}
     found = []
     for line in changes[:most]:
         case, change = line[0]
-        array = [Cell(arrays[case.case], "dim")] if several else []
         tone = TONES.get(change.direction, "")
         cell = Cell(word.get(change.direction, change.severity), tone)
-        note = f"+{len(line) - 1} alike" if len(line) > 1 else ""
-        code = Cell(case.case.code, code=True, note=note)
-        found.append((cell, Cell(_said(case, change)), code, *array))
-    return (Table(tuple(map(Column, titles)), tuple(found), more_rows(len(changes), most)),)
+        code = code_of(case)
+        if len(line) > 1:
+            code = replace(code, note=f"{code.note}  +{len(line) - 1} alike".strip())
+        found.append((cell, Cell(_said(case, change)), code))
+    return (Table(tuple(titles), tuple(found), more_rows(len(changes), most)),)
 
 
 def _method(comparison: Comparison, names: Names) -> tuple[Facts | Lines, ...]:
@@ -226,11 +228,19 @@ def _method(comparison: Comparison, names: Names) -> tuple[Facts | Lines, ...]:
         "also different": _differences(comparison, "machine", "measuring", "setting"),
         "allocator": comparison.head.request.settings.allocator or "",
         "floor": floors_text(comparison.floors),
+        "processes": _processes(comparison),
         "left out in BASE": "; ".join(comparison.base.left_out),
         "left out in HEAD": "; ".join(comparison.head.left_out),
     }
     shown = Facts(tuple((name, value) for name, value in facts.items() if value))
-    return (shown, Lines(comparison.told[1:])) if comparison.told[1:] else (shown,)
+    return (shown, Lines(comparison.told)) if comparison.told else (shown,)
+
+
+def _processes(comparison: Comparison) -> str:
+    """How many went into a time: ``12 a side``, ``8 to 16 a side``."""
+    counts = sorted({count for _, time in comparison.times for count in time.processes})
+    ends = dict.fromkeys((*counts[:1], *counts[-1:]))
+    return f"{' to '.join(map(str, ends))} a side" if ends else ""
 
 
 def _side(header: Header, name: str) -> str:

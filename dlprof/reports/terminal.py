@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -141,7 +142,8 @@ def _answers(answers: Sequence[Answer], width: int) -> RenderableType:
     grid = _grid()
     grid.add_column(no_wrap=max(len(answer.label) for answer in answers) <= TEXT_WIDTH)
     longest = max(len(answer.code or answer.note) for answer in answers)
-    widest = max(sum(map(len, (a.label, a.value, a.note))) if a.code else 0 for a in answers)
+    others = [(a.label, a.value, a.note if a.code else "") for a in answers]
+    widest = sum(max(map(len, column)) for column in zip(*others, strict=True))
     is_narrow = longest + widest + 3 * GAP > width
     if is_narrow:  # a note stands under its code
         longest = max(longest, *(len(answer.note) for answer in answers))
@@ -217,7 +219,7 @@ def _cell(cell: Cell, is_stacked: bool = False) -> Text:
     words = cell.text.split(" ", 2)
     shown = "\n".join((" ".join(words[:2]), *words[2:])) if is_stacked else cell.text
     text = Text(shown, style=STYLES.get(cell.tone, ""))
-    note = cell.note.replace(" ", "\u00a0")
+    note = re.sub("(?<! ) (?! )", "\u00a0", cell.note)  # words stay together, parts need not
     return Text.assemble(text, "  ", (note, "dim")) if note else text
 
 

@@ -39,14 +39,14 @@ def timed(name="a", ns=(1000.0,), faults=None, loops=1, **changes):
     return make_result(f"numpy.{name}(x)", case=case, **fields)
 
 
-def suite(slower=None, count=10, seed=0, names="abcdefgh", **changes):
+def suite(slower=None, count=10, seed=0, names="abcdefgh", spread=QUIET, **changes):
     """Cases of one measurement; ``slower`` are ratios by name."""
     return [
         timed(
             name,
             [
                 v * (slower or {}).get(name, 1.0)
-                for v in medians(count, 900.0 + 100 * n, seed=seed + n)
+                for v in medians(count, 900.0 + 100 * n, spread, seed=seed + n)
             ],
             **changes,
         )

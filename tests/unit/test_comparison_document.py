@@ -7,10 +7,10 @@ from builders import make_result
 from comparison_builders import compared, medians, suite, timed
 
 from dlprof.compare.comparison import exit_code
-from dlprof.reports import comparison_json
+from dlprof.reports import comparison_json, terminal
 from dlprof.reports.comparison_answers import answers_of
 from dlprof.reports.comparison_checks import checks_of
-from dlprof.reports.comparison_document import FIRST_ROWS, comparison_document
+from dlprof.reports.comparison_document import comparison_document
 from dlprof.reports.document import Level
 
 COPY = {"verdict": "copy", "evidence": {}}
@@ -65,7 +65,7 @@ def test_conversions_of_the_same_code_are_told_apart():
     assert "4x1" in first.code or "8x1" in first.code
 
 
-def test_the_worst_time_stands_first():
+def test_the_worst_time_stands_first_and_what_is_the_same_in_no_row():
     base = [*suite(names="abcd"), timed("e", medians(2)), timed("f", medians())]
     doubtful = timed("e", [1.1 * ns for ns in medians(2)])
     head = [*suite({"c": 1.4, "d": 1.5, "b": 0.7}, names="abcd", seed=50), doubtful]
@@ -78,7 +78,6 @@ def test_the_worst_time_stands_first():
         ("numpy.f(x)", "GONE"),
         ("numpy.e(x)", "UNSURE"),
         ("numpy.b(x)", "FASTER"),
-        ("numpy.a(x)", "SAME"),
     ]
 
 
@@ -108,7 +107,7 @@ def test_times_that_cannot_be_compared_are_counted_and_stand_in_full():
 @pytest.mark.parametrize(
     ("base", "head", "headers", "told"),
     [
-        (suite(), suite(seed=50), {}, "8 timings"),
+        (suite(), suite(seed=50), {}, "8 same"),
         (suite(), [], {}, "HEAD holds no case"),
         (suite(), suite(seed=50), ELSEWHERE, "cpu A → B"),
         (suite(count=3), suite({"a": 1.12}, count=3, seed=50), {}, "--rounds"),
@@ -126,7 +125,7 @@ def test_every_outcome_is_answered(base, head, headers, told):
 
 def test_a_comparison_with_doubts_does_not_say_that_head_is_no_slower():
     first, *_ = answers(suite(count=3), suite({"a": 1.12}, count=3, seed=50))
-    assert first.startswith("not known")
+    assert first.startswith("HEAD may be slower")
 
 
 def test_what_the_scenario_expects_of_head_is_answered():
@@ -134,12 +133,33 @@ def test_what_the_scenario_expects_of_head_is_answered():
     assert "no error" in answers(suite(), suite(seed=50), head_header=header)[0]
 
 
-def test_the_first_screen_has_the_worst_and_all_stand_in_full():
-    names = [f"n{number:02}" for number in range(FIRST_ROWS + 5)]
-    found = document(suite(names=names), suite(names=names, seed=50))
-    assert len(found.tables[0].rows) < len(names)
-    assert len(found.sections[0].blocks[0].rows) == len(names)
-    assert not list(found.shown(Level.FIRST))
+def test_equal_times_are_one_line_of_the_first_screen_and_all_stand_in_full():
+    found = document(suite(), suite(seed=50))
+    (answer,) = found.answers
+    assert answer.note.startswith("8 same (±")
+    assert not found.tables
+    assert len(found.sections[0].blocks[0].rows) == 8
+
+
+def test_what_stays_open_is_a_line_with_its_bound_and_a_row_only_if_it_does_not_pass():
+    base, head = (suite(seed=seed, names="abcd", spread=0.06) for seed in (0, 50))
+    for strict, labels in ((False, ["no slowdown found", "wide"]), (True, ["HEAD may be slower"])):
+        found = comparison_document(compared(base, head, strict=strict, in_turns=True))
+        assert [answer.label for answer in found.answers][: len(labels)] == labels
+        assert bool(found.tables) == strict
+
+
+def test_no_line_of_80_columns_is_cut():
+    names = ["jax.dlpack.from_dlpack", "torch.utils.dlpack.from_dlpack"]
+    shapes = [{"case": {"shape": (side, side)}} for side in (1024, 4096)]
+    base, head = (
+        [one for more in shapes for one in suite(slower, seed=seed, names=names, **more)]
+        for slower, seed in ((None, 0), (dict.fromkeys(names, 1.3), 50))
+    )
+    for level in Level:
+        assert "…" not in terminal.render(
+            document(base, head, "ready:5%", "host:5%"), 80, level=level
+        )
 
 
 def test_full_says_how_both_sides_were_measured():
