@@ -25,7 +25,9 @@ JUDGED = {
     "noise": "n.json",
     "sessions": "kept",
     "wide-limit": "10",
+    "allocator": "system",
 }
+SWITCHES = ("any-python", "strict")
 POSITIONAL = ("scenario", "base", "head")
 ACTION_ALWAYS = ["--github", "--junit=dlprof-junit.xml"]
 JOB_ALWAYS = ["--junit=dlprof-junit.xml", "--json=dlprof-comparison.json"]
@@ -67,11 +69,12 @@ def asked(folder):
 @every_way
 def test_a_gate_is_asked_for_what_its_inputs_say(tmp_path, way, runner):
     inputs = {**WAYS[way], **JUDGED}
-    ran = run(runner, {**inputs, "any-python": "true"}, tmp_path)
+    ran = run(runner, {**inputs, **dict.fromkeys(SWITCHES, "true")}, tmp_path)
     options, files = expected(inputs)
     always = ACTION_ALWAYS if runner == "action" else JOB_ALWAYS
     assert ran.code == 0, ran.err
-    assert asked(tmp_path) == (sorted([*options, *always, "--any-python"]), files)
+    switches = [f"--{name}" for name in SWITCHES]
+    assert asked(tmp_path) == (sorted([*options, *always, *switches]), files)
 
 
 @every_way
@@ -82,9 +85,9 @@ def test_what_is_not_given_is_not_asked_for(tmp_path, way):
 
 
 @every_runner
-def test_two_versions_of_python_are_compared_only_where_that_is_true(tmp_path, runner):
-    run(runner, {**WAYS["two interpreters"], "any-python": "false"}, tmp_path)
-    assert "--any-python" not in recorded(tmp_path)
+def test_a_switch_is_on_only_where_it_is_true(tmp_path, runner):
+    run(runner, {**WAYS["two interpreters"], **dict.fromkeys(SWITCHES, "false")}, tmp_path)
+    assert not {"--any-python", "--strict"} & set(recorded(tmp_path))
 
 
 @every_runner
