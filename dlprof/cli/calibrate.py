@@ -15,7 +15,7 @@ from dlprof.plan.option import Number
 BUDGET = replace(
     every.BUDGET,
     kind=Number(1),
-    help="How long to measure, and how long a gate may.",
+    help="How long to measure.",
     default=300.0,
     meaning="",
     details="",
@@ -30,7 +30,7 @@ NOISE = replace(every.SESSION, help="Write the noise file here.", meaning="besid
 )
 def calibrate(
     first: Annotated[
-        str, typer.Argument(metavar="SCENARIO|PRODUCER", help="A scenario file; or a framework.")
+        str, typer.Argument(metavar="SCENARIO|PRODUCER", help="A scenario, or a framework.")
     ],
     second: Annotated[
         str | None, typer.Argument(metavar="CONSUMER", help="Another framework.")

@@ -14,21 +14,21 @@ from dlprof.plan.option import Choice, Option, Text
 
 BUDGET = replace(
     every.BUDGET,
-    help="Start no round that would end later: 300, 5m.",
+    help="Time for all rounds: 300, 5m.",
     meaning="10 s for each conversion, 60 s at least",
     details="",
 )
 FOLDER = replace(every.SESSION, help="Keep the sessions in this folder.", metavar="FOLDER")
 BASE_PYTHON = Option(
-    "base_python", Text(), "The interpreter of BASE: before.", every.MEASURING, metavar="PATH"
+    "base_python", Text(), "Interpreter before the change.", every.MEASURING, metavar="PATH"
 )
 HEAD_PYTHON = Option(
-    "head_python", Text(), "The interpreter of HEAD: after.", every.MEASURING, metavar="PATH"
+    "head_python", Text(), "Interpreter after the change.", every.MEASURING, metavar="PATH"
 )
 BASELINE = Option(
     "baseline",
     Text(),
-    "A session to measure HEAD against, of this machine.",
+    "BASE: a session of this machine, in place of an interpreter.",
     every.MEASURING,
     metavar="FILE",
 )
@@ -36,7 +36,7 @@ ALLOCATOR = replace(every.ALLOCATOR, default=every.STEADY, meaning="steady, or t
 UNSURE = Option(
     "unsure",
     Choice(("pass", "fail")),
-    "Exit code 0 or 1 where it is unsure.",
+    "Make a doubt a pass (exit code 0) or a failure (1).",
     every.FINDINGS,
     meaning="exit code 3",
     metavar="pass|fail",
@@ -57,17 +57,19 @@ def gate(
         str,
         typer.Argument(
             metavar="SCENARIO|BASE|PRODUCER",
-            help="A scenario file; or a session file: before; or a framework.",
+            help="A scenario, the session before the change, or a framework.",
         ),
     ],
     second: Annotated[
         str | None,
-        typer.Argument(metavar="HEAD|CONSUMER", help="A session file: after; or a framework."),
+        typer.Argument(
+            metavar="HEAD|CONSUMER", help="The session after the change, or a framework."
+        ),
     ] = None,
     *,
     given: Given,
 ) -> None:
-    """Fail if HEAD is slower than BASE, or worse: exit code 1. See docs/gate.md.
+    """Fail if HEAD is slower than BASE, or worse: exit code 1.
 
     Measures two interpreters in turns, or one against a baseline; or compares two sessions.
 

@@ -48,7 +48,7 @@ COMPARISONS = (
 ANY_PYTHON = Option(
     "any_python",
     Switch(),
-    "Compare also sessions of two versions of Python.",
+    "Compare times of two versions of Python, too.",
     options.MEASURING,
     default=False,
 )
@@ -56,9 +56,9 @@ CONTEXT = inspect.Parameter(
     "context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
 )
 STRICT = Option(
-    "strict", Switch(), "Exit code 3 for all that stays open.", options.FINDINGS, default=False
+    "strict", Switch(), "Exit code 3 if any time is WIDE.", options.FINDINGS, default=False
 )
-NOISE = Option("noise", Text(), "What dlprof calibrate wrote.", options.MEASURING, metavar="FILE")
+NOISE = Option("noise", Text(), "File of dlprof calibrate.", options.MEASURING, metavar="FILE")
 
 
 def takes(*wanted: Option) -> Callable[[Callable[..., None]], Callable[..., None]]:

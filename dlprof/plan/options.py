@@ -214,7 +214,7 @@ SYSTEM, STEADY = "system", "steady"
 ALLOCATOR = Option(
     "allocator",
     Choice((SYSTEM, STEADY)),
-    "How glibc gives out large blocks: as the system does, or from memory that it keeps.",
+    "How glibc gives out large blocks: system, or steady from memory that it keeps.",
     MEASURING,
     default=SYSTEM,
     metavar="NAME",
@@ -379,7 +379,7 @@ MEASURES = (*REPEATED, "first_call", "device")
 WIDE_LIMIT = Option(
     "wide_limit",
     Number(0, below=1e6, unit="percent"),
-    "What stays open passes if it is at most so much slower.",
+    "A WIDE time passes if its bound is at most this.",
     FINDINGS,
     default=25.0,
     metavar="PERCENT",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dlprof.analysis.quantity import plain_time
 from dlprof.gate.noise import LARGEST_FLOOR, Calibrated, CaseNoise
-from dlprof.reports.comparison_answers import array_text, case_name
+from dlprof.reports.comparison_answers import array_texts, case_name, code_cells
 from dlprof.reports.document import Answer, Cell, Column, Document, Table
 from dlprof.text.clean import listed
 
@@ -16,6 +16,7 @@ def calibration_document(found: Calibrated) -> Document:
     cases = sorted(found.noise.cases, key=lambda case: (-(case.floor or 1e9), -case.spread))
     return Document(
         title="This machine against itself",
+        scope=array_texts(one.case for one in cases)[0],
         context=f"{found.noise.rounds} rounds in turns",
         answers=tuple(_answers(found, cases)),
         tables=(_table(cases),),
@@ -39,13 +40,13 @@ def _answers(found: Calibrated, cases: Sequence[CaseNoise]) -> Iterator[Answer]:
 
 
 def _table(cases: Sequence[CaseNoise]) -> Table:
+    codes, measures = code_cells(one.case for one in cases), {one.measure for one in cases}
     columns = (
         Column("time", right=True),
         Column("spread", right=True),
         Column("floor", right=True),
-        Column("measure"),
+        *([Column("measure")] if len(measures) > 1 else []),
         Column("path"),
-        Column("array"),
     )
     rows = tuple(
         (
@@ -55,9 +56,8 @@ def _table(cases: Sequence[CaseNoise]) -> Table:
                 "modes" if case.floor is None else _percent(case.floor),
                 "bad" if case.gated_floor is None else "",
             ),
-            Cell(case.measure),
-            Cell(case.case.code, code=True),
-            Cell(array_text(case.case), "dim"),
+            *([Cell(case.measure)] if len(measures) > 1 else []),
+            codes[case.case],
         )
         for case in cases
     )

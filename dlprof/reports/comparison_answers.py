@@ -22,7 +22,7 @@ from dlprof.compare.times import Time
 from dlprof.compare.verdicts import BETTER
 from dlprof.plan.axes import shape_text
 from dlprof.plan.floors import Floor
-from dlprof.reports.document import Answer
+from dlprof.reports.document import Answer, Cell
 from dlprof.scenario.expectation import MET, MISSED
 from dlprof.session.model import CaseRecord, ExpectationRecord, pair_text
 from dlprof.text.clean import listed
@@ -61,6 +61,12 @@ def case_name(case: CaseRecord, among: Iterable[CaseRecord]) -> str:
     """The code, with what tells the array from others of these cases with the same code."""
     _, arrays = array_texts([case, *(other for other in among if other.code == case.code)])
     return f"{case.code} ({arrays[case]})" if arrays[case] else case.code
+
+
+def code_cells(cases: Iterable[CaseRecord]) -> dict[CaseRecord, Cell]:
+    """The cell of each path among these: its code, and what tells its array from the others'."""
+    _, arrays = array_texts(cases)
+    return {case: Cell(case.code, code=True, note=array) for case, array in arrays.items()}
 
 
 def ratio_text(time: Time) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dlprof.analysis.quantity import plain_time
@@ -18,6 +18,7 @@ from dlprof.reports.comparison_answers import (
     answers_of,
     array_text,
     array_texts,
+    code_cells,
     counted,
     floors_text,
     more_rows,
@@ -138,7 +139,7 @@ def _times_table(rows: Rows, most: int) -> tuple[Table, ...]:
     """The times, worst first."""
     if not rows:
         return ()
-    code_of = _codes(case for case, _ in rows)
+    codes = code_cells(case.case for case, _ in rows)
     measures = len({time.measure for _, time in rows if time}) > 1
     ratios = any(time and time.ratio is not None for _, time in rows)
     columns = (
@@ -158,7 +159,7 @@ def _times_table(rows: Rows, most: int) -> tuple[Table, ...]:
             *([Cell(ratio_text(time) if time else "-")] if ratios else []),
             Cell(word, TONES.get(word, "")),
             *([Cell(time.measure if time else "")] if measures else []),
-            code_of(case),
+            codes[case.case],
         )
         found.append(cells)
     return (Table(columns, tuple(found), more_rows(len(rows), most)),)
@@ -166,22 +167,16 @@ def _times_table(rows: Rows, most: int) -> tuple[Table, ...]:
 
 def _reasons_table(rows: Rows, floors: Sequence[Floor]) -> tuple[Table, ...]:
     """Why a word is what it is, and floors that are not those of all cases."""
-    code_of = _codes(case for case, _ in rows)
+    codes = code_cells(case.case for case, _ in rows)
     found = []
     for case, time in rows[:ALL_ROWS]:
         own = f"floor {floors_text([time.floor])}" if time and time.floor not in floors else ""
         because = (time.reason or time.note) if time else case.reason
         text = "; ".join(filter(None, (because, own)))
         if text:
-            found.append((Cell(_word(case, time)), code_of(case), Cell(text)))
+            found.append((Cell(_word(case, time)), codes[case.case], Cell(text)))
     titles = map(Column, ("result", "path", "because"))
     return (Table(tuple(titles), tuple(found)),) if found else ()
-
-
-def _codes(cases: Iterable[Compared]) -> Callable[[Compared], Cell]:
-    """The cell of a path among these: its code, and what tells its array from the others'."""
-    _, arrays = array_texts(case.case for case in cases)
-    return lambda case: Cell(case.case.code, code=True, note=arrays[case.case])
 
 
 def _time(value_ns: float | None) -> str:
@@ -205,7 +200,7 @@ def _said(case: Compared, change: Change) -> str:
 def _changes_table(changes: Sequence[Sequence[CaseChange]], most: int) -> tuple[Table, ...]:
     if not changes:
         return ()
-    code_of = _codes(case for line in changes for case, _ in line)
+    codes = code_cells(case.case for line in changes for case, _ in line)
     titles = map(Column, ("", "changed verdict", "path"))
     word = {LOST: "unsure", OTHER: "changed", BETTER: BETTER}
     found = []
@@ -213,7 +208,7 @@ def _changes_table(changes: Sequence[Sequence[CaseChange]], most: int) -> tuple[
         case, change = line[0]
         tone = TONES.get(change.direction, "")
         cell = Cell(word.get(change.direction, change.severity), tone)
-        code = code_of(case)
+        code = codes[case.case]
         if len(line) > 1:
             code = replace(code, note=f"{code.note}  +{len(line) - 1} alike".strip())
         found.append((cell, Cell(_said(case, change)), code))
