@@ -22,7 +22,7 @@ from dlprof.gate import noise
 from dlprof.plan import options
 from dlprof.plan.floors import FloorRule, rules_from
 from dlprof.reports.comparison_answers import answers_of, sentence
-from dlprof.reports.comparison_document import Names, comparison_document, refusal_document
+from dlprof.reports.comparison_document import comparison_document, refusal_document
 from dlprof.session import model as sessions
 from dlprof.session.model import Header
 
@@ -58,14 +58,14 @@ def compare_files(
         strict=given[STRICT],
         drifts=drifts,
     )
-    names = Names(*map(str, paths))
+    names = (str(paths[0]), str(paths[1]))
     tell(compare(base, head, settings), unsure, names, outputs, verb)
 
 
 def tell(
     found: Comparison,
     unsure: int | None,
-    names: Names,
+    names: tuple[str, str],
     outputs: Outputs,
     verb: str = "gate",
     stopped: bool = False,

@@ -36,7 +36,6 @@ from dlprof.plan.axes import NO_TIMES, simulated_in
 from dlprof.plan.floors import Floor, idle
 from dlprof.plan.option import value_of
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.reports.comparison_document import Names
 from dlprof.runner.progress import Bar
 from dlprof.scenario.model import Scenario
 from dlprof.scenario.read import of_pair, read
@@ -103,7 +102,7 @@ def measure(
             found = gate(Task(base, head, settings, kept, bar, budget_s, told, patient))
         except KeyboardInterrupt:  # before the first round, or while a session is written
             raise Interrupted(stopped) from None
-    names = Names(str(baseline or raw["base_python"]), str(head_python or sys.executable))
+    names = (str(baseline or raw["base_python"]), str(head_python or sys.executable))
     try:
         tell(found.comparison, unsure, names, outputs, stopped=found.interrupted)
     finally:

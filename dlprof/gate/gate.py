@@ -116,7 +116,7 @@ def gate(task: Task) -> Gated:
     if cases and not interrupted:
         second, again, _ = _pass(task, left, "-again", _alone(first, cases))
         interrupted = again.interrupted
-    found = confirmed(first, second, "it was not measured again")
+    found = confirmed(first, second)
     wall_s = budget.clock() - budget.begun
     told = (_measured_text(task, ran, again, wall_s), *task.told)
     return Gated(replace(found, told=told, too_few_rounds=_too_few(task, ran)), interrupted)
@@ -266,28 +266,19 @@ def flagged(comparison: Comparison, *words: str) -> frozenset[Key]:
     return frozenset(key(case.case) for case in found if case.statuses[1] is not None)
 
 
-def confirmed(first: Comparison, second: Comparison | None, why_not: str) -> Comparison:
-    """The first pass with what the second makes of the cases that it flagged.
-
-    ``why_not`` says why there is no second word on a case, if there is none.
-    """
+def confirmed(first: Comparison, second: Comparison | None) -> Comparison:
+    """The first pass with what the second makes of the cases that it flagged."""
     again = {key(case.case): case for case in (second.cases if second else ())}
     criteria, names = first.settings.criteria, flagged(first)
     cases = [
-        _confirmed(case, again.get(key(case.case)), why_not, criteria)
-        if key(case.case) in names
-        else case
+        _confirmed(case, again.get(key(case.case)), criteria) if key(case.case) in names else case
         for case in first.cases
     ]
     return replace(first, cases=tuple(cases))
 
 
-def _confirmed(
-    case: Compared, again: Compared | None, why_not: str, criteria: Criteria
-) -> Compared:
-    times = tuple(
-        _time(time, again, why_not) if time.word == SLOWER else time for time in case.times
-    )
+def _confirmed(case: Compared, again: Compared | None, criteria: Criteria) -> Compared:
+    times = tuple(_time(time, again) if time.word == SLOWER else time for time in case.times)
     changes = [
         change if not criteria.fails(change) or _is_seen(change, again, criteria) else _lost(change)
         for change in case.changes
@@ -319,7 +310,7 @@ def _lost(change: Change) -> Change:
     return replace(change, after=after, direction=LOST, severity="info")
 
 
-def _time(first: Time, again: Compared | None, why_not: str) -> Time:
+def _time(first: Time, again: Compared | None) -> Time:
     """What is SLOWER in the first pass, with the word that both passes give it.
 
     If the second pass does not refute it, it is INVALID: no option makes a pass of it.
@@ -328,7 +319,7 @@ def _time(first: Time, again: Compared | None, why_not: str) -> Time:
         next((one for one in again.times if one.measure == first.measure), None) if again else None
     )
     if second is None:
-        reason = f"{_ratio(first)} times as long, and {why_not}"
+        reason = f"{_ratio(first)} times as long, and not measured again"
         return replace(first, word=INVALID, reason=reason)
     told = f"{_ratio(first)} times as long in the first pass, {_ratio(second)} in the second"
     if second.word == SLOWER:

@@ -32,7 +32,7 @@ from dlprof.runner.measurement import now
 from dlprof.scenario.request import Sweep
 from dlprof.session import files
 from dlprof.session.header import Environment
-from dlprof.session.model import CaseRecord, Model
+from dlprof.session.model import CaseRecord, Model, first_error
 from dlprof.text import json_text
 from dlprof.text.clean import listed
 
@@ -55,7 +55,7 @@ class CaseNoise(Model):
 
     ``spread`` is the standard deviation of logarithms between processes. ``floor`` is the least
     relative floor that can be told from noise in turns, and ``across`` that of two sessions; None
-    if processes run in modes, or if an earlier dlprof did not look.
+    if processes run in modes, and ``across`` also for too few rounds.
     """
 
     case: CaseRecord
@@ -64,7 +64,7 @@ class CaseNoise(Model):
     processes: int
     spread: float
     floor: Size | None
-    across: Size | None = None
+    across: Size | None
 
     @property
     def gated_floor(self) -> float | None:
@@ -81,8 +81,8 @@ class Noise(Model):
     environment: Environment
     rounds: int
     budget_s: Annotated[float, Field(ge=0)]
-    sample_ns: Annotated[int, Field(gt=0)] | None = None
-    allocator: str | None = None
+    sample_ns: Annotated[int, Field(gt=0)]
+    allocator: str
     cases: list[CaseNoise]
 
 
@@ -218,19 +218,12 @@ def load(path: Path) -> Noise:
     except (ValueError, RecursionError):
         raise UsageError(f"{path} is no noise file: it is not JSON") from None
     schema = str(content.get("schema")) if isinstance(content, dict) else ""
-    major = re.fullmatch(r"dlprof\.noise/(\d{1,9})(\.\d{1,9})?", schema)
-    if major is None:
-        raise UsageError(f"{path} is no noise file: it has no schema {SCHEMA!r}")
-    if int(major[1]) > 1:
-        raise UsageError(
-            f"{path} was written by a newer dlprof ({schema}); this one reads {SCHEMA}"
-        )
+    if re.fullmatch(r"dlprof\.noise/1(\.\d{1,9})?", schema) is None:
+        raise UsageError(f"{path} is no noise file of this dlprof: its schema is not {SCHEMA!r}")
     try:
         return Noise.model_validate(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{path} is no noise file: {where}: {first['msg']}") from None
+        raise UsageError(f"{path} is no noise file: {first_error(error)}") from None
 
 
 def check(noise: Noise, here: Sweep) -> None:
@@ -240,7 +233,7 @@ def check(noise: Noise, here: Sweep) -> None:
     settings = here.request.settings
     now_ = Environment.model_validate(environment(here.catalog, {}))
     check_machine(noise, now_, settings.allocator)
-    if noise.sample_ns not in (None, settings.sample_ns):
+    if noise.sample_ns != settings.sample_ns:
         raise Unsure("the noise file is of samples of another length: calibrate again")
 
 
@@ -252,7 +245,7 @@ def check_machine(noise: Noise, here: Environment, allocator: str) -> None:
     machine = [str(one) for one in found if one.kind == "machine"]
     if machine:
         raise Unsure(f"the noise file is of another machine: {', '.join(machine)}")
-    if noise.allocator not in (None, allocator):
+    if noise.allocator != allocator:
         raise Unsure(
             f"the noise file is of the allocator {noise.allocator}, and this is measured with "
             f"{allocator}: dlprof calibrate --allocator {allocator}"

@@ -25,7 +25,15 @@ from dlprof.compare.processes import median_ns, processes, time_ns
 from dlprof.errors import DlprofError, HistoryError, Unmeasured
 from dlprof.plan.axes import NO_TIMES, shape_text
 from dlprof.session.evidence import DeviceTime, Series
-from dlprof.session.model import Header, ProcessSamples, Result, Session, TimeMeasure, check_schema
+from dlprof.session.model import (
+    Header,
+    ProcessSamples,
+    Result,
+    Session,
+    TimeMeasure,
+    check_schema,
+    first_error,
+)
 from dlprof.text import json_text
 from dlprof.text.clean import clean
 
@@ -280,7 +288,6 @@ def _decoded(metadata: Mapping[str, str], texts: Iterable[str]) -> Entry:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        return first_error(error)
     lines = str(error).strip().splitlines()
     return clean(lines[0] if lines else type(error).__name__, 200)

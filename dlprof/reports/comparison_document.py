@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dlprof.analysis.quantity import plain_time
 from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE, WIDE
@@ -53,16 +53,10 @@ CaseChange = tuple[Compared, Change]
 Rows = Sequence[tuple[Compared, Time | None]]
 
 
-@dataclass(frozen=True)
-class Names:
-    """What the two sides are called: as a rule the names of their files."""
-
-    base: str = "BASE"
-    head: str = "HEAD"
-
-
-def comparison_document(comparison: Comparison, names: Names = Names()) -> Document:
-    """What a report of a comparison says."""
+def comparison_document(
+    comparison: Comparison, names: tuple[str, str] = ("BASE", "HEAD")
+) -> Document:
+    """What a report of a comparison says; ``names`` are the files or interpreters of the sides."""
     rows = sorted(_rows(comparison), key=_badness)
     changes = sorted(
         ((case, change) for case in comparison.cases for change in case.changes),
@@ -215,10 +209,10 @@ def _changes_table(changes: Sequence[Sequence[CaseChange]], most: int) -> tuple[
     return (Table(tuple(titles), tuple(found), more_rows(len(changes), most)),)
 
 
-def _method(comparison: Comparison, names: Names) -> tuple[Facts | Lines, ...]:
+def _method(comparison: Comparison, names: tuple[str, str]) -> tuple[Facts | Lines, ...]:
     facts = {
-        "BASE": _side(comparison.base, names.base),
-        "HEAD": _side(comparison.head, names.head),
+        "BASE": _side(comparison.base, names[0]),
+        "HEAD": _side(comparison.head, names[1]),
         "versions": _differences(comparison, "python", "version"),
         "also different": _differences(comparison, "machine", "measuring", "setting"),
         "allocator": comparison.head.request.settings.allocator or "",

@@ -19,7 +19,7 @@ def passed(slower=None, seed=0, *fail_on, count=16, base=None, **changes):
 
 def judged(first, second=None):
     """Both passes in one, and the exit code where --unsure passes."""
-    found = confirmed(first, second, "there was no time")
+    found = confirmed(first, second)
     return found, exit_code(found, 0)
 
 
@@ -56,14 +56,14 @@ def test_only_what_would_fail_and_head_has_is_measured_again():
 @pytest.mark.parametrize(("second", "code"), [("copy", REGRESSION), ("view", NOT_KNOWN)])
 def test_a_verdict_that_is_worse_in_both_passes_is_a_regression(second, code):
     again = passed(seed=5, ownership={"verdict": second})
-    found = confirmed(passed(ownership={"verdict": "copy"}), again, "")
+    found = confirmed(passed(ownership={"verdict": "copy"}), again)
     assert exit_code(found) == code
 
 
 def test_a_verdict_that_is_worse_in_the_second_pass_only_is_unsure():
     right, wrong = ({"values": {"verdict": word}} for word in ("ok", "wrong"))
     first, second = passed({"c": 1.2}, base=right, **right), passed(seed=5, base=right, **wrong)
-    assert exit_code(confirmed(first, second, "")) == NOT_KNOWN
+    assert exit_code(confirmed(first, second)) == NOT_KNOWN
 
 
 @pytest.mark.parametrize("order", [(CRASH, {}), ({}, CRASH)], ids=["first", "second"])

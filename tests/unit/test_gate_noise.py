@@ -44,12 +44,20 @@ def noise(*cases, **changes):
         "environment": {},
         "rounds": 8,
         "budget_s": 300.0,
+        "sample_ns": 40_000_000,
+        "allocator": "steady",
     }
     return Noise(cases=list(cases), **{**fields, **changes})
 
 
 def of(name="a", floor=0.1):
-    times = {"measure": "ready", "median_ns": 1000.0, "processes": 16, "spread": 0.02}
+    times = {
+        "measure": "ready",
+        "median_ns": 1000.0,
+        "processes": 16,
+        "spread": 0.02,
+        "across": None,
+    }
     return CaseNoise(case=case(name), floor=floor, **times)
 
 
@@ -64,7 +72,7 @@ def test_the_floor_of_two_sessions_holds_what_the_machine_drifts_meanwhile():
 
 
 def test_a_noise_file_of_another_allocator_is_refused():
-    found = noise(of(), allocator="steady", environment={"cpu": "a"})
+    found = noise(of(), environment={"cpu": "a"})
     with pytest.raises(Unsure, match="calibrate --allocator system"):
         check_machine(found, Environment.model_validate({"cpu": "a"}), "system")
 
@@ -143,9 +151,9 @@ def test_a_file_is_read_as_it_was_written(tmp_path):
     ("text", "reason"),
     [
         ("", "not JSON"),
-        ("[]", "no schema"),
-        ('{"schema": "dlprof.session/1"}', "no schema"),
-        ('{"schema": "dlprof.noise/2"}', "was written by a newer dlprof"),
+        ("[]", "its schema is not"),
+        ('{"schema": "dlprof.session/1"}', "its schema is not"),
+        ('{"schema": "dlprof.noise/2"}', "its schema is not"),
         ('{"schema": "dlprof.noise/1"}', "created"),
         (None, "cannot read the noise file"),
     ],
