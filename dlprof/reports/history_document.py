@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from dlprof.analysis.quantity import plain_time
@@ -13,7 +13,14 @@ from dlprof.history.series import Cause, Machine, Point
 from dlprof.history.store import History
 from dlprof.history.trend import TimeStep, Trend
 from dlprof.history.verdicts import VerdictStep
-from dlprof.reports.comparison_answers import array_text, array_texts, counted, more_rows, number
+from dlprof.reports.comparison_answers import (
+    array_text,
+    array_texts,
+    code_cells,
+    counted,
+    more_rows,
+    number,
+)
 from dlprof.reports.document import (
     Answer,
     Cell,
@@ -94,9 +101,8 @@ def trend_sections(trends: Sequence[Trend], beyond: int = 0) -> tuple[Section, .
 
 
 def _tables(trends: Sequence[Trend], most: int) -> tuple[Table, ...]:
-    places = _places(trends)
-    steps = _steps_table(changes_of(trends), places, most)
-    return (*steps, _trends_table(trends, places, most))
+    codes = _codes(trends)
+    return (*_steps_table(changes_of(trends), codes, most), _trends_table(trends, codes, most))
 
 
 def answer_of(trends: Sequence[Trend]) -> Answer:
@@ -176,35 +182,28 @@ def _since(cause: Cause) -> str:
     return f"{when_text(cause.before.entry.created)}: {told}"
 
 
-def _places(trends: Sequence[Trend]) -> Mapping[tuple[CaseRecord, Machine], str]:
-    """What tells pairs, arrays and machines apart; empty where nothing does."""
-    _, arrays = array_texts(trend.series.case for trend in trends)
-    places = {(trend.series.case, trend.series.machine) for trend in trends}
-    several = len({machine for _, machine in places}) > 1
-    told = {
-        (case, machine): ", ".join(
-            filter(None, (arrays[case], f"on {machine.name}" if several else ""))
-        )
-        for case, machine in places
+Codes = Mapping[tuple[CaseRecord, Machine], Cell]
+
+
+def _codes(trends: Sequence[Trend]) -> Codes:
+    """The cell of each path: its code, and what tells pair, array and machine from the others'."""
+    cells = code_cells(trend.series.case for trend in trends)
+    series = {(trend.series.case, trend.series.machine) for trend in trends}
+    if len({machine for _, machine in series}) == 1:
+        return {(case, machine): cells[case] for case, machine in series}
+    return {
+        (case, machine): replace(cells[case], note=f"{cells[case].note}  on {machine.name}".strip())
+        for case, machine in series
     }
-    return told if any(told.values()) else {}
 
 
-def _place(trend: Trend, places: Mapping[tuple[CaseRecord, Machine], str]) -> list[Cell]:
-    series = trend.series
-    return [Cell(places[series.case, series.machine], "dim")] if places else []
-
-
-def _steps_table(
-    changes: Sequence[Change], places: Mapping[tuple[CaseRecord, Machine], str], most: int
-) -> tuple[Table, ...]:
-    titles = ("when", "what changed", "path", *(["array"] if places else []), "since")
+def _steps_table(changes: Sequence[Change], codes: Codes, most: int) -> tuple[Table, ...]:
+    titles = ("when", "what changed", "path", "since")
     rows = tuple(
         (
             Cell(when_text(change.when)),
             Cell(change.what, change.tone),
-            Cell(change.trend.series.case.code, code=True),
-            *_place(change.trend, places),
+            codes[change.trend.series.case, change.trend.series.machine],
             Cell(change.since),
         )
         for change in changes[:most]
@@ -212,12 +211,9 @@ def _steps_table(
     return (Table(tuple(map(Column, titles)), rows, more_rows(len(changes), most)),) if rows else ()
 
 
-def _trends_table(
-    trends: Sequence[Trend], places: Mapping[tuple[CaseRecord, Machine], str], most: int
-) -> Table:
+def _trends_table(trends: Sequence[Trend], codes: Codes, most: int) -> Table:
     numbers = (Column(title, right=True) for title in ("first", "newest", "steps"))
-    array = [Column("array")] if places else []
-    columns = (Column("trend"), *numbers, Column("path"), *array)
+    columns = (Column("trend"), *numbers, Column("path"))
     rows = []
     for trend in trends[:most]:
         times = [point.time_ns for point in trend.series.points]
@@ -227,8 +223,7 @@ def _trends_table(
             Cell(known[0]),
             Cell(known[-1]),
             Cell(str(len(trend.steps) + len(trend.verdicts) or "-")),
-            Cell(trend.series.case.code, code=True),
-            *_place(trend, places),
+            codes[trend.series.case, trend.series.machine],
         )
         rows.append(row)
     return Table(columns, tuple(rows), more_rows(len(trends), most))

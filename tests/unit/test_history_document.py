@@ -4,7 +4,7 @@ import json
 
 import pytest
 from history_builders import created, entry, machine, month, result, stepped, trends
-from reading import texts, told
+from reading import told
 
 from dlprof.history.store import History
 from dlprof.reports import history_json
@@ -65,9 +65,9 @@ def test_machines_stand_apart():
     )
     found = document(entries)
     assert "2 machines" in found.answers[0].note
-    assert {row[-1].partition("on ")[2] for row in texts(found.tables[0])} == {
-        "CPU 0, 8 cores",
-        "CPU 1, 8 cores",
+    assert {row[-1].note for row in found.tables[0].rows} == {
+        "on CPU 0, 8 cores",
+        "on CPU 1, 8 cores",
     }
 
 
