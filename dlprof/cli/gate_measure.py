@@ -192,8 +192,8 @@ def _texts(head: Sweep, in_turns: bool) -> tuple[str, ...]:
             "Arrays of 1 GiB or more took no turns: one side was measured after the other."
         )
     if not head.request.settings.diagnose:
-        left = sorted(set(SCALES) & set(DIAGNOSIS))
-        found.append(f"Without a diagnosis nothing was compared of: {', '.join(left)}.")
+        left = sorted(what.replace("_", " ") for what in set(SCALES) & set(DIAGNOSIS))
+        found.append(f"Not compared, for lack of a diagnosis: {', '.join(left)}.")
     scenario = head.request.scenario
     unused = idle(scenario.floors, cases_of(head)) if scenario else []
     if unused:

@@ -146,7 +146,7 @@ def _time(sample: Sample, test: Tested | Untestable, word: str, level: float) ->
     )
     asked = sample.floor.asked.step(found.base_ns or 0.0)
     if word == SAME and interval[0] > MARGIN * asked and interval[1] >= asked < sample.step:
-        reason = f"surely slower, and by less than the {100 * sample.floor.relative:g} % of here"
+        reason = f"surely slower, but by less than its floor of {100 * sample.floor.relative:g} %"
         return replace(found, word=UNSURE, reason=reason)
     if word == SAME and sample.doubt:
         return replace(found, word=UNSURE, reason=sample.doubt)

@@ -168,7 +168,8 @@ def _reasons_table(rows: Rows, floors: Sequence[Floor]) -> tuple[Table, ...]:
         because = (time.reason or time.note) if time else case.reason
         text = "; ".join(filter(None, (because, own)))
         if text:
-            found.append((Cell(_word(case, time)), codes[case.case], Cell(text)))
+            measure = f"{time.measure}: " if time and len(floors) > 1 else ""
+            found.append((Cell(_word(case, time)), codes[case.case], Cell(measure + text)))
     titles = map(Column, ("result", "path", "because"))
     return (Table(tuple(titles), tuple(found)),) if found else ()
 
