@@ -50,7 +50,7 @@ def test_a_case_without_times_is_judged_by_its_verdicts():
     own = without_times("c")
     found = compared(suite(), suite({"c": 3.0}, seed=9), own_floors=own)
     assert (exit_code(found), only_words(found).get("c")) == (0, None)
-    assert "7 timings" in answers_of(found)[0].note
+    assert "7 same" in answers_of(found)[0].note
     copies = {"ownership": {"verdict": "copy", "evidence": {}}}
     assert exit_code(compared(suite(), suite(seed=9, **copies), own_floors=own)) == 1
 
