@@ -94,7 +94,7 @@ def _parts(document: Document, width: int, level: Level) -> Iterator[RenderableT
     yield from (Text(notice, style="yellow") for notice in document.notices)
     tables = list(_tables(document, is_full))
     for at, table in enumerate(tables):
-        is_next = at > 0 and table.is_summary
+        is_next = at > 0 and table.is_summary and tables[at - 1].is_summary
         yield from () if is_next else (Text(),)
         yield _table(table, width, is_next, " (--full)" if table.is_summary else "")
     if tables or not document.tables:

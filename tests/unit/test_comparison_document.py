@@ -149,17 +149,17 @@ def test_what_stays_open_is_a_line_with_its_bound_and_a_row_only_if_it_does_not_
         assert bool(found.tables) == strict
 
 
-def test_no_line_of_80_columns_is_cut():
+def test_no_line_of_80_columns_is_cut_and_each_table_has_its_head():
     names = ["jax.dlpack.from_dlpack", "torch.utils.dlpack.from_dlpack"]
     shapes = [{"case": {"shape": (side, side)}} for side in (1024, 4096)]
-    base, head = (
-        [one for more in shapes for one in suite(slower, seed=seed, names=names, **more)]
-        for slower, seed in ((None, 0), (dict.fromkeys(names, 1.3), 50))
-    )
+    base = [one for more in shapes for one in suite(names=names, **more)]
+    slower = {"slower": dict.fromkeys(names, 1.3), "seed": 50, "ownership": COPY}
+    head = [one for more in shapes for one in suite(names=names, **slower, **more)]
+    found = document(base, head, "ready:5%", "host:5%", "warning")
     for level in Level:
-        assert "…" not in terminal.render(
-            document(base, head, "ready:5%", "host:5%"), 80, level=level
-        )
+        shown = terminal.render(found, 80, level=level)
+        assert "…" not in shown
+        assert ("changed verdict" in shown, "HEAD/BASE" in shown) == (True, True)
 
 
 def test_full_says_how_both_sides_were_measured():
