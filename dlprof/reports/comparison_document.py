@@ -73,18 +73,15 @@ def comparison_document(
         method.told_of(comparison.base) or method.told_of(comparison.head),
         comparison.load and f"{comparison.load[0].upper()}{comparison.load[1:]}.",
     )
-    telling = _times_table([row for row in rows if _is_telling(comparison, *row)], FIRST_ROWS)
+    telling = [row for row in rows if _is_telling(comparison, *row)]
     return Document(
         title="BASE and HEAD",
         scope=_scope(comparison.cases),
         context=_differences(comparison, "python", "version") or "the same versions on both sides",
         notices=tuple(filter(None, notices)),
         answers=answers_of(comparison),
-        tables=(*short_changes, *(replace(table, is_summary=True) for table in telling)),
-        marks=(
-            *comparison.told[:1],  # how many rounds a gate took, and why it stopped
-            *([f"All {counted(len(comparison.times), 'time')}: --full"] * bool(comparison.times)),
-        ),
+        tables=(*short_changes, *_first_times(telling, len(comparison.times))),
+        marks=comparison.told[:1],  # how many rounds a gate took, and why it stopped
         sections=tuple(Section(heading, tuple(found)) for heading, found in sections if found),
     )
 
@@ -157,6 +154,13 @@ def _times_table(rows: Rows, most: int) -> tuple[Table, ...]:
         )
         found.append(cells)
     return (Table(columns, tuple(found), more_rows(len(rows), most)),)
+
+
+def _first_times(telling: Rows, count: int) -> tuple[Table, ...]:
+    """The rows of the first screen; how many of all times there are in full."""
+    (table,) = _times_table(telling, FIRST_ROWS) or (Table((), ()),)
+    more = f"All {counted(count, 'time')}" if count else ""
+    return (replace(table, more=more, is_summary=True),) if telling or count else ()
 
 
 def _reasons_table(rows: Rows, floors: Sequence[Floor]) -> tuple[Table, ...]:

@@ -96,9 +96,9 @@ def _table(found: Table) -> str:
         [column.right for column in found.columns],
     )
     more = len(found.rows) - MOST_ROWS
-    left = [found.more] if found.more else []
+    left = [f"{found.more}{' (below)' * found.is_summary}"] if found.more else []
     left += [f"… and {more:,} more"] if more > 0 else []
-    return "\n\n".join([shown, *map(prose, left)])
+    return "\n\n".join([*([shown] if found.rows else []), *map(prose, left)])
 
 
 def _cell(cell: Cell) -> str:

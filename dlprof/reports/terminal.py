@@ -167,6 +167,9 @@ def _grid() -> Grid:
 
 def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> RenderableType:
     """Code gets what numbers and texts leave; ``hint`` says how to see what the rows leave out."""
+    more = [Text(table.more + hint, style="dim")] if table.more else []
+    if not table.rows:
+        return _flush(Group(*more))
     grid = _grid()
     grid.show_header, grid.header_style = not headless, "dim"
     longest = [
@@ -200,7 +203,6 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
                 for at, cell in enumerate(row)
             )
         )
-    more = [Text(table.more + hint, style="dim")] if table.more else []
     return _flush(Group(grid, *more))
 
 
