@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import fnmatch
 import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 
 from dlprof.analysis.slower import FAMILY_LEVEL
 from dlprof.compare.processes import logs
@@ -20,6 +20,7 @@ from dlprof.history.series import (
 )
 from dlprof.history.verdicts import VerdictStep, verdict_steps
 from dlprof.plan.floors import Floor
+from dlprof.session.model import CaseRecord
 from dlprof.session.stats import differ
 
 SHARED_BY = 0.9
@@ -61,21 +62,16 @@ def trends_of(found: Sequence[Series], measure: str = "ready") -> tuple[Trend, .
 
 def chosen(found: Sequence[Series], globs: Sequence[str]) -> tuple[Series, ...]:
     """The series whose code, pair or array matches one of ``globs``; all without any."""
-    if not globs:
-        return tuple(found)
-    return tuple(one for one in found if any(_matches(one, glob) for glob in globs))
-
-
-def _matches(series: Series, glob: str) -> bool:
-    case = series.case
-    names = (
-        case.code,
-        case.path,
-        f"{case.producer}->{case.consumer}",
-        case.producer,
-        case.consumer,
+    return tuple(
+        one
+        for one in found
+        if not globs or any(fnmatchcase(name, glob) for name in _names(one.case) for glob in globs)
     )
-    return any(fnmatch.fnmatchcase(name, glob) for name in names)
+
+
+def _names(case: CaseRecord) -> tuple[str, ...]:
+    pair = f"{case.producer}->{case.consumer}"
+    return case.code, case.path, pair, case.producer, case.consumer
 
 
 def _trend(series: Series, floor: Floor, level: float) -> Trend:
