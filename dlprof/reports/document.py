@@ -156,6 +156,36 @@ class Timeline:
 
 
 @dataclass(frozen=True)
+class Tile:
+    """What became of one array. ``letter`` says it without the color of ``tone``."""
+
+    letter: str
+    tone: Tone
+    title: str
+    """The array, the word and the rules."""
+    is_framed: bool = False
+    """Whether a rule names it."""
+
+
+@dataclass(frozen=True)
+class Band:
+    """A row of tiles for each name of paths, one for each of ``columns``; None if not tried."""
+
+    heading: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, tuple[Tile | None, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Paths by arrays, as a picture."""
+
+    bands: tuple[Band, ...]
+    caption: str
+    """What the letters mean."""
+
+
+@dataclass(frozen=True)
 class SourceLine:
     """A line of code; ``number`` is 0 for lines that are left out. ``heat`` is a share of 1."""
 
@@ -203,7 +233,7 @@ class Lines:
     lines: tuple[str, ...]
 
 
-Block = Table | Chart | Facts | Lines | Source
+Block = Table | Chart | Tiles | Facts | Lines | Source
 
 
 @dataclass(frozen=True)
@@ -234,7 +264,7 @@ class Document:
     """Worst first."""
     most_problems: int | None = None
     """For how many the first screen has room; None for all."""
-    chart: Chart | Timeline | None = None
+    chart: Chart | Timeline | Tiles | None = None
     sections: tuple[Section, ...] = ()
     commands: tuple[str, ...] = ()
     """What leads on."""

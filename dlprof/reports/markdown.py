@@ -21,6 +21,7 @@ from dlprof.reports.document import (
     Section,
     Source,
     Table,
+    Tiles,
 )
 from dlprof.text.markdown import code, prose
 
@@ -75,7 +76,7 @@ def _block(block: Block) -> str:
         return _table(block)
     if isinstance(block, Facts):
         return "\n".join(f"- {prose(name)}: {prose(value)}" for name, value in block.items)
-    if isinstance(block, Chart):
+    if isinstance(block, Chart | Tiles):
         return ""
     if isinstance(block, Source):
         hot = [line for line in block.lines if line.time][:MOST_ROWS]

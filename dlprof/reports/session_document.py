@@ -30,6 +30,7 @@ from dlprof.reports.document import (
     Problem,
     Section,
     Table,
+    Tiles,
 )
 from dlprof.reports.paths import KINDS, Array, Path, arrays_of
 from dlprof.session.model import Session
@@ -63,6 +64,8 @@ def session_document(
     inference = steps.steps_of(session)
     found = problems.problems_of(session, name, scripts)
     paths = [path for array in arrays for path in array.paths]
+    drawn = tuple(survey.pictures(session)) if width is None else ()
+    alone = drawn[0] if len(drawn) == 1 and not arrays else None
     told = _answers(session, arrays)
     title, scope = _title(session, arrays, len(inference))
     document = Document(
@@ -76,8 +79,8 @@ def session_document(
         ),
         answers=(*told, *steps.answers(inference)),
         problems=found,
-        chart=_chart(arrays, {answer.result for answer in told}),
-        sections=tuple(_sections(session, arrays, level, width is None)),
+        chart=alone or _chart(arrays, {answer.result for answer in told}),
+        sections=tuple(_sections(session, arrays, level, width is None, () if alone else drawn)),
         commands=_commands(found, name),
     )
     if len(arrays) == 1:
@@ -158,7 +161,11 @@ def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...
 
 
 def _sections(
-    session: Session, arrays: Sequence[Array], level: Level, is_page: bool
+    session: Session,
+    arrays: Sequence[Array],
+    level: Level,
+    is_page: bool,
+    drawn: Sequence[Tiles],
 ) -> Iterator[Section]:
     yield from method.scenario_sections(session)
     if _is_round_trip(session) or session.round_trips:
@@ -172,7 +179,7 @@ def _sections(
     for array in arrays[:MOST_ARRAYS]:
         heading = "All paths" if len(arrays) == 1 else f"All paths: {array.pair_text} {array.text}"
         yield path_table.full_section(array, heading)
-    yield from survey.section(session)
+    yield from survey.section(session, drawn)
     yield from path_table.notes_section(arrays)
     if not is_page:  # which holds the session itself
         yield from measured.sections(arrays)

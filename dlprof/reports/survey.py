@@ -9,7 +9,17 @@ from typing import NamedTuple
 from dlprof.analysis.case_view import CaseView
 from dlprof.plan.axes import shape_text
 from dlprof.plan.survey import PLAIN, SHAPE
-from dlprof.reports.document import Cell, Column, Lines, Section, Table, Tone
+from dlprof.reports.document import (
+    Band,
+    Cell,
+    Column,
+    Lines,
+    Section,
+    Table,
+    Tile,
+    Tiles,
+    Tone,
+)
 from dlprof.reports.paths import BY, rules_by_case
 from dlprof.session.model import CaseRecord, Session, pair_text
 from dlprof.text.clean import first_line
@@ -25,7 +35,20 @@ RESULTS: Mapping[str, Tone] = {
     "refused": "dim",
 }
 """Words for what became of an array, in the order of the table."""
+LETTERS: Mapping[str, str] = {
+    "view": "V",
+    "copy": "C",
+    "narrowed": "N",
+    "refused": "R",
+    "wrong": "W",
+    "crash": "X",
+    "hangs": "H",
+}
+"""In the picture, with which they need no color; all other words are unknown."""
+UNKNOWN = "?"
 MOST_ROWS = 22
+MOST_DRAWN = 40
+"""Rows of a picture, each with the paths that do the same."""
 MOST_MISSING = 2
 
 
@@ -103,7 +126,7 @@ def tables(session: Session, most: int = MOST_ROWS) -> Iterator[Table]:
     pairs, rules = surveyed(session), rules_by_case(session.findings)
     for pair, cases in pairs.items():
         unmade = _unmade(cases)
-        known = [case for case in cases if label_of(case.result.case) not in unmade]
+        known = _without(cases, unmade)
         rows = [row for group in _groups(known, rules) for row in _rows(group)]
         more = [f"… and {len(rows) - most} more lines (--full)."] if len(rows) > most else []
         if unmade:
@@ -114,6 +137,49 @@ def tables(session: Session, most: int = MOST_ROWS) -> Iterator[Table]:
         path = Column("path" if len(pairs) == 1 else f"path: {pair}")
         columns = (path, Column("result"), Column("arrays"), Column("problem"))
         yield Table(columns, tuple(rows[:most]), " ".join(more))
+
+
+def pictures(session: Session) -> Iterator[Tiles]:
+    """One for each pair: paths by dtype, and paths by layout, address and shape."""
+    pairs, rules = surveyed(session), rules_by_case(session.findings)
+    for pair, cases in pairs.items():
+        known = _without(cases, _unmade(cases))
+        labels = dict.fromkeys(label_of(case.result.case) for case in known)
+        groups = _groups(known, rules)
+        axes = {
+            "by dtype": [label for label in labels if label.axis == PLAINEST.axis],
+            "by layout, address and shape": [
+                label for label in labels if label.axis != PLAINEST.axis
+            ],
+        }
+        bands = tuple(_band(head, columns, groups) for head, columns in axes.items() if columns)
+        if bands:
+            yield Tiles(bands, _caption(pair if len(pairs) > 1 else "", bands, len(groups)))
+
+
+def _band(heading: str, columns: Sequence[Label], groups: Sequence[Group]) -> Band:
+    rows = []
+    for group in groups[:MOST_DRAWN]:
+        became = {label: one for one, labels in group.outcomes.items() for label in labels}
+        tiles = (_tile(one, became[one]) if one in became else None for one in columns)
+        rows.append((_name(group), tuple(tiles)))
+    return Band(heading, tuple(label.name for label in columns), tuple(rows))
+
+
+def _tile(label: Label, outcome: Outcome) -> Tile:
+    title = f"{label.name}: {outcome.result}{f', {outcome.rules}' if outcome.rules else ''}"
+    letter = LETTERS.get(outcome.result, UNKNOWN)
+    return Tile(letter, RESULTS.get(outcome.result, ""), title, bool(outcome.rules))
+
+
+def _caption(pair: str, bands: Iterable[Band], groups: int) -> str:
+    drawn = [tile for band in bands for _, tiles in band.rows for tile in tiles if tile]
+    letters = {tile.letter for tile in drawn}
+    meanings = {**{letter: word for word, letter in LETTERS.items()}, UNKNOWN: "unknown"}
+    told = ", ".join(f"{one} {word}" for one, word in meanings.items() if one in letters)
+    framed = " A frame marks a problem." if any(tile.is_framed for tile in drawn) else ""
+    left = f" The table has {groups - MOST_DRAWN:,} more rows." if groups > MOST_DRAWN else ""
+    return f"{f'{pair}: ' if pair else ''}{told}.{framed}{left}"
 
 
 def marks(session: Session) -> tuple[str, ...]:
@@ -127,8 +193,8 @@ def marks(session: Session) -> tuple[str, ...]:
     return (*([f"{'; '.join(told)}."] if told else []), *starred)
 
 
-def section(session: Session) -> Iterator[Section]:
-    """All rows, and why arrays were refused."""
+def section(session: Session, drawn: Iterable[Tiles] = ()) -> Iterator[Section]:
+    """The pictures that are ``drawn``, all rows, and why arrays were refused."""
     found = surveyed(session)
     if not found:
         return
@@ -148,7 +214,7 @@ def section(session: Session) -> Iterator[Section]:
     every = len(session.results)
     meanings = Lines(marks(session))
     notes = [one for one in (meanings, Lines(tuple(lines))) if one.lines]
-    yield Section("Survey", (*tables(session, every), *notes))
+    yield Section("Survey", (*drawn, *tables(session, every), *notes))
 
 
 def summary(session: Session) -> str:
@@ -175,6 +241,10 @@ def _unmade(cases: Sequence[CaseView]) -> list[Label]:
     """The arrays that the producer cannot make."""
     unmade = (case.result.case for case in cases if case.result.refused_at == "create")
     return list(dict.fromkeys(map(label_of, unmade)))
+
+
+def _without(cases: Sequence[CaseView], unmade: Sequence[Label]) -> list[CaseView]:
+    return [case for case in cases if label_of(case.result.case) not in unmade]
 
 
 def _groups(cases: Sequence[CaseView], rules: Mapping[int, tuple[str, ...]]) -> list[Group]:
@@ -225,9 +295,13 @@ def _is_by_address(group: Group) -> bool:
     )
 
 
+def _name(group: Group) -> Cell:
+    first, *others = group.codes
+    return Cell(first, code=True, note=f"+{len(others)} alike" if others else "")
+
+
 def _rows(group: Group) -> Iterator[tuple[Cell, ...]]:
     """The outcome of most arrays first, then the others, worst first."""
-    first, *others = group.codes
     every = [label for labels in group.outcomes.values() for label in labels]
     words = list(RESULTS)
     usual = max(group.outcomes, key=lambda one: len(group.outcomes[one]))
@@ -236,7 +310,7 @@ def _rows(group: Group) -> Iterator[tuple[Cell, ...]]:
         at = words.index(outcome.result) if outcome.result in words else len(words)
         return outcome != usual, at
 
-    path = Cell(first, code=True, note=f"+{len(others)} alike" if others else "")
+    path = _name(group)
     for outcome in sorted(group.outcomes, key=rank):
         text = arrays_text(group.outcomes[outcome], every)
         tone = RESULTS.get(outcome.result, "")

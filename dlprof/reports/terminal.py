@@ -25,6 +25,7 @@ from dlprof.reports.document import (
     Section,
     Source,
     Table,
+    Tiles,
 )
 
 STYLES = {
@@ -254,7 +255,7 @@ def _problems(problems: Sequence[Problem], most: int | None, is_full: bool) -> R
 def _block(block: Block, width: int) -> RenderableType:
     if isinstance(block, Table):
         return _table(block, width)
-    if isinstance(block, Chart):
+    if isinstance(block, Chart | Tiles):
         return Text()
     if isinstance(block, Facts):
         grid = _grid()

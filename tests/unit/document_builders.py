@@ -2,6 +2,7 @@
 
 from dlprof.reports.document import (
     Answer,
+    Band,
     Cell,
     Chart,
     Column,
@@ -15,6 +16,8 @@ from dlprof.reports.document import (
     Source,
     SourceLine,
     Table,
+    Tile,
+    Tiles,
 )
 
 SOURCE = Source(
@@ -23,6 +26,25 @@ SOURCE = Source(
         SourceLine(0, "⋯"),
         SourceLine(9, "    torch.tensor(x)", "2 ms", "10", Cell("copy", "copy"), 1.0),
     )
+)
+TILES = Tiles(
+    (
+        Band(
+            "by dtype",
+            ("float32", "int64", "bfloat16"),
+            (
+                (
+                    Cell("jnp.asarray(x)", code=True, note="+2 alike"),
+                    (
+                        Tile("V", "view", "float32: view"),
+                        Tile("W", "bad", "int64: wrong, DLP007", is_framed=True),
+                        None,
+                    ),
+                ),
+            ),
+        ),
+    ),
+    "V view, W wrong. A frame marks a problem.",
 )
 PATHS = (
     ("jax.device_put(x.numpy(), may_alias=True)", 32e3, "view", "error DLP020"),
@@ -89,6 +111,7 @@ def document(**changes):
         "sections": (
             Section("Left out", (Lines(("TensorFlow is not installed.",)),), Level.FIRST),
             Section("app.py", (SOURCE,)),
+            Section("Survey", (TILES,)),
             Section("Crashes", (Lines(("SIGSEGV during timing",)),)),
             Section("History", (Chart("trend", TREND), Table(COLUMNS, (row(),)))),
             Section("Environment", (Facts((("python", "3.11.7"), ("cpu", "Example"))),)),
@@ -110,7 +133,9 @@ def document_of(word):
     found = Problem(**{"rule": word, "severity": "error", **texts, **lists})
     source = Source((SourceLine(1, word, word, word, Cell(word), 0.5),))
     past = Chart("trend", (point(word, group=word, problem=f"error {word}"), point(word)))
-    blocks = (table, past, Facts(((word, word),)), Lines((word,)), source)
+    row = (Cell(word, code=True), (Tile(word, "bad", word, is_framed=True),))
+    tiles = Tiles((Band(word, (word,), (row,)),), word)
+    blocks = (table, past, tiles, Facts(((word, word),)), Lines((word,)), source)
     return Document(
         title=word,
         scope=word,

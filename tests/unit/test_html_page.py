@@ -100,6 +100,17 @@ def test_the_chart_explains_its_ring_its_bars_and_its_doubt_and_cuts_no_name():
     assert "question mark" in html
 
 
+def test_a_picture_of_a_survey_says_each_result_by_a_letter_and_a_title():
+    (tiles,) = re.findall(r'<figure class="tiles">.*?</figure>', render(document()), re.DOTALL)
+    shown = re.findall(r'<i class="([^"]*)" title="([^"]*)">([^<]*)</i>', tiles)
+    assert shown == [
+        ("view", "float32: view", "V"),
+        ("bad framed", "int64: wrong, DLP007", "W"),
+    ]
+    assert tiles.count("<i></i>") == 1
+    assert "V view, W wrong" in Page(tiles).text
+
+
 def test_the_axis_names_the_powers_of_ten():
     points = [point("fast", 40e3), point("slow", 30e6)]
     page = render(document(chart=Chart("paths", points)))

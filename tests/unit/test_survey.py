@@ -15,6 +15,8 @@ from dlprof.plan.survey import arrays
 from dlprof.probes.base import DTYPES, FLOATS, corners
 from dlprof.reports import survey
 from dlprof.reports.checks import SURVEY, check_measured, checks
+from dlprof.reports.document import Tiles
+from dlprof.reports.session_document import session_document
 from dlprof.rules import find
 
 
@@ -142,6 +144,46 @@ class TestTable:
         assert not survey.surveyed(session)
         assert not survey.summary(session)
         assert not list(survey.section(session))
+
+
+class TestPicture:
+    def drawn(self, *results):
+        session = make_session(*results, findings=[one.model_dump() for one in find(results)])
+        (tiles,) = survey.pictures(session)
+        return tiles
+
+    def test_a_row_has_a_letter_for_each_dtype_and_each_other_array(self):
+        refused = {"status": "unsupported"}
+        wrong = surveyed("bool", changed={"dtype": ["bool", "int8"]})
+        copied = surveyed(layout="F", ownership=verdict("copy"))
+        tiles = self.drawn(surveyed(), wrong, surveyed("int8", **refused), copied)
+        dtypes, others = tiles.bands
+        ((_, by_dtype),) = dtypes.rows
+        told = zip(dtypes.columns, by_dtype, strict=True)
+        assert {name: tile.letter for name, tile in told} == {
+            "float32": "V",
+            "bool": "W",
+            "int8": "R",
+        }
+        assert [tile.title for tile in by_dtype if tile.is_framed] == ["bool: wrong, DLP007"]
+        ((_, (tile,)),) = others.rows
+        assert (others.columns, tile.letter) == (("F",), "C")
+        assert all(f"{letter} " in tiles.caption for letter in "VWRC")
+        assert "N narrowed" not in tiles.caption
+
+    def test_paths_that_do_the_same_share_a_row(self):
+        (band,) = self.drawn(surveyed(code="a"), surveyed(code="b")).bands
+        ((name, _),) = band.rows
+        assert name.note == "+1 alike"
+
+    def test_the_page_of_a_survey_alone_begins_with_it_and_a_run_has_it_with_the_table(self):
+        alone = session_document(make_session(surveyed()), width=None)
+        assert isinstance(alone.chart, Tiles)
+        both = session_document(make_session(make_result("g(x)"), surveyed()), width=None)
+        assert not isinstance(both.chart, Tiles)
+        (section,) = (one for one in both.sections if one.heading == "Survey")
+        assert isinstance(section.blocks[0], Tiles)
+        assert not any(isinstance(one.blocks[0], Tiles) for one in alone.sections)
 
 
 class TestComparison:
