@@ -10,8 +10,8 @@ DIAGNOSIS = ("ordering", "alignment", "peak_memory", "early_write", "lifetime")
 AFTER_DROP = "lifetime after drop"
 """The stage that reads a result after its source is gone: a dangling result may end the worker."""
 
-VERSIONED = "versioned export"
-"""The event of a handshake in which dlprof itself asks for a versioned capsule."""
+ASKED_OTHERWISE = "other export"
+"""The event of a handshake in which dlprof itself asks, after a request was refused."""
 
 NO_CUPTI = "cupti-python is not installed: pip install cupti-python"
 """Why there is no trace."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
 from dlprof.errors import NoReproducer
-from dlprof.protocol.messages import VERSIONED
+from dlprof.protocol.messages import ASKED_OTHERWISE
 from dlprof.rules.finding import Claim, finding, replacements
 from dlprof.rules.rule import Rule, expect
-from dlprof.rules.script import Effect, Subject, shows
+from dlprof.rules.script import Effect, Subject
 from dlprof.rules.standards import EXPORT
 from dlprof.session.evidence import HandshakeEvent
 from dlprof.session.model import FindingRecord
+from dlprof.text.source import NOT_PYTHON
 
 PROTOCOLS = ("dlpack", "cuda-array-interface")
 """Where the transcript is that of the real call. For host arrays the consumer asks the buffer
@@ -113,36 +116,69 @@ def show_retry(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect
     return subject.shown(does, HANDSHAKE, recorder=recorder.strip("\n"))
 
 
-def refused_unversioned(cases: Cases) -> Iterator[FindingRecord]:
-    """The producer refuses a consumer that asks for no version, and delivers to one that does."""
-    refused = [case for case in cases.looked_at("handshake") if _is_unversioned(case)]
-    for found in groups(refused, lambda case: case.pair):
+class Answered(NamedTuple):
+    """The consumer's last request, which was refused, and one that the producer answers."""
+
+    refused: dict[str, Any]
+    answered: dict[str, Any]
+
+    @property
+    def left_out(self) -> list[str]:
+        """The arguments that the answered request does not have, by name or by position."""
+        return [name for name in self.refused if name not in self.answered]
+
+    @property
+    def difference(self) -> str:
+        """``without max_version``, ``with copy``: what is different in the refused one."""
+        if any(map(str.isdigit, self.left_out)) and "stream" in self.answered:
+            return "with a positional stream"
+        added = [name for name in self.answered if name not in self.refused]
+        texts = {"with": self.left_out, "without": added}
+        return " and ".join(f"{how} {', '.join(names)}" for how, names in texts.items() if names)
+
+
+OF_THE_USER = {"copy": "copy=", "dl_device": "device="}
+"""Arguments that are the user's own where the code has these words."""
+
+
+def not_negotiated(cases: Cases) -> Iterator[FindingRecord]:
+    """The producer refuses a request, and answers one that the consumer could have made."""
+    found_of = {
+        case.index: found for case in cases.looked_at("handshake") if (found := _answered(case))
+    }
+    refused = [case for case in cases.cases if case.index in found_of]
+    for found in groups(refused, lambda case: (case.pair, found_of[case.index].difference)):
         producer, consumer = found[0].pair
+        first = found_of[found[0].index]
         yield finding(
             found,
             Claim(
                 ("is refused", "are refused"),
                 "although the producer can deliver",
-                f"{consumer} asks {producer} without max_version",
+                f"{consumer} asks {producer} {first.difference}",
             ),
-            {"asked": _asked(found[0])},
+            {"asked": _listed(first.refused), "answered": _listed(first.answered)},
             advice=replacements(cases, found, "takes it"),
         )
 
 
-def _is_unversioned(case: CaseView) -> bool:
-    """Whether the producer refused the consumer's last request, which named no version."""
+def _answered(case: CaseView) -> Answered | None:
+    """Both requests, if they differ in what the consumer chose by itself."""
     events = case.result.handshake
     exports = [event for event in events if event.call == "__dlpack__"]
-    delivers = any(_returned(event) for event in events if event.call == VERSIONED)
-    if case.result.status != "unsupported" or not exports or not delivers:
-        return False
-    return not _returned(exports[-1]) and "max_version" not in (exports[-1].arguments or {})
+    others = [event for event in events if event.call == ASKED_OTHERWISE and _returned(event)]
+    if case.result.status != "unsupported" or not exports or not others or _returned(exports[-1]):
+        return None
+    found = Answered(exports[-1].arguments or {}, others[0].arguments or {})
+    asked_by_user = any(OF_THE_USER.get(name, "\0") in case.code for name in found.left_out)
+    return found if found.difference and not asked_by_user else None
 
 
-def _asked(case: CaseView) -> str:
-    exports = [event for event in case.result.handshake if event.call == "__dlpack__"]
-    return ", ".join(f"{name}={value}" for name, value in (exports[-1].arguments or {}).items())
+def _listed(arguments: Mapping[str, Any]) -> str:
+    """As in a call."""
+    return ", ".join(
+        str(value) if name.isdigit() else f"{name}={value}" for name, value in arguments.items()
+    )
 
 
 DELIVERS = """
@@ -150,13 +186,38 @@ DELIVERS = """
 try:
     y = <code>
 except Exception as refusal:
-    print("without a version:", type(refusal).__name__, refusal)
+    print("as the consumer asks:", type(refusal).__name__, refusal)
 else:
     print("y is there")
     return False
-print("with a version:", x.__dlpack__(max_version=(1, 3)))
+print("asked in another way:", x.__dlpack__(<answered>))
 return True
 """
+
+
+def show_not_negotiated(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    found = _answered(CaseView(0, subject.result))
+    if found is None:
+        raise NoReproducer("the session does not say which request is answered")
+    return subject.shown(
+        "is refused, although the producer can deliver",
+        DELIVERS,
+        answered=_listed(_literals(found.answered)),
+    )
+
+
+def _literals(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Source text of each value. Raises :class:`NoReproducer` if a value is no literal."""
+    found = {}
+    for name, value in arguments.items():
+        try:
+            literal = ast.literal_eval(value if isinstance(value, str) else repr(value))
+        except (*NOT_PYTHON, TypeError):
+            literal = ...
+        if literal is ... or not (name.isidentifier() or name.isdigit()):
+            raise NoReproducer(f"the session does not say what {name} was")
+        found[name] = repr(literal)
+    return found
 
 
 RULES = (
@@ -175,13 +236,15 @@ RULES = (
     ),
     Rule(
         "DLP023",
-        "refused-unversioned",
+        "not-negotiated",
         "info",
-        refused_unversioned,
+        not_negotiated,
         expect(
-            "The consumer asks for a versioned capsule, and takes what the producer delivers.",
-            f"`__dlpack__` has the keyword `max_version` ({EXPORT}, 2023.12).",
+            "The consumer says its newest version, and asks again without what the producer does"
+            " not know.",
+            f"`__dlpack__` has keywords only, and its notes say how to ask an older producer"
+            f" ({EXPORT}, 2023.12).",
         ),
-        shows("is refused, although the producer can deliver", DELIVERS),
+        show_not_negotiated,
     ),
 )

@@ -6,7 +6,11 @@ from dlprof.rules import find
 
 REFUSED = {"call": "__dlpack__", "outcome": "TypeError: no max_version", "ns": 900}
 REFUSED_UNVERSIONED = {"call": "__dlpack__", "arguments": {}, "outcome": "BufferError: read-only"}
-DELIVERED = {"call": "versioned export", "outcome": "returned"}
+DELIVERED = {
+    "call": "other export",
+    "arguments": {"max_version": "(1, 3)"},
+    "outcome": "returned",
+}
 ANSWERED = {"call": "__dlpack__", "outcome": "returned", "ns": 500}
 CUDA = {"device": "cuda", "protocol": "numpy"}
 LOOP = {

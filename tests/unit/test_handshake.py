@@ -1,6 +1,7 @@
 """The handshake: what a consumer asks of a producer, as a proxy hears it."""
 
 import numpy
+import pytest
 from builders import make_subject
 
 from dlprof.probes.base import Export, Import, Protocol
@@ -67,3 +68,52 @@ def test_a_capsule_protocol_has_the_exports_capsule_as_its_event():
     (event,) = handshake.measure(make_subject(export, import_))
     assert (event["call"], event["outcome"]) == ("export", "PyCapsule")
     assert event["capsule"]["shape"] == (4, 8)
+
+
+class Frozen(Old):
+    """A producer that delivers to nobody who names no version."""
+
+    def __dlpack__(self, *, stream=None, max_version=None):
+        if max_version is None:
+            raise BufferError("it is read-only")
+        return self.array.__dlpack__(max_version=max_version)
+
+
+def asked_otherwise(source, *args, **how):
+    """What dlprof asks ``source`` after a consumer that asked once, in this way."""
+
+    def insist(thing):
+        thing.__dlpack__(*args, **how)
+
+    insisting = Import("insist", (Protocol.DLPACK,), "insist({x})")
+    subject = make_subject(import_=insisting, insist=insist)
+    subject.namespace["x"] = source
+    events = handshake.of_refusal(subject)
+    return [event for event in events if event["call"] == "other export"]
+
+
+@pytest.mark.parametrize(
+    ("producer", "args", "how", "answered"),
+    [
+        (Frozen, (), {}, {"max_version": "(1, 3)"}),
+        (Frozen, (None,), {"max_version": (1, 0)}, {"stream": None, "max_version": "(1, 0)"}),
+        (Frozen, (), {"max_version": (1, 0), "copy": None}, {"max_version": "(1, 0)"}),
+        (Old, (), {"stream": None, "max_version": (1, 0)}, {"stream": None}),
+        (Old, (), {"stream": None, "max_version": (1, 0), "copy": None}, {}),
+    ],
+    ids=["no version", "position", "copy", "version", "version and copy"],
+)
+def test_a_refused_request_is_made_again_without_what_may_be_the_cause(
+    producer, args, how, answered
+):
+    *_, last = asked_otherwise(producer(numpy.arange(6.0)), *args, **how)
+    assert (last["arguments"], last["outcome"]) == (answered, "returned")
+
+
+def test_an_error_that_is_an_answer_leaves_out_no_argument():
+    class Elsewhere(Old):
+        def __dlpack__(self, **how):
+            raise BufferError("a copy would have to be made")
+
+    source = Elsewhere(numpy.arange(6.0))
+    assert asked_otherwise(source, max_version=(1, 0), copy=False) == []

@@ -37,3 +37,34 @@ def test_an_error_is_judged_only_if_a_standard_prescribes_another(code, errors, 
 def test_an_error_that_no_copy_causes_is_not_judged():
     viewing = path("xp.asarray(x)")
     assert find([refused("xp.asarray(x, copy=False)", "RuntimeError"), viewing]) == []
+
+
+def unanswered(code, asked, answered):
+    """A refusal of the request ``asked``, after which the producer takes ``answered``."""
+    events = [
+        {"call": "__dlpack__", "arguments": asked, "outcome": "TypeError: no such argument"},
+        {"call": "other export", "arguments": answered, "outcome": "returned"},
+    ]
+    return path(code, status="unsupported", handshake=events)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "says"),
+    [
+        ({}, {"max_version": "(1, 3)"}, "without max_version"),
+        ({"0": "None"}, {"stream": None}, "with a positional stream"),
+        ({"copy": None, "max_version": "(1, 0)"}, {"max_version": "(1, 0)"}, "with copy"),
+        ({"dl_device": None, "copy": None}, {}, "with dl_device, copy"),
+    ],
+)
+def test_what_the_consumer_asks_for_too_much_is_named(asked, answered, says):
+    (found,) = find([unanswered("f(x)", asked, answered)])
+    assert found.rule == "DLP023"
+    assert found.headline.endswith(f"{says}.")
+
+
+@pytest.mark.parametrize(
+    ("code", "asked"), [("f(x, copy=False)", "copy"), ("f(x, device='cpu')", "dl_device")]
+)
+def test_what_the_user_asks_for_is_no_missing_negotiation(code, asked):
+    assert find([unanswered(code, {asked: False}, {})]) == []

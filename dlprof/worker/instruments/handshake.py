@@ -10,11 +10,13 @@ producer's type, and no proxy can have the buffer protocol.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from dlprof.probes import capsule
 from dlprof.probes.base import Protocol, written
-from dlprof.protocol.messages import VERSIONED
+from dlprof.protocol.messages import ASKED_OTHERWISE
 from dlprof.worker.any_array import has
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call
@@ -25,9 +27,15 @@ LARGEST_BYTES = 256 << 20
 LONGEST = 500
 VERSION = (1, 3)
 """The newest version of DLPack that is known here."""
+EXPORT = "__dlpack__"
+NEWER = ("copy", "dl_device", "max_version", "stream")
+"""Arguments that an older producer may not know."""
+
+Request = tuple[tuple[Any, ...], dict[str, Any]]
+"""Arguments by position and by name."""
 
 _METHODS = {
-    Protocol.DLPACK: ("__dlpack_device__", "__dlpack__"),
+    Protocol.DLPACK: ("__dlpack_device__", EXPORT),
     Protocol.ARRAY_INTERFACE: ("__array__",),
 }
 _PROPERTIES = {
@@ -36,8 +44,8 @@ _PROPERTIES = {
 }
 
 
-def measure(subject: Subject) -> list[dict[str, Any]]:
-    """The events; empty for protocols without a handshake."""
+def measure(subject: Subject, asked: list[Request] | None = None) -> list[dict[str, Any]]:
+    """The events; empty for protocols without a handshake. The requests go into ``asked``."""
     protocol = subject.export.protocol
     if protocol is Protocol.DLPACK_CAPSULE:
         return [_capsule_event(subject)]
@@ -48,7 +56,7 @@ def measure(subject: Subject) -> list[dict[str, Any]]:
     if subject.spec.size_bytes > LARGEST_BYTES and not subject.is_one_array:
         subject = subject.of_bytes(LARGEST_BYTES)
         source = subject.make_another()
-    names = {**subject.namespace, "_proxy": proxy(source, protocol, events)}
+    names = {**subject.namespace, "_proxy": proxy(source, protocol, events, asked)}
     code = written(subject.import_.code, "_proxy", subject.spec.dtype, subject.spec.shape)
     result = attempt(compile_call(code, names))
     outcome = _words(result.error) if isinstance(result, Refusal) else "returned"
@@ -57,35 +65,67 @@ def measure(subject: Subject) -> list[dict[str, Any]]:
 
 
 def of_refusal(subject: Subject) -> list[dict[str, Any]]:
-    """The events of a conversion that is refused, and whether the producer delivers the array to
-    one who asks for a versioned capsule. Empty for other protocols than DLPack.
+    """The events of a conversion that is refused. If the producer refused the consumer's last
+    request, requests that differ from it in one thing follow, until one is answered. Empty for
+    other protocols than DLPack.
     """
     if subject.export.protocol is not Protocol.DLPACK or subject.is_one_array:
         return []
-    events = measure(subject)
-    source = subject.source
-    asked = {"max_version": repr(VERSION)}
-    attempt(
-        lambda: _record(events, VERSIONED, asked, lambda: source.__dlpack__(max_version=VERSION))
-    )
+    asked: list[Request] = []
+    events = measure(subject, asked)
+    last = next((event for event in reversed(events) if event["call"] == EXPORT), None)
+    if last is None or last["outcome"] == "returned":
+        return events
+    is_unknown = last["outcome"].startswith("TypeError")
+    for args, how in _otherwise(*asked[-1], is_unknown):
+        call = partial(subject.source.__dlpack__, *args, **how)
+        arguments = _arguments(args, how)
+        answer = attempt(partial(_record, events, ASKED_OTHERWISE, arguments, call))
+        if not isinstance(answer, Refusal):
+            break
     return events
 
 
-def proxy(source: Any, protocol: Protocol, events: list[dict[str, Any]]) -> Any:
-    """An object with the protocol's methods of ``source``, which records into ``events``."""
+def _otherwise(args: tuple[Any, ...], how: dict[str, Any], is_unknown: bool) -> Iterator[Request]:
+    """What differs from a request in one thing. If an argument ``is_unknown``, what leaves one out,
+    and last what has none; any other error is an answer to what was asked.
+    """
+    if args:
+        yield (), {"stream": args[0], **how}
+    if "max_version" not in how:
+        yield args, {**how, "max_version": VERSION}
+    if is_unknown:
+        for left_out in filter(how.__contains__, NEWER):
+            yield args, {name: value for name, value in how.items() if name != left_out}
+        yield (), {}
+
+
+def proxy(
+    source: Any,
+    protocol: Protocol,
+    events: list[dict[str, Any]],
+    asked: list[Request] | None = None,
+) -> Any:
+    """An object with the protocol's methods of ``source``, which records into ``events``. What
+    ``__dlpack__`` is called with goes into ``asked`` as it is.
+    """
     members: dict[str, Any] = {}
     for name in _METHODS.get(protocol, ()):
         if has(source, name):
-            members[name] = _method(source, name, events)
+            members[name] = _method(source, name, events, asked)
     for name in _PROPERTIES.get(protocol, ()):
         if has(source, name):
             members[name] = _property(source, name, events)
     return type("RecordingProxy", (), members)()
 
 
-def _method(source: Any, name: str, events: list[dict[str, Any]]) -> Any:
+def _method(
+    source: Any, name: str, events: list[dict[str, Any]], asked: list[Request] | None
+) -> Any:
     def method(_self: Any, *args: Any, **kwargs: Any) -> Any:
-        arguments = {**{str(i): repr(a) for i, a in enumerate(args)}, **_plain(kwargs)}
+        if asked is not None and name == EXPORT:
+            asked.append((args, kwargs))
+        arguments = _arguments(args, kwargs)
         return _record(events, name, arguments, lambda: getattr(source, name)(*args, **kwargs))
 
     method.__name__ = name
@@ -128,8 +168,9 @@ def _words(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:LONGEST]
 
 
-def _plain(arguments: dict[str, Any]) -> dict[str, Any]:
-    return {
+def _arguments(args: tuple[Any, ...], how: dict[str, Any]) -> dict[str, Any]:
+    plain = {
         name: value if value is None or isinstance(value, (bool, int, str)) else repr(value)
-        for name, value in arguments.items()
+        for name, value in how.items()
     }
+    return {**{str(i): repr(a) for i, a in enumerate(args)}, **plain}
