@@ -108,7 +108,9 @@ PLANTS = _sorted(
     Plant("row-major", ("row_major", "view"), "DLP028", surveyed=True),
     Plant("refuse-oddly", ("asarray_no_copy", "asarray"), "DLP024", surveyed=True),
 )
-NOT_PLANTED = dict.fromkeys(("DLP006", "DLP027"), "planted on a GPU only")
+NOT_PLANTED = dict.fromkeys(
+    ("DLP006", "DLP027"), "it needs a second device: --device simulated plants it"
+)
 """Rules for which nothing can be planted on the host, and why."""
 
 DEVICE_PLANTS = tuple(
