@@ -9,6 +9,9 @@ the right kind names it in the version that has it, and none does in the version
 The environments take about 16 GB, most of it for the CUDA packages of two versions of torch. With
 ``--device simulated`` the bugs are those that need a CUDA device. Their environments take about 40
 GB. ``--python NAME=PATH`` takes an interpreter that has the packages already.
+
+``--confirm`` also runs the reproducer of each finding of severity error in the versions without the
+bug. A false finding would show there: its script says that the problem is gone.
 """
 
 from __future__ import annotations
@@ -26,7 +29,11 @@ from typing import Any
 
 import tomllib
 
+from dlprof.errors import NoReproducer
+from dlprof.session.model import load, pair_text
 from dlprof.simulated.environment import DEVICES, on_simulated_device
+from dlprof.tickets import script_run
+from dlprof.tickets.reproducer import reproducer
 
 HERE = Path(__file__).parent
 TIME_LIMIT_S = 900
@@ -41,7 +48,8 @@ class Seen:
     named_by: str
     """The rules that name the bug; empty if none does."""
     note: str
-    measured: bool
+    session: Path | None
+    python: Path
 
 
 def main() -> int:
@@ -59,6 +67,9 @@ def main() -> int:
     parser.add_argument(
         "--python", action="append", default=[], metavar="NAME=PATH", help="an environment to use"
     )
+    parser.add_argument(
+        "--confirm", action="store_true", help="run the scripts of errors without the bug as well"
+    )
     given = parser.parse_args()
     given.python = dict(i.split("=", 1) for i in given.python)
     given.cache, given.fresh = given.cache.expanduser().absolute(), set()
@@ -70,7 +81,7 @@ def main() -> int:
     ]
     print("| bug | must be found | with the bug | without it | note |")
     print("|---|---|---|---|---|")
-    passed = 0
+    passed, without = 0, dict[Path, tuple[str, Path]]()
     for bug in bugs:
         bad, good = (
             look(bug, bug[side], table["environments"][bug[side]], given) if side in bug else None
@@ -78,8 +89,36 @@ def main() -> int:
         )
         passed += bool(bad and bad.named_by) and not (good and good.named_by)
         print(row(bug, bad, good), flush=True)
+        if good and good.session:
+            without[good.session] = bug["good"], good.python
     print(f"\n{passed} of {len(bugs)} found, and silent on the version without the bug.")
-    return 0 if passed == len(bugs) else 1
+    confirmed = not given.confirm or confirm(without, given.device == "simulated")
+    return 0 if passed == len(bugs) and confirmed else 1
+
+
+def confirm(sessions: dict[Path, tuple[str, Path]], simulated: bool) -> bool:
+    """Whether the script of each finding of severity error says that the problem is there."""
+    print("\n| version without the bug | pair | error | its script says |")
+    print("|---|---|---|---|")
+    verdicts = []
+    for path, (name, python) in sessions.items():
+        session = load(path)
+        for finding in session.findings:
+            if finding.severity != "error":
+                continue
+            try:
+                text = reproducer(session, finding).text
+                ran = script_run.run(text, str(python), simulated=int(simulated))
+                said = f"{ran.verdict}, exit code {ran.code}"
+                verdicts.append(ran.verdict)
+            except NoReproducer as why:
+                said = f"no script: {why}"
+                verdicts.append(said)
+            pair = pair_text(session.results[finding.results[0]].case.pair)
+            print(f"| {name} | {pair} | {finding.rule}: {finding.headline} | {said} |", flush=True)
+    there = verdicts.count("there")
+    print(f"\n{there} of {len(verdicts)} errors in versions without the bug are confirmed.")
+    return there == len(verdicts)
 
 
 def look(bug: dict[str, Any], name: str, wanted: dict[str, Any], given: argparse.Namespace) -> Seen:
@@ -94,9 +133,10 @@ def look(bug: dict[str, Any], name: str, wanted: dict[str, Any], given: argparse
         variables = on_simulated_device({**variables, DEVICES: "1"}, str(python))
     command = [python, HERE / bug["script"]]
     script = subprocess.run(command, capture_output=True, check=False, env=variables)
-    told, session = dlprof_run(bug, name, python, given)
-    if session is None:
-        return Seen(said_by(script.returncode), "", told, measured=False)
+    told, path = dlprof_run(bug, name, python, given)
+    if path is None:
+        return Seen(said_by(script.returncode), "", told, None, python)
+    session = json.loads(path.read_text())
     named = {finding["rule"] for finding in session["findings"] if names(finding, bug, session)} | {
         "refused" for result in session["results"] if refuses(result, bug)
     }
@@ -106,7 +146,8 @@ def look(bug: dict[str, Any], name: str, wanted: dict[str, Any], given: argparse
         said_by(script.returncode),
         " ".join(sorted(named)),
         "" if tried else f"no path of the pair has the code {bug['expression']}",
-        measured=True,
+        path,
+        python,
     )
 
 
@@ -156,8 +197,8 @@ def environment(folder: Path, wanted: dict[str, Any], interpreters: dict[str, st
 
 def dlprof_run(
     bug: dict[str, Any], name: str, python: Path, given: argparse.Namespace
-) -> tuple[str, dict[str, Any] | None]:
-    """What ``dlprof run`` says on stderr, and its session if it wrote one."""
+) -> tuple[str, Path | None]:
+    """What ``dlprof run`` says on stderr, and the file of its session if it wrote one."""
     words = [*bug["pair"], *bug.get("options", [])]
     folder = given.cache / "sessions" / f"{name}-{'-'.join(words).replace(' ', '')}"
     said = folder / "stderr.txt"
@@ -179,7 +220,7 @@ def dlprof_run(
     sessions = list(folder.glob("dlprof/*.json"))
     lines = said.read_text().split("\n")
     told = " ".join(line.strip() for line in lines if line.strip())[-200:]
-    return told, json.loads(sessions[0].read_text()) if sessions else None
+    return told, sessions[0] if sessions else None
 
 
 def row(bug: dict[str, Any], bad: Seen | None, good: Seen | None) -> str:
@@ -196,7 +237,7 @@ def cell(
     if not seen:
         return "no such release"
     said = f"{named}, {seen.named_by}" if seen.named_by else unnamed
-    said = said if seen.measured else "not measured"
+    said = said if seen.session else "not measured"
     wrong = "" if seen.script == script else f" (script: {seen.script})"
     return f"{bug[side]}: {said}{wrong}"
 
