@@ -282,6 +282,7 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
             "memory of the device was counted",
             "memory of the device was not counted",
         ),
+        "per_source": ("each conversion had a new source", "each conversion had the same source"),
         "later_s": "it was read {} s after the source was dropped",
     },
     "Refused": {

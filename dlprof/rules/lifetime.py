@@ -61,15 +61,20 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
     """Every conversion leaves something behind after its result is gone."""
     leaking = list(filter(_is_retained, cases.looked_at("lifetime")))
     for found in groups(
-        leaking, lambda case: (case.way_in, _what(case)), lambda case: _kept(case)[0]
+        leaking,
+        lambda case: (case.way_in, _what(case), _evidence(case.result).per_source),
+        lambda case: _kept(case)[0],
     ):
         worst = found[0]
         each = all(_kept_arrays(case) >= EACH for case in found)
+        when = "every conversion" if each else "some conversions"
+        if _evidence(worst.result).per_source:
+            when = "the first conversion of each array"
         yield finding(
             found,
             Claim(
                 ("leaves", "leave"),
-                f"{_what(worst)} behind at {'every conversion' if each else 'some conversions'}",
+                f"{_what(worst)} behind at {when}",
                 _kept_text(worst),
             ),
             {name: getattr(_evidence(worst.result), name) for name in (*METERS, "conversions")},
@@ -191,8 +196,23 @@ left = min(grow(), grow())
 print(f"each conversion left {left:.1f} <unit> behind")
 return left > <most>
 """
-SIZE_OF_REFUSED = 16 * 1024.0
-"""Of the arrays that a loop of refusals makes."""
+LEFT_BY_SOURCES = """
+def grow():
+    before = <meter>
+    for _ in range(<calls>):
+        <create>
+        <convert of y>
+    del x, y
+    gc.collect()
+    return (<meter> - before) / <calls>
+
+grow()  # fills caches
+left = min(grow(), grow())
+print(f"each new array that was converted left {left:.1f} <unit> behind")
+return left > <most>
+"""
+SIZE_OF_NEW = 16 * 1024.0
+"""Of the arrays that a loop makes anew, such as one of refusals."""
 CLEAR_BYTES = 64 * 1024.0
 """So much of it for each conversion stands out of what a process's memory does by itself."""
 
@@ -204,7 +224,8 @@ def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
     left = [name for name, count in counts.items() if count >= METERS[name][2]]
     if not left:
         raise NoReproducer("the session does not say what was left behind")
-    clear = SIZE_OF_REFUSED / 2 if refused else CLEAR_BYTES
+    anew = refused or evidence.per_source
+    clear = SIZE_OF_NEW / 2 if anew else CLEAR_BYTES
     is_clear = counts["bytes_per_conversion"] >= clear and left[0] not in HANDLES
     name = left[-1] if is_clear else left[0]
     unit, meter, _least = METERS[name]
@@ -212,7 +233,7 @@ def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
     if name == "bytes_per_conversion" and subject.result.case.device == "cuda":
         meter = subject.said("memory", "y" if subject.has("memory", "y") else "x")
     create, most = subject.create_by(evidence), f"{counts[name] / 2:.4g}"
-    does, template = f"leaves {unit} behind", LEFT
+    does, template = f"leaves {unit} behind", LEFT_BY_SOURCES if anew else LEFT
     if refused:
         does, template = f"{does} when it refuses", LEFT_BY_REFUSALS
     calls = "50" if name in HANDLES else "200"  # a process may have a thousand descriptors

@@ -345,6 +345,8 @@ class Lifetime(Evidence):
     runs: Maybe[Number] = None
     size_bytes: Maybe[Number] = None
     device_counted: Maybe[Flag] = None
+    per_source: Maybe[Flag] = None
+    """Whether each conversion had a new source."""
     later_s: Maybe[Number] = None
     """So long after its source the result was read, where that is why it changed."""
     processes: Maybe[tuple[Verdict[Lifetime], ...]] = None

@@ -14,6 +14,7 @@ FAULTS = {
     "habit": ("DLP008", "values", "in_turns"),
     "share_equal": ("DLP008", "values", "equal_sources"),
     "four_buffers": ("DLP008", "values", "earlier_result"),
+    "keep_each": ("DLP010", "lifetime", "per_source"),
     "flush_large": ("DLP008", "values", "values"),
     "late_rows": ("DLP020", "early_write", "torn_layout"),
     "early_large": ("DLP008", "early_write", "unfinished_bytes"),

@@ -131,7 +131,7 @@ class Pooled(NumPy):
 
 def subject_of(code, **options):
     import_ = Import("any", (Protocol.DLPACK,), code)
-    return make_subject(import_=import_, producer=Pooled(), **{"pool": Pool(), **options})
+    return make_subject(import_=import_, **{"producer": Pooled(), "pool": Pool(), **options})
 
 
 def measured(code, **options):
@@ -227,6 +227,29 @@ def test_a_source_or_a_result_that_is_kept_for_good_is_retained(keeps):
         assert found["evidence"]["references_per_conversion"] == pytest.approx(1, abs=0.1)
     else:
         assert found["evidence"]["bytes_per_conversion"] > SIZE_BYTES / 2
+
+
+def test_what_is_kept_of_each_new_source_and_of_no_later_conversion_is_retained():
+    kept, last = [], [None]
+
+    def keep_each(array):
+        if last[0] is None or last[0]() is not array:
+            last[0] = weakref.ref(array)
+            kept.append(array.copy())
+        return array.copy()
+
+    found = measured("take({x})", take=keep_each)
+    assert (found["verdict"], found["evidence"]["per_source"]) == ("retained", True)
+    assert found["evidence"]["created_shape"] == [lifetime.NEW_SOURCE_BYTES // 4]
+
+
+def test_what_the_making_of_the_sources_leaves_behind_is_not_blamed_on_the_conversion():
+    class Leaking(NumPy):
+        def create(self, spec):
+            return f"{super().create(spec)}\nkept.append(x.copy())"
+
+    found = measured("{x}.copy()", producer=Leaking(), kept=[])
+    assert (found["verdict"], "making" in found["evidence"]["reason"]) == ("unknown", True)
 
 
 class Counting(NumPy):

@@ -123,6 +123,13 @@ def test_nan_of_a_survey_is_no_change():
     assert ended(script) == (1, "the problem is there")
 
 
+def test_a_script_of_a_leak_per_array_makes_a_new_one_for_each_conversion():
+    left = verdict("retained", per_source=True, objects_per_conversion=2.0, size_bytes=16384)
+    script = text_of("DLP010", lifetime=left)
+    assert "each new array" in script
+    assert ended(script) == (0, "the problem is gone")
+
+
 def hostile(**texts):
     return {"recipe": {**recipe_of(), **texts}}
 

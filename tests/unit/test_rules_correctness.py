@@ -93,8 +93,10 @@ def test_a_read_only_flag_that_is_not_seen_lost(flags, owner):
 
 
 def kept(**per_conversion):
+    per_source = per_conversion.pop("per_source", None)
     counts = {f"{name}_per_conversion": count for name, count in per_conversion.items()}
-    return path("f(x)", lifetime=verdict("retained", conversions=200, **counts))
+    evidence = {"conversions": 200, "per_source": per_source, **counts}
+    return path("f(x)", lifetime=verdict("retained", **evidence))
 
 
 @pytest.mark.parametrize(
@@ -106,6 +108,7 @@ def kept(**per_conversion):
         ({"bytes": 20.0, "references": 0.33}, "warning", ": 0.33 references to the source on"),
         ({"references": 0.07}, "warning", ": 0.07 references to the source on average."),
         ({"descriptors": 1.0, "bytes": 9.0}, "error", "file descriptors behind at every conv"),
+        ({"bytes": 16384.0, "per_source": True}, "error", "at the first conversion of each array"),
     ],
 )
 def test_bytes_that_stay_behind_are_an_error_and_a_few_objects_a_warning(counts, severity, words):

@@ -11,7 +11,9 @@ framework may release the source later.
 
 Growth is measured in runs of many conversions after a first one that fills caches. The smallest
 growth of all runs counts, since a leak grows in each. Further runs follow if two leave it open. If
-something stays behind, a last run is counted a moment later: what is released late is no leak.
+something stays behind, a last run is counted a moment later: what is released late is no leak. If
+nothing does, each call gets a new source: a framework may keep something of each array that it
+sees for the first time.
 
 Verdicts: ``safe``, ``dangling``, ``retained``, ``unknown``.
 
@@ -39,6 +41,8 @@ from dlprof.probes.base import Probe, Unsupported
 from dlprof.protocol.messages import AFTER_DROP, verdict, words
 from dlprof.worker.channel import Answer
 from dlprof.worker.memory import malloc_meter, resident_bytes
+from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.source_text import compile_call, statements
 from dlprof.worker.subject import Subject
 
 CHURN = 4
@@ -49,6 +53,11 @@ blocks, which it hands out first."""
 MOST_CHURN_BYTES = 16 << 20
 SIZE_BYTES = 64 << 10
 """Small enough that the allocator hands freed memory out again instead of returning it."""
+NEW_SOURCE_BYTES = 16 << 10
+"""Of each of many new sources. PyTorch takes several threads for 32,768 elements, which cost 7 ms
+for each array on a busy machine."""
+FEW = 30
+"""Calls of each run that only asks whether something stays at every call or two."""
 SMALL_BYTES = 512
 """Some frameworks keep small arrays in the object itself, or copy them."""
 LARGE_BYTES = 2 << 20
@@ -94,7 +103,6 @@ class Unreadable(Exception):
 
 
 def _look(subject: Subject, other: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
-    size = other.spec.size_bytes
     lost = _changed_after_drop(other, gpu, answer, _drop)
     evidence: dict[str, Any] = {"changed_after_drop": lost}
     answer.part("after_drop", evidence)
@@ -108,11 +116,9 @@ def _look(subject: Subject, other: Subject, gpu: Gpu | None, answer: Answer) -> 
                 return verdict("dangling", {"changed_after_drop": True} | resized.made())
             answer.part("after_drop", evidence)
     answer.stage("lifetime repetition")
-    source = other.make_another()
-    convert = other.converting(source)
     meters, uncounted = meters_of(subject)
-    # An unfinished result is not retained.
-    evidence |= measure_growth(lambda: subject.wait_for(convert()), source, meters, size)
+    growth, repeated, unclear = _growth(subject, other, meters)
+    evidence |= growth
     if waiting is not None:
         answer.part("after_drop", evidence | other.made() | {"later_s": LATER_S})
         time.sleep(max(0.0, waiting.since + LATER_S - time.monotonic()))
@@ -123,9 +129,62 @@ def _look(subject: Subject, other: Subject, gpu: Gpu | None, answer: Answer) -> 
     if uncounted:
         evidence["device_counted"] = False
     word, reason = judge(evidence)
+    if word == "safe" and unclear:
+        word, reason = "unknown", unclear
     if word in ("dangling", "retained"):
-        evidence |= other.made()
+        evidence |= (repeated if word == "retained" else other).made()
     return verdict(word, evidence, reason)
+
+
+def _growth(
+    subject: Subject, other: Subject, meters: Sequence[Callable[[], int]]
+) -> tuple[dict[str, Any], Subject, str]:
+    """What conversions of one source leave behind, or else those of a new source each; of which
+    array; and why that is not clear.
+    """
+    source = other.make_another()
+    convert = other.converting(source)
+    size = other.spec.size_bytes
+    # An unfinished result is not retained.
+    found = measure_growth(lambda: subject.wait_for(convert()), source, meters, size)
+    if judge_growth(found) != "nothing" or subject.is_one_array:
+        return found, other, ""
+    anew = subject.of_bytes(NEW_SOURCE_BYTES)
+    per_source = attempt(
+        lambda: growth_of_calls(anew, meters, lambda call: subject.wait_for(call())), Unsupported
+    )
+    if isinstance(per_source, Refusal):
+        return found, other, per_source.reason
+    if not per_source:
+        return found, other, ""
+    return per_source | {"per_source": True}, anew, ""
+
+
+def growth_of_calls(
+    subject: Subject,
+    meters: Sequence[Callable[[], int]],
+    use: Callable[[Callable[[], Any]], None],
+) -> dict[str, Any]:
+    """What stays behind of calls with a new source each; empty unless something plainly does.
+
+    ``use`` gets the call. Raises :class:`Unsupported` if the making of a source leaves as much.
+    """
+    namespace, size = dict(subject.namespace), subject.spec.size_bytes
+    create = statements(subject.producer.create(subject.spec), namespace, "create")
+    convert = compile_call(subject.code, namespace)
+
+    def once() -> None:
+        create()
+        use(convert)
+
+    if not is_plain(measure_growth(once, object(), meters, size, FEW, plain_only=True)):
+        return {}
+    found = measure_growth(once, object(), meters, size)
+    if not is_plain(found):
+        return {}
+    if is_plain(measure_growth(create, object(), meters, size)):
+        raise Unsupported("making the array leaves as much behind as converting it")
+    return found
 
 
 def _other_sizes(subject: Subject) -> Iterator[tuple[Subject, Callable[[list[Any]], None]]]:

@@ -18,6 +18,7 @@ Verdicts: ``clean``, ``retained``, ``broken``, ``unknown``. The evidence has the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dlprof.probes.base import ArraySpec, written
@@ -25,18 +26,13 @@ from dlprof.protocol.messages import verdict, words
 from dlprof.worker.instruments import lifetime, values
 from dlprof.worker.instruments.handshake import VERSION
 from dlprof.worker.refusal import Refusal, attempt
-from dlprof.worker.source_text import compile_call, statements
+from dlprof.worker.source_text import compile_call
 from dlprof.worker.subject import Subject
 
 SAME = 24
 """Characters of an error that tell it from another one of the same path."""
 MOST_ALIKE = 3
 """Errors of one class that are tried on one path: a framework may word each one differently."""
-FEW = 30
-"""Calls of each run that only asks whether something stays at every call or two."""
-SIZE_BYTES = 16 << 10
-"""PyTorch takes several threads for 32,768 elements, which cost 7 ms for each array on a busy
-machine."""
 OTHER_DEVICE = {"cpu": (2, 0), "cuda": (1, 0)}
 """``kDLCUDA`` and ``kDLCPU``: a device where the array is not."""
 
@@ -65,8 +61,7 @@ def measure(subject: Subject, error: Exception) -> dict[str, Any]:
         return verdict("broken", evidence | broken)
     if isinstance(found, Refusal):
         return verdict("unknown", evidence, found.reason)
-    retained = bool(found) and lifetime.is_plain(found)
-    return verdict("retained" if retained else "clean", evidence | found)
+    return verdict("retained" if found else "clean", evidence | found)
 
 
 def worked(subject: Subject) -> None:
@@ -106,22 +101,15 @@ def _refusing(subject: Subject, error: Exception) -> tuple[str, ...]:
 
 
 def _growth(subject: Subject) -> dict[str, Any]:
-    other = subject.of_bytes(SIZE_BYTES)
-    namespace, size = dict(other.namespace), other.spec.size_bytes
-    create = statements(other.producer.create(other.spec), namespace, "create")
-    convert = compile_call(other.code, namespace)
-
-    def refuse() -> None:
-        create()
-        found = attempt(convert)
-        if not isinstance(found, Refusal):
-            raise NotRefused("an array of another size is not refused")
-
+    other = subject.of_bytes(lifetime.NEW_SOURCE_BYTES)
     meters, _ = lifetime.meters_of(subject)
-    found = lifetime.measure_growth(refuse, object(), meters, size, FEW, plain_only=True)
-    if not lifetime.is_plain(found):
-        return {}
-    return lifetime.measure_growth(refuse, object(), meters, size) | other.made()
+    found = lifetime.growth_of_calls(other, meters, _refused)
+    return found | other.made() if found else {}
+
+
+def _refused(convert: Callable[[], Any]) -> None:
+    if not isinstance(attempt(convert), Refusal):
+        raise NotRefused("an array of another size is not refused")
 
 
 class NotRefused(Exception):
