@@ -199,7 +199,8 @@ def take_over(whole: Outcome, outcome: Outcome, asked: tuple[str, ...]) -> tuple
         whole.failures.append({"instrument": "diagnosis", "reason": reason})
         return ()
     whole.parts[instrument] = _lost_in(outcome)
-    return asked[asked.index(instrument) + 1 :]
+    answered = {*whole.parts, *(failure["instrument"] for failure in whole.failures)}
+    return tuple(name for name in asked if name not in answered)
 
 
 def _lost_in(outcome: Outcome) -> dict[str, Any]:

@@ -292,10 +292,13 @@ class Instruments:
 
     def _diagnose(self) -> None:
         sizes = [size for size in early_write.SIZES_BYTES if size <= self.largest_bytes]
+        held = self._held_for_lifetime()
         of_own_arrays: dict[str, Callable[[Subject], Any]] = {
             "peak_memory": peak_memory.measure,
             "early_write": lambda subject: early_write.measure(subject, sizes),
-            "lifetime": lambda subject: lifetime.measure(subject, self.gpu, self.answer),
+            "lifetime": lambda subject: lifetime.measure(
+                subject, self.gpu, self.answer, held if subject is self.subject else None
+            ),
         }
         self._take("ordering", self._ordering)
         self._take("alignment", lambda: alignment.measure(self.subject, self.subject.subject))
@@ -305,6 +308,16 @@ class Instruments:
                 answer = partial(as_far_as_computed, name, self.gpu, answer)
             self._take(name, answer)
         self._take("trace", lambda: trace.measure(self.subject, self.gpu))
+
+    def _held_for_lifetime(self) -> lifetime.WithoutSource | None:
+        """What the last instrument reads a while after its source is gone: the others need not
+        wait for that.
+        """
+        if "lifetime" not in self.wanted or self.none:
+            return None
+        self.answer.stage("lifetime")
+        held = attempt(lambda: lifetime.hold(self.subject, self.answer))
+        return None if isinstance(held, Refusal) else held
 
     def _ordering(self) -> dict[str, Any]:
         found = ordering.measure(self.subject, self.gpu)

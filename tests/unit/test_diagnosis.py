@@ -19,7 +19,7 @@ def lost(stage, signal="SIGSEGV", **parts):
 def test_a_process_that_dies_of_reading_a_result_without_its_source_proves_it_dangling(signal):
     whole, left = lost("lifetime after drop", signal)
     assert whole.parts["lifetime"]["verdict"] == "dangling"
-    assert left == ()
+    assert left == tuple(name for name in DIAGNOSIS if name != "lifetime")
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,14 @@ def test_a_process_that_dies_otherwise_proves_nothing_and_keeps_what_it_knew(sta
     assert found["verdict"] == "unknown"
     assert found["evidence"]["changed_after_drop"] is False
     assert (found["evidence"]["worker"], found["evidence"]["lost"]["signal"]) == ("crashed", signal)
+
+
+def test_what_was_answered_or_failed_before_is_not_asked_again():
+    answered = {"ordering": {"verdict": "synchronous", "evidence": {}}}
+    whole, ended = Outcome("ok", None), Outcome("crashed", "killed", answered)
+    ended.stage, ended.alive = "early_write", False
+    ended.failures.append({"instrument": "alignment", "reason": "it raised"})
+    assert take_over(whole, ended, DIAGNOSIS) == ("peak_memory", "lifetime")
 
 
 def test_values_that_had_changed_are_proof_whatever_came_then():

@@ -212,6 +212,25 @@ def test_a_result_that_can_never_be_read_again_proves_nothing():
         measured("take({x})", take=lambda array: without_owner(array).view(Broken))
 
 
+def test_what_was_held_before_is_read_last_without_a_wait_if_enough_time_has_passed(monkeypatch):
+    kept, waits = [], []
+
+    def take(array):
+        if kept or waits:
+            return array.copy()
+        kept.append(array)
+        return without_owner(array)
+
+    subject = subject_of("take({x})", take=take)
+    held = lifetime.hold(subject, Silent())
+    waits.append(0.0)
+    kept.clear()
+    monkeypatch.setattr(lifetime.time, "sleep", waits.append)
+    found = lifetime.measure(subject, None, Silent(), held._replace(since=held.since - 1))
+    assert (found["verdict"], found["evidence"]["later_s"] >= 1) == ("dangling", True)
+    assert set(waits) == {0.0}
+
+
 @pytest.mark.parametrize("keeps", ["source", "result"])
 def test_a_source_or_a_result_that_is_kept_for_good_is_retained(keeps):
     kept = []

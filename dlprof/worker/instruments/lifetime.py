@@ -78,8 +78,22 @@ class WithoutSource(NamedTuple):
     since: float
 
 
-def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
-    """The verdict, at a size of its own."""
+def hold(subject: Subject, answer: Answer) -> WithoutSource | None:
+    """A result to be read later, at the size of the instrument. None where that is not looked at:
+    on a device, for a user's own array, and without values.
+    """
+    on_host = subject.spec.device == "cpu" and not subject.is_one_array
+    if not on_host or not subject.import_.returns_array or subject.spec.elements == 0:
+        return None
+    other = subject.of_bytes(SIZE_BYTES)
+    answer.part("after_drop", other.made())  # if the process dies of it, this tells of which array
+    return _without_source(other, answer, _drop)
+
+
+def measure(
+    subject: Subject, gpu: Gpu | None, answer: Answer, held: WithoutSource | None = None
+) -> dict[str, Any]:
+    """The verdict, at a size of its own. What was ``held`` before is read without a wait."""
     subject.check_own()
     other = subject.of_bytes(SIZE_BYTES)
     size = other.spec.size_bytes
@@ -88,7 +102,7 @@ def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]
     if size > LARGEST_BYTES:
         raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
     try:
-        return _look(subject, other, gpu, answer)
+        return _look(subject, other, gpu, answer, held)
     except Unreadable as lost:
         evidence = {"changed_after_drop": None, "error_after_drop": words(lost.error)}
         return verdict("dangling", evidence | lost.subject.made())
@@ -102,13 +116,19 @@ class Unreadable(Exception):
         self.subject, self.error = subject, error
 
 
-def _look(subject: Subject, other: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
+def _look(
+    subject: Subject,
+    other: Subject,
+    gpu: Gpu | None,
+    answer: Answer,
+    held: WithoutSource | None,
+) -> dict[str, Any]:
     lost = _changed_after_drop(other, gpu, answer, _drop)
     evidence: dict[str, Any] = {"changed_after_drop": lost}
     answer.part("after_drop", evidence)
     waiting = None
     if lost is False and subject.spec.device == "cpu" and not subject.is_one_array:
-        waiting = _without_source(other, answer, _drop)
+        waiting = held or hold(subject, answer)
         for resized, drop in _other_sizes(subject):
             # If the process dies of it, this tells of which array.
             answer.part("after_drop", resized.made())
@@ -120,11 +140,12 @@ def _look(subject: Subject, other: Subject, gpu: Gpu | None, answer: Answer) -> 
     growth, repeated, unclear = _growth(subject, other, meters)
     evidence |= growth
     if waiting is not None:
-        answer.part("after_drop", evidence | other.made() | {"later_s": LATER_S})
         time.sleep(max(0.0, waiting.since + LATER_S - time.monotonic()))
+        later = {"later_s": round(time.monotonic() - waiting.since, 1)}
+        answer.part("after_drop", evidence | other.made() | later)
         answer.stage(AFTER_DROP)
         if _is_changed(other, gpu, waiting):
-            evidence |= {"changed_after_drop": True, "later_s": LATER_S}
+            evidence |= {"changed_after_drop": True} | later
         answer.part("after_drop", evidence)
     if uncounted:
         evidence["device_counted"] = False

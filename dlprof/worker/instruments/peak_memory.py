@@ -21,6 +21,7 @@ import ctypes
 import gc
 import math
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -167,14 +168,14 @@ def converting_arrays(subject: Subject) -> float:
     The mean of two conversions, unless the first is plainly a copy.
     """
     size = subject.spec.size_bytes
-    arrays = _peak_bytes(subject) / size
+    convert = subject.converting(subject.make_another())
+    arrays = _peak_bytes(subject, convert) / size
     if abs(arrays - 1) <= PLAIN_ARRAYS:
         return arrays
-    return (arrays + _peak_bytes(subject) / size) / 2
+    return (arrays + _peak_bytes(subject, convert) / size) / 2
 
 
-def _peak_bytes(subject: Subject) -> int:
-    convert = subject.converting(subject.make_another())
+def _peak_bytes(subject: Subject, convert: Callable[[], Any]) -> int:
     # What is kept from the first conversion on is not counted. Its result stays: freed memory
     # would hide the memory that is taken.
     first = convert()
