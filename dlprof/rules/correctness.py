@@ -369,13 +369,21 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
             Claim(
                 ("makes a writable view", "make writable views"),
                 "of a read-only array",
-                brief="A write to the result changes the source.",
+                brief=_effect_of_a_write(found[0]),
                 more="" if is_dropped else "No measured view of the pair stays read-only.",
             ),
             {"source_writable": False, "result_writable": True},
             advice=advice,
             severity="error" if is_dropped else "warning",
         )
+
+
+def _effect_of_a_write(case: CaseView) -> str:
+    """What was seen of it: nothing writes to memory that others share."""
+    owned = case.result.ownership
+    if owned is not None and owned.evidence.not_written:
+        return "No write was tried: the memory is read-only, a file's or shared."
+    return "A write to the result changes the source."
 
 
 def _keeps_read_only(case: CaseView) -> bool:

@@ -298,6 +298,7 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         "unaligned_bytes": partial(_by_size, "x not aligned"),
         "torn_layout": "the changed copy has layout {}",
         "torn_alignment_bytes": "its source begins at a multiple of {}",
+        "aligned": lambda found: f"an aligned x of this size: {WRITTEN_AFTER.get(found, found)}",
         "unfinished_bytes": "the result of {} was there only a moment later",
     },
     "PeakMemory": {

@@ -25,6 +25,8 @@ protocol first, which the proxy that records cannot stand in for."""
 WHOLE = ("import", "export")
 """Events that stand for the whole call."""
 LONGEST_OUTCOME = 120
+ONLY_THEY = "Only the frameworks can change it."
+KNOWS_LESS = f"{ONLY_THEY[:-1]}: the consumer asks for more than the producer knows."
 
 
 def handshake_retry(cases: Cases) -> Iterator[FindingRecord]:
@@ -42,8 +44,7 @@ def handshake_retry(cases: Cases) -> Iterator[FindingRecord]:
                 more=f"The answer was {outcome}." if outcome else "",
             ),
             {"refused_ns": refused.ns, "outcome": outcome},
-            advice="Only the frameworks can change it: the consumer asks for more than the producer"
-            " knows.",
+            advice=KNOWS_LESS if outcome.startswith("TypeError") else ONLY_THEY,
         )
 
 

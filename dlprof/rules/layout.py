@@ -27,6 +27,13 @@ class Contrast(NamedTuple):
     view: CaseView | None
     limits: alignment.Limits | None = None
 
+    @property
+    def claimed(self) -> str:
+        """What is copied. That nothing else is copied, only the alignments of all can tell."""
+        if self.limits is not None:
+            return f"only {self.copied}"
+        return f"{self.copied}, and gives a view of {self.viewed}"
+
 
 UNCLEAR = "layout or alignment"
 
@@ -59,11 +66,11 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
         yield finding(
             found,
             Claim(
-                ("copies only", "copy only"),
-                contrast.copied,
+                ("copies", "copy"),
+                contrast.claimed,
                 f"{time(worst)} instead of {time(view)}" if view else "",
                 single=longer(worst, view) if view else "",
-                more=f"Of {contrast.viewed}, the result is a view.",
+                more=f"Of {contrast.viewed}, the result is a view." if limits else "",
             ),
             {
                 "cost_ns": saved_ns(worst, view) if view else None,

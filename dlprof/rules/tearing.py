@@ -81,13 +81,16 @@ def _only_where(case: CaseView) -> str:
         *(word for word, _ in case.kinds_seen),
         *case.alignment_words,
         *(w for _, w in looks),
+        *(one.aligned for one in _torn(case)),
     ):
         return COPIED
     return UNALIGNED if all(map(_is_of_unaligned, _torn(case))) else ""
 
 
 def _is_of_unaligned(evidence: EarlyWrite) -> bool:
-    """Whether what was torn is known to have been of a source that was not aligned."""
+    """Whether what was torn was of a source that was not aligned, and of an aligned one nothing."""
+    if evidence.aligned is not None:
+        return evidence.aligned == "whole"
     begins = evidence.torn_alignment_bytes
     if begins is not None:
         return begins < thresholds.ALIGNED_BYTES

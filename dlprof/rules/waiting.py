@@ -25,9 +25,9 @@ ORDERED = (
     f" if it can order streams ({EXPORT}, `stream`)."
 )
 UNAVOIDABLE = (
-    "The wait may be unavoidable. But the call looks cheap if it is timed with an empty queue."
+    "The wait may be unavoidable. A time that is taken with an empty queue does not show it."
 )
-WAITS_FOR = {"host-sync": "the work queued on x", "device-sync": "all work of the device"}
+WAITS_FOR = {"host-sync": "the work queued on x", "device-sync": "other work of the device"}
 ELSEWHERE = "work on x that is queued on a non-blocking stream"
 WAIT_FIRST = "Wait for the work on the source before the call."
 

@@ -375,6 +375,8 @@ class EarlyWrite(Evidence):
     """The same of sources that are not aligned."""
     torn_layout: Maybe[str] = None
     torn_alignment_bytes: Maybe[Number] = None
+    aligned: Maybe[str] = None
+    """What was seen of an aligned source as large as the torn one, which was not aligned."""
     unfinished_bytes: Maybe[Number] = None
     """Of a result that was not there when its framework said so, and was a moment later."""
     processes: Maybe[tuple[Verdict[EarlyWrite], ...]] = None

@@ -134,6 +134,15 @@ class TestUnaligned:
         assert found["evidence"]["unaligned_bytes"] == {"4096": "torn"}
         assert found["evidence"]["torn_layout"] == "sliced"
         assert found["evidence"]["torn_alignment_bytes"] == 4
+        assert found["evidence"]["aligned"] == ("whole" if aligned == "copy()" else "view")
+
+    def test_an_aligned_copy_that_is_torn_too_acquits_the_address(self):
+        code = (
+            "(late.take({x}) if {x}.ctypes.data % 8 or {x}.ctypes.data % 64 == 0 else {x}.copy())"
+        )
+        found = measured(code, spec=SPEC)
+        assert found["verdict"] == "unsafe"
+        assert found["evidence"].get("aligned", "torn") == "torn"
 
     def test_unaligned_memory_that_is_refused_costs_no_answer(self):
         def refuse(array):

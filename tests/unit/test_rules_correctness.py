@@ -71,6 +71,13 @@ def test_a_writable_view_of_a_read_only_array_is_an_error_where_another_view_kee
     assert "g(x) keeps the flag" in finding.advice
 
 
+def test_what_a_write_does_is_not_claimed_of_memory_that_was_not_written():
+    owner = verdict("view", result_device="cpu", not_written="a file's memory")
+    (finding,) = found("DLP009", writable(LOST_FLAG, owner=owner))
+    assert "changes the source" not in finding.headline
+    assert "No write was tried" in finding.headline
+
+
 def test_writable_views_without_a_choice_are_one_warning():
     copy = path("h(x)", owner="copy", values=KEPT_FLAG)
     (finding,) = found("DLP009", writable(LOST_FLAG), writable(LOST_FLAG, "g(x)"), copy)

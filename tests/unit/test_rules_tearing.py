@@ -16,6 +16,14 @@ UNALIGNED = verdict(
     torn_layout="sliced",
 )
 TORN = verdict("unsafe", sizes_bytes={"4096": "whole", "65536": "torn"}, torn_layout="C")
+
+
+def at_16(aligned):
+    """A copy is torn of a source at 16 bytes; ``aligned`` is what became of one at 64."""
+    torn = {"torn_layout": "C", "torn_alignment_bytes": 16, "aligned": aligned}
+    return verdict("unsafe", sizes_bytes={"4096": "torn"}, **torn)
+
+
 WHOLE = verdict("safe", sizes_bytes={"65536": "whole"})
 WAIT = "Wait for the result before you write x."
 DO_NOT_WRITE = "Do not write x while you use the result"
@@ -59,9 +67,12 @@ def test_a_path_that_may_be_torn_or_is_no_copy_is_not_advised(results, why):
         ({"owner": varying(("view", 64), ("copy", 16))}, "x is copied", DO_NOT_WRITE),
         ({"alignment": tried()}, "x is copied", DO_NOT_WRITE),
         ({"early_write": UNALIGNED}, "x is not aligned", WAIT),
+        ({"early_write": at_16(aligned="whole")}, "x is not aligned", WAIT),
+        ({"early_write": at_16(aligned="view")}, "x is copied", DO_NOT_WRITE),
+        ({"early_write": at_16(aligned="torn")}, None, WAIT),
         ({}, None, WAIT),
     ],
-    ids=["a view of aligned memory", "a view in some processes", "a view elsewhere", "unaligned", "any"],
+    ids=["a view of aligned memory", "a view in some processes", "a view elsewhere", "unaligned", "whole if aligned", "a view if aligned", "torn if aligned", "any"],
 )  # fmt: skip
 def test_where_a_copy_is_torn_decides_whether_a_wait_helps(parts, only_where, begins):
     (finding,) = found("DLP020", torn(**parts))

@@ -7,7 +7,8 @@ copy: a value changed, and the same conversion without a write changes none. A r
 is read again a moment later: it may not have been finished when its framework said so, and what
 differs then is what counts. A whole copy does not prove that there is no race.
 After a whole copy or a view the same is tried from a source one element further: unaligned memory
-may be copied in another way.
+may be copied in another way. If a copy of an unaligned source was torn, an aligned one of the same
+size is tried as well. Only that tells whether the address is the cause.
 
 Verdicts: ``safe``, ``unsafe``, ``unknown``.
 """
@@ -24,7 +25,7 @@ from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import unknown
 from dlprof.worker import memory
 from dlprof.worker.refusal import Refusal, attempt
-from dlprof.worker.subject import Subject, lies_within
+from dlprof.worker.subject import LINE_BYTES, Subject, lies_within
 
 SIZES_BYTES = (4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20)
 REPEATS_BYTES = 8 << 20
@@ -36,7 +37,7 @@ LARGE_BYTES = 64 << 20
 """From here on a size takes long. It is tried once for each import, whatever the export."""
 MOSTLY = 0.5
 """If this share of a user's values are ones, zeros are written."""
-ORDINARY, UNALIGNED = "C", "sliced"
+ORDINARY, UNALIGNED, ALIGNED = "C", "sliced", "aligned"
 CHANGED = "changed without a write"
 UNFINISHED = "unfinished"
 FINISHED_S = 0.25
@@ -86,9 +87,22 @@ def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[
                 found["evidence"]["torn_layout"] = source.spec.layout
             if seen == "torn" and tried.torn_at:
                 found["evidence"]["torn_alignment_bytes"] = min(tried.torn_at)
+            if seen == "torn" and unaligned is not None and _begins_anywhere(tried):
+                found["evidence"] |= _of_aligned(subject, size)
             found["evidence"] |= _of_size(source, size).made()
             break
     return found
+
+
+def _begins_anywhere(tried: Tried) -> bool:
+    return bool(tried.torn_at) and max(tried.torn_at) < LINE_BYTES
+
+
+def _of_aligned(subject: Subject, size_bytes: int) -> dict[str, str]:
+    """What was seen of an aligned source of this size; empty if there is none."""
+    aligned = replace(subject, spec=replace(subject.spec, layout=ALIGNED))
+    seen = attempt(partial(_try_size, aligned, size_bytes, set()))
+    return {} if isinstance(seen, Refusal) else {"aligned": seen}
 
 
 def _of_size(subject: Subject, size_bytes: int) -> Subject:
