@@ -125,7 +125,7 @@ def marks_of(timed: Sequence[Path]) -> tuple[str, ...]:
     if disturbed and alone:
         found.append(f"{MARK} Other programs disturbed this time, or only one process measured it.")
     elif disturbed:
-        found.append(f"{MARK} Other programs disturbed this time. The path itself takes less.")
+        found.append(f"{MARK} Other programs disturbed this time. The path itself may take less.")
     elif alone:
         found.append(f"{MARK} Only one process measured this time. Another process may differ.")
     if any(path.case.is_cached_copy and path.case.new_ns is None for path in timed):

@@ -232,7 +232,7 @@ def summary(session: Session) -> str:
         return "The survey of other arrays was left out."
     arrays = len({label_of(case.result.case) for case in cases})
     tried = f"Also tried: {arrays} small arrays (dtypes, layouts, shapes)."
-    shown = f"Only there: {', '.join(sorted(rules))}." if rules else "No other problem."
+    shown = f"Only there: {', '.join(sorted(rules))}." if rules else "No other problem was seen."
     missing = f" {left:,} of {len(cases):,} conversions were left out." if left else ""
     return f"{tried} {shown}{missing}"
 

@@ -73,8 +73,9 @@ def _sentence(row: Row, array: Array) -> str:
     if row.crossings or row.retyped or not row.calls:
         return ""
     if row.waits:
-        patient = [path for path in _offered(array, ("view", "copy")) if not path.case.waits_for]
-        return f"{patient[0].code} does not wait" if patient else ""
+        offered = _offered(array, ("view", "copy"))
+        ordered = [path for path in offered if path.case.order == "stream-ordered"]
+        return f"{ordered[0].code} does not wait" if ordered else ""
     for path in _offered(array, ("view", "copy")) if row.copies and _is_of_one(row) else ():
         took = path.cost_ns * row.calls
         if took <= WORTH * row.total_ns and (path.case.kind == "view" or len(row.arrays) == 1):

@@ -145,7 +145,7 @@ OF_THE_USER = {"copy": "copy=", "dl_device": "device="}
 def not_negotiated(cases: Cases) -> Iterator[FindingRecord]:
     """The producer refuses a request, and answers one that the consumer could have made."""
     found_of = {
-        case.index: found for case in cases.looked_at("handshake") if (found := _answered(case))
+        case.index: one for case in cases.looked_at("handshake") if (one := _answered(case))
     }
     refused = [case for case in cases.cases if case.index in found_of]
     for found in groups(refused, lambda case: (case.pair, found_of[case.index].difference)):

@@ -101,7 +101,7 @@ def _begins_anywhere(tried: Tried) -> bool:
 def _of_aligned(subject: Subject, size_bytes: int) -> dict[str, str]:
     """What was seen of an aligned source of this size; empty if there is none."""
     aligned = replace(subject, spec=replace(subject.spec, layout=ALIGNED))
-    seen = attempt(partial(_try_size, aligned, size_bytes, set()))
+    seen = attempt(lambda: _try_size(aligned, size_bytes, set()))
     return {} if isinstance(seen, Refusal) else {"aligned": seen}
 
 
