@@ -164,7 +164,9 @@ def condition(path: Path) -> str:
     found = []
     if path.case.kind == "view" and path.elsewhere & {"refused", "copy"}:
         does = "raises" if "refused" in path.elsewhere else "copies"
-        found.append(f"{does} unless {path.source} is {thresholds.ALIGNED_BYTES}-byte aligned")
+        # What it was a view of is enough. More than a cache line is an accident.
+        enough = min([thresholds.ALIGNED_BYTES, *path.case.alignments])
+        found.append(f"{does} unless {path.source} is {enough:.0f}-byte aligned")
     if path.case.waits_for is not None:
         found.append(f"waits for the work queued on {path.source}")
     if path.case.is_cached_copy:

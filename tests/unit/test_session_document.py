@@ -4,7 +4,20 @@ import pytest
 from builders import make_measure, make_result, make_session
 from reading import part, texts, told
 from repro_builders import finding_of
-from rule_builders import LOOKED, MS, US, disturbed, lost, once, ordered, path, spread, verdict
+from rule_builders import (
+    LOOKED,
+    MS,
+    US,
+    disturbed,
+    lost,
+    once,
+    ordered,
+    owned,
+    path,
+    spread,
+    tried,
+    verdict,
+)
 
 from dlprof.reports import terminal
 from dlprof.reports.answers import DISTURBED
@@ -46,6 +59,13 @@ def test_the_fastest_safe_view_and_copy_answer():
     assert found["fastest safe view"].code == "view(x)"
     assert found["fastest safe view"].value == "2.0 µs"
     assert found["fastest safe copy"].code == "copy(x)"
+
+
+@pytest.mark.parametrize(("begins", "enough"), [(16, 16), (64, 64), (4096, 64), (None, 64)])
+def test_a_view_of_some_addresses_says_which_alignment_was_seen_to_be_enough(begins, enough):
+    some = view(owner=owned("view", alignment=begins), alignment=tried("view", "refused"))
+    note = answers(document(some))["fastest safe view"].note
+    assert note == f"raises unless x is {enough}-byte aligned"
 
 
 def test_a_rule_of_a_newer_dlprof_is_told_by_its_id():
