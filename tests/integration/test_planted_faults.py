@@ -8,12 +8,13 @@ import functools
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import dlprof
-from dlprof.measuring.selftest import run
+from dlprof.measuring import selftest
 from dlprof.runner.progress import Watcher
 from dlprof.selftest.faults import PLANTS
 from dlprof.session import model as sessions
@@ -24,6 +25,8 @@ ALWAYS = (
     *("view", "copy", "sync", "race", "wrong-strides", "leak", "dangle"),
     *("retry", "crash", "broken-promise", "late"),
 )
+WITHOUT_TIMES = replace(selftest.SETTINGS, rounds=1, times=False, together=True)
+"""No rule of these compares times."""
 SHOWN = ("sync", "wrong-strides", "retry", "broken-promise")
 """Their reproducers look at waiting, values, the handshake and memory."""
 
@@ -69,7 +72,10 @@ def measured(tmp_path_factory):
     def of(always):
         folder = tmp_path_factory.mktemp("selftest")
         plants = [plant for plant in PLANTS if (plant.name in ALWAYS) == always]
-        outcomes = run(sys.executable, folder, Watcher(), plants).outcomes
+        with pytest.MonkeyPatch.context() as patch:
+            if always:
+                patch.setattr(selftest, "SETTINGS", WITHOUT_TIMES)
+            outcomes = selftest.run(sys.executable, folder, Watcher(), plants).outcomes
         found = [sessions.load(path) for path in sorted(folder.glob("*.json"))]
         return {outcome.plant.name: outcome for outcome in outcomes}, found
 
