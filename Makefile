@@ -20,10 +20,13 @@ $(VENV)/.developing: $(VENV)/.installed
 run: $(VENV)/.installed
 	$(BIN)/dlprof run torch numpy --shape 4096x4096
 
+# The folders with long tests come first, so that no process is left alone with one at the end.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
+
 # Where this is set, each of the processes that tests start would compile dlprof anew.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.developing
-	$(BIN)/python -m pytest -m "not cuda and not nightly" -n 2 --dist loadscope
+	$(PYTEST) -m "not cuda and not nightly"
 
 # The frameworks' CUDA builds for the simulated device: 11 GB. TensorFlow comes last and without its
 # extra, which wants another NCCL than torch. CUDA_PYTHON= leaves them out.
@@ -42,7 +45,7 @@ nightly: export PYTHONDONTWRITEBYTECODE :=
 nightly: $(VENV)/.developing $(CUDA_PYTHON)
 	DLPROF_CUDA_PYTHON=$(CUDA_PYTHON) HYPOTHESIS_PROFILE=nightly \
 		DLPROF_ATTACK_SEED=$(SEED) DLPROF_ATTACK_CASES=2000 \
-		$(BIN)/python -m pytest -m "not cuda" -n 2 --dist loadscope
+		$(PYTEST) -m "not cuda"
 	$(BIN)/python benchmarks/gate.py --file $(GATES) --tools dlprof --hours $(GATE_HOURS)
 	-$(BIN)/python benchmarks/gate.py --file $(GATES) --table
 

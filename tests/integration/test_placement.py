@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import numpy
 import pytest
@@ -11,7 +12,7 @@ from command_line import content, dlprof
 from dlprof.probes.base import ArraySpec
 from dlprof.probes.numba import Numba
 
-pytest.importorskip("numba")
+pytestmark = pytest.mark.skipif(find_spec("numba") is None, reason="needs numba")
 
 
 def test_a_compiled_stencil_takes_three_converted_arrays(tmp_path):

@@ -1,4 +1,7 @@
-"""What is special of one framework, with the real one; and what can be known without a GPU."""
+"""What is special of one framework, with the real one; and what can be known without a GPU.
+
+No framework is imported before a test runs: of the processes that run tests, few need one.
+"""
 
 import numpy as np
 import pytest
@@ -11,12 +14,15 @@ from dlprof.probes.numba import Numba
 from dlprof.probes.numpy import NumPy
 from dlprof.probes.onnxruntime import OnnxRuntime
 from dlprof.probes.tensorflow import TensorFlow
+from dlprof.probes.torch import Torch
+from dlprof.worker.instruments import ordering
 from dlprof.worker.source_text import compile_call, execute
-from dlprof.worker.subject import namespace_for
+from dlprof.worker.subject import Path, namespace_for
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 SPEC = ArraySpec((4, 8), "float32")
+TRIES = 5
 
 
 def queued(probe, spec, *amounts):
@@ -45,144 +51,155 @@ def test_a_dtype_that_numpy_lacks_is_read_as_its_bits(probe, dtype, bits):
     assert probe.to_numpy(array)[0, :3].tolist() == bits
 
 
-class TestJax:
-    jax = pytest.importorskip("jax")
-
-    @pytest.mark.parametrize("dtype", ["int64", "float64", "complex128"])
-    def test_an_array_that_jax_narrows_is_refused_under_its_wide_name(self, dtype):
-        if self.jax.config.jax_enable_x64:
-            pytest.skip("JAX_ENABLE_X64 is set")
-        with pytest.raises(Unsupported, match=f"jax made dtype .* when asked for {dtype}"):
-            make(Jax(), ArraySpec((4, 8), dtype))
-
-    def test_an_array_stays_on_the_device_it_was_made_for(self):
-        assert make(Jax(), SPEC).committed
-
-    @pytest.mark.parametrize("dtype", ["bool", "uint32", "bfloat16", "float32", "complex64"])
-    def test_queued_work_ends_with_the_values_of_x_and_is_compiled_once(self, dtype):
-        namespace = queued(Jax(), ArraySpec((4, 8), dtype), 1, 2, 3)
-        assert namespace["y"].dtype == namespace["x"].dtype
-        assert (namespace["y"] == namespace["x"]).all()
-        assert namespace["jax_queue"]._cache_size() == 1
+@pytest.fixture
+def jax():
+    return pytest.importorskip("jax")
 
 
-class TestTensorFlow:
-    tf = pytest.importorskip("tensorflow")
-
-    @pytest.fixture
-    def asynchronous(self):
-        """TensorFlow queues operations on the host as well, as it does on a GPU."""
-        self.tf.config.experimental.set_synchronous_execution(False)
-        yield
-        self.tf.test.experimental.sync_devices()
-        self.tf.config.experimental.set_synchronous_execution(True)
-
-    def test_nothing_is_queued_or_waited_for_if_operations_run_at_once(self):
-        assert TensorFlow().enqueue(SPEC) is None
-        assert TensorFlow().wait("cpu") == ""
-
-    @pytest.mark.parametrize("dtype", ["bool", "uint16", "float32", "complex64"])
-    @pytest.mark.usefixtures("asynchronous")
-    def test_queued_work_ends_with_the_values_of_x_and_is_traced_once(self, dtype):
-        namespace = queued(TensorFlow(), ArraySpec((4, 8), dtype), 1, 2, 3)
-        eval(TensorFlow().wait("cpu").format(x="y"), namespace)
-        assert namespace["y"].dtype == namespace["x"].dtype
-        assert (namespace["y"].numpy() == namespace["x"].numpy()).all()
-        assert namespace["tf_queue"].experimental_get_tracing_count() == 1
+@pytest.mark.parametrize("dtype", ["int64", "float64", "complex128"])
+def test_an_array_that_jax_narrows_is_refused_under_its_wide_name(jax, dtype):
+    if jax.config.jax_enable_x64:
+        pytest.skip("JAX_ENABLE_X64 is set")
+    with pytest.raises(Unsupported, match=f"jax made dtype .* when asked for {dtype}"):
+        make(Jax(), ArraySpec((4, 8), dtype))
 
 
-class TestNumba:
-    numba = pytest.importorskip("numba")
-
-    @pytest.mark.parametrize("layout", LAYOUTS)
-    def test_an_array_equals_one_of_numpy_in_memory_of_numbas_runtime(self, layout):
-        spec = ArraySpec((4, 6), "float32", layout)
-        ours, numpys = make(Numba(), spec), make(NumPy(), spec)
-        assert (ours.tolist(), ours.strides) == (numpys.tolist(), numpys.strides)
-        owner = ours
-        while getattr(owner, "base", None) is not None:
-            owner = owner.base
-        assert type(owner).__name__ == "_MemInfo"
-
-    @pytest.mark.parametrize("dtype", ["float16", *BITS])
-    def test_a_dtype_that_numba_lacks_is_refused_in_words(self, dtype):
-        with pytest.raises(Unsupported, match=dtype):
-            Numba().create(ArraySpec((4, 6), dtype))
-
-    def test_an_argument_comes_back_as_a_view(self):
-        (import_,) = (way for way in Numba.imports if way.name == "argument")
-        namespace = namespace_for(NumPy(), Numba(), import_)
-        take = compile_call(import_.code.format(x="x"), namespace, "x")
-        array = make(NumPy(), SPEC)
-        assert Numba().pointer(take(array)) == NumPy().pointer(array)
+def test_an_array_of_jax_stays_on_the_device_it_was_made_for(jax):
+    assert make(Jax(), SPEC).committed
 
 
-class TestOnnxRuntime:
+@pytest.mark.parametrize("dtype", ["bool", "uint32", "bfloat16", "float32", "complex64"])
+def test_queued_work_of_jax_ends_with_the_values_of_x_and_is_compiled_once(jax, dtype):
+    namespace = queued(Jax(), ArraySpec((4, 8), dtype), 1, 2, 3)
+    assert namespace["y"].dtype == namespace["x"].dtype
+    assert (namespace["y"] == namespace["x"]).all()
+    assert namespace["jax_queue"]._cache_size() == 1
+
+
+@pytest.fixture
+def tensorflow():
+    return pytest.importorskip("tensorflow")
+
+
+@pytest.fixture
+def asynchronous(tensorflow):
+    """TensorFlow queues operations on the host as well, as it does on a GPU."""
+    tensorflow.config.experimental.set_synchronous_execution(False)
+    yield
+    tensorflow.test.experimental.sync_devices()
+    tensorflow.config.experimental.set_synchronous_execution(True)
+
+
+def test_tensorflow_queues_and_waits_for_nothing_if_operations_run_at_once(tensorflow):
+    assert TensorFlow().enqueue(SPEC) is None
+    assert TensorFlow().wait("cpu") == ""
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint16", "float32", "complex64"])
+@pytest.mark.usefixtures("asynchronous")
+def test_queued_work_of_tensorflow_ends_with_the_values_of_x_and_is_traced_once(dtype):
+    namespace = queued(TensorFlow(), ArraySpec((4, 8), dtype), 1, 2, 3)
+    eval(TensorFlow().wait("cpu").format(x="y"), namespace)
+    assert namespace["y"].dtype == namespace["x"].dtype
+    assert (namespace["y"].numpy() == namespace["x"].numpy()).all()
+    assert namespace["tf_queue"].experimental_get_tracing_count() == 1
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_array_of_numba_equals_one_of_numpy_in_memory_of_numbas_runtime(layout):
+    pytest.importorskip("numba")
+    spec = ArraySpec((4, 6), "float32", layout)
+    ours, numpys = make(Numba(), spec), make(NumPy(), spec)
+    assert (ours.tolist(), ours.strides) == (numpys.tolist(), numpys.strides)
+    owner = ours
+    while getattr(owner, "base", None) is not None:
+        owner = owner.base
+    assert type(owner).__name__ == "_MemInfo"
+
+
+@pytest.mark.parametrize("dtype", ["float16", *BITS])
+def test_a_dtype_that_numba_lacks_is_refused_in_words(dtype):
+    with pytest.raises(Unsupported, match=dtype):
+        Numba().create(ArraySpec((4, 6), dtype))
+
+
+def test_an_argument_of_numba_comes_back_as_a_view():
+    pytest.importorskip("numba")
+    (import_,) = (way for way in Numba.imports if way.name == "argument")
+    namespace = namespace_for(NumPy(), Numba(), import_)
+    take = compile_call(import_.code.format(x="x"), namespace, "x")
+    array = make(NumPy(), SPEC)
+    assert Numba().pointer(take(array)) == NumPy().pointer(array)
+
+
+def test_a_slice_of_onnxruntime_is_over_memory_of_numpy():
+    pytest.importorskip("onnxruntime")
+    array = make(OnnxRuntime(), ArraySpec((4, 8), "float32", "sliced"))
+    assert OnnxRuntime().pointer(array) % 64 == 4
+    with pytest.raises(Unsupported, match="no slices"):
+        make(OnnxRuntime(), ArraySpec((4, 8), "bfloat16", "sliced"))
+
+
+def bound(name, x, dtype="float32"):
+    """The names with ``x`` bound to the input of a session of onnxruntime."""
+    (import_,) = (way for way in OnnxRuntime.imports if way.name == name)
+    namespace = {"x": x}
+    execute(f"{OnnxRuntime.setup}\n{import_.setup}", namespace, "setup")
+    eval(import_.code.format(x="x", dtype=dtype, shape="(4, 8)"), namespace)
+    return namespace
+
+
+@pytest.mark.parametrize(
+    ("name", "framework"),
+    [
+        ("bind_cpu_input", "numpy"),
+        ("bind_ortvalue_input", "numpy"),
+        ("bind_input_torch_cpu", "torch"),
+    ],
+)
+def test_a_session_reads_the_memory_that_was_bound(name, framework):
+    pytest.importorskip("onnxruntime")
+    made = pytest.importorskip(framework)
+    x = made.ones((4, 8), dtype=made.float32)
+    namespace = bound(name, x)
+    x[...] = 7
+    namespace["binding"].bind_output("y")
+    namespace["session"].run_with_iobinding(namespace["binding"])
+    assert (namespace["binding"].copy_outputs_to_cpu()[0] == 7).all()
+
+
+def test_a_bare_address_is_for_contiguous_arrays_of_any_dtype():
+    pytest.importorskip("onnxruntime")
     torch = pytest.importorskip("torch")
-    onnxruntime = pytest.importorskip("onnxruntime")
-
-    def test_a_slice_is_over_memory_of_numpy(self):
-        array = make(OnnxRuntime(), ArraySpec((4, 8), "float32", "sliced"))
-        assert OnnxRuntime().pointer(array) % 64 == 4
-        with pytest.raises(Unsupported, match="no slices"):
-            make(OnnxRuntime(), ArraySpec((4, 8), "bfloat16", "sliced"))
-
-    def bound(self, name, x, dtype="float32"):
-        """The names with ``x`` bound to a session's input."""
-        (import_,) = (way for way in OnnxRuntime.imports if way.name == name)
-        namespace = {"x": x}
-        execute(f"{OnnxRuntime.setup}\n{import_.setup}", namespace, "setup")
-        eval(import_.code.format(x="x", dtype=dtype, shape="(4, 8)"), namespace)
-        return namespace
-
-    @pytest.mark.parametrize(
-        ("name", "framework"),
-        [
-            ("bind_cpu_input", "numpy"),
-            ("bind_ortvalue_input", "numpy"),
-            ("bind_input_torch_cpu", "torch"),
-        ],
-    )
-    def test_a_session_reads_the_memory_that_was_bound(self, name, framework):
-        x = np.ones((4, 8), "float32") if framework == "numpy" else self.torch.ones(4, 8)
-        namespace = self.bound(name, x)
-        x[...] = 7
-        namespace["binding"].bind_output("y")
-        namespace["session"].run_with_iobinding(namespace["binding"])
-        assert (namespace["binding"].copy_outputs_to_cpu()[0] == 7).all()
-
-    def test_a_bare_address_is_for_contiguous_arrays_of_any_dtype(self):
-        (import_,) = [way for way in OnnxRuntime.imports if way.name == "bind_input_torch_cpu"]
-        assert not {"F", "strided", "reversed", "broadcast"} & set(import_.layouts)
-        ones = self.torch.ones(4, 8, dtype=self.torch.bfloat16)
-        self.bound("bind_input_torch_cpu", ones, "bfloat16")
+    (import_,) = [way for way in OnnxRuntime.imports if way.name == "bind_input_torch_cpu"]
+    assert not {"F", "strided", "reversed", "broadcast"} & set(import_.layouts)
+    bound("bind_input_torch_cpu", torch.ones(4, 8, dtype=torch.bfloat16), "bfloat16")
 
 
-class TestCuPy:
-    cupy = pytest.importorskip("cupy")
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "readonly"])
+def test_the_text_of_cupy_makes_what_numpy_makes(layout):
+    # CuPy follows NumPy's interface, so its text is run with NumPy under its name.
+    for dtype in (dtype for dtype in DTYPES if dtype not in BITS):
+        spec = ArraySpec((4, 6), dtype, layout, "cuda")
+        names = {"cupy": np}
+        exec(CuPy().create(spec), names)
+        ours, numpys = names["x"], make(NumPy(), ArraySpec((4, 6), dtype, layout))
+        assert (ours.dtype.name, ours.strides) == (dtype, numpys.strides)
+        assert ours.tolist() == numpys.tolist()
 
-    @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "readonly"])
-    def test_the_text_makes_what_numpy_makes(self, layout):
-        # CuPy follows NumPy's interface, so its text is run with NumPy under its name.
-        for dtype in (dtype for dtype in DTYPES if dtype not in BITS):
-            spec = ArraySpec((4, 6), dtype, layout, "cuda")
-            names = {"cupy": np}
-            exec(CuPy().create(spec), names)
-            ours, numpys = names["x"], make(NumPy(), ArraySpec((4, 6), dtype, layout))
-            assert (ours.dtype.name, ours.strides) == (dtype, numpys.strides)
-            assert ours.tolist() == numpys.tolist()
 
-    @pytest.mark.parametrize("way", [*CuPy.exports, *CuPy.imports], ids=lambda one: one.name)
-    def test_every_way_names_something_that_this_cupy_has(self, way):
-        name = way.code.partition("(")[0].replace("{x}", "cupy.ndarray")
-        found = self.cupy
-        for part in name.split(".")[1:]:
-            found = getattr(found, part)
-        assert callable(found)
+@pytest.mark.parametrize("way", [*CuPy.exports, *CuPy.imports], ids=lambda one: one.name)
+def test_every_way_names_something_that_this_cupy_has(way):
+    found = pytest.importorskip("cupy")
+    name = way.code.partition("(")[0].replace("{x}", "cupy.ndarray")
+    for part in name.split(".")[1:]:
+        found = getattr(found, part)
+    assert callable(found)
 
-    def test_an_array_on_the_host_is_refused_in_words(self):
-        with pytest.raises(Unsupported, match="CUDA devices only"):
-            CuPy().create(ArraySpec((4,), "float32", device="cpu"))
+
+def test_an_array_of_cupy_on_the_host_is_refused_in_words():
+    with pytest.raises(Unsupported, match="CUDA devices only"):
+        CuPy().create(ArraySpec((4,), "float32", device="cpu"))
 
 
 @pytest.mark.parametrize("probe", [Numba(), CuPy()], ids=lambda probe: probe.name)
@@ -190,3 +207,51 @@ def test_setting_up_an_import_needs_no_gpu(probe):
     pytest.importorskip(probe.module)
     for import_ in probe.imports:
         assert probe.module in namespace_for(NumPy(), probe, import_)
+
+
+# Ordering where work is queued on the host: JAX, and TensorFlow when asked to
+
+
+def named(ways, name):
+    return next(way for way in ways if way.name == name)
+
+
+def order_of(producer, export, consumer, import_):
+    """The verdict and its evidence; one that cannot tell, on a busy machine, is asked again."""
+    taken = named(consumer.imports, import_)
+    namespace = namespace_for(producer, consumer, taken)
+    path = Path(producer, consumer, named(producer.exports, export), taken, namespace)
+    case = path.subject(ArraySpec((64, 64), "float32"))
+    for _ in range(TRIES):
+        found = ordering.measure(case, None)
+        if found["verdict"] != "unknown":
+            break
+    return found
+
+
+@pytest.mark.parametrize(
+    ("export", "consumer", "import_"),
+    [("asarray", NumPy(), "asarray"), ("dlpack_capsule", Torch(), "from_dlpack")],
+)
+def test_taking_an_array_out_of_jax_waits_for_its_queue(jax, export, consumer, import_):
+    pytest.importorskip(consumer.module)
+    assert order_of(Jax(), export, consumer, import_)["verdict"] == "host-sync"
+
+
+def test_an_array_that_stays_in_jax_is_not_waited_for(jax):
+    found = order_of(Jax(), "array", Jax(), "asarray")
+    assert found["verdict"] == "stream-ordered"
+    assert found["evidence"]["values_right"] is True
+
+
+def test_a_producer_that_queues_nothing_is_synchronous(jax):
+    assert order_of(NumPy(), "dlpack", Jax(), "from_dlpack")["verdict"] == "synchronous"
+
+
+@pytest.mark.parametrize("queues", [False, True], ids=["synchronous", "asynchronous"])
+def test_tensorflow_waits_if_it_was_told_to_queue(tensorflow, request, queues):
+    pytest.importorskip("torch")
+    if queues:
+        request.getfixturevalue("asynchronous")
+    found = order_of(TensorFlow(), "to_dlpack", Torch(), "from_dlpack")
+    assert found["verdict"] == ("host-sync" if queues else "synchronous")

@@ -7,7 +7,6 @@ import types
 
 import numpy
 import pytest
-import torch
 from numpy import frombuffer as taken_out
 
 import dlprof
@@ -220,7 +219,7 @@ def test_the_expression_stands_in_one_line(tmp_path):
 
 def test_what_the_first_call_took_is_known():
     tracer = Tracer(Places(()), Rows(None))
-    traced = make(torch.tensor, target("torch.tensor(x)"), tracer)
+    traced = make(lambda x: x.copy(), target("torch.tensor(x)"), tracer)
     for _ in range(3):
         traced(numpy.zeros(2))
     (row,) = tracer.rows.as_dict(ended=True)["rows"]
