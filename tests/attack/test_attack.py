@@ -181,16 +181,17 @@ def test_what_was_found_once_is_found_no_more(path):
 
 
 RUN = ("run", "fake", "fake", "--probe", PROBE_FILES / "fake.py", "--quick", "--shape", "16")
+GATE = ("gate", "gate", "--probe", PROBE_FILES / "gate.py", "--no-survey", "--shape", "16")
 SHADOWS = ("numpy", "json", "typing", "torch", "dlprof", "sitecustomize", "ctypes", "subprocess")
 
 
-@pytest.mark.parametrize("name", SHADOWS)
-def test_a_module_in_the_current_folder_is_not_loaded(tmp_path, name):
-    (tmp_path / f"{name}.py").write_text("import os; os.mkdir('canary')")
+def test_a_module_in_the_current_folder_is_not_loaded(tmp_path):
+    for name in SHADOWS:
+        (tmp_path / f"{name}.py").write_text("import os; os.mkdir('canary-' + __name__)")
     (tmp_path / "session.json").write_text(WHOLE)
     done = process("report", "session.json", command=SCRIPT, cwd=tmp_path)
     assert done.code == 0, done.err
-    assert not (tmp_path / "canary").exists()
+    assert not [*tmp_path.glob("canary-*")]
 
 
 SCRIPT = (str(Path(sys.executable).with_name("dlprof")),)
@@ -210,19 +211,14 @@ SCRIPT = (str(Path(sys.executable).with_name("dlprof")),)
     ],
     ids=" ".join,
 )
-@pytest.mark.parametrize(
-    "words", [("report", "session.json", "--full"), ("explain", "DLP001")], ids=" ".join
-)
-def test_odd_surroundings_change_no_answer(tmp_path, variables, words):
+def test_odd_surroundings_change_no_answer(tmp_path, variables):
     (tmp_path / "session.json").write_text(WHOLE)
-    done = process(*words, command=SCRIPT, cwd=tmp_path, **variables)
+    done = process("report", "session.json", "--full", command=SCRIPT, cwd=tmp_path, **variables)
     assert done.code == 0, done.err
 
 
-@pytest.mark.parametrize(
-    "stream", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full"]
-)
-def test_streams_that_are_closed_or_full_give_a_documented_code(tmp_path, stream):
+@pytest.mark.parametrize("stream", ["<&-", ">&-", "2>&-"])
+def test_a_stream_that_is_closed_gives_a_documented_code(tmp_path, stream):
     (tmp_path / "session.json").write_text(WHOLE)
     shell = ("sh", "-c", f'exec "$@" {stream}', "sh", *SCRIPT)
     done = process("report", "session.json", command=shell, cwd=tmp_path)
@@ -230,24 +226,15 @@ def test_streams_that_are_closed_or_full_give_a_documented_code(tmp_path, stream
 
 
 @pytest.mark.parametrize(
-    "how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda how: how.name
+    ("how", "delay_s"),
+    [(signal.SIGTERM, 0.3), (signal.SIGINT, 1.0), (signal.SIGKILL, 2.0)],
+    ids=lambda value: getattr(value, "name", None),
 )
-@pytest.mark.parametrize("delay_s", [0.3, 1.0, 2.0])
 def test_a_kill_at_any_time_leaves_a_session_that_can_be_read_and_no_process(
     tmp_path, how, delay_s
 ):
     path, mark = tmp_path / "session.json", str(tmp_path)
-    words = (
-        "run",
-        "gate",
-        "gate",
-        "--probe",
-        PROBE_FILES / "gate.py",
-        "--no-survey",
-        "--shape",
-        "16",
-    )
-    with running(*words, "-o", path, DLPROF_TEST_GATE=tmp_path / "gate") as run:
+    with running("run", *GATE, "-o", path, DLPROF_TEST_GATE=tmp_path / "gate") as run:
         time.sleep(delay_s)  # any time is right, so the speed of the machine does not matter
         run.kill() if how == signal.SIGKILL else signal_group(run, how)
         run.wait(60)
@@ -260,8 +247,8 @@ def test_a_kill_at_any_time_leaves_a_session_that_can_be_read_and_no_process(
 
 def test_two_runs_that_write_one_file_at_a_time_both_keep_what_they_measured(tmp_path):
     path, beside = tmp_path / "session.json", tmp_path / "session-2.json"
-    words = ("gate", "gate", "--probe", PROBE_FILES / "gate.py", "--no-survey", "--shape", "16")
-    with running("run", *words, "-o", path, DLPROF_TEST_GATE=tmp_path) as first:
+    few = ("--rounds", "2", "--no-diagnose")
+    with running("run", *GATE, *few, "-o", path, DLPROF_TEST_GATE=tmp_path) as first:
         wait_until(lambda: len([*tmp_path.glob("process-*")]) > 1, "the first run measures")
         second = process(*RUN, "-o", path)
         assert (second.code, beside.exists()) == (0, True), second.err
@@ -284,7 +271,7 @@ def test_a_file_that_another_run_wrote_since_the_command_began_is_not_replaced(t
     assert json.loads((tmp_path / "session-2.json").read_text())["complete"]
 
 
-@pytest.mark.parametrize("most", [6, 7, 8, 10, 12])
+@pytest.mark.parametrize("most", [6, 8, 12])
 def test_too_few_open_files_are_refused_in_one_sentence(tmp_path, most):
     shell = ("sh", "-c", f'ulimit -n {most}; exec "$@"', "sh", *SCRIPT)
     done = process(*RUN, command=shell, cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""A file that is no session costs little, whatever is in it."""
+"""A file that is no session costs little memory, whatever is in it."""
 
 import re
 import sys
@@ -6,8 +6,9 @@ import sys
 import pytest
 from command_line import process
 
-MOST_BYTES = 512 << 20
-ENTRIES = 700_000
+MOST_BYTES = 192 << 20
+"""dlprof itself takes 72 MiB. Files of four times the size may take 512 MiB."""
+ENTRIES = 175_000
 SCHEMA = '{"schema": "dlprof.session/1", '
 
 
@@ -16,16 +17,12 @@ def many(value):
 
 
 FOREIGN = {
-    "integers": f"[{many('1')}]",
     "a long value": '{"a": [' + many("{}") * 10 + "]}",
-    "many names": "{" + ",".join(f'"{at}": {{}}' for at in range(1_000_000)) + "}",
+    "many names": "{" + ",".join(f'"{at}": {{}}' for at in range(250_000)) + "}",
     "findings without a schema": '{"findings": ['
-    + ",".join(
-        ['{"rule": "", "name": "", "severity": "", "results": [], "summary": ""}'] * 300_000
-    ),
-    "one name again and again": SCHEMA + '"results": [],' * 100_000 + '"results": []}',
+    + ",".join(['{"rule": "", "name": "", "severity": "", "results": [], "summary": ""}'] * 60_000),
+    "one name again and again": SCHEMA + '"results": [],' * 25_000 + '"results": []}',
     "results that are none": SCHEMA + f'"results": [{many("1")}]}}',
-    "findings that are none": SCHEMA + f'"findings": [{many("1")}]}}',
 }
 
 
@@ -42,7 +39,7 @@ MEASURED = (
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_a_foreign_file_is_refused_within_512_mib(tmp_path, name):
+def test_a_foreign_file_is_refused_in_little_memory(tmp_path, name):
     path = tmp_path / "foreign.json"
     path.write_text(FOREIGN[name])
     done = process("report", path, command=MEASURED)
