@@ -55,7 +55,13 @@ def test_a_healthy_way_of_the_same_library_is_not_blamed(session, name):
     assert errors_of(session, name) == []
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.nightly if name == "early_large" else ())
+        for name in FAULTS
+    ],
+)
 def test_a_script_without_dlprof_shows_the_fault_and_a_copy_lacks_it(session, name):
     rule, *_ = FAULTS[name]
     finding = next(one for one in errors_of(session, name) if one.rule == rule)

@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from command_line import FAKE, RUN_FAKE, process
+from command_line import RUN_FAKE, process
 
 from dlprof.cli import VERBS
 
@@ -28,7 +28,6 @@ def test_every_verb_has_its_help():
 @pytest.mark.parametrize(
     "words",
     [
-        ("paths", "fake", "fake", "--probe", FAKE),
         ("explain", "DLP008"),
         ("list", "--options"),
         ("history", "add", "--help"),

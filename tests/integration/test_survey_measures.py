@@ -49,7 +49,7 @@ def test_a_lost_mask_is_told(numpy_to_torch):
 
 def test_a_run_looks_beside_its_own_array(tmp_path):
     path = tmp_path / "session.json"
-    words = ("run", "numpy", "torch", "--path", "torch.from_numpy(x)", "--shape", "16")
+    words = ("run", "numpy", "numpy", "--path", "*->asarray", "--shape", "16")
     done = dlprof(*words, "--rounds", 1, "--no-diagnose", "-o", path)
     assert done.code == 0
     results = sessions.load(path).results

@@ -12,34 +12,48 @@ CONVERTS = "import numpy\nnumpy.frombuffer(b'1234', 'uint8')\n"
 
 
 @pytest.fixture
-def run(tmp_path):
-    """Run a script as it is, and under ``dlprof trace``; the trace, and both ends."""
+def trace(tmp_path):
+    """Run a script under ``dlprof trace``: the trace, and how it ended."""
 
-    def both(text, *words, options=(), name="app.py"):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-        program = ["-m", name.removesuffix(".py")] if "-m" in options else [name]
-        command = [sys.executable, "-m", "dlprof", "trace", "-o", "trace.json"]
+    def traced(text, *words, options=()):
+        (tmp_path / "app.py").write_text(text, encoding="utf-8")
         rest = [one for one in options if one != "-m"]
-        plain, traced = (
-            subprocess.run(
-                [*start, *program, *words],
-                capture_output=True,
-                text=True,
-                cwd=tmp_path,
-                env=environment(),
-                timeout=200,
-                check=False,
-            )
-            for start in ([sys.executable], [*command, *rest])
-        )
-        content = json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))
-        return content, plain, traced
+        command = ("-m", "dlprof", "trace", "-o", "trace.json", *rest)
+        done = python(tmp_path, *command, *program(options), *words)
+        return json.loads((tmp_path / "trace.json").read_text(encoding="utf-8")), done
+
+    return traced
+
+
+@pytest.fixture
+def run(tmp_path, trace):
+    """Run a script under ``dlprof trace``, and as it is; the trace, and both ends."""
+
+    def both(text, *words, options=()):
+        found, traced = trace(text, *words, options=options)
+        return found, python(tmp_path, *program(options), *words), traced
 
     return both
 
 
-def calls(trace):
-    return sum(row["calls"] for row in trace["rows"])
+def program(options):
+    return ("-m", "app") if "-m" in options else ("app.py",)
+
+
+def python(folder, *words):
+    return subprocess.run(
+        [sys.executable, *words],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=environment(),
+        timeout=200,
+        check=False,
+    )
+
+
+def calls(found):
+    return sum(row["calls"] for row in found["rows"])
 
 
 def check_same(plain, traced):
@@ -71,18 +85,18 @@ def test_a_program_ends_as_it_does_without_dlprof(run, end):
         "print(sys.argv, __name__, __file__, sys.path[0])\n"
         "atexit.register(print, 'at exit')\n"
     )
-    trace, plain, traced = run(f"{text}{CONVERTS}{end}\n", "--flag", "-m", "x")
+    found, plain, traced = run(f"{text}{CONVERTS}{end}\n", "--flag", "-m", "x")
     check_same(plain, traced)
     if "SIGTERM" not in end:
-        assert calls(trace) == 1
-        assert trace["exit_code"] == plain.returncode
+        assert calls(found) == 1
+        assert found["exit_code"] == plain.returncode
 
 
 def test_a_module_runs_as_python_runs_it(run):
     text = f"import sys\nprint(sys.argv, __name__, __spec__.name, sys.path[0])\n{CONVERTS}"
-    trace, plain, traced = run(text, "-x", options=("-m",))
+    found, plain, traced = run(text, "-x", options=("-m",))
     check_same(plain, traced)
-    assert calls(trace) == 1
+    assert calls(found) == 1
 
 
 def test_forked_processes_are_counted_once(run):
@@ -97,10 +111,10 @@ for _ in range(2):
         os._exit(0)
     os.waitpid(child, 0)
 """
-    trace, plain, traced = run(text)
+    found, plain, traced = run(text)
     check_same(plain, traced)
-    assert calls(trace) == 1 + 2 * 3
-    assert len(trace["processes"]) == 3
+    assert calls(found) == 1 + 2 * 3
+    assert len(found["processes"]) == 3
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
@@ -116,9 +130,9 @@ if __name__ == "__main__":
         pool.close()
         pool.join()
 """
-    trace, plain, traced = run(text)
+    found, plain, traced = run(text)
     check_same(plain, traced)
-    assert sum(row["calls"] for row in trace["rows"] if row["function"] == "work") == 8
+    assert sum(row["calls"] for row in found["rows"] if row["function"] == "work") == 8
 
 
 def test_programs_that_a_process_starts_are_traced(run):
@@ -135,12 +149,12 @@ start("-O", "-m", "app", "as a module")
 start(__file__, "elsewhere", env={{**os.environ, "PYTHONPATH": "/nowhere"}})
 start("-c", "print(1)")
 """
-    trace, plain, traced = run(text)
+    found, plain, traced = run(text)
     check_same(plain, traced)
-    assert calls(trace) == 3
+    assert calls(found) == 3
 
 
-def test_spawned_workers_of_a_loader_are_traced(run):
+def test_spawned_workers_of_a_loader_are_traced(trace):
     text = """\
 import numpy, torch
 from torch.utils.data import DataLoader
@@ -150,16 +164,16 @@ class Rows:
     def __getitem__(self, n):
         return torch.from_numpy(numpy.full(4, n, "float32"))
 if __name__ == "__main__":
-    loader = DataLoader(Rows(), batch_size=2, num_workers=2, multiprocessing_context="spawn")
+    loader = DataLoader(Rows(), batch_size=2, num_workers=1, multiprocessing_context="spawn")
     print(sum(len(batch) for batch in loader))
 """
-    trace, plain, traced = run(text)
-    check_same(plain, traced)
-    (row,) = (row for row in trace["rows"] if "__getitem__" in row["function"])
+    found, traced = trace(text)
+    assert (traced.returncode, traced.stdout) == (0, "8\n"), traced.stderr
+    (row,) = (row for row in found["rows"] if "__getitem__" in row["function"])
     assert (row["calls"], row["result"]) == (8, "view")
 
 
-def test_what_is_not_allowed_fails(run):
+def test_what_is_not_allowed_fails(trace):
     text = """\
 import numpy
 numpy.array(memoryview(b"1234"))
@@ -171,18 +185,18 @@ class Foreign:
 numpy.array(Foreign())  # dlprof: allow copy
 numpy.array(Foreign())
 """
-    trace, _, traced = run(text, options=("--fail-on", "copy"))
+    found, traced = trace(text, options=("--fail-on", "copy"))
     assert traced.returncode == 1
     assert traced.stderr.rstrip().endswith("dlprof: --fail-on copy: app.py:9")
-    assert [row["line"] for row in trace["rows"] if row["allowed"] == ["copy"]] == [8]
-    trace, _, traced = run(
+    assert [row["line"] for row in found["rows"] if row["allowed"] == ["copy"]] == [8]
+    _, traced = trace(
         text.replace("Foreign())\n", "Foreign())  # dlprof: allow copy\n"),
         options=("--fail-on", "copy,wait"),
     )
     assert traced.returncode == 0
 
 
-def test_the_project_may_allow_a_function(run, tmp_path):
+def test_the_project_may_allow_a_function(trace, tmp_path):
     (tmp_path / "pyproject.toml").write_text(
         '[tool.dlprof.trace]\nallow = ["app.py::load copy"]\n', encoding="utf-8"
     )
@@ -194,23 +208,23 @@ def load():
     numpy.array(Foreign())
 load()
 """
-    _, _, traced = run(text, options=("--fail-on", "copy"))
+    _, traced = trace(text, options=("--fail-on", "copy"))
     assert traced.returncode == 0
 
 
-def test_the_report_is_printed_again_by_function_and_pair(run, tmp_path):
-    run(f"def load():\n    numpy.frombuffer(b'12', 'uint8')\n{CONVERTS}load()\n")
+def test_the_report_is_printed_again_by_function_and_pair(trace, tmp_path):
+    trace(f"def load():\n    numpy.frombuffer(b'12', 'uint8')\n{CONVERTS}load()\n")
     again = dlprof("report", tmp_path / "trace.json")
     assert "app.py:2 load" in again.said
     assert "app.py load" in dlprof("report", tmp_path / "trace.json", "--by", "function").said
     assert "bytes → numpy" in dlprof("report", tmp_path / "trace.json", "--by", "pair").said
 
 
-def test_single_conversions_are_recorded_for_the_viewers_that_show_them(run, tmp_path):
+def test_single_conversions_are_recorded_for_the_viewers_that_show_them(trace, tmp_path):
     text = f"import threading\n{CONVERTS}def f(): numpy.frombuffer(b'12', 'uint8')\n"
     threads = "ts = [threading.Thread(target=f) for _ in range(3)]\n"
     options = ("--chrome", "c.json", "--speedscope", "s.json", "--html", "page.html")
-    run(f"{text}{threads}[t.start() for t in ts]; [t.join() for t in ts]\n", options=options)
+    trace(f"{text}{threads}[t.start() for t in ts]; [t.join() for t in ts]\n", options=options)
     events = json.loads((tmp_path / "c.json").read_text())["traceEvents"]
     assert sum(event["ph"] == "X" for event in events) == 4
     by_line, *_ = json.loads((tmp_path / "s.json").read_text())["profiles"]
