@@ -21,8 +21,11 @@ PHASES = str(PROBE_FILES / "phases.py")
 
 LIMIT_S = 5
 """What hangs costs this long; all else must be done by then, on a busy machine too."""
-NO_ANSWER = f"no answer within {LIMIT_S} s"
-SEGFAULT = "killed by SIGSEGV (Segmentation fault)"
+
+
+def told(result, *facts):
+    """Whether the reason has all facts."""
+    return all(fact in result["reason"] for fact in facts)
 
 
 # What a conversion does, one way in each
@@ -53,19 +56,19 @@ def test_the_healthy_cases_of_the_run_are_measured(unlucky, way):
 
 
 @pytest.mark.parametrize(
-    ("way", "status", "reason"),
+    ("way", "status", "facts"),
     [
-        ("crash", "crashed", f"{SEGFAULT} during first call"),
-        ("leave", "crashed", "the process ended with exit code 0 during first call"),
-        ("hang", "timeout", f"{NO_ANSWER} during first call"),
-        ("refuse_in_surrogates", "unsupported", "TypeError: bad text \\udcff in the message"),
-        ("close_the_pipes", "crashed", "the process ended with exit code 1 during first call"),
+        ("crash", "crashed", ("SIGSEGV", "first call")),
+        ("leave", "crashed", ("exit code 0", "first call")),
+        ("hang", "timeout", (f"{LIMIT_S} s", "first call")),
+        ("refuse_in_surrogates", "unsupported", ("TypeError: bad text \\udcff",)),
+        ("close_the_pipes", "crashed", ("exit code 1", "first call")),
     ],
 )
-def test_bad_luck_in_a_conversion_is_told_in_one_reason(unlucky, way, status, reason):
+def test_bad_luck_in_a_conversion_is_told_in_one_reason(unlucky, way, status, facts):
     result = unlucky[way]
     assert (result["status"], result["host_time"]) == (status, None)
-    assert result["reason"].startswith(reason)
+    assert told(result, *facts)
     assert "\n" not in result["reason"]
 
 
@@ -95,23 +98,24 @@ def test_a_conversion_that_forks_is_measured_and_noted(unlucky, way):
 
 def test_a_conversion_that_returns_rubbish_is_told_in_one_sentence(unlucky):
     result = unlucky["number"]
-    reason = "the conversion gives an int, which is no array of unlucky"
-    assert result["notes"] == [f"result: {reason}"]
+    (note,) = result["notes"]
+    assert " int" in note
     for instrument in ("ownership", "values"):
         found = result[instrument]
-        assert (found["verdict"], found["evidence"]) == ("unknown", {"reason": reason})
+        assert (found["verdict"], f"result: {found['evidence']['reason']}") == ("unknown", note)
 
 
 @pytest.mark.parametrize(
-    ("way", "status", "reason"),
+    ("way", "status", "facts"),
     [
-        ("later_crash", "crashed", f"{SEGFAULT} during host_time"),
-        ("later_refuse", "unsupported", "TypeError: this framework does not take that"),
+        ("later_crash", "crashed", ("SIGSEGV", "host_time")),
+        ("later_refuse", "unsupported", ("TypeError: ",)),
     ],
 )
-def test_bad_luck_in_the_timed_loop_keeps_what_came_before(unlucky, way, status, reason):
+def test_bad_luck_in_the_timed_loop_keeps_what_came_before(unlucky, way, status, facts):
     result = unlucky[way]
-    assert (result["status"], result["reason"]) == (status, reason)
+    assert result["status"] == status
+    assert told(result, *facts)
     assert result["first_call_ns"] > 0
 
 
@@ -159,50 +163,42 @@ def phases(tmp_path_factory):
 
 TAKING = ("setup-crashes", "wait", "to-numpy", "pointer-is-text", "device")
 """The failing frameworks that are tried as consumers too, by how they begin."""
-FAULTY = "the probe is faulty: "
+FAULTY = "the probe is faulty"
 
 
 @pytest.mark.parametrize(
-    ("name", "status", "reason"),
+    ("name", "status", "facts"),
     [
-        (
-            "setup-raises-anew",
-            "unsupported",
-            "setup-raises-anew cannot be imported: ImportError: libnothing.so.2 cannot be loaded",
-        ),
-        ("setup-crashes", "crashed", f"{SEGFAULT} during import"),
-        ("setup-is-no-python", "crashed", f"{FAULTY}SyntaxError: invalid syntax"),
-        ("create-is-a-number", "crashed", f"{FAULTY}what create-is-a-number's create returns"),
-        ("create-forgets-x", "crashed", f"{FAULTY}the text of create-forgets-x's create sets no x"),
-        ("create-crashes", "crashed", f"{SEGFAULT} during create"),
-        (
-            "create-makes-another-shape",
-            "unsupported",
-            "create-makes-another-shape made shape (1, 2, 3) when asked for (16,)",
-        ),
-        ("device-is-unknown", "unsupported", "device-is-unknown made device"),
-        ("pointer-leaves", "crashed", "the process ended with exit code 3 during create"),
+        ("setup-raises-anew", "unsupported", ("ImportError: libnothing.so.2",)),
+        ("setup-crashes", "crashed", ("SIGSEGV", "import")),
+        ("setup-is-no-python", "crashed", (FAULTY, "SyntaxError")),
+        ("create-is-a-number", "crashed", (FAULTY, "create-is-a-number's create")),
+        ("create-forgets-x", "crashed", (FAULTY, "create-forgets-x's create")),
+        ("create-crashes", "crashed", ("SIGSEGV", "create")),
+        ("create-makes-another-shape", "unsupported", ("(1, 2, 3)", "(16,)")),
+        ("device-is-unknown", "unsupported", ("device-is-unknown made device",)),
+        ("pointer-leaves", "crashed", ("exit code 3", "create")),
     ],
 )
-def test_a_producer_that_fails_is_told_in_one_reason(phases, name, status, reason):
+def test_a_producer_that_fails_is_told_in_one_reason(phases, name, status, facts):
     result = phases[name, "fake"]
     assert (result["status"], result["host_time"]) == (status, None)
-    assert result["reason"].startswith(reason)
+    assert told(result, *facts)
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"),
+    ("name", "facts"),
     [
-        ("setup-crashes", f"{SEGFAULT} during import"),
-        ("wait-is-no-python", f"{FAULTY}what wait-is-no-python's wait returns"),
-        ("wait-has-another-name", f"{FAULTY}what wait-has-another-name's wait returns"),
-        ("wait-crashes", f"{SEGFAULT} during first call"),
+        ("setup-crashes", ("SIGSEGV", "import")),
+        ("wait-is-no-python", (FAULTY, "wait-is-no-python's wait")),
+        ("wait-has-another-name", (FAULTY, "wait-has-another-name's wait")),
+        ("wait-crashes", ("SIGSEGV", "first call")),
     ],
 )
-def test_a_consumer_that_fails_is_told_in_one_reason(phases, name, reason):
+def test_a_consumer_that_fails_is_told_in_one_reason(phases, name, facts):
     result = phases["fake", name]
     assert result["status"] == "crashed"
-    assert result["reason"].startswith(reason)
+    assert told(result, *facts)
 
 
 @pytest.mark.parametrize(
@@ -254,32 +250,32 @@ def refusal(file: str) -> str:
     """The sentence with which a probe file is refused."""
     with pytest.raises(UsageError) as refused:
         inspect_interpreter(sys.executable, (file,))
-    start = f"cannot use the probe file {file}: "
-    assert str(refused.value).startswith(start)
-    assert "\n" not in str(refused.value)
-    return str(refused.value).removeprefix(start)
+    sentence = str(refused.value)
+    assert file in sentence
+    assert "\n" not in sentence
+    return sentence
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "fact"),
     [
         ("raise ValueError('bad day')", "ValueError: bad day"),
         ("this is no python", "SyntaxError: invalid syntax (probe.py, line"),
         ("sys.exit(3)", "SystemExit: 3"),
-        ("os._exit(7)", "the process ended with exit code 7 while it was loaded"),
-        ("ctypes.string_at(0)", f"{SEGFAULT} while it was loaded"),
-        ("os.closerange(3, 256)", "the process ended with exit code 1 while it was loaded"),
-        ("del Fake", "it defines no subclass of dlprof.probes.base.Probe"),
+        ("os._exit(7)", "exit code 7"),
+        ("ctypes.string_at(0)", "SIGSEGV"),
+        ("os.closerange(3, 256)", "exit code 1 "),
+        ("del Fake", "dlprof.probes.base.Probe"),
         ("class Bad(Fake):\n    name = 'bad'\n    def __init__(self): 1 / 0", "ZeroDivisionError"),
     ],
 )
-def test_a_probe_file_that_fails_when_it_is_loaded_is_refused_in_words(probe_file, text, reason):
-    assert refusal(probe_file(text)).startswith(reason)
+def test_a_probe_file_that_fails_when_it_is_loaded_is_refused_in_words(probe_file, text, fact):
+    assert fact in refusal(probe_file(text))
 
 
 def test_a_probe_file_that_hangs_is_given_up(probe_file, monkeypatch):
     monkeypatch.setattr(inspection, "INSPECT_LIMIT_S", 0.5)
-    assert refusal(probe_file("ctypes.PyDLL(None).sleep(3600)")).startswith("no answer within")
+    assert "0.5 s" in refusal(probe_file("ctypes.PyDLL(None).sleep(3600)"))
 
 
 @pytest.mark.parametrize(

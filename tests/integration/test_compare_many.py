@@ -42,7 +42,7 @@ def test_a_file_that_is_no_session_is_left_out_of_a_folder_and_refused_by_name(t
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((VERSIONS / "safetensors-0.7.0.json.gz",), "one session is no comparison"),
+        ((VERSIONS / "safetensors-0.7.0.json.gz",), "one session"),
         ((VERSIONS, "--fail-on", "copy"), "--fail-on compares two sessions"),
         ((VERSIONS / "safetensors-0.7.0.json.gz",) * 3, "one environment"),
     ],

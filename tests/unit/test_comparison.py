@@ -96,7 +96,7 @@ def test_sides_in_different_modes_are_not_compared():
     head = timed(ns=medians(10, around_ns=4000.0), faults=[300.0] * 10, **COPY)
     (time,) = times_of(compared([base], [head])).values()
     assert time.word == "UNSURE"
-    assert "0 page faults per call in BASE, 300 in HEAD" in time.reason
+    assert all(fact in time.reason for fact in ("0 page faults", "300"))
 
 
 def test_a_shift_of_all_cases_of_two_sessions_is_not_blamed_on_them():
@@ -231,7 +231,7 @@ def test_two_pythons_are_compared_if_that_is_what_is_meant(meant):
 
 def test_one_measurement_is_not_compared_with_itself():
     base, _ = pair(suite(), suite())
-    with pytest.raises(UsageError, match="BASE and HEAD are the same measurement"):
+    with pytest.raises(UsageError, match="same measurement"):
         compare(base, base, Settings())
 
 

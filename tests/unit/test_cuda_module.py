@@ -42,12 +42,12 @@ def test_without_a_driver_the_reason_names_the_library(monkeypatch):
 
 def test_a_driver_that_does_not_start_gives_its_own_words(monkeypatch):
     driver(monkeypatch, status=100)
-    assert cuda.driver_devices().endswith(": no CUDA-capable device is detected")
+    assert cuda.driver_devices().endswith("no CUDA-capable device is detected")
 
 
 def test_a_driver_that_lacks_a_function_becomes_one_sentence(monkeypatch):
     driver(monkeypatch, devices=1)
-    with pytest.raises(cuda.CudaUnavailable, match="the CUDA device cannot be used: "):
+    with pytest.raises(cuda.CudaUnavailable, match="cannot be used"):
         cuda.open_gpu()
 
 

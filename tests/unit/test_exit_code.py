@@ -109,7 +109,7 @@ def test_if_no_time_could_be_judged_nothing_passes():
         (
             [timed("a"), timed("b", status="skipped")],
             [timed("a", status="skipped"), timed("b")],
-            "no case was measured on both sides",
+            "both sides",
         ),
     ],
 )

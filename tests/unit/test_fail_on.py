@@ -65,7 +65,7 @@ def test_a_rule_on_times_never_passes_on_a_simulated_device(rule):
     assert {"DLP004", "DLP012", "DLP019"} <= set(NEED_TIMES)
     with pytest.raises(UsageError, match=f"{rule} needs times"):
         parse([rule]).check_asked(diagnosed=True, timed=False)
-    with pytest.raises(FindingsUnknown, match="times, and a simulated device has none"):
+    with pytest.raises(FindingsUnknown, match=r"times.* simulated"):
         parse([rule]).check_looked_for([untimed])
     assert rule in parse(["info"]).unlooked(diagnosed=True, timed=False)
 
@@ -96,8 +96,8 @@ BLIND = make_result(values={"verdict": "unknown", "evidence": {}})
         ("DLP014", [make_result()], "--placement"),
         ("DLP007", [BLIND], "values"),
         ("DLP008", [BLIND], "values"),
-        ("DLP008", [STEP], "rules say nothing of steps"),
-        ("error", [STEP], "rules say nothing of steps"),
+        ("DLP008", [STEP], "steps"),
+        ("error", [STEP], "steps"),
         ("DLP010,DLP014", [UNDIAGNOSED], r"lifetime .*; .*--placement"),
     ],
 )

@@ -46,19 +46,19 @@ def test_a_baseline_of_the_same_scenario_is_taken_however_many_paths_share_the_t
 def test_a_baseline_of_another_day_takes_a_calibration():
     found = asked(1)
     old = swept(found).model_copy(update={"created": "2026-01-01T00:00:00+00:00"})
-    with pytest.raises(Unsure, match=r"days old: name a calibration .* --noise"):
+    with pytest.raises(Unsure, match=r"\d days old.*--noise"):
         check_baseline(old, found)
     check_baseline(old, found, calibrated=True)
 
 
 def test_a_baseline_with_other_samples_is_refused():
-    with pytest.raises(Unsure, match=r"different ways: samples of 2.0 ms → 60 ms"):
+    with pytest.raises(Unsure, match=r"2\.0 ms → 60 ms"):
         check_baseline(swept(asked(1, "sample_ms = 2")), asked(1))
 
 
 @pytest.mark.parametrize(
     ("baseline", "reason"),
-    [(lambda: swept(asked(1), "crashed"), "no case that was measured"),
+    [(lambda: swept(asked(1), "crashed"), "no case"),
      (lambda: swept(asked(1, 'shapes = ["7"]')), "another one")],
 )  # fmt: skip
 def test_a_baseline_without_a_case_of_the_scenario_is_refused(baseline, reason):

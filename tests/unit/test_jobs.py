@@ -121,21 +121,21 @@ LARGE = "\n".join(
     ("text", "said"),
     [
         (PLAN.replace("s.toml", "nowhere.toml"), "nowhere.toml"),
-        (PLAN.replace("survey numpy", "surbey numpy"), "expected a scenario file, or a command"),
+        (PLAN.replace("survey numpy", "surbey numpy"), "a scenario file"),
         (PLAN.replace("survey numpy", "survey -o x numpy"), "a job sets -o itself"),
         (PLAN + 'include = ["plan.toml"]', "Extra inputs"),
-        ('include = ["a.toml"]', "a plan cannot include itself"),
-        (LARGE, "asks for 10,000,000 jobs: at most 10,000"),
+        ('include = ["a.toml"]', "include itself"),
+        (LARGE, "10,000,000 jobs"),
         (PLAN.replace("[env", 'variables = ["NOT SET"]\n[env', 1), "expected NAME"),
-        (PLAN + 'index_url = "https://me:secret@host/simple"', "an address holds a login"),
-        (PLAN + 'index_url = "https://host/simple?token=secret"', "an address holds a login"),
-        (PLAN + 'find_links = ["http:me:secret@host/x"]', "an address holds a login"),
-        (PLAN + 'find_links = ["--extra-index-url=https://me:secret@host"]', "holds a login"),
+        (PLAN + 'index_url = "https://me:secret@host/simple"', "a login"),
+        (PLAN + 'index_url = "https://host/simple?token=secret"', "a login"),
+        (PLAN + 'find_links = ["http:me:secret@host/x"]', "a login"),
+        (PLAN + 'find_links = ["--extra-index-url=https://me:secret@host"]', "a login"),
         (PLAN + 'find_links = ["a\\nb"]', "has one line"),
         (PLAN.replace('"results"', '"a\\nb"'), "has one line"),
-        (PLAN.replace('"s.toml"', '"gate s.toml"'), "a gate needs an environment with base and"),
+        (PLAN.replace('"s.toml"', '"gate s.toml"'), "base and"),
         (PLAN + '[environments.both]\nbase = "old"\nhead = "none"', "no environment 'none'"),
-        (PLAN + "[[exclude]]\n", "no job is left of 4"),
+        (PLAN + "[[exclude]]\n", "left of 4"),
         (PLAN + '[machines.x]\nexecutor = "cloud"', "machines.x.executor"),
         *((f'{PLAN}[environments.own]\npython = "{one}"', one) for one in ("2.7", "3", "311")),
     ],
@@ -178,7 +178,7 @@ def test_a_lost_job_is_run_again_three_times_and_its_journal_is_kept(plan, worke
     work = worked(found, engine)
     assert [engine.ran.count(job.id) for job in found.jobs] == [4, 3, 1, 1]
     assert work.records[never].status == "failed"
-    assert work.records[never].why == "lost 4 times: the node is gone"
+    assert work.records[never].why.endswith("4 times: the node is gone")
     assert work.store.folder.read(f"{never}.journal") == b"what was measured"
 
 

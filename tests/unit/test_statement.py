@@ -63,31 +63,28 @@ def test_a_statement_that_hands_the_source_over_once_is_cut_from_the_inside_out(
 
 
 @pytest.mark.parametrize(
-    ("asked", "sentence"),
+    ("asked", "fact"),
     [
-        (Statement(""), "the statement is empty"),
-        (Statement("f("), "the statement is not Python: '(' was never closed"),
-        (Statement("y = f(x)"), "the statement must be one expression"),
-        (Statement("f(x); g(x)"), "the statement must be one expression"),
-        (Statement("(yield x)"), "the statement is not Python: 'yield' outside function"),
-        (Statement("f(x)", "x ="), "the setup is not Python: invalid syntax"),
-        (Statement("f(x)", "a = 1\nx = ("), "the setup is not Python, line 2: "),
-        (Statement("f(\0x)"), "the statement is not Python: "),
-        (Statement("(" * 500 + "x" + ")" * 500), "the statement is not Python: "),
-        (Statement("f(x)", source="y"), "the statement does not use the source y"),
-        (Statement("f(x)", source="x.y"), "the source must be a name, not 'x.y'"),
-        (Statement("x", source="x"), "the statement is the source x itself"),
-        (
-            Statement("(lambda t: t)(t)", source="t"),
-            "the statement uses the name t for something else",
-        ),
-        (Statement("f(t, x)", source="t"), "the statement uses x besides the source t"),
+        (Statement(""), "empty"),
+        (Statement("f("), "not Python: '('"),
+        (Statement("y = f(x)"), "one expression"),
+        (Statement("f(x); g(x)"), "one expression"),
+        (Statement("(yield x)"), "not Python: 'yield'"),
+        (Statement("f(x)", "x ="), "the setup is not Python"),
+        (Statement("f(x)", "a = 1\nx = ("), "line 2: "),
+        (Statement("f(\0x)"), "not Python"),
+        (Statement("(" * 500 + "x" + ")" * 500), "not Python"),
+        (Statement("f(x)", source="y"), "the source y"),
+        (Statement("f(x)", source="x.y"), "'x.y'"),
+        (Statement("x", source="x"), "the source x itself"),
+        (Statement("(lambda t: t)(t)", source="t"), "the name t "),
+        (Statement("f(t, x)", source="t"), "uses x besides"),
     ],
 )
-def test_a_text_that_cannot_be_measured_is_refused_in_a_sentence(asked, sentence):
+def test_a_text_that_cannot_be_measured_is_refused_in_a_sentence(asked, fact):
     with pytest.raises(UsageError) as caught:
         asked.check()
-    assert str(caught.value).startswith(sentence)
+    assert fact in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
