@@ -77,7 +77,9 @@ def test_a_noise_file_of_another_allocator_is_refused():
         check_machine(found, Environment.model_validate({"cpu": "a"}), "system")
 
 
-@pytest.mark.parametrize("sd", [0.005, 0.02, 0.06])
+@pytest.mark.parametrize(
+    "sd", [0.02, *(pytest.param(sd, marks=pytest.mark.nightly) for sd in (0.005, 0.06))]
+)
 def test_by_the_floor_of_a_case_equal_code_is_the_same_and_slower_code_is_found(sd):
     floor = floor_of(sample(sd=sd), LEVEL)
     words = {

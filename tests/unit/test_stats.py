@@ -32,9 +32,8 @@ def coverage(count, spread, trials=3000):
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 10])
-@pytest.mark.parametrize("spread", [0.02, 0.5])
-def test_the_interval_of_log_normal_process_medians_covers_95_percent(count, spread):
-    assert 0.93 < coverage(count, spread) < 0.97
+def test_the_interval_of_log_normal_process_medians_covers_95_percent(count):
+    assert 0.93 < coverage(count, spread=0.5) < 0.97
 
 
 @pytest.mark.parametrize("medians", [[0.0, 1.0], [-1.0, 1.0, 2.0]], ids=str)
