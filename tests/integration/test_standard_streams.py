@@ -33,7 +33,7 @@ def test_a_reader_that_goes_early_hears_no_complaint(words):
     assert run.sentences == []
 
 
-@pytest.mark.parametrize("words", [("paths", "numpy", "numpy"), ("--version",)], ids=" ".join)
+@pytest.mark.parametrize("words", [("explain", "DLP001"), ("--version",)], ids=" ".join)
 def test_a_full_stdout_is_told_in_one_sentence(words):
     with Path("/dev/full").open("wb") as full:
         run = process(*words, stdout=full)
@@ -52,16 +52,14 @@ def test_closed_standard_streams_disturb_nothing(tmp_path):
     assert content(path)["results"][0]["status"] == "ok"
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
-def test_an_encoding_without_arrows_disturbs_nothing(encoding):
-    run = process("paths", "numpy", "numpy", PYTHONIOENCODING=encoding)
+def test_an_encoding_without_arrows_disturbs_nothing():
+    run = process("paths", "numpy", "numpy", PYTHONIOENCODING="latin-1")
     assert run.code == 0
     assert "numpy -> numpy on cpu" in run.out
 
 
-@pytest.mark.parametrize("changes", [{}, {"FORCE_COLOR": "1"}], ids=str)
-def test_piped_output_has_no_colors_and_no_progress_bar(changes):
-    run = dlprof(*RUN, **changes)
+def test_piped_output_has_no_colors_and_no_progress_bar():
+    run = dlprof(*RUN, FORCE_COLOR="1")
     assert run.code == 0
     assert ESCAPE not in run.out + run.err
     assert run.sentences == []
@@ -69,7 +67,7 @@ def test_piped_output_has_no_colors_and_no_progress_bar(changes):
 
 @pytest.mark.parametrize("columns", ["0", "nonsense", "9" * 5000])
 def test_an_odd_width_disturbs_nothing(columns):
-    assert dlprof("paths", "numpy", "numpy", COLUMNS=columns).code == 0
+    assert dlprof("explain", "DLP001", COLUMNS=columns).code == 0
 
 
 @pytest.mark.skipif(shutil.which("script") is None, reason="needs script(1) for a terminal")

@@ -104,7 +104,7 @@ def test_a_copy_that_is_wrong_without_a_write_too_is_not_called_torn(every):
             result.reshape(-1)[0] += 1
         return result
 
-    found = measured("take({x})", take=take)
+    found = measured("take({x})", SIZES[:1], take=take)
     assert (found["verdict"], CHANGED in seen(found)) == ("unknown", True)
 
 
