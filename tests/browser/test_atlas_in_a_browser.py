@@ -20,8 +20,15 @@ def site(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", [HOME, "changes.html", "pair-numpy-onnxruntime.html"])
+@pytest.mark.parametrize(
+    ("scheme", "name"),
+    [
+        ("light", HOME),
+        ("dark", HOME),
+        ("light", "changes.html"),
+        ("dark", "pair-numpy-onnxruntime.html"),
+    ],
+)
 def test_axe_finds_nothing_in_an_atlas(opened, site, scheme, name):
     from axe_playwright_python.sync_playwright import Axe
 

@@ -72,7 +72,13 @@ def recorded():
     return json.loads(gzip.decompress(RECORDED.read_bytes()))
 
 
-@pytest.mark.parametrize("changed", [of_other_shapes, of_other_paths, of_slower_copies, repeated])
+AT_NIGHT = (of_other_shapes, of_slower_copies, repeated)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [of_other_paths, *(pytest.param(one, marks=pytest.mark.nightly) for one in AT_NIGHT)],
+)
 def test_eight_times_the_cases_take_at_most_ten_times_the_calls(changed):
     few = calls(text_of(recorded(), FEW, changed))
     many = calls(text_of(recorded(), MANY, changed))
