@@ -17,7 +17,7 @@ def many(value):
 
 
 FOREIGN = {
-    "a long value": '{"a": [' + many("{}") * 10 + "]}",
+    "a long value": '{"a": [' + ",".join([many("{}")] * 10) + "]}",
     "many names": "{" + ",".join(f'"{at}": {{}}' for at in range(250_000)) + "}",
     "findings without a schema": '{"findings": ['
     + ",".join(['{"rule": "", "name": "", "severity": "", "results": [], "summary": ""}'] * 60_000),
