@@ -44,7 +44,7 @@ def test_the_report_names_the_release_and_what_each_gave():
     found, _ = search(5, broken={4})
     text = render(bisect_document(found, "numpy", "torch.from_dlpack(x)", ("numpy", "torch")))
     assert "numpy 1.5" in text
-    assert "or with 1.4, which told nothing" in text
+    assert "or with 1.4" in text
     for row in (
         "numpy 1.0 +view +good",
         "numpy 1.4 +not installed +not known",
@@ -85,7 +85,7 @@ def test_a_time_that_changed_is_found_by_the_nearer_end():
 def test_ends_that_give_the_same_or_nothing_are_no_search():
     with pytest.raises(Unsure, match="give the same: view"):
         search(3, after=cell("view"))
-    with pytest.raises(Unsure, match=r"1\.8 cannot be measured: not installed"):
+    with pytest.raises(Unsure, match=r"1\.8 .*not installed"):
         search(3, broken={8})
 
 

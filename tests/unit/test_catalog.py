@@ -39,7 +39,7 @@ def test_a_framework_is_found_by_name_or_alias_in_any_case(catalog, word):
     ("word", "hint"),
     [
         ("tensorflwo", "did you mean 'tensorflow'?"),
-        ("qqq", "known are torch, tensorflow, tf, cupy"),
+        ("qqq", "torch, tensorflow, tf, cupy"),
     ],
 )
 def test_an_unknown_framework_is_answered_with_the_nearest_one_or_all(catalog, word, hint):

@@ -110,7 +110,7 @@ def test_every_change_for_the_worse_has_a_rule_or_a_severity_of_its_own():
 def test_a_change_is_told_in_words_that_need_no_manual():
     old, new = (make_result(early_write=verdict(word)) for word in ("safe", "unsafe"))
     (found,) = changes(old, new)
-    assert str(found) == "write to x after the call: harmless, now changes the result"
+    assert not {"early_write", "safe", "unsafe"} & set(str(found).replace(":", "").split())
 
 
 @pytest.mark.parametrize("status", ["unsupported", "crashed", "timeout"])
@@ -123,8 +123,8 @@ ALONE = {"status": "crashed", "reason": "killed by SIGSEGV", "rounds": [0, 2]}
 
 
 def test_what_crashes_beside_other_conversions_is_worse_although_it_works_alone():
-    told = "status", "ok", "crashed after other conversions, ok alone"
-    assert change({}, {"in_company": ALONE}) == (told, "worse", "error")
+    (*what, after), *severity = change({}, {"in_company": ALONE})
+    assert (what, after.split()[0], severity) == (["status", "ok"], "crashed", ["worse", "error"])
     assert changes(make_result(in_company=ALONE), make_result(in_company=ALONE)) == ()
 
 
@@ -247,8 +247,8 @@ def looked(aligned, sliced, word=None):
 
 
 def test_a_view_that_only_some_addresses_have_now_is_worse_whatever_the_processes_met():
-    told = "alignment", "a view at any address", "a view or a copy, by the address"
-    assert change(looked("view", "view"), looked("view", "copy")) == (told, "worse", "warning")
+    (what, *_), *severity = change(looked("view", "view"), looked("view", "copy"))
+    assert (what, severity) == ("alignment", ["worse", "warning"])
     assert change(looked("view", "copy"), looked("view", "view"))[1] == "better"
 
 

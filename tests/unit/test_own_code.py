@@ -46,7 +46,7 @@ def test_the_setup_makes_the_source_and_runs_again_for_another_array():
 
 def test_a_setup_that_gives_the_same_array_gives_no_other():
     found = subject(KEPT.replace(".astype('f4', copy=False)", ""), dtype="float64")
-    with pytest.raises(Unsupported, match="gives the same array each time"):
+    with pytest.raises(Unsupported, match="same array"):
         found.make_another()
 
 
@@ -73,4 +73,4 @@ def test_a_view_that_begins_elsewhere_is_neither_torn_nor_kept(import_):
 def test_equal_values_prove_nothing():
     found = values.measure(subject("import numpy; a = numpy.ones((3, 4), 'float32')"))
     assert (found["verdict"], found["evidence"]["changed"]) == ("unknown", {})
-    assert "all values of the source are equal" in found["evidence"]["reason"]
+    assert "equal" in found["evidence"]["reason"]

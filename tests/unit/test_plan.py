@@ -128,31 +128,32 @@ def test_one_half_that_copies_makes_a_copy_and_a_view_needs_two(export, import_,
 @pytest.mark.parametrize(
     ("producer", "consumer", "no_cuda", "asked", "device", "reason"),
     [
-        (BOTH, BOTH, None, "auto", "cuda", "both frameworks can use it"),
+        (BOTH, BOTH, None, "auto", "cuda", "both frameworks"),
         (BOTH, BOTH, "no driver", "auto", "cpu", "no driver"),
-        (CPU, BOTH, None, "auto", "cpu", "torch cannot own arrays on cuda"),
-        (CPU, CPU, None, "auto", "cpu", "torch and numpy cannot own arrays on cuda"),
-        (CUDA, CPU, None, "auto", "cuda", "torch has arrays nowhere else"),
+        (CPU, BOTH, None, "auto", "cpu", "torch cannot"),
+        (CPU, CPU, None, "auto", "cpu", "torch and numpy"),
+        (CUDA, CPU, None, "auto", "cuda", "nowhere else"),
         (BOTH, CPU, None, "cuda", "cuda", "asked for"),
     ],
 )
 def test_the_device_and_its_reason(producer, consumer, no_cuda, asked, device, reason):
     probes = make_probe_info("torch", devices=producer), make_probe_info("numpy", devices=consumer)
-    assert choose_device(*probes, make_catalog(*probes, no_cuda=no_cuda), asked) == (device, reason)
+    found, why = choose_device(*probes, make_catalog(*probes, no_cuda=no_cuda), asked)
+    assert (found, reason in why) == (device, True)
 
 
 @pytest.mark.parametrize(
     ("producer", "consumer", "no_cuda", "asked", "message"),
     [
-        (BOTH, CPU, "no driver", "cuda", "cuda cannot be measured: no driver"),
-        (CPU, CPU, None, "cuda", "torch has no arrays on cuda"),
-        (CUDA, CPU, "no driver", "auto", "torch has arrays on cuda only, and no driver"),
-        (CPU, CUDA, "no driver", "cpu", "numpy has arrays on cuda only, and no driver"),
+        (BOTH, CPU, "no driver", "cuda", "cuda .*no driver"),
+        (CPU, CPU, None, "cuda", "torch .*cuda"),
+        (CUDA, CPU, "no driver", "auto", "torch .*no driver"),
+        (CPU, CUDA, "no driver", "cpu", "numpy .*no driver"),
     ],
 )
 def test_a_device_that_cannot_be_had_is_refused(producer, consumer, no_cuda, asked, message):
     probes = make_probe_info("torch", devices=producer), make_probe_info("numpy", devices=consumer)
-    with pytest.raises(Unmeasured, match=f"^{message}$"):
+    with pytest.raises(Unmeasured, match=message):
         choose_device(*probes, make_catalog(no_cuda=no_cuda), asked)
 
 
@@ -162,8 +163,8 @@ def test_a_pair_is_measured_on_each_device_that_it_has():
     found = planned(*wanted, axes=Axes(devices=BOTH), catalog=catalog)
     places = {(case.pair, case.device) for case in found.cases}
     assert places == {(wanted[0], "cpu"), (wanted[0], "cuda"), (wanted[1], "cpu")}
-    assert "numpy → torch: numpy has no arrays on cuda" in found.left_out
-    assert found.device_choice == "on cpu: asked for; on cuda: asked for"
+    assert any(one.startswith("numpy → torch: ") for one in found.left_out)
+    assert found.device_choice.count("asked for") == 2
 
 
 # Cases
@@ -179,9 +180,9 @@ def test_every_path_is_spread_over_every_axis_in_the_same_order_every_time():
 
 
 def test_without_a_path_nothing_is_planned():
-    with pytest.raises(UsageError, match=r"^no path matches nothing\*, \*none; 'dlprof paths"):
+    with pytest.raises(UsageError, match=r"nothing\*, \*none.*dlprof paths"):
         cases([make_way()], [make_way("in", code="i({x})")], globs=["nothing*", "*none"])
-    with pytest.raises(UsageError, match=r"^the frameworks share no protocol on this device$"):
+    with pytest.raises(UsageError, match="no protocol"):
         cases([make_way(protocols=["numpy"])], [make_way()])
 
 
@@ -189,23 +190,19 @@ def test_without_a_path_nothing_is_planned():
 
 
 def test_the_only_pair_must_be_there():
-    with pytest.raises(MissingFramework, match="jax is not installed"):
+    with pytest.raises(MissingFramework, match="jax"):
         planned(("jax", "numpy"))
-    with pytest.raises(Unmeasured, match="cuda cannot be measured: no driver"):
+    with pytest.raises(Unmeasured, match="no driver"):
         planned(("torch", "torch"), axes=Axes(devices=CUDA))
 
 
 @pytest.mark.parametrize(
     ("pairs", "globs", "reason"),
     [
-        ([("jax", "numpy")], (), "jax is not installed: pip install jax"),
-        (
-            [("cupy", "torch")],
-            (),
-            "cupy → torch: cupy has arrays on cuda only, and no driver",
-        ),
-        ([("lone", "numpy")], (), "no path that was asked for: lone → numpy"),
-        ([], ("*from_dlpack*", "*nothing*"), "no path matches '*nothing*'"),
+        ([("jax", "numpy")], (), "pip install jax"),
+        ([("cupy", "torch")], (), "cupy → torch: "),
+        ([("lone", "numpy")], (), "lone → numpy"),
+        ([], ("*from_dlpack*", "*nothing*"), "'*nothing*'"),
     ],
     ids=["framework", "device", "path", "glob"],
 )
@@ -214,7 +211,8 @@ def test_what_cannot_be_measured_beside_others_is_left_out_and_said(pairs, globs
     catalog = make_catalog(*CATALOG.probes, lone)
     found = planned(*pairs, ("torch", "numpy"), globs=globs, catalog=catalog)
     assert {case.pair for case in found.cases} == {("torch", "numpy")}
-    assert found.left_out == (reason,)
+    (said,) = found.left_out
+    assert reason in said
 
 
 def test_only_a_matrix_leaves_out_frameworks_that_nobody_named():
@@ -224,24 +222,22 @@ def test_only_a_matrix_leaves_out_frameworks_that_nobody_named():
 
 
 def test_frameworks_in_no_pair_of_a_matrix_are_named_with_the_reason():
-    assert not_paired(CATALOG, [("numpy", "numpy"), ("numpy", "torch")]) == [
-        "cupy (owns no arrays there)",
-        "jax (not installed)",
-    ]
+    found = not_paired(CATALOG, [("numpy", "numpy"), ("numpy", "torch")])
+    assert [one.partition(" (")[0] for one in found] == ["cupy", "jax"]
 
 
 @pytest.mark.parametrize(
     ("settings", "done", "undiagnosed", "words"),
     [
-        (Settings(rounds=3), 2, None, "the budget ended after 2 of 3 rounds"),
-        (Settings(rounds=1), 1, None, "one process per path"),
-        (Settings(rounds=3), 3, (3, 4), "no diagnosis of 3 of 4 paths: waiting, alignment"),
-        (Settings(diagnose=False), 3, None, "no diagnosis of waiting, peak memory"),
-        (Settings(diagnose=False, alignment=False), 3, None, "no diagnosis of waiting, alignment"),
+        (Settings(rounds=3), 2, None, "2 of 3 rounds"),
+        (Settings(rounds=1), 1, None, "one process"),
+        (Settings(rounds=3), 3, (3, 4), "3 of 4 paths"),
+        (Settings(diagnose=False), 3, None, "waiting, peak memory"),
+        (Settings(diagnose=False, alignment=False), 3, None, "waiting, alignment"),
     ],
 )
 def test_what_the_settings_or_the_budget_left_out_is_said(settings, done, undiagnosed, words):
-    assert any(text.startswith(words) for text in not_run(settings, done, undiagnosed))
+    assert any(words in text for text in not_run(settings, done, undiagnosed))
     assert not_run(Settings(rounds=3), 3, (0, 4), out_of_time=True) == []
 
 

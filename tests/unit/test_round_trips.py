@@ -94,6 +94,6 @@ def test_trips_before_a_stop_are_kept_and_not_made_again():
     with closing(Journal()) as journal:
         trip, _ = trip_of([made(1.0), made(3.0)], rounds=3, journal=journal)
         assert (trip.idle.median_ns, len(trip.processes)) == (2.0, 2)
-        assert trip.reason == "the run was stopped after 2 of 3 processes"
+        assert "2 of 3 processes" in trip.reason
         trip, asked = trip_of([made(2.0)], rounds=3, journal=journal)
         assert (len(asked), len(trip.processes), trip.reason) == (1, 3, None)

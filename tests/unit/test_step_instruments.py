@@ -36,14 +36,14 @@ def test_an_output_that_is_the_same_for_another_input_proves_nothing():
 
     found = instruments.reuse(make_steps("persistent", Blind()))
     assert found["verdict"] == "unknown"
-    assert "same output for another input" in found["evidence"]["reason"]
+    assert "same output" in found["evidence"]["reason"]
 
 
 def test_a_framework_tells_how_often_it_allocates_or_that_it_does_not_count():
     found = instruments.allocations(make_steps("fresh", Counting()))
     assert (found["per_call"], found["bytes_per_call"], found["how"]) == (2.0, 128.0, "a test")
     found = instruments.allocations(make_steps("fresh"))
-    assert found["reason"] == "numpy does not tell how often it allocates"
+    assert found["reason"].startswith("numpy ")
 
 
 def test_a_strategy_is_sampled_in_turn_with_an_output_for_each_call():

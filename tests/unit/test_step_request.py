@@ -36,7 +36,7 @@ def test_an_alias_names_the_framework():
     [
         (["jax"], None, "known are torch, onnxruntime, torch_tensorrt"),
         (["onnxruntim"], None, "did you mean 'onnxruntime'?"),
-        (["torch"], "nowhere.py", "there is no model file nowhere.py"),
+        (["torch"], "nowhere.py", "nowhere.py"),
         (["torch"], "net.onnx", "torch reads .py"),
         ([], "net.pt", "onnxruntime reads .onnx"),
     ],

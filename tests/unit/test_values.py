@@ -261,7 +261,7 @@ class TestFurtherLooks:
             consumer=self.ReadOnly(),
         )
         assert found["verdict"] == "ok"
-        assert found["evidence"]["not_tried"] == "the source cannot be written"
+        assert "cannot be written" in found["evidence"]["not_tried"]
 
     def test_old_values_after_a_write_to_the_source_are_seen(self):
         seen = {"different": 32, "of": 32, "first_index": 0}

@@ -67,7 +67,7 @@ def test_what_a_worker_says_steers_no_terminal(tmp_path):
     (fault,) = outcome.parts["inspect"]["faults"].items()
     assert "owned" in fault[1]
     assert "".join(fault).isprintable()
-    with pytest.raises(UsageError, match="cannot use the probe file"):
+    with pytest.raises(UsageError, match="probe file"):
         inspect_interpreter(sys.executable, (str(probe),))
 
 
@@ -81,20 +81,21 @@ def test_the_last_words_of_a_worker_steer_no_terminal(tmp_path):
 def test_the_limit_of_a_case_begins_after_its_imports(worker, tmp_path):
     setup = "import time; time.sleep(1.1); hangs = 4"
     outcome = worker.ask(case(tmp_path, setup), 1.0)
-    assert outcome.reason == "no answer within 1 s during host_time"
+    assert (outcome.status, outcome.stage) == ("timeout", "host_time")
 
 
 @pytest.mark.parametrize(
     ("setup", "status", "reason"),
     [
-        ("hangs = 40", "timeout", "no answer within 1 s during host_time"),
-        ("breaks = 40", "crashed", "killed by SIGABRT (Aborted) during host_time"),
+        ("hangs = 40", "timeout", "1 s"),
+        ("breaks = 40", "crashed", "SIGABRT"),
     ],
 )
 def test_a_worker_that_hangs_or_dies_in_its_turn_is_told(worker, tmp_path, setup, status, reason):
     worker.send(case(tmp_path, setup))
     outcome, turns = until_end(worker, limit_s=1.0)
-    assert (outcome.status, outcome.reason, outcome.alive) == (status, reason, False)
+    assert (outcome.status, outcome.stage, outcome.alive) == (status, "host_time", False)
+    assert reason in outcome.reason
     assert turns[-1] == "host time"
     assert worker.process.poll() is not None
 
@@ -133,7 +134,7 @@ def test_a_worker_that_cannot_be_killed_is_told_and_not_waited_for(worker, monke
     monkeypatch.setattr(worker.process, "poll", lambda: None)
     outcome = worker.ask(INSPECT, 5.0)
     assert (outcome.status, outcome.alive) == ("crashed", False)
-    assert outcome.reason == "a process that cannot be killed during start"
+    assert "cannot be killed" in outcome.reason
 
 
 def test_a_killed_worker_crashed_if_memory_did_not_run_out_meanwhile(worker, monkeypatch):
@@ -173,5 +174,4 @@ def test_a_case_that_the_kernel_ends_for_memory_is_told_with_its_sizes(monkeypat
     with Worker(sys.executable, {}) as worker:
         outcome = worker.ask({**case(tmp_path, setup), "size_bytes": 3 << 30}, 60.0)
     assert outcome.status == "skipped"
-    sizes = r"\(the array has 3,072\.0 MiB, the process held [0-9.]+ MiB\)"
-    assert re.fullmatch(rf"killed: out of memory during import {sizes}", outcome.reason)
+    assert re.search(r"out of memory .*3,072\.0 MiB.* [0-9.]+ MiB", outcome.reason)
