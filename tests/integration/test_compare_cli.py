@@ -17,10 +17,8 @@ def base(keep):
     [
         (suite(seed=50), (), 0),
         (suite({"c": 1.5}, seed=50), (), 1),
-        (suite({"c": 1.5}, seed=50), ("--fail-on", "ready:90%"), 0),
         (suite({"c": 1.3}, count=3, seed=50), (), 3),
         (suite({"c": 1.3}, count=3, seed=50), ("--unsure", "pass"), 0),
-        (suite({"c": 1.3}, count=3, seed=50), ("--unsure", "fail"), 1),
         ([], (), 4),
     ],
 )

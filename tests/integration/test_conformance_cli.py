@@ -46,7 +46,6 @@ def test_a_framework_that_conforms_has_no_deviation_and_the_answer_comes_first()
     [
         ("byte-offset", "byte-offset", 1),
         ("byte-offset", "", 0),
-        ("gives-dtypes", "gives-dtypes", 1),
         ("deleter-in-thread", "deleter-in-thread", 1),
         ("exchange-gives", "exchange-gives", 1),
         ("immutable-flag", "", 2),
