@@ -45,17 +45,26 @@ def in_words(error):
     return str(error)
 
 
+@functools.cache
+def refusal(kind, device):
+    """Why this machine has not both, which some look for a long time; empty if it has."""
+    try:
+        kind().ready(device)
+    except Exception as error:  # noqa: BLE001 - a framework may raise anything
+        return in_words(error)
+    return ""
+
+
 def usable(kind, device):
     """The probe, ready for ``device``; skips the test if this machine has not both."""
     if importlib.util.find_spec(kind.module) is None:
         pytest.skip(f"{kind.name} is not installed")
     if device not in kind.devices:
         pytest.skip(f"{kind.name} owns no arrays on {device}")
+    if reason := refusal(kind, device):
+        pytest.skip(f"{kind.name} cannot use {device}: {reason}")
     probe = kind()
-    try:
-        probe.ready(device)
-    except Exception as error:  # noqa: BLE001 - a framework may raise anything
-        pytest.skip(f"{kind.name} cannot use {device}: {in_words(error)}")
+    probe.ready(device)
     return probe
 
 

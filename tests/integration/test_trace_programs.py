@@ -240,7 +240,7 @@ def test_single_conversions_are_recorded_for_the_viewers_that_show_them(trace, t
         (("trace",), "missing argument"),
         (("trace", "nowhere.py"), "nowhere.py"),
         (("trace", "--fail-on", "read", "x.py"), "--fail-on read: "),
-        (("run", "--from", "LAST"), "expected a trace and a row"),
+        (("run", "--from", "LAST"), "a trace and a row"),
     ],
 )
 def test_a_wrong_command_line_is_a_sentence(words, said):

@@ -154,8 +154,8 @@ def test_a_step_because_something_else_was_timed_says_so():
         return {"fresh_source": {"verdict": "not kept" if number >= 10 else "kept"}}
 
     (step,) = trend(month(stepped(ratio=3.0), change)).steps
-    told = "what was timed a result that the framework keeps → a new conversion"
-    assert [str(one) for one in step.cause.differences] == [told]
+    (told,) = map(str, step.cause.differences)
+    assert told.startswith("what was timed ")
 
 
 def test_a_case_that_later_sessions_of_its_machine_do_not_have_is_missing():

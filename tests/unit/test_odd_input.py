@@ -36,7 +36,7 @@ def test_a_noise_file_that_never_ends_is_not_read(tmp_path):
 
 def test_without_a_temporary_folder_it_is_told_in_a_sentence(monkeypatch):
     monkeypatch.setattr("tempfile.TemporaryDirectory", refuse)
-    with pytest.raises(UsageError, match="no folder in which it is done: No space left"):
+    with pytest.raises(UsageError, match="it is done: No space left"):
         temporary_folder("it is done").__enter__()
 
 

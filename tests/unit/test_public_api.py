@@ -11,5 +11,5 @@ def test_every_public_name_is_there(name):
 
 
 def test_another_name_is_answered_with_an_attribute_error():
-    with pytest.raises(AttributeError, match="module 'dlprof' has no attribute 'other'"):
+    with pytest.raises(AttributeError, match="'other'"):
         dlprof.other  # noqa: B018 - the access is the test

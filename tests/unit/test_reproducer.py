@@ -113,7 +113,7 @@ def test_a_script_finds_nothing_in_an_innocent_call(changed):
 
 
 def test_a_bounce_on_a_simulated_device_is_not_decided_by_times():
-    with pytest.raises(NoReproducer, match="a simulated device has none"):
+    with pytest.raises(NoReproducer, match="simulated"):
         text_of("DLP006", CuPy(), CuPy(), spec=ON_CUDA, untimed=True)
 
 
@@ -154,7 +154,7 @@ def test_what_cannot_be_reproduced_is_told_in_words(rule, changes, results, word
 
 
 def test_a_view_of_bytes_that_python_shares_cannot_be_shown_to_dangle():
-    with pytest.raises(NoReproducer, match="others hold the same values"):
+    with pytest.raises(NoReproducer, match="same values"):
         text_of("DLP011", Bytes(), NumPy(), code="numpy.frombuffer(x, dtype=numpy.float32)")
 
 
