@@ -89,7 +89,7 @@ def test_a_result_whose_ready_time_is_not_known_has_a_host_time_and_a_setup_may_
     result, done = timed("types.SimpleNamespace(a=x)", setup, "--quick")
     assert result["ready_time"] is None
     assert result["host_time"]["median_ns"] > 0
-    assert "types.SimpleNamespace" in done.said
+    assert "a types.SimpleNamespace is ready" in done.said
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,9 @@ def test_the_paths_of_findings_that_say_the_same_are_named_too():
     ],
 )
 def test_what_was_not_reproduced_is_marked(ran, words):
-    assert words in made(ran=ran).replace("\\", "")
+    text = made(ran=ran).replace("\\", "")
+    assert words in text
+    assert ("**Not reproduced.**" in text) is (isinstance(ran, Ran) and ran is not SHOWS)
 
 
 def test_a_finding_without_a_script_says_why():
