@@ -23,7 +23,7 @@ from dlprof.errors import DlprofError, MissingDevice, MissingFramework, UsageErr
 from dlprof.measuring.trace import FAULTS, checked, faults
 from dlprof.plan.axes import shape_text
 from dlprof.plan.options import AXES, INTERPRETER
-from dlprof.plan.plan import NO_PATH
+from dlprof.plan.plan import no_path
 from dlprof.reports.trace_document import Group, grouped
 from dlprof.rules import cases_in, with_name
 from dlprof.rules.fail_on import parse
@@ -163,9 +163,8 @@ def _measured(
         session = api.run(pair[0], pair[1], **options, **how)
     except DlprofError as error:
         return error
-    idle = [text for text in session.left_out if text.startswith(NO_PATH)]
     # A claim about a path that is not there would hold for those beside it, and say nothing of it.
-    return UsageError("; ".join(idle)) if idle else (session, file)
+    return UsageError(no_path(session.unmatched)) if session.unmatched else (session, file)
 
 
 def check(

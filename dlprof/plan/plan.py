@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice, product
@@ -27,23 +27,25 @@ TUNABLES = "GLIBC_TUNABLES"
 STEADY_TUNABLES = "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824"
 """No block below 1 GiB is mapped anew for each allocation, and freed memory is kept: fresh pages
 cost a fault each (glibc manual, Memory Allocation Tunables)."""
-NO_PATH = "no path matches"
-"""How a line of ``left_out`` begins that names a glob without a path."""
-ONE_PROCESS = "one process per path, so no intervals and no modes"
-NO_DIAGNOSIS = "no diagnosis"
 
 
 @dataclass(frozen=True)
 class Plan:
     """The cases of a request, in a fixed order, and in words what is left out and why.
 
-    ``variables`` are environment variables that the frameworks need.
+    ``variables`` are environment variables that the frameworks need, and ``unmatched`` the globs
+    that no path matches.
     """
 
     cases: list[Case]
     variables: dict[str, str]
     device_choice: str = ""
     left_out: tuple[str, ...] = ()
+    unmatched: tuple[str, ...] = ()
+
+
+def no_path(globs: Iterable[str]) -> str:
+    return f"no path matches {', '.join(map(repr, globs))}"
 
 
 @dataclass(frozen=True)
@@ -72,15 +74,14 @@ def plan(request: Request, catalog: Catalog) -> Plan:
     cases = list(_all_cases(found, request))
     if not cases:
         raise UsageError(
-            f"no path matches {', '.join(request.globs)}; "
-            "'dlprof paths PRODUCER CONSUMER' lists them"
+            f"{no_path(request.globs)}; 'dlprof paths PRODUCER CONSUMER' lists them"
             if request.globs
             else "the frameworks share no protocol on this device"
         )
     known = [path for target in found for path in target.paths]
-    unmatched = [
+    unmatched = tuple(
         glob for glob in request.globs if not any(pairing.matches(path, glob) for path in known)
-    ]
+    )
     measured = {case.pair for case in cases}
     pairs = dict.fromkeys((one.producer.name, one.consumer.name) for one in found)
     without = ", ".join(pair_text(pair) for pair in pairs if pair not in measured)
@@ -90,7 +91,7 @@ def plan(request: Request, catalog: Catalog) -> Plan:
         *(not_paired(catalog, request.pairs) if is_matrix else []),
         *([f"no path that was asked for: {without}"] if without else []),
         *refused,
-        *(f"{NO_PATH} {glob!r}" for glob in unmatched),
+        *([no_path(unmatched)] if unmatched else []),
         *(request.scenario.left_out if request.scenario else ()),
     )
     reasons = dict.fromkeys(f"on {target.device}: {target.reason}" for target in found)
@@ -107,7 +108,7 @@ def plan(request: Request, catalog: Catalog) -> Plan:
     variables |= catalog.variables
     if catalog.simulated:
         reasons = {"on simulated CUDA devices: asked for": None}
-    return Plan(cases, variables, "; ".join(reasons), tuple(dict.fromkeys(left_out)))
+    return Plan(cases, variables, "; ".join(reasons), tuple(dict.fromkeys(left_out)), unmatched)
 
 
 def targets(request: Request, catalog: Catalog) -> tuple[list[Target], list[str]]:
@@ -201,7 +202,7 @@ def not_run(
     undiagnosed: tuple[int, int] | None = None,
     out_of_time: bool = False,
 ) -> list[str]:
-    """What these settings did not let be measured.
+    """What was asked for, and the budget did not let be measured.
 
     ``undiagnosed`` is for how many paths the time was over before their diagnosis, and of how many.
     """
@@ -210,17 +211,13 @@ def not_run(
     words = []
     if rounds_done < settings.rounds:
         words.append(f"the budget ended after {rounds_done} of {settings.rounds} rounds")
-    if settings.rounds == 1 and settings.times:
-        words.append(ONE_PROCESS)
-    looked = settings.diagnose or settings.alignment
     left, paths = undiagnosed or (0, 0)
-    if rounds_done < settings.rounds or left or not looked:
+    looks = ("alignment",) if settings.alignment else ()
+    if settings.diagnose:
+        looks = ("waiting", "alignment", "peak memory", "early writes", "lifetime")
+    if looks and (rounds_done < settings.rounds or left):
         some = f" of {left} of {paths} paths:" if 0 < left < paths else " of"
-        words.append(
-            f"{NO_DIAGNOSIS}{some} waiting, alignment, peak memory, early writes and lifetime"
-        )
-    elif not settings.diagnose:
-        words.append(f"{NO_DIAGNOSIS} of waiting, peak memory, early writes and lifetime")
+        words.append(f"no diagnosis{some} {', '.join(looks)}")
     if settings.survey and (out_of_time or rounds_done < settings.rounds):
         words.append("no survey of other arrays: the budget was over")
     if settings.round_trips and (out_of_time or left):

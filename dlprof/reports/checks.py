@@ -9,7 +9,7 @@ from types import MappingProxyType
 from dlprof.analysis.case_view import CaseView
 from dlprof.errors import Unmeasured
 from dlprof.reports.document import Check, Verdict
-from dlprof.reports.method import told_of
+from dlprof.reports.method import NOT_DIAGNOSED, told_of
 from dlprof.reports.paths import Path, arrays_of
 from dlprof.reports.survey import surveyed
 from dlprof.scenario.expectation import MET, MISSED
@@ -76,6 +76,8 @@ def run_checks(session: Session, unseen: Mapping[str, str] = NOTHING_UNSEEN) -> 
         yield _error("it came to its end", "stopped", "The run was stopped before its end.")
     for line in session.left_out:
         yield Check(RUN, line, SKIPPED, "left out", line, line)
+    if session.request.settings.diagnose is False:
+        yield Check(RUN, "the diagnosis", SKIPPED, "left out", NOT_DIAGNOSED, NOT_DIAGNOSED)
     for rule, lack in unseen.items():
         said = f"Nothing looked for {rule}, which --fail-on names. Not measured: {lack}"
         yield _error(f"--fail-on {rule}", "not looked for", said)

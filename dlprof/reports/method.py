@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from dlprof.analysis.quantity import plain_time
-from dlprof.plan.plan import NO_DIAGNOSIS, ONE_PROCESS
 from dlprof.reports.document import Answer, Cell, Column, Facts, Level, Section, Table, Tone
 from dlprof.session.header import SIMULATED
 from dlprof.session.machine import NOTABLE_CORES, load_text
@@ -20,6 +19,7 @@ SAFE = (
     "every value survives, the documentation holds, no error was found, and no race, torn copy or"
     " lost memory was seen"
 )
+NOT_DIAGNOSED = "Not diagnosed: races, lifetime and late reads were not checked."
 ORIGINS = {"file": "from the file", "command line": "from the command line", "default": "default"}
 
 
@@ -58,16 +58,10 @@ def notices(header: Header, diagnosed: bool, timed: bool = True) -> tuple[str, .
         found.append(f"{told[0].upper()}{told[1:]}. Times may be too high.")
     if not header.complete:
         found.append("The run was stopped. Results are partial.")
-    # A mark tells of single processes, and the next sentence of the diagnosis.
-    left_out = [
-        line
-        for line in header.left_out
-        if line != ONE_PROCESS and (diagnosed or not line.startswith(NO_DIAGNOSIS))
-    ]
-    if left_out:
-        found.append(f"Left out: {listed(left_out)}.")
+    if header.left_out:
+        found.append(f"Left out: {listed(header.left_out)}.")
     if not diagnosed:
-        found.append("Not diagnosed: races, lifetime and late reads were not checked.")
+        found.append(NOT_DIAGNOSED)
     return tuple(found)
 
 

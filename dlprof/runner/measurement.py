@@ -186,6 +186,7 @@ class Measurement:
             rounds=self.rounds_done or self.request.settings.rounds,
             complete=self.complete,
             left_out=self._left_out,
+            unmatched=list(self._plan.unmatched),
             findings=self._findings,
             expectations=self._expectations,
             round_trips=self._round_trips,

@@ -337,6 +337,8 @@ class Header(Model):
     complete: bool = True
     left_out: list[str] = []
     """What was not measured although it could have been, and why."""
+    unmatched: list[str] = []
+    """The globs that no path matches, of those that name the paths to measure."""
     wall_s: float | None = None
     foreign_cores: float | None = None
     """Cores that other processes kept busy on average while this ran."""

@@ -180,7 +180,7 @@ def test_every_path_is_spread_over_every_axis_in_the_same_order_every_time():
 
 
 def test_without_a_path_nothing_is_planned():
-    with pytest.raises(UsageError, match=r"nothing\*, \*none.*dlprof paths"):
+    with pytest.raises(UsageError, match=r"nothing.*none.*dlprof paths"):
         cases([make_way()], [make_way("in", code="i({x})")], globs=["nothing*", "*none"])
     with pytest.raises(UsageError, match="no protocol"):
         cases([make_way(protocols=["numpy"])], [make_way()])
@@ -229,15 +229,12 @@ def test_frameworks_in_no_pair_of_a_matrix_are_named_with_the_reason():
 @pytest.mark.parametrize(
     ("settings", "done", "undiagnosed", "words"),
     [
-        (Settings(rounds=3), 2, None, "2 of 3 rounds"),
-        (Settings(rounds=1), 1, None, "one process"),
-        (Settings(rounds=3), 3, (3, 4), "3 of 4 paths"),
-        (Settings(diagnose=False), 3, None, "waiting, peak memory"),
-        (Settings(diagnose=False, alignment=False), 3, None, "waiting, alignment"),
+        (Settings(rounds=3), 2, None, "the budget ended after 2 of 3 rounds"),
+        (Settings(rounds=3), 3, (3, 4), "no diagnosis of 3 of 4 paths: waiting, alignment"),
     ],
 )
-def test_what_the_settings_or_the_budget_left_out_is_said(settings, done, undiagnosed, words):
-    assert any(words in text for text in not_run(settings, done, undiagnosed))
+def test_what_the_budget_left_out_is_said(settings, done, undiagnosed, words):
+    assert any(text.startswith(words) for text in not_run(settings, done, undiagnosed))
     assert not_run(Settings(rounds=3), 3, (0, 4), out_of_time=True) == []
 
 

@@ -247,7 +247,7 @@ def test_what_makes_no_sense_is_refused_at_the_line_of_the_test(run, measured, c
 
 def test_a_path_that_nothing_matches_fails_beside_others_that_do(run, measured):
     session = make_session(path("f(x)"))
-    measured.answer = session.model_copy(update={"left_out": ["no path matches 'g(x)'"]})
+    measured.answer = session.model_copy(update={"unmatched": ["g(x)"]})
     done = run('assert_view("a", "b", path=["f(x)", "g(x)"])')
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines(["E  *no path matches 'g(x)'"])
