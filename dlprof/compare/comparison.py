@@ -15,10 +15,8 @@ from dlprof.compare.processes import processes, steady
 from dlprof.compare.samples import APART, STATEFUL_BYTES, Sample
 from dlprof.compare.severity import Severities
 from dlprof.compare.surroundings import (
-    CALIBRATE,
-    ONE_DAY,
     Difference,
-    days_apart,
+    apart,
     differences,
     disturbance,
     refusal,
@@ -96,6 +94,8 @@ class Comparison:
     differences: tuple[Difference, ...] = ()
     common: float = 1.0
     incomparable: str = ""
+    apart: str = ""
+    """Why nothing is called the same by when it was measured; see :func:`surroundings.apart`."""
     load: str = ""
     """Which session other programs disturbed so much that times of few calls cannot be compared."""
     told: tuple[str, ...] = ()
@@ -157,7 +157,7 @@ def compare(base: Session, head: Session, settings: Settings) -> Comparison:
     simulated = bool(base.simulated and head.simulated)
     if simulated:
         settings = replace(settings, criteria=settings.criteria.without_times())
-    differ, days = differences(base, head), 0.0 if turns else days_apart(base, head)
+    differ, days = differences(base, head), "" if turns else apart(base, head)
     incomparable = "" if turns else refusal(differ, settings.across_pythons) or ""
     load = "" if turns or simulated else _load(base, head)
     pairs = match(*(_comparable(one, other) for one, other in ((base, head), (head, base))))
@@ -176,6 +176,7 @@ def compare(base: Session, head: Session, settings: Settings) -> Comparison:
         differences=differ,
         common=math.exp(common),
         incomparable=incomparable,
+        apart="" if settings.drifts is not None else days,
         load=load,
     )
 
@@ -200,7 +201,7 @@ def _load(base: Header, head: Header) -> str:
 
 
 def _times(
-    pairs: Sequence[Pair], settings: Settings, doubts: tuple[str, str], days: float | None
+    pairs: Sequence[Pair], settings: Settings, doubts: tuple[str, str], days: str
 ) -> tuple[list[tuple[Time, ...]], float]:
     """The times of each pair, and the shift that all share."""
     found: list[list[Time | Sample]] = []
@@ -258,18 +259,17 @@ def sample_of(base: Result, head: Result, floor: Floor, in_turns: bool) -> Sampl
     return Sample(sides[0], sides[1], floor, is_stateful(base) or is_stateful(head), in_turns)
 
 
-def drifting(sample: Sample, name: Key, settings: Settings, days: float | None) -> Sample:
-    """A sample of two sessions, so many days apart, with what equal code may differ by.
+def drifting(sample: Sample, name: Key, settings: Settings, days: str) -> Sample:
+    """A sample of two sessions with what equal code may differ by.
 
-    ``days`` is None if it is not known. A calibration tells what this machine does. Without one it
-    is known of views, and for sessions of one day.
+    A calibration tells what this machine does. Without one it is known of views, and for sessions
+    of one day; ``days`` says if they are :func:`~dlprof.compare.surroundings.apart`.
     """
     if settings.drifts is not None:
         drift = settings.drifts.get((name, sample.floor.measure))
         return replace(sample, drift=drift, doubt=UNCALIBRATED if drift is None else "")
-    if days is None or days > ONE_DAY:
-        when = "at unknown times" if days is None else f"{days:,.0f} days apart"
-        return replace(sample, doubt=f"measured {when}: {CALIBRATE}")
+    if days:
+        return replace(sample, doubt=days)
     return replace(sample, drift=None if sample.stateful else APART)
 
 

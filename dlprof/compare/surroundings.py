@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import zip_longest
 from typing import Any
 
@@ -36,9 +37,7 @@ REFUSED = {
 """Kinds of differences that times cannot be compared across, in words."""
 
 
-ONE_DAY = 1.0
-CALIBRATE = "name a calibration of this machine with --noise"
-"""Sessions of two days that have none are not called the same."""
+ONE_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -87,13 +86,18 @@ def refusal(differ: Sequence[Difference], across_pythons: bool = False) -> str |
     return "; ".join(found) or None
 
 
-def days_apart(base: Header, head: Header) -> float | None:
-    """How many days lie between two sessions; None if one does not say when it was made."""
-    try:
+def apart(base: Header, head: Header) -> str:
+    """Why two sessions without a calibration are not called the same, by when they were measured;
+    empty if that was within a day.
+    """
+    when = "at unknown times"
+    # No date, or one with a time zone and one without.
+    with suppress(ValueError, TypeError):
         old, new = (datetime.fromisoformat(header.created) for header in (base, head))
-        return abs(new - old).total_seconds() / 86_400
-    except (ValueError, TypeError):  # no date, or one with a time zone and one without
-        return None
+        if abs(new - old) <= ONE_DAY:
+            return ""
+        when = f"{abs(new - old) / ONE_DAY:,.0f} days apart"
+    return f"measured {when}: name a calibration of this machine with --noise"
 
 
 def disturbance(header: Header) -> str | None:

@@ -17,7 +17,7 @@ from dlprof.compare.comparison import INVALID, WORSE, Compared, Comparison, judg
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.matching import Key, key
 from dlprof.compare.sequential import IN_TURNS, LOOKS, Plan, earliest
-from dlprof.compare.surroundings import CALIBRATE, ONE_DAY, days_apart, differences, refusal
+from dlprof.compare.surroundings import apart, differences, refusal
 from dlprof.compare.times import Settings, Time
 from dlprof.compare.verdicts import CRASHED_IN_COMPANY, LOST, MEASURED, Change
 from dlprof.errors import Unmeasured, Unsure, UsageError
@@ -238,10 +238,8 @@ def check_baseline(
             f"HEAD cannot be compared with the baseline: {reason}; take a new baseline with: "
             "dlprof sweep SCENARIO --rounds 10 -o FILE"
         )
-    days = days_apart(baseline, here)
-    if not calibrated and (days is None or days > ONE_DAY):
-        when = "does not say when it was measured" if days is None else f"is {days:,.0f} days old"
-        raise Unsure(f"the baseline {when}: {CALIBRATE}, or take a new baseline")
+    if not calibrated and (days := apart(baseline, here)):
+        raise Unsure(f"baseline and HEAD are {days}, or take a new baseline")
 
 
 def _measured_text(task: Task, first: Ran, second: Ran | None, wall_s: float) -> str:

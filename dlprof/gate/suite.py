@@ -17,7 +17,7 @@ from dlprof.compare.comparison import Comparison, compare, drifting, sample_of
 from dlprof.compare.matching import Key, key, match
 from dlprof.compare.samples import Sample
 from dlprof.compare.sequential import Course
-from dlprof.compare.surroundings import days_apart
+from dlprof.compare.surroundings import apart
 from dlprof.compare.times import Settings
 from dlprof.compare.verdicts import RACE
 from dlprof.measuring.measure import running
@@ -266,7 +266,7 @@ class MeasuredSuite:
         ]
         if isinstance(self.base, Side):
             return found
-        days = days_apart(self.base, self.head.measurement.header())
+        days = apart(self.base, self.head.measurement.header())
         return [
             drifting(sample, new, self.settings, days)
             for sample, (_, new, _) in zip(found, self.entries, strict=True)

@@ -17,7 +17,6 @@ from dlprof.compare.comparison import (
     Comparison,
     exit_code,
 )
-from dlprof.compare.surroundings import CALIBRATE
 from dlprof.compare.times import Time
 from dlprof.compare.verdicts import BETTER
 from dlprof.plan.axes import shape_text
@@ -269,9 +268,8 @@ def _wide(comparison: Comparison) -> Iterator[Answer]:
 
 def _advice(comparison: Comparison, unsure: Sequence[Time]) -> str:
     """What may tell."""
-    days = next((time.reason for time in unsure if time.reason.endswith(CALIBRATE)), "")
-    if days:
-        return days
+    if comparison.apart:
+        return comparison.apart
     if comparison.told:
         return "a larger --budget may tell"
     if min(min(time.processes) for time in unsure) < ENOUGH_ROUNDS:

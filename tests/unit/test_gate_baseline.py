@@ -46,7 +46,7 @@ def test_a_baseline_of_the_same_scenario_is_taken_however_many_paths_share_the_t
 def test_a_baseline_of_another_day_takes_a_calibration():
     found = asked(1)
     old = swept(found).model_copy(update={"created": "2026-01-01T00:00:00+00:00"})
-    with pytest.raises(Unsure, match=r"\d days old.*--noise"):
+    with pytest.raises(Unsure, match=r"days apart.*--noise"):
         check_baseline(old, found)
     check_baseline(old, found, calibrated=True)
 
