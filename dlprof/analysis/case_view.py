@@ -385,11 +385,16 @@ class CaseView:
         return 1.0 if is_all else min(max(fit.slope, 0.0), 1.0)
 
     @property
+    def waits_for_all(self) -> bool:
+        """Whether it waits for the whole queue."""
+        return self.share is not None and self.share >= ALL
+
+    @property
     def share_text(self) -> str:
         """``all``, or ``40 %``; empty where the share is not known."""
         if self.share is None:
             return ""
-        return "all" if self.share >= ALL else f"{100 * self.share:.0f} %"
+        return "all" if self.waits_for_all else f"{100 * self.share:.0f} %"
 
     @property
     def _loaded(self) -> tuple[float, float] | None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
+from enum import Enum
 
+from dlprof.session.measured import Share
 from dlprof.session.model import TimeMeasure
 
-FORMS = {
-    "±": "±: the 95 % interval of the median of all processes",
-    " to ": "a to b: the fastest and the slowest process",
-    " or ": "a or b: groups of processes that differ",
-}
+MARK = "~"
+"""Before a time that another process may not repeat."""
 UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "\N{MICRO SIGN}s"), (1.0, "ns"))
 LOOSE_DIGITS = 2
 """Significant digits of a value whose interval is not known."""
@@ -28,16 +27,41 @@ LEAST_TOLD = 1.1
 """What is less reads "at least 1.0 times", which says nothing."""
 
 
-def time_text(measure: TimeMeasure | None) -> str:
+class Form(Enum):
+    """What stands for the processes of a measure, and what that means."""
+
+    INTERVAL = "±: the 95 % interval of the median of all processes"
+    RANGE = "a to b: the fastest and the slowest process"
+    MODES = "a or b: groups of processes that differ"
+
+
+def form_of(measure: TimeMeasure | Share | None) -> Form | None:
+    """None for a single process, and for a share of which the processes do not agree."""
+    if measure is None or isinstance(measure, Share):
+        return Form.INTERVAL if measure is not None and measure.is_known else None
+    if measure.modes or measure.ci95_ns is None:
+        return Form.MODES if measure.modes else None
+    return Form.RANGE if _range_ns(measure) else Form.INTERVAL
+
+
+def legend(measures: Iterable[TimeMeasure | Share | None]) -> str:
+    """What the forms of these measures mean."""
+    found = {form_of(measure) for measure in measures}
+    told = [form.value for form in Form if form in found]
+    return f"{'; '.join(told)}." if told else ""
+
+
+def time_text(measure: TimeMeasure | None, doubtful: bool = False) -> str:
     """``2.41 ±0.05 us``; ``~2.4 us`` without an interval; ``0.14 or 0.41 ms`` for modes.
 
     Where the interval is as wide as the value, the range of the processes: ``0.7 to 1.9 ms``.
     """
     if measure is None:
         return "-"
-    if measure.modes or measure.ci95_ns is None or _range_ns(measure):
-        return brief_text(measure)
-    return with_interval(measure.median_ns, measure.ci95_ns)
+    mark = MARK if doubtful and measure.is_repeated else ""
+    if measure.ci95_ns is None or form_of(measure) is not Form.INTERVAL:
+        return f"{mark}{brief_text(measure)}"
+    return f"{mark}{with_interval(measure.median_ns, measure.ci95_ns)}"
 
 
 def brief_text(measure: TimeMeasure) -> str:
@@ -46,14 +70,7 @@ def brief_text(measure: TimeMeasure) -> str:
         return modes_text([mode.median_ns for mode in measure.modes])
     if ends := _range_ns(measure):
         return range_text(*ends)
-    return f"{'' if measure.is_repeated else '~'}{plain_time(measure.median_ns)}"
-
-
-def legend(texts: Iterable[str]) -> str:
-    """What the forms of :func:`time_text` mean, of those that ``texts`` have."""
-    shown = " ".join(texts)
-    told = [meaning for form, meaning in FORMS.items() if form in shown]
-    return f"{'; '.join(told)}." if told else ""
+    return f"{'' if measure.is_repeated else MARK}{plain_time(measure.median_ns)}"
 
 
 def is_wide(measure: TimeMeasure) -> bool:

@@ -28,10 +28,11 @@ QUESTIONS = ("result", "values", "lifetime", "early_write", "ordering")
 WHOLE = ("view", "copy")
 AT_ADDRESSES = ("view", "copy", "refused")
 """What the address of an array may decide between."""
-BY_ADDRESS = tuple(
-    " or ".join(words) for count in (2, 3) for words in combinations(AT_ADDRESSES, count)
-)
-"""The results of paths where it does: ``view or copy``."""
+AT_BEST = {
+    " or ".join(words): words[0] for count in (2, 3) for words in combinations(AT_ADDRESSES, count)
+}
+"""What the paths are at best where it does: a ``view``, for ``view or copy``."""
+BY_ADDRESS = tuple(AT_BEST)
 NOT_JUDGED = Safety("unmeasured")
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dlprof.analysis import thresholds
-from dlprof.analysis.quantity import plain_time, range_text
+from dlprof.analysis.quantity import MARK, plain_time, range_text
 from dlprof.analysis.safety import Level, not_looked_at, unchecked
 from dlprof.reports.document import Answer
-from dlprof.reports.paths import KINDS, MARK, Array, Path, lines_of, plainest
+from dlprof.reports.paths import KINDS, Array, Path, lines_of, plainest
 from dlprof.rules import FAULTS, with_name
 
 LEVELS: tuple[Level, ...] = ("safe", "right", "unchecked")

@@ -83,4 +83,4 @@ def _of_case(
     reason = ", ".join(times) if case.word == SLOWER else case.reason
     kind, said = ("", "") if found == PASSED else (case.word, f"{case.word}: {reason}")
     text = lines_of([said, *times, *map(str, case.changes)])
-    return Check(array_text(case.case), case.case.code, found, kind, said, text)
+    return Check(array_text(case.case), case.case.code, found, kind, said, text, reason)

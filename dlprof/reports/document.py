@@ -209,6 +209,7 @@ class Check:
     """One question that continuous integration sees answered: a test case of JUnit.
 
     ``kind`` is the word or the rule by which it did not pass, ``said`` one line, ``text`` more.
+    ``reason`` is what ``said`` adds to the kind, if it begins with that.
     """
 
     suite: str
@@ -217,6 +218,7 @@ class Check:
     kind: str = ""
     said: str = ""
     text: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -268,7 +270,6 @@ class Document:
     sections: tuple[Section, ...] = ()
     commands: tuple[str, ...] = ()
     """What leads on."""
-    checks: tuple[Check, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
     """Of a site: the pages that every page leads to, with their names."""
     search: tuple[tuple[str, str], ...] = ()

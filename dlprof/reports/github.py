@@ -29,9 +29,8 @@ def commands(
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for check in checks:
         if check.outcome in ("failed", "error"):
-            # Of one case the reason begins with the kind, which is the title; its name says more.
-            reason = check.said.removeprefix(f"{check.kind}: ")
-            said = check.said if reason == check.said else f"{check.name}: {reason}"
+            # The kind is the title; the name says more.
+            said = f"{check.name}: {check.reason}" if check.reason else check.said
             found["error"].append((check.kind, said))
     for problem in problems:
         found[LEVELS[problem.severity]].append((problem.rule, _message(problem)))

@@ -10,7 +10,7 @@ from typing import Any
 
 from dlprof.analysis.quantity import plain_time
 from dlprof.analysis.slower import BETWEEN_SESSIONS
-from dlprof.atlas.cells import BY_ADDRESS, QUESTIONS
+from dlprof.atlas.cells import AT_BEST, BY_ADDRESS, QUESTIONS
 from dlprof.atlas.cells import Cell as GridCell
 from dlprof.atlas.changes import TIME, Change, word_text
 from dlprof.atlas.grid import MISSING, Grid, Row
@@ -91,7 +91,7 @@ def grid_document(grid: Grid, changes: Sequence[Change], width: int | None = Non
         scope=_sessions(grid),
         answers=(answer_of(grid, changes),),
         tables=(changes_table(groups, FIRST_ROWS), *first) if groups else (),
-        marks=marks_of(first),
+        marks=marks_of(row for row, _ in changed_rows(changes)[:FIRST_ROWS]) if first else (),
         sections=sections,
     )
 
@@ -134,10 +134,10 @@ METHOD = (
 )
 
 
-def marks_of(tables: Iterable[Table]) -> tuple[str, ...]:
-    """What the star of a cell means, if there is one."""
-    texts = (cell.text for table in tables for row in table.rows for cell in row)
-    return (STAR,) if any(text.endswith("*") for text in texts) else ()
+def marks_of(rows: Iterable[Row]) -> tuple[str, ...]:
+    """What the star of a cell means, if a row has one."""
+    cells = (cell for row in rows for cell in row.cells.values())
+    return (STAR,) if any(cell.result in AT_BEST for cell in cells) else ()
 
 
 def method_section() -> Section:
@@ -258,8 +258,8 @@ def result_cell(cell: GridCell) -> Shown:
     is_dangling = cell.word("lifetime") == "dangling"
     bad = "wrong" if cell.word("values") == "wrong" else "dangling" * is_dangling
     result = cell.result or "?"
-    if result in BY_ADDRESS:
-        result = f"{result.partition(' ')[0]}*"
+    if result in AT_BEST:
+        result = f"{AT_BEST[result]}*"
     tone: Tone = "bad" if bad or result in ("crash", "hangs") else TONES.get(result, "")
     return Shown(bad or result, tone)
 

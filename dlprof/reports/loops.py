@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from dlprof.analysis.quantity import legend, plain_time, time_text
+from dlprof.analysis.quantity import MARK, legend, plain_time, time_text
 from dlprof.reports.document import Cell, Column, Level, Lines, Section, Table
-from dlprof.reports.paths import MARK, Array, Path
+from dlprof.reports.paths import Array, Path
 from dlprof.session.model import Placement, Share, TimeMeasure
 
 NOISE = 0.05
@@ -46,7 +46,8 @@ def _section(use: str, looped: Sequence[Looped], where: str) -> Section:
     )
     heading = f"In a loop{f' with {use}' if use else ''}: {where}"
     rows = tuple(_row(*one) for one in timed)
-    tables = (Table(COLUMNS, rows, legend(cell.text for row in rows for cell in row[:3])),)
+    shown = (it for _, one in timed for it in (one.in_loop, one.hoisted, one.share))
+    tables = (Table(COLUMNS, rows, legend(shown)),)
     lines = (*_advice(timed), *_implicit(looped), *(f"refused {reason}" for reason in refused))
     return Section(
         heading, (*tables * bool(rows), *((Lines(lines),) if lines else ())), Level.FIRST
@@ -73,8 +74,7 @@ def _row(path: Path, found: Placement) -> tuple[Cell, ...]:
 
 
 def _time(measure: TimeMeasure | None) -> str:
-    is_disturbed = measure is not None and measure.is_disturbed
-    return (MARK if is_disturbed else "") + time_text(measure).removeprefix(MARK * is_disturbed)
+    return time_text(measure, measure is not None and measure.is_disturbed)
 
 
 def _is_disturbed(found: Placement) -> bool:

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from dlprof.analysis.quantity import (
+    MARK,
     bound_text,
     is_wide,
     legend,
@@ -19,11 +20,12 @@ from dlprof.analysis.quantity import (
 )
 from dlprof.reports.answers import best, waited
 from dlprof.reports.document import Cell, Column, Lines, Section, Table
-from dlprof.reports.paths import KINDS, MARK, MORE, Array, Path, lines_of, plainest, queued_work
+from dlprof.reports.paths import KINDS, MORE, Array, Path, lines_of, plainest, queued_work
 from dlprof.rules import FAULTS
 from dlprof.rules.evidence_text import facts
 from dlprof.rules.rule import SEVERITIES
 from dlprof.session.evidence import Verdict
+from dlprof.session.model import TimeMeasure
 from dlprof.text.clean import listed
 
 
@@ -204,11 +206,11 @@ def _lost_row(line: Sequence[Path]) -> tuple[Cell, ...]:
 
 def _full_time(path: Path) -> str:
     """With its interval, its modes or its range."""
-    ready = path.case.ready or path.case.result.ready_time
-    if path.case.result.untimed:
-        return ""
-    text = time_text(ready).removeprefix(MARK)
-    return text if path.is_certain or ready is None else f"{MARK}{text}"
+    return "" if path.case.result.untimed else time_text(_ready(path), not path.is_certain)
+
+
+def _ready(path: Path) -> TimeMeasure | None:
+    return path.case.ready or path.case.result.ready_time
 
 
 def _host_time(path: Path) -> str:
@@ -287,7 +289,7 @@ def full_section(array: Array, heading: str) -> Section:
         (
             replace(
                 _full_table(timed, TIMES, Column("problem"), lambda path: Cell(path.problems)),
-                more=legend(map(_full_time, timed)),
+                more=legend(_ready(path) for path in timed if not path.case.result.untimed),
             ),
             _full_table(timed, MEMORY, Column("result"), lambda path: path.result_cell),
         )

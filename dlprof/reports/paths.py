@@ -10,7 +10,7 @@ from typing import Any
 
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases
-from dlprof.analysis.quantity import plain_time, size_text
+from dlprof.analysis.quantity import MARK, plain_time, size_text
 from dlprof.analysis.safety import Safety
 from dlprof.plan.axes import shape_text
 from dlprof.reports.document import Cell, Tone
@@ -20,8 +20,6 @@ from dlprof.session.model import FindingRecord, Session, pair_text
 from dlprof.text.clean import first_line
 
 BY = "\N{MULTIPLICATION SIGN}"
-MARK = "~"
-"""Before a time that another process may not repeat."""
 MORE = ">"
 """Before the time of a copy that was made out of what the first conversion left behind."""
 LAYOUTS = {"C": "C order", "F": "F order"}
@@ -277,13 +275,13 @@ def queued_work(path: Path) -> str:
     if loaded is None:
         return f"{race}waits {_share(path)}".rstrip()
     call, queue = loaded
-    if path.case.share_text == "all":
+    if path.case.waits_for_all:
         return f"{race}waits for all {plain_time(queue)}"
     return f"{race}waits {plain_time(call)} of {plain_time(queue)}"
 
 
 def _share(path: Path) -> str:
     """What a call waits for, of a device without times: ``for the queue``, ``for 40 % of it``."""
-    whole = "for the device" if path.case.order == "device-sync" else "for the queue"
-    share = path.case.share_text
-    return {"": "", "all": whole}.get(share, f"for {share} of it")
+    if path.case.waits_for_all:
+        return "for the device" if path.case.order == "device-sync" else "for the queue"
+    return f"for {path.case.share_text} of it" if path.case.share_text else ""

@@ -8,7 +8,7 @@ from dlprof.analysis.quantity import plain_time, time_text, times_text
 from dlprof.analysis.slower import NOT_EQUAL, is_slower
 from dlprof.reports.document import Answer, Cell, Column, Level, Lines, Section, Table
 from dlprof.reports.matrix import fastest
-from dlprof.reports.paths import MARK, Array, Path
+from dlprof.reports.paths import Array, Path
 from dlprof.session.model import RoundTrip, Session, WayLook, pair_text
 
 Trip = tuple[Path, Path]
@@ -110,10 +110,9 @@ def _note(path: Path) -> str:
 
 def _made_row(session: Session, made: RoundTrip) -> tuple[Cell, ...]:
     """What a trip costs where many are made, its halves, and what it waits for."""
-    each = time_text(made.idle)
-    disturbed = made.idle is not None and made.idle.is_disturbed
+    each = time_text(made.idle, made.idle is not None and made.idle.is_disturbed)
     halves = [plain_time(made.parts[part]) if part in made.parts else "-" for part in HALVES]
-    texts = (f"{made.iterations:,}", f"{MARK}{each}" if disturbed else each, *halves)
+    texts = (f"{made.iterations:,}", each, *halves)
     return tuple(map(Cell, (_name(session, made), *texts, _waits(made))))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from dlprof.analysis.quantity import legend, plain_time, significant, time_text
+from dlprof.analysis.quantity import MARK, legend, plain_time, significant, time_text
 from dlprof.inference.base import FRESH
 from dlprof.plan.axes import shape_text
 from dlprof.probes.base import Protocol
@@ -60,7 +60,7 @@ def sections(steps: dict[str, list[Result]]) -> Iterator[Section]:
         timed = [one for one in results if one.ready_time is not None]
         if timed:
             rows = tuple(map(_row, timed))
-            meaning = legend(cell.text for row in rows for cell in row[1:3])
+            meaning = legend(m for one in timed for m in (one.timed_ready, _saved(one)))
             yield Section(name, (Table(*_known(rows), meaning),), Level.FIRST)
     notes: dict[str, dict[str, None]] = defaultdict(dict)
     for one in (one for results in steps.values() for one in results):
@@ -127,7 +127,7 @@ def _change(change: ShapeChange | None) -> str:
         return "-"
     text = f"{'+' if change.cost_ns >= 0 else '-'}{plain_time(abs(change.cost_ns))}"
     if change.cost_ci95_ns is None:
-        return f"~{text}"
+        return f"{MARK}{text}"
     low, high = change.cost_ci95_ns
     return "?" if low <= 0 <= high else text
 

@@ -73,9 +73,11 @@ class Label(NamedTuple):
 
     axis: str
     name: str
+    dtype: str = ""
+    """Of an array that is not aligned."""
 
 
-UNALIGNED, SLICED = "unaligned arrays", "sliced "
+UNALIGNED = "unaligned arrays"
 PLAINEST = Label("dtypes", "float32")
 
 
@@ -100,7 +102,7 @@ def label_of(case: CaseRecord) -> Label:
     if case.layout in PLAIN.values():
         return Label("dtypes", case.dtype)
     if case.layout == "sliced":
-        return Label(UNALIGNED, f"{SLICED}{case.dtype}")
+        return Label(UNALIGNED, f"sliced {case.dtype}", case.dtype)
     return Label("layouts", case.layout)
 
 
@@ -288,7 +290,7 @@ def _is_by_address(group: Group) -> bool:
         if outcome.result == "view"
     }
     return any(
-        label.name.removeprefix(SLICED) in views
+        label.dtype in views
         for outcome, labels in group.outcomes.items()
         for label in labels
         if label.axis == UNALIGNED and outcome.result in ("copy", "refused")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dlprof.analysis.case_view import WAITS
-from dlprof.analysis.quantity import plain_time
+from dlprof.analysis.quantity import MARK, plain_time
 from dlprof.analysis.safety import Safety
 from dlprof.atlas.cells import Cell as GridCell
 from dlprof.atlas.changes import TIME, Change
@@ -36,7 +36,7 @@ from dlprof.reports.document import (
     Table,
 )
 from dlprof.reports.html import render
-from dlprof.reports.paths import MARK, untimed_place
+from dlprof.reports.paths import untimed_place
 from dlprof.rules import BY_ID, with_name
 from dlprof.rules.pages import index
 from dlprof.session.model import pair_text
@@ -288,11 +288,9 @@ def _pair_page(site: Site, pair: Pair, own: Grid) -> Document:
     most = max(MOST_CELLS // max(len(columns), 1), 10)
     rows = [*changed, *rest]
     tables = grids.pages(own, rows[:most], columns, None)
-    left = [
-        counted(len(own.columns) - len(columns), "environment"),
-        counted(len(rows) - len(rows[:most]), "path"),
-    ]
-    left = [text for text in left if not text.startswith("0 ")]
+    columns_left, rows_left = len(own.columns) - len(columns), len(rows) - len(rows[:most])
+    counts = ((columns_left, "environment"), (rows_left, "path"))
+    left = [counted(count, word) for count, word in counts if count]
     first = grids.changes_table(groups, MOST_ROWS)
     surveyed = sum(row.case.survey for row in own.rows)
     note = f"{counted(surveyed, 'surveyed array')}; those that changed are shown."
@@ -304,7 +302,7 @@ def _pair_page(site: Site, pair: Pair, own: Grid) -> Document:
         marks=(
             *((f"Left out for want of change: {', '.join(left)}.",) if left else ()),
             *((note,) if surveyed else ()),
-            *grids.marks_of(tables),
+            *grids.marks_of(rows[:most]),
         ),
         sections=(*_unsafe(own), *_charts(own, changes, rest)),
     )
