@@ -87,7 +87,7 @@ def unmeasured(case: CaseView) -> str:
     if result.status != "ok":
         return f"{result.status}: {first_line(result.reason)}" if result.reason else result.status
     if not case.is_measured:
-        return next((first_line(one) for one in result.notes), "it has no time")
+        return next((first_line(str(one)) for one in result.notes), "it has no time")
     if _is_blank(case):
         return "nothing of the result could be looked at"
     return ""
@@ -110,8 +110,8 @@ def unchecked(case: CaseView) -> str:
 
 def _failure(case: CaseView, instrument: str) -> str:
     """Why an instrument failed; empty where it did not."""
-    noted = case.result.noted
-    return next((first_line(reason) for name, reason in noted if name == instrument), "")
+    notes = case.result.notes
+    return next((first_line(one.reason) for one in notes if one.instrument == instrument), "")
 
 
 def not_looked_at(case: CaseView) -> str:

@@ -98,7 +98,7 @@ def check_measured(results: Sequence[Result], simulated: int = 0) -> None:
     """Raise :class:`Unmeasured` where no case has a time, or an answer where none is taken."""
     if _is_measured(results):
         return
-    reasons = [one.reason or next(iter(one.notes), "") for one in results]
+    reasons = [one.reason or "".join(map(str, one.notes[:1])) for one in results]
     first = first_line(next(filter(str.strip, reasons), ""))
     hint = f"; {NEEDS_CUDA_BUILDS}" if simulated else ""
     raise Unmeasured(f"nothing could be measured: {first}{hint}")

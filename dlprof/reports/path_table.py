@@ -25,8 +25,8 @@ from dlprof.rules import FAULTS
 from dlprof.rules.evidence_text import facts
 from dlprof.rules.rule import SEVERITIES
 from dlprof.session.evidence import Verdict
-from dlprof.session.model import TimeMeasure
-from dlprof.text.clean import listed
+from dlprof.session.model import Note, TimeMeasure
+from dlprof.text.clean import first_line, listed
 
 
 class Room(NamedTuple):
@@ -351,12 +351,6 @@ def notes_section(arrays: Sequence[Array]) -> tuple[Section, ...]:
     return (Section("Notes", (Lines(lines),)),) if lines else ()
 
 
-def _note(noted: tuple[str, str]) -> str:
-    """A note of an instrument: ``fresh source: ValueError: no``."""
-    name, reason = noted
-    return (f"{name.replace('_', ' ')}: " if name else "") + reason.strip().partition("\n")[0]
-
-
 def _notes(path: Path) -> Iterator[str]:
     result, safety = path.case.result, path.safety
     if result.case.setup:
@@ -373,7 +367,8 @@ def _notes(path: Path) -> Iterator[str]:
         yield f"beside other cases: {result.in_company.status}: {result.in_company.reason}"
     if result.interrupted:
         yield f"interrupted: {result.interrupted}"
-    yield from map(_note, result.noted)
+    named = (Note(one.reason, one.instrument.replace("_", " ")) for one in result.notes)
+    yield from (first_line(str(one)) for one in named)
     for name, (question, words) in NOTABLE.items():
         verdict: Verdict[Any] | None = getattr(result, name)
         if verdict is not None and verdict.verdict in words:

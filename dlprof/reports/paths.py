@@ -162,8 +162,9 @@ class Path:
     def reason(self) -> str:
         """Why there is no ready time, in a line."""
         result = self.case.result
-        notes = [reason for name, reason in result.noted if name == "ready_time"] or result.notes
-        return first_line(result.reason if result.reason is not None else next(iter(notes), ""))
+        notes = [one.reason for one in result.notes if one.instrument == "ready_time"]
+        notes = notes or [*map(str, result.notes), ""]
+        return first_line(result.reason if result.reason is not None else notes[0])
 
 
 def untimed_place(order: str | None, result: str) -> tuple[int, int]:

@@ -143,4 +143,4 @@ def _notes(result: Result) -> Iterator[str]:
         yield f"allocations: {step.allocations.reason}"
     if step.reuse and step.reuse.says("unknown"):
         yield f"how long an output lasts: {first_line(step.reuse.evidence.reason)}"
-    yield from result.notes
+    yield from map(str, result.notes)

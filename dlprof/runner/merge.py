@@ -17,7 +17,7 @@ from dlprof.runner.merge_times import (
     merge_step,
     merge_time,
 )
-from dlprof.session.model import Result, TimeMeasure
+from dlprof.session.model import Note, Result, TimeMeasure
 
 Answers = Sequence[tuple[int, dict[str, Any]]]
 
@@ -99,7 +99,7 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         "placement": merge_placement(parts, ready),
         "step": merge_step(parts, agree),
         "handshake": next(reversed(_all(parts, "handshake")), []),
-        "notes": [*_notes(answers), *stops],
+        "notes": [*_notes(answers), *map(Note, stops)],
         "interrupted": stops[-1] if stops else None,
         "in_company": _in_company(parts),
         "output": next((answer["output"] for _, answer in answers if answer.get("output")), None),
@@ -211,10 +211,6 @@ def _in_company(parts: Parts) -> dict[str, Any] | None:
     return {**(crashes or [found[0][1]])[0], "rounds": [round_ for round_, _ in found]}
 
 
-def _notes(answers: Answers) -> list[str]:
-    notes = [
-        f"{failure['instrument']}: {failure['reason']}"
-        for _, answer in answers
-        for failure in answer.get("failures", ())
-    ]
-    return list(dict.fromkeys(notes))
+def _notes(answers: Answers) -> dict[Note, None]:
+    failures = (one for _, answer in answers for one in answer.get("failures", ()))
+    return dict.fromkeys(Note(one["reason"], one["instrument"]) for one in failures)

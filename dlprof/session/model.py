@@ -15,9 +15,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Annotated, Any, Literal
+from typing import IO, Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError, model_validator
 
 from dlprof.errors import SessionError
 from dlprof.session import files
@@ -202,6 +202,27 @@ class Company(Model):
     rounds: list[int]
 
 
+class Note(NamedTuple):
+    """What an instrument could not do and why; without one, what became of the case."""
+
+    reason: str
+    instrument: str = ""
+
+    def __str__(self) -> str:
+        """As it stands in a file: ``values: no``."""
+        return f"{self.instrument}: {self.reason}" if self.instrument else self.reason
+
+
+def _note(text: Any) -> Any:
+    if not isinstance(text, str):
+        return text
+    name, colon, reason = text.partition(": ")
+    return Note(reason, name) if colon and name.isidentifier() else Note(text)
+
+
+Noted = Annotated[Note, BeforeValidator(_note), PlainSerializer(str, return_type=str)]
+
+
 class Result(Model):
     case: CaseRecord
     status: Status
@@ -234,7 +255,7 @@ class Result(Model):
     placement: Placement | None = None
     step: Step | None = None
     handshake: Many[HandshakeEvent] = []
-    notes: Many[str] = []
+    notes: Many[Noted] = []
     interrupted: str | None = None
     in_company: Company | None = None
     output: str | None = None
@@ -252,18 +273,11 @@ class Result(Model):
             return validate(value)
         result = validate(value)
         notes = [
-            f"{name}: its time is no number"
+            Note("its time is no number", name)
             for name in ("host_time", "ready_time")
             if value.get(name) and getattr(result, name) is None
         ]
         return result.model_copy(update={"notes": [*result.notes, *notes]}) if notes else result
-
-    @property
-    def noted(self) -> Iterator[tuple[str, str]]:
-        """Instrument and reason of each note; the instrument is empty where a note is of none."""
-        for note in self.notes:
-            name, colon, reason = note.partition(": ")
-            yield (name, reason) if colon and name.isidentifier() else ("", note)
 
     @property
     def timed_ready(self) -> TimeMeasure | None:

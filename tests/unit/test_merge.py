@@ -6,7 +6,7 @@ from step_builders import step_case
 
 from dlprof.runner.merge import merge
 from dlprof.runner.merge_times import break_even, merge_placement
-from dlprof.session.model import Share
+from dlprof.session.model import Note, Share
 
 RECORD = make_record()
 VIEW = {"verdict": "view", "evidence": {"same_address": True}}
@@ -174,7 +174,7 @@ def test_a_copy_that_took_nothing_on_the_consumers_stream_has_no_device_time(
 
 def test_the_same_note_of_several_rounds_is_told_once():
     answer = make_answer(failures=[{"instrument": "values", "reason": "no"}])
-    assert merged(answer, answer).notes == ["values: no"]
+    assert merged(answer, answer).notes == [Note("no", "values")]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def interrupted(reason=ROUND, **parts):
 def test_an_interrupted_round_is_told_and_is_no_round():
     result = merged(make_answer(), interrupted(host_time=make_timing(102.0)))
     assert (result.status, result.rounds, result.interrupted) == ("ok", [0], ROUND)
-    assert result.notes == [ROUND]
+    assert result.notes == [Note(ROUND)]
     assert [process.round for process in result.host_time.processes] == [0, 1]
 
 

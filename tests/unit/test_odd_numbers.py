@@ -46,7 +46,7 @@ def read_with(value, *place, session=None):
 def test_a_time_that_is_no_number_is_a_missing_measure_with_its_reason(measure, where, value):
     found = read_with(value, "results", 0, measure, *where).results
     assert getattr(found[0], measure) is None
-    assert [note.partition(": ")[0] for note in found[0].notes] == [measure]
+    assert [one.instrument for one in found[0].notes] == [measure]
     assert (found[1].ready_time, found[1].notes) != (None, found[0].notes)
 
 

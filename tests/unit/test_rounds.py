@@ -78,7 +78,9 @@ def test_a_path_that_breaks_its_process_makes_no_other_unsupported(workers, jour
             for found in statuses(journal, case)]  # fmt: skip
     assert set(good) == {(0, "ok"), (1, "ok"), (2, "ok")}
     notes = {
-        note for case in range(6) for note in merge(make_record(), journal.answers(case), 3).notes
+        str(note)
+        for case in range(6)
+        for note in merge(make_record(), journal.answers(case), 3).notes
     }
     assert [note.endswith(": TypeError: no") for note in notes] == [True]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from repro_builders import finding_of
 
 from dlprof.errors import SessionError, UsageError
-from dlprof.session.model import chunks, is_session, load, parse, write
+from dlprof.session.model import Note, chunks, is_session, load, parse, write
 
 
 def text_of(header, results):
@@ -192,7 +192,7 @@ def test_what_steers_a_terminal_is_escaped_when_a_session_is_read():
     session = make_session(make_result(notes=["NOTE"], reason="two\nlines"))
     text = "".join(chunks(session, session.results)).replace("NOTE", json.dumps(odd)[1:-1])
     (result,) = parse(text, "s").results
-    assert result.notes == ["a\\x1b[31m\\u202eb\\ud800"]
+    assert result.notes == [Note("a\\x1b[31m\\u202eb\\ud800")]
     assert result.reason == "two\nlines"
 
 
