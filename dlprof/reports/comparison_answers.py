@@ -110,11 +110,6 @@ def counted(count: int, what: str = "case") -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def more_rows(count: int, shown: int) -> str:
-    """The line under a table that shows so many of ``count`` rows; empty if it shows all."""
-    return f"… {count - shown:,} more" if count > shown else ""
-
-
 def sentence(answer: Answer) -> str:
     """An answer as one sentence."""
     said = ": ".join(filter(None, (answer.label, _joined(answer.code, answer.value, answer.note))))

@@ -21,7 +21,6 @@ from dlprof.reports.comparison_answers import (
     code_cells,
     counted,
     floors_text,
-    more_rows,
     ratio_text,
 )
 from dlprof.reports.document import (
@@ -34,6 +33,7 @@ from dlprof.reports.document import (
     Section,
     Table,
     Tone,
+    more_rows,
 )
 from dlprof.session.model import Header
 

@@ -11,7 +11,7 @@ the terminal, a fold in the page.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal
 
@@ -280,6 +280,66 @@ class Document:
         """Title and scope in one line."""
         return "    ".join(filter(None, (self.title, self.scope)))
 
+    def tables_at(self, level: Level) -> tuple[Table, ...]:
+        """As many rows as a reader looks through; of ``FULL`` what no section says again."""
+        if level is Level.FULL:
+            return tuple(one for one in self.tables if not one.is_summary)
+        return tuple(_first_rows(one, FIRST_SCREEN, " (--full)") for one in self.tables)
+
     def shown(self, level: Level) -> Iterator[Section]:
         """The sections of the first screen, or all."""
         return (one for one in self.sections if level is Level.FULL or one.level is Level.FIRST)
+
+
+FIRST_SCREEN, SUMMARY, PAGE = 60, 200, 1500
+"""The most rows of a table."""
+MOST_LINES, MOST_CODES = 200, 20
+"""Of a list, and of the paths of a problem."""
+
+
+def fitted(document: Document, rows: int) -> Document:
+    """What there is room for, whatever the size of the session; a line says how much is left."""
+    return replace(
+        document,
+        answers=document.answers[:MOST_LINES],
+        tables=tuple(_first_rows(one, rows) for one in document.tables),
+        problems=tuple(
+            replace(
+                one,
+                codes=first_of(one.codes, MOST_CODES),
+                advice=first_of(one.advice, MOST_LINES),
+                evidence=first_of(one.evidence, MOST_LINES),
+            )
+            for one in document.problems
+        ),
+        sections=tuple(
+            replace(one, blocks=tuple(_fitted(block, rows) for block in one.blocks))
+            for one in document.sections
+        ),
+    )
+
+
+def first_of(lines: tuple[str, ...], most: int) -> tuple[str, ...]:
+    return (*lines[:most], *filter(None, [more_rows(len(lines), most)]))
+
+
+def more_rows(count: int, shown: int) -> str:
+    """The line under so many of ``count`` rows or lines; empty if that is all."""
+    return f"… {count - shown:,} more" if count > shown else ""
+
+
+def _first_rows(table: Table, rows: int, hint: str = "") -> Table:
+    """``hint`` says how to see the others."""
+    more = more_rows(len(table.rows), rows)
+    told = " ".join(filter(None, (table.more, f"{more}{hint}")))
+    return replace(table, rows=table.rows[:rows], more=told) if more else table
+
+
+def _fitted(block: Block, rows: int) -> Block:
+    if isinstance(block, Table):
+        return _first_rows(block, rows)
+    if isinstance(block, Source) and (more := more_rows(len(block.lines), rows)):
+        return replace(block, lines=(*block.lines[:rows], SourceLine(0, more)))
+    if isinstance(block, Lines):
+        return replace(block, lines=first_of(block.lines, MOST_LINES))
+    return replace(block, items=block.items[:MOST_LINES]) if isinstance(block, Facts) else block

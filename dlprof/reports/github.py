@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from dlprof.reports.document import Check, Problem
+from dlprof.reports.document import Check, Problem, first_of
 
 LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 MOST = 10
@@ -57,9 +57,7 @@ def _level(level: str, found: list[tuple[str, str]], file: str | None) -> Iterat
 
 
 def _message(problem: Problem) -> str:
-    more = len(problem.codes) - MOST_CODES
-    rest = [f"and {more:,} more"] if more > 0 else []
-    lines = (problem.sentence, *problem.advice, *problem.codes[:MOST_CODES], *rest)
+    lines = (problem.sentence, *problem.advice, *first_of(problem.codes, MOST_CODES))
     return "\n".join(line for line in lines if line)
 
 

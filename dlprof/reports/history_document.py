@@ -18,7 +18,6 @@ from dlprof.reports.comparison_answers import (
     array_texts,
     code_cells,
     counted,
-    more_rows,
     number,
 )
 from dlprof.reports.document import (
@@ -31,6 +30,7 @@ from dlprof.reports.document import (
     Section,
     Table,
     Tone,
+    more_rows,
 )
 from dlprof.reports.document import Point as Dot
 from dlprof.rules.rule import Severity

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from dlprof.reports.document import (
+    SUMMARY,
     Answer,
     Block,
     Cell,
@@ -22,15 +23,14 @@ from dlprof.reports.document import (
     Source,
     Table,
     Tiles,
+    fitted,
 )
 from dlprof.text.markdown import code, prose
-
-MOST_ROWS = 200
-"""Rows of a table, and lines of a list, so that a summary stays short."""
 
 
 def render(document: Document) -> str:
     """The first screen, then all the rest folded."""
+    document = fitted(document, SUMMARY)
     folded = [section for section in document.sections if section.level is Level.FULL]
     blocks = [
         f"## dlprof: {prose(document.headline)}",
@@ -79,27 +79,23 @@ def _block(block: Block) -> str:
     if isinstance(block, Chart | Tiles):
         return ""
     if isinstance(block, Source):
-        hot = [line for line in block.lines if line.time][:MOST_ROWS]
+        hot = [line for line in block.lines if line.time]
         rows = (
             [str(one.number), prose(one.time), prose(one.result.text), code(one.text.strip())]
             for one in hot
         )
         return table(("line", "time", "result", "source"), rows, (True, True, False, False))
-    more = len(block.lines) - MOST_ROWS
-    lines = [f"- {prose(line)}" for line in block.lines[:MOST_ROWS]]
-    return "\n".join([*lines, *([f"- … and {more:,} more"] if more > 0 else [])])
+    return "\n".join(f"- {prose(line)}" for line in block.lines)
 
 
 def _table(found: Table) -> str:
     shown = table(
         [prose(column.title) for column in found.columns],
-        ([*map(_cell, row)] for row in found.rows[:MOST_ROWS]),
+        ([*map(_cell, row)] for row in found.rows),
         [column.right for column in found.columns],
     )
-    more = len(found.rows) - MOST_ROWS
-    left = [f"{found.more}{' (below)' * found.is_summary}"] if found.more else []
-    left += [f"… and {more:,} more"] if more > 0 else []
-    return "\n\n".join([*([shown] if found.rows else []), *map(prose, left)])
+    left = f"{found.more}{' (below)' * found.is_summary}" if found.more else ""
+    return "\n\n".join(filter(None, (shown if found.rows else "", prose(left))))
 
 
 def _cell(cell: Cell) -> str:

@@ -6,7 +6,6 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -43,8 +42,6 @@ INDENT = 2
 GAP = 3
 CODE_SHARE = 0.45
 """Of the width, what the code of an answer may take without being folded."""
-MOST_ROWS = 60
-"""Of a table on the first screen."""
 WORD = 12
 """A column of texts this short is as wide as they are."""
 STACKED = 20
@@ -93,7 +90,7 @@ def _parts(document: Document, width: int, level: Level) -> Iterator[RenderableT
         yield _answers(document.answers, width)
         yield from (Text() for _ in document.notices[:1])
     yield from (Text(notice, style="yellow") for notice in document.notices)
-    tables = list(_tables(document, is_full))
+    tables = document.tables_at(level)
     for at, table in enumerate(tables):
         is_next = at > 0 and table.is_summary and tables[at - 1].is_summary
         yield from () if is_next else (Text(),)
@@ -113,22 +110,6 @@ def _parts(document: Document, width: int, level: Level) -> Iterator[RenderableT
         line = " · ".join(document.commands)
         # A command that is broken over two lines cannot be copied.
         yield Text(line if len(line) <= width else "\n".join(document.commands), style="dim")
-
-
-def _tables(document: Document, is_full: bool) -> Iterator[Table]:
-    for table in document.tables:
-        if not is_full:
-            yield _first_rows(table)
-        elif not table.is_summary:
-            yield table
-
-
-def _first_rows(table: Table) -> Table:
-    """As many rows as a reader looks through; nobody reads the table of a thousand shapes."""
-    left = len(table.rows) - MOST_ROWS
-    if left <= 0:
-        return table
-    return replace(table, rows=table.rows[:MOST_ROWS], more=f"… and {left:,} more rows (--full)")
 
 
 def _section(section: Section, width: int) -> Iterator[RenderableType]:

@@ -20,7 +20,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from dlprof._version import __version__
-from dlprof.reports.document import Cell, Chart, Document, Level, Timeline
+from dlprof.reports.document import PAGE, Cell, Chart, Document, Level, Timeline, fitted
 from dlprof.reports.html import chart, timeline
 from dlprof.session.model import Session, chunks
 
@@ -31,8 +31,7 @@ LONGEST = 2000
 """Characters of a sentence or a cell."""
 HOTTEST = 5
 """Degrees of heat, each with a color of its own."""
-LIMITS = {"rows": 1500, "codes": 20, "lines": 200, "text": 20_000}
-"""Of a table, of the paths of a problem, of a list, and characters of a script."""
+LONGEST_SCRIPT = 20_000
 
 INLINE = (
     (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
@@ -47,6 +46,7 @@ def render(document: Document, session: Session | None = None) -> str:
     The page is bounded, whatever the size of the document: long tables, texts and lists are cut,
     and a line says how much was left out. The session in the page has everything.
     """
+    document = fitted(document, PAGE)
     return _template().render(
         document=document,
         draw=draw,
@@ -55,7 +55,7 @@ def render(document: Document, session: Session | None = None) -> str:
         first=[one for one in document.sections if one.level is Level.FIRST],
         full=[one for one in document.sections if one.level is Level.FULL],
         file=SAVED,
-        limits=LIMITS,
+        longest=LONGEST_SCRIPT,
         version=__version__,
         **_assets(),
     )

@@ -23,7 +23,7 @@ from dlprof.atlas.changes import TIME, Change
 from dlprof.atlas.grid import Grid, Row
 from dlprof.reports import grid_document as grids
 from dlprof.reports import matrix
-from dlprof.reports.comparison_answers import counted, more_rows
+from dlprof.reports.comparison_answers import counted
 from dlprof.reports.document import (
     Answer,
     Cell,
@@ -34,6 +34,7 @@ from dlprof.reports.document import (
     Point,
     Section,
     Table,
+    more_rows,
 )
 from dlprof.reports.html import render
 from dlprof.reports.paths import untimed_place
