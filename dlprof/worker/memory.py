@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import math
 import os
 import struct
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dlprof.device.cuda import Gpu
-from dlprof.probes.base import ArraySpec, Unsupported
+from dlprof.probes.base import WHOLE_LAYOUTS, ArraySpec, Probe, Unsupported
 
 
 def read(address: int, size_bytes: int, gpu: Gpu | None) -> bytes:
@@ -219,6 +220,34 @@ def _left(folder: Path) -> int | None:
 
 def _gib(size_bytes: int) -> str:
     return f"{size_bytes / 2**30:,.1f} GiB"
+
+
+class Place(NamedTuple):
+    """Where an array is: its first element, unless that is unknown, and how far it may reach."""
+
+    address: int | None
+    device: str | None
+    reach: float
+
+    def begins_with(self, other: Place) -> bool | None:
+        """Whether both begin at the same address; None if that is unknown."""
+        if self.device != other.device:
+            return False
+        return self.address == other.address if self.address and other.address else None
+
+    def is_near(self, other: Place) -> bool:
+        """Whether the one may begin within the other, though not at the same address."""
+        if self.begins_with(other) is not False or self.device != other.device:
+            return False
+        apart = abs((self.address or 0) - (other.address or 0))
+        return apart < max(self.reach, other.reach)
+
+
+def place_of(probe: Probe, array: Any, spec: ArraySpec, any_stride: bool = False) -> Place:
+    # The widest layout of probes, every second element, spans twice the array's bytes. A user's
+    # own array may span any number.
+    times = 1 if spec.layout in WHOLE_LAYOUTS else math.inf if any_stride else 2
+    return Place(probe.pointer(array), probe.device(array), spec.size_bytes * times)
 
 
 def span(source: Any) -> tuple[int, int] | None:

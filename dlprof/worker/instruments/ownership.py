@@ -11,12 +11,11 @@ Verdicts: ``view``, ``copy``, ``unknown``.
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import Any
 
 from dlprof.device.cuda import Gpu
-from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, ArraySpec, Probe
+from dlprof.probes.base import DTYPES, Probe
 from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import unknown, verdict
 from dlprof.worker import memory
@@ -33,14 +32,13 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
         return unknown("an array without elements has no memory to share")
     converted = subject.convert()
     subject.wait_for(converted)  # an unfinished copy would show the write
-    source = _Side(subject.producer, subject.source, gpu, subject.spec)
-    result = _Side(subject.consumer, converted, gpu, subject.spec)
-    any_stride = subject.is_one_array and subject.spec.layout not in WHOLE_LAYOUTS
-    source.watch_all = result.watch_all = _may_overlap(source, result, subject.spec, any_stride)
+    source = _Side(subject.producer, subject.source, gpu, subject)
+    result = _Side(subject.consumer, converted, gpu, subject)
+    source.watch_all = result.watch_all = source.place.is_near(result.place)
     evidence: dict[str, Any] = {
         "source_alignment_bytes": source.address and alignment(source.address),
         "result_device": result.device,
-        "same_address": _same_address(source, result),
+        "same_address": source.place.begins_with(result.place),
         "source_write_shows": _write_shows(source, result),
         "result_write_shows": _write_shows(result, source),
     }
@@ -73,13 +71,13 @@ def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
 
 
 class _Side:
-    def __init__(self, probe: Probe, array: Any, gpu: Gpu | None, spec: ArraySpec) -> None:
+    def __init__(self, probe: Probe, array: Any, gpu: Gpu | None, subject: Subject) -> None:
         self.probe = probe
         self.array = array
-        self.address = probe.pointer(array)
-        self.device = probe.device(array)
+        self.place = memory.place_of(probe, array, subject.spec, subject.is_one_array)
+        self.address, self.device = self.place.address, self.place.device
         self.gpu = gpu if self.device == "cuda" else None
-        self.item = DTYPES.get(probe.dtype(array) or spec.dtype, 0)
+        self.item = DTYPES.get(probe.dtype(array) or subject.spec.dtype, 0)
         self.watch_all = False
 
     @property
@@ -106,25 +104,6 @@ class _Side:
 
     def _contents(self) -> Any:
         return computed(self.gpu, lambda: self.probe.to_numpy(self.array))
-
-
-def _same_address(source: _Side, result: _Side) -> bool | None:
-    if source.device != result.device:
-        return False
-    if source.address is None or result.address is None:
-        return None
-    return source.address == result.address
-
-
-def _may_overlap(source: _Side, result: _Side, spec: ArraySpec, any_stride: bool) -> bool:
-    if source.device != result.device or source.address is None or result.address is None:
-        return False
-    apart = result.address - source.address
-    if spec.layout in WHOLE_LAYOUTS:
-        return 0 < apart < spec.size_bytes  # a view begins within its source's memory
-    # The widest layout of probes, every second element, spans twice the array's bytes. A user's
-    # own array may span any number.
-    return 0 < abs(apart) < (math.inf if any_stride else 2 * spec.size_bytes)
 
 
 def _write_shows(written: _Side, watched: _Side) -> bool | None:

@@ -24,7 +24,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from dlprof.device.cuda import Gpu
-from dlprof.probes.base import WHOLE_LAYOUTS, ArraySpec, Probe, written
+from dlprof.probes.base import ArraySpec, Probe, written
 from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import words
 from dlprof.worker import memory, timer
@@ -374,7 +374,7 @@ class Looks:
         for way, (source, result) in enumerate(itertools.pairwise(places)):
             kind = kind_of(source, result)
             self._counts[way][kind] += 1
-            if kind != "unknown":
+            if source is not None and source.address and kind != "unknown":
                 name = "view_alignments" if kind == "views" else "copy_alignments"
                 self._alignments[way][name].add(alignment(source.address))
 
@@ -389,30 +389,15 @@ class Looks:
         return found
 
 
-class Place(NamedTuple):
-    """Where an array is; address 0 if that is unknown. It reaches no further than ``reach``."""
-
-    address: int
-    device: str
-    reach: int
-
-
-def _place(probe: Probe, spec: ArraySpec, array: Any) -> Place:
-    # The widest layout, every second element, spans twice the array's bytes.
-    reach = spec.size_bytes * (1 if spec.layout in WHOLE_LAYOUTS else 2)
-    place = attempt(lambda: (probe.pointer(array), probe.device(array)))
-    if isinstance(place, Refusal) or not spec.elements:
-        return Place(0, "", reach)
-    return Place(place[0] or 0, place[1], reach)
+def _place(probe: Probe, spec: ArraySpec, array: Any) -> memory.Place | None:
+    place = attempt(lambda: memory.place_of(probe, array, spec))
+    if isinstance(place, Refusal) or not place.address or not spec.elements:
+        return None
+    return place
 
 
-def kind_of(source: Place, result: Place) -> str:
+def kind_of(source: memory.Place | None, result: memory.Place | None) -> str:
     """``views``, ``copies`` or ``unknown``."""
-    if not source.address or not result.address:
+    if source is None or result is None or source.is_near(result):
         return "unknown"
-    if source.device != result.device:
-        return "copies"
-    if source.address == result.address:
-        return "views"
-    apart = abs(source.address - result.address)
-    return "unknown" if apart < max(source.reach, result.reach) else "copies"
+    return "views" if source.begins_with(result) else "copies"
