@@ -22,7 +22,7 @@ import numpy as np
 from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE
 from dlprof.compare.processes import Process
 from dlprof.compare.samples import Sample
-from dlprof.compare.sequential import IN_TURNS, begin, hopeless, look
+from dlprof.compare.sequential import IN_TURNS, begin, futile, look
 from dlprof.compare.times import ACROSS_SESSIONS, Settings, Time, judge
 from dlprof.plan.floors import Floor
 
@@ -131,7 +131,7 @@ def one_pass(samples: Sequence[Sample]) -> tuple[list[Time], int]:
             for place, (old, new) in enumerate(zip(words, course.words, strict=True))
         ]
         course = type(course)(course.plan, tuple(kept), course.looks_done)
-        given_up |= hopeless(course, cut)
+        given_up |= futile(course, cut)
     decided = [None if word == UNSURE else word for word in course.words]
     return judge(cut, Settings(in_turns=True).level, decided)[0], used
 

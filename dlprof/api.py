@@ -17,8 +17,8 @@ from dlprof.plan.request import Request, request_of, settings_of
 from dlprof.reports.checks import check_measured
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
-from dlprof.runner.own_code import Statement, request_for
 from dlprof.runner.progress import Bar, Watcher
+from dlprof.runner.user_code import Statement, request_for
 from dlprof.session import model
 
 if TYPE_CHECKING:

@@ -91,7 +91,7 @@ class Cases:
         """The cases of each pair and array."""
         return by(self.cases, lambda case: case.array)
 
-    def told(self, findings: Iterable[FindingRecord]) -> Cases:
+    def with_findings(self, findings: Iterable[FindingRecord]) -> Cases:
         """The same cases with the findings of their session; what was measured stays as it is."""
         found = replace(self, findings=tuple(findings))
         same = ("arrays", "_looked_at", "_measured", "_torn", "_steady", "_avoided")

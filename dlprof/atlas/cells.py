@@ -75,7 +75,7 @@ def read(path: str | os.PathLike[str], content: bytes | None = None) -> SessionC
     session = model.load(path, content)
     cases = cases_in(session.results)
     session = with_findings(session, cases)
-    cases = cases.told(session.findings)
+    cases = cases.with_findings(session.findings)
     rules: dict[int, set[str]] = defaultdict(set)
     for finding in session.findings:
         for index in finding.results:

@@ -28,10 +28,10 @@ def matrix(*, given: Given) -> None:
     values = given.settled({"together": True, "diagnose": bool(simulated)})
     catalog = inspected(values["python"], values["probes"], simulated)
     from dlprof.cli.measure import measure
-    from dlprof.plan.catalog import able
+    from dlprof.plan.catalog import frameworks_on
     from dlprof.plan.request import request_of
 
-    names = able(catalog, values["devices"])
+    names = frameworks_on(catalog, values["devices"])
     pairs = tuple(product(names, names))
     if not pairs:
         raise Unmeasured("no framework is installed that can be measured here")

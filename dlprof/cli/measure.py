@@ -31,7 +31,7 @@ from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Bar
 from dlprof.scenario.expectation import MISSED, UNKNOWN, raise_for
 from dlprof.session.model import Session
-from dlprof.session.state import is_own, remember_last, why_trust_nothing
+from dlprof.session.state import is_own, remember_last, untrusted_reason
 from dlprof.text.clean import clean
 
 
@@ -117,7 +117,7 @@ def _ask(path: Path, request: Request) -> None:
     starts = [f"the interpreter {request.python}"]
     starts += [f"the probe {file}" for file in request.probe_files]
     starts += ["its own setup"] if request.settings.setup else []
-    unknown = why_trust_nothing()
+    unknown = untrusted_reason()
     who = f"nothing shows who began {path} ({unknown})"
     what = who if unknown else f"{path} was not begun here by you"
     what += f", and finishing it runs {', '.join(starts)}"

@@ -46,7 +46,7 @@ def time(
     from dlprof.errors import UsageError
     from dlprof.plan.axes import simulated_in
     from dlprof.plan.request import settings_of
-    from dlprof.runner.own_code import Statement, request_for
+    from dlprof.runner.user_code import Statement, request_for
 
     Outputs.of(given.raw, json_is_session=True)  # before anything of the user's runs
     values = given.settled()

@@ -10,17 +10,17 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import alignments
 from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE, WIDE
 from dlprof.compare.criteria import Criteria
-from dlprof.compare.matching import Key, Pair, asked_for, key, match
-from dlprof.compare.processes import processes, steady
-from dlprof.compare.samples import APART, STATEFUL_BYTES, Sample
-from dlprof.compare.severity import Severities
-from dlprof.compare.surroundings import (
+from dlprof.compare.differences import (
     Difference,
     apart,
     differences,
     disturbance,
     refusal,
 )
+from dlprof.compare.matching import Key, Pair, asked_for, key, match
+from dlprof.compare.processes import processes, steady
+from dlprof.compare.samples import APART, STATEFUL_BYTES, Sample
+from dlprof.compare.severity import Severities
 from dlprof.compare.times import Settings, Time, judge
 from dlprof.compare.verdicts import (
     LOST,
@@ -95,7 +95,7 @@ class Comparison:
     common: float = 1.0
     incomparable: str = ""
     apart: str = ""
-    """Why nothing is called the same by when it was measured; see :func:`surroundings.apart`."""
+    """Why nothing is called the same, by when it was measured: see :mod:`.differences`."""
     load: str = ""
     """Which session other programs disturbed so much that times of few calls cannot be compared."""
     told: tuple[str, ...] = ()
@@ -263,7 +263,7 @@ def drifting(sample: Sample, name: Key, settings: Settings, days: str) -> Sample
     """A sample of two sessions with what equal code may differ by.
 
     A calibration tells what this machine does. Without one it is known of views, and for sessions
-    of one day; ``days`` says if they are :func:`~dlprof.compare.surroundings.apart`.
+    of one day; ``days`` says if they are :func:`~dlprof.compare.differences.apart`.
     """
     if settings.drifts is not None:
         drift = settings.drifts.get((name, sample.floor.measure))

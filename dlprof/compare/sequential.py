@@ -143,7 +143,7 @@ def look(course: Course, samples: Sequence[Sample]) -> Course:
     )
 
 
-def hopeless(course: Course, samples: Sequence[Sample], late: bool = False) -> frozenset[int]:
+def futile(course: Course, samples: Sequence[Sample], late: bool = False) -> frozenset[int]:
     """The open cases that more rounds are not spent on.
 
     A case is worth more rounds if it leans to slower, or if the rounds to come would decide it or

@@ -15,9 +15,9 @@ from dlprof.analysis.quantity import duration_text
 from dlprof.analysis.slower import SAME, SLOWER
 from dlprof.compare.comparison import INVALID, WORSE, Compared, Comparison, judged
 from dlprof.compare.criteria import Criteria
+from dlprof.compare.differences import apart, differences, refusal
 from dlprof.compare.matching import Key, key
 from dlprof.compare.sequential import IN_TURNS, LOOKS, Plan, earliest
-from dlprof.compare.surroundings import apart, differences, refusal
 from dlprof.compare.times import Settings, Time
 from dlprof.compare.verdicts import CRASHED_IN_COMPANY, LOST, MEASURED, Change
 from dlprof.errors import Unmeasured, Unsure, UsageError

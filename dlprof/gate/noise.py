@@ -17,11 +17,11 @@ from pydantic import Field, ValidationError
 
 from dlprof.analysis.rank_tests import wilcoxon
 from dlprof.analysis.slower import MARGIN, SAME_LEVEL
+from dlprof.compare.differences import MACHINE, in_place
 from dlprof.compare.matching import Key, key
 from dlprof.compare.processes import median_ns, modes_of_both, rounds_of
 from dlprof.compare.samples import APART, Sample
 from dlprof.compare.sequential import LOOKS
-from dlprof.compare.surroundings import MACHINE, in_place
 from dlprof.errors import Unsure, UsageError
 from dlprof.gate.gate import Task, side_of
 from dlprof.gate.rounds import Budget

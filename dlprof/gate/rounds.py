@@ -1,7 +1,7 @@
 """When to measure another round, and when it is enough.
 
 A case is measured until it is decided, or given up: see
-:func:`dlprof.compare.sequential.hopeless`. If time runs out between two looks, the later one is
+:func:`dlprof.compare.sequential.futile`. If time runs out between two looks, the later one is
 taken of the rounds that there are, with its own share of the level.
 """
 
@@ -14,7 +14,7 @@ from typing import Protocol
 
 from dlprof.analysis.slower import SLOWER
 from dlprof.compare.samples import Sample
-from dlprof.compare.sequential import Course, Plan, begin, earliest, hopeless, look
+from dlprof.compare.sequential import Course, Plan, begin, earliest, futile, look
 
 DECIDED = "every case is decided"
 LAST = "the last look is taken"
@@ -107,7 +107,7 @@ def run(suite: Suite, cases: int, plan: Plan, budget: Budget, first: bool = True
                 _round(ran, suite, budget)
                 if ran.rounds == ran.course.next_look:
                     _look(ran, suite)
-                    ran.given_up |= hopeless(ran.course, suite.samples(), ran.late)
+                    ran.given_up |= futile(ran.course, suite.samples(), ran.late)
         if ran.stopped == BUDGET and 0 < ran.looked < ran.rounds:
             _look(ran, suite)
     except KeyboardInterrupt:
@@ -124,7 +124,7 @@ def _reason_to_stop(ran: Ran, suite: Suite, budget: Budget, first: bool) -> str:
     # Without a look nothing is known of what would be given up.
     if not ran.late and ran.looked and budget.is_over(HALF, ran.round_s):
         ran.late = True
-        ran.given_up |= hopeless(ran.course, suite.samples(), late=True)
+        ran.given_up |= futile(ran.course, suite.samples(), late=True)
     if not _left(ran, suite):
         return SETTLED if ran.course.open - suite.settled() else DECIDED
     waits = budget.patient and ran.rounds < (earliest(ran.course.plan, len(ran.course.words)) or 0)

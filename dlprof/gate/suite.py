@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 
 from dlprof.analysis.case_view import seen
 from dlprof.compare.comparison import Comparison, compare, drifting, sample_of
+from dlprof.compare.differences import apart
 from dlprof.compare.matching import Key, key, match
 from dlprof.compare.samples import Sample
 from dlprof.compare.sequential import Course
-from dlprof.compare.surroundings import apart
 from dlprof.compare.times import Settings
 from dlprof.compare.verdicts import RACE
 from dlprof.measuring.measure import running

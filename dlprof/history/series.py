@@ -9,15 +9,15 @@ from typing import Any
 
 from dlprof.analysis.cases import alignments
 from dlprof.compare.comparison import is_stateful
-from dlprof.compare.matching import Key, code_key
-from dlprof.compare.processes import Side, median_ns, processes, steady
-from dlprof.compare.surroundings import (
+from dlprof.compare.differences import (
     GPU,
     MACHINE,
     Difference,
     differences,
     disturbance,
 )
+from dlprof.compare.matching import Key, code_key
+from dlprof.compare.processes import Side, median_ns, processes, steady
 from dlprof.compare.verdicts import kept_differs
 from dlprof.history.entry import Entry
 from dlprof.session.header import Environment

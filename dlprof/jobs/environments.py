@@ -21,7 +21,7 @@ from typing import IO, Any
 
 from dlprof.errors import DlprofError, UsageError
 from dlprof.session import files
-from dlprof.text import own_folder
+from dlprof.text import private_folder
 
 LAST_LINES = 12
 LIMIT_S = 3600.0
@@ -119,7 +119,7 @@ def _pin(package: Mapping[str, Any]) -> str:
 
 
 def _folder(environment: Mapping[str, Any]) -> Path:
-    cache = own_folder.cache()
+    cache = private_folder.cache()
     if cache is None:
         raise Unmade(["no home folder keeps environments: set XDG_CACHE_HOME"])
     keys = ("pins", "python", "installer", "index_url", "extra_index_urls", "find_links")
@@ -128,7 +128,7 @@ def _folder(environment: Mapping[str, Any]) -> Path:
     digest = hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()[:16]
     try:
         for folder in (cache, cache / "environments"):
-            own_folder.make(folder)
+            private_folder.make(folder)
     except OSError as error:
         raise Unmade([f"{cache}: {error.strerror}"]) from None
     return cache / "environments" / digest

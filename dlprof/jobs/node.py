@@ -25,7 +25,7 @@ from dlprof.jobs.environments import Unmade, made
 from dlprof.jobs.plan import CONFORMANCE, GATE
 from dlprof.session.interrupts import STOPS
 from dlprof.session.state import journal_of, state_folder
-from dlprof.text import own_folder
+from dlprof.text import private_folder
 
 COMMAND = (sys.executable, "-m", "dlprof.jobs.node")
 KEPT_VARIABLES = (
@@ -128,7 +128,7 @@ def _own_folder(name: str) -> Path:
     """The folder of a job on this node; what a killed job measured is still there."""
     folder: Path = state_folder() / "jobs" / name
     for one in (folder.parent.parent, folder.parent, folder):
-        own_folder.make(one)
+        private_folder.make(one)
     return folder
 
 

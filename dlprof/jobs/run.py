@@ -18,9 +18,9 @@ from dlprof.jobs.engine import Engine, Task
 from dlprof.jobs.environments import Unmade, resolved
 from dlprof.jobs.local import Local
 from dlprof.jobs.plan import Job, Machine, Plan
-from dlprof.jobs.store import KEEPS_RUNNING, Record, Store, checked, is_at_work, parts_of, record_of
+from dlprof.jobs.store import KEEPS_RUNNING, Record, Store, checked, is_alive, parts_of, record_of
 from dlprof.session.state import state_folder
-from dlprof.text import own_folder
+from dlprof.text import private_folder
 
 MOST_AGAIN = 3
 """How often a lost job is run again."""
@@ -76,12 +76,12 @@ def run(work: Run) -> None:
 
     Ctrl-C ends the jobs of engines that end with this process.
     """
-    with alone(work):
+    with exclusive(work):
         _run(work)
 
 
 @contextmanager
-def alone(work: Run) -> Iterator[None]:
+def exclusive(work: Run) -> Iterator[None]:
     """One dlprof at a time runs jobs on this machine: the times of two would disturb each other.
 
     What such jobs left as running was lost.
@@ -91,7 +91,7 @@ def alone(work: Run) -> Iterator[None]:
     if not own:
         yield
         return
-    with (own_folder.make(state_folder()) / "jobs.lock").open("w", encoding="ascii") as file:
+    with (private_folder.make(state_folder()) / "jobs.lock").open("w", encoding="ascii") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -107,7 +107,7 @@ def alone(work: Run) -> Iterator[None]:
 def _check_free(work: Run) -> None:
     """Raise :class:`UsageError` if another dlprof runs the plan, or files are in its way."""
     for job in work.jobs(*UNDER_WAY):
-        if is_at_work(work.records[job.id]) and not keeps_running(work, job):
+        if is_alive(work.records[job.id]) and not keeps_running(work, job):
             raise UsageError(f"another dlprof runs {work.plan.file}: wait for it, or stop it")
     for job in work.jobs("foreign"):
         raise UsageError(f"{work.store.folder.shown}: {work.records[job.id].why}")
@@ -166,7 +166,7 @@ def cancel_all(work: Run, jobs: list[Job]) -> None:
             work.store.ask(job.id)
         else:
             cancel(work, job)
-    while others & work.store.asked() and any(is_at_work(work.records[job]) for job in others):
+    while others & work.store.asked() and any(is_alive(work.records[job]) for job in others):
         time.sleep(HEAR_S / 4)
     work.records = work.store.records(work.plan.jobs)
 

@@ -16,7 +16,7 @@ from dlprof.jobs import node
 from dlprof.jobs.engine import Progress, Task
 from dlprof.jobs.plan import Machine
 from dlprof.session.state import state_folder
-from dlprof.text import own_folder
+from dlprof.text import private_folder
 from dlprof.text.clean import first_line
 
 LARGEST_ARRAY = 1000
@@ -41,7 +41,7 @@ class Slurm:
         self._looked = float("-inf")
         try:
             for folder in (self._folder.parent, self._folder):
-                own_folder.make(folder)
+                private_folder.make(folder)
             self._folder.chmod(0o700)  # what travels may be secret
             self._executor: Any = submitit.AutoExecutor(self._folder, cluster=machine.cluster)
         except (OSError, RuntimeError) as error:

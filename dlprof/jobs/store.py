@@ -228,13 +228,13 @@ def _settled(record: Record, job: Job, kinds: Mapping[str, Kind]) -> Record:
     if record.status == "done" or (
         record.status in ("waiting", "running")
         and record.executor not in KEEPS_RUNNING
-        and not is_at_work(record)
+        and not is_alive(record)
     ):
         return record.model_copy(update={"status": "lost"})
     return record
 
 
-def is_at_work(record: Record) -> bool:
+def is_alive(record: Record) -> bool:
     """Whether the dlprof that submitted a job is still there; of another host that is unknown."""
     host, process = record.by or ("", 0)
     if host != socket.gethostname():

@@ -187,7 +187,7 @@ def _with_tuples(entry: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def able(catalog: Catalog, devices: Iterable[str]) -> list[str]:
+def frameworks_on(catalog: Catalog, devices: Iterable[str]) -> list[str]:
     """The installed frameworks that own arrays on one of ``devices`` (``auto``: any here).
 
     Host memory that takes nothing in is no framework.

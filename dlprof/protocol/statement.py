@@ -36,7 +36,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class OwnCode:
+class UserCode:
     """A user's conversion, as :mod:`dlprof.worker.recognise` understood it."""
 
     PREFIX: ClassVar[str] = "code:"
@@ -55,7 +55,7 @@ class OwnCode:
         return self.PREFIX + json.dumps(vars(self), default=vars)
 
     @classmethod
-    def read(cls, reference: str) -> OwnCode:
+    def read(cls, reference: str) -> UserCode:
         fields = json.loads(reference.removeprefix(cls.PREFIX))
         for name in ("producer", "consumer"):
             side = fields[name]

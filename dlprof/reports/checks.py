@@ -9,7 +9,7 @@ from types import MappingProxyType
 from dlprof.analysis.case_view import CaseView
 from dlprof.errors import Unmeasured
 from dlprof.reports.document import Check, Verdict
-from dlprof.reports.method import NOT_DIAGNOSED, told_of
+from dlprof.reports.method import NOT_DIAGNOSED, simulated_notice
 from dlprof.reports.paths import Path, arrays_of
 from dlprof.reports.survey import surveyed
 from dlprof.scenario.expectation import MET, MISSED
@@ -64,7 +64,7 @@ def checks(
 def run_checks(session: Session, unseen: Mapping[str, str] = NOTHING_UNSEEN) -> Iterator[Check]:
     """Whether something was measured, to the end, and looked for."""
     name = "something was measured"
-    if told := told_of(session):
+    if told := simulated_notice(session):
         yield Check(RUN, told, text=told)
     if _is_measured(session.results):
         yield Check(RUN, name)

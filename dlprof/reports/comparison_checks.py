@@ -22,7 +22,7 @@ from dlprof.reports.checks import (
 )
 from dlprof.reports.comparison_answers import answers_of, array_text, ratio_text, sentence
 from dlprof.reports.document import Check, Verdict
-from dlprof.reports.method import told_of
+from dlprof.reports.method import simulated_notice
 
 WHOLE, COMPARABLE = "BASE and HEAD", "can be compared"
 
@@ -62,7 +62,7 @@ def _whole(comparison: Comparison, only_tell: bool) -> Check:
             "INCONCLUSIVE",
             f"a regression could not have been seen: {comparison.inconclusive}",
         )
-    told = told_of(comparison.base) or told_of(comparison.head)
+    told = simulated_notice(comparison.base) or simulated_notice(comparison.head)
     text = lines_of([*map(sentence, answers_of(comparison)), *filter(None, [told])])
     return Check(WHOLE, COMPARABLE, ERROR if kind else PASSED, kind, said, text)
 

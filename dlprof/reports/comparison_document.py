@@ -70,7 +70,7 @@ def comparison_document(
         ("How it was measured", _method(comparison, names)),
     )
     notices = (
-        method.told_of(comparison.base) or method.told_of(comparison.head),
+        method.simulated_notice(comparison.base) or method.simulated_notice(comparison.head),
         comparison.load and f"{comparison.load[0].upper()}{comparison.load[1:]}.",
     )
     telling = [row for row in rows if _is_telling(comparison, *row)]

@@ -51,7 +51,7 @@ def short_command(header: Header) -> str:
 
 def notices(header: Header, diagnosed: bool, timed: bool = True) -> tuple[str, ...]:
     """What keeps the reader from relying on what it says; of load only if something is timed."""
-    found = [told_of(header)] if header.simulated else []
+    found = [simulated_notice(header)] if header.simulated else []
     foreign = header.foreign_cores
     if timed and foreign is not None and foreign > NOTABLE_CORES and not header.simulated:
         told = load_text(foreign, header.environment.cores or "?")
@@ -65,7 +65,7 @@ def notices(header: Header, diagnosed: bool, timed: bool = True) -> tuple[str, .
     return tuple(found)
 
 
-def told_of(header: Header) -> str:
+def simulated_notice(header: Header) -> str:
     """That the device is simulated; empty if it is not."""
     return f"{SIMULATED[:1].upper()}{SIMULATED[1:]}." if header.simulated else ""
 

@@ -210,7 +210,7 @@ def arrays_of(session: Session, known: Cases | None = None) -> list[Array]:
     rules = rules_by_case(session.findings)
     ranked = sorted(session.findings, key=severity_rank, reverse=True)
     worst = {index: severity_of(one.severity) for one in ranked for index in one.results}
-    cases = (known or cases_in(session.results)).told(session.findings)
+    cases = (known or cases_in(session.results)).with_findings(session.findings)
     found: dict[tuple[str, ...], list[Path]] = defaultdict(list)
     names: dict[tuple[Any, ...], tuple[str, ...]] = {}
     for case in cases.timed.cases:

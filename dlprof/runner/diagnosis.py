@@ -13,9 +13,9 @@ from dlprof.plan.pairing import Case
 from dlprof.plan.schedule import ALIGNMENT, TRACE, Group
 from dlprof.probes.base import CONTIGUOUS
 from dlprof.protocol.messages import AFTER_DROP, DIAGNOSIS, NO_CUPTI, no_trace
-from dlprof.runner.beside import Lane
 from dlprof.runner.case_client import CaseClient, status_of
 from dlprof.runner.journal import INTERRUPTED
+from dlprof.runner.parallel import Lane
 from dlprof.runner.worker_client import Outcome, WorkerClient
 
 

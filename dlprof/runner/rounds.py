@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 from dlprof.plan.pairing import Case
 from dlprof.plan.request import Settings
 from dlprof.plan.schedule import Group, Round, Stop, grouped, process_of, shuffled
-from dlprof.runner.beside import CASES_OF_LANE, Lane, finish, lanes
 from dlprof.runner.case_client import CaseClient, Turns, imports_of, status_of
 from dlprof.runner.diagnosis import Diagnosis, died_before, serves_no_more
 from dlprof.runner.journal import Journal
+from dlprof.runner.parallel import CASES_OF_LANE, Lane, finish, lanes
 from dlprof.runner.progress import Watcher
 from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool
 
 MOST_DEATHS = 3
 """A path that ended so many processes is tried with no other array of the survey."""
 Answered = Generator[Any, int | None, None]
-"""In turns, a :data:`~dlprof.plan.schedule.Round`; else a :data:`~dlprof.runner.beside.Lane`."""
+"""In turns, a :data:`~dlprof.plan.schedule.Round`; else a :data:`~dlprof.runner.parallel.Lane`."""
 Kind = tuple[Any, ...]
 """What cases that share a process have in common: see :func:`process_of`."""
 OFTEN_DEAD = f"not tried: the path ended {MOST_DEATHS} processes before"

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from dlprof.errors import ScenarioError, Unmeasured, UsageError
 from dlprof.plan.axes import shape_text, simulated_in
-from dlprof.plan.catalog import Catalog, able
+from dlprof.plan.catalog import Catalog, frameworks_on
 from dlprof.plan.floors import FloorRule
 from dlprof.plan.option import value_text
 from dlprof.plan.options import IN_FILE, PYTHON, settle, with_quick
@@ -50,7 +50,7 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
         scenario, "expect", problem.expect, lambda text: resolve(expectation(text), catalog)
     )
     wanted = tuple(step.pair for step in steps)
-    wanted = wanted or pairs(patterns, catalog, able(catalog, values["devices"]))
+    wanted = wanted or pairs(patterns, catalog, frameworks_on(catalog, values["devices"]))
     if not wanted:
         raise Unmeasured(f"no framework that fits {', '.join(problem.pairs)} can be measured here")
     sides = [side for one in patterns for side in (one.producer, one.consumer)]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dlprof.errors import UsageError
-from dlprof.text import own_folder
+from dlprof.text import private_folder
 
 
 def default_path(command: str) -> Path:
@@ -27,7 +27,7 @@ def default_path(command: str) -> Path:
 def _new_in(folder: Path, command: str) -> Path:
     try:
         for one in (state_folder(), folder):
-            own_folder.make(one)
+            private_folder.make(one)
     except OSError as error:
         raise UsageError(
             f"cannot keep the session in {folder}: {error.strerror}; name a file with -o"
@@ -80,7 +80,7 @@ def _trusted() -> Path:
     """The state folder, if it is not there yet, or nobody else writes there."""
     folder = state_folder()
     try:
-        own_folder.check(folder)
+        private_folder.check(folder)
     except PermissionError as error:
         raise UsageError(f"cannot trust {folder}: {error.strerror}") from None
     except OSError:
@@ -95,7 +95,7 @@ def remember_last(session: Path, is_trace: bool = False) -> None:
     """
     # A full, read-only or foreign folder costs the name only.
     with contextlib.suppress(OSError, UsageError):
-        folder = own_folder.make(state_folder())
+        folder = private_folder.make(state_folder())
         for name in (LAST, LAST_TRACE) if is_trace else (LAST,):
             (folder / name).write_text(str(session.absolute()), encoding="utf-8")
 
@@ -128,7 +128,7 @@ def _content(path: Path, most: int) -> bytes:
         return file.read(most)
 
 
-def why_trust_nothing() -> str:
+def untrusted_reason() -> str:
     """Why :func:`is_own` is false of everything here; empty where it is not."""
     try:
         folder = _trusted()
@@ -154,7 +154,7 @@ def is_own(content: Mapping[str, Any]) -> bool:
 def _key() -> bytes:
     """A secret of this user, made once; empty where there is none, or others can have it."""
     try:
-        folder = own_folder.make(state_folder())
+        folder = private_folder.make(state_folder())
         path = folder / "key"
         if not path.exists():
             with (
@@ -164,7 +164,7 @@ def _key() -> bytes:
                 new.write(secrets.token_bytes(KEY_BYTES))
                 new.flush()
                 os.link(new.name, path)
-        own_folder.check(path)
+        private_folder.check(path)
         return b"" if path.lstat().st_mode & 0o077 else _content(path, KEY_BYTES)
     except (OSError, UsageError):
         return b""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dlprof.errors import MissingDevice
-from dlprof.text import own_folder
+from dlprof.text import private_folder
 
 SOURCES = Path(__file__).parent
 LIBRARY, NVML = "libcuda.so.1", "libnvidia-ml.so.1"
@@ -42,14 +42,14 @@ def _cached() -> Path:
     folder = _cache() / f"simulated-{_digest()}"
     try:
         for made in (folder.parent, folder):
-            own_folder.make(made)
+            private_folder.make(made)
         if not _is_whole(folder):
             with (folder / "lock").open("w") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)  # the system gives it back, even after a kill
                 if not _is_whole(folder):
                     _rebuild(folder)
         for name in (LIBRARY, NVML):
-            own_folder.check(folder / name)
+            private_folder.check(folder / name)
     except OSError as error:
         why = error.strerror or error
         raise MissingDevice(
@@ -85,7 +85,7 @@ def built_folder(package: Path) -> Path:
 
 
 def _cache() -> Path:
-    folder = own_folder.cache()
+    folder = private_folder.cache()
     if folder is None:
         raise MissingDevice("no home folder keeps the simulated device: set XDG_CACHE_HOME")
     return folder

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.thresholds import ALIGNED_BYTES
 from dlprof.plan.axes import shape_text
-from dlprof.protocol.statement import OwnCode
+from dlprof.protocol.statement import UserCode
 from dlprof.rules import BY_ID
 from dlprof.session.model import Header
 
@@ -30,7 +30,7 @@ def rerun_command(
     probes = session.request.probe_files or ()
     if not cases:
         return None
-    own = [one for one in probes if one.startswith(OwnCode.PREFIX)]
+    own = [one for one in probes if one.startswith(UserCode.PREFIX)]
     files = [one for one in probes if one not in own]
     found = _time(own[0], session) if own else _run(_shown(cases, against), session, rule)
     found += [("--probe", name) for name in files]
@@ -94,7 +94,7 @@ def _is_aligned_view(case: CaseView) -> bool:
 def _time(reference: str, session: Header) -> Words:
     """``dlprof time`` with the user's own statement; one without text where that is not known."""
     try:
-        found = OwnCode.read(reference)
+        found = UserCode.read(reference)
     except (ValueError, TypeError, LookupError, AttributeError):
         return [("", "")]
     statement = session.command[-1] if session.command[:1] == ["time"] else ""

@@ -17,7 +17,7 @@ from typing import Any
 from dlprof import inference
 from dlprof.probes import ALL
 from dlprof.probes.base import ANY_DEVICE, ArraySpec, Export, Import, Probe, Protocol
-from dlprof.protocol.statement import STATEMENT, OwnCode, Side, promise_of
+from dlprof.protocol.statement import STATEMENT, Side, UserCode, promise_of
 from dlprof.worker.any_array import Foreign
 from dlprof.worker.channel import Answer, Channel
 from dlprof.worker.contract import FaultyProbe, check_probe
@@ -39,8 +39,8 @@ def load(source: str) -> list[Probe]:
         from dlprof.selftest.probes import probes
 
         return probes()
-    if source.startswith(OwnCode.PREFIX):
-        return own_probes(OwnCode.read(source))
+    if source.startswith(UserCode.PREFIX):
+        return own_probes(UserCode.read(source))
     if source.startswith(inference.PREFIX):
         return [inference.load(source)]
     if source.startswith("file:"):
@@ -89,7 +89,7 @@ def _checked(kind: Any, source: str) -> Probe:
     return kind()
 
 
-def own_probes(own: OwnCode) -> list[Probe]:
+def own_probes(own: UserCode) -> list[Probe]:
     """A probe for each framework of a user's own conversion.
 
     Each is the framework's own probe with the user's text: the setup makes the array instead of
@@ -100,7 +100,7 @@ def own_probes(own: OwnCode) -> list[Probe]:
     return [_own_probe(own, side) for side in sides.values()]
 
 
-def _own_probe(own: OwnCode, side: Side) -> Probe:
+def _own_probe(own: UserCode, side: Side) -> Probe:
     base = type(find(*side.probe)) if side.probe else Foreign
     protocol = Protocol(own.protocol)
     export = Export("array" if own.export == "{x}" else "export", protocol, own.export)

@@ -20,7 +20,7 @@ THREAD_CLOCK = 6
 """CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED of Linux."""
 
 
-def share_the_work(run: Callable[[], Any]) -> bool:
+def is_multithreaded(run: Callable[[], Any]) -> bool:
     """Whether other threads of this process have a notable part in what ``run`` does.
 
     Threads that share the work must not share one processor: a copy of 4 MiB by PyTorch then took

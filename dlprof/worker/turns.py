@@ -86,7 +86,7 @@ class Series:
         if loops < FEW_CALLS:
             loops, elapsed = timer.calibrate(loop, FEW_CALLS_NS, backlog)
         # Pinned this late: threads that a framework starts at its first calls would inherit it.
-        several, piece = threads.share_the_work(lambda: loop(loops)), 0
+        several, piece = threads.is_multithreaded(lambda: loop(loops)), 0
         if several:
             # The threads of the other process may spin by now, and a calibration of slow calls
             # gives samples of one or two.

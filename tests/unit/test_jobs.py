@@ -261,7 +261,7 @@ def test_a_job_of_a_dlprof_that_died_is_run_again(plan, worked, by):
 def test_two_do_not_run_jobs_on_one_machine(plan, worked):
     found = plan()
     work = worked(found, Engine())
-    with run.alone(work), pytest.raises(UsageError, match="another dlprof"):
+    with run.exclusive(work), pytest.raises(UsageError, match="another dlprof"):
         worked(found, Engine())
 
 

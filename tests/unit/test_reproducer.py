@@ -18,7 +18,7 @@ from dlprof.probes.numba import Numba
 from dlprof.probes.numpy import NumPy
 from dlprof.probes.tensorflow import TensorFlow
 from dlprof.probes.torch import Torch
-from dlprof.protocol.statement import OwnCode, Side
+from dlprof.protocol.statement import Side, UserCode
 from dlprof.rules import RULES
 from dlprof.tickets.reproducer import reproducer
 from dlprof.worker.instruments import recipe
@@ -186,7 +186,7 @@ def test_what_a_setup_of_ones_own_makes_cannot_be_made_again(rule):
 def test_an_array_of_a_setup_of_ones_own_is_made_by_the_setup_alone(source, lines):
     numpy = Side("numpy", "numpy", ("builtin", "numpy"))
     setup = f"import numpy\n{source} = numpy.ones((64, 64), 'float32')"
-    own = OwnCode(setup, source, "{x}", "numpy.array({x})", "buffer", numpy, numpy)
+    own = UserCode(setup, source, "{x}", "numpy.array({x})", "buffer", numpy, numpy)
     [probe] = own_probes(own)
     made = recipe.measure(probe, probe, probe.imports[0], ArraySpec((64, 64), "float32"))
     text = text_of(

@@ -7,7 +7,7 @@ from html_builders import alone, case
 from rule_builders import owned
 
 from dlprof.analysis.case_view import CaseView
-from dlprof.protocol.statement import OwnCode, Side
+from dlprof.protocol.statement import Side, UserCode
 from dlprof.tickets.rerun_command import rerun_command
 
 
@@ -65,7 +65,7 @@ def test_it_names_an_interpreter_that_is_another_python(parent, named):
 def own(**changes):
     fields = {"setup": "import numpy\nx = 'it''s'", "source": "x", "export": "{x}", "import_": "y"}
     sides = {"producer": Side("torch", "torch"), "consumer": Side("numpy", "numpy")}
-    return OwnCode(**{**fields, "protocol": "native", **sides, **changes}).reference()
+    return UserCode(**{**fields, "protocol": "native", **sides, **changes}).reference()
 
 
 def test_it_times_the_users_own_statement_with_its_setup():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dlprof.errors import UsageError
 from dlprof.protocol import statement
 from dlprof.protocol.statement import Cut, FaultyStatement
-from dlprof.runner.own_code import Statement
+from dlprof.runner.user_code import Statement
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def test_work_of_other_threads_counts_however_long_the_calling_thread_waits_for_
     clock = SimpleNamespace(thread_time_ns=lambda: next(own), process_time_ns=lambda: next(every))
     monkeypatch.setattr(threads, "time", clock)
     monkeypatch.setattr(threads, "others_ns", lambda: 0)
-    assert threads.share_the_work(lambda: None) is several
+    assert threads.is_multithreaded(lambda: None) is several
 
 
 def test_the_time_of_another_thread_counts_and_that_of_the_caller_does_not():

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from dlprof.runner import beside
-from dlprof.runner.beside import finish
+from dlprof.runner import parallel
+from dlprof.runner.parallel import finish
 
 
 class Worker:
@@ -65,5 +65,5 @@ def test_if_a_lane_fails_the_others_end_and_may_keep_what_they_heard(error):
 def test_there_are_as_many_lanes_as_processors_if_there_is_work_for_them(
     monkeypatch, cores, cases, found
 ):
-    monkeypatch.setattr(beside, "os", SimpleNamespace(sched_getaffinity=lambda _: range(cores)))
-    assert beside.lanes(cases) == found
+    monkeypatch.setattr(parallel, "os", SimpleNamespace(sched_getaffinity=lambda _: range(cores)))
+    assert parallel.lanes(cases) == found

@@ -42,7 +42,7 @@ def test_a_state_folder_of_others_is_trusted_in_nothing(folder, monkeypatch, don
     kept, header = folder
     done(kept, monkeypatch)
     assert not state.is_own(header)
-    assert why in state.why_trust_nothing()
+    assert why in state.untrusted_reason()
     for use in (state.last_session, state.kept_sessions, lambda: state.default_path("run")):
         with pytest.raises(UsageError, match=why):
             use()
@@ -57,7 +57,7 @@ def test_without_a_home_nothing_is_kept_or_trusted(monkeypatch, home):
     monkeypatch.setattr(Path, "home", lambda: Path(home) if home else homeless())
     assert state.mark({}) == ""
     assert not state.is_own({"mark": ""})
-    assert "no home folder" in state.why_trust_nothing()
+    assert "no home folder" in state.untrusted_reason()
     with pytest.raises(UsageError, match="with -o"):
         state.default_path("run")
     with pytest.raises(MissingDevice, match="set XDG_CACHE_HOME"):

@@ -4,7 +4,7 @@ import pytest
 from builders import Silent, make_subject
 
 from dlprof.probes.base import ArraySpec, Unsupported
-from dlprof.protocol.statement import OwnCode, Side
+from dlprof.protocol.statement import Side, UserCode
 from dlprof.worker import loading
 from dlprof.worker.instruments import early_write, fresh_source, lifetime, times, values
 
@@ -27,7 +27,7 @@ def own(setup=SETUP, **changes):
         "producer": NUMPY,
         "consumer": NUMPY,
     }
-    return OwnCode(**(fields | changes))
+    return UserCode(**(fields | changes))
 
 
 def subject(setup=SETUP, shape=(3, 4), dtype="float32", **changes):

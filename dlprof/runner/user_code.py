@@ -13,8 +13,8 @@ from dlprof.plan.request import Request, Settings
 from dlprof.probes.base import ANY_DEVICE
 from dlprof.protocol.statement import (
     FaultyStatement,
-    OwnCode,
     Side,
+    UserCode,
     check_setup,
     check_source,
     normal,
@@ -119,10 +119,10 @@ def _check(outcome: Outcome) -> None:
         )
 
 
-def _own_code(asked: Statement, found: dict[str, Any]) -> OwnCode:
+def _own_code(asked: Statement, found: dict[str, Any]) -> UserCode:
     result = found.get("result") or {"side": NO_CONSUMER, "array": False, "device": ""}
     device = result["device"] if result["device"] in ANY_DEVICE else ""
-    return OwnCode(
+    return UserCode(
         setup=asked.setup,
         source=found["source"]["name"],
         export=found["cut"]["export"],

@@ -3,7 +3,7 @@
 import pytest
 from builders import make_header
 
-from dlprof.compare.surroundings import differences, disturbance
+from dlprof.compare.differences import differences, disturbance
 
 GPU = {
     "name": "H200",
