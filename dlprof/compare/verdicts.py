@@ -6,7 +6,6 @@ A change for the worse is a regression whatever the time says. What was not look
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -72,7 +71,13 @@ NAMES: Mapping[str, str] = MappingProxyType(
 """What a reader knows the measures by; the others are named in plain words already."""
 WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        STATUS: {"ok": "works", "unsupported": "refused", "timeout": "hangs", "crashed": "crashes"},
+        STATUS: {
+            "ok": "works",
+            "unsupported": "refused",
+            "timeout": "hangs",
+            "crashed": "crashes",
+            CRASHED_IN_COMPANY: "crashes after other conversions, works alone",
+        },
         "ownership": {"view": "a view", "copy": "a copy"},
         "values": {"ok": "right"},
         "ordering": {
@@ -117,11 +122,7 @@ class Change:
         return self.what == STATUS or self.after == CRASHED
 
     def __str__(self) -> str:
-        words = WORDS.get(self.what, {})
-        before, after = (
-            re.sub(r"[\w-]+", lambda word: words.get(word[0], word[0]), text)
-            for text in (self.before, self.after)
-        )
+        before, after = (_word(self.what, word) for word in (self.before, self.after))
         return f"{NAMES.get(self.what, self.what.replace('_', ' '))}: {before}, now {after}"
 
 
@@ -262,14 +263,19 @@ def _on_scale(
     worst_before, worst = (max(words, key=scale.__getitem__) for words in (before, after))
     if what == RACE and worst == worst_before:
         return  # in how many processes it was seen is chance
-    words = _shown(old, worst_before), _shown(new, worst)
+    words = _shown(what, old, worst_before), _shown(what, new, worst)
     if words[0] != words[1]:
         others = "" if worst == new.verdict else worst
         yield _directed(what, words, scale[worst] - scale[worst_before], others)
 
 
-def _shown(verdict: Verdict[Any], worst: str) -> str:
-    return f"{VARIES} (at worst {worst})" if verdict.verdict == VARIES else verdict.verdict
+def _word(what: str, word: str) -> str:
+    return WORDS.get(what, {}).get(word, word)
+
+
+def _shown(what: str, verdict: Verdict[Any], worst: str) -> str:
+    varies = verdict.verdict == VARIES
+    return f"{VARIES} (at worst {_word(what, worst)})" if varies else verdict.verdict
 
 
 ADDRESSES = {

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dlprof.reports.document import Answer, Cell, Column, Document, Section, Table, Tone
 from dlprof.runner.conformance import CRASHED, Found
 from dlprof.text import json_text
+from dlprof.text.clean import first_words
 
 SCHEMA = "dlprof.conformance/1"
 STANDARDS = "DLPack 1.3, array API 2025.12"
@@ -118,8 +119,7 @@ def _deviations(wrong: Sequence[Found]) -> Table:
 
 
 def _deviation(one: Found) -> tuple[Cell, ...]:
-    seen = one.seen.split()
-    text = " ".join(seen[:MOST_WORDS]) + (" …" if len(seen) > MOST_WORDS else "")
+    text = first_words(one.seen, MOST_WORDS)
     told = f"unknown: {text}" if one.verdict == "unknown" else text
     return (
         Cell(one.check.severity, "bad" if one.check.severity == "must" else "copy"),

@@ -9,6 +9,7 @@ from dlprof.analysis.quantity import MARK, legend, plain_time, time_text
 from dlprof.reports.document import Cell, Column, Level, Lines, Section, Table
 from dlprof.reports.paths import Array, Path
 from dlprof.session.model import Placement, Share, TimeMeasure
+from dlprof.text.clean import first_line
 
 NOISE = 0.05
 """A share further below zero than this is no part of a loop."""
@@ -40,7 +41,7 @@ def _section(use: str, looped: Sequence[Looped], where: str) -> Section:
     timed = [one for one in looped if _cost_ns(one[1]) is not None]
     timed.sort(key=lambda one: _cost_ns(one[1]) or 0.0)
     refused = dict.fromkeys(
-        f"{placement}: {why.strip().partition(chr(10))[0]}"
+        f"{placement}: {first_line(why)}"
         for _, one in looped
         for placement, why in one.refused.items()
     )

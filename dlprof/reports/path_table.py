@@ -26,7 +26,7 @@ from dlprof.rules.evidence_text import facts
 from dlprof.rules.rule import SEVERITIES
 from dlprof.session.evidence import Verdict
 from dlprof.session.model import Note, TimeMeasure
-from dlprof.text.clean import first_line, listed
+from dlprof.text.clean import first_line, first_words, listed
 
 
 class Room(NamedTuple):
@@ -198,8 +198,7 @@ def _lost(paths: Sequence[Path]) -> list[list[Path]]:
 
 
 def _lost_row(line: Sequence[Path]) -> tuple[Cell, ...]:
-    words = line[0].reason.split()
-    why = " ".join(words[:MOST_WORDS]) + (" …" if len(words) > MOST_WORDS else "")
+    why = first_words(line[0].reason, MOST_WORDS)
     told = Cell(" ".join((*line[0].rules, why)), "dim")
     return line[0].result_cell, _code(line), told
 

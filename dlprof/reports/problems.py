@@ -12,7 +12,7 @@ from dlprof.reports.paths import severity_rank
 from dlprof.rules import expected, observations
 from dlprof.rules.rule import severity_of
 from dlprof.session.model import FindingRecord, Session, pair_text
-from dlprof.text.clean import listed
+from dlprof.text.clean import first_words, listed
 from dlprof.tickets.reproducer import reproducer
 from dlprof.tickets.rerun_command import rerun_command
 
@@ -115,9 +115,7 @@ def _paths(session: Session, findings: Iterable[FindingRecord]) -> set[tuple[str
 
 def _headline(finding: FindingRecord) -> str:
     """Of a session that was written before there were headlines, the beginning of its summary."""
-    words = finding.summary.split()
-    cut = " ".join(words[:MOST_WORDS]) + (" …" if len(words) > MOST_WORDS else "")
-    return finding.headline or cut
+    return finding.headline or first_words(finding.summary, MOST_WORDS)
 
 
 def _rerun(session: Session, finding: FindingRecord) -> str | None:

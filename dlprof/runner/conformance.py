@@ -60,7 +60,7 @@ def script(catalog: Catalog, probe: ProbeInfo, check: Check) -> str:
     with _start(catalog, probe) as worker:
         outcome = worker.ask(_request(probe, check) | {"script": True}, LIMIT_S)
     if "script" not in outcome.parts:
-        raise Unmeasured(f"{probe.name}: {_why(outcome)}")
+        raise Unmeasured(f"{probe.name}: {first_line(outcome.reason)}")
     return str(outcome.parts["script"])
 
 
@@ -77,10 +77,6 @@ def _ask(worker: WorkerClient, probe: ProbeInfo, check: Check) -> Outcome:
     return worker.ask(_request(probe, check), LIMIT_S)
 
 
-def _why(outcome: Outcome) -> str:
-    return first_line((outcome.reason or "").removeprefix("Unsupported: "))
-
-
 def _found(check: Check, outcome: Outcome, probe: ProbeInfo) -> Found:
     if "verdict" in outcome.parts:
         return Found(check, str(outcome.parts["verdict"]), str(outcome.parts.get("seen", "")))
@@ -88,4 +84,4 @@ def _found(check: Check, outcome: Outcome, probe: ProbeInfo) -> Found:
         return Found(check, CRASHED, str(outcome.lost.how))
     if outcome.stage == "check":
         return Found(check, "unknown", first_line(outcome.reason))
-    raise Unmeasured(f"{probe.name}: {_why(outcome)}")
+    raise Unmeasured(f"{probe.name}: {first_line(outcome.reason)}")

@@ -73,6 +73,12 @@ def first_line(text: str | None) -> str:
     return clean(f"{told} …" if more else told)
 
 
+def first_words(text: str, most: int) -> str:
+    """So many words of ``text`` in one line, with a mark if there are more."""
+    words = text.split()
+    return " ".join(words[:most]) + (" …" if len(words) > most else "")
+
+
 def listed(names: Iterable[str]) -> str:
     """The first of ``names``, and how many more there are."""
     found = list(names)

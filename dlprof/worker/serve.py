@@ -40,7 +40,7 @@ def serve(requests_fd: int, replies_fd: int) -> None:
         try:
             outcome = _served(state, request["do"], request, answer)
         except BaseException as fault:  # noqa: BLE001 - the outermost boundary of the worker
-            outcome = "failed", words(fault)
+            outcome = "failed", Refusal(fault).reason
         channel.send({"id": answer.identity, "done": outcome[0], "reason": outcome[1]})
 
 

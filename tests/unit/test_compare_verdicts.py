@@ -234,7 +234,7 @@ def test_where_processes_disagree_the_worst_of_them_counts():
 
 def test_of_processes_that_disagreed_before_and_still_do_the_worst_counts():
     old, new = disagreeing("view", "unknown"), disagreeing("copy", "unknown")
-    told = "ownership", "varies (at worst view)", "varies (at worst copy)"
+    told = "ownership", "varies (at worst a view)", "varies (at worst a copy)"
     assert change(old, new) == (told, "worse", "warning")
     assert change(new, old)[1] == "better"
     assert changes(make_result(**old), make_result(**old)) == ()
