@@ -14,6 +14,7 @@ import typer
 from dlprof.cli.options import Given, takes
 from dlprof.plan import options as every
 from dlprof.plan.option import Option, Text, Whole
+from dlprof.text.clean import clean, counted
 
 if TYPE_CHECKING:
     from dlprof.jobs.plan import Plan
@@ -74,11 +75,11 @@ def run(plan: Annotated[Path, PLAN], *, given: Given) -> None:
     if not codes:
         raise Unmeasured("no job is done")
     if found := codes.count(FindingsFailed.exit_code):
-        raise FindingsFailed(f"{_count(found, 'job')} found what its scenario forbids")
+        raise FindingsFailed(f"{counted(found, 'job')} found what its scenario forbids")
     if bad:
-        raise Unsure(f"{_count(bad, 'job')} of {len(work.plan.jobs):,} not done")
+        raise Unsure(f"{counted(bad, 'job')} of {len(work.plan.jobs):,} not done")
     if unsure := codes.count(Unsure.exit_code) + codes.count(Unmeasured.exit_code):
-        raise Unsure(f"{_count(unsure, 'job')} could not tell all that its scenario asks")
+        raise Unsure(f"{counted(unsure, 'job')} could not tell all that its scenario asks")
 
 
 @jobs.command("list")
@@ -136,7 +137,6 @@ def fetch(plan: Annotated[Path, PLAN], *, given: Given) -> None:
     from dlprof.errors import UsageError
     from dlprof.history.store import folder_at
     from dlprof.jobs.store import Store
-    from dlprof.text.clean import clean
 
     work = _collected(plan, given)
     if given.raw["to"] is not None:
@@ -146,7 +146,7 @@ def fetch(plan: Annotated[Path, PLAN], *, given: Given) -> None:
             count += 1
             if not Store(folder).put(name, content):
                 raise UsageError(f"{folder.shown} has another file {name}: name another folder")
-        say(f"{_count(count, 'session')} copied to {clean(folder.shown)}\n")
+        say(f"{counted(count, 'session')} copied to {clean(folder.shown)}\n")
     say(_summary(work))
 
 
@@ -168,7 +168,7 @@ def cancel(plan: Annotated[Path, PLAN], *, given: Given) -> None:
     ]
     runs.cancel_all(work, wanted)
     cancelled = [job for job in work.jobs("cancelled") if job in wanted]
-    say(f"{_count(len(cancelled), 'job')} cancelled\n")
+    say(f"{counted(len(cancelled), 'job')} cancelled\n")
     say(_summary(work))
 
 
@@ -220,10 +220,6 @@ def _matches(record: Record, glob: str | None) -> bool:
     return glob is None or any(fnmatchcase(name, glob) for name in names)
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def _time(record: Record) -> str:
     from dlprof.analysis.quantity import duration_text
 
@@ -241,9 +237,7 @@ def _counts(work: Run) -> str:
 
 def _summary(work: Run) -> str:
     """How many jobs are how far, and what some found or why they failed, with what was said."""
-    from dlprof.text.clean import clean
-
-    lines = [f"{_count(len(work.plan.jobs), 'job')}: {_counts(work)}"]
+    lines = [f"{counted(len(work.plan.jobs), 'job')}: {_counts(work)}"]
     told: dict[tuple[str, ...], list[str]] = {}
     for job in work.jobs("failed", "stopped", "lost", "foreign", "done"):
         record = work.records[job.id]
@@ -267,7 +261,6 @@ def _watch() -> Iterator[Watch]:
     from rich.text import Text as Line
 
     from dlprof.analysis.quantity import duration_text
-    from dlprof.text.clean import clean
 
     console = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
     with Live(console=console, transient=True, auto_refresh=False) as live:

@@ -46,6 +46,7 @@ def report(session: SessionFile, *, given: Given) -> None:
     from dlprof.rules import cases_in, with_findings
     from dlprof.rules.fail_on import is_diagnosed
     from dlprof.session import model as sessions
+    from dlprof.worker.timer import collector_off
 
     outputs, fail_on = Outputs.of(given.raw), allowed(given)
     unfit = [one.name for one in (BY, *TRACES) if given.raw[one.key] is not None]
@@ -54,7 +55,7 @@ def report(session: SessionFile, *, given: Given) -> None:
     history = given.raw["history"]
     if history is not None and "--html" not in outputs.targets:
         raise UsageError("--history adds a section to --html FILE: give both")
-    with sessions.few_collections():
+    with collector_off():
         found = sessions.load(session)
         cases = cases_in(found.results)
         found = with_findings(found, cases)

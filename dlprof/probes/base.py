@@ -121,6 +121,9 @@ FLAGGED_DTYPES: Mapping[str, str] = {"conjugated": "complex64", "datetime": "int
 RETYPED = ("structured", "datetime")
 """Flags that make another dtype out of the one that was asked for."""
 
+ROOTS = {"jaxlib": "jax", "numba_cuda": "numba", "cupyx": "cupy"}
+"""Modules whose types belong to another framework."""
+
 CONTIGUOUS = ("C", "aligned", "sliced")
 """Layouts that differ in their alignment only."""
 

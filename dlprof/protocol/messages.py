@@ -16,6 +16,10 @@ ASKED_OTHERWISE = "other export"
 NO_CUPTI = "cupti-python is not installed: pip install cupti-python"
 """Why there is no trace."""
 
+NO_ARRAY = "the call leaves no array behind"
+NO_SIZE = "nothing tells how many bytes the source has"
+"""Why an instrument has nothing to look at."""
+
 LONGEST = 2000
 
 

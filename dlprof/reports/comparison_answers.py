@@ -24,7 +24,7 @@ from dlprof.plan.floors import Floor
 from dlprof.reports.document import Answer, Cell
 from dlprof.scenario.expectation import MET, MISSED
 from dlprof.session.model import CaseRecord, ExpectationRecord, pair_text
-from dlprof.text.clean import listed
+from dlprof.text.clean import counted, listed
 
 FINE = 0.1
 """Narrower intervals are shown to a tenth of a percent."""
@@ -103,11 +103,6 @@ def floors_text(floors: Iterable[Floor]) -> str:
         f"{floor.measure} {100 * floor.relative:g} % and {plain_time(floor.absolute_ns, 3)}"
         for floor in floors
     )
-
-
-def counted(count: int, what: str = "case") -> str:
-    """``1 case``, ``1,200 cases``."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def sentence(answer: Answer) -> str:

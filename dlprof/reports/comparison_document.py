@@ -19,7 +19,6 @@ from dlprof.reports.comparison_answers import (
     array_text,
     array_texts,
     code_cells,
-    counted,
     floors_text,
     ratio_text,
 )
@@ -36,6 +35,7 @@ from dlprof.reports.document import (
     more_rows,
 )
 from dlprof.session.model import Header
+from dlprof.text.clean import counted
 
 FIRST_ROWS, ALL_ROWS = 12, 1000
 """Rows of a table on the first screen, and in full. The JSON has all."""

@@ -15,13 +15,12 @@ from dlprof.atlas.cells import Cell as GridCell
 from dlprof.atlas.changes import TIME, Change, word_text
 from dlprof.atlas.grid import MISSING, Grid, Row
 from dlprof.plan.axes import shape_text
-from dlprof.reports.comparison_answers import counted
 from dlprof.reports.document import Answer, Column, Document, Lines, Section, Table, Tone, more_rows
 from dlprof.reports.document import Cell as Shown
 from dlprof.reports.paths import TONES
 from dlprof.session.model import pair_text
 from dlprof.text import json_text
-from dlprof.text.clean import listed
+from dlprof.text.clean import counted, listed
 
 SCHEMA = "dlprof.grid/1"
 FIRST_ROWS, ALL_ROWS = 12, 500

@@ -13,13 +13,7 @@ from dlprof.history.series import Cause, Machine, Point
 from dlprof.history.store import History
 from dlprof.history.trend import TimeStep, Trend
 from dlprof.history.verdicts import VerdictStep
-from dlprof.reports.comparison_answers import (
-    array_text,
-    array_texts,
-    code_cells,
-    counted,
-    number,
-)
+from dlprof.reports.comparison_answers import array_text, array_texts, code_cells, number
 from dlprof.reports.document import (
     Answer,
     Cell,
@@ -35,7 +29,7 @@ from dlprof.reports.document import (
 from dlprof.reports.document import Point as Dot
 from dlprof.rules.rule import Severity
 from dlprof.session.model import CaseRecord
-from dlprof.text.clean import first_line, listed
+from dlprof.text.clean import counted, first_line, listed
 
 FIRST_ROWS, ALL_ROWS = 12, 500
 """Rows of a table on the first screen, and in full; the JSON has them all."""

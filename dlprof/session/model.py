@@ -6,14 +6,13 @@ Unknown keys of a newer minor are kept when a file is read and written again.
 
 from __future__ import annotations
 
-import gc
 import io
 import marshal
 import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal, NamedTuple
 
@@ -55,6 +54,7 @@ from dlprof.session.measured import (
 from dlprof.text import json_text
 from dlprof.text.clean import clean
 from dlprof.text.json_text import Free
+from dlprof.worker.timer import collector_off
 
 __all__ = [
     "CaseRecord",
@@ -451,7 +451,8 @@ def _read(text: IO[str], name: str) -> Session:
             raise SessionError(f"{name} is not a dlprof session: {most} have no schema")
 
     try:
-        with few_collections():
+        # What is read has no circles, and looking for some takes longer than the work.
+        with collector_off():
             for key, value in json_text.Reader(text, check_place).members(ENTRIES):
                 found[key] = _entries(key, value) if isinstance(value, Iterator) else value
                 if key == "schema":
@@ -514,18 +515,6 @@ def _own_parts(result: Result) -> Iterator[Model]:
 
 class _Invalid(Exception):
     """An entry that is none; the message says where and why."""
-
-
-@contextmanager
-def few_collections() -> Iterator[None]:
-    """What is read or told has no circles, and looking for some takes longer than the work."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def first_error(error: ValidationError, within: tuple[str | int, ...] = ()) -> str:

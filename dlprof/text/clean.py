@@ -84,3 +84,8 @@ def listed(names: Iterable[str]) -> str:
     found = list(names)
     more = len(found) - MOST_NAMED
     return ", ".join(found[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def counted(count: int, what: str = "case") -> str:
+    """``1 case``, ``1,200 cases``."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

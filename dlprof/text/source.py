@@ -9,6 +9,7 @@ from typing import Literal
 
 from dlprof.errors import NoReproducer
 
+UNREADABLE = "the session's source text is not Python"
 NOT_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What ``ast.parse`` and ``compile`` raise."""
 
@@ -28,7 +29,7 @@ def parsed(text: str, mode: Literal["exec", "eval"] = "exec") -> ast.Module:
     try:
         tree = ast.parse(text, mode=mode)
     except NOT_PYTHON as error:
-        raise NoReproducer(f"the session's source text is not Python: {error}") from None
+        raise NoReproducer(f"{UNREADABLE}: {error}") from None
     return tree if isinstance(tree, ast.Module) else ast.Module([], [])
 
 

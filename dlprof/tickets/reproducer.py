@@ -17,7 +17,17 @@ from dlprof.rules import BY_ID, Rule
 from dlprof.rules.script import Effect, Subject, subject
 from dlprof.session.header import SIMULATED
 from dlprof.session.model import FindingRecord, Session
-from dlprof.text.source import NOT_PYTHON, block, imported, inside, made, merged, needed, used
+from dlprof.text.source import (
+    NOT_PYTHON,
+    UNREADABLE,
+    block,
+    imported,
+    inside,
+    made,
+    merged,
+    needed,
+    used,
+)
 
 OWN_CODE = "code:"
 """How the source of probes begins that are made of a user's own text."""
@@ -102,7 +112,7 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
         text = _script(effect, subjects, session)
         compile(text, "<reproducer>", "exec")
     except NOT_PYTHON as error:
-        raise NoReproducer(f"the session's source text is not Python: {error}") from None
+        raise NoReproducer(f"{UNREADABLE}: {error}") from None
     return Reproducer(effect.symptom, text)
 
 

@@ -13,11 +13,9 @@ from operator import attrgetter
 from typing import Any
 
 from dlprof.probes import ALL, capsule
-from dlprof.probes.base import DTYPES, HOST_MEMORY, Probe
+from dlprof.probes.base import DTYPES, HOST_MEMORY, ROOTS, Probe
 from dlprof.tracer.targets import array_type_name
 
-ROOTS = {"jaxlib": "jax", "numba_cuda": "numba", "cupyx": "cupy"}
-"""Modules whose types belong to another framework."""
 PROTOCOLS = ("__dlpack__", "__cuda_array_interface__", "__array_interface__")
 BUFFERS = {
     "bytes": ("bytes",),

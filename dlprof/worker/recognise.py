@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from dlprof.probes import capsule
-from dlprof.probes.base import ANY_DEVICE, DTYPES, Probe, Protocol
+from dlprof.probes.base import ANY_DEVICE, DTYPES, ROOTS, Probe, Protocol
 from dlprof.protocol import statement
 from dlprof.protocol.statement import Cut, FaultyStatement
 from dlprof.worker import any_array, loading
@@ -24,8 +24,6 @@ from dlprof.worker.instruments.handshake import proxy
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call, execute
 
-ROOTS = {"jaxlib": "jax", "numba_cuda": "numba"}
-"""Modules whose types belong to another framework."""
 ARRAYS = ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__")
 OFFERED = (Protocol.DLPACK, Protocol.CUDA_ARRAY_INTERFACE, Protocol.ARRAY_INTERFACE)
 

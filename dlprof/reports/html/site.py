@@ -23,7 +23,6 @@ from dlprof.atlas.changes import TIME, Change
 from dlprof.atlas.grid import Grid, Row
 from dlprof.reports import grid_document as grids
 from dlprof.reports import matrix
-from dlprof.reports.comparison_answers import counted
 from dlprof.reports.document import (
     Answer,
     Cell,
@@ -41,7 +40,7 @@ from dlprof.reports.paths import untimed_place
 from dlprof.rules import BY_ID, with_name
 from dlprof.rules.pages import index
 from dlprof.session.model import pair_text
-from dlprof.text.clean import listed
+from dlprof.text.clean import counted, listed
 
 HOME, FEED, COLUMNS = "index.html", "changes.html", "environments.html"
 LARGEST = 200_000

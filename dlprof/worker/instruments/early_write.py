@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any
 
 from dlprof.probes.capsule import alignment
-from dlprof.protocol.messages import unknown
+from dlprof.protocol.messages import NO_ARRAY, unknown
 from dlprof.worker import memory
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import LINE_BYTES, Subject, lies_within
@@ -65,7 +65,7 @@ class Tried:
 
 def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[str, Any]:
     if not subject.import_.returns_array:
-        return unknown("the call leaves no array behind to compare")
+        return unknown(NO_ARRAY)
     subject.check_own()
     spec = subject.spec
     if subject.is_one_array:

@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 
 from dlprof.device.cuda import Gpu
 from dlprof.probes.base import Probe, Unsupported
-from dlprof.protocol.messages import AFTER_DROP, verdict, words
+from dlprof.protocol.messages import AFTER_DROP, NO_SIZE, verdict, words
 from dlprof.worker.channel import Answer
 from dlprof.worker.memory import malloc_meter, resident_bytes
 from dlprof.worker.refusal import Refusal, attempt
@@ -98,7 +98,7 @@ def measure(
     other = subject.of_bytes(SIZE_BYTES)
     size = other.spec.size_bytes
     if subject.is_one_array and not size:
-        raise Unsupported("nothing tells how many bytes the source has")
+        raise Unsupported(NO_SIZE)
     if size > LARGEST_BYTES:
         raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
     try:

@@ -17,7 +17,7 @@ from typing import Any
 from dlprof.device.cuda import Gpu
 from dlprof.probes.base import DTYPES, Probe
 from dlprof.probes.capsule import alignment
-from dlprof.protocol.messages import unknown, verdict
+from dlprof.protocol.messages import NO_ARRAY, unknown, verdict
 from dlprof.worker import memory
 from dlprof.worker.simulated import computed
 from dlprof.worker.subject import Subject, result_device
@@ -27,7 +27,7 @@ NOT_WRITTEN = "not written: the memory is read-only, a file's, or shared with ot
 
 def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
     if not subject.import_.returns_array:
-        return unknown("the call leaves no array behind to compare")
+        return unknown(NO_ARRAY)
     if subject.spec.elements == 0:
         return unknown("an array without elements has no memory to share")
     converted = subject.convert()

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from dlprof.probes.base import ArraySpec
-from dlprof.protocol.messages import unknown, verdict
+from dlprof.protocol.messages import NO_SIZE, unknown, verdict
 from dlprof.worker import memory, timer
 from dlprof.worker.memory import resident_bytes
 from dlprof.worker.refusal import Refusal, attempt
@@ -128,7 +128,7 @@ def _on_device(subject: Subject) -> dict[str, Any]:
             return unknown(f"{name} does not say how much memory it uses at its peak")
     other = subject.of_bytes(SIZE_BYTES)
     if not (size := other.spec.size_bytes):
-        return unknown("nothing tells how many bytes the source has")
+        return unknown(NO_SIZE)
     memory.check_room(other.spec)
     convert = other.converting(other.make_another())
     first = convert()  # what is made once does not count

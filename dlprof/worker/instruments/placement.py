@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any
 
 from dlprof.probes.base import Unsupported, written
-from dlprof.protocol.messages import words
+from dlprof.protocol.messages import NO_ARRAY, words
 from dlprof.worker import memory, timer
 from dlprof.worker.contract import check_use
 from dlprof.worker.refusal import Refusal, attempt
@@ -178,4 +178,4 @@ def _turn(subject: Subject, operation: str) -> str:
 
 def _check_left_behind(subject: Subject) -> None:
     if not subject.import_.returns_array:
-        raise Unsupported("the call leaves no array behind to use")
+        raise Unsupported(NO_ARRAY)

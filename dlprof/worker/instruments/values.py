@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any
 
 from dlprof.probes.base import Probe
-from dlprof.protocol.messages import unknown
+from dlprof.protocol.messages import NO_ARRAY, unknown
 from dlprof.worker import memory
 from dlprof.worker.any_array import UNKNOWN
 from dlprof.worker.elements import bits, read_elements, unequal
@@ -43,7 +43,7 @@ FINISHED_S = 0.25
 def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
     """The verdict. ``again`` says whether there is time for more conversions than one."""
     if not subject.import_.returns_array:
-        return unknown("the call leaves no array behind to compare")
+        return unknown(NO_ARRAY)
     try:
         import numpy  # noqa: F401 - so that its absence is a reason
     except ImportError:
