@@ -35,5 +35,5 @@ def _said(one: Tried, question: str) -> str:
     if one.cell is None:
         return one.reason
     if question in (TIME, "result"):
-        return cell_text(one.cell).text
+        return cell_text(one.cell).line
     return word_text(question, one.cell.words[QUESTIONS.index(question)])

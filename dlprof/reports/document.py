@@ -41,6 +41,12 @@ class Cell:
     """Follows the text, and is no code."""
     link: str = ""
     """The page of a site that says more."""
+    under: str = ""
+    """Follows the text, or stands under it where a row has no room."""
+
+    @property
+    def line(self) -> str:
+        return f"{self.text} {self.under}".strip()
 
 
 @dataclass(frozen=True)

@@ -212,7 +212,7 @@ def pages(
     chosen: list[list[int]] = [[]]
     used = 0
     for place, column in texts.items():
-        own = max([len(heads[place]), *(len(text.text) for text in column)]) + GAP
+        own = max([len(heads[place]), *(len(text.line) for text in column)]) + GAP
         if room is not None and chosen[-1] and used + own > room:
             chosen.append([])
             used = 0
@@ -249,7 +249,7 @@ def cell_text(cell: GridCell | None) -> Shown:
         return Shown("-", "dim")
     shown = result_cell(cell)
     time = plain_time(cell.time.median_ns) if cell.time is not None else ""
-    return Shown(f"{time} {shown.text}".strip(), shown.tone)
+    return Shown(time, shown.tone, under=shown.text)
 
 
 def result_cell(cell: GridCell) -> Shown:

@@ -99,5 +99,5 @@ def _table(found: Table) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    text = code(cell.text) if cell.code and cell.text else prose(cell.text)
+    text = code(cell.text) if cell.code and cell.text else prose(cell.line)
     return f"{text} {prose(cell.note)}" if cell.note else text

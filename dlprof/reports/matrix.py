@@ -54,9 +54,9 @@ def cell_of(path: Choice | None, results: Iterable[str]) -> tuple[str, Cell]:
         word = Counter(results).most_common(1)[0][0]
         return word, Cell(word, "dim" if word == "refused" else "bad")
     if path.safety.level == "unsafe":
-        return "unsafe", Cell(f"{path.brief_time} unsafe".strip(), "bad")
+        return "unsafe", Cell(path.brief_time, "bad", under="unsafe")
     shown, waits = path.result_cell, " waits" if path.waits else ""
-    return path.result, Cell(f"{path.brief_time} {shown.text}{waits}".strip(), shown.tone)
+    return path.result, Cell(path.brief_time, shown.tone, under=f"{shown.text}{waits}")
 
 
 def fastest(array: Array) -> Path | None:

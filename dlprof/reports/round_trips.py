@@ -96,7 +96,7 @@ def _row(trip: Trip, several: bool) -> tuple[Cell, ...]:
     array = f"  {' '.join(there.array[1:])}" if several else ""
     return (
         Cell(f"{there.pair_text}{array}"),
-        *(Cell(f"{one.brief_time} {one.result_cell.text}{_note(one)}") for one in trip),
+        *(Cell(one.brief_time, under=f"{one.result_cell.text}{_note(one)}") for one in trip),
         Cell(_times(trip) if _differs(trip) else "the same"),
         Cell(there.code, code=True),
         Cell(back.code, code=True),

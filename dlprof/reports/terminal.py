@@ -167,7 +167,8 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
     room = width - INDENT - sum(others) - (GAP - 1) * (len(longest) - 1)
     room = max(room // max(len(codes), 1), CODE_WIDTH)
     is_wide = sum(longest) + (GAP - 1) * (len(longest) - 1) > width - INDENT
-    is_stacked = is_wide and max(longest) <= STACKED
+    has_under = any(cell.under for row in table.rows for cell in row)
+    is_stacked = is_wide and has_under and max(longest) <= STACKED
     for at, column in enumerate(table.columns):
         is_word = longest[at] <= WORD and not is_stacked
         grid.add_column(
@@ -200,9 +201,8 @@ def _folded(code: Text, width: int) -> Text:
 
 
 def _cell(cell: Cell, is_stacked: bool = False) -> Text:
-    words = cell.text.split(" ", 2)
-    shown = "\n".join((" ".join(words[:2]), *words[2:])) if is_stacked else cell.text
-    text = Text(shown, style=STYLES.get(cell.tone, ""))
+    parts = filter(None, (cell.text, cell.under))
+    text = Text(("\n" if is_stacked else " ").join(parts), style=STYLES.get(cell.tone, ""))
     note = re.sub("(?<! ) (?! )", "\u00a0", cell.note)  # words stay together, parts need not
     return Text.assemble(text, "  ", (note, "dim")) if note else text
 

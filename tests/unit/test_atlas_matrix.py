@@ -32,7 +32,7 @@ def result(name, ns, case=None, **changes):
 def shown(grid):
     """The cell of the one pair."""
     ((_, cell),) = matrix_table(Site(grid, ())).rows
-    return cell.text
+    return cell.line
 
 
 @pytest.mark.parametrize("fault", [WRONG, DANGLING], ids=["wrong", "dangling"])

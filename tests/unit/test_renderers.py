@@ -67,7 +67,7 @@ def test_the_first_screen_fits(width, most):
 
 def test_where_cells_of_a_table_find_no_room_each_has_its_result_under_its_time():
     columns = [Column("from"), *(Column(f"lib{number}") for number in range(6))]
-    cells = [Cell("numpy"), *(Cell(f"{number} ns view") for number in range(6))]
+    cells = [Cell("numpy"), *(Cell(f"{number} ns", under="view") for number in range(6))]
     shown = terminal.render(Document("a", tables=(Table(tuple(columns), (tuple(cells),)),)), 66)
     assert [line.split() for line in shown.splitlines()[-2:]] == [
         ["numpy", *(word for number in range(6) for word in (str(number), "ns"))],

@@ -72,10 +72,10 @@ def shown(cell: Cell, place_of: Mapping[str, int]) -> Markup:
     """The text of a cell; a rule leads to its problem, by its place on the page."""
     note = f" {cell.note}" if cell.note else ""
     if cell.link:
-        return Markup('<a href="{}">{}</a>{}').format(cell.link, cut(cell.text), cut(note))
+        return Markup('<a href="{}">{}</a>{}').format(cell.link, cut(cell.line), cut(note))
     if cell.code:
         return Markup("<code>{}</code>{}").format(cut(cell.text), cut(note))
-    return linked(cut(cell.text + note), place_of)
+    return linked(cut(cell.line + note), place_of)
 
 
 def linked(text: str, place_of: Mapping[str, int]) -> Markup:
