@@ -47,7 +47,9 @@ def _section(use: str, looped: Sequence[Looped], where: str) -> Section:
     )
     heading = f"In a loop{f' with {use}' if use else ''}: {where}"
     rows = tuple(_row(*one) for one in timed)
-    shown = (it for _, one in timed for it in (one.in_loop, one.hoisted, one.share))
+    shown: list[TimeMeasure | Share | None] = []
+    for _, one in timed:
+        shown += one.in_loop, one.hoisted, one.share
     tables = (Table(COLUMNS, rows, legend(shown)),)
     lines = (*_advice(timed), *_implicit(looped), *(f"refused {reason}" for reason in refused))
     return Section(

@@ -60,7 +60,7 @@ def sections(steps: dict[str, list[Result]]) -> Iterator[Section]:
         timed = [one for one in results if one.ready_time is not None]
         if timed:
             rows = tuple(map(_row, timed))
-            meaning = legend(m for one in timed for m in (one.timed_ready, _saved(one)))
+            meaning = legend([*(one.timed_ready for one in timed), *map(_saved, timed)])
             yield Section(name, (Table(*_known(rows), meaning),), Level.FIRST)
     notes: dict[str, dict[str, None]] = defaultdict(dict)
     for one in (one for results in steps.values() for one in results):
