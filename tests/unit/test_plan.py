@@ -213,6 +213,7 @@ def test_what_cannot_be_measured_beside_others_is_left_out_and_said(pairs, globs
     assert {case.pair for case in found.cases} == {("torch", "numpy")}
     (said,) = found.left_out
     assert reason in said
+    assert found.unmatched == globs[1:]
 
 
 def test_only_a_matrix_leaves_out_frameworks_that_nobody_named():

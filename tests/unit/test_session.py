@@ -196,6 +196,13 @@ def test_what_steers_a_terminal_is_escaped_when_a_session_is_read():
     assert result.reason == "two\nlines"
 
 
+def test_a_note_knows_its_instrument_and_is_written_as_it_was_read():
+    texts = ["values: TypeError: no", "after others: no", "stopped"]
+    result = make_result(notes=texts)
+    assert [one.instrument for one in result.notes] == ["values", "", ""]
+    assert result.model_dump(mode="json")["notes"] == texts
+
+
 def test_a_finding_keeps_only_results_that_the_session_has():
     named = finding_of("DLP018", results=[0, 7, -1], against=9)
     (read,) = make_session(make_result(), findings=[named]).findings
