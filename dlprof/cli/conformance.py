@@ -50,8 +50,6 @@ def conformance(
 
     Example: dlprof conformance numpy
     """
-    from difflib import get_close_matches
-
     from dlprof.cli.inspection import inspected
     from dlprof.cli.outputs import Annotations, Outputs
     from dlprof.cli.show import write
@@ -60,12 +58,13 @@ def conformance(
     from dlprof.reports import conformance as reports
     from dlprof.runner import conformance as runner
     from dlprof.runner.progress import Bar
+    from dlprof.text.clean import nearest
 
     outputs = Outputs.of(given.raw)
     severities, repro = given[FAIL_ON], given[REPRO]
     if repro is not None and repro not in CHECKS:
-        near = get_close_matches(repro, CHECKS, 1, 0)
-        raise UsageError(f"--repro {repro}: there is no such check; did you mean {near[0]!r}?")
+        hint = nearest(repro, CHECKS, cutoff=0.0)
+        raise UsageError(f"--repro {repro}: there is no such check; {hint}")
     if given.output is not None and repro is None:
         raise UsageError("-o writes a script: name a check with --repro")
     values = given.settled()

@@ -9,7 +9,6 @@ copy,dangling         a change to such a verdict
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from dlprof.plan.floors import DEFAULT, Floor, FloorRule
 from dlprof.plan.options import REPEATED
 from dlprof.rules.rule import SEVERITIES
 from dlprof.session.model import CaseRecord
+from dlprof.text.clean import nearest
 
 UNITS_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 WORDS = (
@@ -127,8 +127,7 @@ def _known(word: str) -> str:
         return word
     if _AMOUNT.match(word):
         raise UsageError(f"--fail-on: write ready:{word} in place of {word}")
-    near = difflib.get_close_matches(word.partition(":")[0], (*REPEATED, *known), n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join((*REPEATED, *known))}"
+    hint = nearest(word.partition(":")[0], (*REPEATED, *known))
     raise UsageError(f"--fail-on does not know {word!r}: {hint}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import platform
 import sys
@@ -16,6 +15,7 @@ from dlprof.errors import MissingDevice, MissingFramework, UsageError
 from dlprof.plan.axes import simulated_in
 from dlprof.plan.option import split
 from dlprof.simulated import environment as environment_of
+from dlprof.text.clean import nearest
 
 NOT_ASKED = "the CUDA driver here is the simulated one: ask for it by --device simulated"
 OF_THE_RUN = ("simulated", "cupti")
@@ -102,9 +102,7 @@ class Catalog:
             if word.lower() in (probe.name.lower(), *(alias.lower() for alias in probe.aliases)):
                 return probe
         known = [name for probe in self.probes for name in (probe.name, *probe.aliases)]
-        near = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-        raise UsageError(f"there is no framework {word!r}: {hint}")
+        raise UsageError(f"there is no framework {word!r}: {nearest(word, known, cutoff=0.5)}")
 
     def installed(self, word: str) -> ProbeInfo:
         """As :meth:`named`; raises :class:`MissingFramework` with the pip command."""

@@ -8,7 +8,6 @@ heavy is imported before a value is read: every ``--help`` imports this module.
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -27,6 +26,7 @@ from dlprof.plan.option import (
     distinct,
     value_of,
 )
+from dlprof.text.clean import nearest
 
 
 def _shapes(word: str) -> Iterable[tuple[int, ...]]:
@@ -469,5 +469,4 @@ def key_of(name: str, known: Iterable[Option]) -> str:
     names = {word: option.key for option in known for word in (option.singular, option.key)}
     if name in names:
         return names[name]
-    near = difflib.get_close_matches(name, names, n=1)
-    raise LookupError(f"did you mean {near[0]!r}?" if near else f"known are {', '.join(names)}")
+    raise LookupError(nearest(name, names))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from dlprof import inference
 from dlprof.errors import UsageError
 from dlprof.inference.base import UNITS
 from dlprof.session import files
+from dlprof.text.clean import nearest
 
 DEFAULT_SHAPES = tuple(f"{rows}x{UNITS}" for rows in (1, 1024, 16384))
 """Inputs of the built-in model: one row, and outputs of 256 KiB and 4 MiB."""
@@ -73,7 +73,4 @@ def framework(word: str) -> str:
     }
     if word.lower() in names:
         return names[word.lower()]
-    near = difflib.get_close_matches(word.lower(), names, n=1)
-    known = f"known are {', '.join(inference.KNOWN)}"
-    hint = f"did you mean {names[near[0]]!r}?" if near else known
-    raise UsageError(f"dlprof measures no steps of {word!r}: {hint}")
+    raise UsageError(f"dlprof measures no steps of {word!r}: {nearest(word, inference.KNOWN)}")

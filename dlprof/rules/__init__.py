@@ -73,6 +73,7 @@ RULES: tuple[Rule, ...] = tuple(
 BY_ID = {rule.id: rule for rule in RULES}
 BY_WORD = {word.lower(): rule for rule in RULES for word in (rule.id, rule.name)}
 """As users write rules, in lower case."""
+WRITTEN = tuple(word for rule in RULES for word in (rule.id, rule.name))
 FAULTS = {rule.id: rule.fault for rule in RULES if rule.fault is not None}
 NEED_TIMES = tuple(rule.id for rule in RULES if rule.needs_times)
 NEEDS = {rule.id: rule.instrument for rule in RULES if rule.instrument in DIAGNOSIS}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
 from dlprof.plan.axes import NO_TIMES
 from dlprof.plan.option import split
-from dlprof.rules import BY_WORD, NEED_TIMES, NEEDS, RULES
+from dlprof.rules import BY_WORD, NEED_TIMES, NEEDS, RULES, WRITTEN
 from dlprof.rules.rule import NAME_ONE, NO_CONVERSION, SEVERITIES, could_tell
 from dlprof.session.model import FindingRecord, Result
+from dlprof.text.clean import nearest
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,7 @@ def parse(texts: Sequence[str], where: str = "--fail-on") -> FailOn:
         elif word in SEVERITIES:
             severities |= set(SEVERITIES[: SEVERITIES.index(word) + 1])
         else:
-            near = difflib.get_close_matches(word, [*BY_WORD, *SEVERITIES], n=1)
-            known = [one.upper() if one.startswith("dlp") else one for one in near]
-            hint = f"did you mean {known[0]!r}?" if known else NAME_ONE
+            hint = nearest(word, (*WRITTEN, *SEVERITIES), NAME_ONE)
             raise UsageError(f"{where} {text!r} is no rule and no severity: {hint}")
     return FailOn(frozenset(rules), frozenset(severities))
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
 from dlprof.plan.catalog import Catalog
-from dlprof.rules import RULES
+from dlprof.rules import BY_WORD, RULES, WRITTEN
 from dlprof.rules.cost import lacks_direction
 from dlprof.rules.rule import NAME_ONE, SEVERITIES
 from dlprof.scenario.pairs import PairPattern, named
 from dlprof.scenario.pairs import parse as parse_pair
 from dlprof.session.model import ExpectationRecord, FindingRecord, Header, Result
+from dlprof.text.clean import nearest
 
 ANY = PairPattern("*", "*")
 
@@ -103,10 +103,9 @@ def raise_for(header: Header, verdict: str) -> None:
 
 
 def _what(word: str) -> str:
-    names = {name.lower(): rule.id for rule in RULES for name in (rule.id, rule.name)}
-    names |= {severity: severity for severity in SEVERITIES}
-    if word.lower() in names:
-        return names[word.lower()]
-    near = difflib.get_close_matches(word.lower(), names, n=1)
-    hint = f"did you mean {names[near[0]]!r}?" if near else NAME_ONE
+    if word.lower() in SEVERITIES:
+        return word.lower()
+    if word.lower() in BY_WORD:
+        return BY_WORD[word.lower()].id
+    hint = nearest(word, (*WRITTEN, *SEVERITIES), NAME_ONE)
     raise UsageError(f"there is no rule {word!r}: {hint}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from dlprof.plan.option import shown, value_of
 from dlprof.plan.options import IN_FILE, ONE_INTERPRETER, OPTIONS
 from dlprof.scenario.model import TABLES, Problem, Scenario
 from dlprof.session import files
-from dlprof.text.clean import clean, sanitised
+from dlprof.text.clean import clean, nearest, sanitised
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -162,8 +161,7 @@ def _nearest(where: Sequence[str | int]) -> str:
     known = [*(table or Problem).model_fields]
     if table is None:
         known += [option.key for option in IN_FILE]
-    near = difflib.get_close_matches(str(where[-1]), known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+    return nearest(str(where[-1]), known)
 
 
 def line_of(text: str, where: Sequence[str | int]) -> int | None:

@@ -89,3 +89,14 @@ def listed(names: Iterable[str]) -> str:
 def counted(count: int, what: str = "case") -> str:
     """``1 case``, ``1,200 cases``."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def nearest(word: str, known: Iterable[str], otherwise: str = "", cutoff: float = 0.6) -> str:
+    """``did you mean 'view'?``; ``otherwise``, or all that are known, where none is near."""
+    from difflib import get_close_matches  # only a wrong word waits for it
+
+    names = {name.lower(): name for name in known}
+    near = get_close_matches(word.lower(), names, 1, cutoff)
+    if near:
+        return f"did you mean {names[near[0]]!r}?"
+    return otherwise or f"known are {', '.join(names.values())}"

@@ -80,7 +80,7 @@ def test_a_framework_that_nobody_knows_is_refused():
         ("DLP001 on ", "is not like"),
         ("DLP001 on tf", "'tf'"),
         ("DLP999", "there is no rule"),
-        ("host-sink", "did you mean 'DLP001'"),
+        ("host-sink", "did you mean 'host-sync'"),
     ],
 )
 def test_another_text_is_refused_in_words(text, reason):

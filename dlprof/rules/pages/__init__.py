@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from importlib.resources import files
 
 from dlprof.errors import UsageError
-from dlprof.rules import BY_WORD
+from dlprof.rules import BY_WORD, WRITTEN
+from dlprof.text.clean import nearest
 
 TOPICS = ("trace",)
 """Pages that are no rule's."""
@@ -19,10 +19,7 @@ def page(word: str) -> str:
     if word.lower() in TOPICS:
         return _read(word.lower())
     if word.lower() not in BY_WORD:
-        near = difflib.get_close_matches(word.lower(), BY_WORD, n=1)
-        # An id is written in capitals, a name is not.
-        meant = near[0].upper() if near and near[0].startswith("dlp") else "".join(near)
-        hint = f"did you mean {meant!r}?" if near else "'dlprof explain' lists them"
+        hint = nearest(word, WRITTEN, "'dlprof explain' lists them")
         raise UsageError(f"there is no rule {word!r}: {hint}")
     rule = BY_WORD[word.lower()]
     first, _, rest = _read(rule.id).partition("\n")
