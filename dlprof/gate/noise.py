@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import statistics
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -217,9 +216,12 @@ def load(path: Path) -> Noise:
         raise UsageError(f"cannot read the noise file {path}: {error.strerror}") from None
     except (ValueError, RecursionError):
         raise UsageError(f"{path} is no noise file: it is not JSON") from None
-    schema = str(content.get("schema")) if isinstance(content, dict) else ""
-    if re.fullmatch(r"dlprof\.noise/1(\.\d{1,9})?", schema) is None:
-        raise UsageError(f"{path} is no noise file of this dlprof: its schema is not {SCHEMA!r}")
+    schema = content.get("schema") if isinstance(content, dict) else None
+    fault = files.version_fault(schema, SCHEMA)
+    if fault is None:
+        raise UsageError(f"{path} is no noise file: it has no schema {SCHEMA!r}")
+    if fault:
+        raise UsageError(f"{path} {fault}")
     try:
         return Noise.model_validate(content)
     except ValidationError as error:

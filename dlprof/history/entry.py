@@ -24,6 +24,7 @@ from dlprof._version import __version__
 from dlprof.compare.processes import median_ns, processes, time_ns
 from dlprof.errors import DlprofError, HistoryError, Unmeasured
 from dlprof.plan.axes import NO_TIMES, shape_text
+from dlprof.session import files
 from dlprof.session.evidence import DeviceTime, Series
 from dlprof.session.model import (
     Header,
@@ -258,7 +259,11 @@ def decode(content: bytes) -> Entry:
             name.decode("utf-8", "replace"): text.decode("utf-8", "replace")
             for name, text in raw.items()
         }
-        _check_major(metadata.get("dlprof.history", ""))
+        fault = files.version_fault(metadata.get("dlprof.history"), SCHEMA)
+        if fault is None:
+            raise Foreign("it is no file of a dlprof history")
+        if fault:
+            raise Foreign(f"it {fault}")
         column = file.read(columns=["result"], use_threads=False).column("result")
         texts = [str(text) for text in column.to_pylist()]
         return _decoded(metadata, texts)
@@ -266,14 +271,6 @@ def decode(content: bytes) -> Entry:
         raise Foreign(f"it is damaged: {_reason(error)}") from None
     except DlprofError as error:
         raise Foreign(f"it is damaged: {error}") from None
-
-
-def _check_major(schema: str) -> None:
-    found = re.fullmatch(r"dlprof\.history/(\d{1,9})(\.\d{1,9})?", schema)
-    if found is None:
-        raise Foreign("it is no file of a dlprof history")
-    if int(found[1]) > MAJOR:
-        raise Foreign(f"a newer dlprof wrote it ({schema}); this one reads {SCHEMA}")
 
 
 def _decoded(metadata: Mapping[str, str], texts: Iterable[str]) -> Entry:

@@ -10,6 +10,7 @@ import gzip
 import io
 import itertools
 import lzma
+import re
 import secrets
 import stat
 import tempfile
@@ -37,6 +38,17 @@ KINDS = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISSOCK, "a socket"),
 )
+
+
+def version_fault(schema: object, known: str) -> str | None:
+    """What to say of a file whose ``schema`` is of a newer major version than ``known``, such as
+    ``dlprof.session/1``; empty if this dlprof reads it, None if it is no file of this kind.
+    """
+    kind, _, major = known.rpartition("/")
+    found = re.fullmatch(re.escape(kind) + r"/(\d{1,9})(\.\d{1,9})?", str(schema))
+    if found is None or int(found[1]) <= int(major):
+        return None if found is None else ""
+    return f"was written by a newer dlprof ({schema}); this one reads {known}"
 
 
 def at_home(path: Path) -> Path:

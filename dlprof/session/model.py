@@ -529,19 +529,13 @@ def first_error(error: ValidationError, within: tuple[str | int, ...] = ()) -> s
 def check_schema(content: Any, name: str) -> None:
     """Raise :class:`SessionError` for a foreign file or a newer major version."""
     schema = content.get("schema") if isinstance(content, dict) else None
-    match = (
-        re.fullmatch(r"dlprof\.session/(\d{1,9})(\.\d{1,9})?", schema)
-        if isinstance(schema, str)
-        else None
-    )
-    if match is None and str(schema).startswith("dlprof.trace/"):
+    fault = files.version_fault(schema, SCHEMA)
+    if fault is None and str(schema).startswith("dlprof.trace/"):
         raise SessionError(f"{name} is a trace and no session: dlprof report shows it")
-    if match is None:
+    if fault is None:
         raise SessionError(f"{name} is not a dlprof session: it has no schema {SCHEMA!r}")
-    if int(match[1]) > int(SCHEMA.rpartition("/")[2]):
-        raise SessionError(
-            f"{name} was written by a newer dlprof ({schema}); this one reads {SCHEMA}"
-        )
+    if fault:
+        raise SessionError(f"{name} {fault}")
 
 
 def dump_line(result: Result) -> str:
