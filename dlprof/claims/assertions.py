@@ -29,7 +29,7 @@ from dlprof.rules import cases_in, with_name
 from dlprof.rules.fail_on import parse
 from dlprof.session.model import Session, Verdict
 from dlprof.session.trace_file import Row
-from dlprof.text.clean import clean, first_line
+from dlprof.text.clean import clean, counted, first_line
 
 ROUNDS = 3
 """Processes that must agree: whether a conversion copies can depend on the process."""
@@ -300,7 +300,7 @@ def _said(rows: Sequence[Row], forbidden: Sequence[str]) -> str:
     ]
     if not guilty:
         return ""
-    count = f"{len(guilty)} line{'s' if len(guilty) > 1 else ''}"
+    count = counted(len(guilty), "line")
     verb = "do" if len(guilty) > 1 else "does"
     words = list(dict.fromkeys(word for _, does in guilty for word in does))
     return "\n".join(
@@ -314,5 +314,5 @@ def _said(rows: Sequence[Row], forbidden: Sequence[str]) -> str:
 
 def _line(group: Group, does: Sequence[str]) -> str:
     calls = group.total("calls")
-    many = f"{calls:,} call{'s' if calls != 1 else ''}"
+    many = counted(calls, "call")
     return f"  {group.place}   {group.code}   {', '.join(does)}: {many}"

@@ -133,16 +133,15 @@ def show(
 
 def _added_text(file: Path, done: Added, folder: Folder) -> str:
     from dlprof.reports.history_document import label_text
-    from dlprof.text.clean import clean
+    from dlprof.text.clean import clean, counted
 
     if not done.new:
         there = f"this measurement is in {folder.shown} already; nothing added"
         return f"{clean(str(file))}: {there}\n"
     label = done.entry.label
     told = f"label {label_text(label.text)} (from {label.source})" if label.text else "no label"
-    count = len(done.entry.session.results)
+    cases = counted(len(done.entry.session.results))
     where = f"{'the new history ' if done.first else ''}{folder.shown}"
-    cases = f"{count:,} case{'s' if count != 1 else ''}"
     return f"{clean(str(file))}: added to {where}: {cases}, {told}\n"
 
 

@@ -33,6 +33,7 @@ from dlprof.scenario.request import Sweep
 from dlprof.session.header import Environment, RecordedRequest
 from dlprof.session.model import CaseRecord, Header, Session
 from dlprof.session.state import default_path
+from dlprof.text.clean import counted
 
 NAMES = ("base", "head", "base-again", "head-again")
 
@@ -131,7 +132,7 @@ def _too_few(task: Task, ran: Ran) -> str:
     if rounds is None or ran.looked >= rounds:
         return ""
     return (
-        f"a decision on {times:,} time{'s' * (times != 1)} needs {rounds} rounds, and the last look"
+        f"a decision on {counted(times, 'time')} needs {rounds} rounds, and the last look"
         f" was after {ran.looked}: raise --budget, or measure fewer paths"
     )
 
@@ -247,15 +248,11 @@ def _measured_text(task: Task, first: Ran, second: Ran | None, wall_s: float) ->
     how = "HEAD alone" if isinstance(task.base, Session) else "in turns"
     times = bool(first.course.words)
     ended = f": {first.stopped}" if times or first.interrupted else ", for the verdicts"
-    text = f"Measured {how}, {_rounds(first)}{ended}."
+    text = f"Measured {how}, {counted(first.rounds, 'round')}{ended}."
     if second is not None:
         ended = f": {second.stopped}" if times or second.interrupted else ""
-        text += f" The second pass took {_rounds(second)}{ended}."
+        text += f" The second pass took {counted(second.rounds, 'round')}{ended}."
     return f"{text} {duration_text(wall_s)} in all."
-
-
-def _rounds(ran: Ran) -> str:
-    return f"{ran.rounds} round{'' if ran.rounds == 1 else 's'}"
 
 
 def flagged(comparison: Comparison, *words: str) -> frozenset[Key]:

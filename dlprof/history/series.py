@@ -23,7 +23,7 @@ from dlprof.history.entry import Entry
 from dlprof.session.header import Environment
 from dlprof.session.model import CaseRecord, Result, Verdict
 from dlprof.session.stats import find_modes
-from dlprof.text.clean import first_line
+from dlprof.text.clean import counted, first_line
 
 RENEWED = "platform"
 """It holds the version of the kernel, so that an update would begin a new history."""
@@ -48,7 +48,7 @@ def machine_of(found: Environment) -> Machine:
         for index, gpu in enumerate(found.known_gpus or ())
         for name in GPU
     ]
-    cores = found.cores and f"{found.cores} core{'' if found.cores == 1 else 's'}"
+    cores = found.cores and counted(found.cores, "core")
     known = tuple((name, str(value)) for name, value in facts if value is not None)
     words = [str(word) for word in (found.cpu, cores, *found.gpu_names) if word]
     return Machine(known, ", ".join(words) or "unknown machine")

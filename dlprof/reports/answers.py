@@ -10,6 +10,7 @@ from dlprof.analysis.safety import Level, not_looked_at, unchecked
 from dlprof.reports.document import Answer
 from dlprof.reports.paths import KINDS, Array, Path, lines_of, plainest
 from dlprof.rules import FAULTS, with_name
+from dlprof.text.clean import counted
 
 LEVELS: tuple[Level, ...] = ("safe", "right", "unchecked")
 """Of what may be written, the best first."""
@@ -105,7 +106,7 @@ def _answer(array: Array, kind: str, none: str = "none") -> Answer:
     label = f"{_fastest([array])}{_word([found])} {kind}"
     others = len(line) - 1
     # The times of such paths are listed too, and one of them may be a little lower.
-    near = f"{others} other{'s' * (others > 1)} about as fast" if others and found.is_timed else ""
+    near = f"{counted(others, 'other')} about as fast" if others and found.is_timed else ""
     return _named(label, found, condition(found) or near)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dlprof.reports.document import Answer, Cell, Column, Document, Section, Table, Tone
 from dlprof.runner.conformance import CRASHED, Found
 from dlprof.text import json_text
-from dlprof.text.clean import first_words
+from dlprof.text.clean import counted, first_words
 
 SCHEMA = "dlprof.conformance/1"
 STANDARDS = "DLPack 1.3, array API 2025.12"
@@ -47,13 +47,9 @@ class Conformance:
 
     def having(self, verdicts: Sequence[str], least: str) -> list[Found]:
         """The checks of this severity or a stricter one with one of these verdicts, worst first."""
-        counted = SEVERITIES[: SEVERITIES.index(least) + 1]
+        strict = SEVERITIES[: SEVERITIES.index(least) + 1]
         return sorted(
-            (
-                one
-                for one in self.found
-                if one.verdict in verdicts and one.check.severity in counted
-            ),
+            (one for one in self.found if one.verdict in verdicts and one.check.severity in strict),
             key=lambda one: (SEVERITIES.index(one.check.severity), ORDER.index(one.verdict)),
         )
 
@@ -87,9 +83,9 @@ def conformance_document(measured: Conformance) -> Document:
 def _answer(framework: str, wrong: Sequence[Found], unknown: Sequence[Found]) -> str:
     """How many clauses are broken, by the word of the standard; and how many are not known."""
     words = [one.check.severity for one in wrong]
-    counted = ", ".join(f"{words.count(word)} {word}" for word in SEVERITIES if word in words)
-    clauses = f"{len(words)} clause{'s' * (len(words) > 1)}"
-    told = f"breaks {clauses} of the standards: {counted}" if words else "breaks no clause"
+    counts = ", ".join(f"{words.count(word)} {word}" for word in SEVERITIES if word in words)
+    clauses = counted(len(words), "clause")
+    told = f"breaks {clauses} of the standards: {counts}" if words else "breaks no clause"
     open_ = f"; {len(unknown)} could not be checked" if unknown else ""
     return f"{framework} {told}{open_}"
 

@@ -12,7 +12,7 @@ from dlprof.rules.evidence_text import facts
 from dlprof.session.evidence import HandshakeEvent
 from dlprof.session.measured import ProcessSamples, TimeMeasure
 from dlprof.session.model import Result
-from dlprof.text.clean import clean
+from dlprof.text.clean import clean, counted
 
 INSTRUMENTS = {
     "ownership": "view or copy",
@@ -105,7 +105,7 @@ def _measure(measure: TimeMeasure) -> str:
 
 def _samples(found: ProcessSamples) -> str:
     samples, calls = len(found.samples_ns), found.loops
-    told = [f"{samples:,} sample{'s' * (samples != 1)} of {calls:,} call{'s' * (calls != 1)}"]
+    told = [f"{counted(samples, 'sample')} of {counted(calls, 'call')}"]
     if found.page_faults_per_call:
         told.append(f"{significant(found.page_faults_per_call, 2)} page faults a call")
     if found.disturbed:

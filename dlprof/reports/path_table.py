@@ -26,7 +26,7 @@ from dlprof.rules.evidence_text import facts
 from dlprof.rules.rule import SEVERITIES
 from dlprof.session.evidence import Verdict
 from dlprof.session.model import Note, TimeMeasure
-from dlprof.text.clean import first_line, first_words, listed
+from dlprof.text.clean import counted, first_line, first_words, listed
 
 
 class Room(NamedTuple):
@@ -112,7 +112,7 @@ def short_tables(array: Array, room: Room | None) -> tuple[tuple[Table, ...], tu
 
 
 def _more(count: int, what: str, which: str = "") -> str:
-    return f"{count} {what}{'s' if count > 1 else ''}{which}" if count else ""
+    return f"{counted(count, what)}{which}" if count else ""
 
 
 def _summary(columns: tuple[Column, ...], rows: Iterable[tuple[Cell, ...]], left: str) -> Table:

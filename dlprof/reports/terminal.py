@@ -26,6 +26,7 @@ from dlprof.reports.document import (
     Table,
     Tiles,
 )
+from dlprof.text.clean import counted
 
 STYLES = {
     "view": "green",
@@ -215,7 +216,7 @@ def _problems(problems: Sequence[Problem], most: int | None, is_full: bool) -> R
     grid.add_column()
     for problem in problems[:most]:
         style = STYLES[problem.severity]
-        paths = f"{problem.more:,} more path{'s' * (problem.more > 1)}"
+        paths = counted(problem.more, "more path")
         more = f" ({paths}: --full)" if problem.more and not is_full else ""
         grid.add_row(Text(problem.severity, style=style), problem.rule, problem.sentence + more)
         for line in problem.evidence if is_full else ():
@@ -229,7 +230,7 @@ def _problems(problems: Sequence[Problem], most: int | None, is_full: bool) -> R
         f"{count} {severity}{'s' * (count > 1 and severity != 'info')}"
         for severity, count in counts.items()
     )
-    what = f"{len(left)} more problem{'s' * (len(left) > 1)}"
+    what = counted(len(left), "more problem")
     return _flush(Group(grid, Text(f"… and {what} ({told}): --full", style="dim")))
 
 

@@ -30,7 +30,7 @@ from dlprof.reports.document import (
 )
 from dlprof.session.header import SIMULATED
 from dlprof.session.trace_file import Row, Trace
-from dlprof.text.clean import first_line
+from dlprof.text.clean import counted, first_line
 
 TONES: dict[str, Tone] = {"view": "view", "copy": "copy", "mixed": "copy", "waits": "bad"}
 
@@ -193,7 +193,7 @@ def _notices(trace: Trace) -> Iterable[str]:
         yield f"View or copy is unknown for {len(troubled)} lines, first {where}: {why}"
     stopped = sum(1 for row in trace.rows if row.stopped_ns)
     if stopped:
-        yield f"--max-overhead stopped the count of {stopped} line{'s' if stopped > 1 else ''}."
+        yield f"--max-overhead stopped the count of {counted(stopped, 'line')}."
     loose = sum(row.calls for row in trace.rows if row.consumer == UNTRACED)
     if loose:
         yield f"{loose} exported capsules went to code that dlprof does not trace."
@@ -281,7 +281,7 @@ def timeline(trace: Trace) -> Timeline | None:
     if not lanes:
         return None
     left = len(lines) - len(lanes[:MOST_LANES])
-    more = f"{left} more line{'s' * (left > 1)} are in the table." if left > 1 else ""
+    more = f"{left} more lines are in the table." if left > 1 else ""
     if left == 1:
         more = "1 more line is in the table."
     return Timeline(tuple(lanes[:MOST_LANES]), trace.wall_ns, more)

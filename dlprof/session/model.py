@@ -52,7 +52,7 @@ from dlprof.session.measured import (
     WayLook,
 )
 from dlprof.text import json_text
-from dlprof.text.clean import clean
+from dlprof.text.clean import clean, counted
 from dlprof.text.json_text import Free
 from dlprof.worker.timer import collector_off
 
@@ -388,7 +388,7 @@ class Session(Header):
         shown = [*map(pair_text, pairs)][:MOST_PAIRS]
         more = f" and {len(pairs) - len(shown):,} more" if len(pairs) > len(shown) else ""
         cases = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "no cases"
-        findings = f"{len(self.findings):,} finding{'' if len(self.findings) == 1 else 's'}"
+        findings = counted(len(self.findings), "finding")
         return clean(f"<Session {', '.join(shown)}{more}: {cases}; {findings}; {self.created}>")
 
     __str__ = __repr__

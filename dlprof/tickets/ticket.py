@@ -13,7 +13,7 @@ from dlprof.rules import expected
 from dlprof.session.header import SIMULATED
 from dlprof.session.model import FindingRecord, Result, Session
 from dlprof.text import markdown
-from dlprof.text.clean import clean, sanitised
+from dlprof.text.clean import clean, counted, sanitised
 from dlprof.tickets.reproducer import Reproducer, reproducer
 from dlprof.tickets.script_run import Ran, run
 
@@ -155,7 +155,7 @@ def _other_calls(session: Session, finding: FindingRecord, shown: _Shown) -> lis
 
 
 def _and_more(count: int) -> str:
-    return f" (and {count:,} more path{'s' if count > 1 else ''})" if count else ""
+    return f" (and {counted(count, 'more path')})" if count else ""
 
 
 def _alike(calls: Sequence[str]) -> str:
