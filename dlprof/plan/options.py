@@ -77,9 +77,9 @@ def _setup(lines: Iterable[str]) -> str:
 
     text = "\n".join(lines)
     try:
-        check_setup(text)
+        check_setup(text, "")
     except FaultyStatement as fault:
-        raise UsageError(str(fault).removeprefix("the setup ")) from None
+        raise UsageError(str(fault)) from None
     return text
 
 

@@ -79,9 +79,9 @@ class Cut:
         return self.import_.format(x=self.export.format(x=ARRAY))
 
 
-def check_setup(text: str) -> None:
+def check_setup(text: str, name: str = "the setup ") -> None:
     """Raise :class:`FaultyStatement` for a setup that is not Python."""
-    _parse(text, "the setup", "exec")
+    _parse(text, name, "exec")
 
 
 def parse(text: str) -> ast.expr:
@@ -89,9 +89,9 @@ def parse(text: str) -> ast.expr:
     if not text.strip():
         raise FaultyStatement("the statement is empty")
     try:
-        found = _parse(text.strip(), "the statement", "eval")
+        found = _parse(text.strip(), "the statement ", "eval")
     except FaultyStatement:
-        _parse(text, "the statement", "exec")
+        _parse(text, "the statement ", "exec")
         raise FaultyStatement(
             "the statement must be one expression, whose value is the converted array"
         ) from None
@@ -170,9 +170,9 @@ def _parse(text: str, what: str, mode: str) -> ast.AST:
         return ast.parse(text, mode=mode)
     except SyntaxError as fault:
         line = f", line {fault.lineno}" if "\n" in text.strip() and fault.lineno else ""
-        raise FaultyStatement(f"{what} is not Python{line}: {fault.msg}") from None
+        raise FaultyStatement(f"{what}is not Python{line}: {fault.msg}") from None
     except (ValueError, RecursionError, MemoryError) as fault:
-        raise FaultyStatement(f"{what} is not Python: {fault or type(fault).__name__}") from None
+        raise FaultyStatement(f"{what}is not Python: {fault or type(fault).__name__}") from None
 
 
 def _names(tree: ast.expr) -> Iterator[ast.Name]:
