@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -48,31 +49,36 @@ def _is_no_array(way: Way | None) -> bool:
 class Calls:
     """The calls of one target."""
 
-    def __init__(self, tracer: Tracer, target: Target) -> None:
+    def __init__(self, tracer: Tracer, target: Target, is_in_c: bool = False) -> None:
         self.tracer, self.target, self.is_off = tracer, target, False
+        # Single conversions are recorded as events: those of a thread must not overlap.
+        self._is_leaf = is_in_c and target.takes_numpy_only and not tracer.rows.with_events
         self.ways: dict[type, Way | None] = {}
         """By the type of the first argument; None for what passes through."""
-        self._by_kind: dict[Kind, Way] = {}
+        self._by_kind: dict[tuple[Kind, bool], Way] = {}
         tracer.calls.append(self)
 
     def learn(self, kind: type) -> Way | None:
         """The way of a type that is met for the first time."""
         found = self.tracer.kinds[kind]
-        if self.is_off or not self.tracer.is_active:
-            way = None
-        elif kind is Missing:
+        if kind is Missing:
             way = NAMED
+        elif self.is_off or not self.tracer.is_active:
+            way = None
         elif kind in CONTAINERS and not self.target.is_method:
             way = CONTAINER
         else:
-            way = self._of(found) if found is not None and self._converts(found) else None
+            is_leaf = self._is_leaf and kind is getattr(sys.modules.get("numpy"), "ndarray", None)
+            converts = found is not None and self._converts(found)
+            way = self._of(found, is_leaf) if found is not None and converts else None
         self.ways[kind] = way
         return way
 
-    def _of(self, kind: Kind) -> Way:
-        if kind not in self._by_kind:
-            self._by_kind[kind] = Way(kind)
-        return self._by_kind[kind]
+    def _of(self, kind: Kind, is_leaf: bool = False) -> Way:
+        key = kind, is_leaf
+        if key not in self._by_kind:
+            self._by_kind[key] = Way(kind, is_leaf)
+        return self._by_kind[key]
 
     def _converts(self, kind: Kind) -> bool:
         target = self.target
@@ -142,7 +148,7 @@ class Calls:
         return way, source, partial(self._loose, LOOSE.address(source))
 
     def met(
-        self, way: Way, site: Site, source: Any, result: Any, took: int, busy: bool | None
+        self, way: Way, site: Site, source: Any, result: Any, took: float, busy: bool | None
     ) -> None:
         """Count a call whose array is not the last one at its site."""
         kind, row, made = way.kind, site[ROW], self.tracer.kinds[type(result)]
@@ -173,7 +179,7 @@ class Calls:
         numbers: list[Any],
         one: tuple[Any, int | None],
         other: tuple[Any, int | None],
-        took: int,
+        took: float,
         busy: bool | None,
     ) -> None:
         """Count a call by its ends: an array and its address, and a result and its address."""
@@ -207,10 +213,10 @@ class Calls:
         if names[0] != names[1] and "?" not in names:
             row.retyped.add(names[1])
 
-    def _view(self, array: Any, way: Way, site: Site, _: Any, result: Any, took: int) -> None:
+    def _view(self, array: Any, way: Way, site: Site, _: Any, result: Any, took: float) -> None:
         self.met(way, site, array, result, took, None)
 
-    def _container(self, _: Way, site: Site, source: Any, result: Any, took: int) -> None:
+    def _container(self, _: Way, site: Site, source: Any, result: Any, took: float) -> None:
         row, found, made = site[ROW], list(leaves(source)), self.tracer.kinds[type(result)]
         if made is not None:  # one array of many: it cannot be a view of all
             row.consumer, outcome = made.framework, (COPIES, made.nbytes(result))
@@ -239,7 +245,7 @@ class Calls:
         return at, sum(copied for _, copied in outcomes)
 
     def _consumed(
-        self, export: Export, _way: Way, site: Site, _: Any, result: Any, took: int
+        self, export: Export, _way: Way, site: Site, _: Any, result: Any, took: float
     ) -> None:
         row = site[ROW]
         outcome = self._ends(row, export.address, export.size, result)
@@ -248,7 +254,7 @@ class Calls:
         count(row.numbers(export.key, lambda: export.size), took + export.took, *outcome)
 
     def _loose(
-        self, address: int | None, _way: Way, site: Site, _: Any, result: Any, took: int
+        self, address: int | None, _way: Way, site: Site, _: Any, result: Any, took: float
     ) -> None:
         row = site[ROW]
         made = self.tracer.kinds[type(result)]
@@ -265,7 +271,7 @@ class Calls:
         row.consumer = made.framework
         return _seen(here, size, made, result, made.address(result))
 
-    def failed(self, error: Exception, site: Site, took: int) -> None:
+    def failed(self, error: Exception, site: Site, took: float) -> None:
         """A failure of the tracer ends the look at addresses for this row; calls still count."""
         self._raise_users(error)
         row, site[MADE] = site[ROW], None

@@ -82,16 +82,16 @@ class Row:
         self.device = ""
         self.retyped: set[str] = set()
         """Dtypes of results that are not those of their sources."""
-        self.busy: list[tuple[Any, int]] = []
+        self.busy: list[tuple[Any, float]] = []
         self.pending = 0
-        self.first_ns = 0
+        self.first_ns = 0.0
         """What its first call took: frameworks load and set up a device in it."""
         self.raised = 0
         self.trouble = ""
         self.index = -1
         self.stopped_ns = 0
         """When its calls were no longer counted; 0 if they always were."""
-        self.seen_ns = 0
+        self.seen_ns = 0.0
         """What its calls had taken at the last tick."""
 
     def numbers(self, key: Any, size: Callable[[], int]) -> list[Any]:
@@ -110,7 +110,7 @@ class Row:
         others = (sum(numbers[COPIES : UNKNOWN + 1]) for numbers in list(self.arrays.values()))
         return not (any(others) or self.busy or self.crossings)
 
-    def as_dict(self, idle: Mapping[Any, int]) -> dict[str, Any]:
+    def as_dict(self, idle: Mapping[Any, float]) -> dict[str, Any]:
         numbers = list(self.arrays.items())
         total, views, copies, unknown = (
             sum(one[at] for _, one in numbers) for at in (TIME, VIEWS, COPIES, UNKNOWN)
@@ -128,8 +128,8 @@ class Row:
             "producer": self.kind.framework,
             "consumer": self.consumer or self.target.framework,
             "calls": views + copies + unknown,
-            "total_ns": total,
-            "first_ns": self.first_ns,
+            "total_ns": round(total),
+            "first_ns": round(self.first_ns),
             "bytes": sum(one[BYTES] for _, one in numbers),
             "result": results[0] if len(results) == 1 else "mixed" if results else "unknown",
             "views": views,
@@ -139,7 +139,7 @@ class Row:
             "stopped_ns": self.stopped_ns,
             "waits": waits,
             "maybe_waits": maybe,
-            "waited_ns": waited,
+            "waited_ns": round(waited),
             "device": self.device,
             "retyped": sorted(self.retyped),
             "crossings": [[*pair, count] for pair, count in self.crossings.items()],
@@ -147,12 +147,12 @@ class Row:
             "trouble": self.trouble,
         }
 
-    def _waits(self, idle: Mapping[Any, int]) -> tuple[int, int, int]:
+    def _waits(self, idle: Mapping[Any, float]) -> tuple[int, int, float]:
         """Calls that waited by both witnesses, by one of them, and the time of the first.
 
         ``idle`` has what the same conversion of such an array takes with an empty queue.
         """
-        waits, maybe, waited = 0, 0, 0
+        waits, maybe, waited = 0, 0, 0.0
         for key, took in self.busy:
             empty = idle.get((self.target.conversion, self.kind.framework, key))
             if empty is None:
@@ -199,9 +199,9 @@ class Rows:
         self.rows: dict[Any, Row] = {}
         self.events: list[tuple[int, int, int, int]] = []
         self.left_out = 0
-        self.ticks: list[tuple[int, int, dict[Row, int]]] = []
+        self.ticks: list[tuple[int, int, dict[Row, float]]] = []
         """Begin and end, and what each row took in between."""
-        self.tick_ns, self.next_ns = TICK_NS, self.started_ns + TICK_NS
+        self.tick_ns, self.next_s = TICK_NS, (self.started_ns + TICK_NS) / 1e9
         self.next_file_ns = self.started_ns + INTERVAL_NS
         self._ticking = Lock()
 
@@ -211,15 +211,16 @@ class Rows:
         key = row.file, row.line, row.function, target.conversion, kind.framework, via, row.span
         return self.rows.setdefault(key, row)
 
-    def event(self, row: Row, began_ns: int, took_ns: int) -> None:
+    def event(self, row: Row, began_s: float, took_ns: float) -> None:
         if row.index < 0:
             row.index = list(self.rows.values()).index(row)
         if len(self.events) < MOST_EVENTS:
-            self.events.append((began_ns - self.started_ns, took_ns, row.index, get_ident()))
+            began_ns = round(began_s * 1e9) - self.started_ns
+            self.events.append((began_ns, round(took_ns), row.index, get_ident()))
         else:
             self.left_out += 1
 
-    def tick(self, row: Row, began_ns: int, took_ns: int) -> None:
+    def tick(self, row: Row, began_s: float, took_ns: float) -> None:
         """Note what each row took since the last time; write the file about once a second.
 
         The conversion that just ended may have begun long after all others since then.
@@ -228,9 +229,10 @@ class Rows:
             return  # another thread is at it
         try:
             began = time.perf_counter_ns()
-            if began_ns - self.next_ns > self.tick_ns:
+            began_ns, next_ns = round(began_s * 1e9), round(self.next_s * 1e9)
+            if began_ns - next_ns > self.tick_ns:
                 row.seen_ns += took_ns
-                self._note(self.next_ns)
+                self._note(next_ns)
                 row.seen_ns -= took_ns
                 self._note(began, began_ns)
             else:
@@ -240,12 +242,12 @@ class Rows:
                 wrote = time.perf_counter_ns()
                 self.next_file_ns = wrote + max(INTERVAL_NS, SHARE * (wrote - began))
             now = time.perf_counter_ns()
-            self.next_ns = now + max(self.tick_ns, SHARE * (now - began))
+            self.next_s = (now + max(self.tick_ns, SHARE * (now - began))) / 1e9
         finally:
             self._ticking.release()
 
     def _note(self, now_ns: int, begin_ns: int = 0) -> None:
-        took: dict[Row, int] = {}
+        took: dict[Row, float] = {}
         for row in list(self.rows.values()):
             total = sum(numbers[TIME] for numbers in list(row.arrays.values()))
             if total > row.seen_ns:
@@ -281,7 +283,7 @@ class Rows:
             "troubles": list(self.troubles),
             "rows": [row.as_dict(idle) for row in rows],
             "timeline": [
-                [begin, end, places[id(row)], ns]
+                [begin, end, places[id(row)], round(ns)]
                 for begin, end, took in self.ticks
                 for row, ns in took.items()
             ],
@@ -302,15 +304,15 @@ class Rows:
 
 
 def _joined(
-    one: tuple[int, int, dict[Row, int]], other: tuple[int, int, dict[Row, int]]
-) -> tuple[int, int, dict[Row, int]]:
+    one: tuple[int, int, dict[Row, float]], other: tuple[int, int, dict[Row, float]]
+) -> tuple[int, int, dict[Row, float]]:
     (begin, _, took), (_, end, more) = one, other
     return begin, end, {row: took.get(row, 0) + more.get(row, 0) for row in {**took, **more}}
 
 
-def _idle(rows: Iterable[Row]) -> dict[Any, int]:
+def _idle(rows: Iterable[Row]) -> dict[Any, float]:
     """The least time with an empty queue, by conversion, framework and array, on any line."""
-    found: dict[Any, int] = {}
+    found: dict[Any, float] = {}
     for row in rows:
         for key, numbers in list(row.arrays.items()):
             if numbers[IDLE] is not None:

@@ -21,7 +21,7 @@ class Tracer:
     def __init__(self, places: Places, rows: Rows, most_percent: float | None = None) -> None:
         self.places, self.rows, self.kinds = places, rows, Kinds()
         self.inside: set[int] = set()
-        """Threads that are in a traced call."""
+        """Threads that are in a traced call, but for one of a leaf."""
         self.capsules: dict[int, Export] = {}
         self.is_active = True
         self.calls: list[Any] = []
@@ -30,8 +30,8 @@ class Tracer:
         self._views: dict[Target, int] = {}
         self._looked_ns = rows.started_ns
 
-    def tick(self, row: Row, began: int, took: int) -> None:
-        self.rows.tick(row, began, took)
+    def tick(self, row: Row, began_s: float, took_ns: float) -> None:
+        self.rows.tick(row, began_s, took_ns)
         if self._most_percent is not None:
             self._limit(self._most_percent)
 

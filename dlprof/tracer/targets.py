@@ -37,6 +37,8 @@ class Target:
     """Whether arrays of others are taken in."""
     takes_buffers: bool = False
     """Whether it takes plain host memory."""
+    takes_numpy_only: bool = False
+    """Whether it takes a ``numpy.ndarray`` and no protocol, whose methods may be Python's."""
 
     @property
     def root(self) -> str:
@@ -64,6 +66,7 @@ def _both(one: Target, other: Target) -> Target:
         one.gives or other.gives,
         one.takes or other.takes,
         one.takes_buffers or other.takes_buffers,
+        one.takes_numpy_only and other.takes_numpy_only,
     )
 
 
@@ -86,7 +89,7 @@ def _given(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target
 
 def _taken(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target]:
     for one in probe.imports:
-        yield from _functions(probe, one.code, one.protocols, frameworks, one.setup)
+        yield from _functions(probe, one.code, one.protocols, frameworks, one.setup, is_import=True)
         for call in _calls(one.code):
             if isinstance(call.func, ast.Attribute) and call.func.attr in MOVES:
                 name, text = call.func.attr, f"{ARRAY}.{call.func.attr}()"
@@ -100,6 +103,7 @@ def _functions(
     protocols: Iterable[Protocol],
     frameworks: Mapping[str, str],
     setup: str = "",
+    is_import: bool = False,
 ) -> Iterator[Target]:
     """The functions of modules that ``code`` calls with the array as an argument."""
     modules = {**_imported(probe.setup), **_imported(setup)}
@@ -117,6 +121,7 @@ def _functions(
             gives=framework == probe.name and code in {export.code for export in probe.exports},
             takes=framework != probe.name or code in {one.code for one in probe.imports},
             takes_buffers=Protocol.BUFFER in protocols or "frombuffer" in names[-1],
+            takes_numpy_only=is_import and set(protocols) == {Protocol.NUMPY},
         )
 
 

@@ -21,15 +21,17 @@ class Way:
     """How the calls of one function convert arrays of one kind.
 
     It is special if the first argument is no array itself: a container, a capsule, a view, or an
-    array that is given by the name of its argument.
+    array that is given by the name of its argument. It is a leaf if the function, in C, can call
+    nothing of Python: then no traced call is inside it.
     """
 
     __slots__ = (
-        "address", "distant", "in_head", "is_busy", "is_special", "kind", "last", "sites",
+        "address", "distant", "in_head", "is_busy", "is_leaf", "is_special", "kind", "last",
+        "sites",
     )  # fmt: skip
 
-    def __init__(self, kind: Kind) -> None:
-        self.kind, self.is_special = kind, kind.is_special
+    def __init__(self, kind: Kind, is_leaf: bool = False) -> None:
+        self.kind, self.is_special, self.is_leaf = kind, kind.is_special, is_leaf
         self.address, self.in_head, self.is_busy = kind.address, kind.in_head, kind.is_busy
         self.sites: dict[int, Site] = {}
         """Calls from the user's own code, by the address of the instruction."""
@@ -59,7 +61,7 @@ class Export:
 
     __slots__ = ("address", "key", "kind", "pointer", "row", "size", "took")
 
-    def __init__(self, row: Row, kind: Kind, source: Any, made: Any, took: int) -> None:
+    def __init__(self, row: Row, kind: Kind, source: Any, made: Any, took: float) -> None:
         self.row, self.kind, self.took = row, kind, took
         self.key, self.size, self.address = kind.key(source), kind.nbytes(source), None
         self.address = kind.address(source)
@@ -78,7 +80,7 @@ def pointer(thing: Any) -> int | None:
     return capsule.capsule_pointer(thing, name) if name else None
 
 
-def count(numbers: list[Any], took: int, at: int, copied: int) -> None:
+def count(numbers: list[Any], took: float, at: int, copied: int) -> None:
     numbers[TIME] += took
     numbers[at] += 1
     numbers[BYTES] += copied

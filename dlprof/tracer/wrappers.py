@@ -6,6 +6,7 @@ Python 3.11: before, a bare ``raise`` keeps the traceback of the handler.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import sys
 import time
@@ -22,13 +23,14 @@ from dlprof.tracer.targets import Target
 from dlprof.tracer.ways import MISSING
 
 WORDS = (*functools.WRAPPER_ASSIGNMENTS, "__text_signature__")
-_getframe, _clock = sys._getframe, time.perf_counter_ns  # noqa: SLF001 - CPython's own way
+_getframe, _clock = sys._getframe, time.perf_counter  # noqa: SLF001 - CPython's own way
+"""Seconds: Python subtracts and compares floats faster than integers of that size."""
 
 
 def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callable[..., Any]:
     """``original`` with a record of each conversion."""
-    calls = Calls(tracer, target)
-    ways, learn, inside, record = calls.ways, calls.learn, tracer.inside, _record(original, calls)
+    calls = Calls(tracer, target, isinstance(original, types.BuiltinFunctionType))
+    ways, inside, record = calls.ways, tracer.inside, _record(original, calls)
 
     def traced(source: Any = MISSING, /, *rest: Any, **kwargs: Any) -> Any:
         # Short, as most calls convert nothing: a frame with few names is made fast.
@@ -36,11 +38,13 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
             try:
                 way = ways[type(source)]
             except KeyError:
-                way = learn(type(source))
-            if way is None or (inside and get_ident() in inside):
-                if rest or kwargs or source is MISSING:
-                    return original(*_given(source, rest), **kwargs)
+                way = calls.learn(type(source))
+            if way is None:
+                if rest or kwargs:
+                    return original(source, *rest, **kwargs)
                 return original(source)
+            if inside and get_ident() in inside:
+                return original(*_given(source, rest), **kwargs)
             return record(_getframe(1), way, source, rest, kwargs)
         except BaseException as error:
             error.__traceback__ = error.__traceback__.tb_next  # type: ignore[union-attr]
@@ -60,10 +64,7 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
     original: Callable[..., Any], calls: Calls
 ) -> Callable[..., Any]:
     """What calls ``original`` with an array, and counts it for the line that did."""
-    tracer, rows = calls.tracer, calls.tracer.rows
-    inside, words, with_events = tracer.inside, HEADS, rows.with_events
-    special, find, met, settle = calls.special, calls.site, calls.met, calls.settle
-    missed, failed = calls.missed, calls.failed
+    rows, inside = calls.tracer.rows, calls.tracer.inside
 
     def record(  # noqa: C901, PLR0912, PLR0915 - same
         frame: types.FrameType,
@@ -72,33 +73,34 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
         rest: tuple[Any, ...],
         kwargs: Mapping[str, Any],
     ) -> Any:
-        row = args = handed = busy = took = None
+        row = args = handed = busy = took = me = None
         try:
             try:
                 if way.is_special:
                     args = _given(source, rest)
-                    way, source, handed = special(way, args, kwargs)
+                    way, source, handed = calls.special(way, args, kwargs)
                 elif rest or kwargs:
                     args = source, *rest
                 if way is not None:
                     site = way.last
                     code, at, row, made, address, dtype, shape, numbers = site
                     if frame.f_code is not code or frame.f_lasti != at:
-                        site = find(frame, way)
+                        site = calls.site(frame, way)
                         _, _, row, made, address, dtype, shape, numbers = site
                     if way.is_busy is not None and handed is None:
                         busy = way.is_busy(source)
             except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
-                row = missed(error)
+                row = calls.missed(error)
             del frame
             if row is None:
                 return original(source) if args is None else original(*args, **kwargs)
-            me = get_ident()
             try:
-                inside.add(me)
+                if not way.is_leaf:
+                    me = get_ident()
+                    inside.add(me)
                 began = _clock()
                 result = original(source) if args is None else original(*args, **kwargs)
-                took = _clock() - began
+                took = (_clock() - began) * 1e9
                 try:
                     if handed is not None:
                         handed(way, site, source, result, took)
@@ -108,23 +110,26 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
                         and source.shape == shape
                         and result is not source
                     ):
-                        here = words[id(source) >> 3] if way.in_head else way.address(source)
-                        there = words[id(result) >> 3] if address is None else address(result)
+                        here = HEADS[id(source) >> 3] if way.in_head else way.address(source)
+                        there = HEADS[id(result) >> 3] if address is None else address(result)
                         if here == there and here and busy is None:
                             numbers[TIME] += took
                             numbers[VIEWS] += 1
                         else:
-                            settle(way, row, numbers, (source, here), (result, there), took, busy)
+                            calls.settle(
+                                way, row, numbers, (source, here), (result, there), took, busy
+                            )
                     else:
-                        met(way, site, source, result, took, busy)
-                    if with_events:
+                        calls.met(way, site, source, result, took, busy)
+                    if rows.with_events:
                         rows.event(row, began, took)
-                    if began > rows.next_ns:
-                        tracer.tick(row, began, took)
+                    if began > rows.next_s:
+                        calls.tracer.tick(row, began, took)
                 except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
-                    failed(error, site, took)
+                    calls.failed(error, site, took)
             finally:
-                inside.discard(me)
+                if me is not None:
+                    inside.discard(me)
         except BaseException as error:
             error.__traceback__ = error.__traceback__.tb_next  # type: ignore[union-attr]
             if took is None and row is not None:
@@ -133,6 +138,10 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
         return result
 
     return record
+
+
+VECTORCALL, FLAGS = 1 << 11, 168
+"""``Py_TPFLAGS_HAVE_VECTORCALL``, and where the flags of a type are in it."""
 
 
 class Builtin(functools.partial):  # type: ignore[type-arg]
@@ -150,3 +159,14 @@ class Builtin(functools.partial):  # type: ignore[type-arg]
 
     def __reduce__(self) -> str:
         return str(self.__name__)  # type: ignore[attr-defined]
+
+
+def _inherit_vectorcall() -> None:
+    """Call a ``Builtin`` as fast as a ``partial``: from Python 3.12 on it is by itself."""
+    flags = ctypes.c_ulong.from_address(id(Builtin) + FLAGS)
+    if flags.value == Builtin.__flags__ and functools.partial.__flags__ & VECTORCALL:
+        flags.value |= VECTORCALL
+
+
+if sys.implementation.name == "cpython" and sys.version_info < (3, 12):
+    _inherit_vectorcall()

@@ -99,7 +99,7 @@ def test_a_long_timeline_stays_short_and_loses_no_time(monkeypatch):
     numbers = row.numbers("float32", lambda: 4)
     for _ in range(3 * MOST_TICKS):
         numbers[TIME] += 5
-        rows.tick(row, clock.now_ns, 5)
+        rows.tick(row, clock.now_ns / 1e9, 5)
     timeline = rows.as_dict(ended=True)["timeline"]
     assert len(timeline) <= MOST_TICKS + 1
     assert sum(took for *_, took in timeline) == numbers[TIME]

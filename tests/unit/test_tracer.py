@@ -93,6 +93,34 @@ def test_the_wrapper_of_a_function_in_c_is_no_method_of_a_class():
 
 
 @pytest.mark.parametrize(
+    ("conversion", "original", "kind", "events", "is_leaf"),
+    [
+        ("torch.from_numpy(x)", numpy.frombuffer, numpy.ndarray, False, True),
+        ("torch.from_numpy(x)", numpy.frombuffer, numpy.memmap, False, False),
+        ("torch.from_numpy(x)", numpy.frombuffer, numpy.ndarray, True, False),
+        ("jax.device_put(x)", lambda x: x, numpy.ndarray, False, False),
+        ("torch.asarray(x)", numpy.frombuffer, numpy.ndarray, False, False),
+    ],
+)
+def test_only_a_function_in_c_with_an_exact_array_of_numpy_calls_nothing(
+    conversion, original, kind, events, is_leaf
+):
+    tracer = Tracer(Places(), Rows(None, events))
+    make(original, target(conversion), tracer)
+    assert tracer.calls[0].learn(kind).is_leaf is is_leaf
+
+
+def test_a_wrapper_that_is_held_after_the_end_passes_its_arguments_on():
+    tracer = Tracer(Places(), Rows(None))
+    held = make(numpy.asarray, target("numpy.asarray(x)"), tracer)
+    for _ in range(2):
+        assert held(a=memoryview(b"1")).dtype == held([1], dtype="uint8").dtype == "uint8"
+        with pytest.raises(TypeError, match="argument"):
+            held()
+        tracer.stop()
+
+
+@pytest.mark.parametrize(
     ("one", "other", "apart"),
     [
         ("cuda:0", "cuda", False),
@@ -166,7 +194,7 @@ def test_a_limit_stops_the_count_of_views_and_says_when(monkeypatch, most_percen
     now = itertools.count(0, 1_000_000_000)
     monkeypatch.setattr(state, "time_ns", lambda: next(now))
     rows = Rows(None)
-    rows.started_ns = rows.next_ns = -1
+    rows.started_ns = rows.next_s = -1
     monkeypatch.setattr(rows, "tick", lambda *_: None)
     tracer = Tracer(Places(), rows, most_percent)
     view = make(lambda x: x[:], target("torch.from_numpy(x)"), tracer)
