@@ -201,7 +201,7 @@ def end(found: Trace, words: Sequence[str]) -> None:
     """End as the program ended, or with 1 for what ``--fail-on`` names."""
     from dlprof.cli.streams import complain
     from dlprof.errors import FindingsFailed
-    from dlprof.measuring.trace import faults
+    from dlprof.measuring.trace import doubts, faults
     from dlprof.reports.trace_document import short_file
 
     for word in words:
@@ -211,7 +211,10 @@ def end(found: Trace, words: Sequence[str]) -> None:
             more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
             raise FindingsFailed(f"--fail-on {word}: {first}{more}")
     if words:
-        complain(f"--fail-on {','.join(words)}: passed")
+        lines = [row for row in found.rows if {*words} & {*doubts(row)}]
+        more = f", but unknown for {len(lines)} line{'s' * (len(lines) > 1)}" if lines else ""
+        first = f", first {short_file(lines[0].file)}:{lines[0].line}" if lines else ""
+        complain(f"--fail-on {','.join(words)}: passed{more}{first}")
     code = found.exit_code
     if code < 0 and -code in ENDED_BY:
         signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None

@@ -286,3 +286,9 @@ def faults(row: Any) -> list[str]:
         CROSSING: bool(row.crossings),
     }
     return [word for word, does in found.items() if does and word not in row.allowed]
+
+
+def doubts(row: Any) -> list[str]:
+    """What the line may do of it: its memory is not known, or one sign of a wait was seen."""
+    found = {COPY: row.unknown > 0, WAIT: row.maybe_waits > 0}
+    return [word for word, may in found.items() if may and word not in row.allowed]

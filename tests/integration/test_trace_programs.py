@@ -192,6 +192,7 @@ numpy.array(Foreign())
         options=("--fail-on", "copy,wait"),
     )
     assert traced.returncode == 0
+    assert traced.stderr.endswith("--fail-on copy,wait: passed\n")
 
 
 def test_the_project_may_allow_a_function(trace, tmp_path):

@@ -5,12 +5,14 @@ import json
 import sys
 
 import pytest
+import typer
 from builders import Clock
 from hostile import BITES
 from reading import Page
 from test_tracer import ROW, part, target
 
-from dlprof.errors import UsageError
+from dlprof.cli.trace import end
+from dlprof.errors import FindingsFailed, UsageError
 from dlprof.reports import html, trace_exports
 from dlprof.reports.trace_document import trace_document
 from dlprof.session.trace_file import Trace, merged
@@ -19,6 +21,7 @@ from dlprof.tracer.arrays import Kinds
 from dlprof.tracer.rows import MOST_TICKS, TIME, Rows
 
 SLOW = {**ROW, "line": 2, "total_ns": 400}
+VIEW = {"copies": 0, "views": 1, "result": "view"}
 FILES = {"a.py": [(1, "import torch"), (2, "torch.tensor(x)"), (8, "y.numpy()")]}
 
 
@@ -86,6 +89,37 @@ def test_chrome_gets_each_conversion_in_its_thread(trace):
 def test_without_single_conversions_chrome_gets_nothing():
     with pytest.raises(UsageError, match="no single conversions"):
         trace_exports.chrome(trace_of(ROW, SLOW))
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (VIEW, "passed"),
+        (
+            {"copies": 0, "unknown": 1, "result": "unknown"},
+            "passed, but unknown for 1 line, first a.py:1",
+        ),
+        ({"copies": 0, "maybe_waits": 1}, "passed, but unknown for 1 line, first a.py:1"),
+    ],
+)
+def test_fail_on_says_that_it_passed_and_ends_as_the_program_did(capsys, row, said):
+    found = trace_of({**ROW, **row}, {**SLOW, **VIEW}).model_copy(update={"exit_code": 3})
+    with pytest.raises(typer.Exit) as ended:
+        end(found, ("copy", "wait"))
+    assert ended.value.exit_code == 3
+    assert capsys.readouterr().err == f"--fail-on copy,wait: {said}\n"
+
+
+def test_fail_on_names_the_line_that_copies_and_says_nothing_of_passing(capsys):
+    with pytest.raises(FindingsFailed, match=r"--fail-on copy: a.py:2 and 1 more$"):
+        end(trace_of(ROW, SLOW), ("wait", "copy"))
+    assert not capsys.readouterr().err
+
+
+def test_without_fail_on_only_the_exit_code_is_the_programs(capsys):
+    with pytest.raises(typer.Exit) as ended:
+        end(trace_of(ROW, SLOW), ())
+    assert (ended.value.exit_code, capsys.readouterr().err) == (0, "")
 
 
 def test_a_long_timeline_stays_short_and_loses_no_time(monkeypatch):
