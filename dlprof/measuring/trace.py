@@ -71,6 +71,7 @@ def trace(program: Program) -> Trace:
     ``exit_code`` is negative for a signal that ended it.
     """
     program.check()
+    listed = _listed(Path.cwd())  # a mistake there is no reason to lose a trace
     with files.temporary_folder("the program's processes are traced") as folder:
         asked = {
             "folder": folder,
@@ -97,7 +98,8 @@ def trace(program: Program) -> Trace:
             "wall_ns": wall_ns,
             "created": f"{created:%Y-%m-%dT%H:%M:%SZ}",
             **merged(parts),
-        }
+        },
+        listed,
     )
 
 
@@ -112,14 +114,14 @@ def _environment(devices: int) -> dict[str, str] | None:
 @contextmanager
 def of_block(include: tuple[str, ...]) -> Iterator[Callable[[], Trace]]:
     """Trace this process; what is given makes the trace once the block has ended."""
-    rows = Rows(None)
+    rows, listed = Rows(None), _listed(Path.cwd())
     tracer = Tracer(Places(include), rows)
     installed = Installed(tracer, everywhere=True)
     parts: list[dict[str, Any]] = []
 
     def ended() -> Trace:
         fields = {"program": [], "exit_code": 0, "wall_ns": parts[0]["wall_ns"], **merged(parts)}
-        return completed(json.loads(json.dumps(fields)))
+        return completed(json.loads(json.dumps(fields)), listed)
 
     installed.start()
     try:
@@ -153,16 +155,16 @@ def _parts(folder: Path) -> Iterator[dict[str, Any]]:
         yield json.loads(path.read_text(encoding="utf-8"))
 
 
-def completed(fields: Mapping[str, Any]) -> Trace:
+def completed(fields: Mapping[str, Any], listed: Sequence[tuple[str, str, str]] = ()) -> Trace:
     """The trace of these ``fields``, with the text of each line, and what the program says that it
-    expects there. Its words are any program's: here they are made harmless.
+    expects there, with what is ``listed`` of it. Its words are any program's: here they are made
+    harmless.
     """
-    listed = _listed(Path.cwd())
     rows = [
         row.model_copy(
             update={
                 "expression": expression(row.file, row.line, row.span),
-                "allowed": sorted({*_allowed_at(row.file, row.line), *_allowed_in(row, listed)}),
+                "allowed": sorted({*_allowed_at(row), *_allowed_in(row, listed)}),
             }
         )
         for row in map(Row.model_validate, fields["rows"])
@@ -224,10 +226,12 @@ def expression(file: str, line: int, span: Sequence[int] | None) -> str:
         return " ".join(found.split())
 
 
-def _allowed_at(file: str, line: int) -> list[str]:
-    lines = _source(file)
-    found = ALLOW.search(lines[line - 1]) if 1 <= line <= len(lines) else None
-    return [word.strip() for word in found[1].split(",")] if found else []
+def _allowed_at(row: Any) -> list[str]:
+    """The words of a comment on the line, or on another line of its expression."""
+    first, last = (row.span or (row.line, row.line))[:2]
+    lines = _source(row.file)[max(0, min(first, row.line) - 1) : max(last, row.line)]
+    found = [word for line in lines for text in ALLOW.findall(line) for word in text.split(",")]
+    return [word.strip() for word in found]
 
 
 def _listed(folder: Path) -> list[tuple[str, str, str]]:

@@ -16,6 +16,8 @@ from types import MappingProxyType
 from typing import Any
 
 from dlprof.analysis.quantity import plain_time, significant, size_text
+from dlprof.measuring.trace import FAULTS
+from dlprof.plan.axes import shape_text
 from dlprof.reports.document import (
     Cell,
     Column,
@@ -108,7 +110,7 @@ def short_file(file: str) -> str:
     return relative.as_posix()
 
 
-MOST_ROWS = 10
+MOST_ROWS, MOST_ARRAYS = 10, 3
 UNTRACED = "untraced"
 """The consumer of a capsule that no traced call took in."""
 LINES = (
@@ -143,7 +145,7 @@ def trace_document(
     several = len(trace.processes) > 1
     table = Table(
         columns,
-        tuple(_cells(group, by, several, advised) for group in shown),
+        tuple(_cells(group, by, full, several, advised) for group in shown),
         more=f"… {left} more {'line' if by == 'line' else by}{'s' if left != 1 else ''} (--full)"
         if left
         else "",
@@ -194,12 +196,18 @@ def _notices(trace: Trace) -> Iterable[str]:
     stopped = sum(1 for row in trace.rows if row.stopped_ns)
     if stopped:
         yield f"--max-overhead stopped the count of {counted(stopped, 'line')}."
+    for row in trace.rows:
+        if odd := [word for word in row.allowed if word not in FAULTS]:
+            where, words = f"{short_file(row.file)}:{row.line}", ", ".join(FAULTS)
+            yield f"{where} allows {first_line(odd[0])}: expected {words}."
     loose = sum(row.calls for row in trace.rows if row.consumer == UNTRACED)
     if loose:
         yield f"{loose} exported capsules went to code that dlprof does not trace."
 
 
-def _cells(group: Group, by: str, several: bool, advised: Mapping[int, str]) -> tuple[Cell, ...]:
+def _cells(
+    group: Group, by: str, full: bool, several: bool, advised: Mapping[int, str]
+) -> tuple[Cell, ...]:
     result = group.result
     cells = (
         Cell(plain_time(group.total("total_ns"))),
@@ -208,13 +216,13 @@ def _cells(group: Group, by: str, several: bool, advised: Mapping[int, str]) -> 
         Cell(group.place),
     )
     advice = advised.get(id(group.rows[0]), "") if by == "line" else ""
-    what = Cell("; ".join(filter(None, (*_what(group, by, several), advice))))
+    what = Cell("; ".join(filter(None, (*_what(group, by, full, several), advice))))
     return (*cells, what) if by == "pair" else (*cells, Cell(group.code, code=True), what)
 
 
-def _what(group: Group, by: str, several: bool) -> Iterable[str]:
+def _what(group: Group, by: str, full: bool, several: bool) -> Iterable[str]:
     if by == "line":
-        yield from _of_line(group.rows[0])
+        yield from _of_line(group.rows[0], full)
     first_ns, total_ns = group.total("first_ns"), group.total("total_ns")
     if group.total("calls") > len(group.rows) and 2 * first_ns > total_ns:
         yield f"the first took {plain_time(first_ns)}"
@@ -240,17 +248,30 @@ def _what(group: Group, by: str, several: bool) -> Iterable[str]:
         yield f"{len(processes)} process{'es' if len(processes) > 1 else ''}"
 
 
-def _of_line(row: Row) -> Iterable[str]:
+def _of_line(row: Row, full: bool) -> Iterable[str]:
     sizes = {size for _, _, _, size in row.arrays}
     if sizes and row.result != "view":
         lengths = dict.fromkeys((size_text(min(sizes), 2), size_text(max(sizes), 2)))
         yield f"{' to '.join(lengths)} each"
     if row.retyped:
         yield f"to {', '.join(row.retyped)}"
+    if full:
+        yield _arrays(row)
     if row.via:
         yield f"in {row.via}"
     if row.allowed:
         yield f"allowed: {', '.join(row.allowed)}"
+
+
+def _arrays(row: Row) -> str:
+    """Dtypes and shapes that are most frequent."""
+    texts = [
+        f"{dtype} {shape_text(shape)}" + (f": {calls:,} calls" if len(row.arrays) > 1 else "")
+        for dtype, shape, calls, _ in row.arrays[:MOST_ARRAYS]
+        if dtype != "?"
+    ]
+    left = len(row.arrays) - MOST_ARRAYS
+    return ", ".join([*texts, f"{left} more"] if left > 0 and texts else texts)
 
 
 def _commands(first: Group, by: str, name: str) -> Iterable[str]:

@@ -14,7 +14,6 @@ from dlprof.tracer.rows import (
     COPIES,
     DTYPE,
     IDLE,
-    MOST_BUSY,
     SIZE,
     TIME,
     UNKNOWN,
@@ -97,8 +96,8 @@ class Calls:
         if found is None or found[:2] != [code, at]:
             own = self.tracer.places.own_frame(frame)
             if own is not frame:
-                return self._distant(frame, own or frame, way, own is not None)
-            row = self.tracer.rows.row(frame, self.target, way.kind, "", True)
+                return self._distant(frame, own or frame, way)
+            row = self.tracer.rows.row(frame, self.target, way.kind)
             found = site(code, at, row)
             if len(way.sites) > MOST_SITES:
                 way.sites.clear()
@@ -108,9 +107,7 @@ class Calls:
         way.last = found
         return found
 
-    def _distant(
-        self, caller: types.FrameType, line: types.FrameType, way: Way, is_own: bool
-    ) -> Site:
+    def _distant(self, caller: types.FrameType, line: types.FrameType, way: Way) -> Site:
         """The site of a call that a framework or a package makes on behalf of a line."""
         key = id(caller.f_code), id(line.f_code), line.f_lasti
         found = way.distant.get(key)
@@ -118,7 +115,7 @@ class Calls:
             if len(way.distant) > MOST_SITES:
                 way.distant.clear()
             via = f"{caller.f_globals.get('__name__')}.{caller.f_code.co_name}"
-            row = self.tracer.rows.row(line, self.target, way.kind, via, is_own)
+            row = self.tracer.rows.row(line, self.target, way.kind, via)
             found = way.distant[key] = site(line.f_code, line.f_lasti, row)
         return found
 
@@ -196,8 +193,7 @@ class Calls:
                 self._note_dtype(row, kind.dtype(source), dtype)
                 numbers[DTYPE] = dtype
         if busy:
-            if len(row.busy) < MOST_BUSY:
-                row.busy.append((kind.key(source), took))
+            row.behind_a_queue(kind.key(source), took)
         elif busy is not None:
             numbers[IDLE] = took if numbers[IDLE] is None else min(took, numbers[IDLE])
 

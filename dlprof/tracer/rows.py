@@ -7,6 +7,7 @@ conversions happen, so a process that is killed keeps what was counted until the
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -29,7 +30,8 @@ MOST_TICKS = 256
 SHARE = 100
 """The tracer's own looks and files take at most this part of a program's time."""
 MOST_EVENTS = 200_000
-MOST_BUSY = 4096
+STEPS = 32
+"""Times are told apart to this part of them, at least."""
 MOST_SHAPES = 64
 """Kinds of array that a row tells apart; what comes later counts as ``others``."""
 TIME, VIEWS, COPIES, UNKNOWN, SIZE, BYTES, IDLE, DTYPE = range(8)
@@ -53,7 +55,6 @@ class Row:
         "index",
         "kind",
         "line",
-        "pending",
         "raised",
         "retyped",
         "seen_ns",
@@ -64,14 +65,12 @@ class Row:
         "via",
     )
 
-    def __init__(
-        self, frame: FrameType, target: Target, kind: Kind, via: str, is_own: bool
-    ) -> None:
+    def __init__(self, frame: FrameType, target: Target, kind: Kind, via: str) -> None:
         code = frame.f_code
         self.code: CodeType = code  # kept, so that its id names no other
         self.kind = kind
         self.target = target
-        self.file = code.co_filename if is_own else f"{code.co_filename}"
+        self.file = code.co_filename
         self.line = frame.f_lineno
         self.function = getattr(code, "co_qualname", code.co_name)
         self.span = span(code, frame.f_lasti)
@@ -82,8 +81,8 @@ class Row:
         self.device = ""
         self.retyped: set[str] = set()
         """Dtypes of results that are not those of their sources."""
-        self.busy: list[tuple[Any, float]] = []
-        self.pending = 0
+        self.busy: dict[tuple[Any, int], list[float]] = {}
+        """Of calls behind queued work, by array and about the same time: how many, and the time."""
         self.first_ns = 0.0
         """What its first call took: frameworks load and set up a device in it."""
         self.raised = 0
@@ -99,6 +98,13 @@ class Row:
         if len(self.arrays) >= MOST_SHAPES:
             key, size = "others", lambda: 0
         return self.arrays.setdefault(key, [0, 0, 0, 0, size(), 0, None, None])
+
+    def behind_a_queue(self, key: Any, took: float) -> None:
+        """Count a call while work on its array was queued."""
+        part, power = math.frexp(took)
+        at = self.busy.setdefault((key, STEPS * power + int(STEPS * part)), [0, 0.0])
+        at[0] += 1
+        at[1] += took
 
     @property
     def views(self) -> int:
@@ -153,12 +159,12 @@ class Row:
         ``idle`` has what the same conversion of such an array takes with an empty queue.
         """
         waits, maybe, waited = 0, 0, 0.0
-        for key, took in self.busy:
+        for (key, _), (calls, took) in list(self.busy.items()):
             empty = idle.get((self.target.conversion, self.kind.framework, key))
             if empty is None:
-                maybe += 1
-            elif took > LONGER * empty + LONGER_NS:
-                waits, waited = waits + 1, waited + took - empty
+                maybe += int(calls)
+            elif took > calls * (LONGER * empty + LONGER_NS):
+                waits, waited = waits + int(calls), waited + took - calls * empty
         return waits, maybe, waited
 
 
@@ -205,9 +211,9 @@ class Rows:
         self.next_file_ns = self.started_ns + INTERVAL_NS
         self._ticking = Lock()
 
-    def row(self, frame: FrameType, target: Target, kind: Kind, via: str, is_own: bool) -> Row:
+    def row(self, frame: FrameType, target: Target, kind: Kind, via: str = "") -> Row:
         """The row of a place and a conversion: it may be that of another code object."""
-        row = Row(frame, target, kind, via, is_own)
+        row = Row(frame, target, kind, via)
         key = row.file, row.line, row.function, target.conversion, kind.framework, via, row.span
         return self.rows.setdefault(key, row)
 

@@ -44,6 +44,23 @@ def test_the_hottest_line_has_the_most_heat(trace):
     assert page.index("a.py:2 f") < page.index("</svg>") < page.index("<table")
 
 
+def test_the_whole_table_has_the_three_most_frequent_arrays_of_a_line():
+    arrays = [["float32", [64, 784], 96, 200704], ["int64", [], 3, 8], ["int8", [2], 2, 2]]
+    trace = trace_of({**ROW, "arrays": [*arrays, ["int8", [3], 1, 3]]}, {**SLOW, **VIEW})
+    slow, copied = (row[-1].text for row in trace_document(trace, full=True).tables[0].rows)
+    found = "float32 64x784: 192 calls, int64 scalar: 6 calls, int8 2: 4 calls, 1 more"
+    assert f"; {found};" in copied
+    assert slow.startswith("float32 1;")
+    assert "float32" not in str(trace_document(trace).tables)
+
+
+def test_a_comment_that_allows_what_is_no_fault_is_said():
+    trace = trace_of({**ROW, "allowed": ["copies", "wait"]}, SLOW)
+    assert trace_document(trace).notices == (
+        "a.py:1 allows copies: expected copy, wait, device-crossing.",
+    )
+
+
 def test_the_timeline_says_when_a_line_took_how_much(trace):
     lanes = trace_document(trace).chart.lanes
     assert [lane.label for lane in lanes] == ["a.py:2 f", "a.py:1 f"]
@@ -129,7 +146,7 @@ def test_a_long_timeline_stays_short_and_loses_no_time(monkeypatch):
     clock.time = lambda: 0.0
     monkeypatch.setattr(rows_module, "time", clock)
     rows = Rows(None)
-    row = rows.row(sys._getframe(), target("torch.from_numpy(x)"), Kinds()[np.ndarray], "", True)
+    row = rows.row(sys._getframe(), target("torch.from_numpy(x)"), Kinds()[np.ndarray])
     numbers = row.numbers("float32", lambda: 4)
     for _ in range(3 * MOST_TICKS):
         numbers[TIME] += 5

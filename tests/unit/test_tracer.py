@@ -10,7 +10,8 @@ import pytest
 from numpy import frombuffer as taken_out
 
 import dlprof
-from dlprof.measuring.trace import completed, expression, faults
+from dlprof.errors import UsageError
+from dlprof.measuring.trace import Program, completed, expression, faults, trace
 from dlprof.reports import terminal
 from dlprof.reports.document import Level
 from dlprof.reports.trace_document import trace_document
@@ -174,19 +175,27 @@ def test_an_error_of_the_users_code_inside_the_tracer_is_raised():
 
 
 @pytest.mark.parametrize(
-    ("busy_ns", "idle_ns", "found"),
-    [(1_000_000, 1_000, (1, 0)), (1_200, 1_000, (0, 0)), (1_000_000, None, (0, 1))],
+    ("calls", "busy_ns", "idle_ns", "found"),
+    [
+        (1, 1_000_000, 1_000, (1, 0)),
+        (1, 1_200, 1_000, (0, 0)),
+        (1, 1_000_000, None, (0, 1)),
+        (10_000, 1_000_000, 1_000, (10_000, 0)),
+    ],
 )
-def test_a_wait_needs_a_queue_and_a_long_call(busy_ns, idle_ns, found):
+def test_a_wait_needs_a_queue_and_a_long_call(calls, busy_ns, idle_ns, found):
     rows = Rows(None)
     kind = Kinds()[numpy.ndarray]
-    row = rows.row(sys._getframe(), target("torch.from_numpy(x)"), kind, "", True)
+    row = rows.row(sys._getframe(), target("torch.from_numpy(x)"), kind)
     key = (numpy.dtype("float32"), (3,))
     row.numbers(key, lambda: 12)[0:3] = busy_ns, 1, 1
     row.arrays[key][6] = idle_ns
-    row.busy.append((key, busy_ns))
+    for _ in range(calls):
+        row.behind_a_queue(key, busy_ns)
     (counted,) = rows.as_dict(ended=True)["rows"]
     assert (counted["waits"], counted["maybe_waits"]) == found
+    assert counted["waited_ns"] == found[0] * (busy_ns - (idle_ns or 0))
+    assert len(row.busy) == 1
 
 
 @pytest.mark.parametrize(("most_percent", "counted"), [(None, 50), (1e-9, 1)])
@@ -243,6 +252,27 @@ def test_the_expression_stands_in_one_line(tmp_path):
     assert expression(str(path), 1, (1, 3, 5, 1)) == "f(x)"
     assert expression(str(path), 2, None) == "x,"
     assert expression("<string>", 1, None) == ""
+
+
+def test_a_comment_behind_an_expression_of_several_lines_allows_it(tmp_path):
+    program = tmp_path / "app.py"
+    text = "y = f(\n    x,\n)  # dlprof: allow copy, wait\nz = f(x)  # dlprof: allow wait\n"
+    program.write_text(text, encoding="utf-8")
+    spans = [1, 3, 4, 1], [4, 4, 4, 8], None
+    rows = [{**ROW, "file": str(program), "span": span, "line": 1} for span in spans]
+    rows[1]["line"] = 4
+    trace = completed({"program": [], "exit_code": 0, "wall_ns": 1, "rows": rows})
+    assert [row.allowed for row in trace.rows] == [["copy", "wait"], ["wait"], []]
+
+
+def test_a_wrong_list_of_what_is_allowed_is_said_before_the_program_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    project = '[tool.dlprof.trace]\nallow = ["data.py copies"]\n'
+    (tmp_path / "pyproject.toml").write_text(project, encoding="utf-8")
+    (tmp_path / "app.py").write_text("open('ran', 'w')\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"allow has .data.py copies."):
+        trace(Program(("app.py",)))
+    assert not (tmp_path / "ran").exists()
 
 
 def test_what_the_first_call_took_is_known():
