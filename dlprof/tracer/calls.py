@@ -20,6 +20,7 @@ from dlprof.tracer.rows import (
     VIEWS,
     Row,
     dtype_name,
+    words,
 )
 from dlprof.tracer.state import Tracer
 from dlprof.tracer.targets import Target
@@ -145,9 +146,19 @@ class Calls:
         return way, source, partial(self._loose, LOOSE.address(source))
 
     def met(
-        self, way: Way, site: Site, source: Any, result: Any, took: float, busy: bool | None
+        self,
+        way: Way,
+        site: Site,
+        source: Any,
+        result: Any,
+        took: float,
+        busy: bool | None,
+        is_alone: bool = False,
     ) -> None:
-        """Count a call whose array is not the last one at its site."""
+        """Count a call whose array is not the last one at its site.
+
+        ``is_alone`` is true if the array is the only argument: then no argument changes the dtype.
+        """
         kind, row, made = way.kind, site[ROW], self.tracer.kinds[type(result)]
         if made is LOOSE:
             self._exported(Export(row, kind, source, result, took), result)
@@ -165,7 +176,11 @@ class Calls:
             return
         row.consumer = made.framework
         if kind.is_plain and key in row.arrays:
-            site[MADE:] = type(result), None if made.in_head else made.address, *key, numbers
+            at_result = is_alone and made.in_head and not kind.in_head
+            at_result = at_result and words(key) == words(made.key(result))
+            known = made.key(result) if at_result else key
+            address = None if made.in_head else made.address
+            site[MADE:] = type(result), address, *known, numbers, at_result
         ends = (source, kind.address(source)), (result, made.address(result))
         self.settle(way, row, numbers, *ends, took, busy)
 

@@ -149,7 +149,7 @@ class Row:
             "device": self.device,
             "retyped": sorted(self.retyped),
             "crossings": [[*pair, count] for pair, count in self.crossings.items()],
-            "arrays": [[*_words(key), calls_of(one), one[SIZE]] for key, one in top],
+            "arrays": [[*words(key), calls_of(one), one[SIZE]] for key, one in top],
             "trouble": self.trouble,
         }
 
@@ -176,7 +176,7 @@ LONGER, LONGER_NS = 3, 20_000
 """A call took much longer than an idle one if it took so many times as long, and so much more."""
 
 
-def _words(key: Any) -> tuple[str, list[int]]:
+def words(key: Any) -> tuple[str, list[int]]:
     if not isinstance(key, tuple):
         return str(key), []
     dtype, shape = key[:2]

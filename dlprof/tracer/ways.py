@@ -43,14 +43,15 @@ class Way:
 
 Site = list[Any]
 """Where a call is made, and the array that was met there last: code object, instruction, row, type
-of the result, how to see its address (None: in its head), dtype and shape of the source, numbers.
-It is taken apart at once, as that is the fastest.
+of the result, how to see its address (None: in its head), dtype and shape of the source, numbers,
+and whether dtype and shape are looked up at the result, where they are the same. It is taken apart
+at once, as that is the fastest.
 """
 ROW, MADE = 2, 3
 
 
 def site(code: Any, instruction: int, row: Any) -> Site:
-    return [code, instruction, row, None, None, None, None, None]
+    return [code, instruction, row, None, None, None, None, None, False]
 
 
 CONTAINER, NAMED = (Way(replace(LOOSE, framework=name)) for name in ("container", "named"))

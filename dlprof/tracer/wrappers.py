@@ -83,10 +83,10 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
                     args = source, *rest
                 if way is not None:
                     site = way.last
-                    code, at, row, made, address, dtype, shape, numbers = site
+                    code, at, row, made, address, dtype, shape, numbers, at_result = site
                     if frame.f_code is not code or frame.f_lasti != at:
                         site = calls.site(frame, way)
-                        _, _, row, made, address, dtype, shape, numbers = site
+                        _, _, row, made, address, dtype, shape, numbers, at_result = site
                     if way.is_busy is not None and handed is None:
                         busy = way.is_busy(source)
             except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
@@ -106,8 +106,9 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
                         handed(way, site, source, result, took)
                     elif (
                         type(result) is made
-                        and source.dtype is dtype
-                        and source.shape == shape
+                        and not (at_result and args)
+                        and (one := result if at_result else source).dtype is dtype
+                        and one.shape == shape
                         and result is not source
                     ):
                         here = HEADS[id(source) >> 3] if way.in_head else way.address(source)
@@ -120,7 +121,7 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
                                 way, row, numbers, (source, here), (result, there), took, busy
                             )
                     else:
-                        calls.met(way, site, source, result, took, busy)
+                        calls.met(way, site, source, result, took, busy, args is None)
                     if rows.with_events:
                         rows.event(row, began, took)
                     if began > rows.next_s:

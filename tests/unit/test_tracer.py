@@ -17,7 +17,7 @@ from dlprof.reports.document import Level
 from dlprof.reports.trace_document import trace_document
 from dlprof.session.trace_file import Row, merged
 from dlprof.tracer import state
-from dlprof.tracer.arrays import Kinds, are_apart
+from dlprof.tracer.arrays import KEY, Kind, Kinds, are_apart
 from dlprof.tracer.install import _call_around
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import Rows
@@ -162,6 +162,60 @@ def test_a_line_that_meets_two_kinds_of_memory_in_turn_counts_both():
         convert(source, "uint8")
     rows = tracer.rows.as_dict(ended=True)["rows"]
     assert {row["producer"]: row["calls"] for row in rows} == {"bytes": 4, "bytearray": 2}
+
+
+class Foreign:
+    """An array whose dtype and shape cost more to look up than those of its conversion."""
+
+    def __init__(self, memory):
+        self.memory, self.looked = memory, 0
+
+    @property
+    def dtype(self):
+        self.looked += 1
+        return self.memory.dtype
+
+    @property
+    def shape(self):
+        self.looked += 1
+        return self.memory.shape
+
+
+def foreign_kind(tracer):
+    address = operator.attrgetter("memory.ctypes.data")
+    tracer.kinds[Foreign] = Kind("torch", address, KEY, lambda _: 12, lambda _: "cpu")
+
+
+def test_arrays_of_a_line_are_told_apart_by_what_is_looked_up_sooner():
+    tracer = Tracer(Places(), Rows(None))
+    foreign_kind(tracer)
+    convert = make(lambda x: x.memory[:], target("numpy.asarray(x)"), tracer)
+    sources = [
+        Foreign(numpy.zeros(size, dtype)) for dtype in ("int8", "float32") for size in (1, 3)
+    ]
+    for source in sources * 2 + sources[-1:] * 6:
+        looked = source.looked
+        convert(source)
+    assert sources[-1].looked == looked
+    (row,) = tracer.rows.as_dict(ended=True)["rows"]
+    counts = {(dtype, *shape): calls for dtype, shape, calls, _ in row["arrays"]}
+    assert counts == {("int8", 1): 2, ("int8", 3): 2, ("float32", 1): 2, ("float32", 3): 8}
+    assert row["result"] == "view"
+
+
+def test_an_argument_that_may_change_the_dtype_has_the_source_looked_up():
+    tracer = Tracer(Places(), Rows(None))
+    foreign_kind(tracer)
+
+    def original(x, dtype=None):
+        return x.memory.astype(dtype or x.memory.dtype, copy=False)[:]
+
+    convert = make(original, target("numpy.asarray(x)"), tracer)
+    for dtype in ("float32", "float32", "float64", "float64"):
+        for to in ((), ("float32",)):
+            convert(Foreign(numpy.zeros(3, dtype)), *to)
+    (row,) = tracer.rows.as_dict(ended=True)["rows"]
+    assert {dtype: calls for dtype, _, calls, _ in row["arrays"]} == {"float32": 4, "float64": 4}
 
 
 def test_an_error_of_the_users_code_inside_the_tracer_is_raised():
