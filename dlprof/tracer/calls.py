@@ -74,6 +74,11 @@ class Calls:
         self.ways[kind] = way
         return way
 
+    def forget(self) -> None:
+        """Know no place and no row any more: the rows began again."""
+        self.ways.clear()
+        self._by_kind.clear()
+
     def _of(self, kind: Kind, is_leaf: bool = False) -> Way:
         key = kind, is_leaf
         if key not in self._by_kind:

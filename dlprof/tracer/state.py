@@ -72,6 +72,8 @@ class Tracer:
         self.inside.clear()
         self.capsules.clear()
         self.rows.begin()
+        for calls in self.calls:
+            calls.forget()
 
     def finish(self) -> None:
         for export in list(self.capsules.values()):

@@ -101,17 +101,20 @@ def test_forked_processes_are_counted_once(run):
     text = f"""\
 import os
 {CONVERTS}
+def convert(times):
+    for _ in range(times):
+        numpy.frombuffer(b"1234", "uint8")
+convert(2)
 for _ in range(2):
     child = os.fork()
     if child == 0:
-        for _ in range(3):
-            numpy.frombuffer(b"1234", "uint8")
+        convert(3)
         os._exit(0)
     os.waitpid(child, 0)
 """
     found, plain, traced = run(text)
     check_same(plain, traced)
-    assert calls(found) == 1 + 2 * 3
+    assert calls(found) == 1 + 2 + 2 * 3
     assert len(found["processes"]) == 3
 
 

@@ -270,6 +270,18 @@ def test_a_limit_stops_the_count_of_views_and_says_when(monkeypatch, most_percen
     assert bool(found["torch.from_numpy(x)"]["stopped_ns"]) is (most_percent is not None)
 
 
+def test_a_child_of_a_fork_counts_a_line_of_its_parent_from_zero():
+    tracer = Tracer(Places(), Rows(None))
+    convert = make(lambda x: x[:], target("torch.from_numpy(x)"), tracer)
+    for calls in (3, 2):
+        for _ in range(calls):
+            convert(numpy.zeros(3))
+        (row,) = tracer.rows.as_dict(ended=True)["rows"]
+        assert row["calls"] == calls
+        tracer.begin_again()
+    assert not tracer.rows.as_dict(ended=True)["rows"]
+
+
 def test_processes_are_added_up():
     other = {**ROW, "copies": 0, "views": 1, "result": "view", "bytes": 0}
     found = merged([part(2, other), part(1, ROW, {**ROW, "line": 2, "total_ns": 99}, ended=False)])
