@@ -183,7 +183,7 @@ def _notices(trace: Trace) -> Iterable[str]:
     if killed:
         yield (
             f"{len(killed)} of {len(trace.processes)} processes were killed: "
-            "what they did in their last second may be missing."
+            "their last second with conversions may be missing."
         )
     for trouble in trace.troubles:
         yield f"Not all is traced of {first_line(trouble)}"

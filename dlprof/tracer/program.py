@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import builtins
 import functools
 import json
 import os
@@ -109,7 +110,7 @@ def traced_words(args: Any, asked: dict[str, object]) -> Any:
 def run(words: list[str], as_module: bool) -> None:
     """Run the script or module ``words[0]`` with its arguments, as ``python`` would."""
     main = types.ModuleType("__main__")
-    main.__dict__["__builtins__"] = __builtins__
+    main.__dict__["__builtins__"] = builtins
     sys.modules["__main__"] = main
     sys.argv[:] = words
     try:
@@ -138,7 +139,7 @@ def _run_script(path: str, main: types.ModuleType) -> None:
     main.__loader__ = SourceFileLoader("__main__", path)
     main.__dict__["__cached__"] = None
     with open(path, "rb") as file:  # noqa: PTH123
-        code = compile(file.read(), path, "exec")
+        code = compile(file.read(), path, "exec", dont_inherit=True)  # not this file's future
     exec(code, main.__dict__)  # noqa: S102 - it is the program
 
 

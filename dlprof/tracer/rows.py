@@ -208,7 +208,7 @@ class Rows:
         self.ticks: list[tuple[int, int, dict[Row, float]]] = []
         """Begin and end, and what each row took in between."""
         self.tick_ns, self.next_s = TICK_NS, (self.started_ns + TICK_NS) / 1e9
-        self.next_file_ns = self.started_ns + INTERVAL_NS
+        self.next_file_ns = self.started_ns
         self._ticking = Lock()
 
     def row(self, frame: FrameType, target: Target, kind: Kind, via: str = "") -> Row:

@@ -81,6 +81,8 @@ def test_a_program_ends_as_it_does_without_dlprof(run, end):
     text = (
         "import atexit, os, sys, warnings\n"
         "print(sys.argv, __name__, __file__, sys.path[0])\n"
+        "number: int = 1\n"
+        "print(sys.modules[__name__].__annotations__, __builtins__, sorted(globals()))\n"
         "atexit.register(print, 'at exit')\n"
     )
     found, plain, traced = run(f"{text}{CONVERTS}{end}\n", "--flag", "-m", "x")
@@ -91,7 +93,13 @@ def test_a_program_ends_as_it_does_without_dlprof(run, end):
 
 
 def test_a_module_runs_as_python_runs_it(run):
-    text = f"import sys\nprint(sys.argv, __name__, __spec__.name, sys.path[0])\n{CONVERTS}"
+    text = f"""\
+import sys
+number: int = 1
+print(sys.argv, __name__, __spec__.name, sys.path[0], __builtins__)
+print(sys.modules[__name__].__annotations__)
+{CONVERTS}
+"""
     found, plain, traced = run(text, "-x", options=("-m",))
     check_same(plain, traced)
     assert calls(found) == 1
