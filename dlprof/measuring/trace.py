@@ -26,6 +26,7 @@ from dlprof.simulated import environment
 from dlprof.text.clean import sanitised
 from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
+from dlprof.tracer.program import MAIN
 from dlprof.tracer.rows import Rows
 from dlprof.tracer.state import Tracer
 
@@ -81,7 +82,7 @@ def trace(program: Program) -> Trace:
             "as_module": program.as_module,
         }
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
-        command = [sys.executable, *flags, "-m", "dlprof.tracer", json.dumps(asked)]
+        command = [sys.executable, *flags, MAIN, json.dumps(asked)]
         created, began = datetime.datetime.now(datetime.timezone.utc), time.perf_counter_ns()
         started = subprocess.Popen(  # noqa: S603 - the user's program
             [*command, *program.words], env=_environment(program.simulated)

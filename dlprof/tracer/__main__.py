@@ -1,11 +1,20 @@
-"""``python -m dlprof.tracer OPTIONS script.py …``: what ``dlprof trace`` starts."""
+"""``python dlprof/tracer/__main__.py OPTIONS script.py …``: what ``dlprof trace`` starts.
+
+By its path, and not by ``-m``: then no file of the working folder takes the place of a module that
+is imported here, such as a ``json.py``.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 
+# Where dlprof may be found only in the working folder.
+sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120 - few imports
 from dlprof.tracer import program
+
+sys.path.pop()
 
 
 def main() -> None:

@@ -22,6 +22,7 @@ from dlprof.tracer.state import Tracer
 
 HIDDEN = (os.path.dirname(os.path.abspath(__file__)), "<frozen runpy>", runpy.__file__)  # noqa: PTH100, PTH120
 """Where frames are that no traceback of the program has."""
+MAIN = os.path.join(HIDDEN[0], "__main__.py")  # noqa: PTH118
 ENDS = ("_exit", "abort", "execv", "execve")
 """What ends a process or its program at once, by functions of ``os``."""
 STARTS = ("from multiprocessing.spawn", "from multiprocessing.forkserver")
@@ -85,9 +86,11 @@ def _follow_programs(asked: dict[str, object]) -> None:
     def init(self: Any, args: Any, *rest: Any, **kwargs: Any) -> None:
         env = kwargs.get("env")
         is_found = env is None or env.get("PYTHONPATH") == searched  # else dlprof may not be there
-        if is_found and not rest[1:] and not kwargs.get("executable") and not kwargs.get("shell"):
-            args = traced_words(args, asked)
-        original(self, args, *rest, **kwargs)
+        is_plain = not (rest[1:] or kwargs.get("executable") or kwargs.get("shell"))
+        original(
+            self, traced_words(args, asked) if is_found and is_plain else args, *rest, **kwargs
+        )
+        self.args = args  # as errors name it
 
     subprocess.Popen.__init__ = functools.wraps(original)(init)  # type: ignore[method-assign]
 
@@ -104,7 +107,7 @@ def traced_words(args: Any, asked: dict[str, object]) -> Any:
     if not program or str(program[0]).startswith("-"):
         return args
     told = json.dumps({**asked, "as_module": as_module})
-    return [*args[:at], "-m", "dlprof.tracer", told, *program]
+    return [*args[:at], MAIN, told, *program]
 
 
 def run(words: list[str], as_module: bool) -> None:

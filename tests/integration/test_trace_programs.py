@@ -7,6 +7,8 @@ import sys
 import pytest
 from command_line import dlprof, environment
 
+from dlprof.measuring import trace as tracing
+
 CONVERTS = "import numpy\nnumpy.frombuffer(b'1234', 'uint8')\n"
 """One conversion: a view of bytes."""
 
@@ -150,7 +152,7 @@ import os, subprocess, sys
 {CONVERTS}
 def start(*words, **options):
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, **options)
-    print(words[:-1], done.stdout, done.stderr, done.returncode)
+    print(words[:-1], done.stdout, done.stderr, done.returncode, done.args)
 if len(sys.argv) > 1:
     sys.exit(f"{{__name__}} {{sys.argv[1:]}} {{sys.flags.optimize}}")
 start("-u", __file__, "as a script")
@@ -161,6 +163,15 @@ start("-c", "print(1)")
     found, plain, traced = run(text)
     check_same(plain, traced)
     assert calls(found) == 3
+
+
+def test_a_file_of_the_working_folder_is_no_module_of_the_tracer(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "json.py").write_text("raise SystemExit('taken')\n", encoding="utf-8")
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "app.py").write_text(CONVERTS, encoding="utf-8")
+    found = tracing.trace(tracing.Program(("below/app.py",)))
+    assert (found.exit_code, len(found.rows)) == (0, 1)
 
 
 def test_spawned_workers_of_a_loader_are_traced(trace):
