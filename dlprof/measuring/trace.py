@@ -85,7 +85,9 @@ def trace(program: Program) -> Trace:
         command = [sys.executable, *flags, MAIN, json.dumps(asked)]
         created, began = datetime.datetime.now(datetime.timezone.utc), time.perf_counter_ns()
         started = subprocess.Popen(  # noqa: S603 - the user's program
-            [*command, *program.words], env=_environment(program.simulated)
+            [*command, *program.words],
+            env=_environment(program.simulated),
+            close_fds=False,  # those that dlprof was given are the program's
         )
         with _signals_of(started):
             code = started.wait()

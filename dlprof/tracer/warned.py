@@ -7,6 +7,7 @@ record of what was warned apply.
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 from dlprof.tracer import wrappers
 
 FILE = wrappers.__file__
+RUNNERS = tuple(os.path.join(os.path.dirname(FILE), name) for name in ("program.py", "__main__.py"))  # noqa: PTH118, PTH120
+"""Below the first frame of a program."""
 
 
 class WarnedAt:
@@ -29,6 +32,8 @@ class WarnedAt:
 
     def show(self, message: Any) -> None:
         caller = _caller() if message.filename == FILE else None
+        if message.filename in RUNNERS:
+            message.filename, message.lineno = "sys", 1  # where Python places what has no frame
         if caller is None:
             self._show(message)
             return

@@ -76,6 +76,7 @@ def check_same(plain, traced):
         "import signal; signal.raise_signal(signal.SIGTERM)",
         "os._exit(3)",
         "warnings.warn('a warning')",
+        "warnings.warn('of the caller', stacklevel=2)",
         "sys.excepthook = lambda *e: print('own hook', e[0]); 1 / 0",
     ],
 )
@@ -163,6 +164,15 @@ start("-c", "print(1)")
     found, plain, traced = run(text)
     check_same(plain, traced)
     assert calls(found) == 3
+
+
+def test_a_program_reads_the_descriptors_that_dlprof_was_given(tmp_path):
+    (tmp_path / "app.py").write_text("import os\nprint(os.read(9, 3))\n", encoding="utf-8")
+    text = f"exec {sys.executable} -m dlprof trace -o trace.json app.py 9<app.py"
+    done = subprocess.run(
+        ["sh", "-c", text], capture_output=True, cwd=tmp_path, env=environment(), check=True
+    )
+    assert done.stdout == b"b'imp'\n"
 
 
 def test_a_file_of_the_working_folder_is_no_module_of_the_tracer(tmp_path, monkeypatch):
