@@ -17,10 +17,10 @@ from dlprof.plan import options as every
 from dlprof.plan.option import Choice, Number, Option, Several, Switch, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from dlprof.cli.outputs import Outputs
-    from dlprof.session.trace_file import Trace
+    from dlprof.session.trace_file import Row, Trace
 
 
 def _simulated(word: str) -> int:
@@ -102,6 +102,8 @@ CHROME = Option(
 TRACES = (SPEEDSCOPE, CHROME)
 """What is written of a trace and of nothing else."""
 OUTPUT = replace(every.SESSION, help="Keep the trace here.")
+FEW = 3
+"""So many lines are named at the end; the table has all."""
 ENDED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 """Signals by which dlprof ends itself if the program ended by them."""
 
@@ -204,22 +206,28 @@ def end(found: Trace, words: Sequence[str]) -> None:
     from dlprof.measuring.trace import doubts, faults
     from dlprof.reports.trace_document import short_file
 
-    for word in words:
-        lines = [row for row in found.rows if word in faults(row)]
-        if lines:
-            first = f"{short_file(lines[0].file)}:{lines[0].line}"
-            more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
-            raise FindingsFailed(f"--fail-on {word}: {first}{more}")
+    def places(says: Callable[[Row], list[str]], *asked: str) -> list[str]:
+        rows = [row for row in found.rows if {*asked} & {*says(row)}]
+        return list(dict.fromkeys(f"{short_file(row.file)}:{row.line}" for row in rows))
+
+    failed = {word: lines for word in words if (lines := places(faults, word))}
+    if failed:
+        told = "; ".join(f"{word}: {_few(lines)}" for word, lines in failed.items())
+        raise FindingsFailed(f"--fail-on {told}")
     if words:
-        lines = [row for row in found.rows if {*words} & {*doubts(row)}]
-        more = f", but unknown for {len(lines)} line{'s' * (len(lines) > 1)}" if lines else ""
-        first = f", first {short_file(lines[0].file)}:{lines[0].line}" if lines else ""
-        complain(f"--fail-on {','.join(words)}: passed{more}{first}")
+        unknown = places(doubts, *words)
+        but = f", but unknown for {_few(unknown)}" if unknown else ""
+        complain(f"--fail-on {','.join(words)}: passed{but}")
     code = found.exit_code
     if code < 0 and -code in ENDED_BY:
         signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
         os.kill(os.getpid(), -code)
     raise typer.Exit(code if code >= 0 else 128 - code)
+
+
+def _few(places: Sequence[str]) -> str:
+    more = f" and {len(places) - FEW} more" if len(places) > FEW else ""
+    return f"{', '.join(places[:FEW])}{more}"
 
 
 trace.context_settings = {"allow_interspersed_args": False}  # type: ignore[attr-defined]
