@@ -212,7 +212,7 @@ def not_run(
     if rounds_done < settings.rounds:
         words.append(f"the budget ended after {rounds_done} of {settings.rounds} rounds")
     left, paths = undiagnosed or (0, 0)
-    looks = ("alignment",) if settings.alignment else ()
+    looks: tuple[str, ...] = ("alignment",) if settings.alignment else ()
     if settings.diagnose:
         looks = ("waiting", "alignment", "peak memory", "early writes", "lifetime")
     if looks and (rounds_done < settings.rounds or left):

@@ -90,7 +90,8 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
                     if way.is_busy is not None and handed is None:
                         busy = way.is_busy(source)
             except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
-                row = calls.missed(error)
+                calls.missed(error)
+                row = None
             del frame
             if row is None:
                 return original(source) if args is None else original(*args, **kwargs)

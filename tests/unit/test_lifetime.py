@@ -268,7 +268,7 @@ def test_what_the_making_of_the_sources_leaves_behind_is_not_blamed_on_the_conve
             return f"{super().create(spec)}\nkept.append(x.copy())"
 
     found = measured("{x}.copy()", producer=Leaking(), kept=[])
-    assert (found["verdict"], "making" in found["evidence"]["reason"]) == ("unknown", True)
+    assert (found["verdict"], "per_source" in found["evidence"]) == ("safe", False)
 
 
 class Counting(NumPy):

@@ -137,7 +137,7 @@ def _look(
             answer.part("after_drop", evidence)
     answer.stage("lifetime repetition")
     meters, uncounted = meters_of(subject)
-    growth, repeated, unclear = _growth(subject, other, meters)
+    growth, repeated = _growth(subject, other, meters)
     evidence |= growth
     if waiting is not None:
         time.sleep(max(0.0, waiting.since + LATER_S - time.monotonic()))
@@ -150,8 +150,6 @@ def _look(
     if uncounted:
         evidence["device_counted"] = False
     word, reason = judge(evidence)
-    if word == "safe" and unclear:
-        word, reason = "unknown", unclear
     if word in ("dangling", "retained"):
         evidence |= (repeated if word == "retained" else other).made()
     return verdict(word, evidence, reason)
@@ -159,9 +157,9 @@ def _look(
 
 def _growth(
     subject: Subject, other: Subject, meters: Sequence[Callable[[], int]]
-) -> tuple[dict[str, Any], Subject, str]:
+) -> tuple[dict[str, Any], Subject]:
     """What conversions of one source leave behind, or else those of a new source each; of which
-    array; and why that is not clear.
+    array. Where the making of sources leaves as much, the conversion is not to blame.
     """
     source = other.make_another()
     convert = other.converting(source)
@@ -169,16 +167,14 @@ def _growth(
     # An unfinished result is not retained.
     found = measure_growth(lambda: subject.wait_for(convert()), source, meters, size)
     if judge_growth(found) != "nothing" or subject.is_one_array:
-        return found, other, ""
+        return found, other
     anew = subject.of_bytes(NEW_SOURCE_BYTES)
     per_source = attempt(
         lambda: growth_of_calls(anew, meters, lambda call: subject.wait_for(call())), Unsupported
     )
-    if isinstance(per_source, Refusal):
-        return found, other, per_source.reason
-    if not per_source:
-        return found, other, ""
-    return per_source | {"per_source": True}, anew, ""
+    if isinstance(per_source, Refusal) or not per_source:
+        return found, other
+    return per_source | {"per_source": True}, anew
 
 
 def growth_of_calls(
@@ -198,14 +194,15 @@ def growth_of_calls(
         create()
         use(convert)
 
-    if not is_plain(measure_growth(once, object(), meters, size, FEW, plain_only=True)):
+    def is_plain_in_few(call: Callable[[], Any]) -> bool:
+        return is_plain(measure_growth(call, object(), meters, size, FEW, plain_only=True))
+
+    if not is_plain_in_few(once):
         return {}
-    found = measure_growth(once, object(), meters, size)
-    if not is_plain(found):
-        return {}
-    if is_plain(measure_growth(create, object(), meters, size)):
+    if is_plain_in_few(create):
         raise Unsupported("making the array leaves as much behind as converting it")
-    return found
+    found = measure_growth(once, object(), meters, size)
+    return found if is_plain(found) else {}
 
 
 def _other_sizes(subject: Subject) -> Iterator[tuple[Subject, Callable[[list[Any]], None]]]:
