@@ -63,7 +63,7 @@ def test_a_slowdown_by_the_floor_seldom_passes(noise):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("noise", ["normal", "heavy tails", "transients", "drift"])
+@pytest.mark.parametrize("noise", ["normal", "heavy tails", "transients", "drift", "two states"])
 @pytest.mark.parametrize("ratio", [1.0, 1.15])
 def test_a_wide_time_is_seldom_slower_than_its_bound(noise, ratio):
     found = [gate(noise, seed, ratio, sd=0.2)[2][0] for seed in range(SUITES)]

@@ -160,3 +160,12 @@ def test_a_case_is_measured_on_until_its_bound_is_below_the_limit():
     assert (LOOKS[0] < ran.rounds < LOOKS[-1], ran.stopped) == (True, SETTLED)
     high = bound(suite.samples()[0], IN_TURNS.bound_level(ran.rounds))
     assert high < math.log1p(IN_TURNS.wide_limit)
+
+
+@pytest.mark.parametrize(("rounds", "others", "passes"), [(24, 4, True), (24, 8, False)])
+def test_few_rounds_with_head_in_a_slower_mode_do_not_move_the_bound(rounds, others, passes):
+    times = [2000.0 if round_ < others else 1000.0 + round_ for round_ in range(rounds)]
+    base = tuple(Process(1000.0, round_) for round_ in range(rounds))
+    head = tuple(Process(time, round_) for round_, time in enumerate(times))
+    sample = Sample(base, head, Floor("ready", 0.05, 0.0), in_turns=True)
+    assert (bound(sample, IN_TURNS.bound_level(rounds)) < 0.05) is passes
