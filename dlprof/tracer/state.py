@@ -11,7 +11,7 @@ from dlprof.tracer.rows import Row, Rows
 from dlprof.tracer.targets import Target
 from dlprof.tracer.ways import Export
 
-CALL_NS = 1400
+CALL_NS = 1300
 """What tracing a conversion takes, about: benchmarks/trace.py measures it."""
 
 
