@@ -258,7 +258,8 @@ def _groups(cases: Sequence[CaseView], rules: Mapping[int, tuple[str, ...]]) -> 
         outcome = Outcome(_word(case), " ".join(rules.get(case.index, ())))
         if 0 in record.shape and case.is_right:
             # Without elements there is no memory to share or to copy.
-            outcome = paths[path].get(PLAINEST, outcome)
+            plainest = paths[path].get(PLAINEST, outcome)
+            outcome = outcome._replace(result=plainest.result)
         paths[path][label] = outcome
         if label == PLAINEST:
             codes[path] = case.code

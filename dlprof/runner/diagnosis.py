@@ -177,8 +177,14 @@ def died_before(outcome: Outcome) -> bool:
 
 
 def serves_no_more(outcome: Outcome) -> bool:
-    """Whether a worker is gone, or has too few file descriptors left for the next cases."""
-    return not outcome.alive or "left_open" in outcome.parts
+    """Whether a worker is gone, or not as it was: it has too few file descriptors left for the next
+    cases, or a conversion changed a setting, of whose effects the next would be accused.
+    """
+    return not outcome.alive or "left_open" in outcome.parts or changed_settings(outcome)
+
+
+def changed_settings(outcome: Outcome) -> bool:
+    return bool(outcome.parts.get("settings", {}).get("verdict") == "changed")
 
 
 def take_over(whole: Outcome, outcome: Outcome, asked: tuple[str, ...]) -> tuple[str, ...]:

@@ -11,19 +11,20 @@ from dlprof.plan.pairing import Case
 from dlprof.plan.request import Settings
 from dlprof.plan.schedule import Group, Round, Stop, grouped, process_of, shuffled
 from dlprof.runner.case_client import CaseClient, Turns, imports_of, status_of
-from dlprof.runner.diagnosis import Diagnosis, died_before, serves_no_more
+from dlprof.runner.diagnosis import Diagnosis, changed_settings, died_before, serves_no_more
 from dlprof.runner.journal import Journal
 from dlprof.runner.parallel import CASES_OF_LANE, Lane, finish, lanes
 from dlprof.runner.progress import Watcher
 from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool
 
-MOST_DEATHS = 3
-"""A path that ended so many processes is tried with no other array of the survey."""
+MOST_SPOILED = 3
+"""A path that ended so many processes, or changed their settings, is tried with no other array of
+the survey."""
 Answered = Generator[Any, int | None, None]
 """In turns, a :data:`~dlprof.plan.schedule.Round`; else a :data:`~dlprof.runner.parallel.Lane`."""
 Kind = tuple[Any, ...]
 """What cases that share a process have in common: see :func:`process_of`."""
-OFTEN_DEAD = f"not tried: the path ended {MOST_DEATHS} processes before"
+SPOILS = f"not tried: the path ended or changed {MOST_SPOILED} processes before"
 
 
 class Doubt(NamedTuple):
@@ -68,8 +69,8 @@ class Runner:
         """How many workers of a kind are asked for a case for the first time."""
         self._shared: deque[Group] | None = None
         """The cases that they survey, those of one path together."""
-        self._deaths: Counter[Any] = Counter()
-        """How often each path ended its process, or gave no answer."""
+        self._spoiled: Counter[Any] = Counter()
+        """How many processes each path ended, or changed the settings of."""
         self._pool = WorkerPool(python, variables)
         self._client = CaseClient(self._pool, settings, journal, watcher, on_answer)
         own = WorkerPool(python, variables)  # what is loaded ahead for another pair is not for it
@@ -249,8 +250,8 @@ class Runner:
             if served and turns:
                 yield Stop(index)
             doubt = self._doubts.pop(index, None)
-            if case.surveyed and self._deaths[case.pair, case.path] >= MOST_DEATHS:
-                self._client.keep(index, round_, Outcome("skipped", OFTEN_DEAD))
+            if case.surveyed and self._spoiled[case.pair, case.path] >= MOST_SPOILED:
+                self._client.keep(index, round_, Outcome("skipped", SPOILS))
                 continue
             self._asked[kind] += doubt is None
             with self._client.kept_if_stopped(index, round_, _name(round_), worker.heard):
@@ -336,7 +337,7 @@ class Runner:
         if _broke(outcome) and (self.settings.together or case.surveyed) and not alone:
             outcome = yield from self._alone(index, round_, outcome, turns)
         self._client.keep(index, round_, outcome)
-        self._deaths[case.pair, case.path] += not outcome.alive
+        self._spoiled[case.pair, case.path] += not outcome.alive or changed_settings(outcome)
 
     def _alone(
         self, index: int, round_: int, broken: Outcome, turns: Turns | None

@@ -55,6 +55,8 @@ def unequal(before: Any, after: Any, dtypes: tuple[str, str] | None = None) -> A
     elif not all(map(_are_numbers, (before, after), dtypes)):
         return numpy.zeros(1, dtype=bool)
     differ = before != after
+    if dtypes is not None:  # a NaN is still one
+        differ &= ~((before != before) & (after != after))  # noqa: PLR0124
     words = max(1, differ.size // max(elements, 1))  # a complex number is two
     return differ if words == 1 else differ.reshape(-1, words).any(axis=1)
 

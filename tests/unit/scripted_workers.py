@@ -23,6 +23,7 @@ class Workers:
     refuses: set = field(default_factory=set)
     spoils: set = field(default_factory=set)
     leaves_open: set = field(default_factory=set)
+    changes_settings: set = field(default_factory=set)
     hangs_at_import: set = field(default_factory=set)
     fatal: set = field(default_factory=set)
     stopped: set = field(default_factory=set)
@@ -119,4 +120,6 @@ class ScriptedWorker:
             is_first = not workers.refuses & set(self.asked[:-1])
             return Outcome("unsupported", "TypeError: no", {"refusal": {}} if is_first else {})
         left = {"left_open": 500} if name in workers.leaves_open else {}
+        if name in workers.changes_settings:
+            left["settings"] = {"verdict": "changed", "evidence": {}}
         return Outcome("ok", None, parts=make_answer()["parts"] | left)

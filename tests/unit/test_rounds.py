@@ -213,9 +213,10 @@ def test_a_budget_stops_further_rounds_but_not_the_first(workers, journal, budge
     assert [len(journal.answers(case)) for case in (0, 1)] == [rounds_done] * 2
 
 
+@pytest.mark.parametrize("trouble", ["leaves_open", "changes_settings"])
 @pytest.mark.parametrize("diagnose", [False, True])
-def test_a_worker_whose_files_are_left_open_serves_no_other_case(workers, journal, diagnose):
-    workers.leaves_open = {"import0"}
+def test_a_worker_that_is_not_as_it_was_serves_no_other_case(workers, journal, trouble, diagnose):
+    setattr(workers, trouble, {"import0"})
     run(cases_of(4), journal, rounds=2, diagnose=diagnose)
     assert not any("import0" in asked[:-1] for asked in workers.asked)
     assert all(statuses(journal, case)[1] == (1, "ok") for case in range(4))

@@ -273,3 +273,12 @@ def test_a_crash_that_both_surveys_saw_keeps_no_comparison_from_an_answer():
         case.case.dtype: case.word for case in compare(base, head, Settings(in_turns=True)).cases
     }
     assert words == {"int8": "SAME", "float32": "UNMEASURED"}
+
+
+def test_an_empty_array_has_the_result_of_the_plain_one_and_not_its_problem():
+    results = [surveyed(changed={"values": {"different": 1, "of": 60}}), surveyed(shape=(0, 3))]
+    session = make_session(*results)
+    session = session.model_copy(update={"findings": find(session.results)})
+    (table,) = survey.tables(session)
+    texts = [[cell.text for cell in row] for row in table.rows]
+    assert [row[-1] for row in texts] == ["DLP008", ""]

@@ -7,6 +7,7 @@ from builders import Immutable, make_subject
 from dlprof.probes.base import BITS, DTYPES, LAYOUTS, ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
 from dlprof.worker import memory
+from dlprof.worker.elements import unequal
 from dlprof.worker.instruments import values
 from dlprof.worker.subject import OneArray
 
@@ -266,3 +267,9 @@ class TestFurtherLooks:
     def test_old_values_after_a_write_to_the_source_are_seen(self):
         seen = {"different": 32, "of": 32, "first_index": 0}
         assert self.changed(self.Kept(id)) == {"after_write": seen}
+
+
+def test_a_nan_of_another_dtype_is_no_changed_value():
+    before = numpy.array([1.0, numpy.nan, 2.0, numpy.nan], "float32")
+    after = numpy.array([1.0, numpy.nan, numpy.nan, 3.0], "float64")
+    assert unequal(before, after, ("float32", "float64")).tolist() == [False, False, True, True]
