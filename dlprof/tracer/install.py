@@ -26,6 +26,9 @@ TABLES = (
     ("variables.torch", "TorchInGraphFunctionVariable._get_handlers"),
 )
 """Where torch's compiler looks functions up, made at its first look."""
+SCRIPTS = "torch.jit._builtins"
+"""Where the compiler of ``torch.jit.script`` looks functions up by their ids, in a table made when
+torch is imported."""
 MISSING = object()
 
 
@@ -41,6 +44,8 @@ class Installed:
         """Owner, name, what was there before, and what is there now."""
         self._originals: dict[int, tuple[Any, Any]] = {}
         """By the id of a function: the function and its wrapper."""
+        self._kept: list[Any] = []
+        """Wrappers that a table knows by their ids."""
 
     def start(self) -> None:
         """Wrap what is imported, and see what will be."""
@@ -133,6 +138,14 @@ class Installed:
         if made:
             for other in self._aliases(module, made):
                 self._replace(*other)
+            self._tell_scripts(made)
+
+    def _tell_scripts(self, made: dict[int, tuple[Any, Any]]) -> None:
+        table = getattr(sys.modules.get(SCRIPTS), "_builtin_table", None) or {}
+        for place, (_, wrapper) in made.items():
+            if place in table:
+                table[id(wrapper)] = table[place]
+                self._kept.append(wrapper)  # no other object gets its id
 
     def _place(self, owner: Any, target: Target, original: Any) -> bool:
         """Wrap one; whether other names of it are to be replaced as well."""

@@ -2,14 +2,17 @@
 
 A warning is placed by the frame that is so many levels up, and one of them is the wrapper's. Such
 a warning is given again at the line that called the wrapper, where the program's filters and its
-record of what was warned apply.
+record of what was warned apply. A filter lets it come that far: Python shows warnings of some kinds
+only if the program's main module is where they are.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
+from contextlib import suppress
 from typing import Any
 
 from dlprof.tracer import wrappers
@@ -19,14 +22,22 @@ RUNNERS = tuple(os.path.join(os.path.dirname(FILE), name) for name in ("program.
 """Below the first frame of a program."""
 
 
+OF_WRAPPERS = "always", None, Warning, re.compile(re.escape(wrappers.__name__) + "$"), 0
+
+
 class WarnedAt:
     """Stands in for what :mod:`warnings` calls to show a message."""
 
     def __init__(self) -> None:
+        warnings.filters.insert(0, OF_WRAPPERS)  # type: ignore[attr-defined]
+        _filters_changed()
         self._show = warnings._showwarnmsg  # type: ignore[attr-defined]  # noqa: SLF001
         warnings._showwarnmsg = self.show  # type: ignore[attr-defined]  # noqa: SLF001
 
     def stop(self) -> None:
+        with suppress(ValueError):
+            warnings.filters.remove(OF_WRAPPERS)  # type: ignore[attr-defined]
+            _filters_changed()
         if warnings._showwarnmsg == self.show:  # type: ignore[attr-defined]  # noqa: SLF001
             warnings._showwarnmsg = self._show  # type: ignore[attr-defined]  # noqa: SLF001
 
@@ -51,6 +62,11 @@ class WarnedAt:
             None,
             message.source,
         )
+
+
+def _filters_changed() -> None:
+    """Have :mod:`warnings` forget what it decided by the filters before."""
+    getattr(warnings, "_filters_mutated", lambda: None)()
 
 
 def _caller() -> Any:

@@ -150,8 +150,16 @@ class Builtin(functools.partial):  # type: ignore[type-arg]
     """The wrapper of a function that is written in C.
 
     As an attribute of a class it stays a function, where one of Python would become a method. It
-    is pickled by the name of the original.
+    is pickled by the name of the original, and equal to it: programs and frameworks keep tables of
+    functions, and torch gives ``__torch_function__`` the original.
     """
+
+    def __eq__(self, other: object) -> bool:
+        mine, others = (getattr(one, "__wrapped__", one) for one in (self, other))
+        return bool(mine == others)
+
+    def __hash__(self) -> int:
+        return hash(self.__wrapped__)  # type: ignore[attr-defined]
 
     def __get__(self, owner: Any, kind: Any = None) -> Builtin:
         return self

@@ -108,6 +108,40 @@ print(sys.modules[__name__].__annotations__)
     assert calls(found) == 1
 
 
+def test_functions_that_torch_and_the_program_look_up_in_tables_are_found(run):
+    text = """\
+import torch
+with torch.device("meta"):
+    print(torch.tensor([1.0]).device, torch.as_tensor([1.0]).device)
+@torch.jit.script
+def f(x: torch.Tensor):
+    return x + torch.tensor([1.0])
+print(f(torch.ones(2)), {torch.tensor: 1}[torch.tensor])
+class Logged(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        print(func == torch.from_numpy, {torch.add: "add"}.get(func))
+        return super().__torch_function__(func, types, args, kwargs or {})
+torch.add(torch.ones(3).as_subclass(Logged), 1)
+"""
+    _, plain, traced = run(text)
+    check_same(plain, traced)
+
+
+def test_a_warning_that_python_shows_of_the_main_module_alone_is_shown(run):
+    text = """\
+import numpy
+class Old:
+    def __array__(self, dtype=None):
+        return numpy.ones(2)
+numpy.array(Old())
+numpy.array(Old())
+"""
+    _, plain, traced = run(text)
+    check_same(plain, traced)
+    assert "DeprecationWarning" in plain.stderr
+
+
 def test_forked_processes_are_counted_once(run):
     text = f"""\
 import os
