@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import NamedTuple
 
+from dlprof.plan.axes import shape_text
 from dlprof.probes.base import DTYPES, FLAGGED_DTYPES, LAYOUTS, ArraySpec
+from dlprof.session.model import CaseRecord
 
 SHAPE = (6, 10)
 """Of two axes, so that rows and columns can be mistaken; even, for every second element."""
@@ -37,3 +40,26 @@ def arrays(flags: Iterable[str], device: str) -> Iterator[ArraySpec]:
         ((shape, "float32", plain) for shape in SHAPES),
     )
     return (ArraySpec(*array, device, corners=True) for array in found)
+
+
+class Label(NamedTuple):
+    """An array by what sets it apart from the others: ``dtypes``, ``layouts`` or ``shapes``."""
+
+    axis: str
+    name: str
+    dtype: str = ""
+    """Of an array that is not aligned."""
+
+
+UNALIGNED = "unaligned arrays"
+PLAINEST = Label("dtypes", "float32")
+
+
+def label_of(case: CaseRecord) -> Label:
+    if case.shape != SHAPE:
+        return Label("shapes", shape_text(case.shape))
+    if case.layout in PLAIN.values():
+        return Label("dtypes", case.dtype)
+    if case.layout == "sliced":
+        return Label(UNALIGNED, f"sliced {case.dtype}", case.dtype)
+    return Label("layouts", case.layout)

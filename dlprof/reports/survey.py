@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dlprof.analysis.case_view import CaseView
-from dlprof.plan.axes import shape_text
-from dlprof.plan.survey import PLAIN, SHAPE
+from dlprof.plan.survey import PLAINEST, UNALIGNED, Label
+from dlprof.plan.survey import label_of as array_label
 from dlprof.reports.document import (
     Band,
     Cell,
@@ -68,19 +68,6 @@ STAR = "* The result depends on the address: a sliced array, which is not aligne
 """Words of the table that a reader may not know."""
 
 
-class Label(NamedTuple):
-    """An array by what sets it apart from the others: ``dtypes``, ``layouts`` or ``shapes``."""
-
-    axis: str
-    name: str
-    dtype: str = ""
-    """Of an array that is not aligned."""
-
-
-UNALIGNED = "unaligned arrays"
-PLAINEST = Label("dtypes", "float32")
-
-
 class Outcome(NamedTuple):
     """What became of an array: one word, and the rules that name it."""
 
@@ -96,14 +83,9 @@ class Group(NamedTuple):
 
 
 def label_of(case: CaseRecord) -> Label:
-    if case.shape != SHAPE:
-        text = shape_text(case.shape).replace("x", BY) if case.shape else "scalar"
-        return Label("shapes", text)
-    if case.layout in PLAIN.values():
-        return Label("dtypes", case.dtype)
-    if case.layout == "sliced":
-        return Label(UNALIGNED, f"sliced {case.dtype}", case.dtype)
-    return Label("layouts", case.layout)
+    label = array_label(case)
+    is_shape = label.axis == "shapes"
+    return label._replace(name=label.name.replace("x", BY)) if is_shape else label
 
 
 def surveyed(session: Session) -> dict[str, list[CaseView]]:

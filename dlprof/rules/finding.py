@@ -9,7 +9,7 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, by
 from dlprof.analysis.quantity import brief_text, is_wide, plain_time, times_text
 from dlprof.plan.axes import shape_text
-from dlprof.plan.survey import PLAIN, SHAPE
+from dlprof.plan.survey import UNALIGNED, Label, label_of
 from dlprof.rules.rule import Severity
 from dlprof.session.model import FindingRecord
 from dlprof.text.clean import listed
@@ -78,18 +78,20 @@ def count_paths(cases: Sequence[CaseView]) -> int:
 
 
 def _among(cases: Sequence[CaseView]) -> str:
-    """Of which arrays a survey found it: `` (bool and int8)``; empty where a timed one shows it."""
+    """Of which arrays a survey found it: `` (bool, int8)``; empty where a timed one shows it."""
     if not all(case.surveyed for case in cases):
         return ""
-    records = [case.result.case for case in cases]
-    if all(one.shape != SHAPE for one in records):
-        names = dict.fromkeys(f"shape {shape_text(one.shape)}" for one in records)
-    elif all(one.layout not in PLAIN.values() for one in records):
-        names = dict.fromkeys(f"layout {one.layout}" for one in records)
-    else:
-        names = dict.fromkeys(one.dtype for one in records)
+    labels = dict.fromkeys(label_of(case.result.case) for case in cases)
+    names = [_array_text(label) for label in labels]
+    if {label.axis for label in labels} <= {"layouts", UNALIGNED}:
+        names = list(dict.fromkeys(f"layout {case.result.case.layout}" for case in cases))
     shown = listed(names) if len(names) <= MOST_ARRAYS else f"{len(names)} kinds of small arrays"
     return f" ({shown})"
+
+
+def _array_text(label: Label) -> str:
+    is_length = label.axis == "shapes" and label.name != shape_text(())
+    return f"shape {label.name}" if is_length else label.name
 
 
 def _which(cases: Sequence[CaseView]) -> str:

@@ -100,6 +100,12 @@ class TestRules:
         (found,) = find(results)
         assert found.results == [0, 1, 2, 3]
 
+    def test_a_finding_names_only_the_arrays_of_which_it_is(self):
+        values = {"values": {"different": 1, "of": 1}}
+        arrays = {"layout": "reversed"}, {"shape": ()}, {"shape": (0, 3)}
+        (found,) = find([surveyed(**one, changed=values) for one in arrays] + [surveyed()])
+        assert "(reversed, scalar, shape 0x3)" in found.headline
+
     @pytest.mark.parametrize(
         ("documented", "rules"), [("int32", []), ("int16", ["DLP007"]), (None, ["DLP007"])]
     )
