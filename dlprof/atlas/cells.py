@@ -78,7 +78,7 @@ def read(path: str | os.PathLike[str], content: bytes | None = None) -> SessionC
     cases = cases.with_findings(session.findings)
     rules: dict[int, set[str]] = defaultdict(set)
     for finding in session.findings:
-        for index in finding.results:
+        for index in finding.results if not finding.subject else ():
             rules[index].add(finding.rule)
     by_address = _by_address(cases.cases)
     cells = tuple(

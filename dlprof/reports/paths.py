@@ -208,7 +208,8 @@ def arrays_of(session: Session, known: Cases | None = None) -> list[Array]:
     ``known`` are its cases, where somebody has them.
     """
     rules = rules_by_case(session.findings)
-    ranked = sorted(session.findings, key=severity_rank, reverse=True)
+    of_paths = [one for one in session.findings if not one.subject]
+    ranked = sorted(of_paths, key=severity_rank, reverse=True)
     worst = {index: severity_of(one.severity) for one in ranked for index in one.results}
     cases = (known or cases_in(session.results)).with_findings(session.findings)
     found: dict[tuple[str, ...], list[Path]] = defaultdict(list)
@@ -229,7 +230,7 @@ def rules_by_case(findings: Iterable[FindingRecord]) -> Mapping[int, tuple[str, 
     """The ids of the rules that name each case, worst first."""
     found: dict[int, dict[str, None]] = defaultdict(dict)
     for finding in sorted(findings, key=severity_rank):
-        for index in finding.results:
+        for index in finding.results if not finding.subject else ():
             found[index][finding.rule] = None
     return {index: tuple(ids) for index, ids in found.items()}
 

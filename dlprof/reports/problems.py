@@ -23,10 +23,11 @@ MOST_SCRIPTS = 12
 
 def problems_of(session: Session, name: str, scripts: bool = False) -> tuple[Problem, ...]:
     """``name`` is the session in commands; ``scripts`` asks for reproducers, which take time."""
-    alike: dict[tuple[str, str], list[FindingRecord]] = defaultdict(list)
+    alike: dict[tuple[str, ...], list[FindingRecord]] = defaultdict(list)
     for finding in session.findings:
         # A rule's breaches of several severities differ in what happens: a copy that is a view.
-        alike[finding.rule, severity_of(finding.severity)].append(finding)
+        alone = finding.said if finding.subject else ""
+        alike[finding.rule, severity_of(finding.severity), alone].append(finding)
     ranked = sorted(
         alike.values(),
         key=lambda found: (severity_rank(found[0]), _is_of_other_arrays(session, _indices(found))),
@@ -52,9 +53,9 @@ def _problem(
     return Problem(
         worst.rule,
         severity_of(worst.severity),
-        _where(session, indices, has_pairs) + sentence,
+        sentence if worst.subject else _where(session, indices, has_pairs) + sentence,
         more,
-        _codes(session, findings),
+        (worst.subject,) if worst.subject else _codes(session, findings),
         _advice(session, findings),
         (
             # A ticket is asked for by the number of its finding.
@@ -88,6 +89,8 @@ def _sentence(session: Session, findings: Sequence[FindingRecord]) -> tuple[str,
 
     Findings that say the same are counted together.
     """
+    if findings[0].subject:
+        return _headline(findings[0]), 0
     alike: dict[str, list[FindingRecord]] = defaultdict(list)
     for finding in findings:
         alike[finding.said or finding.summary].append(finding)

@@ -73,6 +73,26 @@ def finding(
     )
 
 
+def finding_of_call(
+    case: CaseView, call: str, claim: Claim, evidence: Mapping[str, Any], advice: str = ""
+) -> FindingRecord:
+    """A finding of a ``call`` that was made of the case's source besides the case's own."""
+    said = f"{call} of {case.pair[0]} {claim.verb[0]} {claim.rest}".strip()
+    told = f"{said}: {claim.numbers}." if claim.numbers else f"{said}."
+    return FindingRecord(
+        rule="",
+        name="",
+        severity="",
+        results=[case.index],
+        headline=told,
+        said=f"{said}.",
+        summary=told,
+        evidence=dict(evidence),
+        advice=advice,
+        subject=call,
+    )
+
+
 def count_paths(cases: Sequence[CaseView]) -> int:
     return len({(case.pair, case.code) for case in cases})
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.safety import Fault
 from dlprof.errors import NoReproducer
-from dlprof.rules.finding import DO_NOT_TRY, Claim, finding
+from dlprof.rules.finding import DO_NOT_TRY, Claim, finding, finding_of_call
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import Effect, Subject, expression
 from dlprof.rules.standards import ASARRAY, EXPORT, FROM_DLPACK
@@ -47,23 +48,31 @@ def wrong_error(cases: Cases) -> Iterator[FindingRecord]:
     for found in groups(deviating, _place):
         prescribed = wrong[found[0].index]
         raised = (_evidence(found[0].result).error or ("?",))[0]
-        asked = _evidence(found[0].result).other_device
-        what = "to export to another device" if asked else "to copy"
-        yield finding(
-            found,
-            Claim(
-                ("refuses", "refuse"),
-                f"{what} with {raised}",
-                f"the standard requires {' or '.join(prescribed.errors)}",
-            ),
-            {"raised": raised, "prescribed": " or ".join(prescribed.errors)},
-            advice=f"Catch {raised}, too.",
+        errors = " or ".join(prescribed.errors)
+        device = _evidence(found[0].result).other_device
+        what = "another device" if device else "to copy"
+        claim = Claim(
+            ("refuses", "refuse"), f"{what} with {raised}", f"the standard requires {errors}"
         )
+        evidence, advice = {"raised": raised, "prescribed": errors}, f"Catch {raised}, too."
+        if device:
+            yield finding_of_call(found[0], _export(found[0].result), claim, evidence, advice)
+        else:
+            yield finding(found, claim, evidence, advice)
 
 
 def _place(case: CaseView) -> tuple[str, ...]:
-    asked = _evidence(case.result).other_device
-    return (case.pair[0], case.result.case.export) if asked else case.way_in
+    """Another device is asked of the source, whatever path follows."""
+    call = _export(case.result)
+    return (case.pair[0], call) if call else case.way_in
+
+
+def _export(result: Result) -> str:
+    """The call that asks the source for another device; empty if none did."""
+    device = _evidence(result).other_device
+    return (
+        f"{result.case.source}.__dlpack__(dl_device={tuple(device)}, copy=False)" if device else ""
+    )
 
 
 NO_REFUSAL = Refused()
@@ -128,7 +137,8 @@ def show_wrong_error(subject: Subject, _: Subject | None, __: FindingRecord) -> 
     call, does = f"y = {subject.code}", "refuses by an error that is not prescribed"
     if device:
         call = f"x.__dlpack__(max_version=(1, 3), dl_device={tuple(device)}, copy=False)"
-    return subject.shown(does, WRONG_ERROR, call=call, prescribed=", ".join(required.errors))
+    shown = subject.shown(does, WRONG_ERROR, call=call, prescribed=", ".join(required.errors))
+    return replace(shown, symptom=f"{_export(subject.result)} {does}") if device else shown
 
 
 def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:

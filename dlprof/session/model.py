@@ -309,6 +309,8 @@ class FindingRecord(Model):
     advice: str = ""
     against: int | None = None
     """The result that the first of ``results`` is compared with, if it is with one."""
+    subject: str = ""
+    """The call that the finding is of, if it is not that of its results. They may be faultless."""
 
     @property
     def title(self) -> str:

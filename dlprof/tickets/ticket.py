@@ -107,12 +107,15 @@ def _title(
 ) -> str:
     """One line that says what is wrong, its code in code spans."""
     said = script.symptom if isinstance(script, Reproducer) else finding.summary
-    return _said(said, results, shown)
+    return _said(said, _code(finding, results), shown)
 
 
-def _said(text: str, results: Sequence[Result], shown: _Shown) -> str:
+def _code(finding: FindingRecord, results: Sequence[Result]) -> str:
+    return finding.subject or (results[0].case.code if results else "")
+
+
+def _said(text: str, code: str, shown: _Shown) -> str:
     """A sentence, with the code that it may begin with in a code span."""
-    code = results[0].case.code if results else ""
     if not code or not text.startswith(code):
         return shown.prose(text)
     return f"{shown.code(code)} {shown.prose(text.removeprefix(code).strip())}"
@@ -120,7 +123,7 @@ def _said(text: str, results: Sequence[Result], shown: _Shown) -> str:
 
 def _facts(finding: FindingRecord, results: Sequence[Result], shown: _Shown) -> str:
     """One paragraph: what happens, of which array, and what is expected instead."""
-    told = _said(f"{finding.summary.removesuffix('.')}.", results, shown)
+    told = _said(f"{finding.summary.removesuffix('.')}.", _code(finding, results), shown)
     if not results:
         return told
     case = results[0].case

@@ -64,6 +64,7 @@ def finding_of(rule, **changes):
         "results": [0],
         "summary": "it is wrong",
         "against": 1,
+        "subject": FOUND[rule].subject if rule in FOUND else "",
         "evidence": FOUND[rule].evidence if rule in FOUND else {},
     }
     return FindingRecord.model_validate({**fields, **changes})

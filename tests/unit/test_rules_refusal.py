@@ -3,6 +3,7 @@
 import pytest
 from rule_builders import path, verdict
 
+from dlprof.reports.paths import rules_by_case
 from dlprof.rules import find
 
 
@@ -68,3 +69,15 @@ def test_what_the_consumer_asks_for_too_much_is_named(asked, answered, says):
 )
 def test_what_the_user_asks_for_is_no_missing_negotiation(code, asked):
     assert find([unanswered(code, {asked: False}, {})]) == []
+
+
+def test_an_export_that_was_asked_alone_is_one_finding_and_marks_no_path():
+    asked = verdict("unknown", error=["ValueError"], other_device=[2, 0])
+    codes = {"f(x)": "array", "g(x)": "array", "h(x)": "detach"}
+    survey = {"survey": True, "layout": "aligned", "shape": (6, 10)}
+    results = [path(c, refusal=asked, case={"export": e, **survey}) for c, e in codes.items()]
+    (found,) = find(results)
+    call = "x.__dlpack__(dl_device=(2, 0), copy=False)"
+    refuses = "refuses another device with ValueError: the standard requires BufferError"
+    assert found.headline == f"{call} of {results[0].case.producer} {refuses}."
+    assert rules_by_case([found]) == {}

@@ -37,7 +37,8 @@ def made(rule="DLP018", ran=SHOWS, session=None, redact=PLAIN, **changes):
 def test_a_ticket_is_a_title_a_paragraph_a_script_its_output_and_versions(rule):
     text = made(rule)
     head, script, rest = re.fullmatch("(.*)\n```python\n(.*?)\n```\n(.*)", text, re.DOTALL).groups()
-    assert "numpy.array(x)" in head.splitlines()[0]
+    code = "x.__dlpack__(" if rule == "DLP024" else "numpy.array(x)"
+    assert code in head.splitlines()[0]
     assert script == reproducer(session_of(rule), finding_of(rule)).text.rstrip("\n")
     assert "numbers\nthe problem is there" in rest
     assert len(head.splitlines()) + len(rest.splitlines()) <= 60
