@@ -182,15 +182,17 @@ def condition(path: Path) -> str:
 
 def _why_none(array: Array, kind: str, none: str) -> str:
     timed = [path for path in array.paths if path.is_measured]
-    of_kind = [path for path in timed if path.result == kind]
+    # The result of a path that gives wrong values is "wrong", whatever its kind.
+    of_kind = [path for path in timed if kind in (path.result, path.case.kind)]
     if of_kind:
         against = [{rule for rule, _ in path.safety.marked} for path in of_kind]
         ids = sorted(set.intersection(*against) or set.union(*against))[:MOST_IDS]
         named = ", ".join(map(with_name, ids))
         return f"{none}: see {named}" if ids else f"{none}: every {kind} depends on the process"
     if timed:
-        known = {path.result for path in timed} != {"?"}
-        return f"{none}: no path is a {kind}" if known else f"{none}: view or copy is not known"
+        unknown = [path for path in timed if path.case.kind in (None, "unknown")]
+        no_path = f"no path is {'known to be ' if unknown else ''}a {kind}"
+        return f"{none}: {no_path if len(unknown) < len(timed) else 'view or copy is not known'}"
     ended_at = {path.case.result.refused_at for path in array.paths}
     if ended_at == {"import"}:
         return "unknown: a framework cannot be imported"

@@ -133,7 +133,7 @@ def marks_of(timed: Sequence[Path]) -> tuple[str, ...]:
     if any(path.case.is_cached_copy and path.case.new_ns is None for path in timed):
         found.append(f"{MORE} This is the time of an array that was converted before.")
     if any(path.result == "?" for path in timed):
-        found.append("? Nothing could be looked at, such as where the call gives no array.")
+        found.append("? It is not known whether the result is a view or a copy.")
     starred = [path for path in timed if path.elsewhere]
     if starred:
         other = {"copy": "copies", "refused": "fails"}

@@ -17,6 +17,7 @@ from rule_builders import (
     spread,
     tried,
     verdict,
+    wrong,
 )
 
 from dlprof.reports import terminal
@@ -148,6 +149,18 @@ def test_where_every_copy_is_torn_none_is_named_and_one_after_a_wait_is():
     assert not found["fastest safe copy"].code
     assert "DLP020" in found["fastest safe copy"].note
     assert found["copy and wait"].code == "late(x)"
+
+
+def test_where_every_copy_is_narrowed_it_says_by_which_rule():
+    narrowed = copy(values=wrong(dtype=["int64", "int32"]))
+    found = answers(document(narrowed, copy("other(x)", values=narrowed.values)))
+    assert found["fastest safe copy"].note == "none: see DLP007 dtype-changed"
+    assert found["fastest safe view"].note == "none: no path is a view"
+
+
+def test_a_question_mark_says_only_that_view_or_copy_is_not_known():
+    found = document(view(), view("empty(x)", ownership=owned("unknown")))
+    assert "? It is not known whether the result is a view or a copy." in found.marks
 
 
 def test_a_view_of_aligned_memory_only_says_what_it_does_elsewhere():
