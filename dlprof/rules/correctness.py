@@ -243,8 +243,8 @@ return any(early and not later for early, later in seen)
     ),
     "in_turns": SideEffect(
         (
-            "gives values of another source that was converted before",
-            "give values of another source that was converted before",
+            "gives another result for the same array when others are converted in turns",
+            "give another result for the same array when others are converted in turns",
         ),
         """
 <create>

@@ -240,7 +240,7 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         "changed.earlier_result": partial(_count, "values of an earlier result"),
         "changed.after_write": partial(_count, "values after a write to the source"),
         "changed.unfinished": partial(_count, "values at once, which are there a moment later"),
-        "changed.in_turns": partial(_count, "values after fifty calls with another array"),
+        "changed.in_turns": partial(_count, "values of the same array when others are converted"),
         "changed.equal_sources": partial(_count, "values with a write to another result"),
         "writable.source": ("the source is writable", "the source is read-only"),
         "writable.result": ("the result is writable", "the result is read-only"),

@@ -43,6 +43,7 @@ def test_each_producer_is_advised_what_helps_it():
         ({"earlier_result": VALUES}, "overwrites its earlier result: 3 of 16 values"),
         ({"earlier_result": {"same_address": True}}, "two held copies are at one address"),
         ({"after_write": VALUES}, "gives old values of a source that was written"),
+        ({"in_turns": VALUES}, "gives another result for the same array when others are converted"),
     ],
 )
 def test_a_wrong_result_is_an_error_that_says_what_changed(changed, words):

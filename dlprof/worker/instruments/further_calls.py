@@ -9,7 +9,7 @@ New arrays of one path are converted, of 64 KiB at most:
 - An array is converted, written by its own framework, and converted again. If the second result has
   the old values, it was kept from the first conversion.
 - One array is converted fifty times, and then four in turns: two of equal content and two of
-  another. If a result differs from the first one of its array, it was kept for another array.
+  another. If a result differs from the first one of its array, other calls have changed it.
 - The results of the two arrays of equal content are held. If a write to one shows in the other,
   and both may be written, one of them is not the result of its own array.
 
