@@ -9,7 +9,7 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, by
 from dlprof.analysis.quantity import brief_text, is_wide, plain_time, times_text
 from dlprof.plan.axes import shape_text
-from dlprof.plan.survey import UNALIGNED, Label, label_of
+from dlprof.plan.survey import PLAINEST, UNALIGNED, Label, label_of
 from dlprof.rules.rule import Severity
 from dlprof.session.model import FindingRecord
 from dlprof.text.clean import listed
@@ -104,7 +104,9 @@ def _among(cases: Sequence[CaseView]) -> str:
     labels = dict.fromkeys(label_of(case.result.case) for case in cases)
     names = [_array_text(label) for label in labels]
     if {label.axis for label in labels} <= {"layouts", UNALIGNED}:
-        names = list(dict.fromkeys(f"layout {case.result.case.layout}" for case in cases))
+        if any(label.dtype == PLAINEST.name for label in labels):
+            names = [case.result.case.layout for case in cases]
+        names = list(dict.fromkeys(f"layout {name}" for name in names))
     shown = listed(names) if len(names) <= MOST_ARRAYS else f"{len(names)} kinds of small arrays"
     return f" ({shown})"
 

@@ -107,6 +107,17 @@ class TestRules:
         assert "(reversed, scalar, shape 0x3)" in found.headline
 
     @pytest.mark.parametrize(
+        ("dtypes", "named"),
+        [(["int8"], "(layout sliced int8)"), (["float32", "int8"], "(layout sliced)")],
+    )
+    def test_a_finding_names_the_dtype_of_a_sliced_array_unless_the_plain_one_is_in_it(
+        self, dtypes, named
+    ):
+        values = {"values": {"different": 1, "of": 1}}
+        (found,) = find([surveyed(dtype, "sliced", changed=values) for dtype in dtypes])
+        assert named in found.headline
+
+    @pytest.mark.parametrize(
         ("documented", "rules"), [("int32", []), ("int16", ["DLP007"]), (None, ["DLP007"])]
     )
     def test_a_narrowing_is_a_finding_unless_it_is_documented(self, documented, rules):
