@@ -310,7 +310,7 @@ class FindingRecord(Model):
     against: int | None = None
     """The result that the first of ``results`` is compared with, if it is with one."""
     subject: str = ""
-    """The call that the finding is of, if it is not that of its results. They may be faultless."""
+    """The call that the finding is of, where it is of no path: its results may be faultless."""
 
     @property
     def title(self) -> str:
