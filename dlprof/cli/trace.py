@@ -214,7 +214,12 @@ def end(found: Trace, words: Sequence[str]) -> None:
     if failed:
         told = "; ".join(f"{word}: {_few(lines)}" for word, lines in failed.items())
         raise FindingsFailed(f"--fail-on {told}")
-    if words:
+    killed = sum(not process.ended for process in found.processes)
+    if words and killed:
+        verb = "was" if killed == 1 else "were"
+        why = f"{killed} of {len(found.processes)} processes {verb} killed"
+        complain(f"--fail-on {','.join(words)}: unknown, as {why}")
+    elif words:
         unknown = places(doubts, *words)
         but = f", but unknown for {_few(unknown)}" if unknown else ""
         complain(f"--fail-on {','.join(words)}: passed{but}")

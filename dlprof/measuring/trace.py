@@ -26,6 +26,7 @@ from dlprof.simulated import environment
 from dlprof.text.clean import sanitised
 from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
+from dlprof.tracer.pools import IDLE
 from dlprof.tracer.program import MAIN
 from dlprof.tracer.rows import Rows
 from dlprof.tracer.state import Tracer
@@ -155,7 +156,9 @@ def _signals_of(started: subprocess.Popen[bytes]) -> Iterator[None]:
 def _parts(folder: Path) -> Iterator[dict[str, Any]]:
     """What each process wrote; the file of a process is whole or not there."""
     for path in folder.glob("*.json"):
-        yield json.loads(path.read_text(encoding="utf-8"))
+        part = json.loads(path.read_text(encoding="utf-8"))
+        idle = Path(f"{path}{IDLE}")
+        yield {**part, "ended": part["ended"] or (idle.is_file() and idle.read_bytes() == b"1")}
 
 
 def completed(fields: Mapping[str, Any], listed: Sequence[tuple[str, str, str]] = ()) -> Trace:

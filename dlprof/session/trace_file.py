@@ -72,7 +72,10 @@ class Row(Model):
 
 
 class Process(Model):
-    """``ended`` is false if it was killed: its counts are those of at most a second before."""
+    """``ended`` is false if it was killed, with counts of at most a second before.
+
+    It is true for a worker that its pool killed between two tasks: all of its counts are there.
+    """
 
     pid: Whole
     argv: list[str] = Field(default_factory=list)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from typing import Any
 
+from dlprof.tracer import pools
 from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import Rows
@@ -41,14 +42,22 @@ def start(
     tracer = Tracer(Places(include), Rows(folder, events), most_percent)
     Installed(tracer).start()
     atexit.register(tracer.finish)
-    os.register_at_fork(after_in_child=tracer.begin_again)
+    os.register_at_fork(after_in_child=functools.partial(_begin_child, tracer))
+    tracer.rows.write()  # so that a process is known that is killed before it converts
     for name in ENDS:
         setattr(os, name, _after(tracer.finish, getattr(os, name)))
+    pools.follow(tracer)
     _follow_spawned((folder, include, events, most_percent))
     _follow_programs(
         {"folder": folder, "include": include, "events": events, "most_percent": most_percent}
     )
     return tracer
+
+
+def _begin_child(tracer: Tracer) -> None:
+    tracer.begin_again()
+    if sys._getframe(1).f_code.co_filename != subprocess.__file__:  # noqa: SLF001 - else it becomes another program
+        tracer.rows.write()
 
 
 def _after(finish: Callable[[], None], end: Callable[..., Any]) -> Callable[..., Any]:

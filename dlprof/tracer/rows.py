@@ -297,11 +297,22 @@ class Rows:
             "events_left_out": self.left_out,
         }
 
+    @property
+    def path(self) -> str:
+        """The file of this process."""
+        return os.path.join(self.folder or "", f"{self.pid}-{self.started:.6f}.json")  # noqa: PTH118
+
+    def counted(self) -> int:
+        """How many calls were counted until now."""
+        rows = list(self.rows.values())
+        numbers = (one for row in rows for one in list(row.arrays.values()))
+        return sum(map(calls_of, numbers)) + sum(row.raised for row in rows)
+
     def write(self, ended: bool = False) -> None:
         """Replace the file; what cannot be written is lost, and the program goes on."""
         if self.folder is None:
             return
-        path = os.path.join(self.folder, f"{self.pid}-{self.started:.6f}.json")  # noqa: PTH118
+        path = self.path
         with suppress(OSError, ValueError):
             text = json.dumps(self.as_dict(ended))
             with open(f"{path}.partial", "w", encoding="utf-8") as file:  # noqa: PTH123

@@ -173,12 +173,26 @@ def work(n):
 if __name__ == "__main__":
     with multiprocessing.get_context({method!r}).Pool(2) as pool:
         print(sum(pool.map(work, range(1, 9), chunksize=1)))
-        pool.close()
-        pool.join()
 """
     found, plain, traced = run(text)
     check_same(plain, traced)
     assert sum(row["calls"] for row in found["rows"] if row["function"] == "work") == 8
+    assert all(process["ended"] for process in found["processes"])
+
+
+def test_nothing_passed_if_a_killed_process_may_have_lost_counts(trace):
+    text = f"""\
+import os, signal
+{CONVERTS}
+child = os.fork()
+if child == 0:
+    numpy.frombuffer(b"1234", "uint8")
+    os.kill(os.getpid(), signal.SIGKILL)
+os.waitpid(child, 0)
+"""
+    _, traced = trace(text, options=("--fail-on", "copy"))
+    assert "passed" not in traced.stderr
+    assert "--fail-on copy: unknown, as 1 of 2 processes was killed" in traced.stderr
 
 
 def test_programs_that_a_process_starts_are_traced(run):
