@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import datetime
+import io
 import json
 import os
 import re
@@ -11,8 +12,10 @@ import signal
 import subprocess
 import sys
 import time
+import tokenize
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
@@ -40,7 +43,8 @@ FAULTS = (COPY, WAIT, CROSSING)
 AROUND, WIDEST, MOST_SOURCES = 5, 300, 1000
 """Lines kept before and after a row, characters of a line or an expression, and rows whose source
 is kept."""
-ALLOW = re.compile(r"#\s*dlprof:\s*allow\s+([a-z-]+(?:\s*,\s*[a-z-]+)*)")
+ALLOW = re.compile(r"#\s*dlprof:\s*allow\s+([a-z-].*)")
+WORD = re.compile("[a-z-]+")
 
 
 @dataclass(frozen=True)
@@ -233,11 +237,54 @@ def expression(file: str, line: int, span: Sequence[int] | None) -> str:
 
 
 def _allowed_at(row: Any) -> list[str]:
-    """The words of a comment on the line, or on another line of its expression."""
+    """The words of a comment on the line, on one of its expression, or at its statement's end."""
     first, last = (row.span or (row.line, row.line))[:2]
-    lines = _source(row.file)[max(0, min(first, row.line) - 1) : max(last, row.line)]
-    found = [word for line in lines for text in ALLOW.findall(line) for word in text.split(",")]
-    return [word.strip() for word in found]
+    texts, ends = _comments(row.file)
+    lines = {*range(min(first, row.line), max(last, row.line) + 1), ends.get(row.line, row.line)}
+    return [word for line in sorted(lines) for word in _allowing(texts.get(line, ""))]
+
+
+def _allowing(comment: str) -> Iterator[str]:
+    """Words up to the first that is none, which begins a reason: ``allow copy, as it is small``."""
+    found = False
+    for text in ALLOW.findall(comment):
+        for part in map(str.strip, text.split(",")):
+            word = WORD.match(part)
+            is_reason = word is None or (word[0] not in FAULTS and word[0] != part and found)
+            if word is None or is_reason:
+                break
+            found = True
+            yield word[0]
+
+
+@cache
+def _comments(file: str) -> tuple[dict[int, str], dict[int, int]]:
+    """The comments of a file by line, and where the statement of a line ends."""
+    text = "\n".join(_source(file)) + "\n"
+    if "dlprof:" not in text:
+        return {}, {}
+    found, ends = dict[int, str](), dict[int, int]()
+    unread = suppress(SyntaxError, tokenize.TokenError, ValueError, RecursionError)
+    with unread, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python has said it
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                found[token.start[0]] = token.string
+        for node in ast.walk(ast.parse(text)):  # from the outside inwards
+            if isinstance(node, ast.stmt):
+                end = _end(node)
+                ends.update(dict.fromkeys(range(node.lineno, end + 1), end))
+    return found, ends
+
+
+def _end(statement: ast.stmt) -> int:
+    """The last line of a statement; of one with a body, that of what stands before it."""
+    if not hasattr(statement, "body") and not isinstance(statement, ast.Match):
+        return statement.end_lineno or statement.lineno
+    bodies = ast.stmt, ast.match_case, ast.excepthandler
+    heads = [node for node in ast.iter_child_nodes(statement) if not isinstance(node, bodies)]
+    lines = (getattr(node, "end_lineno", 0) for head in heads for node in ast.walk(head))
+    return max((line for line in lines if line), default=statement.lineno)
 
 
 def _listed(folder: Path) -> list[tuple[str, str, str]]:

@@ -328,7 +328,27 @@ def test_a_comment_behind_an_expression_of_several_lines_allows_it(tmp_path):
     rows = [{**ROW, "file": str(program), "span": span, "line": 1} for span in spans]
     rows[1]["line"] = 4
     trace = completed({"program": [], "exit_code": 0, "wall_ns": 1, "rows": rows})
-    assert [row.allowed for row in trace.rows] == [["copy", "wait"], ["wait"], []]
+    assert [row.allowed for row in trace.rows] == [["copy", "wait"], ["wait"], ["copy", "wait"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("s = '# dlprof: allow copy'; t = f(x)\n", []),
+        ("t = f(x)  # dlprof: allow copy, because it is small\n", ["copy"]),
+        ("t = f(x)  # dlprof: allow copy, wait: it is small\n", ["copy", "wait"]),
+        ("t = f(x)  # dlprof: allow copies\n", ["copies"]),
+        ("t = (f(x) +\n  1)  # dlprof: allow copy\n", ["copy"]),
+        ("if (f(x) or\n  1):  # dlprof: allow copy\n    pass\n", ["copy"]),
+        ("if f(x):\n    pass  # dlprof: allow copy\n", []),
+    ],
+)
+def test_a_comment_allows_the_words_that_it_begins_with(tmp_path, text, allowed):
+    program = tmp_path / "app.py"
+    program.write_text(text, encoding="utf-8")
+    rows = [{**ROW, "file": str(program)}]
+    trace = completed({"program": [], "exit_code": 0, "wall_ns": 1, "rows": rows})
+    assert trace.rows[0].allowed == allowed
 
 
 def test_a_wrong_list_of_what_is_allowed_is_said_before_the_program_runs(tmp_path, monkeypatch):
