@@ -40,6 +40,11 @@ from dlprof.tracer.ways import (
 
 MOST_SITES = 50_000
 """Places in code; more are met only if a program makes code without end."""
+NAMES = {
+    *("a", "buffer", "data", "ext_tensor", "external_array", "input_bytes", "ndarray"),
+    *("numpy_obj", "obj", "object", "source_array", "val", "value", "x"),
+}
+"""How functions that take an array in name the argument that is the array."""
 
 
 def _is_no_array(way: Way | None) -> bool:
@@ -132,7 +137,7 @@ class Calls:
 
         There is no record where the array was only given by its name.
         """
-        source: Any = args[0] if args else next(iter(kwargs.values()), None)
+        source: Any = args[0] if args else self._named(kwargs)
         if way is NAMED:
             named = self._way(source)
             if named is None or not named.is_special:
@@ -149,6 +154,12 @@ class Calls:
         if export is not None and export.pointer == pointer(source):
             return self._of(export.kind), source, partial(self._consumed, export)
         return way, source, partial(self._loose, LOOSE.address(source))
+
+    def _named(self, kwargs: Mapping[str, Any]) -> Any:
+        """The array among arguments with names: by its name, or else the first that converts."""
+        if found := NAMES & kwargs.keys():
+            return kwargs[min(found)]
+        return next((one for one in kwargs.values() if self._way(one) is not None), None)
 
     def met(
         self,

@@ -135,6 +135,18 @@ def test_a_device_without_a_number_may_be_any_of_its_kind(one, other, apart):
     assert are_apart(one, other) is apart is are_apart(other, one)
 
 
+def test_an_array_is_found_by_its_name_behind_other_arguments():
+    tracer = Tracer(Places(), Rows(None))
+    convert = make(numpy.frombuffer, target("numpy.frombuffer(x)"), tracer)
+    convert(dtype="uint8", buffer=b"12")
+    convert = make(lambda like, a: numpy.frombuffer(a), target("numpy.frombuffer(x)"), tracer)
+    convert(like=bytearray(b"12345678"), a=b"12345678")
+    convert = make(lambda mode, y: numpy.frombuffer(y), target("numpy.frombuffer(x)"), tracer)
+    convert(mode="r", y=b"12345678")
+    rows = tracer.rows.as_dict(ended=True)["rows"]
+    assert [(row["calls"], row["producer"]) for row in rows] == [(1, "bytes")] * 3
+
+
 def test_a_failure_of_the_tracer_leaves_the_call_and_its_count():
     tracer = Tracer(Places(), Rows(None))
     kind = tracer.kinds[numpy.ndarray]
