@@ -204,11 +204,11 @@ def end(found: Trace, words: Sequence[str]) -> None:
     from dlprof.cli.streams import complain
     from dlprof.errors import FindingsFailed
     from dlprof.measuring.trace import doubts, faults
-    from dlprof.reports.trace_document import short_file
+    from dlprof.reports.trace_document import place_of
 
     def places(says: Callable[[Row], list[str]], *asked: str) -> list[str]:
         rows = [row for row in found.rows if {*asked} & {*says(row)}]
-        return list(dict.fromkeys(f"{short_file(row.file)}:{row.line}" for row in rows))
+        return list(dict.fromkeys(place_of(row) for row in rows))
 
     failed = {word: lines for word in words if (lines := places(faults, word))}
     if failed:

@@ -95,8 +95,17 @@ def _group(rows: list[Row], by: str, names: Mapping[str, str]) -> Group:
     if by == "function":
         code = ", ".join(dict.fromkeys(row.conversion for row in rows))
         return Group(f"{file} {function}", code, tuple(rows))
-    place = f"{file}:{first.line}" + ("" if function == "<module>" else f" {function}")
+    place = _at(file, first.line) + ("" if function == "<module>" else f" {function}")
     return Group(place, first.expression or first.conversion, tuple(rows))
+
+
+def _at(file: str, line: int) -> str:
+    return f"{file}:{line}" if line else file
+
+
+def place_of(row: Row) -> str:
+    """The file, as short as it is clear, and the line."""
+    return _at(short_file(row.file), row.line)
 
 
 def short_file(file: str) -> str:
@@ -190,7 +199,7 @@ def _notices(trace: Trace) -> Iterable[str]:
     troubled = [row for row in trace.rows if row.trouble]
     if troubled:
         first = troubled[0]
-        where = f"{short_file(first.file)}:{first.line}"
+        where = place_of(first)
         why = first_line(first.trouble)
         yield f"View or copy is unknown for {len(troubled)} lines, first {where}: {why}"
     stopped = sum(1 for row in trace.rows if row.stopped_ns)
@@ -198,8 +207,14 @@ def _notices(trace: Trace) -> Iterable[str]:
         yield f"--max-overhead stopped the count of {counted(stopped, 'line')}."
     for row in trace.rows:
         if odd := [word for word in row.allowed if word not in FAULTS]:
-            where, words = f"{short_file(row.file)}:{row.line}", ", ".join(FAULTS)
+            where, words = place_of(row), ", ".join(FAULTS)
             yield f"{where} allows {first_line(odd[0])}: expected {words}."
+    nowhere = sum(row.calls for row in trace.rows if not row.line)
+    if nowhere:
+        yield (
+            f"No line of the program made {counted(nowhere, 'call')}: "
+            "a thread or an event loop was given the function itself."
+        )
     loose = sum(row.calls for row in trace.rows if row.consumer == UNTRACED)
     if loose:
         yield f"{loose} exported capsules went to code that dlprof does not trace."

@@ -105,9 +105,11 @@ class Calls:
         code, at = frame.f_code, frame.f_lasti
         found = way.sites.get(id(code) + at)
         if found is None or found[:2] != [code, at]:
-            own = self.tracer.places.own_frame(frame)
-            if own is not frame:
-                return self._distant(frame, own or frame, way)
+            line = self.tracer.places.line_frame(frame)
+            if line is None:
+                return self._from_no_line(way)
+            if line is not frame:
+                return self._distant(frame, line, way)
             row = self.tracer.rows.row(frame, self.target, way.kind)
             found = site(code, at, row)
             if len(way.sites) > MOST_SITES:
@@ -128,6 +130,14 @@ class Calls:
             via = f"{caller.f_globals.get('__name__')}.{caller.f_code.co_name}"
             row = self.tracer.rows.row(line, self.target, way.kind, via)
             found = way.distant[key] = site(line.f_code, line.f_lasti, row)
+        return found
+
+    def _from_no_line(self, way: Way) -> Site:
+        """The site of what a thread of Python's calls: ``Thread(target=torch.from_numpy)``."""
+        found = way.distant.get((0, 0, 0))
+        if found is None:
+            row = self.tracer.rows.row(None, self.target, way.kind)
+            found = way.distant[0, 0, 0] = site(None, -1, row)
         return found
 
     def special(

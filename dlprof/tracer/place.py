@@ -57,6 +57,19 @@ class Places:
             frame = frame.f_back
         return frame
 
+    def line_frame(self, frame: FrameType) -> FrameType | None:
+        """The user's nearest frame, or else a package's; None if a thread of Python's began it."""
+        found, at = self.own_frame(frame), frame
+        while found is None and at is not None:
+            if self._is_of_package(at.f_code.co_filename):
+                found = at
+            at = at.f_back  # type: ignore[assignment]
+        return found
+
+    def _is_of_package(self, name: str) -> bool:
+        is_tracer = os.path.abspath(name).startswith(self._others[-1])  # noqa: PTH100
+        return not is_tracer and any(folder in name.split("/") for folder in PACKAGES)
+
 
 def span(code: CodeType, instruction: int) -> tuple[int, int, int, int] | None:
     """Where the expression stands: line, end of line, column, end of column; from Python 3.11."""

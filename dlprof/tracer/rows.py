@@ -22,6 +22,8 @@ from dlprof.tracer.place import span
 from dlprof.tracer.targets import Target
 
 SCHEMA = "dlprof.trace/1"
+NO_LINE = "(no line of the program)"
+"""The file of a conversion that a thread was given to call; its line is 0."""
 INTERVAL_NS = 1_000_000_000
 """Between two files of a process."""
 TICK_NS = 10_000_000
@@ -65,15 +67,18 @@ class Row:
         "via",
     )
 
-    def __init__(self, frame: FrameType, target: Target, kind: Kind, via: str) -> None:
-        code = frame.f_code
-        self.code: CodeType = code  # kept, so that its id names no other
+    def __init__(self, frame: FrameType | None, target: Target, kind: Kind, via: str) -> None:
         self.kind = kind
         self.target = target
-        self.file = code.co_filename
-        self.line = frame.f_lineno
-        self.function = getattr(code, "co_qualname", code.co_name)
-        self.span = span(code, frame.f_lasti)
+        self.file, self.line, self.function, self.span = NO_LINE, 0, "<module>", None
+        self.code: CodeType | None = None
+        """Kept, so that its id names no other."""
+        if frame is not None:
+            self.code = code = frame.f_code
+            self.file = code.co_filename
+            self.line = frame.f_lineno
+            self.function = getattr(code, "co_qualname", code.co_name)
+            self.span = span(code, frame.f_lasti)
         self.via = via
         self.consumer = ""
         self.arrays: dict[Any, list[Any]] = {}
@@ -211,8 +216,11 @@ class Rows:
         self.next_file_ns = self.started_ns
         self._ticking = Lock()
 
-    def row(self, frame: FrameType, target: Target, kind: Kind, via: str = "") -> Row:
-        """The row of a place and a conversion: it may be that of another code object."""
+    def row(self, frame: FrameType | None, target: Target, kind: Kind, via: str = "") -> Row:
+        """The row of a place and a conversion: it may be that of another code object.
+
+        Without a frame, it is the row of all calls from no line of the program.
+        """
         row = Row(frame, target, kind, via)
         key = row.file, row.line, row.function, target.conversion, kind.framework, via, row.span
         return self.rows.setdefault(key, row)

@@ -128,11 +128,13 @@ def test_fail_on_says_that_it_passed_and_ends_as_the_program_did(capsys, row, sa
 
 
 def test_fail_on_names_the_lines_and_says_nothing_of_passing(capsys):
-    rows = [{**ROW, "line": line, "total_ns": 90 - line, "waits": line // 5} for line in range(6)]
+    rows = [
+        {**ROW, "line": line, "total_ns": 90 - line, "waits": line // 6} for line in range(1, 7)
+    ]
     with pytest.raises(FindingsFailed) as failed:
         end(trace_of(*rows), ("wait", "copy"))
-    copies = "copy: a.py:0, a.py:1, a.py:2 and 3 more"
-    assert str(failed.value) == f"--fail-on wait: a.py:5; {copies}"
+    copies = "copy: a.py:1, a.py:2, a.py:3 and 3 more"
+    assert str(failed.value) == f"--fail-on wait: a.py:6; {copies}"
     assert not capsys.readouterr().err
 
 

@@ -3,6 +3,7 @@
 import itertools
 import operator
 import sys
+import threading
 import types
 
 import numpy
@@ -316,6 +317,18 @@ def test_a_block_is_traced_with_names_that_were_taken_out_before():
     assert (row.calls, row.conversion, row.result) == (1, "numpy.frombuffer(x)", "view")
     assert row.expression == "taken_out(b'1234', 'uint8')"
     assert "taken_out" in str(found)
+
+
+def test_what_a_thread_was_given_to_call_stands_on_no_line():
+    with dlprof.trace() as found:
+        for _ in range(2):
+            thread = threading.Thread(target=numpy.frombuffer, args=(b"1234", "uint8"))
+            thread.start()
+            thread.join()
+    (row,) = found.rows
+    assert (row.file, row.line, row.calls) == ("(no line of the program)", 0, 2)
+    assert "threading" not in str(found)
+    assert "No line of the program made 2 calls" in str(found)
 
 
 def test_what_is_allowed_is_no_fault():
