@@ -6,13 +6,15 @@ import atexit
 import builtins
 import functools
 import json
+import marshal
 import os
 import runpy
 import subprocess
 import sys
 import types
 from collections.abc import Callable
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import SourceFileLoader, SourcelessFileLoader
+from importlib.util import MAGIC_NUMBER
 from typing import Any
 
 from dlprof.tracer import pools
@@ -147,11 +149,24 @@ def _run_script(path: str, main: types.ModuleType) -> None:
         runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]  # noqa: SLF001
         return
     path = os.path.abspath(path)  # noqa: PTH100
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            text = file.read()
+    except OSError as error:
+        why = f"[Errno {error.errno}] {error.strerror}"
+        sys.stderr.write(f"{sys.executable}: can't open file {path!r}: {why}\n")
+        raise SystemExit(2) from None
+    is_compiled = path.endswith(".pyc") or text.startswith(MAGIC_NUMBER[:2])
     main.__file__ = path
-    main.__loader__ = SourceFileLoader("__main__", path)
+    main.__loader__ = (SourcelessFileLoader if is_compiled else SourceFileLoader)("__main__", path)
     main.__dict__["__cached__"] = None
-    with open(path, "rb") as file:  # noqa: PTH123
-        code = compile(file.read(), path, "exec", dont_inherit=True)  # not this file's future
+    if is_compiled and not text.startswith(MAGIC_NUMBER):
+        raise RuntimeError("Bad magic number in .pyc file")
+    code = (
+        marshal.loads(text[16:])  # noqa: S302 - it is the program
+        if is_compiled
+        else compile(text, path, "exec", dont_inherit=True)  # not this file's future
+    )
     exec(code, main.__dict__)  # noqa: S102 - it is the program
 
 

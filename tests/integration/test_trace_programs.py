@@ -208,10 +208,17 @@ start("-u", __file__, "as a script")
 start("-O", "-m", "app", "as a module")
 start(__file__, "elsewhere", env={{**os.environ, "PYTHONPATH": "/nowhere"}})
 start("-c", "print(1)")
+start("nowhere.py", "not there")
+import py_compile
+py_compile.compile(__file__, "other.pyc")
+start("other.pyc", "compiled")
+with open("old.pyc", "wb") as file:
+    file.write(b"of another Python")
+start("old.pyc", "not read")
 """
     found, plain, traced = run(text)
     check_same(plain, traced)
-    assert calls(found) == 3
+    assert calls(found) == 4
 
 
 def test_a_program_reads_the_descriptors_that_dlprof_was_given(tmp_path):
