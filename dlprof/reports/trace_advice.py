@@ -13,6 +13,7 @@ from dlprof.analysis.quantity import plain_time
 from dlprof.errors import DlprofError
 from dlprof.reports.answers import best, condition
 from dlprof.reports.paths import Array, Path, arrays_of
+from dlprof.reports.trace_document import is_of_one
 from dlprof.rules import with_findings
 from dlprof.session import model, state
 from dlprof.session.model import Session
@@ -76,7 +77,7 @@ def _sentence(row: Row, array: Array) -> str:
         offered = _offered(array, ("view", "copy"))
         ordered = [path for path in offered if path.case.order == "stream-ordered"]
         return f"{ordered[0].code} does not wait" if ordered else ""
-    for path in _offered(array, ("view", "copy")) if row.copies and _is_of_one(row) else ():
+    for path in _offered(array, ("view", "copy")) if row.copies and is_of_one(row) else ():
         took = path.cost_ns * row.calls
         if took <= WORTH * row.total_ns and (path.case.kind == "view" or len(row.arrays) == 1):
             what = "a view" if path.case.kind == "view" else "a faster copy"
@@ -90,8 +91,3 @@ def _offered(array: Array, kinds: Sequence[str]) -> Iterator[Path]:
         path = best(array, kind)
         if path is not None and path.is_timed and path.safety.level in ("safe", "right"):
             yield path
-
-
-def _is_of_one(row: Row) -> bool:
-    """Whether each copy is of one array: one of a list of arrays has more bytes than the first."""
-    return row.bytes <= row.copies * max(size for *_, size in row.arrays)

@@ -265,7 +265,10 @@ def _what(group: Group, by: str, full: bool, several: bool) -> Iterable[str]:
 
 def _of_line(row: Row, full: bool) -> Iterable[str]:
     sizes = {size for _, _, _, size in row.arrays}
-    if sizes and row.result != "view":
+    if row.copies and not is_of_one(row):
+        mean = " per copy on average" if row.copies > 1 else " copied"
+        yield size_text(round(row.bytes / row.copies), 2) + mean
+    elif sizes and row.result != "view":
         lengths = dict.fromkeys((size_text(min(sizes), 2), size_text(max(sizes), 2)))
         yield f"{' to '.join(lengths)} each"
     if row.retyped:
@@ -276,6 +279,11 @@ def _of_line(row: Row, full: bool) -> Iterable[str]:
         yield f"in {row.via}"
     if row.allowed:
         yield f"allowed: {', '.join(row.allowed)}"
+
+
+def is_of_one(row: Row) -> bool:
+    """Whether each copy is of one array: one of a list of arrays has more bytes than the first."""
+    return row.bytes <= row.copies * max((size for *_, size in row.arrays), default=0)
 
 
 def _arrays(row: Row) -> str:

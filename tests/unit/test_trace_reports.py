@@ -54,6 +54,14 @@ def test_the_whole_table_has_the_three_most_frequent_arrays_of_a_line():
     assert "float32" not in str(trace_document(trace).tables)
 
 
+def test_a_list_of_arrays_is_told_with_all_that_each_copy_took():
+    one = [["float32", [4], 1, 16]]
+    trace = trace_of({**ROW, "bytes": 32, "arrays": one}, {**SLOW, "bytes": 16, "arrays": one})
+    single, several = (row[-1].text for row in trace_document(trace).tables[0].rows)
+    assert single.startswith("16 B each")
+    assert several.startswith("32 B per copy on average")
+
+
 def test_a_comment_that_allows_what_is_no_fault_is_said():
     trace = trace_of({**ROW, "allowed": ["copies", "wait"]}, SLOW)
     assert trace_document(trace).notices == (
