@@ -45,7 +45,6 @@ def start(
     Installed(tracer).start()
     atexit.register(tracer.finish)
     os.register_at_fork(after_in_child=functools.partial(_begin_child, tracer))
-    tracer.rows.write()  # so that a process is known that is killed before it converts
     for name in ENDS:
         setattr(os, name, _after(tracer.finish, getattr(os, name)))
     pools.follow(tracer)
@@ -57,6 +56,7 @@ def start(
 
 
 def _begin_child(tracer: Tracer) -> None:
+    """Write a file at once, so that a child is known that is killed before it would write one."""
     tracer.begin_again()
     if sys._getframe(1).f_code.co_filename != subprocess.__file__:  # noqa: SLF001 - else it becomes another program
         tracer.rows.write()

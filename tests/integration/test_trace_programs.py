@@ -171,7 +171,7 @@ import multiprocessing
 def work(n):
     return len(numpy.frombuffer(bytes(n), "uint8"))
 if __name__ == "__main__":
-    with multiprocessing.get_context({method!r}).Pool(2) as pool:
+    with multiprocessing.get_context({method!r}).Pool(1) as pool:
         print(sum(pool.map(work, range(1, 9), chunksize=1)))
 """
     found, plain, traced = run(text)
