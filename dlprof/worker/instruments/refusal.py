@@ -18,10 +18,11 @@ Verdicts: ``clean``, ``retained``, ``broken``, ``unknown``. The evidence has the
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
-from dlprof.probes.base import ArraySpec, written
+from dlprof.probes.base import ArraySpec, Unsupported, written
 from dlprof.protocol.messages import verdict, words
 from dlprof.worker.instruments import lifetime, values
 from dlprof.worker.instruments.handshake import VERSION
@@ -33,6 +34,8 @@ SAME = 24
 """Characters of an error that tell it from another one of the same path."""
 MOST_ALIKE = 3
 """Errors of one class that are tried on one path: a framework may word each one differently."""
+MOST_S = 2.0
+"""A loop of refusals takes no longer, or is left out: a compiler may take half a second each."""
 OTHER_DEVICE = {"cpu": (2, 0), "cuda": (1, 0)}
 """``kDLCUDA`` and ``kDLCPU``: a device where the array is not."""
 
@@ -103,6 +106,11 @@ def _refusing(subject: Subject, error: Exception) -> tuple[str, ...]:
 def _growth(subject: Subject) -> dict[str, Any]:
     other = subject.of_bytes(lifetime.NEW_SOURCE_BYTES)
     meters, _ = lifetime.meters_of(subject)
+    convert, began = other.converting(other.make_another()), time.perf_counter()
+    _refused(convert)
+    each_s = time.perf_counter() - began
+    if 2 * lifetime.FEW * each_s > MOST_S:
+        raise Unsupported(f"a refusal takes {1e3 * each_s:.0f} ms: too long to repeat")
     found = lifetime.growth_of_calls(other, meters, _refused)
     return found | other.made() if found else {}
 

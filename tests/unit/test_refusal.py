@@ -1,0 +1,49 @@
+"""What a loop of refusals leaves behind, and when there is none."""
+
+import time
+
+import pytest
+from builders import make_subject
+
+from dlprof.probes.base import Import, Protocol
+from dlprof.worker.instruments import refusal
+
+
+@pytest.fixture(autouse=True)
+def _no_refusal_before(monkeypatch):
+    monkeypatch.setattr(refusal, "_tried", set())
+
+
+def measured(take):
+    subject = make_subject(import_=Import("take", (Protocol.DLPACK,), "take({x})"), take=take)
+    return refusal.measure(subject, TypeError("no"))
+
+
+def test_a_refusal_that_leaves_nothing_behind_is_clean():
+    def refuse(array):
+        raise TypeError("no")
+
+    assert measured(refuse)["verdict"] == "clean"
+
+
+def test_what_is_kept_of_each_refused_array_is_retained():
+    kept = []
+
+    def refuse(array):
+        kept.append(array)
+        raise TypeError("no")
+
+    assert measured(refuse)["verdict"] == "retained"
+
+
+def test_a_refusal_that_takes_long_is_not_repeated():
+    calls = []
+
+    def refuse(array):
+        calls.append(array.shape)
+        time.sleep(0.05)
+        raise TypeError("no")
+
+    found = measured(refuse)
+    assert (found["verdict"], "too long" in found["evidence"]["reason"]) == ("unknown", True)
+    assert len(calls) == 1
