@@ -124,7 +124,7 @@ def bound(sample: Sample, level: float) -> float | None:
 
     It is that of all rounds, whatever modes they ran in; of two sessions it has the drift on top.
     None if so few rounds bound nothing, or if the drift is not known. Equal code of
-    ``tf.constant(x)`` takes twice as long on one side in a fifth of all rounds: what many rounds
+    ``tf.constant(x)`` takes twice as long on one side in a sixth of all rounds: what many rounds
     have in common is bounded by their signs, what few have by their ranks.
     """
     test, drift = every_round(sample), 0.0 if sample.in_turns else sample.drift
