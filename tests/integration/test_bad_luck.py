@@ -19,7 +19,7 @@ from dlprof.runner.progress import Watcher
 UNLUCKY = ("run", "unlucky", "unlucky", "--probe", PROBE_FILES / "unlucky.py", *QUICK)
 PHASES = str(PROBE_FILES / "phases.py")
 
-LIMIT_S = 5
+LIMIT_S = 8
 """What hangs costs this long; all else must be done by then, on a busy machine too."""
 
 
