@@ -19,7 +19,11 @@ Lane = Generator[WorkerClient, None, None]
 
 def lanes(cases: int) -> int:
     """In how many lanes to ask for so many cases: at most one for each processor."""
-    return max(1, min(cases // CASES_OF_LANE, len(os.sched_getaffinity(0)), MOST_LANES))
+    return max(1, min(cases // CASES_OF_LANE, processors(), MOST_LANES))
+
+
+def processors() -> int:
+    return len(os.sched_getaffinity(0))
 
 
 def finish(all_lanes: Sequence[Lane]) -> None:

@@ -9,11 +9,19 @@ from typing import Any, NamedTuple
 
 from dlprof.plan.pairing import Case
 from dlprof.plan.request import Settings
-from dlprof.plan.schedule import Group, Round, Stop, grouped, process_of, shuffled
+from dlprof.plan.schedule import (
+    OWN_PROCESS_BYTES,
+    Group,
+    Round,
+    Stop,
+    grouped,
+    process_of,
+    shuffled,
+)
 from dlprof.runner.case_client import CaseClient, Turns, imports_of, status_of
 from dlprof.runner.diagnosis import Diagnosis, changed_settings, died_before, serves_no_more
 from dlprof.runner.journal import Journal
-from dlprof.runner.parallel import CASES_OF_LANE, Lane, finish, lanes
+from dlprof.runner.parallel import CASES_OF_LANE, Lane, finish, lanes, processors
 from dlprof.runner.progress import Watcher
 from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool
 
@@ -90,7 +98,12 @@ class Runner:
         for round_ in range(rounds):
             if round_ and self._over_budget(started):
                 break
-            for group in self._groups(round_, set(timed)):
+            groups = list(self._groups(round_, set(timed)))
+            for place, group in enumerate(groups):
+                after = groups[place + 1 : place + 2]
+                if not after and len(groups) == 1 and (surveyed or round_ + 1 < rounds):
+                    after = groups  # other cases of the same frameworks
+                self._import_together([group, *after], round_)
                 finish([self._run_group(self._doubtful_early(group), round_)])
             self.rounds_done = round_ + 1
         self._settle_doubts()
@@ -98,6 +111,26 @@ class Runner:
         if not self.out_of_time and self.rounds_done == rounds:
             self._look_wider(surveyed, lambda: self._over_budget(started))
         self.undiagnosed = len(self._diagnosis.left()), paths
+
+    def _import_together(self, groups: Sequence[Group], round_: int) -> None:
+        """Have the worker of the first group import, and meanwhile that of the next, unless a
+        worker for the first one is there. An import takes one processor, and no time is taken.
+        """
+        index, case = groups[0][0]
+        is_ready = self._pool.has_loaded(process_of(index, case, self.settings))
+        of_all = [case for group in groups for _, case in group]
+        fit = all(one.device == "cpu" and one.size_bytes < OWN_PROCESS_BYTES for one in of_all)
+        if is_ready or not fit or len(groups) == 1 or processors() == 1:
+            return
+        self._pool.close()
+        self.watcher.case(case, round_, "import")
+        for group in groups:
+            self._load(group)
+        self.wait()
+
+    def _load(self, group: Group) -> None:
+        kind = process_of(*group[0], self.settings)
+        self._pool.load(kind, [imports_of(case) for _, case in group])
 
     def _doubtful_early(self, group: Group) -> Group:
         """Doubtful cases in reversed order, but after the first case: its first call is timed."""
@@ -180,9 +213,10 @@ class Runner:
 
     def load(self, round_: int, order: Sequence[int]) -> None:
         """Start the first worker of :meth:`turns`, which imports meanwhile."""
+        self._pool.close()
         for group in self._needed(round_, order):
             self.watcher.case(group[0][1], round_, "import")
-            self._pool.load([imports_of(case) for _, case in group])
+            self._load(group)
             return
 
     def wait(self) -> None:
@@ -230,7 +264,7 @@ class Runner:
             if turns:  # before a process starts that would disturb the other side
                 yield Stop(first[0])
             kind = process_of(*first, self.settings)
-            with self._pool.worker() as worker:
+            with self._pool.worker(kind) as worker:
                 yield from self._serve(worker, kind, waiting, shared, round_, turns, alone)
 
     def _serve(
@@ -265,9 +299,9 @@ class Runner:
                 self._asked[kind] -= doubt is None
                 return
             if self._is_doubtful(index, round_, outcome, doubt, served):
-                if self._surveying == 1 and not self._pool.has_loaded:
+                if self._surveying == 1 and not self._pool.has_loaded(kind):
                     # It imports beside the others: no time is taken here.
-                    self._pool.load([imports_of(case)])
+                    self._pool.load(kind, [imports_of(case)])
             else:
                 yield from self._settle(index, round_, outcome, turns, alone)
             self._asked[kind] -= doubt is None
@@ -345,7 +379,7 @@ class Runner:
         """Try a case that broke a worker of several cases once more in a process of its own."""
         case = self.cases[index]
         with (
-            self._pool.worker() as worker,
+            self._pool.worker(process_of(index, case, self.settings)) as worker,
             self._client.kept_if_stopped(
                 index, round_, _name(round_), lambda: in_company(worker.heard(), broken)
             ),

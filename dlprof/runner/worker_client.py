@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -376,42 +376,46 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 class WorkerPool:
-    """Gives workers of one interpreter: fresh ones, or one that has imported its frameworks ahead.
+    """Gives workers of one interpreter: fresh ones, or those that have imported ahead.
 
-    ``variables`` are environment variables of its frameworks.
+    ``variables`` are environment variables of its frameworks. Of one ``kind`` are workers that
+    serve the same cases.
     """
 
     def __init__(self, python: str, variables: Mapping[str, str]) -> None:
         self._python = python
         self._variables = variables
-        self._loaded: WorkerClient | None = None
+        self._loaded: list[tuple[Hashable, WorkerClient]] = []
 
-    def worker(self) -> WorkerClient:
-        """The worker that :meth:`load` started, or a fresh one. The caller closes it."""
-        worker, self._loaded = self._loaded, None
-        return worker or start(self._python, self._variables)
+    def worker(self, kind: Hashable = None) -> WorkerClient:
+        """A worker that :meth:`load` started for it, or a fresh one. The caller closes it."""
+        for place, (of, worker) in enumerate(self._loaded):
+            if of == kind:
+                del self._loaded[place]
+                return worker
+        return start(self._python, self._variables)
 
-    def load(self, imports: Sequence[Mapping[str, Any]]) -> None:
+    def load(self, kind: Hashable, imports: Sequence[Mapping[str, Any]]) -> None:
         """Start a worker that imports for these cases, and do not wait for it."""
-        self.close()
-        self._loaded = self.worker()
-        self._loaded.send({"do": "load", "cases": imports})
+        worker = start(self._python, self._variables)
+        self._loaded.append((kind, worker))
+        worker.send({"do": "load", "cases": imports})
 
-    @property
-    def has_loaded(self) -> bool:
-        """Whether :meth:`load` has started a worker that nobody has taken."""
-        return self._loaded is not None
+    def has_loaded(self, kind: Hashable) -> bool:
+        """Whether :meth:`load` has started a worker of this kind that nobody has taken."""
+        return any(of == kind for of, _ in self._loaded)
 
     def wait(self, limit_s: float) -> None:
-        """Wait until the loaded worker has imported. A worker that died or hung is dropped."""
-        if self._loaded is not None and not self._loaded.wait(limit_s).alive:
-            self.close()
+        """Wait until all loaded workers have imported. A worker that died or hung is dropped."""
+        for one in [*self._loaded]:
+            if not one[1].wait(limit_s).alive:
+                self._loaded.remove(one)
+                one[1].close()
 
     def close(self) -> None:
-        """End a worker that was loaded and not used."""
-        if self._loaded is not None:
-            self._loaded.close()
-            self._loaded = None
+        """End the workers that were loaded and not used."""
+        while self._loaded:
+            self._loaded.pop()[1].close()
 
 
 Start = Callable[[str, Mapping[str, str]], WorkerClient]

@@ -37,6 +37,7 @@ class Workers:
     requests: list = field(default_factory=list)
     limits: list = field(default_factory=list)
     loaded: list = field(default_factory=list)
+    imported: list = field(default_factory=list)
 
     def __call__(self, python, variables):
         self.asked.append([])
@@ -50,7 +51,7 @@ class ScriptedWorker:
     def __init__(self, workers, asked):
         self.workers = workers
         self.asked = asked
-        self.dead = False
+        self.dead = self.is_idle = False
         workers.open += 1
 
     def __enter__(self):
@@ -60,7 +61,7 @@ class ScriptedWorker:
         self.close()
 
     def close(self):
-        self.workers.open -= not self.dead
+        self.workers.open -= not (self.dead or self.is_idle)
         self.dead = True
 
     pipes = ()
@@ -79,6 +80,10 @@ class ScriptedWorker:
     def wait(self, limit_s):
         if self.workers.dies_of_imports:
             self.close()
+        else:
+            self.workers.imported.append(len(self.request["cases"]))
+            self.is_idle = True  # it has imported, and disturbs nobody
+            self.workers.open -= 1
         return Outcome("ok", None, alive=not self.dead)
 
     def heard(self):
@@ -90,6 +95,8 @@ class ScriptedWorker:
 
     def ask(self, request, limit_s, on_stage=None):
         assert not self.dead, "a dead worker was asked"
+        self.workers.open += self.is_idle
+        self.is_idle = False
         assert self.workers.open <= self.workers.most_open, "workers disturb each other"
         workers, name, company = self.workers, request["import"], bool(self.asked)
         workers.limits.append(limit_s)

@@ -35,6 +35,7 @@ class Watched(Watcher):
 def workers(monkeypatch):
     workers = Workers()
     monkeypatch.setattr(rounds, "time", SimpleNamespace(monotonic=lambda: workers.clock_s))
+    monkeypatch.setattr(rounds, "processors", lambda: 2)
     with started_by(workers):
         yield workers
 
@@ -349,3 +350,21 @@ def test_a_worker_that_imports_ahead_measures_unless_it_died(workers, journal, d
     assert len(workers.loaded) == 2
     assert [len(asked) for asked in workers.asked] == ([0, 2] if dies else [2])
     assert workers.open == 0
+
+
+@pytest.mark.parametrize(("processors", "loaded"), [(1, []), (2, [2, 2])])
+def test_two_workers_import_at_once_before_either_takes_times(
+    workers, journal, monkeypatch, processors, loaded
+):
+    monkeypatch.setattr(rounds, "processors", lambda: processors)
+    run([make_case(name="a"), make_case(name="b")], journal, rounds=2)
+    assert [len(asked) for asked in workers.asked] == [2, 2]
+    assert workers.imported == loaded
+    assert workers.open == 0
+
+
+def test_workers_of_a_large_array_or_on_a_device_do_not_import_at_once(workers):
+    for changes in ({"shape": (1 << 28,)}, {"device": "cuda"}):
+        with closing(Journal()) as journal:
+            run([make_case(name="a", **changes)], journal, rounds=2)
+    assert workers.imported == []
