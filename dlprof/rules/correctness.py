@@ -1,4 +1,4 @@
-"""Is it right? Rules on shape, dtype, values and the read-only flag."""
+"""Is it right? Rules on shape, dtype and its byte order, values and the read-only flag."""
 
 from __future__ import annotations
 

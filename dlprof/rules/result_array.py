@@ -1,4 +1,4 @@
-"""What became of the array? Rules on its device, its order, and who else can write it."""
+"""What became of the array? Rules on its device, its layout, and who else can write it."""
 
 from __future__ import annotations
 
