@@ -238,9 +238,9 @@ DIAGNOSE = Option(
     default=True,
     meaning="unless --quick",
     details=(
-        "It comes after the times of the last round and in its processes, once for each "
-        "path, at its first shape, with arrays of at most 256 MiB. Alignment is looked at "
-        "in any case."
+        "It comes after the times of the last round, in processes of its own, once for each "
+        "path. It takes the first shape, and arrays of at most 256 MiB; on a device 16 MiB. "
+        "Alignment is looked at in any case."
     ),
 )
 TOGETHER = Option(
