@@ -197,8 +197,8 @@ TIMEOUT = Option(
     details=(
         "Each 50 MB of the array adds a second. Where one process measures many pairs it "
         "is 15 at most; what exceeds that is tried again alone, with all of its time. "
-        "Other limits are fixed: 180 s to import a framework, 60 s to start an interpreter, "
-        "20 s to load a probe file."
+        "Other limits are fixed: 180 s to start an interpreter and to import the frameworks, "
+        "20 s to load the probes."
     ),
 )
 SEED = Option("seed", Whole(), "Seed of the order of the cases.", MEASURING, default=0, metavar="N")
