@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FROM = Option(
     "trace_row",
     Text(),
-    "Take frameworks, shape and dtype from this row of a trace: LAST:1.",
+    "Take frameworks, shape, dtype and device from this row of a trace: LAST:1.",
     every.ARRAYS,
     flag="--from",
     metavar="TRACE:N",

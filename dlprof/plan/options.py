@@ -183,8 +183,8 @@ BUDGET = Option(
     meaning="none",
     metavar="SECONDS",
     details=(
-        "The first round is always finished. What is left of the diagnosis, of first "
-        "calls and of round trips is left out, and the report says so."
+        "The first round is always finished. What is left of the diagnosis, of the survey and "
+        "of round trips is left out, and the report says so."
     ),
 )
 TIMEOUT = Option(
@@ -209,6 +209,7 @@ SAMPLE_MS = Option(
     MEASURING,
     default=60.0,
     metavar="MS",
+    details="A pair with more than twelve paths shares the time of twelve.",
 )
 SYSTEM, STEADY = "system", "steady"
 ALLOCATOR = Option(
