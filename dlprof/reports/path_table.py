@@ -130,7 +130,12 @@ def marks_of(timed: Sequence[Path]) -> tuple[str, ...]:
         found.append(f"{MARK} Other programs disturbed this time. The path itself may take less.")
     elif alone:
         found.append(f"{MARK} Only one process measured this time. Another process may differ.")
-    if any(path.case.is_cached_copy and path.case.new_ns is None for path in timed):
+    kept = [path.case.new_ns is None for path in timed if path.case.is_cached_copy]
+    if False in kept:
+        found.append(
+            f"{MARK} Where a framework keeps results, this is the time of a new array."
+        )
+    if True in kept:
         found.append(f"{MORE} This is the time of an array that was converted before.")
     if any(path.result == "?" for path in timed):
         found.append("? It is not known whether the result is a view or a copy.")

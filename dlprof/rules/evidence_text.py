@@ -221,7 +221,6 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
     },
     "Ordering": {
         "host": partial(_line, "the call's time"),
-        "beside": partial(_line, "the call's time beside a second queue"),
         "ready": partial(_line, "the time until the result is ready"),
         "unrelated": partial(_line, "the call's time behind unrelated work"),
         "ready_witness": "waited for by {}",

@@ -197,7 +197,6 @@ class Ordering(Evidence):
     """
 
     host: Maybe[Fit] = None
-    beside: Maybe[Fit] = None
     ready: Maybe[Fit] = None
     unrelated: Maybe[Fit] = None
     ready_witness: Maybe[str] = None

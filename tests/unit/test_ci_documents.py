@@ -1,14 +1,16 @@
-"""The examples of docs/ci.md and docs/pytest.md are of this version: inputs, keys and assertions."""
+"""What pages promise is of this version: inputs, keys and assertions."""
 
 import ast
 import re
 
 import yaml
 from pipelines import ACTION, JOB, ROOT
+from pydantic import BaseModel
 
 from dlprof.claims.assertions import Assertions
 from dlprof.plan.options import AXES, INTERPRETER, key_of
 from dlprof.scenario.read import read
+from dlprof.session import evidence, header, machine, measured, model, stats
 
 CI = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
 PYTEST = (ROOT / "docs" / "pytest.md").read_text(encoding="utf-8")
@@ -73,3 +75,13 @@ def test_the_examples_of_pytest_call_what_there_is():
 def test_every_assertion_is_documented():
     for name in (name for name in vars(Assertions) if name.startswith("assert_")):
         assert f"| `{name}(" in PYTEST
+
+
+def test_every_key_of_a_session_is_documented():
+    page = (ROOT / "docs" / "session-file.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", page))))
+    for module in (evidence, header, machine, measured, model, stats):
+        for record in vars(module).values():
+            if isinstance(record, type) and issubclass(record, BaseModel):
+                keys = {field.alias or name for name, field in record.model_fields.items()}
+                assert keys <= documented, record

@@ -110,8 +110,10 @@ def test_a_copy_out_of_what_the_first_conversion_left_is_not_the_fastest_and_is_
 
 def test_a_copy_that_a_framework_keeps_has_the_time_of_a_new_array():
     kept = copy("kept(x)", 10 * US, fresh_source=verdict("kept", new_ns=900 * US))
-    answer = answers(document(view(), copy(), kept))["fastest safe copy"]
+    found = document(view(), copy(), kept)
+    answer = answers(found)["fastest safe copy"]
     assert (answer.code, answer.value) == ("kept(x)", "~900 µs")
+    assert [mark for mark in found.marks if "time of a new array" in mark]
     assert "the same array again takes 10 µs" in answer.note
 
 
