@@ -157,8 +157,8 @@ def compare(base: Session, head: Session, settings: Settings) -> Comparison:
     simulated = bool(base.simulated and head.simulated)
     if simulated:
         settings = replace(settings, criteria=settings.criteria.without_times())
-    differ, days = differences(base, head), "" if turns else apart(base, head)
-    incomparable = "" if turns else refusal(differ, settings.across_pythons) or ""
+    days = "" if turns else apart(base, head)
+    incomparable = "" if turns or simulated else refusal(base, head, settings.across_pythons) or ""
     load = "" if turns or simulated else _load(base, head)
     pairs = match(*(_comparable(one, other) for one, other in ((base, head), (head, base))))
     times, common = _times(pairs, settings, (incomparable, load), days)
@@ -173,7 +173,7 @@ def compare(base: Session, head: Session, settings: Settings) -> Comparison:
         head=_header(head),
         cases=tuple(cases),
         settings=settings,
-        differences=differ,
+        differences=differences(base, head),
         common=math.exp(common),
         incomparable=incomparable,
         apart="" if settings.drifts is not None else days,

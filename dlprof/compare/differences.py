@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -36,6 +36,7 @@ REFUSED = {
 }
 """Kinds of differences that times cannot be compared across, in words."""
 
+UNKNOWN_MACHINE = "it is not known whether they were measured on one machine"
 
 ONE_DAY = timedelta(days=1)
 
@@ -72,31 +73,52 @@ def in_place(old: Environment, new: Environment) -> tuple[Difference, ...]:
     return (*_machine(old, new), *_versions(old, new), *_variables(old, new))
 
 
-def refusal(differ: Sequence[Difference], across_pythons: bool = False) -> str | None:
+def refusal(base: Header, head: Header, across_pythons: bool = False) -> str | None:
     """Why times of two sessions cannot be compared, by what differs; None if they can.
 
     ``across_pythons`` says that the user compares two versions of Python.
     """
+    differ = differences(base, head)
     kinds = {one.kind for one in differ} - ({"python"} if across_pythons else set())
     found = [
         f"{words}: {', '.join(str(one) for one in differ if one.kind == kind)}"
         for kind, words in REFUSED.items()
         if kind in kinds
     ]
+    if "machine" not in kinds and on_one_machine(base.environment, head.environment) is None:
+        found.insert(0, UNKNOWN_MACHINE)
     return "; ".join(found) or None
+
+
+def on_one_machine(old: Environment, new: Environment) -> bool | None:
+    """Whether two environments name one machine; None if that is not known.
+
+    Containers of one machine may have several names, and two machines of one image have one name.
+    The boot tells the first; :func:`apart` is for the second.
+    """
+    if _in_one_boot(old, new):
+        return True
+    return old.machine_id == new.machine_id if old.machine_id and new.machine_id else None
+
+
+def _in_one_boot(old: Environment, new: Environment) -> bool:
+    return bool(old.boot_id) and old.boot_id == new.boot_id
 
 
 def apart(base: Header, head: Header) -> str:
     """Why two sessions without a calibration are not called the same, by when they were measured;
-    empty if that was within a day.
+    empty if that was within a day, and within one boot of the machine.
     """
     when = "at unknown times"
     # No date, or one with a time zone and one without.
     with suppress(ValueError, TypeError):
         old, new = (datetime.fromisoformat(header.created) for header in (base, head))
-        if abs(new - old) <= ONE_DAY:
+        if abs(new - old) > ONE_DAY:
+            when = f"{abs(new - old) / ONE_DAY:,.0f} days apart"
+        elif _in_one_boot(base.environment, head.environment):
             return ""
-        when = f"{abs(new - old) / ONE_DAY:,.0f} days apart"
+        else:
+            when = "before and after a restart, or on two machines of one image"
     return f"measured {when}: name a calibration of this machine with --noise"
 
 
@@ -116,6 +138,8 @@ def disturbance(header: Header) -> str | None:
 def _machine(base: Environment, head: Environment) -> Iterator[Difference]:
     for name in MACHINE:
         yield from _differ(name, getattr(base, name), getattr(head, name), "machine")
+    if on_one_machine(base, head) is False:
+        yield from _differ("machine id", base.machine_id, head.machine_id, "machine")
     if base.known_gpus is None or head.known_gpus is None:  # their number is compared above
         if base.cuda_devices or head.cuda_devices:
             yield Difference("names and clocks of the GPUs", "compared", "not known", "setting")

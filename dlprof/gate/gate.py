@@ -15,7 +15,7 @@ from dlprof.analysis.quantity import duration_text
 from dlprof.analysis.slower import SAME, SLOWER
 from dlprof.compare.comparison import INVALID, WORSE, Compared, Comparison, judged
 from dlprof.compare.criteria import Criteria
-from dlprof.compare.differences import apart, differences, refusal
+from dlprof.compare.differences import apart, refusal
 from dlprof.compare.matching import Key, key
 from dlprof.compare.sequential import IN_TURNS, LOOKS, Plan, earliest
 from dlprof.compare.times import Settings, Time
@@ -233,7 +233,7 @@ def check_baseline(
         environment=Environment.model_validate(environment(head.catalog, {})),
         request=RecordedRequest.model_validate({"settings": settings.as_dict()}),
     )
-    reason = refusal(differences(baseline, here), across_pythons)
+    reason = refusal(baseline, here, across_pythons)
     if reason is not None:
         raise Unsure(
             f"HEAD cannot be compared with the baseline: {reason}; take a new baseline with: "

@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from dlprof.analysis.rank_tests import wilcoxon
 from dlprof.analysis.slower import MARGIN, SAME_LEVEL
-from dlprof.compare.differences import MACHINE, in_place
+from dlprof.compare.differences import in_place, on_one_machine
 from dlprof.compare.matching import Key, key
 from dlprof.compare.processes import median_ns, modes_of_both, rounds_of
 from dlprof.compare.samples import APART, Sample
@@ -241,12 +241,12 @@ def check(noise: Noise, here: Sweep) -> None:
 
 def check_machine(noise: Noise, here: Environment, allocator: str) -> None:
     """Raises :class:`Unsure` if it was measured on another machine, or with another allocator."""
-    if not any(getattr(noise.environment, name) for name in MACHINE):
-        raise Unsure("the noise file does not say which machine it is of")
     found = in_place(noise.environment, here)
     machine = [str(one) for one in found if one.kind == "machine"]
     if machine:
         raise Unsure(f"the noise file is of another machine: {', '.join(machine)}")
+    if on_one_machine(noise.environment, here) is None:
+        raise Unsure("it is not known whether the noise file is of this machine: calibrate again")
     if noise.allocator != allocator:
         raise Unsure(
             f"the noise file is of the allocator {noise.allocator}, and this is measured with "

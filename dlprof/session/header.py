@@ -34,6 +34,9 @@ class Environment(Record):
     machine: Maybe[str] = None
     cpu: Maybe[str] = None
     cores: Maybe[Whole] = None
+    machine_id: Maybe[str] = None
+    boot_id: Maybe[str] = None
+    """Hashes that tell the machine, and the time since it was started, from others."""
     cuda_devices: Maybe[Whole] = None
     gpus: Maybe[tuple[Gpu, ...] | str] = None
     """The GPUs, or why they cannot be read."""

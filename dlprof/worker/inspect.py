@@ -20,6 +20,11 @@ from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import execute
 
+MACHINE_ID = Path("/etc/machine-id")
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+ID_BYTES, SHOWN = 16, 12
+KEY = b"dlprof.session/1"
+
 
 def inspect(sources: list[str], skip: list[str], announce: Callable[[str], None]) -> dict[str, Any]:
     """Describe the interpreter and every probe of ``sources`` and of installed packages.
@@ -117,6 +122,8 @@ def interpreter() -> dict[str, Any]:
         "machine": platform.machine(),
         "cpu": cpu_model(),
         "cores": len(os.sched_getaffinity(0)),
+        "machine_id": fingerprint(MACHINE_ID),
+        "boot_id": fingerprint(BOOT_ID),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "gpus": gpus,
         "simulated": simulated,
@@ -135,6 +142,23 @@ def cpu_model() -> str:
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+def fingerprint(path: Path) -> str | None:
+    """A keyed hash of the random number that a file names a machine or its boot by; None for none.
+
+    The number itself is confidential, and programs shall publish such a hash (machine-id(5)).
+    Network addresses and serial numbers are too short: their hash could be reversed.
+    """
+    import hmac
+
+    try:
+        number = bytes.fromhex(path.read_text(encoding="ascii").strip().replace("-", ""))
+    except (OSError, ValueError):
+        return None
+    if len(number) != ID_BYTES or not any(number):
+        return None
+    return hmac.new(KEY, number, "sha256").hexdigest()[:SHOWN]
 
 
 def verify(source: str, name: str) -> dict[str, Any]:

@@ -64,6 +64,7 @@ def _without_this_machine(text: str, frameworks: set[str]) -> str:
     first, rest = text.split("\n", 1)
     header = json.loads(first)
     header["request"]["python"] = header["catalog"]["interpreter"]["executable"] = "python"
+    header["catalog"]["interpreter"] |= {"machine_id": "0123456789ab", "boot_id": "ba9876543210"}
     probes = header["catalog"]["probes"]
     header["catalog"]["probes"] = [probe for probe in probes if probe["name"] in frameworks]
     return f"{json.dumps(header)}\n{rest}"

@@ -11,6 +11,8 @@ from dlprof.worker.subject import Path as ImportedPath
 from dlprof.worker.subject import Subject, namespace_for
 
 ANY_DEVICE = ("cpu", "cuda")
+MACHINE = {"machine_id": "0123456789ab", "boot_id": "ba9876543210"}
+"""By what sessions know that they are of one machine."""
 
 
 def make_way(
@@ -41,7 +43,7 @@ def make_probe_info(name="numpy", exports=None, imports=None, **changes) -> Prob
 
 
 def make_catalog(*probes, python=sys.executable, no_cuda="no driver", faults=None) -> Catalog:
-    known = {"python": "3.11.7", "executable": python, "no_cuda": no_cuda}
+    known = {"python": "3.11.7", "executable": python, "no_cuda": no_cuda, **MACHINE}
     return Catalog(python, known, tuple(probes), faults or {})
 
 
@@ -120,8 +122,9 @@ def make_header(**changes) -> Header:
         "request": {"pairs": [["torch", "numpy"]]},
         "environment": {"python": "3.11.7", "packages": {"torch": "2.9.0", "numpy": "2.4.0"}},
         "rounds": 3,
-    }
-    return Header.model_validate(fields | changes)
+    } | changes
+    environment = {**MACHINE, **fields["environment"]}
+    return Header.model_validate({**fields, "environment": environment})
 
 
 def make_session(*results, **changes) -> Session:

@@ -3,7 +3,8 @@
 import pytest
 from builders import make_header
 
-from dlprof.compare.differences import differences, disturbance
+from dlprof.compare.differences import apart, differences, disturbance, refusal
+from dlprof.worker.inspect import fingerprint
 
 GPU = {
     "name": "H200",
@@ -64,6 +65,53 @@ def test_a_variable_is_a_setting():
 
 def test_a_session_that_does_not_say_differs_in_nothing():
     assert found({}, {"cpu": "A", "gpus": "cannot be read", "python": "3.12"}) == []
+
+
+def header_of(machine, boot):
+    return make_header(environment={"machine_id": machine, "boot_id": boot})
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "reason"),
+    [
+        (("a", "1"), ("a", "1"), None),
+        (("a", "1"), ("b", "1"), None),
+        ((None, "1"), (None, "1"), None),
+        (("a", "1"), ("a", "2"), None),
+        (("a", "1"), ("b", "2"), "different machines: machine id a → b"),
+        (("a", "1"), (None, "2"), "not known"),
+        ((None, None), (None, None), "not known"),
+        (("", ""), ("", ""), "not known"),
+    ],
+    ids=[
+        *("one session", "two containers", "no machine id", "a restart", "two machines"),
+        *("one does not say", "older sessions", "empty"),
+    ],
+)
+def test_times_are_compared_on_one_machine_and_an_unknown_one_is_not_taken_for_it(
+    base, head, reason
+):
+    found = refusal(header_of(*base), header_of(*head))
+    assert (found is None) if reason is None else (reason in found)
+
+
+def test_after_a_restart_or_on_a_copy_of_the_machine_nothing_is_the_same_without_a_calibration():
+    assert apart(header_of("a", "1"), header_of("a", "1")) == ""
+    assert "--noise" in apart(header_of("a", "1"), header_of("a", "2"))
+    assert "--noise" in apart(header_of("a", None), header_of("a", None))
+
+
+def test_a_machine_is_told_from_others_without_its_number(tmp_path):
+    numbers = [f"{n:032x}" for n in (1, 2, 0)]
+    files = [tmp_path / str(place) for place in range(5)]
+    for file, text in zip(files, [*numbers, "uninitialized\n"], strict=False):
+        file.write_text(text, encoding="ascii")
+    first, second, *unknown = map(fingerprint, files)  # the last one does not exist
+    assert None not in (first, second)
+    assert first != second
+    assert first not in numbers[0]
+    assert first == fingerprint(files[0])
+    assert unknown == [None, None, None]
 
 
 @pytest.mark.parametrize(

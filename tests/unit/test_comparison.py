@@ -136,6 +136,13 @@ def test_sessions_of_two_days_are_not_called_the_same_without_a_calibration():
     assert again.cases[0].times[0].floor.relative == pytest.approx(0.2)
 
 
+def test_sessions_from_before_and_after_a_restart_are_not_called_the_same():
+    restarted = {"environment": {"boot_id": "another"}}
+    found = compared(suite(), suite(seed=50), head_header=restarted)
+    assert set(case_words(found).values()) == {UNSURE}
+    assert "restart" in found.cases[0].reason
+
+
 def test_what_two_sessions_leave_open_has_a_bound_that_holds_their_drift():
     spread = [medians(10, spread=0.15, seed=seed) for seed in (1, 2)]
     (view,) = compared(*([timed(ns=ns)] for ns in spread)).cases
@@ -211,6 +218,7 @@ def test_in_turns_both_sides_meet_the_same_load():
     [
         ({"cpu": "B"}, "different machines"),
         ({"gpus": [{"name": "H200"}]}, "different machines"),
+        ({"machine_id": None, "boot_id": None}, "not known"),
         ({"python": "3.13.1"}, "--any-python"),
     ],
 )

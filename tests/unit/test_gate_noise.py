@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from builders import make_record
+from builders import MACHINE, make_record
 from comparison_builders import sample
 
 from dlprof.analysis.slower import SAME, SLOWER
@@ -30,6 +30,7 @@ from dlprof.session.header import Environment
 from dlprof.session.model import CaseRecord
 
 FLOORS = (Floor(),)
+HERE = Environment.model_validate({**MACHINE, "cpu": "a"})
 LEVEL = IN_TURNS.level * IN_TURNS.shares[-1]
 
 
@@ -72,9 +73,26 @@ def test_the_floor_of_two_sessions_holds_what_the_machine_drifts_meanwhile():
 
 
 def test_a_noise_file_of_another_allocator_is_refused():
-    found = noise(of(), environment={"cpu": "a"})
     with pytest.raises(Unsure, match="calibrate --allocator system"):
-        check_machine(found, Environment.model_validate({"cpu": "a"}), "system")
+        check_machine(noise(of(), environment=MACHINE), HERE, "system")
+
+
+@pytest.mark.parametrize(
+    ("machine", "reason"),
+    [
+        ({}, "not known"),
+        ({**MACHINE, "cpu": "b"}, "cpu b → a"),
+        ({"machine_id": "other", "boot_id": "other"}, "machine id other"),
+    ],
+)
+def test_a_noise_file_of_another_machine_or_of_an_unknown_one_is_refused(machine, reason):
+    with pytest.raises(Unsure, match=reason):
+        check_machine(noise(of(), environment=machine), HERE, "steady")
+
+
+def test_a_noise_file_from_before_a_restart_counts():
+    before = noise(of(), environment={**MACHINE, "boot_id": "before"})
+    check_machine(before, HERE, "steady")
 
 
 @pytest.mark.parametrize(
