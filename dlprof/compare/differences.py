@@ -11,6 +11,7 @@ from typing import Any
 
 from dlprof.analysis.quantity import plain_time
 from dlprof.plan.options import SYSTEM
+from dlprof.plan.plan import TUNABLES
 from dlprof.session.header import Environment
 from dlprof.session.machine import NOTABLE_CORES, load_text
 from dlprof.session.model import Header
@@ -122,6 +123,11 @@ def apart(base: Header, head: Header) -> str:
     return f"measured {when}: name a calibration of this machine with --noise"
 
 
+def tunables_of(header: Header) -> str:
+    """What glibc's allocator was told; empty for nothing."""
+    return (header.environment.variables or {}).get(TUNABLES) or ""
+
+
 def disturbance(header: Header) -> str | None:
     """What other programs did to a session, if they left its processes less than one core.
 
@@ -184,12 +190,17 @@ def _settings(base: Header, head: Header) -> Iterator[Difference]:
     # Older sessions have that of the system, and do not say so.
     allocators = old.allocator or SYSTEM, new.allocator or SYSTEM
     yield from _differ("allocator", *allocators, "measuring")
+    if allocators[0] == allocators[1]:  # else it is known that these differ
+        tunables = [tunables_of(header) or "unset" for header in (base, head)]
+        yield from _differ(TUNABLES, *tunables, "measuring")
     yield from _differ("setup", old.setup or "none", new.setup or "none", "setting")
 
 
 def _variables(base: Environment, head: Environment) -> Iterator[Difference]:
     before, after = base.variables or {}, head.variables or {}
     for name in dict.fromkeys((*before, *after)):
+        if name == TUNABLES:
+            continue  # they are of the allocator
         values = before.get(name) or "unset", after.get(name) or "unset"
         yield from _differ(name, *values, "setting")
 

@@ -218,19 +218,20 @@ def check_baseline(
     One of another day takes a calibration of the machine.
     Raises :class:`Unmeasured` if the baseline has nothing that HEAD is asked for.
     """
-    wanted = {key(case) for case in cases_of(head)}
+    planned = plan(head.request, head.catalog)
+    wanted = {key(CaseRecord.model_validate(case.record())) for case in planned.cases}
     timed = {key(one.case) for one in baseline.results if one.status in MEASURED}
     if not timed:
         raise Unmeasured("the baseline holds no case that was measured")
     if not wanted & timed:
         raise Unmeasured("the baseline has no case of this scenario: it is of another one")
     settings = replace(head.request.settings, rounds=LOOKS[-1])
-    settings = replace(settings, sample_ns=sample_ns_for(settings, _planned(head)))
+    settings = replace(settings, sample_ns=sample_ns_for(settings, planned.cases))
     here = Header(
         created=now(),
         command=[],
         seed=0,
-        environment=Environment.model_validate(environment(head.catalog, {})),
+        environment=Environment.model_validate(environment(head.catalog, planned.variables)),
         request=RecordedRequest.model_validate({"settings": settings.as_dict()}),
     )
     reason = refusal(baseline, here, across_pythons)

@@ -103,8 +103,9 @@ def plan(request: Request, catalog: Catalog) -> Plan:
     }
     if any(target.device == "cuda" for target in found):
         variables[QUEUES] = os.environ.get(QUEUES, MOST_QUEUES)
-    if request.settings.allocator == STEADY:
-        variables[TUNABLES] = os.environ.get(TUNABLES, STEADY_TUNABLES)
+    steady = STEADY_TUNABLES if request.settings.allocator == STEADY else ""
+    if tunables := os.environ.get(TUNABLES, steady):
+        variables[TUNABLES] = tunables
     variables |= catalog.variables
     if catalog.simulated:
         reasons = {"on simulated CUDA devices: asked for": None}

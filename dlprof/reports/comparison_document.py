@@ -10,9 +10,11 @@ from dlprof.analysis.quantity import plain_time
 from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE, WIDE
 from dlprof.compare.comparison import GONE, INVALID, NEW, UNMEASURED, Compared, Comparison
 from dlprof.compare.comparison import WORSE as WORSE_CASE
+from dlprof.compare.differences import tunables_of
 from dlprof.compare.times import Time
 from dlprof.compare.verdicts import BETTER, LOST, OTHER, STATUS, WORSE, Change
 from dlprof.plan.floors import Floor
+from dlprof.plan.plan import TUNABLES
 from dlprof.reports import method
 from dlprof.reports.comparison_answers import (
     answers_of,
@@ -220,7 +222,7 @@ def _method(comparison: Comparison, names: tuple[str, str]) -> tuple[Facts | Lin
         "HEAD": _side(comparison.head, names[1]),
         "versions": _differences(comparison, "python", "version"),
         "also different": _differences(comparison, "machine", "measuring", "setting"),
-        "allocator": comparison.head.request.settings.allocator or "",
+        "allocator": _allocator(comparison.head),
         "floor": floors_text(comparison.floors),
         "processes": _processes(comparison),
         "left out in BASE": "; ".join(comparison.base.left_out),
@@ -228,6 +230,14 @@ def _method(comparison: Comparison, names: tuple[str, str]) -> tuple[Facts | Lin
     }
     shown = Facts(tuple((name, value) for name, value in facts.items() if value))
     return (shown, Lines(comparison.told)) if comparison.told else (shown,)
+
+
+def _allocator(header: Header) -> str:
+    """``steady, GLIBC_TUNABLES=…``; without the variable if it was not set."""
+    tunables = tunables_of(header)
+    return ", ".join(
+        filter(None, (header.request.settings.allocator, tunables and f"{TUNABLES}={tunables}"))
+    )
 
 
 def _processes(comparison: Comparison) -> str:

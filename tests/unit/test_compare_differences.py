@@ -63,6 +63,13 @@ def test_a_variable_is_a_setting():
     assert found(before, after) == [("A unset → 0", "setting")]
 
 
+def test_other_tunables_of_one_allocator_are_another_way_of_measuring():
+    one, other = ({"variables": {"GLIBC_TUNABLES": text}} for text in ("a=1", "a=2"))
+    assert found(one, one) == []
+    assert found(one, other) == [("GLIBC_TUNABLES a=1 → a=2", "measuring")]
+    assert found(one, {}) == [("GLIBC_TUNABLES a=1 → unset", "measuring")]
+
+
 def test_a_session_that_does_not_say_differs_in_nothing():
     assert found({}, {"cpu": "A", "gpus": "cannot be read", "python": "3.12"}) == []
 

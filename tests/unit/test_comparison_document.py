@@ -173,6 +173,16 @@ def test_full_says_how_both_sides_were_measured():
     assert found.context == "torch 2.9 → 2.10"
 
 
+def test_full_names_the_allocator_with_what_glibc_was_told():
+    header = {
+        "request": {"settings": {"allocator": "steady"}},
+        "environment": {"variables": {"GLIBC_TUNABLES": "a=1"}},
+    }
+    found = document(suite(), suite(seed=50), base_header=header, head_header=header)
+    facts = dict(found.sections[-1].blocks[0].items)
+    assert facts["allocator"] == "steady, GLIBC_TUNABLES=a=1"
+
+
 def checks(base, head, *fail_on, unsure=GATE, **headers):
     """Outcome and word of each check by the name of the import."""
     found = checks_of(compared(base, head, *fail_on, **headers), unsure)

@@ -56,6 +56,19 @@ def test_a_baseline_with_other_samples_is_refused():
         check_baseline(swept(asked(1, "sample_ms = 2")), asked(1))
 
 
+@pytest.mark.parametrize("allocator", ["system", "steady"])
+def test_a_baseline_is_compared_only_with_what_glibc_was_told_when_it_was_measured(
+    allocator, monkeypatch
+):
+    monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
+    found = asked(1, f'allocator = "{allocator}"')
+    baseline = swept(found)
+    check_baseline(baseline, found)
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=1")
+    with pytest.raises(Unsure, match="arena_max=1"):
+        check_baseline(baseline, found)
+
+
 @pytest.mark.parametrize(
     ("baseline", "reason"),
     [(lambda: swept(asked(1), "crashed"), "no case"),
