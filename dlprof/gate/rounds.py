@@ -67,7 +67,10 @@ class Budget:
 
     @property
     def left_s(self) -> float | None:
-        return None if self.seconds is None else self.begun + self.seconds - self.clock()
+        """What is left of it, never less than nothing: a second pass may begin when it is over."""
+        if self.seconds is None:
+            return None
+        return max(self.begun + self.seconds - self.clock(), 0.0)
 
     def later(self, by_s: float) -> Budget:
         return replace(self, begun=self.begun + by_s)

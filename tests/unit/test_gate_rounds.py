@@ -56,6 +56,11 @@ class FakeSuite:
         return ran, list(ran.course.words)
 
 
+@pytest.mark.parametrize(("now", "left_s"), [(0.0, 60.0), (50.0, 10.0), (70.0, 0.0)])
+def test_what_is_left_of_a_budget_is_never_negative(now, left_s):
+    assert Budget(60.0, 0.0, lambda: now).left_s == left_s
+
+
 def test_equal_code_is_enough_after_eight_rounds():
     ran, words = FakeSuite([1.0] * 4, [0.001] * 4).run()
     assert (ran.rounds, ran.stopped, words) == (8, DECIDED, ["SAME"] * 4)
