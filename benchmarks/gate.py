@@ -15,10 +15,13 @@ other conversions are equal code. The tools:
 
 A full run takes many hours. Every gate is a line in --file as soon as it is done, and a later call
 goes on where an earlier one stopped; --hours says when to stop. A gate that breaks is told, is no
-line, and is tried again by a later call. --table prints what is there.
+line, and is tried again by a later call. --table prints what is there. --paths leaves conversions
+out for all tools alike; their gates need a file of their own. A gate of sixteen by pyperf starts
+352 processes, one of eleven to choose the number of loops, and takes about a quarter of an hour.
 
     python benchmarks/gate.py --file gates.jsonl --tools dlprof --hours 2
     python benchmarks/gate.py --file gates.jsonl --table
+    python benchmarks/gate.py --file some.jsonl --gates 3 --paths "numpy.a*" "torch.tensor*"
 """
 
 from __future__ import annotations
@@ -32,8 +35,9 @@ import sys
 import tempfile
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from fnmatch import fnmatchcase
 from importlib import metadata
 from itertools import product
 from pathlib import Path
@@ -62,6 +66,7 @@ FLOOR = 1.05
 PERCENTS = (5.0, 10.0)
 COPIED_PERCENT, SMALL_PERCENT = 10.0, 2.0
 SIDES = ("base", "head")
+SUITE = "suite.toml"
 MOST_S = 120
 MOST_BROKEN = 3
 """So many gates in a row that break end the run."""
@@ -116,22 +121,27 @@ Found = dict[str, Any]
 """``slower`` are names of conversions; ``unsure`` counts what a tool could not tell."""
 
 
-def suite(folder: Path) -> Path:
-    """scenarios/gate.toml with the probes that plant slowdowns."""
+def suite(folder: Path, wanted: Sequence[str]) -> Path:
+    """scenarios/gate.toml with the probes that plant slowdowns, and its ``wanted`` paths alone."""
     text = (ROOT / "scenarios" / "gate.toml").read_text(encoding="utf-8")
-    globs = [path.replace("(x)", "({x})") for path in tomllib.loads(text)["paths"]]
+    kept = [
+        path
+        for path in tomllib.loads(text)["paths"]
+        if any(fnmatchcase(path, glob) for glob in wanted)
+    ]
+    globs = [path.replace("(x)", "({x})") for path in kept]
     paths = [wrapped(glob).replace("{x}", "x") for glob in globs]
     head, _, rest = text.partition("paths = [")
     probes = f"probes = {json.dumps([str(HERE / 'spun_probe.py')])}"
-    file = folder / "suite.toml"
+    file = folder / SUITE
     tail = rest.partition("]")[2]
     file.write_text(f"{head}paths = {json.dumps(paths)}\n{probes}\n{tail}", encoding="utf-8")
     return file
 
 
-def conversions(folder: Path) -> list[Conversion]:
+def conversions(file: Path) -> list[Conversion]:
     """The suite as text, so that every tool runs the same setup and statement."""
-    found, _ = outcome.session("sweep", str(suite(folder)), "--rounds", "6", "--no-diagnose")
+    found, _ = outcome.session("sweep", str(file), "--rounds", "6", "--no-diagnose")
     return [
         {
             "name": name_of(one["case"]),
@@ -194,9 +204,10 @@ def run(given: Namespace) -> None:
     done = {(line["tool"], line["kind"], line["number"]) for line in lines(given.file)}
     until = time.monotonic() + 3600 * given.hours
     with tempfile.TemporaryDirectory(prefix="dlprof-gate-") as name:
-        known, turn = conversions(Path(name)), turn_ns()
+        known, turn = conversions(suite(Path(name), given.paths)), turn_ns()
         (Path(name) / "conversions.json").write_text(json.dumps(known), encoding="utf-8")
         broken, provenance = 0, {"commit": commit(), "versions": dict(versions())}
+        provenance["conversions"] = len(known)
         for number, tool, kind in product(
             range(given.gates or max(KINDS.values())), given.tools, given.kinds
         ):
@@ -264,7 +275,7 @@ def dlprof(folder: Path, names: list[str], spin: str, given: Namespace) -> Found
         f"#!/bin/sh\nexport {VARIABLE}='{spin}'\nexec {sys.executable} \"$@\"\n", encoding="utf-8"
     )
     head.chmod(0o755)
-    command = [sys.executable, "-m", "dlprof", "gate", str(suite(folder)), "--json", str(told)]
+    command = [sys.executable, "-m", "dlprof", "gate", str(folder / SUITE), "--json", str(told)]
     command += ["--base-python", sys.executable, "--head-python", str(head)]
     done = execute([*command, *(["--budget", given.budget] if given.budget else [])], "")
     if not told.exists():
@@ -316,9 +327,9 @@ def pyperf(folder: Path, names: list[str], spin: str, given: Namespace) -> Found
         for one in json.loads((folder / "conversions.json").read_text(encoding="utf-8")):
             command = [sys.executable, "-m", "pyperf", "timeit", "-q", "--append", str(file)]
             command += ["--processes", str(given.processes), "--name", one["name"], "--copy-env"]
-            execute([*command, "-s", f"exec({one['setup']!r}, globals())", one["code"]], variable)
+            whole([*command, "-s", f"exec({one['setup']!r}, globals())", one["code"]], variable)
     compare = [sys.executable, "-m", "pyperf", "compare_to", *map(str, files), "--min-speed", "5"]
-    told = [line for line in execute(compare, "").stdout.splitlines() if "slower" in line]
+    told = [line for line in whole(compare, "").stdout.splitlines() if "slower" in line]
     slower = [name for name in names if any(line.startswith(f"{name}:") for line in told)]
     return {"slower": slower, "unsure": 0, "exit_code": int(bool(slower))}
 
@@ -344,9 +355,7 @@ def asv(folder: Path, names: list[str], spin: str, given: Namespace) -> Found:  
         execute([*git, "commit", "-q", "--allow-empty", "-m", side], "")
         commits.append(execute([*git, "rev-parse", "HEAD"], "").stdout.strip())
         kept = ["--python=same", "--set-commit-hash", commits[-1]]
-        done = execute([*command, "run", *kept, *where], variable, home)
-        if done.returncode:
-            raise Broken(done.stdout + done.stderr)
+        whole([*command, "run", *kept, *where], variable, home)
     told = execute([*command, "compare", "--factor", "1.05", *where, *commits], "", home).stdout
     worse = [line for line in told.splitlines() if line.lstrip("| ").startswith("+")]
     slower = [name for name in names if any(f"'{name}'" in line for line in worse)]
@@ -405,6 +414,16 @@ def execute(
     return done
 
 
+def whole(
+    command: list[str], spin: str, more: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The same of a command whose exit code is 0 unless it fails: what failed cries no wolf."""
+    done = execute(command, spin, more)
+    if done.returncode:
+        raise Broken(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")
+    return done
+
+
 def lines(file: Path) -> list[dict[str, Any]]:
     """What is in the file; a line that was cut off is not."""
     found = []
@@ -425,12 +444,17 @@ def summary(given: Namespace) -> outcome.Outcome:
         ),
         rows=[row(tool, gates) for tool in TOOLS if any(one["tool"] == tool for one in gates)],
         caption=(
-            "Gates of sixteen conversions; in brackets the 95 % interval (Clopper and Pearson). "
-            "false alarms: gates of\nequal code that fail. elsewhere: gates of slower code that "
-            "call slower what is not. Times are of whole gates."
+            f"Gates of {works(gates)} conversions; in brackets the 95 % interval (Clopper and "
+            "Pearson). false alarms:\ngates of equal code that fail. elsewhere: gates of slower "
+            "code that call slower what is not.\nTimes are of whole gates."
         ),
         targets=list(targets(ours)),
     )
+
+
+def works(gates: list[dict[str, Any]]) -> str:
+    """How many conversions the gates are of; older lines are of sixteen and do not say so."""
+    return " or ".join(map(str, sorted({line.get("conversions", 16) for line in gates})))
 
 
 def row(tool: str, gates: list[dict[str, Any]]) -> tuple[str, ...]:
@@ -520,6 +544,7 @@ if __name__ == "__main__":
     )
     parser.add_argument("--tools", nargs="*", default=list(TOOLS), choices=list(TOOLS))
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--paths", nargs="*", default=["*"], metavar="GLOB", help="of gate.toml")
     parser.add_argument("--hours", type=float, default=math.inf, help="start no gate after this")
     parser.add_argument("--budget", default="", help="of dlprof's gate (the gate's own default)")
     parser.add_argument("--processes", type=int, default=10, help="of pyperf (10)")
