@@ -12,7 +12,7 @@ from typing import Any
 from dlprof.analysis.quantity import plain_time
 from dlprof.plan.options import SYSTEM
 from dlprof.plan.plan import TUNABLES
-from dlprof.session.header import Environment
+from dlprof.session.header import Environment, in_one_boot, on_one_machine
 from dlprof.session.machine import NOTABLE_CORES, load_text
 from dlprof.session.model import Header
 
@@ -91,21 +91,6 @@ def refusal(base: Header, head: Header, across_pythons: bool = False) -> str | N
     return "; ".join(found) or None
 
 
-def on_one_machine(old: Environment, new: Environment) -> bool | None:
-    """Whether two environments name one machine; None if that is not known.
-
-    Containers of one machine may have several names, and two machines of one image have one name.
-    The boot tells the first; :func:`apart` is for the second.
-    """
-    if _in_one_boot(old, new):
-        return True
-    return old.machine_id == new.machine_id if old.machine_id and new.machine_id else None
-
-
-def _in_one_boot(old: Environment, new: Environment) -> bool:
-    return bool(old.boot_id) and old.boot_id == new.boot_id
-
-
 def apart(base: Header, head: Header) -> str:
     """Why two sessions without a calibration are not called the same, by when they were measured;
     empty if that was within a day, and within one boot of the machine.
@@ -116,7 +101,7 @@ def apart(base: Header, head: Header) -> str:
         old, new = (datetime.fromisoformat(header.created) for header in (base, head))
         if abs(new - old) > ONE_DAY:
             when = f"{abs(new - old) / ONE_DAY:,.0f} days apart"
-        elif _in_one_boot(base.environment, head.environment):
+        elif in_one_boot(base.environment, head.environment):
             return ""
         else:
             when = "before and after a restart, or on two machines of one image"

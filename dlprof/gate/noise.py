@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from dlprof.analysis.rank_tests import wilcoxon
 from dlprof.analysis.slower import MARGIN, SAME_LEVEL
-from dlprof.compare.differences import in_place, on_one_machine
+from dlprof.compare.differences import in_place
 from dlprof.compare.matching import Key, key
 from dlprof.compare.processes import median_ns, modes_of_both, rounds_of
 from dlprof.compare.samples import APART, Sample
@@ -30,7 +30,7 @@ from dlprof.plan.floors import Floor
 from dlprof.runner.measurement import now
 from dlprof.scenario.request import Sweep
 from dlprof.session import files
-from dlprof.session.header import Environment
+from dlprof.session.header import Environment, on_one_machine
 from dlprof.session.model import CaseRecord, Model, first_error
 from dlprof.text import json_text
 from dlprof.text.clean import listed

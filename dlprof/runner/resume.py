@@ -14,6 +14,7 @@ from dlprof.plan.pairing import Case
 from dlprof.plan.request import Request, request_from
 from dlprof.runner.journal import Journal
 from dlprof.session import model as sessions
+from dlprof.session.header import Environment, on_one_machine
 from dlprof.session.state import journal_of
 from dlprof.text import json_text
 
@@ -79,6 +80,9 @@ def check_same(journal: Journal, catalog: Catalog, cases: Sequence[Case]) -> Non
         for name in {**then, **here}
         if then.get(name) != here.get(name)
     ]
+    old, new = (Environment.model_validate(environment(one, {})) for one in (before, catalog))
+    if not changed and on_one_machine(old, new) is False:
+        changed = [f"machine_id was {old.machine_id} and is {new.machine_id}"]
     planned = json.loads(json_text.dump([case.record() for case in cases]))
     if not changed and planned != journal.header["cases"]:
         changed = ["its cases are others now"]

@@ -71,6 +71,22 @@ class Environment(Record):
         return tuple(gpu.name for gpu in self.known_gpus or () if gpu.name)
 
 
+def on_one_machine(old: Environment, new: Environment) -> bool | None:
+    """Whether two environments name one machine; None if that is not known.
+
+    Containers of one machine may have several names: the boot tells. Two machines of one image may
+    have one name, and only :func:`in_one_boot` tells them apart.
+    """
+    if in_one_boot(old, new):
+        return True
+    return old.machine_id == new.machine_id if old.machine_id and new.machine_id else None
+
+
+def in_one_boot(old: Environment, new: Environment) -> bool:
+    """Whether both are known to be of one machine that was not restarted in between."""
+    return bool(old.boot_id) and old.boot_id == new.boot_id
+
+
 def _or_empty(value: Any, validate: Callable[[Any], Any]) -> Any:
     try:
         return validate(value)

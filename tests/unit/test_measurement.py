@@ -143,6 +143,10 @@ def change(path, edit):
             "python was 3.1.0",
         ),
         (lambda header: header["catalog"]["interpreter"].update(cores=4096), "cores was 4096"),
+        (
+            lambda header: header["catalog"]["interpreter"].update(machine_id="a", boot_id="b"),
+            "machine_id was a",
+        ),
         (lambda header: header["catalog"]["probes"][0].update(version="1.0"), "was 1.0 and is"),
         (lambda header: header["cases"].append({}), "its cases are others"),
     ],
