@@ -108,9 +108,9 @@ def apart(base: Header, head: Header) -> str:
     return f"measured {when}: name a calibration of this machine with --noise"
 
 
-def tunables_of(header: Header) -> str:
+def tunables_of(found: Environment) -> str:
     """What glibc's allocator was told; empty for nothing."""
-    return (header.environment.variables or {}).get(TUNABLES) or ""
+    return (found.variables or {}).get(TUNABLES) or ""
 
 
 def disturbance(header: Header) -> str | None:
@@ -176,7 +176,7 @@ def _settings(base: Header, head: Header) -> Iterator[Difference]:
     allocators = old.allocator or SYSTEM, new.allocator or SYSTEM
     yield from _differ("allocator", *allocators, "measuring")
     if allocators[0] == allocators[1]:  # else it is known that these differ
-        tunables = [tunables_of(header) or "unset" for header in (base, head)]
+        tunables = [tunables_of(header.environment) or "unset" for header in (base, head)]
         yield from _differ(TUNABLES, *tunables, "measuring")
     yield from _differ("setup", old.setup or "none", new.setup or "none", "setting")
 

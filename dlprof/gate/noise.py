@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from dlprof.analysis.rank_tests import wilcoxon
 from dlprof.analysis.slower import MARGIN, SAME_LEVEL
-from dlprof.compare.differences import in_place
+from dlprof.compare.differences import in_place, tunables_of
 from dlprof.compare.matching import Key, key
 from dlprof.compare.processes import median_ns, modes_of_both, rounds_of
 from dlprof.compare.samples import APART, Sample
@@ -27,6 +27,7 @@ from dlprof.gate.rounds import Budget
 from dlprof.gate.suite import MeasuredSuite
 from dlprof.plan.catalog import environment
 from dlprof.plan.floors import Floor
+from dlprof.plan.plan import TUNABLES, plan
 from dlprof.runner.measurement import now
 from dlprof.scenario.request import Sweep
 from dlprof.session import files
@@ -233,7 +234,8 @@ def check(noise: Noise, here: Sweep) -> None:
     another way.
     """
     settings = here.request.settings
-    now_ = Environment.model_validate(environment(here.catalog, {}))
+    variables = plan(here.request, here.catalog).variables
+    now_ = Environment.model_validate(environment(here.catalog, variables))
     check_machine(noise, now_, settings.allocator)
     if noise.sample_ns != settings.sample_ns:
         raise Unsure("the noise file is of samples of another length: calibrate again")
@@ -252,6 +254,8 @@ def check_machine(noise: Noise, here: Environment, allocator: str) -> None:
             f"the noise file is of the allocator {noise.allocator}, and this is measured with "
             f"{allocator}: dlprof calibrate --allocator {allocator}"
         )
+    if tunables_of(noise.environment) != tunables_of(here):
+        raise Unsure(f"the noise file is of other {TUNABLES}: calibrate again")
 
 
 def drifts(noise: Noise) -> dict[tuple[Key, str], float | None]:

@@ -234,7 +234,7 @@ def _method(comparison: Comparison, names: tuple[str, str]) -> tuple[Facts | Lin
 
 def _allocator(header: Header) -> str:
     """``steady, GLIBC_TUNABLES=…``; without the variable if it was not set."""
-    tunables = tunables_of(header)
+    tunables = tunables_of(header.environment)
     return ", ".join(
         filter(None, (header.request.settings.allocator, tunables and f"{TUNABLES}={tunables}"))
     )

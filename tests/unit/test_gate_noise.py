@@ -90,6 +90,12 @@ def test_a_noise_file_of_another_machine_or_of_an_unknown_one_is_refused(machine
         check_machine(noise(of(), environment=machine), HERE, "steady")
 
 
+def test_a_noise_file_of_other_tunables_is_refused():
+    told = noise(of(), environment={**MACHINE, "variables": {"GLIBC_TUNABLES": "a=1"}})
+    with pytest.raises(Unsure, match="other GLIBC_TUNABLES"):
+        check_machine(told, HERE, "steady")
+
+
 def test_a_noise_file_from_before_a_restart_counts():
     before = noise(of(), environment={**MACHINE, "boot_id": "before"})
     check_machine(before, HERE, "steady")
