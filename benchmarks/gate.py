@@ -39,6 +39,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from fnmatch import fnmatchcase
 from importlib import metadata
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -401,6 +402,8 @@ TOOLS = {
     "bootstrap": bootstrap,
     "median of 5": median_of_five,
 }
+MODULES = {"pytest-benchmark": "pytest_benchmark", "pyperf": "pyperf", "asv": "asv"}
+"""Of the tools that have to be installed."""
 
 
 def execute(
@@ -550,5 +553,8 @@ if __name__ == "__main__":
     parser.add_argument("--processes", type=int, default=10, help="of pyperf (10)")
     arguments = parser.parse_args()
     if not arguments.table:
+        modules = [MODULES[tool] for tool in arguments.tools if tool in MODULES]
+        if missing := [module for module in modules if find_spec(module) is None]:
+            parser.error(f"not installed: {', '.join(missing)}")
         run(arguments)
     sys.exit(outcome.report(summary, arguments))
