@@ -37,7 +37,7 @@ REFUSED = {
 }
 """Kinds of differences that times cannot be compared across, in words."""
 
-UNKNOWN_MACHINE = "it is not known whether they were measured on one machine"
+UNKNOWN_MACHINE = "it is not known whether BASE and HEAD were measured on one machine"
 
 ONE_DAY = timedelta(days=1)
 
@@ -176,8 +176,8 @@ def _settings(base: Header, head: Header) -> Iterator[Difference]:
     allocators = old.allocator or SYSTEM, new.allocator or SYSTEM
     yield from _differ("allocator", *allocators, "measuring")
     if allocators[0] == allocators[1]:  # else it is known that these differ
-        tunables = [tunables_of(header.environment) or "unset" for header in (base, head)]
-        yield from _differ(TUNABLES, *tunables, "measuring")
+        before, after = tunables_of(base.environment), tunables_of(head.environment)
+        yield from _differ(TUNABLES, before or "unset", after or "unset", "measuring")
     yield from _differ("setup", old.setup or "none", new.setup or "none", "setting")
 
 
