@@ -10,8 +10,7 @@ from itertools import zip_longest
 from typing import Any
 
 from dlprof.analysis.quantity import plain_time
-from dlprof.plan.options import SYSTEM
-from dlprof.plan.plan import TUNABLES
+from dlprof.plan.options import SYSTEM, TUNABLES
 from dlprof.session.header import Environment, in_one_boot, on_one_machine
 from dlprof.session.machine import NOTABLE_CORES, load_text
 from dlprof.session.model import Header

@@ -27,7 +27,8 @@ from dlprof.gate.rounds import Budget
 from dlprof.gate.suite import MeasuredSuite
 from dlprof.plan.catalog import environment
 from dlprof.plan.floors import Floor
-from dlprof.plan.plan import TUNABLES, plan
+from dlprof.plan.options import TUNABLES
+from dlprof.plan.plan import plan
 from dlprof.runner.measurement import now
 from dlprof.scenario.request import Sweep
 from dlprof.session import files

@@ -212,6 +212,10 @@ SAMPLE_MS = Option(
     details="A pair with more than twelve paths shares the time of twelve.",
 )
 SYSTEM, STEADY = "system", "steady"
+TUNABLES = "GLIBC_TUNABLES"
+STEADY_TUNABLES = "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824"
+"""No block below 1 GiB is mapped anew for each allocation, and freed memory is kept: fresh pages
+cost a fault each (glibc manual, Memory Allocation Tunables)."""
 ALLOCATOR = Option(
     "allocator",
     Choice((SYSTEM, STEADY)),

@@ -14,7 +14,7 @@ from dlprof.compare.differences import tunables_of
 from dlprof.compare.times import Time
 from dlprof.compare.verdicts import BETTER, LOST, OTHER, STATUS, WORSE, Change
 from dlprof.plan.floors import Floor
-from dlprof.plan.plan import TUNABLES
+from dlprof.plan.options import TUNABLES
 from dlprof.reports import method
 from dlprof.reports.comparison_answers import (
     answers_of,
