@@ -11,8 +11,7 @@ from dlprof.analysis.quantity import plain_time
 from dlprof.compare.matching import code_key
 from dlprof.history.series import Cause, Machine, Point
 from dlprof.history.store import History
-from dlprof.history.trend import TimeStep, Trend
-from dlprof.history.verdicts import VerdictStep
+from dlprof.history.trend import TimeStep, Trend, VerdictStep
 from dlprof.reports.comparison_answers import array_text, array_texts, code_cells, number
 from dlprof.reports.document import (
     Answer,
