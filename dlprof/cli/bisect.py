@@ -50,12 +50,11 @@ def bisect(
     """
     from dlprof import api
     from dlprof.atlas import bisect as search
-    from dlprof.atlas.trial import Trial, requirements
     from dlprof.cli.show import show
     from dlprof.cli.streams import complain
     from dlprof.errors import UsageError
     from dlprof.jobs.environments import releases
-    from dlprof.reports.bisect_document import bisect_document
+    from dlprof.reports.grid_document import bisect_document
     from dlprof.runner.inspection import inspect_interpreter
 
     package, good, bad = (given[one] or "" for one in (PACKAGE, GOOD, BAD))
@@ -66,7 +65,7 @@ def bisect(
     catalog = inspect_interpreter(sys.executable)
     ends = catalog.named(producer), catalog.named(consumer)
     check_path(ends, statement, given)
-    others = given[REQUIREMENT] or requirements(ends, package)
+    others = given[REQUIREMENT] or search.requirements(ends, package)
     versions = search.between(releases(package), good, bad)
     typed = {one.key: given[one] for one in HOW if one.key in given.values}
     options: dict[str, Any] = {**typed, "paths": glob.escape(statement), "survey": False}
@@ -75,7 +74,7 @@ def bisect(
         api.run(producer, consumer, output=file, python=python, **options)
 
     with tempfile.TemporaryDirectory(prefix="dlprof-") as temporary:
-        trial = Trial(statement, package, others, given.output or Path(temporary), run)
+        trial = search.Trial(statement, package, others, given.output or Path(temporary), run)
 
         def measure(version: str) -> search.Tried:
             complain(f"dlprof: {package} {version} …")

@@ -112,8 +112,7 @@ def show(
     from dlprof.history.series import series_of
     from dlprof.history.store import folder_at
     from dlprof.history.trend import chosen, trends_of
-    from dlprof.reports import history_json
-    from dlprof.reports.history_document import history_document
+    from dlprof.reports.history_document import history_document, render_json
 
     measure, globs = given[MEASURE], given[CASE]
     outputs = Outputs.of(given.raw)
@@ -126,7 +125,7 @@ def show(
         raise HistoryError(f"no case of the history matches --case {' '.join(globs)}")
     trends = trends_of(found, measure)
     document = history_document(kept, trends, measure)
-    texts = {"--json": lambda: [history_json.render(kept, trends, measure)]}
+    texts = {"--json": lambda: [render_json(kept, trends, measure)]}
     outputs.write(document, texts, Annotations())
     outputs.print_report(document)
 

@@ -33,15 +33,14 @@ def steps(
     """
     from dlprof.cli.measure import measure
     from dlprof.errors import UsageError
-    from dlprof.plan import step_request
     from dlprof.plan.option import split
-    from dlprof.plan.request import request_of
+    from dlprof.plan.request import STEP_SHAPES, request_of, steps_named
 
     model, threads = given[every.MODEL], given[every.THREADS]
-    found = step_request.steps_named(split([frameworks or ""]), model, threads)
+    found = steps_named(split([frameworks or ""]), model, threads)
     if model is not None and "shapes" not in given.values:
         raise UsageError("name the shape of the model's input, such as --shape 1x3x224x224")
-    values = given.settled({"shapes": step_request.DEFAULT_SHAPES})
+    values = given.settled({"shapes": STEP_SHAPES})
     from dlprof.cli.inspection import inspected
 
     sources = tuple(one.source for one in found)

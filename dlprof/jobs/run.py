@@ -14,9 +14,8 @@ from importlib import import_module
 from typing import Any
 
 from dlprof.errors import UsageError
-from dlprof.jobs.engine import Engine, Task
+from dlprof.jobs.engine import Engine, Local, Task
 from dlprof.jobs.environments import Unmade, resolved
-from dlprof.jobs.local import Local
 from dlprof.jobs.plan import Job, Machine, Plan
 from dlprof.jobs.store import KEEPS_RUNNING, Record, Store, checked, is_alive, parts_of, record_of
 from dlprof.session.state import state_folder

@@ -27,7 +27,7 @@ from dlprof.inference import KNOWN as STEPS
 from dlprof.plan.floors import Floor
 from dlprof.plan.option import Option
 from dlprof.plan.options import IN_FILE, MODEL, THREADS
-from dlprof.plan.step_request import framework as step_framework
+from dlprof.plan.request import framework as step_framework
 from dlprof.scenario.expectation import parse as parse_expectation
 from dlprof.scenario.pairs import parse as parse_pair
 

@@ -14,8 +14,7 @@ from dlprof.plan.floors import FloorRule
 from dlprof.plan.option import value_text
 from dlprof.plan.options import IN_FILE, PYTHON, settle, with_quick
 from dlprof.plan.plan import not_paired
-from dlprof.plan.request import Request, ScenarioRecord, request_of
-from dlprof.plan.step_request import Step, steps_named
+from dlprof.plan.request import Request, ScenarioRecord, Step, request_of, steps_named
 from dlprof.scenario.expectation import parse as expectation
 from dlprof.scenario.expectation import resolve
 from dlprof.scenario.model import Scenario

@@ -6,11 +6,10 @@ from contextlib import nullcontext
 import pytest
 from grid_builders import cell
 
-from dlprof.atlas import trial
-from dlprof.atlas.bisect import Tried, between, bisect
+from dlprof.atlas.bisect import Trial, Tried, between, bisect
 from dlprof.errors import Unmeasured, Unsure, UsageError
 from dlprof.jobs.environments import Unmade
-from dlprof.reports.bisect_document import bisect_document
+from dlprof.reports.grid_document import bisect_document
 from dlprof.reports.terminal import render
 
 VERSIONS = [f"1.{minor}" for minor in range(9)]
@@ -65,9 +64,9 @@ def test_a_release_without_a_cell_says_why(monkeypatch, tmp_path, refused, reaso
     def run(*_):
         raise refused
 
-    monkeypatch.setattr(trial, "resolved", lambda written, _: written)
-    monkeypatch.setattr(trial, "made", lambda *_: nullcontext("python"))
-    asked = trial.Trial("f(x)", "numpy", ("torch==2.9.1",), tmp_path, run)
+    monkeypatch.setattr("dlprof.atlas.bisect.resolved", lambda written, _: written)
+    monkeypatch.setattr("dlprof.atlas.bisect.made", lambda *_: nullcontext("python"))
+    asked = Trial("f(x)", "numpy", ("torch==2.9.1",), tmp_path, run)
     assert asked.measure("2.1.0") == Tried("2.1.0", None, reason)
 
 

@@ -7,9 +7,8 @@ from history_builders import created, entry, machine, month, result, stepped, tr
 from reading import told
 
 from dlprof.history.store import History
-from dlprof.reports import history_json
 from dlprof.reports.document import Chart
-from dlprof.reports.history_document import history_document, sparkline
+from dlprof.reports.history_document import history_document, render_json, sparkline
 
 
 def header(number):
@@ -107,7 +106,7 @@ def test_a_line_shows_low_and_high_and_noise_almost_level(values, line):
 
 
 def test_the_json_holds_every_point_and_step(eventful):
-    found = json.loads(history_json.render(History(tuple(eventful)), trends(eventful), "ready"))
+    found = json.loads(render_json(History(tuple(eventful)), trends(eventful), "ready"))
     assert found["schema"] == "dlprof.trend/1"
     assert len(found["sessions"]) == 20
     (one,) = found["trends"]

@@ -6,7 +6,7 @@ import pytest
 
 from dlprof import inference
 from dlprof.errors import UsageError
-from dlprof.plan.step_request import Step, framework, steps_named
+from dlprof.plan.request import Step, framework, steps_named
 from dlprof.worker import loading
 
 
