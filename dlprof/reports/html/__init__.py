@@ -20,8 +20,8 @@ import jinja2
 from markupsafe import Markup, escape
 
 from dlprof._version import __version__
-from dlprof.reports.document import PAGE, Cell, Chart, Document, Level, Timeline, fitted
-from dlprof.reports.html import chart, timeline
+from dlprof.reports.document import PAGE, Cell, Document, Level, fitted
+from dlprof.reports.html.chart import draw
 from dlprof.session.model import Session, chunks
 
 RULE = re.compile(r"DLP\d{3}")
@@ -105,11 +105,6 @@ def search_index(found: Sequence[tuple[str, str]]) -> Markup:
     """What can be looked for, as JSON inside of a page."""
     text = json.dumps(found, ensure_ascii=True, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704 - no tag can begin in it
-
-
-def draw(drawn: Chart | Timeline) -> tuple[Markup, str] | None:
-    """The picture as SVG, and its caption; None where there is nothing to draw."""
-    return timeline.draw(drawn) if isinstance(drawn, Timeline) else chart.draw(drawn)
 
 
 def heat(share: float) -> str:

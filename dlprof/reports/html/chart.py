@@ -1,4 +1,4 @@
-"""The two charts of a page as inline SVG: the paths of a session, and the trend of a case.
+"""The pictures of a page as inline SVG: paths of a session, a case over time, lines of a program.
 
 Each is drawn twice, for wide screens and for phones; the style of the page shows one.
 
@@ -9,14 +9,14 @@ has a title with its path, its time and its problem.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 from markupsafe import Markup
 
 from dlprof.analysis.quantity import plain_time
-from dlprof.reports.document import MOST_POINTS, Chart, Point
+from dlprof.reports.document import MOST_POINTS, Chart, Lane, Point, Timeline
 from dlprof.rules import with_name
 from dlprof.rules.rule import SEVERITIES
 
@@ -71,8 +71,12 @@ Scale = Callable[[float], float]
 """From ns to a place in the picture."""
 
 
-def draw(chart: Chart) -> tuple[Markup, str] | None:
-    """The chart as SVG, and its caption; None where it has no point."""
+def draw(drawn: Chart | Timeline) -> tuple[Markup, str] | None:
+    """The picture as SVG, and its caption; None where there is nothing to draw."""
+    return _timeline(drawn) if isinstance(drawn, Timeline) else _chart(drawn)
+
+
+def _chart(chart: Chart) -> tuple[Markup, str] | None:
     points = [point for point in chart.points if LEAST_NS < point.time_ns < MOST_NS][:MOST_POINTS]
     if not points:
         return None
@@ -91,10 +95,12 @@ def _paths(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
     what = "paths" if len(groups) == 1 else "arrays"
     height = layout.path_row if len(groups) == 1 else layout.group_row
     above = 0 if layout.is_beside else ABOVE
-    shown = [(shortened(label, layout.longest), row) for label, row in rows[:MOST_ROWS]]
+    shown = [(_shortened(label, layout.longest), row) for label, row in rows[:MOST_ROWS]]
     names = 24 + MONO * layout.font * max(len(label) for label, _ in shown)
     marks = (
-        [len(shortened(point.mark)) for _, row in shown for point in row] if what == "paths" else []
+        [len(_shortened(point.mark)) for _, row in shown for point in row]
+        if what == "paths"
+        else []
     )
     ends = (names if layout.is_beside else LEFT, layout.width - 24 - GLYPH * max(marks, default=0))
     across, ticks = _scale([point for _, row in shown for point in row], *ends)
@@ -102,21 +108,21 @@ def _paths(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
     bottom = top + len(shown) * height
     for at_ns in _apart(ticks, across):
         x = across(at_ns)
-        drawn.append(draw_line(x, top, x, bottom, "grid"))
-        drawn.append(draw_text(_tick_name(at_ns), x, bottom + 16, "middle", "muted"))
+        drawn.append(_line(x, top, x, bottom, "grid"))
+        drawn.append(_text(_tick_name(at_ns), x, bottom + 16, "middle", "muted"))
     for place, (label, row) in enumerate(shown):
         y = top + place * height + (height + above) / 2
         at, anchor = (names - 16, "end") if layout.is_beside else (0, "")
         is_answer = any(point.is_answer for point in row)
-        drawn.append(draw_text(label, at, y + 4 - above, anchor, "ink", layout.font, is_answer))
+        drawn.append(_text(label, at, y + 4 - above, anchor, "ink", layout.font, is_answer))
         for point in row:
             low, high = _ends(point)
-            drawn.append(draw_line(across(low), y, across(high), y, _color(point)))
+            drawn.append(_line(across(low), y, across(high), y, _color(point)))
             drawn.append(_mark(point, across(point.time_ns), y))
             if len(groups) == 1:
                 drawn.append(
-                    draw_text(
-                        shortened(point.mark),
+                    _text(
+                        _shortened(point.mark),
                         across(high) + 12,
                         y + 4,
                         "",
@@ -129,7 +135,7 @@ def _paths(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
         caption += " Each mark is one path."
     if len(shown) < len(rows):
         caption += f" The chart shows {MOST_ROWS} of {len(rows):,} {what}; the table has the rest."
-    return draw_svg(drawn, layout, bottom + AXIS, caption), caption
+    return _svg(drawn, layout, bottom + AXIS, caption), caption
 
 
 def _caption(points: Sequence[Point]) -> str:
@@ -152,8 +158,8 @@ def _trend(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
     step = (layout.width - left) / len(points)
     places = [left + (place + 0.5) * step for place in range(len(points))]
     for at_ns in ticks:
-        drawn.append(draw_line(left, up(at_ns), layout.width, up(at_ns), "grid"))
-        drawn.append(draw_text(_tick_name(at_ns), left - 8, up(at_ns) + 4, "end", "muted"))
+        drawn.append(_line(left, up(at_ns), layout.width, up(at_ns), "grid"))
+        drawn.append(_text(_tick_name(at_ns), left - 8, up(at_ns) + 4, "end", "muted"))
     line = " ".join(
         f"{x:.1f},{up(point.time_ns):.1f}" for x, point in zip(places, points, strict=True)
     )
@@ -161,16 +167,16 @@ def _trend(points: Sequence[Point], layout: Layout) -> tuple[Markup, str]:
     every = math.ceil(len(points) / layout.dates)
     for place, (x, point) in enumerate(zip(places, points, strict=True)):
         low, high = _ends(point)
-        drawn.append(draw_line(x, up(low), x, up(high), _color(point)))
+        drawn.append(_line(x, up(low), x, up(high), _color(point)))
         drawn.append(_mark(point, x, up(point.time_ns)))
-        drawn.append(draw_text(shortened(point.mark), x, up(high) - 10, "middle", _color(point)))
+        drawn.append(_text(_shortened(point.mark), x, up(high) - 10, "middle", _color(point)))
         if place % every == 0:
-            drawn.append(draw_text(shortened(point.group), x, bottom + 18, "middle", "muted"))
+            drawn.append(_text(_shortened(point.group), x, bottom + 18, "middle", "muted"))
     caption = (
         "Time per call in each session, in order, log scale"
         f"{_bars(points, 'joins the fastest and the slowest process')}."
     )
-    return draw_svg(drawn, layout, bottom + AXIS, caption), caption
+    return _svg(drawn, layout, bottom + AXIS, caption), caption
 
 
 def _scale(points: Sequence[Point], start: float, end: float) -> tuple[Scale, list[float]]:
@@ -235,7 +241,7 @@ def _ends(point: Point) -> tuple[float, float]:
 def _mark(point: Point, x: float, y: float) -> Markup:
     """View or copy by its shape, a problem by its color and a ring."""
     parts = (point.group, point.label, plain_time(point.time_ns), point.kind, point.mark)
-    title = ", ".join(shortened(part, 400) for part in parts if part)
+    title = ", ".join(_shortened(part, 400) for part in parts if part)
     color = _color(point)
     drawn = _shape(SHAPES.get(point.kind, OTHER_SHAPE), color)
     place = f"translate({x:.1f} {y:.1f})"
@@ -262,7 +268,7 @@ def _legend(points: Iterable[Point], layout: Layout) -> tuple[list[Markup], floa
     colors = [
         name for name in (*SEVERITIES, "muted", "plain") if any(_color(p) == name for p in points)
     ]
-    entries = [(shortened(kind), SHAPES.get(kind, OTHER_SHAPE), "muted") for kind in kinds if kind]
+    entries = [(_shortened(kind), SHAPES.get(kind, OTHER_SHAPE), "muted") for kind in kinds if kind]
     if colors != ["plain"]:
         words = {"plain": "no problem seen", "muted": "suspected"}
         entries += [(words.get(color, color), ANY_SHAPE, color) for color in colors]
@@ -275,13 +281,13 @@ def _legend(points: Iterable[Point], layout: Layout) -> tuple[list[Markup], floa
         mark = Markup('<g transform="translate({:.0f} {:.0f})">{}</g>')
         drawn += [
             mark.format(x, y, _shape(shape, color)),
-            draw_text(word, x + 12, y + 4, "", "ink"),
+            _text(word, x + 12, y + 4, "", "ink"),
         ]
         x += width
     return drawn, y + AXIS - 10
 
 
-def draw_text(
+def _text(
     text: str,
     x: float,
     y: float,
@@ -301,13 +307,13 @@ def draw_text(
     )
 
 
-def draw_line(x: float, y: float, to_x: float, to_y: float, color: str) -> Markup:
+def _line(x: float, y: float, to_x: float, to_y: float, color: str) -> Markup:
     return Markup('<path d="M{:.1f} {:.1f}L{:.1f} {:.1f}" stroke="var(--{})"/>').format(
         x, y, to_x, to_y, color
     )
 
 
-def draw_svg(parts: Iterable[Markup], layout: Layout, height: float, label: str) -> Markup:
+def _svg(parts: Iterable[Markup], layout: Layout, height: float, label: str) -> Markup:
     return Markup(
         '<svg class="{}" viewBox="0 0 {} {:.0f}" font-size="12" role="img" aria-label="{}">{}</svg>'
     ).format(layout.name, layout.width, height, label, Markup("\n").join(parts))
@@ -317,7 +323,70 @@ def _bars(points: Iterable[Point], meaning: str) -> str:
     return f"; the bar {meaning}" if any(point.low_ns != point.high_ns for point in points) else ""
 
 
-def shortened(text: str, longest: int = LONGEST_LABEL) -> str:
+def _shortened(text: str, longest: int = LONGEST_LABEL) -> str:
     """``text`` without its middle where it is long: calls differ at both ends."""
     tail = longest // 3
     return text if len(text) <= longest else f"{text[: longest - tail - 1]}…{text[-tail:]}"
+
+
+MOST_SPANS = 1000
+"""Of a lane."""
+ROW, BAR = 24, 14
+LEAST_WIDTH, LEAST_OPACITY = 1.5, 0.25
+"""Of a span that took any time: it must be seen."""
+COLORS = {"view": "plain", "copy": "warning", "mixed": "warning", "waits": "error"}
+CAPTION = "When the lines converted; the stronger the color, the more of that time they took."
+
+
+def _timeline(timeline: Timeline) -> tuple[Markup, str] | None:
+    """A row for each line of a program, dark where it took most of the time."""
+    if not timeline.lanes or timeline.end_ns <= 0:
+        return None
+    caption = f"{CAPTION} {timeline.more}".strip()
+    return Markup("\n").join(_drawn(timeline, layout, caption) for layout in LAYOUTS), caption
+
+
+def _drawn(timeline: Timeline, layout: Layout, caption: str) -> Markup:
+    lanes = timeline.lanes
+    labels = [_shortened(lane.label, 34 if layout.is_beside else layout.longest) for lane in lanes]
+    names = 24 + MONO * layout.font * max(map(len, labels))
+    left = names if layout.is_beside else LEFT
+    right = layout.width - 16 - GLYPH * max(len(lane.value) for lane in lanes)
+    height = ROW if layout.is_beside else ROW + 16
+    bottom = len(lanes) * height
+    drawn = [*_axis(timeline.end_ns, left, right, bottom)]
+    for place, (lane, label) in enumerate(zip(lanes, labels, strict=True)):
+        y = place * height + (ROW - BAR) / 2 + (height - ROW)
+        at, anchor = (left - 12, "end") if layout.is_beside else (0, "")
+        up = y + BAR - 3 if layout.is_beside else y - 5
+        drawn.append(_text(label, at, up, anchor, "ink", layout.font))
+        drawn.append(_text(lane.value, right + 10, y + BAR - 3, "", "muted"))
+        drawn += _spans(lane, y, left, (right - left) / timeline.end_ns)
+    return _svg(drawn, layout, bottom + AXIS, caption)
+
+
+def _axis(end_ns: float, left: float, right: float, bottom: float) -> Iterator[Markup]:
+    for at_ns in _even(0.0, end_ns):
+        x = left + (right - left) * at_ns / end_ns
+        yield _line(x, 0, x, bottom, "grid")
+        label = plain_time(at_ns) if at_ns else "0"
+        yield _text(label, x, bottom + 16, "middle", "muted")
+
+
+def _spans(lane: Lane, y: float, left: float, per_ns: float) -> Iterator[Markup]:
+    color = COLORS.get(lane.kind, "muted")
+    for begin, end, share in lane.spans[:MOST_SPANS]:
+        opacity = LEAST_OPACITY + (1 - LEAST_OPACITY) * min(share, 1.0)
+        yield Markup(
+            '<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{}" fill="var(--{})" '
+            'opacity="{:.2f}"><title>{}</title></rect>'
+        ).format(
+            left + begin * per_ns,
+            y,
+            max((end - begin) * per_ns, LEAST_WIDTH),
+            BAR,
+            color,
+            opacity,
+            f"{_shortened(lane.label)}, {lane.kind}, at {plain_time(begin)}: "
+            f"{plain_time(share * (end - begin))} of {plain_time(end - begin)}",
+        )
