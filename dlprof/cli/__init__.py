@@ -19,6 +19,7 @@ from dlprof.cli import streams
 from dlprof.cli.streams import complain
 from dlprof.errors import DlprofError, Interrupted, UsageError
 from dlprof.session.interrupts import stop_in_order
+from dlprof.text.clean import clean
 
 LONGEST_LINE = 2000
 RARELY = 1_000_000
@@ -39,18 +40,18 @@ REMOVED_OPTIONS: dict[str, str] = {
 
 VERBS = {
     "run": "run",
-    "survey": "survey",
+    "survey": "run",
     "conformance": "conformance",
-    "time": "time",
+    "time": "run",
     "trace": "trace",
     "sweep": "sweep",
-    "steps": "steps",
-    "matrix": "matrix",
+    "steps": "run",
+    "matrix": "run",
     "paths": "listing",
     "probes": "listing",
     "report": "report",
     "ticket": "ticket",
-    "repro": "repro",
+    "repro": "ticket",
     "compare": "compare",
     "bisect": "bisect",
     "gate": "gate",
@@ -180,8 +181,6 @@ def _exit_code_of(error: Exception) -> int:
 
 def _shown(error: DlprofError) -> str:
     """The message in one line; it may hold names of files and text of frameworks."""
-    from dlprof.text.clean import clean
-
     return clean(" ".join(str(error).split("\n")), LONGEST_LINE)
 
 

@@ -10,8 +10,11 @@ import typer
 
 from dlprof.cli import files
 from dlprof.cli.options import Given, takes
+from dlprof.cli.streams import complain, say
+from dlprof.errors import UsageError
 from dlprof.plan import options as every
 from dlprof.plan.option import Option, Text
+from dlprof.text.clean import clean
 
 atlas = typer.Typer(
     help="Show sessions of many environments as a static site. See docs/atlas.md.",
@@ -45,12 +48,8 @@ def build(
     """
     from dlprof.atlas.changes import changes_of
     from dlprof.atlas.grid import grid_of
-    from dlprof.cli.show import say
-    from dlprof.cli.streams import complain
-    from dlprof.errors import UsageError
     from dlprof.reports.html.site import pages_of
     from dlprof.session.files import atomic
-    from dlprof.text.clean import clean
 
     if not given.raw["out"]:
         raise UsageError("name the folder of the site: --out site")
@@ -76,8 +75,6 @@ def build(
 
 def own_pages(folder: Path) -> set[Path]:
     """The pages of an earlier site. Raises :class:`UsageError` if other pages are there."""
-    from dlprof.errors import UsageError
-
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"cannot write the folder {folder}: it is a file")
     found = {page for page in folder.glob("*.html") if OWN.fullmatch(page.name)}

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dlprof.cli.options import Given, takes
+from dlprof.cli.streams import complain, show
+from dlprof.errors import UsageError
 from dlprof.plan import options as every
 from dlprof.plan.option import Option, Several, Text
 
@@ -50,9 +52,6 @@ def bisect(
     """
     from dlprof import api
     from dlprof.atlas import bisect as search
-    from dlprof.cli.show import show
-    from dlprof.cli.streams import complain
-    from dlprof.errors import UsageError
     from dlprof.jobs.environments import releases
     from dlprof.reports.grid_document import bisect_document
     from dlprof.runner.inspection import inspect_interpreter
@@ -86,7 +85,6 @@ def bisect(
 
 def check_path(ends: tuple[ProbeInfo, ProbeInfo], statement: str, given: Given) -> None:
     """Raise :class:`UsageError` for what is no path between two frameworks."""
-    from dlprof.errors import UsageError
     from dlprof.plan import pairing
 
     asked = given.settled()

@@ -8,7 +8,10 @@ from typing import Annotated
 
 import typer
 
+from dlprof.cli.files import check_no_session
 from dlprof.cli.options import REGRESSIONS, Given, takes
+from dlprof.cli.streams import complain, show
+from dlprof.errors import Interrupted, Unmeasured, UsageError
 from dlprof.plan import options as every
 from dlprof.plan.option import Number
 
@@ -44,14 +47,10 @@ def calibrate(
 
     Example: dlprof calibrate scenarios/gate.toml --budget 300
     """
-    from dlprof.cli.files import check_no_session
     from dlprof.cli.gate_measure import floors_of, say_kept, scenario_named, sweep_of
-    from dlprof.cli.show import show
-    from dlprof.cli.streams import complain
     from dlprof.compare.criteria import parse
     from dlprof.compare.matching import key
     from dlprof.compare.times import Settings
-    from dlprof.errors import Interrupted, Unmeasured, UsageError
     from dlprof.gate import noise
     from dlprof.gate.gate import Task, cases_of, kept_in
     from dlprof.reports.calibration_document import calibration_document

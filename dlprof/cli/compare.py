@@ -10,6 +10,8 @@ import typer
 
 from dlprof.cli import files
 from dlprof.cli.options import ANY_PYTHON, COMPARISONS, NOISE, REGRESSIONS, Given, takes
+from dlprof.cli.streams import complain, width
+from dlprof.errors import UsageError
 
 if TYPE_CHECKING:
     from dlprof.history.store import Folder
@@ -51,8 +53,6 @@ def compare(
 
 def compare_many(named: Sequence[Path | Folder], given: Given) -> None:
     """Show what changed between environments. Raises :class:`UsageError`."""
-    from dlprof.errors import UsageError
-
     if len(named) == 1 and isinstance(named[0], Path) and not named[0].is_dir():
         raise UsageError("one session is no comparison: name another, or a folder of sessions")
     if found := [f"--{name.replace('_', '-')}" for name in OF_TWO if given.raw[name]]:
@@ -60,8 +60,6 @@ def compare_many(named: Sequence[Path | Folder], given: Given) -> None:
     from dlprof.atlas.changes import changes_of
     from dlprof.atlas.grid import grid_of
     from dlprof.cli.outputs import Annotations, Outputs
-    from dlprof.cli.show import width
-    from dlprof.cli.streams import complain
     from dlprof.reports.grid_document import grid_document, render_json
 
     outputs = Outputs.of(given.raw)

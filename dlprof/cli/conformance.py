@@ -9,12 +9,15 @@ from typing import Annotated
 import typer
 
 from dlprof.cli.options import Given, takes
+from dlprof.cli.run import inspected
+from dlprof.cli.streams import write
+from dlprof.errors import FindingsFailed, Unsure, UsageError
 from dlprof.plan import options as every
 from dlprof.plan.option import Option, Several, Text
+from dlprof.text.clean import nearest
 
 
 def _severity(word: str) -> Iterable[str]:
-    from dlprof.errors import UsageError
     from dlprof.reports.conformance import SEVERITIES
 
     if word not in SEVERITIES:
@@ -50,15 +53,11 @@ def conformance(
 
     Example: dlprof conformance numpy
     """
-    from dlprof.cli.inspection import inspected
     from dlprof.cli.outputs import Annotations, Outputs
-    from dlprof.cli.show import write
     from dlprof.conformance.check import CHECKS
-    from dlprof.errors import FindingsFailed, Unsure, UsageError
     from dlprof.reports import conformance as reports
     from dlprof.runner import conformance as runner
     from dlprof.runner.progress import Bar
-    from dlprof.text.clean import nearest
 
     outputs = Outputs.of(given.raw)
     severities, repro = given[FAIL_ON], given[REPRO]

@@ -9,6 +9,7 @@ import typer
 
 from dlprof.cli import files
 from dlprof.cli.options import ANY_PYTHON, COMPARISONS, NOISE, REGRESSIONS, STRICT, Given, takes
+from dlprof.errors import UsageError
 from dlprof.plan import options as every
 from dlprof.plan.option import Choice, Option, Text
 
@@ -82,7 +83,6 @@ def gate(
     from dlprof.cli.gate_measure import measure
     from dlprof.cli.outputs import Outputs
     from dlprof.compare.criteria import parse
-    from dlprof.errors import UsageError
 
     outputs, raw = Outputs.of(given.raw), given.raw
     criteria, code = parse(raw["fail_on"] or ()), UNSURE_CODES[given[UNSURE]]

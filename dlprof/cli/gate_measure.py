@@ -10,10 +10,10 @@ from pathlib import Path
 
 from dlprof.cli.comparison import refuse, tell
 from dlprof.cli.files import session as session_named
-from dlprof.cli.inspection import inspected
 from dlprof.cli.measure import typed
 from dlprof.cli.options import ANY_PYTHON, STRICT, Given
 from dlprof.cli.outputs import Outputs
+from dlprof.cli.run import inspected
 from dlprof.cli.streams import complain
 from dlprof.compare.comparison import REGRESSION
 from dlprof.compare.criteria import Criteria, own_floors

@@ -10,8 +10,11 @@ import typer
 
 from dlprof.cli import files
 from dlprof.cli.options import Given, takes
+from dlprof.cli.streams import complain, say
+from dlprof.errors import DlprofError, HistoryError, Unmeasured
 from dlprof.plan import options as every
 from dlprof.plan.option import Choice, Option, Several, Text, Whole
+from dlprof.text.clean import clean, counted
 
 if TYPE_CHECKING:
     from dlprof.history.store import Added, Folder, History
@@ -75,8 +78,6 @@ def add(
 
     Example: dlprof history add session.json --to history
     """
-    from dlprof.cli.show import say
-    from dlprof.errors import DlprofError
     from dlprof.history import store
     from dlprof.history.entry import entry_of, label_for, moment
     from dlprof.session import model as sessions
@@ -108,7 +109,6 @@ def show(
     Example: dlprof history show history --case '*from_dlpack*'
     """
     from dlprof.cli.outputs import Annotations, Outputs
-    from dlprof.errors import HistoryError, Unmeasured
     from dlprof.history.series import series_of
     from dlprof.history.store import folder_at
     from dlprof.history.trend import chosen, trends_of
@@ -132,7 +132,6 @@ def show(
 
 def _added_text(file: Path, done: Added, folder: Folder) -> str:
     from dlprof.reports.history_document import label_text
-    from dlprof.text.clean import clean, counted
 
     if not done.new:
         there = f"this measurement is in {folder.shown} already; nothing added"
@@ -146,9 +145,7 @@ def _added_text(file: Path, done: Added, folder: Folder) -> str:
 
 def _read(place: Folder, last: int | None) -> History:
     """What is at an address; files that are no part of it are named on stderr."""
-    from dlprof.cli.streams import complain
     from dlprof.history import store
-    from dlprof.text.clean import clean
 
     found = store.read(place, last)
     for name, reason in found.ignored:
@@ -159,7 +156,6 @@ def _read(place: Folder, last: int | None) -> History:
 def trends_with(session: Session, address: str) -> tuple[Trend, ...]:
     """The trends of a session's cases on its machine, with the session itself at their end."""
     from dlprof.compare.matching import code_key
-    from dlprof.errors import DlprofError
     from dlprof.history.entry import entry_of
     from dlprof.history.series import series_of
     from dlprof.history.store import folder_at

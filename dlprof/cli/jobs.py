@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from dlprof.cli.options import Given, takes
+from dlprof.cli.streams import say
+from dlprof.errors import FindingsFailed, Interrupted, Unmeasured, Unsure, UsageError
 from dlprof.plan import options as every
 from dlprof.plan.option import Option, Text, Whole
 from dlprof.text.clean import clean, counted
@@ -57,8 +59,6 @@ def run(plan: Annotated[Path, PLAN], *, given: Given) -> None:
 
     Example: dlprof jobs run plan.toml
     """
-    from dlprof.cli.show import say
-    from dlprof.errors import FindingsFailed, Interrupted, Unmeasured, Unsure
     from dlprof.jobs import run as runs
 
     with _watch() as watch:
@@ -90,7 +90,6 @@ def list_(plan: Annotated[Path, PLAN], *, given: Given) -> None:
     Example: dlprof jobs list plan.toml --job 'numpy-2*'
     """
     from dlprof.cli.listing import plain_table, printed_table
-    from dlprof.cli.show import say
 
     work = _collected(plan, given)
     head = ("environment", "scenario", "machine", "state", "time", "job")
@@ -121,8 +120,6 @@ def status(plan: Annotated[Path, PLAN], *, given: Given) -> None:
 
     Example: dlprof jobs status plan.toml
     """
-    from dlprof.cli.show import say
-
     say(_summary(_collected(plan, given)))
 
 
@@ -133,8 +130,6 @@ def fetch(plan: Annotated[Path, PLAN], *, given: Given) -> None:
 
     Example: dlprof jobs fetch plan.toml --to sessions
     """
-    from dlprof.cli.show import say
-    from dlprof.errors import UsageError
     from dlprof.history.store import folder_at
     from dlprof.jobs.store import Store
 
@@ -157,7 +152,6 @@ def cancel(plan: Annotated[Path, PLAN], *, given: Given) -> None:
 
     Example: dlprof jobs cancel plan.toml --job 'old*'
     """
-    from dlprof.cli.show import say
     from dlprof.jobs import run as runs
 
     work = _collected(plan, given)
@@ -198,8 +192,6 @@ def _collected(file: Path, given: Given) -> Run:
 
 def _check_words(plan: Plan, command_line: Callable[[str], typer.Typer]) -> None:
     """Raise :class:`UsageError` for a scenario whose words its verb does not take."""
-    from dlprof.errors import UsageError
-
     commands: dict[str, Any] = {}
     for scenario in dict.fromkeys(job.scenario for job in plan.jobs):
         verb, *words = scenario.words

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dlprof.cli.options import Given, flags_of, options_of, takes
+from dlprof.cli.streams import colour, say, width
+from dlprof.errors import SessionError, UsageError
 from dlprof.plan import options as every
 from dlprof.plan.option import Option, Switch
+from dlprof.text.clean import clean, first_line
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -41,7 +44,6 @@ SESSIONS = Option(
 @takes(*every.INTERPRETER, VERIFY)
 def probes(*, given: Given) -> None:
     """List the frameworks: installed or not, devices, ways out and in."""
-    from dlprof.cli.show import say
     from dlprof.runner.inspection import verify as verified
 
     catalog = _catalog(given)
@@ -57,7 +59,6 @@ def paths(
     given: Given,
 ) -> None:
     """List the ways from one framework to another as code, without running them."""
-    from dlprof.cli.show import say
     from dlprof.plan import pairing
     from dlprof.plan.axes import simulated_in
 
@@ -78,7 +79,6 @@ def explain(
     ] = None,
 ) -> None:
     """Explain a rule: what it finds, how dlprof knows, and what to do. Lists all without one."""
-    from dlprof.cli.show import colour, say, width
     from dlprof.reports import rule_page
     from dlprof.rules import RULES
     from dlprof.rules.pages import index, page
@@ -99,9 +99,6 @@ def explain(
 @takes(OPTIONS, SESSIONS)
 def list_(*, given: Given) -> None:
     """List the options, in Markdown, or the sessions that were saved without a name (default)."""
-    from dlprof.cli.show import say
-    from dlprof.errors import UsageError
-
     if given.raw["options"] and given.raw["sessions"]:
         raise UsageError("--options and --sessions are two lists: name one")
     say(page(given.command_line("")) if given.raw["options"] else sessions_text(time.time()))
@@ -172,10 +169,7 @@ def _row(option: Option, verbs: Sequence[str]) -> str:
 def sessions_text(now_s: float) -> str:
     """A line for each kept session, with the number that names it on the command line."""
     from dlprof.analysis.quantity import duration_text
-    from dlprof.cli.show import width
-    from dlprof.errors import SessionError, UsageError
     from dlprof.session import model, state
-    from dlprof.text.clean import clean
 
     kept = state.kept_sessions()
     if not kept:
@@ -214,8 +208,6 @@ def _catalog(given: Given) -> Catalog:
 
 def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str:
     """One line per framework; ``verified`` holds by name what a worker found by importing it."""
-    from dlprof.text.clean import first_line
-
     table = plain_table("framework", "version", "devices", "out", "in", "C exchange API")
     no_cuda = catalog.interpreter.get("no_cuda")
     for probe in catalog.probes:
@@ -267,8 +259,6 @@ def _code(path: Path) -> str:
 
 def _paths_on(title: str, paths: Sequence[Path]) -> str:
     """A row for each path; where the code is too long for that, a line of its own."""
-    from dlprof.cli.show import width
-
     if not paths:
         return f"{title}: no common protocol\n"
     rows = [(_code(path), path.protocol, path.name, path.promise or "") for path in paths]
@@ -293,7 +283,6 @@ def plain_table(*titles: str) -> Table:
 
 
 def printed_table(table: Table) -> str:
-    from dlprof.cli.show import colour, width
     from dlprof.reports.terminal import printed
 
     return printed(table, width(), colour())

@@ -13,8 +13,7 @@ import typer
 from dlprof.cli.files import LAST, session_name
 from dlprof.cli.options import Given
 from dlprof.cli.outputs import Outputs, write_session
-from dlprof.cli.show import width
-from dlprof.cli.streams import complain
+from dlprof.cli.streams import complain, width
 from dlprof.errors import Interrupted, Unsaved, UsageError
 from dlprof.measuring.estimate import check_length
 from dlprof.measuring.measure import hand_over, run, session_path

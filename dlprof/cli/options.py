@@ -27,8 +27,6 @@ SessionFile = Annotated[
         help="A session file; LAST is the newest, - is stdin.",
     ),
 ]
-PRODUCER = typer.Argument(help="The framework that owns the array; several with commas between.")
-CONSUMER = typer.Argument(help="The framework that takes it in; several as well.")
 WRITTEN = replace(options.SESSION, help="Write it here; - prints it, as without.", metavar="FILE|-")
 REGRESSIONS = replace(
     options.FAIL_ON,

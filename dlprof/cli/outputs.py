@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dlprof.cli.files import check_no_session
-from dlprof.cli.show import say, show
-from dlprof.cli.streams import complain
+from dlprof.cli.streams import complain, say, show
 from dlprof.errors import UsageError
 from dlprof.reports.document import Check, Document, Problem
 from dlprof.rules.fail_on import FailOn

@@ -6,8 +6,11 @@ import gc
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dlprof.cli.files import session_name
 from dlprof.cli.options import Given, SessionFile, takes
+from dlprof.cli.streams import complain, width
 from dlprof.cli.trace import BY, TRACES
+from dlprof.errors import UsageError
 from dlprof.plan import options as every
 from dlprof.plan.option import Option, Text
 
@@ -34,12 +37,8 @@ def report(session: SessionFile, *, given: Given) -> None:
 
         report_trace(session, given)
         return
-    from dlprof.cli.files import session_name
     from dlprof.cli.measure import allowed
     from dlprof.cli.outputs import Outputs, write_session
-    from dlprof.cli.show import width
-    from dlprof.cli.streams import complain
-    from dlprof.errors import UsageError
     from dlprof.reports.checks import check_measured
     from dlprof.reports.document import Level
     from dlprof.reports.session_document import session_document

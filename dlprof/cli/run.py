@@ -1,17 +1,32 @@
-"""``dlprof run``."""
+"""The verbs that measure what the command line names: frameworks, or code of one's own."""
 
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Annotated
+import sys
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from dlprof.cli.options import CONSUMER, PRODUCER, Given, takes
+import typer
+
+from dlprof.cli.files import row_of_trace
+from dlprof.cli.options import Given, takes
+from dlprof.cli.streams import complain
+from dlprof.errors import Unmeasured, UsageError
 from dlprof.plan import options as every
 from dlprof.plan.option import Option, Text
+from dlprof.text.clean import clean
 
 if TYPE_CHECKING:
+    from dlprof.plan.catalog import Catalog
     from dlprof.session.trace_file import Row
 
+PRODUCER = typer.Argument(help="The framework that owns the array; several with commas between.")
+CONSUMER = typer.Argument(help="The framework that takes it in; several as well.")
 FROM = Option(
     "trace_row",
     Text(),
@@ -36,13 +51,7 @@ def run(
 
     Example: dlprof run torch numpy --shape 4096x4096
     """
-    from dlprof.cli.inspection import inspected
-    from dlprof.errors import UsageError
-    from dlprof.plan.axes import simulated_in
-
     if given.raw["resume"] is not None:
-        from pathlib import Path
-
         from dlprof.cli.measure import finish
 
         reason = "--resume takes what to measure from the file"
@@ -52,15 +61,13 @@ def run(
     preset: dict[str, str] = {}
     trace_row = given[FROM]
     if trace_row is not None:
-        from dlprof.cli.files import row_of_trace
-
         traced, row = row_of_trace(trace_row)
         producer, consumer = producer or row.producer, consumer or row.consumer
         preset = array_of(row)
     if producer is None or consumer is None:
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
     values = given.settled(preset)
-    catalog = inspected(values["python"], values["probes"], simulated_in(values["devices"]))
+    catalog = _catalog(values)
     from dlprof.cli.measure import measure
     from dlprof.plan.catalog import pairs_named
     from dlprof.plan.request import request_of
@@ -68,9 +75,37 @@ def run(
     pairs = pairs_named(catalog, producer, consumer)
     measure(request_of(values, pairs, ("run", producer, consumer)), catalog, given)
     if trace_row is not None:
-        from dlprof.cli.streams import complain
-
         complain(f"dlprof report {shlex.quote(str(traced))} shows what the lines would gain.")
+
+
+def inspected(python: str, probe_files: tuple[str, ...] = (), simulated: int = 0) -> Catalog:
+    """The catalog of an interpreter, with so many ``simulated`` CUDA devices or the machine's own.
+
+    What takes as long to import as the interpreter needs to answer is imported meanwhile.
+    """
+    from dlprof.runner.inspection import Inspection
+
+    with Inspection(python, probe_files, simulated) as inspection:
+        from dlprof.cli import measure  # noqa: F401
+
+        with _status(f"starting {python}"):
+            return inspection.catalog()
+
+
+def _status(text: str) -> AbstractContextManager[object]:
+    if not sys.stderr.isatty():  # rich takes FORCE_COLOR for a terminal
+        return nullcontext()
+    from rich.console import Console
+    from rich.text import Text
+
+    return Console(stderr=True).status(Text(clean(text)))
+
+
+def _catalog(values: Mapping[str, Any]) -> Catalog:
+    """The catalog of the interpreter and the devices that are asked for."""
+    from dlprof.plan.axes import simulated_in
+
+    return inspected(values["python"], values["probes"], simulated_in(values["devices"]))
 
 
 def array_of(row: Row) -> dict[str, str]:
@@ -84,3 +119,150 @@ def array_of(row: Row) -> dict[str, str]:
     where = row.device.partition(":")[0]
     device = {"devices": where} if where in ANY_DEVICE else {}
     return {"dtypes": dtype, "shapes": shape_text(tuple(shape)), **device}
+
+
+@takes(
+    *(every.DEVICES, every.PATHS, every.SETUP, every.TIMEOUT),
+    *(every.FAIL_ON, *every.INTERPRETER, every.SESSION, every.YES, every.FULL),
+    *(every.JSON, every.HTML, every.MARKDOWN, every.JUNIT, every.GITHUB),
+)
+def survey(
+    producer: Annotated[str, PRODUCER],
+    consumer: Annotated[str, CONSUMER],
+    *,
+    given: Given,
+) -> None:
+    """Convert small arrays of every dtype, layout and shape, and look at the results.
+
+    Example: dlprof survey numpy jax
+    """
+    from dlprof.plan.axes import simulated_in
+
+    values = given.settled({"survey": True})
+    if simulated_in(values["devices"]):
+        raise UsageError("a simulated device runs no kernel: it shows no value to survey")
+    catalog = _catalog(values)
+    from dlprof.cli.measure import measure
+    from dlprof.plan.catalog import pairs_named
+    from dlprof.plan.request import request_of
+
+    pairs = pairs_named(catalog, producer, consumer)
+    request = request_of(values, pairs, ("survey", producer, consumer))
+    settings = replace(request.settings, survey_alone=True, rounds=1)
+    measure(replace(request, settings=settings), catalog, given)
+
+
+@takes(
+    *(*every.AXES, *every.HOW),
+    # A matrix has hundreds of cases; its question is which way, not the last percent.
+    replace(every.SAMPLE_MS, default=20.0),
+    *(every.ALLOCATOR, replace(every.DIAGNOSE, meaning="only on a simulated device")),
+    *(every.FAIL_ON, *every.INTERPRETER, every.SESSION, every.YES, every.FULL, *every.REPORTS),
+)
+def matrix(*, given: Given) -> None:
+    """Measure every installed framework with every other."""
+    from dlprof.plan.axes import simulated_in
+
+    # Without times and without a diagnosis there would be next to nothing to say.
+    simulated = simulated_in(given.values.get("devices", ()))
+    values = given.settled({"together": True, "diagnose": bool(simulated)})
+    catalog = _catalog(values)
+    from dlprof.cli.measure import measure
+    from dlprof.plan.catalog import frameworks_on
+    from dlprof.plan.request import request_of
+
+    names = frameworks_on(catalog, values["devices"])
+    pairs = tuple(product(names, names))
+    if not pairs:
+        raise Unmeasured("no framework is installed that can be measured here")
+    measure(request_of(values, pairs, ("matrix",)), catalog, given)
+
+
+SETUP = replace(every.SETUP, short="-s", metavar="CODE", help="Makes the array.")
+DEVICES = replace(
+    every.DEVICES,
+    help="The array's device; simulated gives its setup a CUDA device without a GPU.",
+    meaning="where the setup makes it",
+    details="",
+)
+SOURCE = Option(
+    "source",
+    Text(),
+    "The array.",
+    every.ARRAYS,
+    metavar="NAME",
+    meaning="the only one in the statement",
+)
+
+
+@takes(
+    *(SOURCE, SETUP, DEVICES, *every.TIMED, every.FAIL_ON),
+    *(every.SESSION, every.FULL, *every.REPORTS),
+)
+def time(
+    statement: Annotated[str, typer.Argument(help="One expression: the conversion.")],
+    *,
+    given: Given,
+) -> None:
+    """Measure a conversion of your own.
+
+    Example: dlprof time -s "import torch; x = torch.rand(4096, 4096)" "x.numpy()"
+    """
+    from dlprof.cli.measure import measure
+    from dlprof.cli.outputs import Outputs
+    from dlprof.plan.axes import simulated_in
+    from dlprof.plan.request import settings_of
+    from dlprof.runner.user_code import Statement, request_for
+
+    Outputs.of(given.raw, json_is_session=True)  # before anything of the user's runs
+    values = given.settled()
+    if values["devices"] != (every.DEVICES.default,) and not simulated_in(values["devices"]):
+        raise UsageError(
+            f"--device {', '.join(values['devices'])}: the setup makes the array where it likes;"
+            " only simulated changes what it finds"
+        )
+    asked = Statement(statement, values["setup"] or "", given.raw["source"])
+    settings = replace(settings_of(values), setup="")  # it makes the array, and is no more
+    simulated = simulated_in(values["devices"])
+    request, catalog = request_for(asked, settings, values["python"], values["probes"], simulated)
+    measure(request, catalog, given)
+
+
+@takes(
+    every.MODEL,
+    *(every.SHAPES, every.DTYPES, every.DEVICES, every.PATHS),
+    *(*every.HOW, every.SAMPLE_MS, every.THREADS),
+    *(every.PYTHON, every.SESSION, every.FULL, *every.REPORTS[:5]),
+)
+def steps(
+    frameworks: Annotated[
+        str | None,
+        typer.Argument(
+            help="torch, onnxruntime or torch_tensorrt; several with commas between. Default: all."
+        ),
+    ] = None,
+    *,
+    given: Given,
+) -> None:
+    """Measure steps of inference: an output of its own for each, a buffer used again, or two.
+
+    Example: dlprof steps onnxruntime --model net.onnx --shape 1x3x224x224
+    """
+    from dlprof.cli.measure import measure
+    from dlprof.plan.option import split
+    from dlprof.plan.request import STEP_SHAPES, request_of, steps_named
+
+    model, threads = given[every.MODEL], given[every.THREADS]
+    found = steps_named(split([frameworks or ""]), model, threads)
+    if model is not None and "shapes" not in given.values:
+        raise UsageError("name the shape of the model's input, such as --shape 1x3x224x224")
+    values = given.settled({"shapes": STEP_SHAPES})
+
+    sources = tuple(one.source for one in found)
+    request = request_of(
+        values, tuple(one.pair for one in found), ("steps", *(one.name for one in found))
+    )
+    # Of steps there is no diagnosis that --quick could leave out.
+    settings = replace(request.settings, diagnose=True)
+    request = replace(request, settings=settings, probe_files=sources)
+    measure(request, inspected(values["python"], sources), given)

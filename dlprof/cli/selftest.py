@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from dlprof.cli.options import Given, takes
+from dlprof.cli.streams import show
+from dlprof.errors import FindingsFailed, Unsure
 from dlprof.plan import options as every
 
 DEVICES = replace(
@@ -19,8 +21,6 @@ DEVICES = replace(
 @takes(DEVICES, every.PYTHON)
 def selftest(*, given: Given) -> None:
     """Plant known faults on this machine and say which are found."""
-    from dlprof.cli.show import show
-    from dlprof.errors import FindingsFailed, Unsure
     from dlprof.measuring.selftest import plants_for, run
     from dlprof.plan.axes import simulated_in
     from dlprof.reports.selftest import selftest_document

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dlprof.cli.options import Given, takes
+from dlprof.cli.run import inspected
+from dlprof.cli.streams import say
+from dlprof.errors import ScenarioError, UsageError
 from dlprof.plan import options as every
 from dlprof.plan.option import Option, Switch
 
@@ -50,15 +53,11 @@ def sweep(
 
     Example: dlprof sweep scenarios/round-trip.toml --dry-run
     """
-    from dlprof.errors import UsageError
-
     if scenario is None:
         if not given.raw["list"]:
             raise UsageError("name a scenario file, such as: dlprof sweep scenarios/tour.toml")
         _say_scenarios(Path("scenarios"))
         return
-    from dlprof.cli.inspection import inspected
-    from dlprof.cli.show import say
     from dlprof.measuring.estimate import check_length
     from dlprof.plan.plan import plan
     from dlprof.scenario.read import read
@@ -79,8 +78,6 @@ def sweep(
 
 def _say_scenarios(folder: Path) -> None:
     """The scenario files of a folder, with their questions."""
-    from dlprof.cli.show import say
-    from dlprof.errors import ScenarioError, UsageError
     from dlprof.scenario.read import read
 
     files = sorted(folder.glob("*.toml"))

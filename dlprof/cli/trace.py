@@ -13,6 +13,8 @@ import typer
 
 from dlprof.cli.files import session_name
 from dlprof.cli.options import Given, takes
+from dlprof.cli.streams import complain, width
+from dlprof.errors import FindingsFailed, UsageError
 from dlprof.plan import options as every
 from dlprof.plan.option import Choice, Number, Option, Several, Switch, Text
 
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
 def _simulated(word: str) -> int:
     """How many simulated devices."""
-    from dlprof.errors import UsageError
     from dlprof.plan.axes import simulated_in
 
     if count := simulated_in((word,)):
@@ -149,7 +150,6 @@ def trace(
 def report_trace(path: Path, given: Given) -> None:
     """Print the report of a trace again, or write it in another form."""
     from dlprof.cli.outputs import Outputs
-    from dlprof.errors import UsageError
     from dlprof.reports.trace_advice import advice
     from dlprof.reports.trace_document import trace_document
     from dlprof.session import trace_file
@@ -186,8 +186,6 @@ def write(found: Trace, by: str, outputs: Outputs, path: Path) -> None:
 
 def show(found: Trace, by: str, full: bool, path: Path) -> None:
     """The report on stderr, in the width and colors that it has."""
-    from dlprof.cli.show import width
-    from dlprof.cli.streams import complain
     from dlprof.reports.document import Level
     from dlprof.reports.terminal import render
     from dlprof.reports.trace_advice import advice
@@ -201,8 +199,6 @@ def show(found: Trace, by: str, full: bool, path: Path) -> None:
 
 def end(found: Trace, words: Sequence[str]) -> None:
     """End as the program ended, or with 1 for what ``--fail-on`` names."""
-    from dlprof.cli.streams import complain
-    from dlprof.errors import FindingsFailed
     from dlprof.measuring.trace import doubts, faults
     from dlprof.reports.trace_document import place_of
 

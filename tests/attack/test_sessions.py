@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from repro_builders import session_of
 from rule_builders import varying, verdict
 
-from dlprof.cli.finding import listed
+from dlprof.cli.ticket import listed
 from dlprof.compare.comparison import compare, exit_code
 from dlprof.compare.times import Settings
 from dlprof.errors import DlprofError

@@ -190,7 +190,7 @@ def test_an_unknown_clause_is_a_row_of_the_table_and_no_pass(
     catalog = SimpleNamespace(
         python="python", variables={}, interpreter={"python": "3"}, installed=lambda _: probe
     )
-    monkeypatch.setattr("dlprof.cli.inspection.inspected", lambda *_: catalog)
+    monkeypatch.setattr("dlprof.cli.conformance.inspected", lambda *_: catalog)
     monkeypatch.setattr(worker_client, "start", lambda *_: RecordedWorker({name: lost}))
     ended = dlprof("conformance", "x", "--fail-on", fail_on)
     assert ended.code == code
