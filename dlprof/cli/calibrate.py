@@ -53,7 +53,7 @@ def calibrate(
     from dlprof.compare.times import Settings
     from dlprof.gate import noise
     from dlprof.gate.gate import Task, cases_of, kept_in
-    from dlprof.reports.calibration_document import calibration_document
+    from dlprof.reports.machine import calibration_document
     from dlprof.runner.progress import Bar
     from dlprof.session import files
 

@@ -77,7 +77,7 @@ def tell(
     :class:`Regression`, :class:`Unsure` and :class:`Unmeasured`. If a gate was ``stopped``, its
     caller says so.
     """
-    from dlprof.reports import comparison_json, junit
+    from dlprof.reports import ci, comparison_json
     from dlprof.reports.comparison_checks import checks_of
 
     if stopped:
@@ -95,7 +95,7 @@ def tell(
         document,
         {
             "--json": lambda: [comparison_json.render(found, code)],
-            "--junit": lambda: [junit.render(f"dlprof {verb}", checks, found.head.created)],
+            "--junit": lambda: [ci.junit(f"dlprof {verb}", checks, found.head.created)],
         },
         Annotations(checks=checks, file=scenario_file(found.head)),
     )
@@ -106,7 +106,7 @@ def tell(
 
 def refuse(outputs: Outputs, error: DlprofError, scenario: Path) -> None:
     """Write what was asked for of a gate that ended before there was a comparison."""
-    from dlprof.reports import comparison_json, junit
+    from dlprof.reports import ci, comparison_json
     from dlprof.reports.comparison_checks import refusal_check
 
     checks = [refusal_check(str(error), error.exit_code)]
@@ -114,7 +114,7 @@ def refuse(outputs: Outputs, error: DlprofError, scenario: Path) -> None:
         refusal_document(str(error)),
         {
             "--json": lambda: [comparison_json.refusal(str(error), error.exit_code)],
-            "--junit": lambda: [junit.render("dlprof gate", checks)],
+            "--junit": lambda: [ci.junit("dlprof gate", checks)],
         },
         Annotations(checks=checks, file=below(scenario)),
     )

@@ -87,7 +87,7 @@ class Outputs:
 
     def write(self, document: Document, texts: Texts, found: Annotations) -> None:
         """Print or write the forms that are wanted. Raises :class:`UsageError`."""
-        from dlprof.reports import github, html, markdown
+        from dlprof.reports import ci, html, markdown
 
         texts = {
             "--html": lambda: [html.render(document)],
@@ -105,7 +105,7 @@ class Outputs:
             with files.atomic(Path(target)) as file:
                 file.writelines(texts[name]())
         if self.github:
-            typer.echo(github.commands(found.problems, found.checks, found.file), nl=False)
+            typer.echo(ci.github(found.problems, found.checks, found.file), nl=False)
             _summarise(f"{markdown.render(document)}\n")
 
 
@@ -120,7 +120,7 @@ def write_session(
 
     ``fail_on`` says which findings fail; ``trends`` go into the page.
     """
-    from dlprof.reports import checks, data_table, junit
+    from dlprof.reports import checks, ci, data_table
     from dlprof.reports.method import short_command
 
     unseen = fail_on.unseen(session.results) if fail_on is not None else {}
@@ -130,7 +130,7 @@ def write_session(
         "--html": lambda: [_page(session, trends)],
         "--csv": lambda: [data_table.csv_text(session)],
         "--junit": lambda: [
-            junit.render(
+            ci.junit(
                 short_command(session),
                 checks.checks(session, fails, unseen),
                 session.created,
@@ -160,7 +160,7 @@ def _page(session: Session, trends: Sequence[Trend]) -> str:
 
 def _summarise(text: str) -> None:
     """Append to the summary of the step, which GitHub limits. Raises :class:`UsageError`."""
-    from dlprof.reports import github
+    from dlprof.reports import ci
 
     name = os.environ.get(SUMMARY)
     if not name:
@@ -169,7 +169,7 @@ def _summarise(text: str) -> None:
     check_no_session(Path(name))
     try:
         with Path(name).open("a", encoding="utf-8") as file:
-            file.write(github.room(text, file.tell()))
+            file.write(ci.room(text, file.tell()))
     except (OSError, ValueError) as error:
         cause = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"cannot write the summary {name} ({SUMMARY}): {cause}") from None

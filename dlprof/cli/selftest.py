@@ -23,7 +23,7 @@ def selftest(*, given: Given) -> None:
     """Plant known faults on this machine and say which are found."""
     from dlprof.measuring.selftest import plants_for, run
     from dlprof.plan.axes import simulated_in
-    from dlprof.reports.selftest import selftest_document
+    from dlprof.reports.machine import selftest_document
     from dlprof.runner.progress import Bar
     from dlprof.session.files import temporary_folder
 

@@ -19,9 +19,9 @@ from dlprof.compare.times import Settings
 from dlprof.errors import DlprofError
 from dlprof.reports import (
     checks,
+    ci,
     comparison_json,
     data_table,
-    junit,
     markdown,
     terminal,
 )
@@ -167,7 +167,7 @@ def use(session):
     document = session_document(session)
     shown(terminal.render(document, level=Level.FULL))
     shown(markdown.render(document))
-    shown(junit.render("t", checks.checks(session)))
+    shown(ci.junit("t", checks.checks(session)))
     shown(data_table.csv_text(session))
     data_table.write_parquet(io.BytesIO(), session)
     shown(listed(session, 80))

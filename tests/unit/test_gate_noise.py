@@ -25,7 +25,7 @@ from dlprof.gate.noise import (
     write,
 )
 from dlprof.plan.floors import Floor
-from dlprof.reports.calibration_document import calibration_document
+from dlprof.reports.machine import calibration_document
 from dlprof.session.header import Environment
 from dlprof.session.model import CaseRecord
 

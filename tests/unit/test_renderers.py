@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from reading import Page
 from rule_builders import LOOKED, MS, US, path, verdict
 
-from dlprof.reports import github, junit, markdown, terminal
+from dlprof.reports import ci, markdown, terminal
 from dlprof.reports.checks import ERROR, FAILED, SKIPPED
 from dlprof.reports.document import (
     SUMMARY,
@@ -156,7 +156,7 @@ def test_junit_has_a_suite_for_each_pair_with_its_counts():
         Check("c → d", "h(x)", ERROR, "crashed", "SIGSEGV", "SIGSEGV"),
         Check("c → d", "i(x)", SKIPPED, "UNSURE", "too few", "too few"),
     ]
-    text = junit.render("dlprof run a b", found, "2026-01-01T00:00:00+00:00", 1.5)
+    text = ci.junit("dlprof run a b", found, "2026-01-01T00:00:00+00:00", 1.5)
     read = JUnitXml.fromstring(text.partition("\n")[2])
     suites = {suite.name: suite for suite in read}
     assert (read.tests, read.failures, read.errors, read.skipped) == (4, 1, 1, 1)
@@ -168,7 +168,7 @@ def test_junit_has_a_suite_for_each_pair_with_its_counts():
 
 @given(texts)
 def test_junit_can_hold_any_text_of_a_session(evil):
-    text = junit.render(evil, [Check(evil, evil, FAILED, evil, evil, evil)], evil)
+    text = ci.junit(evil, [Check(evil, evil, FAILED, evil, evil, evil)], evil)
     assert ET.fromstring(text.partition("\n")[2]).get("tests") == "1"
 
 
@@ -187,7 +187,7 @@ def problem(sentence="slow", severity="warning", **changes):
 
 
 def test_an_annotation_has_level_title_and_message_and_points_to_the_scenario():
-    text = github.commands([problem(codes=("f(x)",), advice=("Do it.",))], file="a.toml")
+    text = ci.github([problem(codes=("f(x)",), advice=("Do it.",))], file="a.toml")
     level, properties, message = unescaped(text.rstrip("\n"))
     assert (level, properties["file"], properties["line"]) == ("warning", "a.toml", "1")
     assert "DLP012" in properties["title"]
@@ -196,29 +196,29 @@ def test_an_annotation_has_level_title_and_message_and_points_to_the_scenario():
 
 def test_what_did_not_pass_is_an_error():
     failed = Check("s", "n", ERROR, "stopped", "It was stopped.")
-    text = github.commands([], [failed, Check("s", "fine")])
+    text = ci.github([], [failed, Check("s", "fine")])
     assert unescaped(text.rstrip("\n"))[::2] == ("error", "It was stopped.")
 
 
 def test_no_more_annotations_than_github_shows_and_the_last_says_so():
-    lines = github.commands([problem(str(index)) for index in range(25)]).splitlines()
-    assert len(lines) == github.MOST
+    lines = ci.github([problem(str(index)) for index in range(25)]).splitlines()
+    assert len(lines) == ci.MOST
     assert "16 more" in lines[-1]
 
 
 @every_evil
 def test_an_annotation_of_hostile_text_is_one_command(evil):
-    text = github.commands([problem(evil, codes=(evil,))], [Check(evil, evil, FAILED, evil, evil)])
+    text = ci.github([problem(evil, codes=(evil,))], [Check(evil, evil, FAILED, evil, evil)])
     lines = text.split("\n")
     assert [line[:2] for line in lines] == ["::", "::", ""]
 
 
 def test_a_summary_that_does_not_fit_is_cut_at_a_line_and_says_so():
     text = "\n".join("x" * 100 for _ in range(20_000))
-    kept = github.room(text, 0)
-    assert len(kept.encode()) <= github.SUMMARY_BYTES
+    kept = ci.room(text, 0)
+    assert len(kept.encode()) <= ci.SUMMARY_BYTES
     assert "no room" in kept.splitlines()[-1]
-    assert github.room("short", 0) == "short"
+    assert ci.room("short", 0) == "short"
 
 
 def test_a_reason_begins_with_its_first_words():

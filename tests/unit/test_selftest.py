@@ -5,7 +5,7 @@ from builders import make_catalog, make_header, make_measure, make_probe_info, m
 from repro_builders import finding_of
 
 from dlprof.measuring.selftest import DISTURBED, Outcome, Selftest, judge, run, why_no_streams
-from dlprof.reports.selftest import selftest_document
+from dlprof.reports.machine import selftest_document
 from dlprof.reports.terminal import render as render_document
 from dlprof.rules import RULES
 from dlprof.selftest import device, host

@@ -21,7 +21,7 @@ from dlprof.plan import options
 from dlprof.plan.catalog import catalog_from, environment
 from dlprof.plan.plan import plan
 from dlprof.plan.request import request_from, request_of
-from dlprof.reports import html, junit, markdown, terminal
+from dlprof.reports import ci, html, markdown, terminal
 from dlprof.reports.checks import checks
 from dlprof.reports.comparison_checks import checks_of
 from dlprof.reports.comparison_document import comparison_document
@@ -203,14 +203,14 @@ def outputs():
     yield "full", terminal.render(document, level=Level.FULL)
     yield "markdown", markdown.render(document)
     yield "page", html.render(document, found)
-    yield "junit", junit.render("title", checks(found))
+    yield "junit", ci.junit("title", checks(found))
     for finding in found.findings:
         yield finding.rule, ticket(found, finding, NO_SCRIPT, "not run", str)
     compared = compare(session(created="2026-01-02T00:00:00+00:00"), found, Settings())
     both = comparison_document(compared)
     yield "comparison", terminal.render(both)
     yield "comparison as Markdown", markdown.render(both)
-    yield "comparison as JUnit", junit.render("title", checks_of(compared))
+    yield "comparison as JUnit", ci.junit("title", checks_of(compared))
 
 
 def test_every_output_says_that_the_device_is_simulated():
