@@ -37,8 +37,7 @@ from dlprof.plan.floors import Floor, idle
 from dlprof.plan.option import value_of
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner.progress import Bar
-from dlprof.scenario.model import Scenario
-from dlprof.scenario.read import of_pair, read
+from dlprof.scenario.file import Scenario, of_pair, read
 from dlprof.scenario.request import Sweep, sweep
 from dlprof.session import model as sessions
 from dlprof.session.model import Session

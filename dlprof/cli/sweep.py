@@ -60,7 +60,7 @@ def sweep(
         return
     from dlprof.measuring.estimate import check_length
     from dlprof.plan.plan import plan
-    from dlprof.scenario.read import read
+    from dlprof.scenario.file import read
     from dlprof.scenario.request import sweep as request_of
 
     found = request_of(read(scenario), given.values, inspected)
@@ -78,7 +78,7 @@ def sweep(
 
 def _say_scenarios(folder: Path) -> None:
     """The scenario files of a folder, with their questions."""
-    from dlprof.scenario.read import read
+    from dlprof.scenario.file import read
 
     files = sorted(folder.glob("*.toml"))
     if not files:

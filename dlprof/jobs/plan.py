@@ -22,7 +22,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from dlprof._version import __version__
 from dlprof.errors import UsageError
-from dlprof.scenario import read as scenarios
+from dlprof.scenario.file import read as read_scenario
 from dlprof.session.model import first_error
 from dlprof.text.clean import clean, listed, sanitised
 
@@ -330,7 +330,7 @@ def _scenario(text: str, path: Path) -> Scenario:
 
 def _read_by(file: Path) -> list[Path]:
     """A scenario file and the files that it names. Raises :class:`UsageError`."""
-    found = scenarios.read(file)
+    found = read_scenario(file)
     models = [file.parent / step.model for step in found.problem.step if step.model]
     return [file, *map(Path, found.options.get("probes", ())), *models]
 

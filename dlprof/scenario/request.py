@@ -17,9 +17,8 @@ from dlprof.plan.plan import not_paired
 from dlprof.plan.request import Request, ScenarioRecord, Step, request_of, steps_named
 from dlprof.scenario.expectation import parse as expectation
 from dlprof.scenario.expectation import resolve
-from dlprof.scenario.model import Scenario
+from dlprof.scenario.file import Scenario, fault
 from dlprof.scenario.pairs import WILD, named, pairs, parse
-from dlprof.scenario.read import fault
 
 Inspect = Callable[[str, tuple[str, ...], int], Catalog]
 """The catalog of an interpreter with these probe files and so many simulated devices."""

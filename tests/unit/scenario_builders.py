@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from dlprof.plan.options import read
-from dlprof.scenario.read import parse
+from dlprof.scenario.file import parse
 from dlprof.scenario.request import sweep
 
 LEAST = 'title = "t"\nquestion = "q"\npairs = ["torch->numpy"]\n'

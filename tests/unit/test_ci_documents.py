@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from dlprof.claims.assertions import Assertions
 from dlprof.plan.options import AXES, INTERPRETER, key_of
-from dlprof.scenario.read import read
+from dlprof.scenario.file import read
 from dlprof.session import evidence, header, machine, measured, model, stats
 
 CI = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")

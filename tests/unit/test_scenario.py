@@ -16,10 +16,9 @@ from dlprof.errors import ScenarioError, UsageError
 from dlprof.measuring.estimate import check_length, estimate_s
 from dlprof.plan.options import IN_FILE
 from dlprof.plan.request import Settings, request_from
-from dlprof.scenario.model import Problem, schema, schema_text
+from dlprof.scenario.file import Problem, parse, read, schema, schema_text
 from dlprof.scenario.pairs import pairs
 from dlprof.scenario.pairs import parse as parse_pair
-from dlprof.scenario.read import parse, read
 
 if sys.version_info >= (3, 11):
     import tomllib
