@@ -79,7 +79,7 @@ def explain(
     ] = None,
 ) -> None:
     """Explain a rule: what it finds, how dlprof knows, and what to do. Lists all without one."""
-    from dlprof.reports import rule_page
+    from dlprof.reports.terminal import render_page
     from dlprof.rules import RULES
     from dlprof.rules.pages import index, page
 
@@ -93,7 +93,7 @@ def explain(
         )
         say("".join(f"{line}\n" for line in lines))
         return
-    say(rule_page.render(page(rule), width(), colour()))
+    say(render_page(page(rule), width(), colour()))
 
 
 @takes(OPTIONS, SESSIONS)

@@ -15,8 +15,7 @@ from dlprof.cli.options import Given
 from dlprof.cli.outputs import Outputs, write_session
 from dlprof.cli.streams import complain, width
 from dlprof.errors import Interrupted, Unsaved, UsageError
-from dlprof.measuring.estimate import check_length
-from dlprof.measuring.measure import hand_over, run, session_path
+from dlprof.measuring.measure import check_length, hand_over, run, session_path
 from dlprof.plan.catalog import Catalog
 from dlprof.plan.request import Request
 from dlprof.reports.checks import check_measured

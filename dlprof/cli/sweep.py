@@ -58,7 +58,7 @@ def sweep(
             raise UsageError("name a scenario file, such as: dlprof sweep scenarios/tour.toml")
         _say_scenarios(Path("scenarios"))
         return
-    from dlprof.measuring.estimate import check_length
+    from dlprof.measuring.measure import check_length
     from dlprof.plan.plan import plan
     from dlprof.scenario.file import read
     from dlprof.scenario.request import sweep as request_of
@@ -106,7 +106,7 @@ def _plan_lines(found: Sweep) -> Iterator[str]:
     from dataclasses import replace
 
     from dlprof.analysis.quantity import size_text
-    from dlprof.measuring.estimate import estimate_s, likely_text
+    from dlprof.measuring.measure import estimate_s, likely_text
     from dlprof.plan.plan import plan
     from dlprof.plan.schedule import sample_ns_for
     from dlprof.reports.method import origins

@@ -15,7 +15,6 @@ from dlprof.reports import (
     method,
     path_table,
     problems,
-    round_trips,
     steps,
     survey,
     terminal,
@@ -141,7 +140,7 @@ def _is_round_trip(session: Session) -> bool:
 
 def _answers(session: Session, arrays: Sequence[Array]) -> tuple[Answer, ...]:
     if _is_round_trip(session):
-        return round_trips.answers(round_trips.trips_of(arrays))
+        return loops.trip_answers(loops.trips_of(arrays))
     if not arrays:
         return ()
     found = answers_of(arrays) if _is_one_pair(arrays) else matrix.answers(arrays)
@@ -175,8 +174,8 @@ def _sections(
 ) -> Iterator[Section]:
     yield from method.scenario_sections(session)
     if _is_round_trip(session) or session.round_trips:
-        yield from round_trips.sections(session, round_trips.trips_of(arrays))
-    yield from loops.sections(arrays)
+        yield from loops.trip_sections(session, loops.trips_of(arrays))
+    yield from loops.loop_sections(arrays)
     yield from steps.sections(steps.steps_of(session))
     if arrays and not _is_one_pair(arrays) and not _is_round_trip(session):
         yield from matrix.sections(arrays)

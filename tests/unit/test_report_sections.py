@@ -7,8 +7,7 @@ from rule_builders import LOOKED, MS, US, disturbed, path, spread, verdict
 from step_builders import fresh_result, make_step, step_result
 
 from dlprof.reports.document import Level
-from dlprof.reports.loops import share_text
-from dlprof.reports.round_trips import who_waits
+from dlprof.reports.loops import share_text, who_waits
 from dlprof.reports.session_document import session_document
 from dlprof.session.model import Share
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scenario_builders import LEAST, make_scenario, make_sweep
 
 from dlprof.errors import ScenarioError, UsageError
-from dlprof.measuring.estimate import check_length, estimate_s
+from dlprof.measuring.measure import check_length, estimate_s
 from dlprof.plan.options import IN_FILE
 from dlprof.plan.request import Settings, request_from
 from dlprof.scenario.file import Problem, parse, read, schema, schema_text
