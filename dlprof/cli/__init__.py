@@ -35,6 +35,7 @@ REMOVED_OPTIONS: dict[str, str] = {
     "--no-run": "leave it out: only --run runs a reproducer",
     "--private": "read the ticket before you paste it",
     "--resume": "use dlprof run --resume FILE, which finishes any session",
+    "--history": "use dlprof history show ADDRESS --html FILE",
 }
 """Options that dlprof no longer has, and what to use instead."""
 

@@ -59,7 +59,7 @@ def compare_many(named: Sequence[Path | Folder], given: Given) -> None:
         raise UsageError(f"{', '.join(found)} compares two sessions: name two, and no folder")
     from dlprof.atlas.changes import changes_of
     from dlprof.atlas.grid import grid_of
-    from dlprof.cli.outputs import Annotations, Outputs
+    from dlprof.cli.outputs import Outputs
     from dlprof.reports.grid_document import grid_document, render_json
 
     outputs = Outputs.of(given.raw)
@@ -69,4 +69,4 @@ def compare_many(named: Sequence[Path | Folder], given: Given) -> None:
     changes = changes_of(grid)
     outputs.print_report(grid_document(grid, changes, width()))
     document = grid_document(grid, changes)
-    outputs.write(document, {"--json": lambda: render_json(grid, changes)}, Annotations())
+    outputs.write(document, {"--json": lambda: render_json(grid, changes)})

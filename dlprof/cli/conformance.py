@@ -53,7 +53,7 @@ def conformance(
 
     Example: dlprof conformance numpy
     """
-    from dlprof.cli.outputs import Annotations, Outputs
+    from dlprof.cli.outputs import Outputs
     from dlprof.conformance.check import CHECKS
     from dlprof.reports import conformance as reports
     from dlprof.runner import conformance as runner
@@ -83,7 +83,7 @@ def conformance(
     )
     document = reports.conformance_document(measured)
     outputs.print_report(document)
-    outputs.write(document, {"--json": lambda: [reports.as_json(measured)]}, Annotations())
+    outputs.write(document, {"--json": lambda: [reports.as_json(measured)]})
     least = max(severities, key=reports.SEVERITIES.index, default=None)
     wrong = measured.wrong(least) if least else []
     if wrong:

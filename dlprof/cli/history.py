@@ -17,9 +17,7 @@ from dlprof.plan.option import Choice, Option, Several, Text, Whole
 from dlprof.text.clean import clean, counted
 
 if TYPE_CHECKING:
-    from dlprof.history.store import Added, Folder, History
-    from dlprof.history.trend import Trend
-    from dlprof.session.model import Session
+    from dlprof.history.store import Added, Folder
 
 history = typer.Typer(
     help="Keep sessions for weeks, and see when something changed. See docs/history.md.",
@@ -108,16 +106,18 @@ def show(
 
     Example: dlprof history show history --case '*from_dlpack*'
     """
-    from dlprof.cli.outputs import Annotations, Outputs
+    from dlprof.cli.outputs import Outputs
     from dlprof.history.series import series_of
-    from dlprof.history.store import folder_at
+    from dlprof.history.store import folder_at, read
     from dlprof.history.trend import chosen, trends_of
     from dlprof.reports.history_document import history_document, render_json
 
     measure, globs = given[MEASURE], given[CASE]
     outputs = Outputs.of(given.raw)
     place = folder_at(address, "an ADDRESS")
-    kept = _read(place, given[LAST])
+    kept = read(place, given[LAST])
+    for name, reason in kept.ignored:
+        complain(f"dlprof: {name} is left out: {clean(reason)}")
     if not kept.entries:
         raise Unmeasured(f"the history {place.shown} holds no session")
     found = chosen(series_of(kept.entries, measure), globs)
@@ -126,7 +126,7 @@ def show(
     trends = trends_of(found, measure)
     document = history_document(kept, trends, measure)
     texts = {"--json": lambda: [render_json(kept, trends, measure)]}
-    outputs.write(document, texts, Annotations())
+    outputs.write(document, texts)
     outputs.print_report(document)
 
 
@@ -141,32 +141,3 @@ def _added_text(file: Path, done: Added, folder: Folder) -> str:
     cases = counted(len(done.entry.session.results))
     where = f"{'the new history ' if done.first else ''}{folder.shown}"
     return f"{clean(str(file))}: added to {where}: {cases}, {told}\n"
-
-
-def _read(place: Folder, last: int | None) -> History:
-    """What is at an address; files that are no part of it are named on stderr."""
-    from dlprof.history import store
-
-    found = store.read(place, last)
-    for name, reason in found.ignored:
-        complain(f"dlprof: {name} is left out: {clean(reason)}")
-    return found
-
-
-def trends_with(session: Session, address: str) -> tuple[Trend, ...]:
-    """The trends of a session's cases on its machine, with the session itself at their end."""
-    from dlprof.compare.matching import code_key
-    from dlprof.history.entry import entry_of
-    from dlprof.history.series import series_of
-    from dlprof.history.store import folder_at
-    from dlprof.history.trend import trends_of
-
-    try:
-        entry = entry_of(session)
-    except DlprofError as error:
-        raise type(error)(f"the session has no place in a history: {error}") from None
-    entries = {one.id: one for one in _read(folder_at(address, "--history ADDRESS"), None).entries}
-    kept = sorted({entry.id: entry, **entries}.values(), key=lambda one: one.created)
-    own = {(one.machine, code_key(one.case)) for one in series_of([entry], "ready")}
-    found = series_of(kept, "ready")
-    return trends_of([one for one in found if (one.machine, code_key(one.case)) in own])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
@@ -19,9 +19,6 @@ from dlprof.session import files
 from dlprof.session import model as sessions
 from dlprof.session.model import Header, Session
 from dlprof.text.clean import clean
-
-if TYPE_CHECKING:  # what reads a history loads NumPy
-    from dlprof.history.trend import Trend
 
 STDOUT = "-"
 JSON_FORMS = ("--json", "--speedscope", "--chrome")
@@ -85,7 +82,7 @@ class Outputs:
         if not self.printed:
             show(document, self.full)
 
-    def write(self, document: Document, texts: Texts, found: Annotations) -> None:
+    def write(self, document: Document, texts: Texts, found: Annotations = Annotations()) -> None:
         """Print or write the forms that are wanted. Raises :class:`UsageError`."""
         from dlprof.reports import ci, html, markdown
 
@@ -114,11 +111,10 @@ def write_session(
     session: Session,
     document: Document,
     fail_on: FailOn | None = None,
-    trends: Sequence[Trend] = (),
 ) -> None:
     """Write a session in the forms that are wanted. Raises :class:`UsageError`.
 
-    ``fail_on`` says which findings fail; ``trends`` go into the page.
+    ``fail_on`` says which findings fail.
     """
     from dlprof.reports import checks, ci, data_table
     from dlprof.reports.method import short_command
@@ -127,7 +123,7 @@ def write_session(
     fails = fail_on.fails if fail_on is not None else lambda _: False
     texts: Texts = {
         "--json": lambda: sessions.chunks(session, session.results),
-        "--html": lambda: [_page(session, trends)],
+        "--html": lambda: [_page(session)],
         "--csv": lambda: [data_table.csv_text(session)],
         "--junit": lambda: [
             ci.junit(
@@ -146,16 +142,11 @@ def write_session(
             data_table.write_parquet(file, session)
 
 
-def _page(session: Session, trends: Sequence[Trend]) -> str:
+def _page(session: Session) -> str:
     from dlprof.reports.html import SAVED, render
     from dlprof.reports.session_document import session_document
 
-    document = session_document(session, SAVED, scripts=True, width=None)
-    if trends:
-        from dlprof.reports.history_document import trend_sections
-
-        document = replace(document, sections=(*document.sections, *trend_sections(trends)))
-    return render(document, session)
+    return render(session_document(session, SAVED, scripts=True, width=None), session)
 
 
 def _summarise(text: str) -> None:

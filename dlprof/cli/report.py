@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from dlprof.cli.files import session_name
 from dlprof.cli.options import Given, SessionFile, takes
@@ -12,22 +10,9 @@ from dlprof.cli.streams import complain, width
 from dlprof.cli.trace import BY, TRACES
 from dlprof.errors import UsageError
 from dlprof.plan import options as every
-from dlprof.plan.option import Option, Text
-
-if TYPE_CHECKING:
-    from dlprof.history.trend import Trend
 
 
-HISTORY = Option(
-    "history",
-    Text(),
-    "With --html: show the trend of its cases in this history too.",
-    every.OUTPUT,
-    metavar="ADDRESS",
-)
-
-
-@takes(every.FAIL_ON, every.FULL, BY, *every.REPORTS[1:], *TRACES, HISTORY)
+@takes(every.FAIL_ON, every.FULL, BY, *every.REPORTS[1:], *TRACES)
 def report(session: SessionFile, *, given: Given) -> None:
     """Print the report of a session again, or write it in another form."""
     from dlprof.session.trace_file import is_trace
@@ -51,18 +36,10 @@ def report(session: SessionFile, *, given: Given) -> None:
     unfit = [one.name for one in (BY, *TRACES) if given.raw[one.key] is not None]
     if unfit:
         raise UsageError(f"{unfit[0]} is for a trace of dlprof trace, and this is a session")
-    history = given.raw["history"]
-    if history is not None and "--html" not in outputs.targets:
-        raise UsageError("--history adds a section to --html FILE: give both")
     with collector_off():
         found = sessions.load(session)
         cases = cases_in(found.results)
         found = with_findings(found, cases)
-        trends: Sequence[Trend] = ()
-        if history is not None:
-            from dlprof.cli.history import trends_with
-
-            trends = trends_with(found, history)
         is_first = not (outputs.full or outputs.targets or outputs.github)
         level = Level.FIRST if is_first else Level.FULL
         document = session_document(
@@ -70,7 +47,7 @@ def report(session: SessionFile, *, given: Given) -> None:
         )
         if not outputs.targets and not outputs.github:
             outputs.print_report(document)
-        write_session(outputs, found, document, fail_on, trends)
+        write_session(outputs, found, document, fail_on)
         if fail_on is not None:
             unlooked = fail_on.unlooked(
                 diagnosed=is_diagnosed(found.results), timed=not found.simulated

@@ -154,7 +154,7 @@ def report_trace(path: Path, given: Given) -> None:
     from dlprof.reports.trace_document import trace_document
     from dlprof.session import trace_file
 
-    unfit = [name for name in ("fail_on", "history", "csv", "parquet", "junit") if given.raw[name]]
+    unfit = [name for name in ("fail_on", "csv", "parquet", "junit") if given.raw[name]]
     if unfit:
         raise UsageError(f"--{unfit[0].replace('_', '-')} does not apply to a trace: leave it out")
     outputs, by, found = Outputs.of(given.raw), given[BY], trace_file.load(path)
@@ -169,7 +169,6 @@ def write(found: Trace, by: str, outputs: Outputs, path: Path) -> None:
     """The forms that are wanted, with all lines. Raises :class:`UsageError`."""
     if not outputs.targets and not outputs.github:
         return
-    from dlprof.cli.outputs import Annotations
     from dlprof.reports import trace_exports
     from dlprof.reports.trace_advice import advice
     from dlprof.reports.trace_document import trace_document
@@ -181,7 +180,7 @@ def write(found: Trace, by: str, outputs: Outputs, path: Path) -> None:
         "--speedscope": lambda: [trace_exports.speedscope(found)],
         "--chrome": lambda: [trace_exports.chrome(found)],
     }
-    outputs.write(document, texts, Annotations())
+    outputs.write(document, texts)
 
 
 def show(found: Trace, by: str, full: bool, path: Path) -> None:

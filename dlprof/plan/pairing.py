@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any
@@ -127,9 +127,6 @@ class Axes:
     @property
     def asked(self) -> tuple[str, ...]:
         return self.devices or (self.device,)
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def paths(producer: ProbeInfo, consumer: ProbeInfo, device: str) -> list[Path]:

@@ -100,16 +100,7 @@ class Request:
 
     def as_dict(self) -> dict[str, Any]:
         """For the session file; :func:`request_from` is the inverse."""
-        return {
-            "pairs": self.pairs,
-            "axes": self.axes.as_dict(),
-            "globs": self.globs,
-            "settings": self.settings.as_dict(),
-            "python": self.python,
-            "probe_files": self.probe_files,
-            "scenario": None if self.scenario is None else asdict(self.scenario),
-            "simulated": self.simulated,
-        }
+        return {name: value for name, value in asdict(self).items() if name != "command"}
 
 
 def request_of(

@@ -80,23 +80,21 @@ def history_document(history: History, trends: Sequence[Trend], measure: str) ->
         context=f"{measure} time per call",
         answers=(answer_of(trends),),
         tables=_tables(trends, FIRST_ROWS),
-        sections=(*trend_sections(trends, FIRST_ROWS), *_sessions(history)),
+        sections=(*_sections(trends), *_sessions(history)),
     )
 
 
-def trend_sections(trends: Sequence[Trend], beyond: int = 0) -> tuple[Section, ...]:
-    """The trends as parts of a document: doubts, steps, every case, and a chart of each that
-    changed. Tables of ``beyond`` rows or fewer are left out.
-    """
+def _sections(trends: Sequence[Trend]) -> tuple[Section, ...]:
+    """Doubts, what the first screen has no room for, and a chart of each case that changed."""
     known = [trend for trend in trends if trend.series.timed]
     drawn = sorted(known, key=_newest_step, reverse=True)[:MOST_CHARTS]
     notes = _missing(trends)
     if len(known) > len(drawn):
         notes.append(f"{len(drawn)} of {len(known):,} charts are drawn, the newest steps first")
-    longest = max(len(trends), len(changes_of(trends)))
+    is_long = max(len(trends), len(changes_of(trends))) > FIRST_ROWS
     return (
         *((Section("Not told", (Lines(tuple(notes)),)),) if notes else ()),
-        *((Section("All steps and cases", _tables(trends, ALL_ROWS)),) if longest > beyond else ()),
+        *((Section("All steps and cases", _tables(trends, ALL_ROWS)),) if is_long else ()),
         *map(_chart, drawn),
     )
 

@@ -82,15 +82,6 @@ def test_the_history_as_json_and_as_a_page(tmp_path, ask):
     assert "<svg" in page.read_text(encoding="utf-8")
 
 
-def test_the_report_of_a_session_shows_its_past(tmp_path, weeks):
-    page = tmp_path / "report.html"
-    newest = written(tmp_path, 20, result("a", 1200.0, seed=20))
-    done = dlprof("report", newest, "--html", page, "--history", weeks / "history")
-    assert (done.code, done.err) == (0, "")
-    assert "2026-01-21 03:00" in page.read_text(encoding="utf-8")
-    assert len(files(weeks / "history")) == 20
-
-
 @pytest.mark.parametrize(
     ("words", "code", "reason"),
     [

@@ -113,7 +113,7 @@ def test_a_report_is_printed_and_written(dlprof, tmp_path):
         (("--parquet", "-"), "--parquet"),
         (("--github", "--csv", "-"), "--csv, --github"),
         (("--html", "none/x"), "none/x: No such file"),
-        (("--history", "h"), "--html FILE"),
+        (("--history", "h"), "dlprof history show"),
         (("--fail-on", "DLP0012"), "did you mean 'DLP012'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
