@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dlprof.cli import files
-from dlprof.cli.options import Given, takes
+from dlprof.cli.options import Given, group, takes
 from dlprof.cli.streams import complain, say, show
 from dlprof.errors import UsageError
 from dlprof.plan import options as every
@@ -23,11 +23,7 @@ from dlprof.text.clean import clean
 if TYPE_CHECKING:
     from dlprof.plan.catalog import ProbeInfo
 
-atlas = typer.Typer(
-    help="Show sessions of many environments as a static site. See docs/atlas.md.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+atlas = group("Show sessions of many environments as a static site. See docs/atlas.md.")
 
 OUT = Option("out", Text(), "The folder of the site.", every.OUTPUT, metavar="FOLDER")
 MARK = '<meta name="generator" content="dlprof '

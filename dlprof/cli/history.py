@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dlprof.cli import files
-from dlprof.cli.options import Given, takes
+from dlprof.cli.options import Given, group, takes
 from dlprof.cli.streams import complain, say
 from dlprof.errors import DlprofError, HistoryError, Unmeasured
 from dlprof.plan import options as every
@@ -19,11 +19,7 @@ from dlprof.text.clean import clean, counted
 if TYPE_CHECKING:
     from dlprof.history.store import Added, Folder
 
-history = typer.Typer(
-    help="Keep sessions for weeks, and see when something changed. See docs/history.md.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+history = group("Keep sessions for weeks, and see when something changed. See docs/history.md.")
 
 TO = Option(
     "to",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from dlprof.cli.options import Given, takes
+from dlprof.cli.options import Given, group, takes
 from dlprof.cli.streams import say
 from dlprof.errors import FindingsFailed, Interrupted, Unmeasured, Unsure, UsageError
 from dlprof.plan import options as every
@@ -23,14 +23,8 @@ if TYPE_CHECKING:
     from dlprof.jobs.run import Run, Watch
     from dlprof.jobs.store import Record
 
-jobs = typer.Typer(
-    help="Measure many environments on many machines. See docs/jobs.md.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+jobs = group("Measure many environments on many machines. See docs/jobs.md.")
 
-MOST_DRAWN = 500
-"""Longer lists are not fitted to the terminal: drawing 10,000 rows takes seconds."""
 PLAN = typer.Argument(metavar="PLAN", help="A plan, such as plan.toml.")
 PARALLEL = Option(
     "parallel",
@@ -89,7 +83,7 @@ def list_(plan: Annotated[Path, PLAN], *, given: Given) -> None:
 
     Example: dlprof jobs list plan.toml --job 'numpy-2*'
     """
-    from dlprof.cli.listing import plain_table, printed_table
+    from dlprof.cli.listing import tabled
 
     work = _collected(plan, given)
     head = ("environment", "scenario", "machine", "state", "time", "job")
@@ -99,18 +93,7 @@ def list_(plan: Annotated[Path, PLAN], *, given: Given) -> None:
         if _matches(record, given.raw["job"]):
             names = (job.environment, job.scenario.text, job.machine)
             rows.append((*names, record.status, _time(record), job.id))
-    if len(rows) > MOST_DRAWN:
-        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-        lines = (
-            "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-            for row in (head, *rows)
-        )
-        say("\n".join(lines) + "\n")
-        return
-    table = plain_table(*head)
-    for row in rows:
-        table.add_row(*row)
-    say(printed_table(table))
+    say(tabled(head, rows))
 
 
 @jobs.command()

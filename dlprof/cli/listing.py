@@ -20,12 +20,12 @@ from dlprof.plan.option import Option, Switch
 from dlprof.text.clean import clean, first_line
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from dlprof.plan.catalog import Catalog
     from dlprof.plan.pairing import Path
 
 
+MOST_DRAWN = 500
+"""Rows of a table; drawing 10,000 takes seconds."""
 VERIFY = Option(
     "verify",
     Switch(),
@@ -184,19 +184,14 @@ def sessions_text(now_s: float) -> str:
         of_gate = f" {end.upper()}" if end in ("base", "head") else ""
         age = duration_text(now_s - path.stat().st_mtime)
         rows.append((str(number), f"{age} ago{of_gate}", command))
-    table = plain_table("session", "age", "command")
-    table.columns[0].ratio = None
     room = width() - len("session") - max(len(row[1]) for row in rows) - 6
-    for number_text, age, command in rows:
-        table.add_row(number_text, age, clean(command, room))
+    fitted = [(*row[:2], clean(row[2], room)) for row in rows]
     folder, newest = clean(str(kept[0].parent)), ""
     with contextlib.suppress(UsageError):  # what it names may be gone
         last = state.last_session()
         newest = f"LAST is {'session 1' if last == kept[0] else clean(str(last))}. "
-    return (
-        f"{printed_table(table)}\n{newest}`dlprof report 2` prints session 2.\n"
-        f"The files are in {folder}.\n"
-    )
+    table = tabled(("session", "age", "command"), fitted)
+    return f"{table}\n{newest}`dlprof report 2` prints session 2.\nThe files are in {folder}.\n"
 
 
 def _catalog(given: Given) -> Catalog:
@@ -208,7 +203,7 @@ def _catalog(given: Given) -> Catalog:
 
 def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str:
     """One line per framework; ``verified`` holds by name what a worker found by importing it."""
-    table = plain_table("framework", "version", "devices", "out", "in", "C exchange API")
+    rows = []
     no_cuda = catalog.interpreter.get("no_cuda")
     for probe in catalog.probes:
         found = verified.get(probe.name)
@@ -218,7 +213,7 @@ def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str
             states = found.get("devices", {})
             devices = [name for name, state in states.items() if state == "usable"]
             exchange = found.get("c_exchange_api")
-        table.add_row(
+        row = (
             "/".join((probe.name, *probe.aliases)),
             probe.version or ("found" if probe.found else f"pip install {probe.requirement}"),
             " ".join(devices) or "none here" if probe.found else "-",
@@ -226,13 +221,15 @@ def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str
             str(len(probe.imports)),
             {None: "?", True: "yes"}.get(exchange, "no"),
         )
+        rows.append(row)
+    titles = ("framework", "version", "devices", "out", "in", "C exchange API")
     faults = catalog.faults.items()
     lines = [f"{source} cannot be used: {first_line(fault)}" for source, fault in faults]
     lines += [f"No CUDA device: {no_cuda}"] if no_cuda else []
     failed = {name: found["error"] for name, found in verified.items() if found.get("error")}
     lines += [f"{name}: {first_line(str(error))}" for name, error in failed.items()]
     lines += [] if verified else ["Nothing was imported; --verify imports each in a worker."]
-    return printed_table(table) + "".join(f"\n{line}\n" for line in lines)
+    return tabled(titles, rows) + "".join(f"\n{line}\n" for line in lines)
 
 
 def paths_text(producer: str, consumer: str, found: Mapping[str, Sequence[Path]]) -> str:
@@ -266,23 +263,22 @@ def _paths_on(title: str, paths: Sequence[Path]) -> str:
     if sum(columns) + 2 * len(columns) > width():
         lines = [f"{code}\n    {', '.join(filter(None, rest))}" for code, *rest in rows]
         return "\n".join([title, *lines]) + "\n"
-    table = plain_table(title, "protocol", "name", "says")
-    for row in rows:
-        table.add_row(*row)
-    return printed_table(table)
+    return tabled((title, "protocol", "name", "says"), rows)
 
 
-def plain_table(*titles: str) -> Table:
-    """A table of plain columns."""
+def tabled(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Plain columns that fit the terminal; those of a long list do not."""
+    if len(rows) > MOST_DRAWN:
+        widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+        lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in (titles, *rows))
+        return "\n".join(lines) + "\n"
     from rich.table import Table
 
-    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="bold")
-    for index, title in enumerate(titles):
-        table.add_column(title, overflow="fold", no_wrap=False, ratio=1 if index == 0 else None)
-    return table
-
-
-def printed_table(table: Table) -> str:
     from dlprof.reports.terminal import printed
 
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="bold")
+    for title in titles:
+        table.add_column(title, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
     return printed(table, width(), colour())

@@ -59,6 +59,12 @@ STRICT = Option(
 NOISE = Option("noise", Text(), "File of dlprof calibrate.", options.MEASURING, metavar="FILE")
 
 
+def group(about: str) -> typer.Typer:
+    """A verb that has verbs of its own."""
+    settings = {"help_option_names": ["-h", "--help"]}
+    return typer.Typer(help=about, no_args_is_help=True, context_settings=settings)
+
+
 def takes(*wanted: Option) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a verb these options behind its arguments; it gets them as ``given``.
 
