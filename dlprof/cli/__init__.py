@@ -58,7 +58,7 @@ VERBS = {
     "gate": "gate",
     "calibrate": "gate",
     "explain": "listing",
-    "selftest": "selftest",
+    "selftest": "run",
     "list": "listing",
     "history": "history",
     "atlas": "atlas",

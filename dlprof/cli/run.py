@@ -1,4 +1,4 @@
-"""The verbs that measure what the command line names: frameworks, or code of one's own."""
+"""The verbs that measure what the command line names: frameworks, code of one's own, or faults."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import typer
 
 from dlprof.cli.files import row_of_trace
 from dlprof.cli.options import Given, takes
-from dlprof.cli.streams import complain
-from dlprof.errors import Unmeasured, UsageError
+from dlprof.cli.streams import complain, show
+from dlprof.errors import FindingsFailed, Unmeasured, Unsure, UsageError
 from dlprof.plan import options as every
 from dlprof.plan.option import Option, Text
 from dlprof.text.clean import clean
@@ -266,3 +266,35 @@ def steps(
     settings = replace(request.settings, diagnose=True)
     request = replace(request, settings=settings, probe_files=sources)
     measure(request, inspected(values["python"], sources), given)
+
+
+PLACES = replace(
+    every.DEVICES,
+    help="Where to plant: cpu, cuda or simulated.",
+    meaning="on the host, and on a GPU where there is one",
+    details="",
+)
+
+
+@takes(PLACES, every.PYTHON)
+def selftest(*, given: Given) -> None:
+    """Plant known faults on this machine and say which are found."""
+    from dlprof.measuring import selftest as planting
+    from dlprof.plan.axes import simulated_in
+    from dlprof.reports.machine import selftest_document
+    from dlprof.runner.progress import Bar
+    from dlprof.session.files import temporary_folder
+
+    values = given.settled()
+    device = None if values["devices"] == ("auto",) else values["devices"][0]
+    plants, no_streams = planting.plants_for(values["python"], device)
+    with temporary_folder("faults are planted") as folder, Bar() as bar:
+        simulated = simulated_in(values["devices"])
+        found = planting.run(values["python"], Path(folder), bar, plants, simulated)
+    show(selftest_document(found, no_streams, simulated > 0))
+    if not found.passed:
+        raise FindingsFailed(
+            "the self-test failed: do not rely on what it missed or reported falsely here"
+        )
+    if found.unmeasured:
+        raise Unsure("the self-test is not complete: some of what was planted was not measured")
