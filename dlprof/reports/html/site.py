@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from dlprof.analysis.case_view import WAITS
 from dlprof.analysis.quantity import MARK, plain_time
@@ -166,56 +167,39 @@ def _matrix_cell(site: Site, pair: Pair) -> Cell:
     return replace(shown, note=note, link=site.addresses[pair])
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """A cell of the newest environment: see :class:`dlprof.reports.matrix.Choice`."""
 
     row: Row
-    cell: GridCell
     safety: Safety
+    is_offered: bool
+    is_measured: bool
+    is_wrong: bool
+    waits: bool
+    result: str
+    result_cell: Cell
+    place: tuple[float, int, int]
+    brief_time: str
 
-    @property
-    def is_offered(self) -> bool:
-        return bool(self.cell.offered and self.cell.result)
 
-    @property
-    def is_measured(self) -> bool:
-        return self.cell.safety.level != "unmeasured"
-
-    @property
-    def is_wrong(self) -> bool:
-        return self.cell.word("values") == "wrong"
-
-    @property
-    def waits(self) -> bool:
-        return self.cell.word("ordering") in WAITS
-
-    @property
-    def result(self) -> str:
-        return self.result_cell.text
-
-    @property
-    def result_cell(self) -> Cell:
-        return grids.result_cell(self.cell)
-
-    @property
-    def cost_ns(self) -> float:
-        own_ns = self.cell.time.median_ns if self.cell.time is not None else math.inf
-        return own_ns if self.cell.new_ns is None else self.cell.new_ns
-
-    @property
-    def place(self) -> tuple[float, int, int]:
-        if self.cost_ns < math.inf:
-            return self.cost_ns, 0, 0
-        return self.cost_ns, *untimed_place(self.cell.word("ordering"), self.cell.offered)
-
-    @property
-    def brief_time(self) -> str:
-        if self.cost_ns == math.inf:
-            return ""
-        time = self.cell.time
-        is_sure = time is not None and time.interval_ns is not None and self.cell.new_ns is None
-        return ("" if is_sure else MARK) + plain_time(self.cost_ns)
+def _choice(row: Row, cell: GridCell, safety: Safety) -> Choice:
+    own, shown = cell.time, grids.result_cell(cell)
+    cost_ns = cell.new_ns or (own.median_ns if own is not None else math.inf)
+    is_timed = cost_ns < math.inf
+    is_sure = own is not None and own.interval_ns is not None and cell.new_ns is None
+    order = cell.word("ordering")
+    return Choice(
+        row,
+        safety,
+        is_offered=bool(cell.offered and cell.result),
+        is_measured=cell.safety.level != "unmeasured",
+        is_wrong=cell.word("values") == "wrong",
+        waits=order in WAITS,
+        result=shown.text,
+        result_cell=shown,
+        place=(cost_ns, *((0, 0) if is_timed else untimed_place(order, cell.offered))),
+        brief_time=f"{'' if is_sure else MARK}{plain_time(cost_ns)}" if is_timed else "",
+    )
 
 
 def choices_of(own: Grid) -> list[Choice]:
@@ -231,7 +215,7 @@ def choices_of(own: Grid) -> list[Choice]:
         if cell.safety.level == "unsafe" and not row.case.survey
     }
     choices = (
-        Choice(row, cell, unsafe.get(row.case.conversion, cell.safety)) for row, cell in found
+        _choice(row, cell, unsafe.get(row.case.conversion, cell.safety)) for row, cell in found
     )
     return sorted(choices, key=lambda one: one.place)
 
