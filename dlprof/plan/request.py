@@ -237,7 +237,7 @@ def steps_named(
             raise UsageError(f"there is no model file {model}")
         path, suffix = str(file.absolute()), file.suffix.lower()
     able = [name for name, kind in inference.KNOWN.items() if suffix in ("", kind.suffix)]
-    found = [framework(word) for word in words] or able
+    found = [step_framework(word) for word in words] or able
     unable = [name for name in found if name not in able]
     if unable or not found:
         kinds = {name: kind.suffix for name, kind in inference.KNOWN.items()}
@@ -246,7 +246,7 @@ def steps_named(
     return tuple(dict.fromkeys(Step(name, path, threads) for name in found))
 
 
-def framework(word: str) -> str:
+def step_framework(word: str) -> str:
     """The framework of a name or alias. Raises :class:`UsageError` with the nearest one."""
     names = {
         alias.lower(): name

@@ -16,17 +16,7 @@ from dlprof.atlas.cells import Cell as GridCell
 from dlprof.atlas.changes import TIME, Change, word_text
 from dlprof.atlas.grid import MISSING, Grid, Row
 from dlprof.plan.axes import shape_text
-from dlprof.reports.document import (
-    Answer,
-    Cell,
-    Column,
-    Document,
-    Lines,
-    Section,
-    Table,
-    Tone,
-    more_rows,
-)
+from dlprof.reports.document import Answer, Column, Document, Lines, Section, Table, Tone, more_rows
 from dlprof.reports.document import Cell as Shown
 from dlprof.reports.paths import TONES
 from dlprof.session.model import pair_text
@@ -331,13 +321,13 @@ def _cell_json(cell: GridCell) -> dict[str, Any]:
     }
 
 
-WORDS = {True: Cell("good"), False: Cell("changed", "worse"), None: Cell("not known", "dim")}
+WORDS = {True: Shown("good"), False: Shown("changed", "worse"), None: Shown("not known", "dim")}
 
 
 def bisect_document(found: Found, package: str, statement: str, pair: tuple[str, str]) -> Document:
     """What a search found for a path of a pair of frameworks."""
     rows = tuple(
-        (Cell(f"{package} {one.version}"), Cell(_said(one, found.question)), WORDS[one.is_good])
+        (Shown(f"{package} {one.version}"), Shown(_said(one, found.question)), WORDS[one.is_good])
         for one in found.tried
     )
     ends = {one.version: _said(one, found.question) for one in found.tried}

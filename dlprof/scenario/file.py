@@ -33,7 +33,7 @@ from dlprof.plan import options
 from dlprof.plan.floors import Floor
 from dlprof.plan.option import Option, shown, value_of
 from dlprof.plan.options import IN_FILE, MODEL, ONE_INTERPRETER, OPTIONS, THREADS
-from dlprof.plan.request import framework as step_framework
+from dlprof.plan.request import step_framework
 from dlprof.scenario.expectation import parse as parse_expectation
 from dlprof.scenario.pairs import parse as parse_pair
 from dlprof.session import files

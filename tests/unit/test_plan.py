@@ -9,7 +9,7 @@ from dlprof import inference
 from dlprof.errors import MissingFramework, Unmeasured, UsageError
 from dlprof.plan.pairing import Axes, Path, choose_device, matches, paths
 from dlprof.plan.plan import not_paired, not_run, plan
-from dlprof.plan.request import Request, Settings, Step, framework, steps_named
+from dlprof.plan.request import Request, Settings, Step, step_framework, steps_named
 from dlprof.plan.schedule import OWN_PROCESS_BYTES, process_of, sample_ns_for
 from dlprof.worker import loading
 
@@ -286,7 +286,7 @@ def test_a_model_is_run_by_the_frameworks_that_read_it(file):
 
 
 def test_an_alias_names_the_framework():
-    assert (framework("ORT"), framework("TensorRT")) == ("onnxruntime", "torch_tensorrt")
+    assert (step_framework("ORT"), step_framework("TensorRT")) == ("onnxruntime", "torch_tensorrt")
 
 
 @pytest.mark.parametrize(
