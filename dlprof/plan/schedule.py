@@ -73,6 +73,14 @@ Round = Generator[Stop, int | None, None]
 be sent how many calls the sample is to be of."""
 
 
+def offset_of(round_: int) -> int:
+    """Where in a page the results of a round begin: another multiple of 16 bytes in each of 256.
+
+    Any four in a row have the four places in a line of 64 bytes, since copies depend on that most.
+    """
+    return 16 * (round_ * 101 % 256)
+
+
 def sample_ns_for(settings: Settings, cases: Sequence[Case]) -> int:
     """What one timer spends on one case, less where a pair has more than :data:`FEW_PATHS`."""
     codes: dict[tuple[str, str], set[str]] = {}

@@ -132,9 +132,7 @@ def marks_of(timed: Sequence[Path]) -> tuple[str, ...]:
         found.append(f"{MARK} Only one process measured this time. Another process may differ.")
     kept = [path.case.new_ns is None for path in timed if path.case.is_cached_copy]
     if False in kept:
-        found.append(
-            f"{MARK} Where a framework keeps results, this is the time of a new array."
-        )
+        found.append(f"{MARK} Where a framework keeps results, this is the time of a new array.")
     if True in kept:
         found.append(f"{MORE} This is the time of an array that was converted before.")
     if any(path.result == "?" for path in timed):

@@ -30,7 +30,7 @@ LEAST_BYTES_PER_S = 50e6
 """A case has a second more for each so many bytes: they are made, converted and compared."""
 
 Turns = dict[str, int | None]
-"""What a worker must know to take turns: the ``cpu`` of its samples."""
+"""What a worker must know to take turns: see :class:`dlprof.worker.turns.Turns`."""
 
 
 def imports_of(case: Case) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from dlprof.plan.schedule import (
     Round,
     Stop,
     grouped,
+    offset_of,
     process_of,
     shuffled,
 )
@@ -193,8 +194,9 @@ class Runner:
     def turns(self, round_: int, order: Sequence[int], cpu: int | None) -> Round:
         """One round of some cases, in turns with another runner; samples are on ``cpu``."""
         for group in self._needed(round_, order):
-            yield from self._run_group(group, round_, {"cpu": cpu})
-            yield from self._again(round_, {"cpu": cpu})
+            turns = {"cpu": cpu, "offset_bytes": offset_of(round_)}
+            yield from self._run_group(group, round_, turns)
+            yield from self._again(round_, turns)
         self.rounds_done = max(self.rounds_done, round_ + 1)
 
     def diagnose(self, only: set[int]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from dlprof.device import gpu_state
 from dlprof.probes.base import ArraySpec, Protocol, Unsupported
 from dlprof.protocol.messages import DIAGNOSIS, unknown
-from dlprof.worker import memory, simulated, timer, turns
+from dlprof.worker import heap, memory, simulated, timer, turns
 from dlprof.worker.channel import Answer
 from dlprof.worker.instruments import (
     alignment,
@@ -217,7 +217,8 @@ class Instruments:
         """Run all wanted instruments; ``once`` is the one conversion of a long one."""
         # Times come first: they do not use the address, which a faulty probe may get wrong.
         if once is None:
-            self._time()
+            with self._placed():
+                self._time()
             self._take_rest()
             owned = self._look(self.subject)
         else:
@@ -234,6 +235,13 @@ class Instruments:
         self._take("handshake", lambda: handshake.measure(self.subject))
         self._take("fresh_source", lambda: fresh_source.measure(self.subject, self.budget_ns))
         self._diagnose()
+
+    def _placed(self) -> AbstractContextManager[object]:
+        """In turns, copies of both sides begin at one offset."""
+        spec = self.subject.spec
+        if self.turns is None or spec.device != "cpu":
+            return nullcontext()
+        return heap.next_block_at(self.turns.offset_bytes, spec.size_bytes)
 
     def _time(self) -> None:
         subject, budget = self.subject, self.budget_ns

@@ -44,11 +44,15 @@ process's data (docs/results/gate-noise.md)."""
 
 @dataclass(frozen=True)
 class Turns:
-    """The turns of a request. ``cpu`` is the processor for the samples, None for any."""
+    """The turns of a request. ``cpu`` is the processor for the samples, None for any.
+
+    ``offset_bytes`` says where in a page the results begin: see :mod:`dlprof.worker.heap`.
+    """
 
     channel: Channel
     identity: int
     cpu: int | None
+    offset_bytes: int
 
     @contextmanager
     def pinned(self) -> Iterator[None]:
@@ -137,7 +141,9 @@ def _count(budget_ns: int, sample_ns: int) -> int:
 
 def turns_of(request: dict[str, Any], answer: Answer) -> Turns | None:
     asked = request.get("turns")
-    return None if asked is None else Turns(answer.channel, answer.identity, asked["cpu"])
+    if asked is None:
+        return None
+    return Turns(answer.channel, answer.identity, asked["cpu"], asked["offset_bytes"])
 
 
 def series_of(turns: Turns | None, name: str) -> Series | None:
