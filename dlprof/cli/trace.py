@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 from dataclasses import replace
@@ -105,8 +106,6 @@ TRACES = (SPEEDSCOPE, CHROME)
 OUTPUT = replace(every.SESSION, help="Keep the trace here.")
 FEW = 3
 """So many lines are named at the end; the table has all."""
-ENDED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
-"""Signals by which dlprof ends itself if the program ended by them."""
 
 
 @takes(
@@ -219,7 +218,8 @@ def end(found: Trace, words: Sequence[str]) -> None:
         but = f", but unknown for {_few(unknown)}" if unknown else ""
         complain(f"--fail-on {','.join(words)}: passed{but}")
     code = found.exit_code
-    if code < 0 and -code in ENDED_BY:
+    if code < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program has left one
         signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
         os.kill(os.getpid(), -code)
     raise typer.Exit(code if code >= 0 else 128 - code)

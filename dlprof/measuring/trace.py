@@ -8,7 +8,6 @@ import io
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from dlprof.errors import UsageError
+from dlprof.measuring import traced_process
 from dlprof.session import files
 from dlprof.session.trace_file import Row, Trace, merged
 from dlprof.simulated import environment
@@ -34,10 +34,6 @@ from dlprof.tracer.program import MAIN
 from dlprof.tracer.rows import Rows
 from dlprof.tracer.state import Tracer
 
-PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-"""Signals to dlprof that are meant for the program."""
-FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
-"""Signals that the program gets by itself."""
 COPY, WAIT, CROSSING = "copy", "wait", "device-crossing"
 FAULTS = (COPY, WAIT, CROSSING)
 AROUND, WIDEST, MOST_SOURCES = 5, 300, 1000
@@ -89,13 +85,7 @@ def trace(program: Program) -> Trace:
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
         command = [sys.executable, *flags, MAIN, json.dumps(asked)]
         created, began = datetime.datetime.now(datetime.timezone.utc), time.perf_counter_ns()
-        started = subprocess.Popen(  # noqa: S603 - the user's program
-            [*command, *program.words],
-            env=_environment(program.simulated),
-            close_fds=False,  # those that dlprof was given are the program's
-        )
-        with _signals_of(started):
-            code = started.wait()
+        code = traced_process.run([*command, *program.words], _environment(program.simulated))
         wall_ns = time.perf_counter_ns() - began
         parts = list(_parts(Path(folder)))
     return completed(
@@ -111,10 +101,10 @@ def trace(program: Program) -> Trace:
     )
 
 
-def _environment(devices: int) -> dict[str, str] | None:
-    """What the program finds; None for all that dlprof has itself."""
+def _environment(devices: int) -> Mapping[str, str]:
+    """What the program finds: what dlprof has itself, and what a simulated device needs."""
     if not devices:
-        return None
+        return os.environ
     found = {**os.environ, **environment.variables(devices)}
     return environment.on_simulated_device(found, sys.executable)
 
@@ -139,22 +129,6 @@ def of_block(include: tuple[str, ...]) -> Iterator[Callable[[], Trace]]:
         tracer.stop()
         tracer.finish()
         parts.append(rows.as_dict(ended=True))
-
-
-@contextmanager
-def _signals_of(started: subprocess.Popen[bytes]) -> Iterator[None]:
-    """While the program runs, signals are its own."""
-
-    def passed_on(number: int, _: Any) -> None:
-        started.send_signal(number)
-
-    before = {number: signal.signal(number, lambda *_: None) for number in FROM_TERMINAL}
-    before |= {number: signal.signal(number, passed_on) for number in PASSED_ON}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler or signal.SIG_DFL)
 
 
 def _parts(folder: Path) -> Iterator[dict[str, Any]]:

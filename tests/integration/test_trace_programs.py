@@ -1,11 +1,12 @@
 """A traced program does what it does without dlprof, and its trace tells what it did."""
 
 import json
+import signal
 import subprocess
 import sys
 
 import pytest
-from command_line import dlprof, environment
+from command_line import dlprof, environment, running
 
 from dlprof.measuring import trace as tracing
 
@@ -228,6 +229,19 @@ def test_a_program_reads_the_descriptors_that_dlprof_was_given(tmp_path):
         ["sh", "-c", text], capture_output=True, cwd=tmp_path, env=environment(), check=True
     )
     assert done.stdout == b"b'imp'\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGALRM])
+def test_a_signal_to_dlprof_alone_ends_the_program_and_the_trace_is_kept(tmp_path, number):
+    text = f"{CONVERTS}print('ready', flush=True)\nimport time\ntime.sleep(200)\n"
+    (tmp_path / "app.py").write_text(text, encoding="utf-8")
+    with running("trace", "-o", tmp_path / "trace.json", tmp_path / "app.py") as process:
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(number)
+        _, err = process.communicate(timeout=200)
+    assert process.returncode == -number, err
+    assert b"killed by signal" in err
+    assert calls(json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))) == 1
 
 
 def test_a_file_of_the_working_folder_is_no_module_of_the_tracer(tmp_path, monkeypatch):

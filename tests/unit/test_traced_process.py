@@ -1,0 +1,89 @@
+"""A program gets the signals that are sent to dlprof, each once, and dlprof knows how it ended."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import termios
+from contextlib import contextmanager
+
+import pytest
+
+RUN = """\
+import os, sys
+from dlprof.measuring import traced_process
+print("ended", traced_process.run([sys.executable, "-c", sys.argv[1]], os.environ))
+"""
+PROGRAM = """\
+import os, signal
+def tell(number, _):
+    print("got", number, flush=True)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGWINCH):
+    if signal.getsignal(number) is not signal.SIG_IGN:
+        signal.signal(number, tell)
+print("ready", flush=True)
+while True:
+    signal.pause()
+"""
+
+
+@contextmanager
+def started(program=PROGRAM, **options):
+    """What runs the program, in a session of its own, when the program is ready."""
+    command = [sys.executable, "-c", RUN, program]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, start_new_session=True, **options
+    )
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield process
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def check_passes_on(process):
+    """The program gets this signal next: dlprof passes it on after those with lower numbers."""
+    os.kill(process.pid, signal.SIGWINCH)
+    assert process.stdout.readline() == "got 28\n"
+
+
+def in_front_of(terminal):
+    return {"stdin": terminal, "preexec_fn": lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGALRM])
+@pytest.mark.parametrize("send", [os.kill, os.killpg])
+def test_a_signal_to_the_process_or_to_its_group_comes_once(number, send):
+    with started() as process:
+        for _ in range(2):
+            send(process.pid, number)
+            assert process.stdout.readline() == f"got {number:d}\n"
+            check_passes_on(process)
+        os.kill(process.pid, signal.SIGIO)
+        assert process.stdout.readline() == "ended -29\n"
+
+
+def test_ctrl_c_in_a_terminal_comes_once():
+    terminal, behind = os.openpty()
+    with started(**in_front_of(behind)) as process:
+        os.write(terminal, b"\x03")
+        assert process.stdout.readline() == "got 2\n"
+        check_passes_on(process)
+    os.close(terminal)
+    os.close(behind)
+
+
+def test_a_program_keeps_the_signals_that_were_ignored_before():
+    ignored = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)}
+    with started(**ignored) as process:
+        os.kill(process.pid, signal.SIGINT)
+        check_passes_on(process)
+
+
+def test_what_a_program_sends_to_its_group_does_not_come_back():
+    kill = 'print("ready", flush=True)\nos.killpg(0, signal.SIGTERM)\n'
+    with started(PROGRAM.replace('print("ready", flush=True)\n', kill)) as process:
+        assert process.stdout.readline() == "got 15\n"
+        check_passes_on(process)
