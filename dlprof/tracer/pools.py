@@ -17,6 +17,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from dlprof.tracer.state import Tracer
+from dlprof.tracer.tracebacks import WithoutFrame
 
 IDLE = ".idle"
 """How the name of the second file ends."""
@@ -61,17 +62,20 @@ class Worker:
         life_ns = time.perf_counter_ns() - self.rows.started_ns
         if self.spent_ns < FREE_NS + life_ns / SHARE:
             self.write()
-        self._put(result)
+        with WithoutFrame():
+            self._put(result)
 
     def send(self, *args: Any) -> None:
         self.say()  # after the result was pickled, which may convert
-        self._send(*args)
+        with WithoutFrame():
+            self._send(*args)
 
     def receive(self, *args: Any) -> Any:
         if not self._is_ready(0):
             self.write()
         self.say()
-        task = self._receive(*args)
+        with WithoutFrame():
+            task = self._receive(*args)
         if bytes(task) != NO_MORE:
             self.said[0:1] = b"0"
         return task

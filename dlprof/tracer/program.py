@@ -22,10 +22,9 @@ from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import Rows
 from dlprof.tracer.state import Tracer
+from dlprof.tracer.tracebacks import HERE, Hook, WithoutFrame
 
-HIDDEN = (os.path.dirname(os.path.abspath(__file__)), "<frozen runpy>", runpy.__file__)  # noqa: PTH100, PTH120
-"""Where frames are that no traceback of the program has."""
-MAIN = os.path.join(HIDDEN[0], "__main__.py")  # noqa: PTH118
+MAIN = os.path.join(HERE, "__main__.py")  # noqa: PTH118
 ENDS = ("_exit", "abort", "execv", "execve")
 """What ends a process or its program at once, by functions of ``os``."""
 STARTS = ("from multiprocessing.spawn", "from multiprocessing.forkserver")
@@ -65,7 +64,8 @@ def _begin_child(tracer: Tracer) -> None:
 def _after(finish: Callable[[], None], end: Callable[..., Any]) -> Callable[..., Any]:
     def ended(*args: Any, **kwargs: Any) -> Any:
         finish()
-        return end(*args, **kwargs)
+        with WithoutFrame():
+            return end(*args, **kwargs)
 
     ended.__name__ = end.__name__
     return ended
@@ -84,7 +84,8 @@ def _follow_spawned(arguments: tuple[object, ...]) -> None:
             # The process that tracks resources runs no code of the program.
             if str(word).startswith(STARTS):
                 words[at] = begin + word
-        return int(original(path, words, descriptors))
+        with WithoutFrame():
+            return int(original(path, words, descriptors))
 
     util.spawnv_passfds = spawned  # type: ignore[assignment]
 
@@ -98,9 +99,9 @@ def _follow_programs(asked: dict[str, object]) -> None:
         env = kwargs.get("env")
         is_found = env is None or env.get("PYTHONPATH") == searched  # else dlprof may not be there
         is_plain = not (rest[1:] or kwargs.get("executable") or kwargs.get("shell"))
-        original(
-            self, traced_words(args, asked) if is_found and is_plain else args, *rest, **kwargs
-        )
+        words = traced_words(args, asked) if is_found and is_plain else args
+        with WithoutFrame():
+            original(self, words, *rest, **kwargs)
         self.args = args  # as errors name it
 
     subprocess.Popen.__init__ = functools.wraps(original)(init)  # type: ignore[method-assign]
@@ -135,9 +136,9 @@ def run(words: list[str], as_module: bool) -> None:
             _run_script(words[0], main)
     except SystemExit:
         raise
-    except BaseException as error:
-        _show(error)
-        sys.excepthook = lambda *_: None
+    except BaseException:
+        if hasattr(sys, "excepthook"):
+            Hook()
         raise
 
 
@@ -168,12 +169,3 @@ def _run_script(path: str, main: types.ModuleType) -> None:
         else compile(text, path, "exec", dont_inherit=True)  # not this file's future
     )
     exec(code, main.__dict__)  # noqa: S102 - it is the program
-
-
-def _show(error: BaseException) -> None:
-    """What Python prints of an error that ends a program, without the frames above its own."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(HIDDEN):
-        trace = trace.tb_next
-    error.__traceback__ = trace
-    sys.excepthook(type(error), error, trace)

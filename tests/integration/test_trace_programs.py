@@ -78,12 +78,14 @@ def check_same(plain, traced):
         "os._exit(3)",
         "warnings.warn('a warning')",
         "warnings.warn('of the caller', stacklevel=2)",
-        "sys.excepthook = lambda *e: print('own hook', e[0]); 1 / 0",
+        "subprocess.run(['/nowhere'])",
+        "sys.excepthook = lambda *e: print(e[0], traceback.extract_tb(e[2]).format()); 1 / 0",
+        "def broken(*_): raise KeyError('in the hook')\nsys.excepthook = broken\n1 / 0",
     ],
 )
 def test_a_program_ends_as_it_does_without_dlprof(run, end):
     text = (
-        "import atexit, os, sys, warnings\n"
+        "import atexit, os, subprocess, sys, traceback, warnings\n"
         "print(sys.argv, __name__, __file__, sys.path[0])\n"
         "number: int = 1\n"
         "print(sys.modules[__name__].__annotations__, __builtins__, sorted(globals()))\n"
@@ -107,6 +109,12 @@ print(sys.modules[__name__].__annotations__)
     found, plain, traced = run(text, "-x", options=("-m",))
     check_same(plain, traced)
     assert calls(found) == 1
+
+
+def test_an_error_that_ends_a_module_has_the_traceback_of_python(run):
+    _, plain, traced = run(f"{CONVERTS}def f(): numpy.frombuffer(3)\nf()\n", options=("-m",))
+    check_same(plain, traced)
+    assert "TypeError" in plain.stderr
 
 
 def test_functions_that_torch_and_the_program_look_up_in_tables_are_found(run):
