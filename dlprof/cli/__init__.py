@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import functools
 import gc
-import os
-import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -15,7 +13,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from dlprof.cli import streams
+from dlprof.cli import streams, variables
 from dlprof.cli.streams import complain
 from dlprof.errors import DlprofError, Interrupted, UsageError
 from dlprof.session.interrupts import stop_in_order
@@ -189,8 +187,4 @@ def _settle_in() -> None:
     """Make the surroundings usable."""
     gc.set_threshold(RARELY)
     streams.settle()
-    for name in ("COLUMNS", "LINES"):  # rich reads them with int()
-        if not re.fullmatch(r"[0-9]{1,4}", os.environ.get(name, "0")):
-            del os.environ[name]
-    if not sys.stdout.isatty():  # on GitHub typer takes every pipe for a terminal, with colors
-        os.environ.setdefault("_TYPER_FORCE_DISABLE_TERMINAL", "1")
+    variables.settle()

@@ -123,6 +123,7 @@ def trace(
 
     The report goes to stderr: stdout is the program's. Example: dlprof trace train.py --epochs 1
     """
+    from dlprof.cli import variables
     from dlprof.cli.outputs import Outputs
     from dlprof.measuring import trace as tracing
     from dlprof.session import state, trace_file
@@ -136,6 +137,7 @@ def trace(
         events=any(given[one] is not None for one in TRACES),
         most_percent=given[MAX_OVERHEAD],
         simulated=given[DEVICE] or 0,
+        variables=variables.of_user(),
     )
     path = given.output or state.default_trace()
     found = tracing.trace(asked)

@@ -55,6 +55,8 @@ class Program:
     """Of the time, what tracing may take before it stops counting views."""
     simulated: int = 0
     """CUDA devices that are simulated; 0 for those of the machine."""
+    variables: Mapping[str, str] | None = None
+    """The program's environment; None for that of this process."""
 
     def check(self) -> None:
         """Raise :class:`UsageError` where there is nothing to run."""
@@ -85,7 +87,7 @@ def trace(program: Program) -> Trace:
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
         command = [sys.executable, *flags, MAIN, json.dumps(asked)]
         created, began = datetime.datetime.now(datetime.timezone.utc), time.perf_counter_ns()
-        code = traced_process.run([*command, *program.words], _environment(program.simulated))
+        code = traced_process.run([*command, *program.words], _environment(program))
         wall_ns = time.perf_counter_ns() - began
         parts = list(_parts(Path(folder)))
     return completed(
@@ -101,11 +103,12 @@ def trace(program: Program) -> Trace:
     )
 
 
-def _environment(devices: int) -> Mapping[str, str]:
-    """What the program finds: what dlprof has itself, and what a simulated device needs."""
-    if not devices:
-        return os.environ
-    found = {**os.environ, **environment.variables(devices)}
+def _environment(program: Program) -> Mapping[str, str]:
+    """What the program finds: its own variables, and what a simulated device needs."""
+    own = os.environ if program.variables is None else program.variables
+    if not program.simulated:
+        return own
+    found = {**own, **environment.variables(program.simulated)}
     return environment.on_simulated_device(found, sys.executable)
 
 

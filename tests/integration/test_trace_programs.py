@@ -86,7 +86,7 @@ def check_same(plain, traced):
 def test_a_program_ends_as_it_does_without_dlprof(run, end):
     text = (
         "import atexit, os, subprocess, sys, traceback, warnings\n"
-        "print(sys.argv, __name__, __file__, sys.path[0])\n"
+        "print(sys.argv, __name__, __file__, sys.path[0], sorted(os.environ.items()))\n"
         "number: int = 1\n"
         "print(sys.modules[__name__].__annotations__, __builtins__, sorted(globals()))\n"
         "atexit.register(print, 'at exit')\n"

@@ -1,4 +1,4 @@
-"""A program gets the signals that are sent to dlprof, each once, and dlprof knows how it ended."""
+"""A program gets the signals that are sent to dlprof, each once, and the variables of the user."""
 
 import fcntl
 import os
@@ -9,6 +9,8 @@ import termios
 from contextlib import contextmanager
 
 import pytest
+
+from dlprof.cli import variables
 
 RUN = """\
 import os, sys
@@ -87,3 +89,15 @@ def test_what_a_program_sends_to_its_group_does_not_come_back():
     with started(PROGRAM.replace('print("ready", flush=True)\n', kill)) as process:
         assert process.stdout.readline() == "got 15\n"
         check_passes_on(process)
+
+
+def test_a_program_gets_the_variables_as_the_user_set_them(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "wide")
+    monkeypatch.setenv(variables.NO_TERMINAL, "")
+    monkeypatch.delenv(variables.NO_TERMINAL)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
+    given = {**os.environ}
+    variables.settle()
+    assert "COLUMNS" not in os.environ
+    assert variables.NO_TERMINAL in os.environ
+    assert variables.of_user() == given
