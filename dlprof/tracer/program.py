@@ -29,6 +29,16 @@ ENDS = ("_exit", "abort", "execv", "execve")
 """What ends a process or its program at once, by functions of ``os``."""
 STARTS = ("from multiprocessing.spawn", "from multiprocessing.forkserver")
 """How the text begins that a new process of :mod:`multiprocessing` runs."""
+BEGIN = """\
+import sys
+path = sys.path[:]
+sys.path[:] = [*filter(None, path), {root!r}]
+from dlprof.tracer.program import start
+start(*{arguments!r})
+sys.path[:] = path
+del path, start
+"""
+"""What stands before it: no file of the working folder takes the place of a standard module."""
 FLAGS = frozenset(("-u", "-B", "-O", "-OO", "-b", "-d", "-q", "-v"))
 """Options of Python that change nothing of where dlprof is found."""
 
@@ -76,13 +86,13 @@ def _follow_spawned(arguments: tuple[object, ...]) -> None:
     from multiprocessing import util
 
     original = util.spawnv_passfds
-    begin = f"from dlprof.tracer.program import start; start(*{arguments!r}); "
+    begin = BEGIN.format(root=os.path.dirname(os.path.dirname(HERE)), arguments=arguments)  # noqa: PTH120
 
     def spawned(path: Any, words: Any, descriptors: Any) -> int:
-        words = list(words)
+        words, is_found = list(words), os.fsdecode(path) == sys.executable
         for at, word in enumerate(words):
             # The process that tracks resources runs no code of the program.
-            if str(word).startswith(STARTS):
+            if is_found and str(word).startswith(STARTS):
                 words[at] = begin + word
         with WithoutFrame():
             return int(original(path, words, descriptors))

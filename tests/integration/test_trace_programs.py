@@ -256,9 +256,21 @@ def test_a_file_of_the_working_folder_is_no_module_of_the_tracer(tmp_path, monke
     monkeypatch.chdir(tmp_path)
     (tmp_path / "json.py").write_text("raise SystemExit('taken')\n", encoding="utf-8")
     (tmp_path / "below").mkdir()
-    (tmp_path / "below" / "app.py").write_text(CONVERTS, encoding="utf-8")
+    text = f"""\
+import multiprocessing
+def convert():
+    {CONVERTS.replace(chr(10), "; ")}
+if __name__ == "__main__":
+    convert()
+    for method in ("spawn", "forkserver"):
+        process = multiprocessing.get_context(method).Process(target=convert)
+        process.start()
+        process.join()
+        assert process.exitcode == 0
+"""
+    (tmp_path / "below" / "app.py").write_text(text, encoding="utf-8")
     found = tracing.trace(tracing.Program(("below/app.py",)))
-    assert (found.exit_code, len(found.rows)) == (0, 1)
+    assert (found.exit_code, [row.calls for row in found.rows]) == (0, [3])
 
 
 def test_spawned_workers_of_a_loader_are_traced(trace):
