@@ -324,5 +324,6 @@ def faults(row: Any) -> list[str]:
 
 def doubts(row: Any) -> list[str]:
     """What the line may do of it: its memory is not known, or one sign of a wait was seen."""
-    found = {COPY: row.unknown > 0, WAIT: row.maybe_waits > 0}
+    empty = sum(calls for _, shape, calls, _ in row.arrays if 0 in shape)
+    found = {COPY: row.unknown > empty, WAIT: row.maybe_waits > 0}
     return [word for word, may in found.items() if may and word not in row.allowed]

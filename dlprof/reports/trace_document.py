@@ -33,6 +33,7 @@ from dlprof.reports.document import (
 from dlprof.session.header import SIMULATED
 from dlprof.session.trace_file import Row, Trace
 from dlprof.text.clean import counted, first_line
+from dlprof.tracer.rows import OTHERS
 
 TONES: dict[str, Tone] = {"view": "view", "copy": "copy", "mixed": "copy", "waits": "bad"}
 
@@ -264,7 +265,7 @@ def _what(group: Group, by: str, full: bool, several: bool) -> Iterable[str]:
 
 
 def _of_line(row: Row, full: bool) -> Iterable[str]:
-    sizes = {size for _, _, _, size in row.arrays}
+    sizes = {size for dtype, _, _, size in row.arrays if dtype != OTHERS}
     if row.copies and not is_of_one(row):
         mean = " per copy on average" if row.copies > 1 else " copied"
         yield size_text(round(row.bytes / row.copies), 2) + mean
@@ -291,7 +292,7 @@ def _arrays(row: Row) -> str:
     texts = [
         f"{dtype} {shape_text(shape)}" + (f": {calls:,} calls" if len(row.arrays) > 1 else "")
         for dtype, shape, calls, _ in row.arrays[:MOST_ARRAYS]
-        if dtype != "?"
+        if dtype not in ("?", OTHERS)
     ]
     left = len(row.arrays) - MOST_ARRAYS
     return ", ".join([*texts, f"{left} more"] if left > 0 and texts else texts)

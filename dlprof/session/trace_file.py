@@ -18,6 +18,7 @@ from dlprof.errors import SessionError
 from dlprof.session import files
 from dlprof.session.evidence import Maybe, Model, Number, Whole
 from dlprof.text import json_text
+from dlprof.tracer.rows import OTHERS
 
 SCHEMA = "dlprof.trace/1"
 BEGIN = re.compile(r'\s*\{\s*"schema"\s*:\s*"dlprof\.trace/')
@@ -33,11 +34,11 @@ class Row(Model):
     """A conversion on a line of the program.
 
     ``via`` is the function of a framework or package that converts on behalf of the line, and
-    ``span`` is where the expression stands. ``arrays`` has dtype, shape, calls and bytes;
-    ``crossings`` has two devices and calls. ``device`` is that of the first source; ``retyped``
-    has the dtypes of results that differ from their sources. ``allowed`` names what the program
-    says it expects. ``stopped_ns`` is when its count was stopped, or 0. ``first_ns`` is what the
-    first calls of all processes took.
+    ``span`` is where the expression stands. ``arrays`` has dtype, shape, calls and bytes; of many
+    it has ``others`` at last. ``crossings`` has two devices and calls. ``device`` is that of the
+    first source; ``retyped`` has the dtypes of results that differ from their sources. ``allowed``
+    names what the program says it expects. ``stopped_ns`` is when its count was stopped, or 0.
+    ``first_ns`` is what the first calls of all processes took.
     """
 
     file: str
@@ -179,7 +180,7 @@ def _add(row: dict[str, Any], other: Mapping[str, Any]) -> None:
         (dtype, tuple(shape), size, calls)
         for dtype, shape, calls, size in (*row["arrays"], *other["arrays"])
     ]
-    summed = _summed(arrays, 3)
+    summed = sorted(_summed(arrays, 3), key=lambda one: one[0] == OTHERS)
     row["arrays"] = [(dtype, list(shape), calls, size) for dtype, shape, size, calls in summed]
     stops = [one["stopped_ns"] for one in (row, other) if one["stopped_ns"]]
     row["stopped_ns"] = min(stops, default=0)

@@ -5,6 +5,7 @@ of an array, but for the header of a ``numpy.ndarray``.
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -64,6 +65,19 @@ class Kind:
     in_head: bool = False
     """Whether ``HEADS`` has its address."""
     dtype: Callable[[Any], Any] = lambda _: "?"
+    strides: Callable[[Any], Iterable[int]] | None = None
+    """In bytes; None if its arrays are without gaps."""
+
+    def bounds(self, array: Any, address: int) -> tuple[int, int]:
+        """The first byte of the array's memory, and the one behind its last."""
+        first, last, size = address, address, self.nbytes(array)
+        if self.strides is None or not size:
+            return first, first + size
+        shape = self.key(array)[1]
+        for length, step in zip(shape, self.strides(array), strict=True):
+            first += min(step * (length - 1), 0)
+            last += max(step * (length - 1), 0)
+        return first, last + size // math.prod(shape)
 
     def __post_init__(self) -> None:
         self.is_plain = self.key is KEY
@@ -133,10 +147,13 @@ def _kind(probe: Probe) -> Kind:
     if probe.name == "numpy":
         address = _head if _is_in_head() else _interface
         in_head = address is _head
-        return Kind("numpy", address, KEY, _nbytes, _host, owns=_owns, in_head=in_head)
+        return Kind(
+            "numpy", address, KEY, _nbytes, _host, owns=_owns, in_head=in_head, strides=STRIDES
+        )
     if probe.name == "torch":
         address = sys.modules["torch"].Tensor.data_ptr
-        return Kind("torch", address, KEY, _nbytes, _torch_device, _torch_busy())
+        busy, strides = _torch_busy(), _torch_strides
+        return Kind("torch", address, KEY, _nbytes, _torch_device, busy, strides=strides)
     if probe.name == "jax":
         return Kind("jax", probe.pointer, KEY, _nbytes, _jax_device, lambda x: not x.is_ready())
     if probe.name == "tensorflow":
@@ -151,10 +168,16 @@ def _kind(probe: Probe) -> Kind:
         _cupy_device if probe.name == "cupy" else probe.device,
         partial(_is_stream_busy, probe) if "cuda" in probe.devices else None,
         dtype=probe.dtype,
+        strides=STRIDES if probe.name in ("cupy", "numba") else None,
     )
 
 
 KEY, _nbytes = attrgetter("dtype", "shape"), attrgetter("nbytes")
+STRIDES = attrgetter("strides")
+
+
+def _torch_strides(array: Any) -> list[int]:
+    return [step * array.element_size() for step in array.stride()]
 
 
 def _counted(probe: Probe, array: Any) -> int:

@@ -187,7 +187,7 @@ class Calls:
         """
         kind, row, made = way.kind, site[ROW], self.tracer.kinds[type(result)]
         if made is LOOSE:
-            self._exported(Export(row, kind, source, result, took), result)
+            self._exported(Export(row, kind, source, result, took, is_alone), result)
             return
         if result is source:
             return  # it was there already
@@ -201,7 +201,7 @@ class Calls:
             count(numbers, took, UNKNOWN, 0)
             return
         row.consumer = made.framework
-        if kind.is_plain and key in row.arrays:
+        if kind.is_plain and key in row.arrays and numbers[SIZE]:
             at_result = is_alone and made.in_head and not kind.in_head
             at_result = at_result and words(key) == words(made.key(result))
             known = made.key(result) if at_result else key
@@ -285,7 +285,7 @@ class Calls:
         self, export: Export, _way: Way, site: Site, _: Any, result: Any, took: float
     ) -> None:
         row = site[ROW]
-        outcome = self._ends(row, export.address, export.size, result)
+        outcome = self._ends(row, export.address, export.size, export.bounds, result)
         row.device = row.device or export.row.device
         row.first_ns = row.first_ns or took + export.took
         count(row.numbers(export.key, lambda: export.size), took + export.took, *outcome)
@@ -297,16 +297,19 @@ class Calls:
         made = self.tracer.kinds[type(result)]
         size = made.nbytes(result) if made is not None else 0
         key = made.key(result) if made is not None else ("?", ())
-        outcome = self._ends(row, address, size, result)
+        begin = address or 0
+        outcome = self._ends(row, address, size, (begin, begin + size), result)
         count(row.numbers(key, lambda: size), took, *outcome)
 
-    def _ends(self, row: Row, here: int | None, size: int, result: Any) -> tuple[int, int]:
+    def _ends(
+        self, row: Row, here: int | None, size: int, bounds: tuple[int, int], result: Any
+    ) -> tuple[int, int]:
         """View or copy of what a capsule held."""
         made = self.tracer.kinds[type(result)]
         if made is None:
             return UNKNOWN, 0
         row.consumer = made.framework
-        return _seen(here, size, made, result, made.address(result))
+        return _seen(here, size, lambda: bounds, made, result, made.address(result))
 
     def failed(self, error: Exception, site: Site, took: float) -> None:
         """A failure of the tracer ends the look at addresses for this row; calls still count."""
@@ -343,19 +346,34 @@ def _compared(  # noqa: PLR0913, PLR0917 - both ends
 ) -> tuple[int, int]:
     """View or copy, by the addresses and sizes of both ends; and the bytes that were copied."""
     one, other = kind.device(source), made.device(result)
-    if one != other and are_apart(one, other):
+    is_same = here and here == there  # of memory that two devices share
+    if one != other and not is_same and are_apart(one, other):
         row.crossings[one, other] = row.crossings.get((one, other), 0) + 1
         return COPIES, made.nbytes(result)
-    return _seen(here, size, made, result, there)
+    size = size or kind.nbytes(source)  # one of the others has no size
+    return _seen(here, size, lambda: kind.bounds(source, here or 0), made, result, there)
 
 
 def _seen(
-    here: int | None, size: int, made: Kind, result: Any, there: int | None
+    here: int | None,
+    size: int,
+    bounds: Callable[[], tuple[int, int]],
+    made: Kind,
+    result: Any,
+    there: int | None,
 ) -> tuple[int, int]:
+    """``bounds`` are those of the source. They are seldom asked for, as that takes long."""
     copied = made.nbytes(result)
-    if here is not None and there is not None:
-        if size == 0 or here <= there < here + size or there <= here < there + copied:
+    if not copied and 0 in (made.key(result)[1] or ()):
+        return UNKNOWN, 0  # an array without elements has no memory
+    if here and there:
+        if here == there:
             return VIEWS, 0
+        # By their sizes, they may overlap. An array that repeats an element is smaller than that.
+        if here < there + copied and there < here + size:
+            (first, last), (begin, end) = bounds(), made.bounds(result, there)
+            if first < end and begin < last:
+                return VIEWS, 0
         return COPIES, copied
     if made.owns is not None and made.owns(result):
         return COPIES, copied

@@ -34,8 +34,8 @@ SHARE = 100
 MOST_EVENTS = 200_000
 STEPS = 32
 """Times are told apart to this part of them, at least."""
-MOST_SHAPES = 64
-"""Kinds of array that a row tells apart; what comes later counts as ``others``."""
+MOST_SHAPES, OTHERS = 64, "others"
+"""Kinds of array that a row tells apart, and how what comes later counts: without a size."""
 TIME, VIEWS, COPIES, UNKNOWN, SIZE, BYTES, IDLE, DTYPE = range(8)
 """Of a row's numbers for one dtype and shape; SIZE is the bytes of one array, DTYPE
 that of the last copy."""
@@ -101,7 +101,7 @@ class Row:
     def numbers(self, key: Any, size: Callable[[], int]) -> list[Any]:
         """The numbers for arrays of a dtype and shape, which are met for the first time."""
         if len(self.arrays) >= MOST_SHAPES:
-            key, size = "others", lambda: 0
+            key, size = OTHERS, lambda: 0
         return self.arrays.setdefault(key, [0, 0, 0, 0, size(), 0, None, None])
 
     def behind_a_queue(self, key: Any, took: float) -> None:
@@ -128,7 +128,7 @@ class Row:
         )
         waits, maybe, waited = self._waits(idle)
         results = [n for n, c in (("view", views), ("copy", copies), ("unknown", unknown)) if c]
-        top = sorted(numbers, key=lambda item: -calls_of(item[1]))
+        top = sorted(numbers, key=lambda item: (item[0] == OTHERS, -calls_of(item[1])))
         return {
             "file": self.file,
             "line": self.line,

@@ -57,15 +57,29 @@ def site(code: Any, instruction: int, row: Any) -> Site:
 CONTAINER, NAMED = (Way(replace(LOOSE, framework=name)) for name in ("container", "named"))
 
 
+NOWHERE = 1
+"""An address that no array has."""
+
+
 class Export:
-    """A capsule that waits for its consumer."""
+    """A capsule that waits for its consumer.
 
-    __slots__ = ("address", "key", "kind", "pointer", "row", "size", "took")
+    If arguments asked for a copy, the capsule holds other memory than the array's. That of the
+    array may be free when the capsule is consumed, and be what a consumer copies to.
+    """
 
-    def __init__(self, row: Row, kind: Kind, source: Any, made: Any, took: float) -> None:
+    __slots__ = ("address", "bounds", "key", "kind", "pointer", "row", "size", "took")
+
+    def __init__(
+        self, row: Row, kind: Kind, source: Any, made: Any, took: float, is_alone: bool
+    ) -> None:
         self.row, self.kind, self.took = row, kind, took
-        self.key, self.size, self.address = kind.key(source), kind.nbytes(source), None
+        self.key, self.size = kind.key(source), kind.nbytes(source)
         self.address = kind.address(source)
+        self.bounds = kind.bounds(source, self.address or 0)
+        held = None if is_alone else LOOSE.address(made)
+        if held and self.address and held != self.address:
+            self.address = NOWHERE
         self.pointer = pointer(made)
         row.device = row.device or kind.device(source)
 

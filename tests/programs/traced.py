@@ -246,7 +246,7 @@ def strided_arrays():
 
 
 def empty_arrays_and_scalars():
-    torch.from_numpy(np.zeros((0, 3)))  #: 1 torch.from_numpy(x) view
+    torch.from_numpy(np.zeros((0, 3)))  #: 1 torch.from_numpy(x) unknown
     torch.from_numpy(np.array(1.0))  #: 1 torch.from_numpy(x) view
 
 

@@ -12,7 +12,7 @@ from numpy import frombuffer as taken_out
 
 import dlprof
 from dlprof.errors import UsageError
-from dlprof.measuring.trace import Program, completed, expression, faults, trace
+from dlprof.measuring.trace import Program, completed, doubts, expression, faults, trace
 from dlprof.reports import terminal
 from dlprof.reports.document import Level
 from dlprof.reports.trace_document import trace_document
@@ -21,11 +21,12 @@ from dlprof.tracer import state
 from dlprof.tracer.arrays import KEY, Kind, Kinds, are_apart
 from dlprof.tracer.install import _call_around
 from dlprof.tracer.place import Places
-from dlprof.tracer.rows import Rows
+from dlprof.tracer.rows import MOST_SHAPES, OTHERS, Rows
 from dlprof.tracer.state import Tracer
 from dlprof.tracer.targets import declared
 from dlprof.tracer.wrappers import Builtin, make
 
+DLPACK = "numpy.ndarray", "__dlpack__"
 ROW = {
     "file": "a.py",
     "line": 1,
@@ -175,6 +176,63 @@ def test_a_line_that_meets_two_kinds_of_memory_in_turn_counts_both():
         convert(source, "uint8")
     rows = tracer.rows.as_dict(ended=True)["rows"]
     assert {row["producer"]: row["calls"] for row in rows} == {"bytes": 4, "bytearray": 2}
+
+
+def counted(tracer):
+    (row,) = tracer.rows.as_dict(ended=True)["rows"]
+    return row["views"], row["copies"], row["unknown"]
+
+
+def test_copies_of_more_shapes_than_a_row_tells_apart_are_copies():
+    tracer = Tracer(Places(), Rows(None))
+    convert = make(lambda x: x.copy(), target("torch.tensor(x)"), tracer)
+    for size in range(1, MOST_SHAPES + 10):
+        convert(numpy.zeros(size))
+    assert counted(tracer) == (0, MOST_SHAPES + 9, 0)
+    (row,) = tracer.rows.as_dict(ended=True)["rows"]
+    assert [*row["arrays"][-1]] == [OTHERS, [], 9, 0]
+
+
+MEMORY = numpy.arange(2000, dtype="uint8")
+ONE = numpy.broadcast_to(MEMORY[:1], 1000)
+
+
+@pytest.mark.parametrize(
+    ("source", "result", "views"),
+    [
+        (MEMORY[:100], MEMORY[50:60], 1),
+        (MEMORY[50:60], MEMORY[:100], 1),
+        (MEMORY[:100], MEMORY[100:200], 0),
+        (ONE, MEMORY[500:1500], 0),
+        (MEMORY[500:1500], ONE, 0),
+        (ONE, MEMORY[:1], 1),
+    ],
+)
+def test_a_view_lies_in_the_memory_of_its_source(source, result, views):
+    tracer = Tracer(Places(), Rows(None))
+    make(lambda _: result, target("torch.from_numpy(x)"), tracer)(source)
+    assert counted(tracer) == (views, 1 - views, 0)
+
+
+def test_an_array_without_elements_is_no_view_and_no_copy():
+    tracer = Tracer(Places(), Rows(None))
+    convert = make(lambda x: x[:], target("torch.from_numpy(x)"), tracer)
+    for _ in range(3):
+        convert(numpy.zeros((0, 3)))
+    assert counted(tracer) == (0, 0, 3)
+    (row,) = tracer.rows.as_dict(ended=True)["rows"]
+    assert not doubts(Row.model_validate(row))
+
+
+def test_a_capsule_that_was_made_of_a_copy_gives_no_view_of_the_array():
+    (gives,) = (one for one in declared() if (one.owner, one.name) == DLPACK)
+    tracer, source = Tracer(Places(), Rows(None)), numpy.zeros(3)
+    export = make(lambda x, copy=False: (x.copy() if copy else x).__dlpack__(), gives, tracer)
+    consume = make(lambda _: source[:], target("torch.from_dlpack(x)"), tracer)
+    for copy in (True, False):
+        consume(export(source, copy=copy))
+    rows = tracer.rows.as_dict(ended=True)["rows"]
+    assert [(row["views"], row["copies"]) for row in rows if row["calls"]] == [(1, 1)]
 
 
 class Foreign:
