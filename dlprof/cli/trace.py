@@ -75,7 +75,7 @@ DEVICE = replace(
 MAX_OVERHEAD = Option(
     "max_overhead",
     Number(0.0, 100.0, "percent"),
-    "Stop counting a function that only makes views if tracing takes more of the time.",
+    "Stop counting a line that only makes views if tracing takes more of the time.",
     every.MEASURING,
     metavar="PERCENT",
 )

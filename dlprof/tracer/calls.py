@@ -55,7 +55,7 @@ class Calls:
     """The calls of one target."""
 
     def __init__(self, tracer: Tracer, target: Target, is_in_c: bool = False) -> None:
-        self.tracer, self.target, self.is_off = tracer, target, False
+        self.tracer, self.target = tracer, target
         # Single conversions are recorded as events: those of a thread must not overlap.
         self._is_leaf = is_in_c and target.takes_numpy_only and not tracer.rows.with_events
         self.ways: dict[type, Way | None] = {}
@@ -68,7 +68,7 @@ class Calls:
         found = self.tracer.kinds[kind]
         if kind is Missing:
             way = NAMED
-        elif self.is_off or not self.tracer.is_active:
+        elif not self.tracer.is_active:
             way = None
         elif kind in CONTAINERS and not self.target.is_method:
             way = CONTAINER
@@ -83,6 +83,16 @@ class Calls:
         """Know no place and no row any more: the rows began again."""
         self.ways.clear()
         self._by_kind.clear()
+
+    def pass_through(self, row: Row) -> None:
+        """Count no more calls of a row, which says when that was."""
+        for way in self._by_kind.values():
+            for sites in (way.sites, way.distant):
+                for key, (code, at, known, *_) in list(sites.items()):
+                    if known is row:  # a new site: another thread may be in a call from the old
+                        sites[key] = site(code, at, row)
+            if way.last[ROW] is row:
+                way.last = site(*way.last[:2], row)
 
     def _of(self, kind: Kind, is_leaf: bool = False) -> Way:
         key = kind, is_leaf

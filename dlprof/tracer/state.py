@@ -8,7 +8,6 @@ from typing import Any
 from dlprof.tracer.arrays import Kinds
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import Row, Rows
-from dlprof.tracer.targets import Target
 from dlprof.tracer.ways import Export
 
 CALL_NS = 1300
@@ -27,7 +26,7 @@ class Tracer:
         self.calls: list[Any] = []
         """Of each function that is wrapped."""
         self._most_percent = most_percent
-        self._views: dict[Target, int] = {}
+        self._views: dict[Row, int] = {}
         self._looked_ns = rows.started_ns
 
     def tick(self, row: Row, began_s: float, took_ns: float) -> None:
@@ -36,30 +35,23 @@ class Tracer:
             self._limit(self._most_percent)
 
     def _limit(self, most_percent: float) -> None:
-        """Stop to trace the function with most of the calls, if it costs too much.
+        """Stop to count the line with most of the calls, if that costs too much.
 
         Only one that makes nothing but views: its time is known, and there is nothing to find.
         """
-        now, views = time_ns(), dict[Target, int]()
-        plain: dict[Target, bool] = {}
-        for row in list(self.rows.rows.values()):
-            views[row.target] = views.get(row.target, 0) + row.views
-            plain[row.target] = plain.get(row.target, True) and row.is_plain
-        new = {target: count - self._views.get(target, 0) for target, count in views.items()}
+        now, rows = time_ns(), list(self.rows.rows.values())
+        views = {row: row.views for row in rows}
+        new = {row: count - self._views.get(row, 0) for row, count in views.items()}
         span, self._views, self._looked_ns = now - self._looked_ns, views, now
         is_too_much = sum(new.values()) * CALL_NS > span * most_percent / 100
-        candidates = [target for target in new if plain[target] and new[target]]
+        candidates = [row for row in rows if new[row] and row.is_plain and not row.stopped_ns]
         if is_too_much and candidates:
             self._stop(max(candidates, key=new.__getitem__), now)
 
-    def _stop(self, target: Target, now: int) -> None:
+    def _stop(self, row: Row, now: int) -> None:
+        row.stopped_ns = now - self.rows.started_ns
         for calls in self.calls:
-            if calls.target is target:
-                calls.is_off = True
-                calls.ways.clear()
-        for row in list(self.rows.rows.values()):
-            if row.target is target:
-                row.stopped_ns = row.stopped_ns or now - self.rows.started_ns
+            calls.pass_through(row)
 
     def stop(self) -> None:
         """A wrapper that is still held somewhere records no more."""

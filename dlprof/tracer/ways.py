@@ -51,6 +51,9 @@ ROW, MADE = 2, 3
 
 
 def site(code: Any, instruction: int, row: Any) -> Site:
+    """A site whose row is None passes its calls through: the count of the row was stopped."""
+    if row is not None and row.stopped_ns:
+        row = None
     return [code, instruction, row, None, None, None, None, None, False]
 
 

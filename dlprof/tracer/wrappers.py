@@ -93,8 +93,15 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
                 calls.missed(error)
                 row = None
             del frame
-            if row is None:
+            if row is None and (way is None or way.is_leaf):
                 return original(source) if args is None else original(*args, **kwargs)
+            if row is None:  # not counted; nor are the calls inside it
+                me = get_ident()
+                inside.add(me)
+                try:
+                    return original(source) if args is None else original(*args, **kwargs)
+                finally:
+                    inside.discard(me)
             try:
                 if not way.is_leaf:
                     me = get_ident()

@@ -341,6 +341,30 @@ def test_a_limit_stops_the_count_of_views_and_says_when(monkeypatch, most_percen
     assert bool(found["torch.from_numpy(x)"]["stopped_ns"]) is (most_percent is not None)
 
 
+def test_a_limit_stops_one_line_of_a_function_and_the_calls_inside_it(monkeypatch):
+    now = itertools.count(0, 1_000_000_000)
+    monkeypatch.setattr(state, "time_ns", lambda: next(now))
+    rows = Rows(None)
+    rows.started_ns = rows.next_s = -1
+    monkeypatch.setattr(rows, "tick", lambda *_: None)
+    tracer = Tracer(Places(), rows, 1e-9)
+    inner = make(lambda x: x[:], target("torch.from_numpy(x)"), tracer)
+    convert = make(
+        lambda x, copy: inner(x.copy() if copy else x), target("torch.tensor(x)"), tracer
+    )
+    source = numpy.zeros(3)
+    for _ in range(9):
+        assert len(convert(source, False)) == 3
+        assert len(convert(source, True)) == 3
+    found = [(row["views"], row["copies"], row["stopped_ns"] > 0) for row in as_rows(tracer)]
+    assert found == [(1, 0, True), (0, 9, False)]
+    assert not tracer.inside
+
+
+def as_rows(tracer):
+    return tracer.rows.as_dict(ended=True)["rows"]
+
+
 def test_a_child_of_a_fork_counts_a_line_of_its_parent_from_zero():
     tracer = Tracer(Places(), Rows(None))
     convert = make(lambda x: x[:], target("torch.from_numpy(x)"), tracer)
