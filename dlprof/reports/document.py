@@ -54,6 +54,8 @@ class Column:
     title: str
     right: bool = False
     """Whether it holds numbers."""
+    is_place: bool = False
+    """Whether it holds files and lines, which lose nothing where a row has no room."""
 
 
 @dataclass(frozen=True)

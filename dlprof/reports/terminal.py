@@ -52,6 +52,8 @@ MARKS = (" ,([{", ".=)]}")
 """Code is folded after these, the first rather than the others."""
 TEXT_WIDTH, CODE_WIDTH = 26, 20
 """Columns that a text in a table may take before code is folded, and the least of code."""
+PLACE_WIDTH, PLACE_SHARE = 16, 0.2
+"""Columns that a place may take at least before it is folded, and their share of the width."""
 
 
 def render(
@@ -161,6 +163,11 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
         for at, column in enumerate(table.columns)
     ]
     codes = {at for row in table.rows for at, cell in enumerate(row) if cell.code}
+    is_wide = sum(longest) + (GAP - 1) * (len(longest) - 1) > width - INDENT
+    place = max(PLACE_WIDTH, round(PLACE_SHARE * width))
+    places = {at for at, column in enumerate(table.columns) if is_wide and column.is_place}
+    for at in places:
+        longest[at] = min(longest[at], place)
     others = [
         length if column.right else min(length, TEXT_WIDTH)
         for at, (column, length) in enumerate(zip(table.columns, longest, strict=True))
@@ -168,25 +175,23 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
     ]
     room = width - INDENT - sum(others) - (GAP - 1) * (len(longest) - 1)
     room = max(room // max(len(codes), 1), CODE_WIDTH)
-    is_wide = sum(longest) + (GAP - 1) * (len(longest) - 1) > width - INDENT
     has_under = any(cell.under for row in table.rows for cell in row)
     is_stacked = is_wide and has_under and max(longest) <= STACKED
+    folds = {**dict.fromkeys(codes, room), **dict.fromkeys(places, place)}
     for at, column in enumerate(table.columns):
         is_word = longest[at] <= WORD and not is_stacked
         grid.add_column(
             column.title,
             justify="right" if column.right else "left",
             no_wrap=column.right,
-            overflow="fold" if at in codes else "ellipsis",
-            width=min(longest[at], room) if at in codes else None,
+            overflow="fold" if at in folds else "ellipsis",
+            width=min(longest[at], folds[at]) if at in folds else None,
             min_width=longest[at] if column.right or is_word else None,
         )
     for row in table.rows:
+        cells = (_cell(cell, is_stacked) for cell in row)
         grid.add_row(
-            *(
-                _folded(_cell(cell, is_stacked), room) if at in codes else _cell(cell, is_stacked)
-                for at, cell in enumerate(row)
-            )
+            *(_folded(cell, folds[at]) if at in folds else cell for at, cell in enumerate(cells))
         )
     return _flush(Group(grid, *more))
 

@@ -127,10 +127,14 @@ LINES = (
     Column("time", right=True),
     Column("calls", right=True),
     Column("result"),
-    Column("line"),
+    Column("line", is_place=True),
     Column("conversion"),
     Column("what"),
 )
+
+
+PROCESS = Column("proc")
+"""If rows are of different processes."""
 
 
 def trace_document(
@@ -152,10 +156,16 @@ def trace_document(
     if not groups:
         return Document(title, "no conversions", notices=tuple(_notices(trace)))
     columns = LINES if by != "pair" else (*LINES[:3], Column("pair"), *LINES[5:])
-    several = len(trace.processes) > 1
+    rows = [_cells(group, by, full, advised) for group in shown]
+    processes = [_processes(group, trace) for group in groups]
+    if len({*processes}) > 1:
+        columns = (*columns[:3], PROCESS, *columns[3:])
+        rows = [
+            (*row[:3], Cell(text), *row[3:]) for row, text in zip(rows, processes, strict=False)
+        ]
     table = Table(
         columns,
-        tuple(_cells(group, by, full, several, advised) for group in shown),
+        tuple(rows),
         more=f"… {left} more {'line' if by == 'line' else by}{'s' if left != 1 else ''} (--full)"
         if left
         else "",
@@ -183,7 +193,9 @@ def _title(trace: Trace) -> tuple[str, str]:
     whole = plain_time(trace.wall_ns, 3)
     title = f"dlprof trace   {name}   {whole}, {end}" if name else f"dlprof trace   {whole}"
     copies = f"{size_text(copied, 2)} copied"
-    return title, f"conversions {plain_time(converted)} of it ({share}), {copies}"
+    count = len({pid for row in trace.rows for pid in row.processes})
+    several = f", {count} processes" if count > 1 else ""
+    return title, f"conversions {plain_time(converted)} of it ({share}), {copies}{several}"
 
 
 def _notices(trace: Trace) -> Iterable[str]:
@@ -221,9 +233,20 @@ def _notices(trace: Trace) -> Iterable[str]:
         yield f"{loose} exported capsules went to code that dlprof does not trace."
 
 
-def _cells(
-    group: Group, by: str, full: bool, several: bool, advised: Mapping[int, str]
-) -> tuple[Cell, ...]:
+def _processes(group: Group, trace: Trace) -> str:
+    """The processes that made its calls, by number in the order of their start: ``1, 3-5``."""
+    pids = {pid for row in group.rows for pid in row.processes}
+    ranges: list[list[int]] = []
+    for number, process in enumerate(trace.processes, 1):
+        if process.pid in pids:
+            if not ranges or ranges[-1][-1] != number - 1:
+                ranges.append([])
+            ranges[-1].append(number)
+    ends = (dict.fromkeys((found[0], found[-1])) for found in ranges)
+    return ", ".join("-".join(map(str, both)) for both in ends)
+
+
+def _cells(group: Group, by: str, full: bool, advised: Mapping[int, str]) -> tuple[Cell, ...]:
     result = group.result
     cells = (
         Cell(plain_time(group.total("total_ns"))),
@@ -232,11 +255,11 @@ def _cells(
         Cell(group.place),
     )
     advice = advised.get(id(group.rows[0]), "") if by == "line" else ""
-    what = Cell("; ".join(filter(None, (*_what(group, by, full, several), advice))))
+    what = Cell("; ".join(filter(None, (*_what(group, by, full), advice))))
     return (*cells, what) if by == "pair" else (*cells, Cell(group.code, code=True), what)
 
 
-def _what(group: Group, by: str, full: bool, several: bool) -> Iterable[str]:
+def _what(group: Group, by: str, full: bool) -> Iterable[str]:
     if by == "line":
         yield from _of_line(group.rows[0], full)
     first_ns, total_ns = group.total("first_ns"), group.total("total_ns")
@@ -259,9 +282,6 @@ def _what(group: Group, by: str, full: bool, several: bool) -> Iterable[str]:
         yield f"counted for {plain_time(min(stops))}"
     if group.total("raised"):
         yield f"{group.total('raised'):,} raised"
-    if several:
-        processes = {pid for row in group.rows for pid in row.processes}
-        yield f"{len(processes)} process{'es' if len(processes) > 1 else ''}"
 
 
 def _of_line(row: Row, full: bool) -> Iterable[str]:
@@ -277,7 +297,8 @@ def _of_line(row: Row, full: bool) -> Iterable[str]:
     if full:
         yield _arrays(row)
     if row.via:
-        yield f"in {row.via}"
+        package, function = row.via.split(".")[0], row.via.rpartition(".")[2]
+        yield f"{package}: {function}"  # the whole name has no room
     if row.allowed:
         yield f"allowed: {', '.join(row.allowed)}"
 

@@ -13,7 +13,7 @@ from test_tracer import ROW, part, target
 
 from dlprof.cli.trace import end
 from dlprof.errors import FindingsFailed, UsageError
-from dlprof.reports import html, trace_exports
+from dlprof.reports import html, terminal, trace_exports
 from dlprof.reports.trace_document import trace_document
 from dlprof.session.trace_file import Trace, merged
 from dlprof.tracer import rows as rows_module
@@ -49,8 +49,8 @@ def test_the_whole_table_has_the_three_most_frequent_arrays_of_a_line():
     trace = trace_of({**ROW, "arrays": [*arrays, ["int8", [3], 1, 3]]}, {**SLOW, **VIEW})
     slow, copied = (row[-1].text for row in trace_document(trace, full=True).tables[0].rows)
     found = "float32 64x784: 192 calls, int64 scalar: 6 calls, int8 2: 4 calls, 1 more"
-    assert f"; {found};" in copied
-    assert slow.startswith("float32 1;")
+    assert copied.endswith(f"; {found}")
+    assert slow == "float32 1"
     assert "float32" not in str(trace_document(trace).tables)
 
 
@@ -60,6 +60,27 @@ def test_a_list_of_arrays_is_told_with_all_that_each_copy_took():
     single, several = (row[-1].text for row in trace_document(trace).tables[0].rows)
     assert single.startswith("16 B each")
     assert several.startswith("32 B per copy on average")
+
+
+def test_rows_of_different_processes_say_of_which():
+    parts = part(7, ROW), part(8, ROW, SLOW), part(9, {**SLOW, "line": 3}), part(10, ROW, SLOW)
+    fields = {"program": ["a.py"], "exit_code": 0, "wall_ns": 10_000}
+    (table,) = trace_document(Trace.model_validate({**fields, **merged(parts)})).tables
+    at = [column.title for column in table.columns].index("proc")
+    found = {row[at + 1].text: row[at].text for row in table.rows}
+    assert found == {"a.py:1 f": "1-2, 4", "a.py:2 f": "2, 4", "a.py:3 f": "3"}
+    alike = trace_document(trace_of(ROW, SLOW))
+    assert "proc" not in [column.title for column in alike.tables[0].columns]
+    assert alike.context.endswith(", 2 processes")
+
+
+def test_no_line_number_is_lost_in_80_columns():
+    named = [{**ROW, "file": f"/p/{name}.py", "line": 125} for name in ("train", "a_long_name" * 3)]
+    text = terminal.render(trace_document(trace_of(*named, SLOW, {**SLOW, "via": "torch.a.f"})), 80)
+    lines = [line.rstrip() for line in text.splitlines()]
+    assert max(map(len, lines)) <= 80
+    assert text.count("py:125") == 2
+    assert "…" not in text
 
 
 def test_a_comment_that_allows_what_is_no_fault_is_said():
