@@ -82,6 +82,7 @@ class Kind:
     def __post_init__(self) -> None:
         self.is_plain = self.key is KEY
         """Whether ``dtype`` and ``shape`` are what the attributes of these names have."""
+        self.is_host = self.device is _host
         if self.is_plain:
             self.dtype = attrgetter("dtype")
 

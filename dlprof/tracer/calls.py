@@ -87,7 +87,8 @@ class Calls:
     def pass_through(self, row: Row) -> None:
         """Count no more calls of a row, which says when that was."""
         for way in self._by_kind.values():
-            for sites in (way.sites, way.distant):
+            both: tuple[dict[Any, Site], ...] = way.sites, way.distant
+            for sites in both:
                 for key, (code, at, known, *_) in list(sites.items()):
                     if known is row:  # a new site: another thread may be in a call from the old
                         sites[key] = site(code, at, row)
@@ -114,7 +115,7 @@ class Calls:
         """The site of a call from ``frame``."""
         code, at = frame.f_code, frame.f_lasti
         found = way.sites.get(id(code) + at)
-        if found is None or found[:2] != [code, at]:
+        if found is None or found[0] is not code or found[1] != at:
             line = self.tracer.places.line_frame(frame)
             if line is None:
                 return self._from_no_line(way)
@@ -216,24 +217,24 @@ class Calls:
             at_result = at_result and words(key) == words(made.key(result))
             known = made.key(result) if at_result else key
             address = None if made.in_head else made.address
-            site[MADE:] = type(result), address, *known, numbers, at_result
-        ends = (source, kind.address(source)), (result, made.address(result))
-        self.settle(way, row, numbers, *ends, took, busy)
+            site[MADE:] = type(result), address, *known, numbers, at_result, made
+        here, there = kind.address(source), made.address(result)
+        self.settle(kind, row, numbers, source, here, made, result, there, took, busy)
 
-    def settle(
+    def settle(  # noqa: PLR0913, PLR0917 - both ends
         self,
-        way: Way,
+        kind: Kind,
         row: Row,
         numbers: list[Any],
-        one: tuple[Any, int | None],
-        other: tuple[Any, int | None],
+        source: Any,
+        here: int | None,
+        made: Kind,
+        result: Any,
+        there: int | None,
         took: float,
         busy: bool | None,
     ) -> None:
         """Count a call by its ends: an array and its address, and a result and its address."""
-        (source, here), (result, there) = one, other
-        made: Any = self.tracer.kinds[type(result)]
-        kind = way.kind
         at, copied = _compared(row, kind, source, here, numbers[SIZE], made, result, there)
         numbers[TIME] += took
         numbers[at] += 1
@@ -318,8 +319,11 @@ class Calls:
         made = self.tracer.kinds[type(result)]
         if made is None:
             return UNKNOWN, 0
-        row.consumer = made.framework
-        return _seen(here, size, lambda: bounds, made, result, made.address(result))
+        row.consumer, there = made.framework, made.address(result)
+        found = _seen(here, size, made, result, there)
+        if found[0] == VIEWS and here != there:
+            return _confirmed(bounds, made, result, there)
+        return found
 
     def failed(self, error: Exception, site: Site, took: float) -> None:
         """A failure of the tracer ends the look at addresses for this row; calls still count."""
@@ -355,36 +359,38 @@ def _compared(  # noqa: PLR0913, PLR0917 - both ends
     there: int | None,
 ) -> tuple[int, int]:
     """View or copy, by the addresses and sizes of both ends; and the bytes that were copied."""
-    one, other = kind.device(source), made.device(result)
+    one = "cpu" if kind.is_host else kind.device(source)
+    other = "cpu" if made.is_host else made.device(result)
     is_same = here and here == there  # of memory that two devices share
     if one != other and not is_same and are_apart(one, other):
         row.crossings[one, other] = row.crossings.get((one, other), 0) + 1
         return COPIES, made.nbytes(result)
     size = size or kind.nbytes(source)  # one of the others has no size
-    return _seen(here, size, lambda: kind.bounds(source, here or 0), made, result, there)
+    found = _seen(here, size, made, result, there)
+    if found[0] == VIEWS and here and here != there:
+        return _confirmed(kind.bounds(source, here), made, result, there)
+    return found
 
 
 def _seen(
-    here: int | None,
-    size: int,
-    bounds: Callable[[], tuple[int, int]],
-    made: Kind,
-    result: Any,
-    there: int | None,
+    here: int | None, size: int, made: Kind, result: Any, there: int | None
 ) -> tuple[int, int]:
-    """``bounds`` are those of the source. They are seldom asked for, as that takes long."""
+    """A view begins at the same address, or may overlap by the sizes of both."""
     copied = made.nbytes(result)
     if not copied and 0 in (made.key(result)[1] or ()):
         return UNKNOWN, 0  # an array without elements has no memory
     if here and there:
-        if here == there:
+        if here == there or (here < there + copied and there < here + size):
             return VIEWS, 0
-        # By their sizes, they may overlap. An array that repeats an element is smaller than that.
-        if here < there + copied and there < here + size:
-            (first, last), (begin, end) = bounds(), made.bounds(result, there)
-            if first < end and begin < last:
-                return VIEWS, 0
         return COPIES, copied
     if made.owns is not None and made.owns(result):
         return COPIES, copied
     return UNKNOWN, 0
+
+
+def _confirmed(
+    bounds: tuple[int, int], made: Kind, result: Any, there: int | None
+) -> tuple[int, int]:
+    """Whether they overlap: an array that repeats an element is smaller than its size."""
+    (first, last), (begin, end) = bounds, made.bounds(result, there or 0)
+    return (VIEWS, 0) if first < end and begin < last else (COPIES, made.nbytes(result))

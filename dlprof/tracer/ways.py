@@ -44,8 +44,8 @@ class Way:
 Site = list[Any]
 """Where a call is made, and the array that was met there last: code object, instruction, row, type
 of the result, how to see its address (None: in its head), dtype and shape of the source, numbers,
-and whether dtype and shape are looked up at the result, where they are the same. It is taken apart
-at once, as that is the fastest.
+whether dtype and shape are looked up at the result, where they are the same, and the kind of the
+result. It is taken apart at once, as that is the fastest.
 """
 ROW, MADE = 2, 3
 
@@ -54,7 +54,7 @@ def site(code: Any, instruction: int, row: Any) -> Site:
     """A site whose row is None passes its calls through: the count of the row was stopped."""
     if row is not None and row.stopped_ns:
         row = None
-    return [code, instruction, row, None, None, None, None, None, False]
+    return [code, instruction, row, None, None, None, None, None, False, None]
 
 
 CONTAINER, NAMED = (Way(replace(LOOSE, framework=name)) for name in ("container", "named"))

@@ -44,7 +44,9 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
                     return original(source, *rest, **kwargs)
                 return original(source)
             if inside and get_ident() in inside:
-                return original(*_given(source, rest), **kwargs)
+                if rest or kwargs or source is MISSING:
+                    return original(*_given(source, rest), **kwargs)
+                return original(source)
             return record(_getframe(1), way, source, rest, kwargs)
         except BaseException as error:
             error.__traceback__ = error.__traceback__.tb_next  # type: ignore[union-attr]
@@ -65,6 +67,7 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
 ) -> Callable[..., Any]:
     """What calls ``original`` with an array, and counts it for the line that did."""
     rows, inside = calls.tracer.rows, calls.tracer.inside
+    with_events = rows.with_events
 
     def record(  # noqa: C901, PLR0912, PLR0915 - same
         frame: types.FrameType,
@@ -83,10 +86,10 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
                     args = source, *rest
                 if way is not None:
                     site = way.last
-                    code, at, row, made, address, dtype, shape, numbers, at_result = site
+                    code, at, row, made, address, dtype, shape, numbers, at_result, kind = site
                     if frame.f_code is not code or frame.f_lasti != at:
                         site = calls.site(frame, way)
-                        _, _, row, made, address, dtype, shape, numbers, at_result = site
+                        _, _, row, made, address, dtype, shape, numbers, at_result, kind = site
                     if way.is_busy is not None and handed is None:
                         busy = way.is_busy(source)
             except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
@@ -126,11 +129,20 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
                             numbers[VIEWS] += 1
                         else:
                             calls.settle(
-                                way, row, numbers, (source, here), (result, there), took, busy
+                                way.kind,
+                                row,
+                                numbers,
+                                source,
+                                here,
+                                kind,
+                                result,
+                                there,
+                                took,
+                                busy,
                             )
                     else:
                         calls.met(way, site, source, result, took, busy, args is None)
-                    if rows.with_events:
+                    if with_events:
                         rows.event(row, began, took)
                     if began > rows.next_s:
                         calls.tracer.tick(row, began, took)
