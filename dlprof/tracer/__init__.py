@@ -14,6 +14,7 @@ This layer runs inside the user's program, so it imports the standard library an
 - ``calls``: what a traced call does seldom: copies, capsules, containers, and arrays met first.
 - ``install``: puts wrappers in place. An import hook does so when a framework's module was
   executed, before any other code can take a function out of it.
+- ``tracebacks``: hides the frames of what else is wrapped, and of what runs the program.
 - ``program``: runs a script or module as Python does, with processes that it starts.
 
 The outermost traced call of a thread counts: ``numpy.asarray`` of a tensor calls

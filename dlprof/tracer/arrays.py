@@ -67,6 +67,8 @@ class Kind:
     dtype: Callable[[Any], Any] = lambda _: "?"
     strides: Callable[[Any], Iterable[int]] | None = None
     """In bytes; None if its arrays are without gaps."""
+    may_keep: bool = False
+    """Whether it may give out an array that it keeps. One that owns its memory is no copy then."""
 
     def bounds(self, array: Any, address: int) -> tuple[int, int]:
         """The first byte of the array's memory, and the one behind its last."""
@@ -282,8 +284,9 @@ def _buffer(probe: Probe) -> Kind:
 
 def _foreign(kind: type) -> Kind:
     """Arrays of a library that no probe knows: nothing is asked of them, so nothing is copied."""
-    root = kind.__module__.partition(".")[0]
-    return Kind(root, lambda _: None, lambda _: ("?", ()), lambda _: 0, lambda _: "?")
+    root, may_keep = kind.__module__.partition(".")[0], hasattr(kind, "__array__")
+    key, none = ("?", ()), (lambda _: None)
+    return Kind(root, none, lambda _: key, lambda _: 0, lambda _: "?", may_keep=may_keep)
 
 
 def _capsule_address(thing: Any) -> int | None:

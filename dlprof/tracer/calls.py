@@ -369,7 +369,7 @@ def _compared(  # noqa: PLR0913, PLR0917 - both ends
     found = _seen(here, size, made, result, there)
     if found[0] == VIEWS and here and here != there:
         return _confirmed(kind.bounds(source, here), made, result, there)
-    return found
+    return (UNKNOWN, 0) if kind.may_keep and found[0] == COPIES else found
 
 
 def _seen(

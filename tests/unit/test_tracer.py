@@ -235,6 +235,28 @@ def test_a_capsule_that_was_made_of_a_copy_gives_no_view_of_the_array():
     assert [(row["views"], row["copies"]) for row in rows if row["calls"]] == [(1, 1)]
 
 
+class Gives:
+    """Of a library that no probe knows."""
+
+    __dlpack__ = None
+
+    def __init__(self):
+        self.memory = numpy.zeros(3)
+
+
+class GivesItsOwn(Gives):
+    def __array__(self, *_, **__):
+        return self.memory
+
+
+@pytest.mark.parametrize(("kind", "found"), [(GivesItsOwn, (0, 0, 1)), (Gives, (0, 1, 0))])
+def test_an_array_that_a_library_may_keep_is_no_copy_for_sure(kind, found):
+    tracer = Tracer(Places(), Rows(None))
+    convert = make(lambda x: numpy.array(x.memory), target("numpy.asarray(x)"), tracer)
+    convert(kind())
+    assert counted(tracer) == found
+
+
 class Foreign:
     """An array whose dtype and shape cost more to look up than those of its conversion."""
 
