@@ -127,6 +127,7 @@ def trace(
     from dlprof.cli.outputs import Outputs
     from dlprof.measuring import trace as tracing
     from dlprof.session import state, trace_file
+    from dlprof.session.interrupts import uninterrupted
 
     # All is read before the program runs.
     outputs, words, by = Outputs.of(given.raw), given[FAIL_ON], given[BY]
@@ -141,8 +142,9 @@ def trace(
     )
     path = given.output or state.default_trace()
     found = tracing.trace(asked)
-    trace_file.write(path, found)
-    state.remember_last(path, is_trace=True)
+    with uninterrupted():
+        trace_file.write(path, found)
+        state.remember_last(path, is_trace=True)
     show(found, by, outputs.full, path)
     write(found, by, outputs, path)
     end(found, words)

@@ -24,6 +24,7 @@ from typing import Any
 from dlprof.errors import UsageError
 from dlprof.measuring import traced_process
 from dlprof.session import files
+from dlprof.session.interrupts import uninterrupted
 from dlprof.session.trace_file import Row, Trace, merged
 from dlprof.simulated import environment
 from dlprof.text.clean import sanitised
@@ -89,18 +90,19 @@ def trace(program: Program) -> Trace:
         created, began = datetime.datetime.now(datetime.timezone.utc), time.perf_counter_ns()
         code = traced_process.run([*command, *program.words], _environment(program))
         wall_ns = time.perf_counter_ns() - began
-        parts = list(_parts(Path(folder)))
-    return completed(
-        {
-            "program": list(program.words),
-            "exit_code": code,
-            "simulated": program.simulated,
-            "wall_ns": wall_ns,
-            "created": f"{created:%Y-%m-%dT%H:%M:%SZ}",
-            **merged(parts),
-        },
-        listed,
-    )
+        with uninterrupted():  # a second Ctrl-C
+            parts = list(_parts(Path(folder)))
+            return completed(
+                {
+                    "program": list(program.words),
+                    "exit_code": code,
+                    "simulated": program.simulated,
+                    "wall_ns": wall_ns,
+                    "created": f"{created:%Y-%m-%dT%H:%M:%SZ}",
+                    **merged(parts),
+                },
+                listed,
+            )
 
 
 def _environment(program: Program) -> Mapping[str, str]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from dlprof.cli import variables
+from dlprof.measuring import trace as tracing
 
 RUN = """\
 import os, sys
@@ -89,6 +90,18 @@ def test_what_a_program_sends_to_its_group_does_not_come_back():
     with started(PROGRAM.replace('print("ready", flush=True)\n', kill)) as process:
         assert process.stdout.readline() == "got 15\n"
         check_passes_on(process)
+
+
+def test_a_second_ctrl_c_does_not_lose_the_trace(tmp_path, monkeypatch):
+    def interrupted(*fields):
+        signal.raise_signal(signal.SIGINT)
+        return whole(*fields)
+
+    whole = tracing.completed
+    monkeypatch.setattr(tracing, "completed", interrupted)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "app.py").write_text("raise SystemExit(3)\n", encoding="utf-8")
+    assert tracing.trace(tracing.Program(("app.py",))).exit_code == 3
 
 
 def test_a_program_gets_the_variables_as_the_user_set_them(monkeypatch):
