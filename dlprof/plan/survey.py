@@ -11,6 +11,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from dlprof.plan.axes import shape_text
+from dlprof.plan.pairing import Case
 from dlprof.probes.base import DTYPES, FLAGGED_DTYPES, LAYOUTS, ArraySpec
 from dlprof.session.model import CaseRecord
 
@@ -53,6 +54,12 @@ class Label(NamedTuple):
 
 UNALIGNED = "unaligned arrays"
 PLAINEST = Label("dtypes", "float32")
+
+
+def is_plainest(case: Case) -> bool:
+    """Whether it is the survey's first conversion of its path."""
+    array = case.shape, case.dtype, case.layout
+    return case.surveyed and array == (SHAPE, PLAINEST.name, PLAIN[case.device])
 
 
 def label_of(case: CaseRecord) -> Label:

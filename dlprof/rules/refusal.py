@@ -10,7 +10,7 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.safety import Fault
 from dlprof.errors import NoReproducer
-from dlprof.rules.finding import DO_NOT_TRY, Claim, finding, finding_of_call
+from dlprof.rules.finding import DO_NOT_TRY, Claim, finding, finding_of_call, replacements
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import Effect, Subject, expression
 from dlprof.rules.standards import ASARRAY, EXPORT, FROM_DLPACK
@@ -155,7 +155,7 @@ def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
                 more=f"Afterwards a plain array gives: {after}. It was converted before.",
             ),
             {"refused_by": (evidence.error or ("?",))[0], "after": after},
-            advice=DO_NOT_TRY,
+            advice=f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}".strip(),
         )
 
 

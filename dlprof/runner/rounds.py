@@ -19,6 +19,8 @@ from dlprof.plan.schedule import (
     process_of,
     shuffled,
 )
+from dlprof.plan.survey import is_plainest
+from dlprof.protocol.messages import verdict
 from dlprof.runner.case_client import CaseClient, Turns, imports_of, status_of
 from dlprof.runner.diagnosis import Diagnosis, changed_settings, died_before, serves_no_more
 from dlprof.runner.journal import Journal
@@ -33,6 +35,9 @@ Answered = Generator[Any, int | None, None]
 """In turns, a :data:`~dlprof.plan.schedule.Round`; else a :data:`~dlprof.runner.parallel.Lane`."""
 Kind = tuple[Any, ...]
 """What cases that share a process have in common: see :func:`process_of`."""
+CONTROL = ("lifetime",)
+"""What converts an array hundreds of times."""
+NOT_BROKEN = "a plain array was refused later, but not in a process without other conversions"
 SPOILS = f"not tried: the path ended or changed {MOST_SPOILED} processes before"
 
 
@@ -353,8 +358,12 @@ class Runner:
         for _ in range(doubt.round, round_):
             self.watcher.step()  # it needs those rounds no more
         if outcome.reason == doubt.refused.reason:
-            # A process looks once at what refusals of a kind leave behind.
-            outcome.parts = doubt.refused.parts | outcome.parts
+            # A process looks once at what refusals of a kind leave behind; and what they break
+            # shows only where a plain array came before.
+            broken = ("refusal",) if _breaks_plain(doubt.refused) else ()
+            outcome.parts = doubt.refused.parts | {
+                name: part for name, part in outcome.parts.items() if name not in broken
+            }
         return False
 
     def _again(self, round_: int, turns: Turns | None = None) -> Answered:
@@ -372,6 +381,10 @@ class Runner:
         case = self.cases[index]
         if _broke(outcome) and (self.settings.together or case.surveyed) and not alone:
             outcome = yield from self._alone(index, round_, outcome, turns)
+        elif _breaks_plain(outcome) and not (yield from self._is_confirmed(case, round_)):
+            found = outcome.parts["refusal"].get("evidence", {})
+            evidence = {"error": found["error"]} if "error" in found else {}
+            outcome.parts["refusal"] = verdict("unknown", evidence, NOT_BROKEN)
         self._client.keep(index, round_, outcome)
         self._spoiled[case.pair, case.path] += not outcome.alive or changed_settings(outcome)
 
@@ -394,6 +407,23 @@ class Runner:
             outcome.output = broken.output
         return in_company(outcome, broken)
 
+    def _is_confirmed(self, case: Case, round_: int) -> Generator[Any, int | None, bool]:
+        """Whether refusals of the case alone make its path fail for a plain array.
+
+        A new process converts that array hundreds of times, and once more. Then it is asked for the
+        case. If the array fails only afterwards, neither other arrays nor many calls are the cause.
+        """
+        alike = (one for one in self.cases if (one.pair, one.path) == (case.pair, case.path))
+        plain = next(filter(is_plainest, alike), None)
+        if plain is None:
+            return False
+        with self._pool.worker() as worker:
+            for array, instruments in ((plain, CONTROL), (plain, ()), (case, ())):
+                found = yield from self._client.beside(worker, array, round_, instruments)
+                if not found.alive:
+                    return False
+        return _breaks_plain(found)
+
 
 def _by_path(group: Group) -> deque[Group]:
     """A process that a path breaks shows that only after it converted a plain array by it."""
@@ -411,6 +441,11 @@ def _broke(outcome: Outcome) -> bool:
     """Whether earlier cases may have broken a worker. They do not make an import hang."""
     hung = outcome.status == "timeout" and outcome.stage in ("start", "import")
     return not outcome.alive and not hung
+
+
+def _breaks_plain(outcome: Outcome) -> bool:
+    """Whether a plain array was refused after the case, which was converted before it."""
+    return bool(outcome.parts.get("refusal", {}).get("verdict") == "broken")
 
 
 def _was_refused(outcome: Outcome) -> bool:

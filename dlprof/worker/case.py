@@ -288,8 +288,10 @@ class Instruments:
         spec, export = self.subject.spec, self.subject.export
         if (spec.dtype, spec.layout) not in PLAIN or spec.elements == 0:
             return None
-        refusal.worked(self.subject)
-        return refusal.of_export(self.subject) if export.protocol is Protocol.DLPACK else None
+        is_dlpack = export.protocol is Protocol.DLPACK
+        found = refusal.of_export(self.subject) if is_dlpack else None
+        refusal.worked(self.subject)  # last: its conversion is the one before other refusals
+        return found
 
     def _copy_cost(self) -> dict[str, Any]:
         on_device = self.subject.spec.device == "cuda"

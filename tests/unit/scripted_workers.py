@@ -13,8 +13,10 @@ class Workers:
 
     ``asked`` has the imports that each worker was asked for. ``dies`` end their worker,
     ``dies_in_company`` only if it served another case before; after ``poisons`` it dies before it
-    begins the next case. After ``spoils`` it refuses all others. ``fatal`` instruments end their worker, in ``stopped`` ones the user
-    stops the run, and in ``stopped_again`` imports if they are tried once more.
+    begins the next case. After ``spoils`` it refuses all others. ``jams`` refuse complex numbers, and
+    a plain array afterwards, if the import that they name came before. ``fatal`` instruments end their
+    worker, in ``stopped`` ones the user stops the run, and in ``stopped_again`` imports if they are
+    tried once more.
     """
 
     dies: set = field(default_factory=set)
@@ -22,6 +24,7 @@ class Workers:
     poisons: set = field(default_factory=set)
     refuses: set = field(default_factory=set)
     spoils: set = field(default_factory=set)
+    jams: dict = field(default_factory=dict)
     leaves_open: set = field(default_factory=set)
     changes_settings: set = field(default_factory=set)
     hangs_at_import: set = field(default_factory=set)
@@ -122,11 +125,21 @@ class ScriptedWorker:
             if instrument in workers.fatal:
                 reason = f"killed by SIGSEGV during {instrument}"
                 return self.lost("crashed", reason, instrument, "last words")
-        spoiled = workers.spoils & set(self.asked[:-1])
-        if name in workers.refuses or spoiled:
-            is_first = not workers.refuses & set(self.asked[:-1])
-            return Outcome("unsupported", "TypeError: no", {"refusal": {}} if is_first else {})
+        refused = self.refusal(name, request["dtype"])
+        if refused is not None:
+            return Outcome("unsupported", "TypeError: no", refused)
         left = {"left_open": 500} if name in workers.leaves_open else {}
         if name in workers.changes_settings:
             left["settings"] = {"verdict": "changed", "evidence": {}}
         return Outcome("ok", None, parts=make_answer()["parts"] | left)
+
+    def refusal(self, name, dtype):
+        """The parts of a refusal; None where it is none."""
+        workers, before = self.workers, {*self.asked[:-1]}
+        if name in workers.jams and dtype.startswith("complex"):
+            word = "broken" if workers.jams[name] in before else "clean"
+            evidence = {"error": ["TypeError"], "after": "TypeError: no"}
+            return {"refusal": {"verdict": word, "evidence": evidence}}
+        if name in workers.refuses or workers.spoils & before:
+            return {} if workers.refuses & before else {"refusal": {}}
+        return None

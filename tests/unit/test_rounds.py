@@ -9,6 +9,7 @@ from scripted_workers import Workers
 
 from dlprof.plan.request import Settings
 from dlprof.plan.schedule import ALIGNMENT, TRACE
+from dlprof.plan.survey import SHAPE
 from dlprof.protocol.messages import DIAGNOSIS, NO_CUPTI
 from dlprof.runner import rounds
 from dlprof.runner.journal import Journal
@@ -134,6 +135,22 @@ def test_two_workers_share_a_survey_and_settle_what_the_other_doubts(workers, jo
     assert found == ["unsupported" if index in (3, 8) else "ok" for index in range(20)]
     assert [len(asked) >= 10 for asked in workers.asked] == [True, True]
     assert all("refusal" in journal.answers(case)[0][1]["parts"] for case in (3, 8))
+
+
+@pytest.mark.parametrize(
+    ("after", "word"), [("import0", "broken"), ("import1", "unknown")], ids=["itself", "another"]
+)
+def test_a_refusal_breaks_a_path_only_if_it_does_so_without_other_conversions(
+    workers, journal, after, word
+):
+    workers.most_open, workers.jams = 2, {"import0": after}
+    plain = {"shape": SHAPE, "layout": "aligned", "surveyed": True}
+    other, *own = (make_case(name=name, **plain) for name in ("import1", "import0"))
+    run([other, *own, make_case(name="import0", **plain, dtype="complex64")], journal)
+    ((_, answer),) = journal.answers(2)
+    found = answer["parts"]["refusal"]
+    assert (answer["status"], found["verdict"]) == ("unsupported", word)
+    assert ("after" in found["evidence"]) == (word == "broken")
 
 
 def test_a_survey_of_several_pairs_together_settles_the_doubts_of_all(workers, journal):

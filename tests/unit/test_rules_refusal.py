@@ -18,6 +18,13 @@ def test_a_refusal_that_leaves_memory_behind_is_an_error():
     assert "at every refusal: 16 KiB" in found.headline
 
 
+def test_a_plain_array_that_fails_after_a_refusal_is_an_error_and_another_path_is_advised():
+    broken = refused("f(x)", "TypeError", verdict="broken", after="TypeError: no")
+    (found,) = find([broken, path("g(x)")])
+    assert (found.rule, found.severity) == ("DLP026", "error")
+    assert found.advice.startswith("g(x) takes it.")
+
+
 @pytest.mark.parametrize(
     ("code", "errors", "is_wrong"),
     [
