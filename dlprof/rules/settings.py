@@ -40,9 +40,7 @@ def _findings(cases: Cases, changing: list[CaseView], name: str) -> Iterator[Fin
                 f"{before} before, {after} after" if fits else "",
             ),
             {"setting": name, "before": before, "after": after},
-            advice=replacements(
-                cases, found, "keeps it", lambda other: name not in _changed(other.result)
-            ),
+            advice=replacements(cases, found, "keeps it", lambda other: _keeps(other, name)),
         )
 
 
@@ -50,6 +48,11 @@ def _changed(result: Result) -> dict[str, Setting]:
     """By name."""
     known = (evidence.changed or () for _, evidence in seen(result.settings))
     return {one.name: one for changed in known for one in changed if one.name}
+
+
+def _keeps(case: CaseView, name: str) -> bool:
+    """Whether the setting was read before and after the call, and is the same."""
+    return bool(seen(case.result.settings)) and name not in _changed(case.result)
 
 
 SETTING_CHANGED = """

@@ -73,6 +73,12 @@ def test_a_finding_names_the_setting_its_values_and_a_path_that_keeps_it():
     assert found.advice == "keeps(x) keeps it."
 
 
+def test_a_path_of_which_nothing_read_the_settings_is_not_advised():
+    seen = verdict("changed", changed=[{**CHANGED, "before": "True", "after": "False"}])
+    (found,) = find([path("sets(x)", settings=seen), path("timed(x)")])
+    assert found.advice == ""
+
+
 def test_a_long_value_stays_in_the_evidence():
     seen = verdict("changed", changed=[{**CHANGED, "before": "a" * 99, "after": "b"}])
     (found,) = find([path("sets(x)", settings=seen)])
