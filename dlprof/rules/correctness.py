@@ -88,28 +88,32 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
     """
     wrong = [case for case in cases.cases if _wrong_text(case)]
     by_import = groups(wrong, lambda case: (case.way_in, min(case.changed.kinds)))
-    claims = [
-        (
+    for found in by_import:
+        yield finding(
             found,
-            ("gives", "give"),
-            _wrong_part(found[0].changed),
-            _wrong_text(found[0]),
-            "gives the right result",
+            Claim(("gives", "give"), _wrong_part(found[0].changed), _wrong_text(found[0])),
+            _what_changed(found[0]),
+            advice=replacements(cases, found, "gives the right result", none=NONE_INSTEAD),
         )
-        for found in by_import
-    ]
     besides = [case for case in cases.cases if _side_effect(case.changed)]
     for found in groups(besides, lambda case: (case.way_in, _side_effect(case.changed))):
         kind = _side_effect(found[0].changed)
-        effect = SIDE_EFFECTS[kind]
-        claims.append((found, effect.verb, "", _extent(kind, found[0].changed), "does not"))
-    for found, verb, rest, numbers, instead in claims:
+        verb = SIDE_EFFECTS[kind].verb
         yield finding(
             found,
-            Claim(verb, rest, numbers),
-            {"changed": ", ".join(sorted(found[0].changed.kinds))},
-            advice=replacements(cases, found, instead, none=NONE_INSTEAD),
+            Claim(verb, numbers=_extent(kind, found[0].changed)),
+            _what_changed(found[0]),
+            advice=replacements(cases, found, "does not", _is_tried_again, NONE_INSTEAD),
         )
+
+
+def _what_changed(case: CaseView) -> dict[str, str]:
+    return {"changed": ", ".join(sorted(case.changed.kinds))}
+
+
+def _is_tried_again(case: CaseView) -> bool:
+    """Whether further conversions of the path were looked at: most side effects show only there."""
+    return all(evidence.not_tried is None for _, evidence in seen(case.result.values))
 
 
 def _is_wrong(case: CaseView) -> bool:

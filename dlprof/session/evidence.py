@@ -263,6 +263,8 @@ class Values(Evidence):
     """Of a source in column-major order: ``F`` or ``C``, of source and result."""
     other: Maybe[str] = None
     """Source text of the array of other values that was converted in turns with ``create``."""
+    not_tried: Maybe[str] = None
+    """Why the path was not asked for further conversions."""
     processes: Maybe[tuple[Verdict[Values], ...]] = None
 
 
