@@ -26,40 +26,60 @@ WHOLE = ("import", "export")
 """Events that stand for the whole call."""
 LONGEST_OUTCOME = 120
 ONLY_THEY = "Only the frameworks can change it."
-KNOWS_LESS = f"{ONLY_THEY[:-1]}: the consumer asks for more than the producer knows."
 
 
 def handshake_retry(cases: Cases) -> Iterator[FindingRecord]:
     """The producer refuses what it is asked first, and the consumer asks again."""
-    asking = [case for case in cases.looked_at("handshake") if _refusal(case)]
+    retries = {
+        case.index: retry for case in cases.looked_at("handshake") if (retry := _retry(case))
+    }
+    asking = [case for case in cases.cases if case.index in retries]
     for found in groups(asking, lambda case: case.pair):
-        refused = _refusal(found[0]) or HandshakeEvent()
+        refused, following = retries[found[0].index]
         outcome = (refused.outcome or "")[:LONGEST_OUTCOME]
+        producer, left_out = found[0].pair[0], _left_out(refused, following)
+        more = [f"The answer was {outcome}."] if outcome else []
+        more += [f"Without {', '.join(left_out)}, {producer} answers."] if left_out else []
         yield finding(
             found,
             Claim(
                 ("retries", "retry"),
                 "after a refused request",
-                f"{found[0].pair[0]} refuses the first {refused.call}",
-                more=f"The answer was {outcome}." if outcome else "",
+                f"{producer} refuses the first {refused.call}",
+                more=" ".join(more),
             ),
             {"refused_ns": refused.ns, "outcome": outcome},
-            advice=KNOWS_LESS if outcome.startswith("TypeError") else ONLY_THEY,
+            advice=replacements(cases, found, "asks once", _asks_once, ONLY_THEY),
         )
 
 
-def _refusal(case: CaseView) -> HandshakeEvent | None:
-    """The first call that was refused and followed by another, in a conversion that worked."""
+def _left_out(refused: HandshakeEvent, following: HandshakeEvent) -> list[str]:
+    """The arguments without which the producer answered the same call at once."""
+    if following.call != refused.call or not _returned(following):
+        return []
+    return [name for name in refused.arguments or {} if name not in (following.arguments or {})]
+
+
+def _retry(case: CaseView) -> tuple[HandshakeEvent, HandshakeEvent] | None:
+    """The first call that was refused, and the one that followed, in a conversion that worked."""
+    for refused, following in pairwise(_calls(case)):
+        if not _returned(refused) and following.outcome is not None:
+            return refused, following
+    return None
+
+
+def _calls(case: CaseView) -> list[HandshakeEvent]:
+    """What the consumer asked of the producer; empty where that is not known."""
     events = case.result.handshake
     if case.result.status != "ok" or case.result.case.protocol not in PROTOCOLS:
-        return None
+        return []
     if not any(_returned(event) for event in events if event.call == "import"):
-        return None
-    calls = [event for event in events if event.call not in WHOLE]
-    for refused, following in pairwise(calls):
-        if not _returned(refused) and following.outcome is not None:
-            return refused
-    return None
+        return []
+    return [event for event in events if event.call not in WHOLE]
+
+
+def _asks_once(case: CaseView) -> bool:
+    return bool(_calls(case)) and _retry(case) is None
 
 
 def _returned(event: HandshakeEvent) -> bool:

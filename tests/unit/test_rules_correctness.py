@@ -248,6 +248,18 @@ def test_a_refused_call_that_is_followed_by_another_is_a_retry():
     assert finding.evidence == {"refused_ns": 900, "outcome": "TypeError: no max_version"}
 
 
+def test_the_cause_of_a_retry_is_named_if_the_same_call_without_it_was_answered():
+    asked = {**REFUSED, "arguments": {"copy": None, "max_version": "(1, 3)"}}
+    less = {**ANSWERED, "arguments": {"copy": None}}
+    once = path("g(x)", handshake=[ANSWERED, WORKED])
+    (finding,) = found("DLP015", path("f(x)", handshake=[asked, less, WORKED]), once)
+    assert "Without max_version," in finding.summary
+    assert finding.advice == "g(x) asks once."
+    unlike = {**ANSWERED, "call": "__dlpack_device__"}
+    (other,) = found("DLP015", path("f(x)", handshake=[asked, unlike, WORKED]))
+    assert "Without" not in other.summary
+
+
 @pytest.mark.parametrize(
     ("handshake", "protocol"),
     [
