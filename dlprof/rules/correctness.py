@@ -10,7 +10,7 @@ from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.safety import Fault
 from dlprof.errors import NoReproducer
 from dlprof.plan.axes import shape_text
-from dlprof.rules.finding import NONE_INSTEAD, Claim, finding, replacements
+from dlprof.rules.finding import NONE_INSTEAD, Claim, finding, or_a_copy, replacements
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import BY_ADDRESS, Effect, Subject, flat_values, shows
 from dlprof.rules.standards import LIKE_OTHERS, READ_ONLY, SAME_DATA
@@ -365,7 +365,7 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
         lost, lambda case: case.way_in if cases.breaks(case, READ_ONLY_LOST) else (*case.pair, "")
     ):
         is_dropped = cases.breaks(found[0], READ_ONLY_LOST)
-        advice = "Do not write to the result. Copy it first if you must."
+        advice = or_a_copy(cases, found[0], "Do not write to the result.")
         if is_dropped:
             advice = replacements(cases, found, "keeps the flag", _keeps_read_only, advice)
         yield finding(

@@ -186,3 +186,10 @@ def replacements(
         return none if other is None else f"{code(other)} {does}."
 
     return for_each_producer(found, advise)
+
+
+def or_a_copy(cases: Cases, case: CaseView, advice: str) -> str:
+    """``advice``, with a measured path that gives a safe copy of the array, if there is one."""
+    copies = filter(cases.copies, filter(cases.may_be_advised, cases.arrays[case.array]))
+    best = min(copies, key=lambda other: other.cost_ns, default=None)
+    return advice if best is None else f"{advice} Or: {code(best)} copies it."

@@ -93,7 +93,7 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
             found,
             Claim(("leaves", "leave"), f"{_left(kept)} behind at every refusal", _grown_text(kept)),
             {name: getattr(kept, name) for name in (*METERS, "conversions")},
-            advice=DO_NOT_TRY,
+            advice=f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}".strip(),
             severity=_severity(kept),
         )
 

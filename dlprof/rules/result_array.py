@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.cases import Cases, groups
 from dlprof.probes.base import ANY_DEVICE
-from dlprof.rules.finding import Claim, finding, replacements
+from dlprof.rules.finding import Claim, finding, or_a_copy, replacements
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import Effect, Subject, shows
 from dlprof.rules.standards import NOT_MUTATED, SAME_DEVICE, SAME_ORDER
@@ -101,7 +101,7 @@ def immutable_shared(cases: Cases) -> Iterator[FindingRecord]:
                 more="A write to x changes the result.",
             ),
             {"source_writable": True, "result_writable": False},
-            advice="Do not write x while the result is in use. Otherwise copy it first.",
+            advice=or_a_copy(cases, found[0], "Do not write x while the result is in use."),
         )
 
 

@@ -92,6 +92,14 @@ def test_writable_views_without_a_choice_are_one_warning():
     assert (finding.severity, finding.results) == ("warning", [0, 1])
 
 
+def test_a_copy_is_advised_only_if_a_measured_path_makes_one():
+    lost = writable(LOST_FLAG)
+    (alone,) = found("DLP009", lost)
+    (beside,) = found("DLP009", lost, path("h(x)", owner="copy", values=KEPT_FLAG))
+    assert alone.advice == "Do not write to the result."
+    assert beside.advice == "Do not write to the result. Or: h(x) copies it."
+
+
 @pytest.mark.parametrize(
     ("flags", "owner"),
     [

@@ -16,6 +16,7 @@ def test_a_refusal_that_leaves_memory_behind_is_an_error():
     (found,) = find([refused("f(x)", "TypeError", verdict="retained", bytes_per_conversion=16384)])
     assert (found.rule, found.severity) == ("DLP010", "error")
     assert "at every refusal: 16 KiB" in found.headline
+    assert found.advice.startswith("Do not try the call")
 
 
 def test_a_plain_array_that_fails_after_a_refusal_is_an_error_and_another_path_is_advised():
