@@ -108,8 +108,8 @@ def _advice(cases: Cases, case: CaseView) -> str:
     if _is_harmless(case):
         return ""
     return (
-        "No measured path promises a copy and is known to be a safe one. Not measured: copy the"
-        " source in its own framework, then convert the copy."
+        "No measured path promises a copy and is known to be a safe one. Do not write x while you"
+        " use the result."
     )
 
 
