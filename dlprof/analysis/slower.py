@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.case_view import CaseView, is_known
+from dlprof.analysis.quantity import is_wide
 from dlprof.session.model import TimeMeasure
 
 if TYPE_CHECKING:  # numpy and scipy are slow to import, and rules need neither
@@ -123,6 +124,21 @@ def least_ns(case: CaseView) -> float:
     if case.ready is None or case.is_known:
         return case.modes_ns[0]
     return case.ready.min_ns
+
+
+def is_too_fast_to_copy(case: CaseView) -> bool:
+    """Whether a copy takes less time than all of its bytes need: then it has not copied them all.
+
+    The reference is of the same size in the same process, so a copy in a cache meets one in the
+    cache. It is the fastest sample of all processors at work, which their memory may not even
+    sustain. So nothing but another memcpy and other programs can make it too long, and what these
+    add is taken to be less than :data:`~dlprof.analysis.thresholds.LEAST_RATIO`, as elsewhere.
+    """
+    cost, ready = case.result.copy_cost, case.ready
+    if cost is None or cost.least_ns is None or ready is None or case.kind != "copy":
+        return False
+    is_one = case.is_known and not is_wide(ready)
+    return is_one and case.cost_ns * thresholds.LEAST_RATIO < cost.least_ns
 
 
 def saved_ns(case: CaseView, other: CaseView | None) -> float:

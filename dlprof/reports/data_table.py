@@ -10,6 +10,8 @@ import math
 import statistics
 from typing import IO, TYPE_CHECKING, Any
 
+from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.slower import is_too_fast_to_copy
 from dlprof.plan.axes import shape_text
 from dlprof.probes.base import DTYPES
 from dlprof.reports.paths import rules_by_case
@@ -86,7 +88,7 @@ OF_COPIES = {
     "bandwidth_gb_per_s": "copy_cost.gb_per_s",
     "share_of_memcpy": "copy_cost.share_of_memcpy",
 }
-"""What a view has not, and what was a copy in some processes only has not either."""
+"""What a view has not, nor what was a copy in some processes only, or too fast for all bytes."""
 RUN = ("created", "python", "cpu", "gpu", "packages")
 
 COLUMNS = {
@@ -148,7 +150,8 @@ def write_parquet(file: IO[bytes], session: Session) -> None:
 
 def _row(result: Result) -> dict[str, Any]:
     is_copy = result.ownership is not None and result.ownership.verdict == "copy"
-    numbers = NUMBERS | (OF_COPIES if is_copy else {})
+    is_whole = is_copy and not is_too_fast_to_copy(CaseView(0, result))
+    numbers = NUMBERS | (OF_COPIES if is_whole else {})
     if result.untimed:  # the evidence of order has times of the simulated device
         numbers = {}
     host, ready, peak = result.host_time, result.timed_ready, result.peak_memory

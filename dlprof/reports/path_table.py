@@ -18,6 +18,7 @@ from dlprof.analysis.quantity import (
     significant,
     time_text,
 )
+from dlprof.analysis.slower import is_too_fast_to_copy
 from dlprof.reports.answers import best, waited
 from dlprof.reports.document import Cell, Column, Lines, Section, Table
 from dlprof.reports.paths import KINDS, MORE, Array, Path, lines_of, plainest, queued_work
@@ -52,9 +53,6 @@ MOST_COPIES = 3
 MOST_WORDS = 8
 LEAST_BYTES = 64 * 2**10
 """A bandwidth of fewer bytes tells of the call, not of the copy."""
-MOST_SHARE = 4.0
-"""A copy that is faster than memcpy by more than this has not copied all bytes by then. Threads
-make a copy twice as fast as memcpy on two processors."""
 LEAST_MADE_BYTES = 1 << 20
 """Of fewer bytes the calls cost more than the memory."""
 TIMED = (Column("time", right=True), Column("result"), Column("path"), Column("problem"))
@@ -241,7 +239,7 @@ def _speed(path: Path) -> str:
     if path.case.kind != "copy" or cost is None or cost.gb_per_s is None or ready is None:
         return ""
     is_one = path.is_known and not is_wide(ready) and path.case.size_bytes >= LEAST_BYTES
-    if is_one and (cost.share_of_memcpy or 0.0) > MOST_SHARE:
+    if is_too_fast_to_copy(path.case):
         return "unknown"
     return ratio_text(cost.gb_per_s) if is_one else ""
 
@@ -249,7 +247,7 @@ def _speed(path: Path) -> str:
 def _share_of_memcpy(path: Path) -> str:
     cost = path.case.result.copy_cost if path.case.kind == "copy" else None
     share = cost.share_of_memcpy if cost is not None else None
-    if share is not None and share > MOST_SHARE:
+    if is_too_fast_to_copy(path.case):
         return "not all bytes"
     return "" if share is None else f"{100 * share:.0f} %"
 

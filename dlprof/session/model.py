@@ -154,6 +154,8 @@ class CopyCost(Model):
     gb_per_s: float | None
     memcpy_gb_per_s: float | None = None
     share_of_memcpy: float | None = None
+    least_ns: float | None = None
+    """No copy of all bytes takes much less: see ``dlprof.worker.instruments.copy_cost``."""
 
 
 class Recipe(Model):

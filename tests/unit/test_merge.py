@@ -118,6 +118,12 @@ def test_the_speed_of_a_copy_is_its_bytes_over_the_ready_time():
     assert result.copy_cost.share_of_memcpy == pytest.approx(0.5)
 
 
+def test_what_a_copy_takes_at_least_is_the_fastest_that_any_process_saw():
+    costs = [{**COST, "least_ns": ns} for ns in (900.0, 700.0, 800.0)]
+    result = merged(*(make_answer(parts={"copy_cost": cost}) for cost in costs))
+    assert result.copy_cost.least_ns == 700.0
+
+
 def test_what_is_no_copy_in_every_process_has_no_speed():
     copied = make_answer(parts={"copy_cost": COST, "ownership": COPY})
     assert merged(copied).copy_cost is not None
