@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Iterable
 
 from dlprof.errors import UsageError
 from dlprof.probes.base import DTYPES, FLAGS, LAYOUTS
+from dlprof.text.clean import nearest
 
 PLACEMENTS = {
     "convert": "the conversion alone",
@@ -98,10 +98,9 @@ def one_of(text: str, what: str) -> str:
     word = text.strip().lower()
     if word in by_lower or (what == "device" and simulated_in([word])):
         return by_lower.get(word, word)
-    near = difflib.get_close_matches(word, by_lower, n=1)
-    if near and len(by_lower) > FEW:
-        raise UsageError(f"there is no such {what}; did you mean {by_lower[near[0]]!r}?")
-    raise UsageError(f"expected one of {', '.join(by_lower.values())}")
+    every = f"expected one of {', '.join(by_lower.values())}"
+    near = nearest(word, by_lower.values(), every) if len(by_lower) > FEW else every
+    raise UsageError(near if near == every else f"there is no such {what}; {near}")
 
 
 def simulated_in(devices: Iterable[str]) -> int:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 LONGEST = 400
+MOST_BEGUN = 8
+"""A message lists so many names that begin with a wrong word."""
 MOST_NAMED = 3
 HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 """Unicode categories that steer a terminal or a line instead of standing in it."""
@@ -92,11 +94,17 @@ def counted(count: int, what: str = "case") -> str:
 
 
 def nearest(word: str, known: Iterable[str], otherwise: str = "", cutoff: float = 0.6) -> str:
-    """``did you mean 'view'?``; ``otherwise``, or all that are known, where none is near."""
+    """``did you mean 'view'?``; ``otherwise``, or all that are known, where none is near.
+
+    If the word is the beginning of a few names, these are meant.
+    """
     from difflib import get_close_matches  # only a wrong word waits for it
 
     names = {name.lower(): name for name in known}
-    near = get_close_matches(word.lower(), names, 1, cutoff)
+    begun = [name for name in names if name.startswith(word.lower())]
+    near = (
+        begun if 0 < len(begun) <= MOST_BEGUN else get_close_matches(word.lower(), names, 1, cutoff)
+    )
     if near:
-        return f"did you mean {names[near[0]]!r}?"
+        return f"did you mean {' or '.join(repr(names[name]) for name in near)}?"
     return otherwise or f"known are {', '.join(names.values())}"

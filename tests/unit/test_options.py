@@ -68,6 +68,13 @@ def test_a_value_is_the_same_however_it_is_given(key, text, python, value):
     [
         ('shapes = "40y"', "shapes", ["40y"], "40y", "expected lengths joined by"),
         ('dtypes = ["flot32"]', "dtypes", ["flot32"], ["flot32"], "did you mean 'float32'?"),
+        (
+            'dtypes = ["float8"]',
+            "dtypes",
+            ["float8"],
+            ["float8"],
+            "'float8_e4m3fn' or 'float8_e5m2'",
+        ),
         ('layouts = "x"', "layouts", ["x"], "x", "C, aligned, F"),
         ('devices = "gpu"', "devices", ["gpu"], "gpu", "auto, cpu, cuda"),
         ('placements = "x"', "placements", ["x"], "x", "convert, in-loop"),
