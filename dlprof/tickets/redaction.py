@@ -107,7 +107,11 @@ class Redactor:
         users |= {_or_empty(getpass.getuser), *(Path(home).name for home in homes)}
         hosts = {_or_empty(socket.gethostname), variables.get("HOSTNAME", "")}
         hosts |= {host.partition(".")[0] for host in hosts}
-        values = [value for name, value in variables.items() if secrets.NAME.search(name)]
+        values = [
+            value
+            for name, value in variables.items()
+            if secrets.NAME.search(name) and name not in secrets.FOLDERS
+        ]
         return cls(
             _longest_first(homes),
             _longest_first(filter(_tells, users)),

@@ -13,11 +13,13 @@ from importlib.resources import files
 from math import log2
 
 NAME = re.compile(
-    r"TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|\bPWD|_PW\b|CREDENTIAL|(?:API|ACCESS|ACCOUNT|SIGNING|AUTH"
+    r"TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|PWD|_PW\b|CREDENTIAL|(?:API|ACCESS|ACCOUNT|SIGNING|AUTH"
     r"|ENCRYPTION)[_-]?KEY|PRIVATE|COOKIE|SESSION_?ID|WEBHOOK",
     re.IGNORECASE,
 )
 """What the name of a secret has in it."""
+FOLDERS = ("PWD", "OLDPWD")
+"""What a shell calls its folder: a path, and no password."""
 WORD = (
     r"(?:token|secret|passw(?:or)?d|passphrase|passwd|pwd|credentials?|(?:api|access|account|signing"
     r"|auth|encryption|secret|private)[_-]?key|sharedaccesskey|signature|sig|cookie|webhook|client[_-]?id|[_-]pass(?![a-z])|licen[cs]e[_-]?key|(?:nr|device|api|app)key)"

@@ -87,6 +87,12 @@ def test_secret_variables_and_homes_come_from_the_environment():
     assert here.secrets == ("abcdef1",)
 
 
+def test_the_folder_of_a_shell_is_a_path_and_no_secret():
+    folder = "/mnt/experiments/probes"
+    here = Redactor.of({"PWD": folder, "OLDPWD": folder, "DB_PWD": "/correct-horse"})
+    assert here(f"{folder}/mine.py says /correct-horse") == "<path>/mine.py says <secret>"
+
+
 @pytest.mark.parametrize("name", ["root", "numpy", "test", "a", "max", "Import", "sys"])
 def test_names_that_are_words_or_needed_by_scripts_are_not_taken_out(name):
     assert name not in Redactor.of({"USER": name}).users
