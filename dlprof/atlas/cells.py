@@ -25,11 +25,11 @@ from dlprof.text.clean import first_line
 
 QUESTIONS = ("result", "values", "lifetime", "early_write", "ordering")
 """What a cell answers; the most important first."""
-WHOLE = ("view", "copy")
 AT_ADDRESSES = ("view", "copy", "refused")
 """What the address of an array may decide between."""
+OR = " or "
 AT_BEST = {
-    " or ".join(words): words[0] for count in (2, 3) for words in combinations(AT_ADDRESSES, count)
+    OR.join(words): words[0] for count in (2, 3) for words in combinations(AT_ADDRESSES, count)
 }
 """What the paths are at best where it does: a ``view``, for ``view or copy``."""
 BY_ADDRESS = tuple(AT_BEST)
@@ -44,7 +44,7 @@ class Cell(NamedTuple):
     rules: tuple[str, ...] = ()
     time: Time | None = None
     by_chance: bool = False
-    """Whether nothing looked if the address decides between the view and the copy."""
+    """Whether nothing looked if the address decides between this result and another."""
     safety: Safety = NOT_JUDGED
     offered: str = ""
     """The kind as which it may be written: see :meth:`dlprof.analysis.cases.Cases.offered`."""
@@ -97,8 +97,8 @@ def _cell(cases: Cases, case: CaseView, rules: tuple[str, ...], met: str | None)
     is_whole = result.status in MEASURED
     word = _worst(result, "ownership") if is_whole else case.failure
     reason = first_line(result.reason) if result.reason and not is_whole else ""
-    may_vary = word in WHOLE or "align" in reason
-    if met in BY_ADDRESS and word in AT_ADDRESSES:
+    may_vary = word in AT_ADDRESSES
+    if met in BY_ADDRESS and may_vary:
         word = str(met)
     others = (_worst(result, name) if is_whole else "" for name in QUESTIONS[1:])
     return Cell(
@@ -137,7 +137,7 @@ def _by_address(cases: Iterable[CaseView]) -> Mapping[_Path, str]:
             words = {word for place in PLACES for word in tried.evidence.words_at(place)}
             found[_path(case)] |= words
     return {
-        path: " or ".join(word for word in AT_ADDRESSES if word in seen)
+        path: OR.join(word for word in AT_ADDRESSES if word in seen)
         for path, seen in found.items()
         if seen
     }

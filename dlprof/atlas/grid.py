@@ -6,13 +6,13 @@ An environment is the machine, Python, and the frameworks that were measured, wi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from dlprof.analysis.safety import Safety
-from dlprof.atlas.cells import BY_ADDRESS, Cell, SessionCells, read
+from dlprof.atlas.cells import BY_ADDRESS, OR, Cell, SessionCells, read
 from dlprof.compare.matching import code_key
 from dlprof.errors import SessionError, UsageError
 from dlprof.history.series import machine_of
@@ -238,14 +238,17 @@ class _Builder:
         """The row by the columns of the grid; of several sessions of one the newest counts."""
         by_age = sorted(row.cells, key=lambda place: self._newest[id(row), place])
         cells = {target[place]: row.cells[place] for place in by_age}
-        if any(cell.result in BY_ADDRESS for cell in cells.values()):
-            cells = {place: _known(cell) for place, cell in cells.items()}
-        return Row(row.case, cells)
+        results = {cell.result for cell in cells.values()}
+        met = {word for words in results & {*BY_ADDRESS} for word in words.split(OR)}
+        return Row(row.case, {place: _known(cell, met) for place, cell in cells.items()})
 
 
-def _known(cell: Cell) -> Cell:
-    """The cell without a view or a copy that may be the address's doing."""
-    return cell._replace(words=("", *cell.words[1:])) if cell.by_chance else cell
+def _known(cell: Cell, met: Collection[str]) -> Cell:
+    """The cell without a result that may be the address's doing: elsewhere in its row the address
+    was seen to decide between the results that were ``met``.
+    """
+    is_by_address = cell.by_chance and cell.result in met
+    return cell._replace(words=("", *cell.words[1:])) if is_by_address else cell
 
 
 def _facts(header: Header) -> dict[str, str]:

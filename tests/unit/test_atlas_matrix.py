@@ -69,3 +69,20 @@ def test_a_cell_carries_what_speaks_against_its_case(atlas):
     grid = atlas([result("fast", 10_000.0, **DANGLING)])
     safety = grid.rows[0].cells[0].safety
     assert (safety.level, safety.rules) == ("unsafe", ("DLP011",))
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "shown"), [("refused", ""), ("copy", "refused")], ids=["decides", "does not"]
+)
+def test_a_refusal_is_no_change_where_the_address_decides_on_it_elsewhere(
+    tmp_path, elsewhere, shown
+):
+    looks = {"aligned": {"verdict": "view"}, "sliced": {"verdict": elsewhere}}
+    looked = result("f", 1000.0, alignment={"verdict": "dependent", "evidence": looks})
+    refused = result("f", 1.0, status="unsupported", reason="TypeError: no", ownership=None)
+    for version, one in (("1.0", refused), ("2.0", looked)):
+        session = make_session(one, environment={"packages": {"numpy": version}})
+        text = session.model_dump_json(by_alias=True)
+        (tmp_path / f"{version}.json").write_text(text, encoding="utf-8")
+    (row,) = grid_of([tmp_path], pytest.fail).rows
+    assert [cell.result for _, cell in sorted(row.cells.items())] == [shown, f"view or {elsewhere}"]
