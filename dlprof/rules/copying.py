@@ -252,7 +252,7 @@ def show_host_bounce(subject: Subject, other: Subject | None, _: FindingRecord) 
     else:
         create, convert = subject.create_as_seen(), function("convert", subject)
         body = subject.filled(TO_HOST, create=create, convert=convert)
-    return Effect(f"{subject.code} goes through the host", body, subject)
+    return Effect("goes through the host", body, subject)
 
 
 RULES = (

@@ -133,8 +133,7 @@ def time_both(subject: Subject, fast: Subject) -> str:
 
 def show_slow_path(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:
     fast = compared_subject(other)
-    symptom = f"{subject.code} takes clearly longer than {fast.code}"
-    return Effect(symptom, time_both(subject, fast), subject)
+    return Effect(f"takes clearly longer than {fast.code}", time_both(subject, fast), subject)
 
 
 def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
@@ -225,8 +224,8 @@ def show_asymmetric(subject: Subject, other: Subject | None, _: FindingRecord) -
         gap_us=f"{thresholds.ASYMMETRIC_GAP_NS / HYSTERESIS / 1e3:g}",
     )
     there = " to ".join(subject.result.case.pair)
-    symptom = f"from {there}, {subject.code} takes many times as long as {back.code} back"
-    return Effect(symptom, body, subject)
+    does = f"takes many times as long from {there} as {back.code} back"
+    return Effect(does, body, subject)
 
 
 def convert_in_loop(cases: Cases) -> Iterator[FindingRecord]:

@@ -66,12 +66,12 @@ def show_crash(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect
     if lost.limit_s:
         limit_s = math.ceil(max(lost.limit_s, SHORTEST_S))
         alarm = f"signal.alarm({limit_s})  # ends the process if the call has not returned by then"
-        symptom, whole_s = f"gives no answer within {lost.limit_s:g} s", limit_s + IMPORTS_S
+        does, whole_s = f"gives no answer within {lost.limit_s:g} s", limit_s + IMPORTS_S
     else:
         alarm, whole_s = "", CHILD_LIMIT_S
-        symptom = f"kills the process{f' ({lost.signal})' if lost.signal else ''}"
+        does = f"kills the process{f' ({lost.signal})' if lost.signal else ''}"
     child = subject.filled(CRASH, create=subject.create(), alarm=alarm)
-    return in_child(f"{subject.code} {symptom}", subject, child, whole_s)
+    return in_child(does, subject, child, whole_s)
 
 
 RULES = (

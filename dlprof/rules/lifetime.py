@@ -325,7 +325,7 @@ def show_dangling(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
         fill=fill,
         other="x" if fill else subject.said("use", "x"),
     )
-    return in_child(f"{subject.code} does not keep x alive", subject, child)
+    return in_child("does not keep x alive", subject, child)
 
 
 RULES = (

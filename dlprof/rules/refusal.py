@@ -138,7 +138,7 @@ def show_wrong_error(subject: Subject, _: Subject | None, __: FindingRecord) -> 
     if device:
         call = f"x.__dlpack__(max_version=(1, 3), dl_device={tuple(device)}, copy=False)"
     shown = subject.shown(does, WRONG_ERROR, call=call, prescribed=", ".join(required.errors))
-    return replace(shown, symptom=f"{_export(subject.result)} {does}") if device else shown
+    return replace(shown, own_call=_export(subject.result))
 
 
 def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:

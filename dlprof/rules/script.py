@@ -82,7 +82,7 @@ class Subject:
 
     def shown(self, does: str, template: str, **texts: str) -> Effect:
         """A script that shows what the conversion ``does``, by a template that is filled in."""
-        return Effect(f"{self.code} {does}", self.filled(template, **texts), self)
+        return Effect(does, self.filled(template, **texts), self)
 
     def said(self, idiom: str, name: str) -> str:
         """What the probe of the framework says for ``idiom`` of the array called ``name``."""
@@ -189,17 +189,23 @@ def expression(code: str) -> str:
 
 @dataclass(frozen=True)
 class Effect:
-    """What a script shows: one line in words, and how.
+    """What a script shows: what the conversion ``does`` in words, and how.
 
     ``body`` is that of a function that returns whether the problem is there. With a ``child`` that
     function runs the conversion in a process of its own: it ends with exit code 0 where there is
     no problem. ``subject`` is the case with the array that is made.
     """
 
-    symptom: str
+    does: str
     body: str
     subject: Subject
     child: str = ""
+    own_call: str = ""
+    """The call that does it, where that is not the subject's own."""
+
+    @property
+    def call(self) -> str:
+        return self.own_call or self.subject.code
 
 
 Show = Callable[[Subject, Subject | None, FindingRecord], Effect]
@@ -275,9 +281,9 @@ return child.exitcode != 0
 """
 
 
-def in_child(symptom: str, subject: Subject, child: str, limit_s: int = CHILD_LIMIT_S) -> Effect:
+def in_child(does: str, subject: Subject, child: str, limit_s: int = CHILD_LIMIT_S) -> Effect:
     """An effect whose conversion may end its process."""
-    return Effect(symptom, subject.filled(IN_CHILD, limit=str(limit_s)), subject, child)
+    return Effect(does, subject.filled(IN_CHILD, limit=str(limit_s)), subject, child)
 
 
 def flat_values(subject: Subject, name: str) -> str:

@@ -172,8 +172,8 @@ def show_torn_copy(subject: Subject, _: Subject | None, found: FindingRecord) ->
         flat_values=flat_values(subject, "y") or subject.said("values", "y"),
     )
     only = {UNALIGNED: " when x is not aligned", COPIED: " when it copies"}
-    symptom = f"{subject.code} returns before it finishes reading x"
-    return Effect(symptom + only.get(str(found.evidence.get("only_where")), ""), body, subject)
+    where = only.get(str(found.evidence.get("only_where")), "")
+    return Effect(f"returns before it finishes reading x{where}", body, subject)
 
 
 RULES = (

@@ -328,8 +328,9 @@ return done > 2 * call and done - call > <gap_s>
 
 def show_host_sync(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
     body = _queue(subject, subject.filled(BEHIND_QUEUE), subject.filled(WAITED, array="q"))
-    symptom = f"{subject.code} waits for the work that is queued on x"
-    return Effect(symptom, _on_streams(subject, found, body), subject)
+    return Effect(
+        "waits for the work that is queued on x", _on_streams(subject, found, body), subject
+    )
 
 
 def show_device_sync(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
@@ -337,7 +338,7 @@ def show_device_sync(subject: Subject, _: Subject | None, __: FindingRecord) -> 
     behind = BEHIND_OTHER_STREAM if text is None else BEHIND_OTHER_QUEUE
     behind = subject.filled(behind, unrelated=plain(text or ""))
     body = _queue(subject, behind, subject.filled(WAITED, array="x"))
-    return Effect(f"{subject.code} waits for work that has nothing to do with x", body, subject)
+    return Effect("waits for work that has nothing to do with x", body, subject)
 
 
 def show_unordered(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
@@ -348,8 +349,8 @@ def show_unordered(subject: Subject, _: Subject | None, found: FindingRecord) ->
     if found.evidence.get("waits") and subject.writable:
         spoil = subject.filled("<write of q>\ndel q  # its memory is used again, with ones in it")
     body = _queue(subject, subject.filled(READ_EARLY, spoil=spoil), RACED.strip("\n"))
-    symptom = f"{subject.code} gives a result that can be read before the work on x is done"
-    return Effect(symptom, _on_streams(subject, found, body), subject)
+    does = "gives a result that can be read before the work on x is done"
+    return Effect(does, _on_streams(subject, found, body), subject)
 
 
 def show_early_return(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:

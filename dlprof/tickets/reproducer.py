@@ -95,9 +95,10 @@ if __name__ == "__main__":
 
 @dataclass(frozen=True)
 class Reproducer:
-    """A script, and in one line what it shows."""
+    """A script, and what it shows: a call, and what that does."""
 
-    symptom: str
+    call: str
+    does: str
     text: str
 
 
@@ -113,7 +114,7 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
         compile(text, "<reproducer>", "exec")
     except NOT_PYTHON as error:
         raise NoReproducer(f"{UNREADABLE}: {error}") from None
-    return Reproducer(effect.symptom, text)
+    return Reproducer(effect.call, effect.does, text)
 
 
 def _subjects(session: Session, finding: FindingRecord, rule: Rule) -> list[Subject]:
@@ -157,7 +158,7 @@ def _script(effect: Effect, subjects: Sequence[Subject], session: Session) -> st
     if session.simulated:
         seen.append(f"on a {SIMULATED}")
     return SCRIPT.format(
-        symptom=_said(effect.symptom, 4),
+        symptom=_said(f"{effect.call} {effect.does}", 4),
         array=_said(f"x: {effect.subject.array_text}"),
         seen=_said(f"Seen with {', '.join(seen)}"),
         imports="\n".join(imports),

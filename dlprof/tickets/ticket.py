@@ -67,7 +67,7 @@ def ticket(
     results = [session.results[index] for index in finding.results]
     calls = _other_calls(session, finding, shown)
     parts = [
-        f"# {_title(finding, script, results, shown)}{_and_more(len(calls))}",
+        f"# {_title(finding, script, shown)}{_and_more(len(calls))}",
         _facts(finding, results, shown),
         _alike(calls),
         "## Reproducer",
@@ -102,28 +102,16 @@ class _Shown:
         return markdown.block(sanitised(text), language)
 
 
-def _title(
-    finding: FindingRecord, script: Reproducer | str, results: Sequence[Result], shown: _Shown
-) -> str:
-    """One line that says what is wrong, its code in code spans."""
-    said = script.symptom if isinstance(script, Reproducer) else finding.summary
-    return _said(said, _code(finding, results), shown)
-
-
-def _code(finding: FindingRecord, results: Sequence[Result]) -> str:
-    return finding.subject or (results[0].case.code if results else "")
-
-
-def _said(text: str, code: str, shown: _Shown) -> str:
-    """A sentence, with the code that it may begin with in a code span."""
-    if not code or not text.startswith(code):
-        return shown.prose(text)
-    return f"{shown.code(code)} {shown.prose(text.removeprefix(code).strip())}"
+def _title(finding: FindingRecord, script: Reproducer | str, shown: _Shown) -> str:
+    """One line that says what is wrong, with the call in a code span where a script shows it."""
+    if isinstance(script, Reproducer):
+        return f"{shown.code(script.call)} {shown.prose(script.does)}"
+    return shown.prose(finding.summary)
 
 
 def _facts(finding: FindingRecord, results: Sequence[Result], shown: _Shown) -> str:
     """One paragraph: what happens, of which array, and what is expected instead."""
-    told = _said(f"{finding.summary.removesuffix('.')}.", _code(finding, results), shown)
+    told = shown.prose(finding.summary)
     if not results:
         return told
     case = results[0].case

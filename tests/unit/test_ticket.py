@@ -46,6 +46,11 @@ def test_a_ticket_is_a_title_a_paragraph_a_script_its_output_and_versions(rule):
     assert "dlprof" not in head + "\n".join(rest.splitlines()[:-1])
 
 
+def test_a_call_is_code_in_the_title_wherever_its_name_stands_in_a_sentence():
+    text = made("DLP013")
+    assert text.splitlines()[0].startswith("# `numpy.array(x)` takes many times as long from ")
+
+
 def test_the_longest_ticket_has_sixty_lines_apart_from_its_script():
     environment = {"gpus": [{"name": "H100"}] * 8, "variables": {f"A{n}": "1" for n in range(99)}}
     session = session_of("DLP020", header={"environment": environment})
@@ -108,7 +113,7 @@ def hostile_ticket(evil, redact=PLAIN):
     session = make_session(environment=environment)
     session = session.model_copy(update={"results": [result, other]})
     finding = finding_of("DLP018", summary=evil, advice=evil, results=[0, 1], name=evil)
-    runs = [(evil, evil), (Reproducer(evil, evil), Ran(3, evil, evil))]
+    runs = [(evil, evil), (Reproducer(evil, evil, evil), Ran(3, evil, evil))]
     return "".join(ticket(session, finding, *one, redact) for one in runs)
 
 
