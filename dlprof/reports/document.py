@@ -309,7 +309,7 @@ def fitted(document: Document, rows: int) -> Document:
     """What there is room for, whatever the size of the session; a line says how much is left."""
     return replace(
         document,
-        answers=document.answers[:MOST_LINES],
+        answers=_first_answers(document.answers),
         tables=tuple(_first_rows(one, rows) for one in document.tables),
         problems=tuple(
             replace(
@@ -350,4 +350,11 @@ def _fitted(block: Block, rows: int) -> Block:
         return replace(block, lines=(*block.lines[:rows], SourceLine(0, more)))
     if isinstance(block, Lines):
         return replace(block, lines=first_of(block.lines, MOST_LINES))
-    return replace(block, items=block.items[:MOST_LINES]) if isinstance(block, Facts) else block
+    if isinstance(block, Facts) and (more := more_rows(len(block.items), MOST_LINES)):
+        return replace(block, items=(*block.items[:MOST_LINES], ("…", more.removeprefix("… "))))
+    return block
+
+
+def _first_answers(answers: tuple[Answer, ...]) -> tuple[Answer, ...]:
+    more = more_rows(len(answers), MOST_LINES).removeprefix("… ")
+    return (*answers[:MOST_LINES], *([Answer("…", "", note=more)] if more else []))

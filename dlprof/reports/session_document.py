@@ -27,11 +27,13 @@ from dlprof.reports.document import (
     Document,
     Facts,
     Level,
+    Lines,
     Point,
     Problem,
     Section,
     Table,
     Tiles,
+    more_rows,
 )
 from dlprof.reports.paths import KINDS, Array, Path, arrays_of
 from dlprof.rules.evidence_text import facts
@@ -184,6 +186,8 @@ def _sections(
     for array in arrays[:MOST_ARRAYS]:
         heading = "All paths" if len(arrays) == 1 else f"All paths: {array.pair_text} {array.text}"
         yield path_table.full_section(array, heading)
+    if more := more_rows(len(arrays), MOST_ARRAYS):
+        yield Section("All paths", (Lines((f"{more} arrays (--json).",)),))
     yield from survey.section(session, drawn)
     yield from path_table.notes_section(arrays)
     if not is_page:  # which holds the session itself
@@ -256,6 +260,8 @@ def _measured(arrays: Sequence[Array]) -> Iterator[Section]:
         if blocks:
             where = f": {array.pair_text} {array.text}" if len(arrays) > 1 else ""
             yield Section(f"Everything measured{where}", tuple(blocks))
+    if more := more_rows(len(arrays), MOST_TOLD):
+        yield Section("Everything measured", (Lines((f"{more} arrays (--json).",)),))
 
 
 def _facts(result: Result) -> Iterator[tuple[str, str]]:

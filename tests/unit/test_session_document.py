@@ -22,7 +22,7 @@ from rule_builders import (
 
 from dlprof.reports import terminal
 from dlprof.reports.answers import DISTURBED
-from dlprof.reports.document import Level, Table
+from dlprof.reports.document import SUMMARY, Document, Facts, Level, Section, Table, fitted
 from dlprof.reports.session_document import session_document
 from dlprof.rules import with_findings as judged
 from dlprof.session.model import ProcessSamples
@@ -432,3 +432,18 @@ def test_full_tells_the_evidence_of_every_instrument_and_part_of_a_call():
         "1.00 µs (1 sample of 4 calls)",
     ):
         assert text in told
+
+
+# What is cut
+
+
+def test_arrays_whose_measures_are_left_out_are_counted():
+    found = document(*(view(case={"shape": (n, n)}) for n in range(2, 9)))
+    assert found.sections[-2].blocks[0].lines == ("… 3 more arrays (--json).",)
+
+
+def test_facts_that_are_cut_end_in_their_number():
+    section = Section("Environment", (Facts((("name", "value"),) * 201),))
+    (shown,) = fitted(Document("title", sections=(section,)), SUMMARY).sections
+    assert shown.blocks[0].items[-1] == ("…", "1 more")
+    assert len(shown.blocks[0].items) == 201
