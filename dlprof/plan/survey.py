@@ -22,6 +22,12 @@ PLAIN = {"cpu": "aligned", "cuda": "C"}
 some imports are a view of aligned memory only."""
 ONE_ELEMENT_OFF = ("int8", "float64", "complex128")
 """Dtypes of one, 8 and 16 bytes: so many bytes from an aligned address the array begins."""
+CROSSED = (
+    *(("F", "complex64"), ("strided", "int8"), ("strided", "complex64")),
+    *(("reversed", "int64"), ("broadcast", "int8"), ("readonly", "int64")),
+)
+"""Layouts of other items than float32: of one byte, of eight, and of two parts. With every dtype
+they would be most of the survey."""
 SHAPES = ((), (1,), (0,), (0, 3), (1, 1, 7), (100_003,))
 """A scalar, one element, none, none in one of two axes, axes of length one, and a long axis."""
 
@@ -37,10 +43,17 @@ def arrays(flags: Iterable[str], device: str) -> Iterator[ArraySpec]:
         ((SHAPE, dtype, plain) for dtype in sorted(DTYPES, key=lambda dtype: dtype != "float32")),
         ((SHAPE, "float32", layout) for layout in layouts),
         ((SHAPE, dtype, "sliced") for dtype in ONE_ELEMENT_OFF),
+        ((SHAPE, dtype, layout) for layout, dtype in CROSSED),
         ((SHAPE, FLAGGED_DTYPES.get(flag, "float32"), flag) for flag in flags),
         ((shape, "float32", plain) for shape in SHAPES),
     )
     return (ArraySpec(*array, device, corners=True) for array in found)
+
+
+def is_looked_at_once(case: Case) -> bool:
+    """Whether other arrays of its path tell what a further conversion, or a refusal, leaves."""
+    off = case.layout == "sliced" and case.dtype in ONE_ELEMENT_OFF
+    return case.surveyed and (off or (case.layout, case.dtype) in CROSSED)
 
 
 class Label(NamedTuple):
@@ -49,7 +62,7 @@ class Label(NamedTuple):
     axis: str
     name: str
     dtype: str = ""
-    """Of an array that is not aligned."""
+    """Of an array that is not aligned, and of a layout of another dtype than float32."""
 
 
 UNALIGNED = "unaligned arrays"
@@ -69,4 +82,6 @@ def label_of(case: CaseRecord) -> Label:
         return Label("dtypes", case.dtype)
     if case.layout == "sliced":
         return Label(UNALIGNED, f"sliced {case.dtype}", case.dtype)
+    if (case.layout, case.dtype) in CROSSED:
+        return Label("layouts", f"{case.layout} {case.dtype}", case.dtype)
     return Label("layouts", case.layout)

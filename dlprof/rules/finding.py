@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dlprof.analysis.case_view import CaseView
@@ -104,11 +104,17 @@ def _among(cases: Sequence[CaseView]) -> str:
     labels = dict.fromkeys(label_of(case.result.case) for case in cases)
     names = [_array_text(label) for label in labels]
     if {label.axis for label in labels} <= {"layouts", UNALIGNED}:
-        if any(label.dtype == PLAINEST.name for label in labels):
-            names = [case.result.case.layout for case in cases]
-        names = list(dict.fromkeys(f"layout {name}" for name in names))
+        names = list(dict.fromkeys(f"layout {name}" for name in _layouts(labels)))
     shown = listed(names) if len(names) <= MOST_ARRAYS else f"{len(names)} kinds of small arrays"
     return f" ({shown})"
+
+
+def _layouts(labels: Collection[Label]) -> Iterator[str]:
+    """The layout of float32 stands for the same layout of other dtypes."""
+    layouts = {label: label.name.removesuffix(f" {label.dtype}") for label in labels}
+    plain = {one for label, one in layouts.items() if label.dtype in ("", PLAINEST.name)}
+    for label, layout in layouts.items():
+        yield layout if layout in plain else label.name
 
 
 def _array_text(label: Label) -> str:

@@ -16,9 +16,11 @@ from dlprof.plan.schedule import (
     OWN_PROCESS_BYTES,
     STEP,
     SURVEY,
+    SURVEY_ONCE,
     UNTIMED,
     Stop,
 )
+from dlprof.plan.survey import is_looked_at_once
 from dlprof.runner.journal import INTERRUPTED, Journal
 from dlprof.runner.progress import Watcher
 from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool
@@ -164,6 +166,7 @@ class CaseClient:
             "layout": case.layout,
             "device": case.device,
             "corners": case.surveyed,
+            "again": not is_looked_at_once(case),
             "instruments": instruments or self._instruments(case, round_),
             "setup": settings.setup,
             "placements": settings.placements,
@@ -175,7 +178,7 @@ class CaseClient:
 
     def _instruments(self, case: Case, round_: int) -> tuple[str, ...]:
         if case.surveyed:
-            return SURVEY
+            return SURVEY_ONCE if is_looked_at_once(case) else SURVEY
         if case.is_step:
             return STEP if round_ else FIRST_STEP
         if not self.settings.times:

@@ -212,6 +212,8 @@ class Instruments:
         self.turns = turns.turns_of(request, answer)
         self.gpu, self.no_gpu = gpu_of(subject)
         self.none, self.is_smaller = none, is_smaller
+        self.again: bool = request.get("again", True)
+        """Whether to look at further conversions."""
 
     def run(self, once: first_call.OneCall | None) -> None:
         """Run all wanted instruments; ``once`` is the one conversion of a long one."""
@@ -220,11 +222,12 @@ class Instruments:
             with self._placed():
                 self._time()
             self._take_rest()
-            owned = self._look(self.subject)
+            owned = self._look(self.subject, self.again)
         else:
             self._take("host_time", once.host_time)
             self._take("ready_time", once.ready_time)
-            owned = self._look(once.converted(), again=not self.subject.is_one_array)
+            again = self.again and not self.subject.is_one_array
+            owned = self._look(once.converted(), again)
             once.result = None  # dropped before the next one is made
             self._take_rest()
         self._take("refusal", self._refusal)
@@ -274,7 +277,7 @@ class Instruments:
         stream = self.subject.consumer.current_stream("cuda")
         return device_time.measure(self.subject, self.gpu, stream, self.budget_ns / 1e9)
 
-    def _look(self, subject: Subject, again: bool = True) -> Any:
+    def _look(self, subject: Subject, again: bool) -> Any:
         if self.none:
             self.answer.failed("result", self.none)
         self._take("values", lambda: self._values(subject, again))

@@ -153,6 +153,16 @@ def test_a_refusal_breaks_a_path_only_if_it_does_so_without_other_conversions(
     assert ("after" in found["evidence"]) == (word == "broken")
 
 
+def test_an_array_off_the_plain_layout_and_dtype_is_converted_once(workers, journal):
+    plain, other = (
+        make_case(shape=SHAPE, dtype=dtype, layout="strided", surveyed=True)
+        for dtype in ("float32", "int8")
+    )
+    run([plain, other], journal)
+    again = {request["dtype"]: request["again"] for request in workers.requests}
+    assert again == {"float32": True, "int8": False}
+
+
 def test_a_survey_of_several_pairs_together_settles_the_doubts_of_all(workers, journal):
     workers.most_open, workers.refuses = 2, {"import1", "import3"}
     pairs = ["torch"] * 2 + ["jax"] * 2

@@ -72,6 +72,12 @@ class TestCorners:
 
 
 class TestArrays:
+    def test_each_layout_is_tried_with_items_of_another_size_too(self):
+        dtypes = {}
+        for spec in arrays((), "cpu"):
+            dtypes.setdefault(spec.layout, set()).add(spec.dtype)
+        assert all(len(found) > 1 for found in dtypes.values())
+
     def test_every_dtype_and_layout_is_tried_once(self):
         found = list(arrays((), "cpu"))
         assert len(set(found)) == len(found)
@@ -105,6 +111,21 @@ class TestRules:
         arrays = {"layout": "reversed"}, {"shape": ()}, {"shape": (0, 3)}
         (found,) = find([surveyed(**one, changed=values) for one in arrays] + [surveyed()])
         assert "(reversed, scalar, shape 0x3)" in found.headline
+
+    @pytest.mark.parametrize(
+        ("dtypes", "named"),
+        [
+            (["int8"], "(layout strided int8)"),
+            (["float32", "int8"], "(layout strided)"),
+            (["int8", "complex64"], "(layout strided int8, layout strided complex64)"),
+        ],
+    )
+    def test_a_finding_names_the_dtype_of_a_layout_unless_the_plain_one_is_in_it(
+        self, dtypes, named
+    ):
+        values = {"values": {"different": 1, "of": 1}}
+        (found,) = find([surveyed(dtype, "strided", changed=values) for dtype in dtypes])
+        assert named in found.headline
 
     @pytest.mark.parametrize(
         ("dtypes", "named"),

@@ -42,6 +42,12 @@ def test_a_faithful_copy_of_any_dtype_is_ok(layout):
         assert (found["verdict"], found["evidence"]["changed"]) == ("ok", {}), dtype
 
 
+def test_what_was_converted_once_says_so():
+    import_ = Import("any", (Protocol.DLPACK,), "{x}.copy()")
+    found = values.measure(make_subject(import_=import_), again=False)
+    assert (found["verdict"], found["evidence"]["not_tried"]) == ("ok", values.ONCE)
+
+
 def test_the_value_of_a_masked_element_is_no_data():
     masked = Made("numpy.ma.array(numpy.ones(4, 'float32'), mask=[True, False, True, False])")
     spec = ArraySpec((4,), "float32", "masked")

@@ -36,12 +36,13 @@ COPIES = 3
 PART_BYTES = 16 << 20
 """If whole copies do not fit, parts of this size are compared. malloc reuses memory of this size,
 and takes new pages for more."""
+ONCE = "the array was converted once"
 FINISHED_S = 0.25
 """A copy that is made beside the call has come to its end by then."""
 
 
 def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
-    """The verdict. ``again`` says whether there is time for more conversions than one."""
+    """The verdict. ``again`` says whether to make more conversions than one."""
     if not subject.import_.returns_array:
         return unknown(NO_ARRAY)
     try:
@@ -67,6 +68,8 @@ def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
         if changed.keys() == {"values"} and _is_unfinished(subject, source, result):
             changed = {"unfinished": changed["values"]}
     evidence = {"changed": changed, **_besides(subject, source, result)}
+    if not again and not changed:
+        evidence["not_tried"] = ONCE
     if again and changed.keys() <= {"values"}:
         del result  # a framework may reuse a buffer once nothing holds it
         found = (_at_corners(subject) if not changed else None) or further_calls.look(subject)
