@@ -158,14 +158,19 @@ DTYPES: Mapping[str, int] = {
     "complex128": 16,
     "float8_e4m3fn": 1,
     "float8_e5m2": 1,
+    "float8_e4m3fnuz": 1,
+    "float8_e5m2fnuz": 1,
+    "float8_e8m0fnu": 1,
+    "float8_e3m4": 1,
+    "float8_e4m3": 1,
+    "float8_e4m3b11fnuz": 1,
 }
 """Item sizes in bytes of the dtypes that dlprof knows."""
 
-BITS: Mapping[str, str] = {
-    "bfloat16": "uint16",
-    "float8_e4m3fn": "uint8",
-    "float8_e5m2": "uint8",
-}
+FLOAT8 = tuple(dtype for dtype in DTYPES if dtype.startswith("float8_"))
+"""The kinds of DLPack 1.3 and of ml_dtypes; no framework has all of them."""
+
+BITS: Mapping[str, str] = {"bfloat16": "uint16", **dict.fromkeys(FLOAT8, "uint8")}
 """Dtypes that NumPy lacks (``ml_dtypes`` adds them), with the unsigned integers of their bits."""
 
 
@@ -173,9 +178,9 @@ BITS: Mapping[str, str] = {
 class Pattern:
     """The values of a source: ``(index % modulus + offset)``, followed by the text ``times``.
 
-    The modulus is odd (except for bool), so that a wrong stride of a power of two shows. The
-    offset sets bits that a narrower dtype cannot hold; it is an int for integer dtypes.
-    ``times`` makes values complex, so that a lost or negated imaginary part shows.
+    The modulus is odd, so that a wrong stride of a power of two shows, except for ``bool`` and
+    ``float8_e8m0fnu``. The offset sets bits that a narrower dtype cannot hold; it is an int for
+    integer dtypes. ``times`` makes values complex, so that a lost or negated imaginary part shows.
     """
 
     modulus: int
@@ -201,6 +206,12 @@ PATTERNS: Mapping[str, Pattern] = {
     "complex128": Pattern(251, 2.0**-30, " * (1 + 2j)"),
     "float8_e4m3fn": Pattern(13, 0),
     "float8_e5m2": Pattern(7, 0),
+    "float8_e4m3fnuz": Pattern(13, 0),
+    "float8_e5m2fnuz": Pattern(7, 0),
+    "float8_e8m0fnu": Pattern(2, 1),  # it holds powers of two alone
+    "float8_e3m4": Pattern(13, 0),
+    "float8_e4m3": Pattern(13, 0),
+    "float8_e4m3b11fnuz": Pattern(13, 0),
 }
 
 
@@ -213,8 +224,15 @@ FLOATS: Mapping[str, tuple[int, int]] = {
     "complex128": (11, 52),
     "float8_e4m3fn": (4, 3),
     "float8_e5m2": (5, 2),
+    "float8_e4m3fnuz": (4, 3),
+    "float8_e5m2fnuz": (5, 2),
+    "float8_e3m4": (3, 4),
+    "float8_e4m3": (4, 3),
+    "float8_e4m3b11fnuz": (4, 3),
 }
-"""Bits of exponent and of mantissa; of a complex dtype those of its parts."""
+"""Bits of exponent and of mantissa; of a complex dtype those of its parts. ``float8_e8m0fnu`` is
+missing: it has no sign and no mantissa.
+"""
 
 
 FEW_WORDS = 1 << 17

@@ -9,6 +9,7 @@ from typing import Any
 from dlprof.probes.base import (
     ANY_DEVICE,
     ARRAY,
+    BITS,
     CAPSULE,
     CPU,
     CUDA,
@@ -34,6 +35,8 @@ _NAMES = {
     "double": "float64",
     "float8e4m3fn": "float8_e4m3fn",
     "float8e5m2": "float8_e5m2",
+    "float8e4m3fnuz": "float8_e4m3fnuz",
+    "float8e5m2fnuz": "float8_e5m2fnuz",
 }
 
 # Dtypes that NumPy lacks: the number in onnx.TensorProto, the unsigned integer of the same
@@ -42,7 +45,9 @@ _NAMES = {
 _BITS = {
     "bfloat16": (16, "uint16", "v.view('uint32') >> 16"),
     "float8_e4m3fn": (17, "uint8", "(v / 256).astype('float16').view('uint16') >> 7"),
+    "float8_e4m3fnuz": (18, "uint8", "(v / 128).astype('float16').view('uint16') >> 7"),
     "float8_e5m2": (19, "uint8", "v.astype('float16').view('uint16') >> 8"),
+    "float8_e5m2fnuz": (20, "uint8", "(v * 2).astype('float16').view('uint16') >> 8"),
 }
 
 
@@ -56,7 +61,8 @@ session = onnxruntime.InferenceSession(model, providers=onnxruntime.get_availabl
 binding = session.io_binding()
 kinds = {'float32': 1, 'uint8': 2, 'int8': 3, 'uint16': 4, 'int16': 5, 'int32': 6, 'int64': 7,
          'bool': 9, 'float16': 10, 'float64': 11, 'uint32': 12, 'uint64': 13, 'complex64': 14,
-         'complex128': 15, 'bfloat16': 16, 'float8_e4m3fn': 17, 'float8_e5m2': 19}
+         'complex128': 15, 'bfloat16': 16, 'float8_e4m3fn': 17, 'float8_e4m3fnuz': 18,
+         'float8_e5m2': 19, 'float8_e5m2fnuz': 20}
 """
 _BIND_POINTER = (
     "binding.bind_input('x', '{device}', 0, kinds['{{dtype}}'], tuple({{x}}.shape), "
@@ -150,6 +156,8 @@ class OnnxRuntime(Probe):
 
     def create(self, spec: ArraySpec) -> str:
         check_layout(spec, _MISSING)  # onnxruntime allocates at multiples of 64 bytes
+        if spec.dtype in BITS and spec.dtype not in _BITS:
+            raise Unsupported(f"onnxruntime has no dtype {spec.dtype}")
         return _sliced(spec) if spec.layout == "sliced" else _contiguous(spec)
 
     def ready(self, device: str) -> None:

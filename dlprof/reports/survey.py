@@ -9,6 +9,7 @@ from typing import NamedTuple
 from dlprof.analysis.case_view import CaseView
 from dlprof.plan.survey import PLAINEST, UNALIGNED, Label
 from dlprof.plan.survey import label_of as array_label
+from dlprof.probes.base import FLOAT8
 from dlprof.reports.document import (
     Band,
     Cell,
@@ -50,6 +51,8 @@ MOST_ROWS = 22
 MOST_DRAWN = 40
 """Rows of a picture, each with the paths that do the same."""
 MOST_MISSING = 2
+MOST_KINDS = 2
+"""So many kinds of float8 have names in a row of the table."""
 
 
 GLOSSES = {
@@ -304,13 +307,25 @@ def _rows(group: Group) -> Iterator[tuple[Cell, ...]]:
         path = Cell("")
 
 
+def _folded(names: Iterable[str]) -> list[str]:
+    """Names of dtypes; most kinds of float8 are counted, as they seldom differ."""
+    found = list(names)
+    kinds = [name for name in found if name in FLOAT8]
+    if len(kinds) <= MOST_KINDS:
+        return found
+    told = "float8 kinds" if len(kinds) == len(FLOAT8) else f"{len(kinds)} float8 kinds"
+    return [told if name == kinds[0] else name for name in found if name not in kinds[1:]]
+
+
 def arrays_text(found: Iterable[Label], every: Iterable[Label]) -> str:
     """``all dtypes but bool; F, strided; all shapes``: of every array, the ones that are found."""
     texts = []
     chosen, known = list(found), list(every)
     for axis in dict.fromkeys(label.axis for label in chosen):
-        names = [label.name for label in chosen if label.axis == axis]
-        missing = [label.name for label in known if label.axis == axis and label not in chosen]
+        names = _folded(label.name for label in chosen if label.axis == axis)
+        missing = _folded(
+            label.name for label in known if label.axis == axis and label not in chosen
+        )
         if known and not missing and len(names) > 1:
             texts.append(f"all {axis}")
         elif known and len(missing) <= MOST_MISSING < len(names) - 1:

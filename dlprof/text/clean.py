@@ -106,5 +106,6 @@ def nearest(word: str, known: Iterable[str], otherwise: str = "", cutoff: float 
         begun if 0 < len(begun) <= MOST_BEGUN else get_close_matches(word.lower(), names, 1, cutoff)
     )
     if near:
-        return f"did you mean {' or '.join(repr(names[name]) for name in near)}?"
+        *others, last = (repr(names[name]) for name in near)
+        return f"did you mean {' or '.join(filter(None, (', '.join(others), last)))}?"
     return otherwise or f"known are {', '.join(names.values())}"

@@ -73,7 +73,7 @@ def test_a_value_is_the_same_however_it_is_given(key, text, python, value):
             "dtypes",
             ["float8"],
             ["float8"],
-            "'float8_e4m3fn' or 'float8_e5m2'",
+            "did you mean 'float8_e4m3fn', 'float8_e5m2'",
         ),
         ('layouts = "x"', "layouts", ["x"], "x", "C, aligned, F"),
         ('devices = "gpu"', "devices", ["gpu"], "gpu", "auto, cpu, cuda"),

@@ -11,8 +11,8 @@ from dlprof.errors import Unmeasured
 from dlprof.history.entry import entry_of
 from dlprof.plan.plan import not_run
 from dlprof.plan.request import Settings as RunSettings
-from dlprof.plan.survey import arrays
-from dlprof.probes.base import DTYPES, FLOATS, corners
+from dlprof.plan.survey import Label, arrays
+from dlprof.probes.base import DTYPES, FLOAT8, FLOATS, corners
 from dlprof.reports import survey
 from dlprof.reports.checks import SURVEY, check_measured, checks
 from dlprof.reports.document import Tiles
@@ -76,7 +76,7 @@ class TestArrays:
         dtypes = {}
         for spec in arrays((), "cpu"):
             dtypes.setdefault(spec.layout, set()).add(spec.dtype)
-        assert all(len(found) > 1 for found in dtypes.values())
+        assert {layout for layout, found in dtypes.items() if len(found) == 1} == {"reversed"}
 
     def test_every_dtype_and_layout_is_tried_once(self):
         found = list(arrays((), "cpu"))
@@ -95,6 +95,21 @@ class TestArrays:
     def test_the_address_of_every_plain_array_is_chosen_on_the_host(self):
         assert "C" not in {spec.layout for spec in arrays((), "cpu")}
         assert "C" in {spec.layout for spec in arrays((), "cuda")}
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("found", "text"),
+        [
+            (FLOAT8, "float8 kinds"),
+            (("bool", *FLOAT8[:3]), "bool, 3 float8 kinds"),
+            (FLOAT8[:2], "float8_e4m3fn, float8_e5m2"),
+            ([dtype for dtype in DTYPES if dtype not in FLOAT8], "all dtypes but float8 kinds"),
+        ],
+    )
+    def test_many_kinds_of_float8_are_counted(self, found, text):
+        every = [Label("dtypes", dtype) for dtype in DTYPES]
+        assert survey.arrays_text([Label("dtypes", dtype) for dtype in found], every) == text
 
 
 class TestRules:
