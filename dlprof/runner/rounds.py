@@ -382,9 +382,9 @@ class Runner:
         if _broke(outcome) and (self.settings.together or case.surveyed) and not alone:
             outcome = yield from self._alone(index, round_, outcome, turns)
         elif _breaks_plain(outcome) and not (yield from self._is_confirmed(case, round_)):
-            found = outcome.parts["refusal"].get("evidence", {})
-            evidence = {"error": found["error"]} if "error" in found else {}
-            outcome.parts["refusal"] = verdict("unknown", evidence, NOT_BROKEN)
+            found = outcome.parts["refusal"].get("evidence")
+            kept = {"error": found["error"]} if isinstance(found, dict) and "error" in found else {}
+            outcome.parts["refusal"] = verdict("unknown", kept, NOT_BROKEN)
         self._client.keep(index, round_, outcome)
         self._spoiled[case.pair, case.path] += not outcome.alive or changed_settings(outcome)
 
@@ -445,7 +445,8 @@ def _broke(outcome: Outcome) -> bool:
 
 def _breaks_plain(outcome: Outcome) -> bool:
     """Whether a plain array was refused after the case, which was converted before it."""
-    return bool(outcome.parts.get("refusal", {}).get("verdict") == "broken")
+    found = outcome.parts.get("refusal")
+    return isinstance(found, dict) and found.get("verdict") == "broken"
 
 
 def _was_refused(outcome: Outcome) -> bool:
