@@ -446,7 +446,7 @@ def _broke(outcome: Outcome) -> bool:
 def _breaks_plain(outcome: Outcome) -> bool:
     """Whether a plain array was refused after the case, which was converted before it."""
     found = outcome.parts.get("refusal")
-    return isinstance(found, dict) and found.get("verdict") == "broken"
+    return isinstance(found, dict) and bool(found.get("verdict") == "broken")
 
 
 def _was_refused(outcome: Outcome) -> bool:
