@@ -85,6 +85,10 @@ class Runner:
         """The cases that they survey, those of one path together."""
         self._spoiled: Counter[Any] = Counter()
         """How many processes each path ended, or changed the settings of."""
+        self._refused_arrays: dict[Kind, tuple[str | None, set[int]]] = {}
+        """The arrays of the survey that a producer did not make: why, and after which cases."""
+        self._unmade: dict[Kind, str | None] = {}
+        """Those of them that no case before can have kept it from."""
         self._pool = WorkerPool(python, variables)
         self._client = CaseClient(self._pool, settings, journal, watcher, on_answer)
         own = WorkerPool(python, variables)  # what is loaded ahead for another pair is not for it
@@ -291,8 +295,7 @@ class Runner:
             if served and turns:
                 yield Stop(index)
             doubt = self._doubts.pop(index, None)
-            if case.surveyed and self._spoiled[case.pair, case.path] >= MOST_SPOILED:
-                self._client.keep(index, round_, Outcome("skipped", SPOILS))
+            if self._is_known(index, round_):
                 continue
             self._asked[kind] += doubt is None
             with self._client.kept_if_stopped(index, round_, _name(round_), worker.heard):
@@ -305,6 +308,7 @@ class Runner:
                     self._doubts[index] = doubt
                 self._asked[kind] -= doubt is None
                 return
+            self._note_unmade(case, round_, outcome, served)
             if self._is_doubtful(index, round_, outcome, doubt, served):
                 if self._surveying == 1 and not self._pool.has_loaded(kind):
                     # It imports beside the others: no time is taken here.
@@ -348,6 +352,8 @@ class Runner:
         if not _was_refused(outcome):
             _compare(outcome, doubt and doubt.refused)
             return False
+        if _array(self.cases[index]) in self._unmade:
+            return False
         if doubt is None:
             doubt = Doubt(outcome, round_, served)
         before = served & doubt.before
@@ -365,6 +371,39 @@ class Runner:
                 name: part for name, part in outcome.parts.items() if name not in broken
             }
         return False
+
+    def _is_known(self, index: int, round_: int) -> bool:
+        """Whether what others showed answers for a case of the survey, which is kept then."""
+        case = self.cases[index]
+        if not case.surveyed:
+            return False
+        if not self.journal.needs(index, round_):
+            return True  # it was in doubt, and is no more
+        if self._spoiled[case.pair, case.path] >= MOST_SPOILED:
+            found = Outcome("skipped", SPOILS)
+        elif _array(case) in self._unmade:
+            found = Outcome("unsupported", self._unmade[_array(case)], {"refused_at": "create"})
+        else:
+            return False
+        self._client.keep(index, round_, found)
+        return True
+
+    def _note_unmade(self, case: Case, round_: int, outcome: Outcome, served: set[int]) -> None:
+        """A producer that cannot make an array of the survey cannot make it for any path.
+
+        Two processes must say so that have served none of the same cases, or one that has served
+        none. Then no path is asked any more.
+        """
+        is_unmade = _was_refused(outcome) and outcome.parts.get("refused_at") == "create"
+        if not (case.surveyed and is_unmade):
+            return
+        array = _array(case)
+        reason, before = self._refused_arrays.setdefault(array, (outcome.reason, {*served}))
+        if reason == outcome.reason and before.isdisjoint(served):
+            self._unmade[array] = reason
+            for index in [one for one in self._doubts if _array(self.cases[one]) == array]:
+                del self._doubts[index]
+                self._is_known(index, round_)
 
     def _again(self, round_: int, turns: Turns | None = None) -> Answered:
         """Ask for what is in doubt, in new processes and reversed order, until nothing is: then
@@ -431,6 +470,11 @@ def _by_path(group: Group) -> deque[Group]:
     for index, case in group:
         paths.setdefault((case.pair, case.path), []).append((index, case))
     return deque(paths.values())
+
+
+def _array(case: Case) -> Kind:
+    """The array that a case converts, and whether that is one of a survey."""
+    return case.surveyed, case.pair, case.shape, case.dtype, case.layout, case.device
 
 
 def _name(round_: int) -> str:

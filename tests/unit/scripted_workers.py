@@ -14,7 +14,8 @@ class Workers:
     ``asked`` has the imports that each worker was asked for. ``dies`` end their worker,
     ``dies_in_company`` only if it served another case before; after ``poisons`` it dies before it
     begins the next case. After ``spoils`` it refuses all others. ``jams`` refuse complex numbers, and
-    a plain array afterwards, if the import that they name came before. ``fatal`` instruments end their
+    a plain array afterwards, if the import that they name came before. ``unmade`` dtypes are those
+    of which no array can be made. ``fatal`` instruments end their
     worker, in ``stopped`` ones the user stops the run, and in ``stopped_again`` imports if they are
     tried once more.
     """
@@ -25,6 +26,7 @@ class Workers:
     refuses: set = field(default_factory=set)
     spoils: set = field(default_factory=set)
     jams: dict = field(default_factory=dict)
+    unmade: set = field(default_factory=set)
     leaves_open: set = field(default_factory=set)
     changes_settings: set = field(default_factory=set)
     hangs_at_import: set = field(default_factory=set)
@@ -136,6 +138,8 @@ class ScriptedWorker:
     def refusal(self, name, dtype):
         """The parts of a refusal; None where it is none."""
         workers, before = self.workers, {*self.asked[:-1]}
+        if dtype in workers.unmade:
+            return {"refused_at": "create"}
         if name in workers.jams and dtype.startswith("complex"):
             word = "broken" if workers.jams[name] in before else "clean"
             evidence = {"error": ["TypeError"], "after": "TypeError: no"}

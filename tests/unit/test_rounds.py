@@ -153,6 +153,25 @@ def test_a_refusal_breaks_a_path_only_if_it_does_so_without_other_conversions(
     assert ("after" in found["evidence"]) == (word == "broken")
 
 
+@pytest.mark.parametrize(("lanes", "most"), [(1, 9), (2, 4)])
+def test_an_array_that_cannot_be_made_is_asked_for_until_two_processes_agree(
+    workers, journal, monkeypatch, lanes, most
+):
+    monkeypatch.setattr(rounds, "lanes", lambda _: lanes)
+    workers.most_open, workers.unmade = 2, {"bfloat16"}
+    cases = [
+        make_case(name=f"import{index}", dtype=dtype, surveyed=True)
+        for index in range(8)
+        for dtype in ("float32", "bfloat16")
+    ]
+    run(cases, journal)
+    found = [[status for _, status in statuses(journal, case)] for case in range(16)]
+    assert found == [["ok"], ["unsupported"]] * 8
+    refused = [answer["parts"]["refused_at"] for _, answer in journal.answers(15)]
+    assert refused == ["create"]
+    assert [request["dtype"] for request in workers.requests].count("bfloat16") <= most
+
+
 def test_an_array_off_the_plain_layout_and_dtype_is_converted_once(workers, journal):
     plain, other = (
         make_case(shape=SHAPE, dtype=dtype, layout="strided", surveyed=True)
