@@ -133,9 +133,13 @@ def is_too_fast_to_copy(case: CaseView) -> bool:
     cache. It is the fastest sample of all processors at work, which their memory may not even
     sustain. So nothing but another memcpy and other programs can make it too long, and what these
     add is taken to be less than :data:`~dlprof.analysis.thresholds.LEAST_RATIO`, as elsewhere.
+    Not judged are a broadcast array, whose one row is read from a cache, and a copy of another
+    dtype, which may write fewer bytes.
     """
     cost, ready = case.result.copy_cost, case.ready
     if cost is None or cost.least_ns is None or ready is None or case.kind != "copy":
+        return False
+    if case.result.case.layout == "broadcast" or case.changed.dtype:
         return False
     is_one = case.is_known and not is_wide(ready)
     return is_one and case.cost_ns * thresholds.LEAST_RATIO < cost.least_ns

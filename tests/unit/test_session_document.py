@@ -395,6 +395,15 @@ def test_a_copy_that_takes_less_time_than_all_its_bytes_need_has_no_bandwidth(le
     assert words <= {cell.text for cell in row}
 
 
+def test_a_copy_of_one_row_that_is_repeated_may_be_faster_than_memcpy():
+    cost = {"size_bytes": 1 << 24, "gb_per_s": 16.0, "least_ns": 9 * MS}
+    shape = {"shape": (1 << 22,), "layout": "broadcast"}
+    (row,) = (
+        part(document(copy("f(x)", 1 * MS, copy_cost=cost, case=shape)), "All paths").blocks[1].rows
+    )
+    assert "16" in {cell.text for cell in row}
+
+
 def test_every_path_with_a_time_is_a_point_of_the_chart():
     points = document(view(), copy(), refused()).chart.points
     assert [point.label for point in points] == ["view(x)", "copy(x)"]
