@@ -14,11 +14,11 @@ from dlprof.cli.streams import write
 from dlprof.errors import FindingsFailed, Unsure, UsageError
 from dlprof.plan import options as every
 from dlprof.plan.option import Option, Several, Text
-from dlprof.text.clean import nearest
+from dlprof.text.clean import counted, nearest
 
 
 def _severity(word: str) -> Iterable[str]:
-    from dlprof.reports.conformance import SEVERITIES
+    from dlprof.conformance.check import SEVERITIES
 
     if word not in SEVERITIES:
         raise UsageError(f"expected one of {', '.join(SEVERITIES)}")
@@ -28,7 +28,7 @@ def _severity(word: str) -> Iterable[str]:
 FAIL_ON = replace(
     every.FAIL_ON,
     kind=Several(_severity, commas=True),
-    help="Exit code 1 for a deviation from a must, a should or a may, and from what is stricter.",
+    help="Exit code 1 if a must, a should or a may is violated, or a stricter clause.",
     metavar="must|should|may",
     details="",
 )
@@ -54,7 +54,8 @@ def conformance(
     Example: dlprof conformance numpy
     """
     from dlprof.cli.outputs import Outputs
-    from dlprof.conformance.check import CHECKS
+    from dlprof.conformance.check import SEVERITIES
+    from dlprof.conformance.every import CHECKS
     from dlprof.reports import conformance as reports
     from dlprof.runner import conformance as runner
     from dlprof.runner.progress import Bar
@@ -84,10 +85,10 @@ def conformance(
     document = reports.conformance_document(measured)
     outputs.print_report(document)
     outputs.write(document, {"--json": lambda: [reports.as_json(measured)]})
-    least = max(severities, key=reports.SEVERITIES.index, default=None)
+    least = max(severities, key=SEVERITIES.index, default=None)
     wrong = measured.wrong(least) if least else []
     if wrong:
-        raise FindingsFailed(f"{len(wrong)} deviations from a {least} or stricter")
+        raise FindingsFailed(f"{counted(len(wrong), 'clause')} of a {least} or stricter violated")
     unknown = measured.having(("unknown",), least) if least else []
     if unknown:
-        raise Unsure(f"{len(unknown)} checks of a {least} or stricter are unknown")
+        raise Unsure(f"{counted(len(unknown), 'clause')} of a {least} or stricter unknown")

@@ -3,75 +3,107 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from dlprof.probes.base import DTYPES, FLAGS, ArraySpec, Probe, Protocol, Unsupported, written
 
 KINDS = (
     *("C", "sliced", "F", "strided", "reversed", "broadcast", "readonly"),
-    *("scalar", "empty", "large"),
+    *("scalar", "empty", "cube", "large"),
     *FLAGS,
     *DTYPES,
 )
 """The arrays that checks ask for: layouts, flags and dtypes of a probe, and other shapes."""
 SHAPE = (2, 4)
-SHAPES = {"scalar": (), "empty": (0, 3), "large": (256, 1024)}
+SHAPES = {"scalar": (), "empty": (0, 3), "cube": (2, 3, 4), "large": (256, 1024)}
 CALL = re.compile(r"([\w.]+)\(\{x\}\)")
 TEXT = """\
+{setup}
+
+arrays = {arrays}
+
+
+def make(kind):
+    names = dict(globals())
+    exec(arrays[kind], names)
+    return names["x"]
+
+
 class framework:
-    name = {name!r}
-    takes_objects = {takes_objects}
-    is_immutable = {is_immutable}
-    narrows = {narrows}
-    arrays = {arrays}
-
-    @staticmethod
-    def make(kind):
-        names = dict(globals())
-        exec(framework.arrays[kind], names)
-        return names["x"]
-
-    @staticmethod
-    def values(x):
-        found = {values}
-        return found.reshape(-1).tolist() if hasattr(found, "reshape") else list(found)
-
-    from_dlpack = staticmethod({from_dlpack}) if {has_import} else None
-    to_dlpack = staticmethod(lambda x: {to_dlpack})
-    shape = staticmethod(lambda x: tuple({shape}))
-    dtype = staticmethod(lambda x: {dtype})
-    writable = staticmethod(lambda x: {writable})
+    arrays = arrays
+    make = make
 """
 
 
-def binding(probe: Probe, kinds: tuple[str, ...] = KINDS) -> str:
-    """Source text that defines the class ``framework``, with the arrays of ``kinds``.
+@dataclass(frozen=True)
+class Binding:
+    """What the checks know of a framework.
 
-    Raises :class:`Unsupported` if the probe does not say how to read its arrays.
+    ``arrays`` are statements by kind that make ``x``. ``codes`` are expressions of ``x``:
+    ``take`` makes the framework's array of ours, ``export`` makes a capsule of the framework's,
+    and ``values``, ``shape``, ``dtype`` and ``writable`` read its array. ``facts`` are constants;
+    ``from_dlpack`` is the name of a function, or None, and ``newest`` are the keywords for a
+    capsule of the newest version.
     """
+
+    setup: str
+    arrays: dict[str, str]
+    codes: dict[str, str]
+    facts: dict[str, object]
+
+    def text(self) -> str:
+        """Source text that defines the class ``framework``, with a function for each of codes."""
+        lines = [f"    {name} = {value!r}" for name, value in self.facts.items()]
+        for name, code in self.codes.items():
+            whole = with_keywords(code) if name in ("take", "export") else code
+            lines.append(f"    {name} = lambda x, **how: {whole}")
+        if function := self.facts["from_dlpack"]:
+            lines.append(f"    from_dlpack = {function}")
+        return TEXT.format(setup=self.setup, arrays=self.arrays) + "\n".join(lines) + "\n"
+
+
+def with_keywords(code: str) -> str:
+    """The call ``code`` with the keywords ``how`` as well."""
+    begin = code.removesuffix(")")
+    return f"{begin}**how)" if begin.endswith("(") else f"{begin}, **how)"
+
+
+def binding(probe: Probe) -> Binding:
+    """Raises :class:`Unsupported` if the probe does not say how to read its arrays."""
     idioms = probe.idioms("cpu", "float32")
     if missing := {"values", "shape", "dtype"} - set(idioms):
         raise Unsupported(f"its probe has no idiom {', '.join(sorted(missing))}")
-    call, takes_objects = importer(probe)
+    function, takes_objects = importer(probe)
     capsules = [way.code for way in probe.exports if way.protocol is Protocol.DLPACK_CAPSULE]
-    if call is None and not capsules and not gives_objects(probe):
-        raise Unsupported("its probe declares no way in or out by DLPack")
-    arrays = {kind: text for kind in kinds if (text := made(probe, kind))}
-    idiom = {name: written(code, "x", "float32") for name, code in idioms.items()}
-    text = TEXT.format(
-        name=probe.name,
-        takes_objects=takes_objects,
-        is_immutable="write" not in idioms,
-        narrows=dict(probe.narrows),
-        arrays="{\n" + "".join(f"        {k!r}: {v!r},\n" for k, v in arrays.items()) + "    }",
-        values=idiom["values"],
-        from_dlpack=call or "len",
-        has_import=call is not None,
-        to_dlpack=written(capsules[0], "x", "float32") if capsules else "None",
-        shape=idiom["shape"],
-        dtype=idiom["dtype"],
-        writable=idiom.get("writable", "None"),
+    gives_objects = any(
+        way.protocol is Protocol.DLPACK and way.code == "{x}" for way in probe.exports
     )
-    return f"{probe.setup}\n\n\n{text}"
+    if function is None and not capsules and not gives_objects:
+        raise Unsupported("its probe declares no way in or out by DLPack")
+    idiom = {name: written(code, "x", "float32") for name, code in idioms.items()}
+    codes = {
+        "values": f"{idiom['values']}.reshape(-1).tolist()",
+        "shape": f"tuple({idiom['shape'].removeprefix('tuple')})",
+        "dtype": idiom["dtype"],
+        "writable": idiom.get("writable", "None"),
+    }
+    if function:
+        codes["take"] = f"{function}(x)" if takes_objects else f"{function}(x.__dlpack__())"
+    if gives_objects:
+        codes["export"] = "x.__dlpack__()"
+    elif capsules:
+        codes["export"] = written(capsules[0], "x", "float32")
+    facts = {
+        "name": probe.name,
+        "takes_objects": takes_objects,
+        "gives_objects": gives_objects,
+        "is_immutable": "write" not in idioms,
+        "narrows": tuple(probe.narrows),
+        "from_dlpack": function,
+        "newest": {"max_version": (1, 3)},
+    }
+    arrays = {kind: text for kind in KINDS if (text := made(probe, kind))}
+    return Binding(probe.setup, arrays, codes, facts)
 
 
 def importer(probe: Probe) -> tuple[str | None, bool]:
@@ -82,10 +114,6 @@ def importer(probe: Probe) -> tuple[str | None, bool]:
             if found and protocol in way.protocols and way.returns_array:
                 return found[1], protocol is Protocol.DLPACK
     return None, False
-
-
-def gives_objects(probe: Probe) -> bool:
-    return any(way.protocol is Protocol.DLPACK and way.code == "{x}" for way in probe.exports)
 
 
 def made(probe: Probe, kind: str) -> str:

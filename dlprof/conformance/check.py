@@ -1,6 +1,7 @@
 """What a check is: a clause of a standard, and a function that sees whether a framework keeps it.
 
-A check returns if the framework conforms, and raises one of the answers below if not.
+A check returns if the clause holds, and raises one of the answers below if not. Its text is
+the script that shows the answer without dlprof, see :mod:`dlprof.conformance.script`.
 """
 
 from __future__ import annotations
@@ -9,22 +10,55 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-HEADER = "dlpack.h 1.3"
-PYTHON = "DLPack Python specification"
-EXPORT = "array API 2025.12, __dlpack__"
-DEVICE = "array API 2025.12, __dlpack_device__"
-IMPORT = "array API 2025.12, from_dlpack"
+STANDARDS = "DLPack 1.3, array API 2025.12"
+HEADER = "dlpack.h"
+PYTHON = "DLPack for Python"
+ARRAY_API = "array API"
+EXPORT = f"{ARRAY_API}, __dlpack__"
+DEVICE = f"{ARRAY_API}, __dlpack_device__"
+IMPORT = f"{ARRAY_API}, from_dlpack"
+INTERCHANGE = f"{ARRAY_API}, Data interchange"
+_STANDARD = "https://data-apis.org/array-api/2025.12"
+_FUNCTIONS = f"{_STANDARD}/API_specification/generated/array_api"
+_DLPACK = "https://dmlc.github.io/dlpack/latest"
+PAGES = {
+    HEADER: f"{_DLPACK}/c_api.html#c.",
+    f"{PYTHON}, Syntax": f"{_DLPACK}/python_spec.html#syntax-for-data-interchange-with-dlpack",
+    f"{PYTHON}, Semantics": f"{_DLPACK}/python_spec.html#semantics",
+    f"{PYTHON}, Implementation": f"{_DLPACK}/python_spec.html#implementation",
+    EXPORT: f"{_FUNCTIONS}.array.__dlpack__.html",
+    DEVICE: f"{_FUNCTIONS}.array.__dlpack_device__.html",
+    IMPORT: f"{_FUNCTIONS}.from_dlpack.html",
+    INTERCHANGE: f"{_STANDARD}/design_topics/data_interchange.html",
+}
+"""Addresses by how a source begins. In that of the header, the place is a name of C."""
+NAMES = {
+    "READ_ONLY": "DLPACK_FLAG_BITMASK_READ_ONLY",
+    "IS_COPIED": "DLPACK_FLAG_BITMASK_IS_COPIED",
+    "SUBBYTE_TYPE_PADDED": "DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED",
+    "deleter": "DLManagedTensorVersioned.deleter",
+    "ManagedTensorAllocator": "DLPackManagedTensorAllocator",
+    "ManagedTensorFromPyObject": "DLPackManagedTensorFromPyObjectNoSync",
+    "ManagedTensorToPyObject": "DLPackManagedTensorToPyObjectNoSync",
+    "DLTensorFromPyObject": "DLPackDLTensorFromPyObjectNoSync",
+}
+"""Names of C whose short form stands in a source."""
+SEVERITIES = ("must", "should", "may")
+"""From the strictest word of a standard to the mildest."""
 LONGEST = 300
 
 
 class Answer(Exception):
-    """An answer of a check besides "conforms"; the message says what was seen."""
+    """An answer of a check besides "holds"; the message says what was seen.
+
+    What a framework raised is the cause: ``raise Violated("it refuses") from error``.
+    """
 
     verdict = ""
 
 
-class Deviates(Answer):
-    verdict = "deviates"
+class Violated(Answer):
+    verdict = "violated"
 
 
 class Refused(Answer):
@@ -43,44 +77,68 @@ class NotApplicable(Answer):
     verdict = "not applicable"
 
 
+VERDICTS = ("holds", *(kind.verdict for kind in (Violated, Refused, Unknown, NotApplicable)))
+
+Function = Callable[[Any], None]
+"""Of a framework."""
+
+
 @dataclass(frozen=True)
 class Check:
-    """``role`` is "producer" or "consumer"; ``severity`` is the word of the standard."""
+    """``role`` is "producer" or "consumer"; ``severity`` is the word of the standard. Each of
+    ``needs`` raises :class:`NotApplicable` for a framework that the clause is not about.
+    """
 
     name: str
     role: str
     severity: str
     source: str
     clause: str
-    run: Callable[[Any], None]
+    run: Function
+    needs: tuple[Function, ...] = ()
+
+    @property
+    def link(self) -> str:
+        """Address of the source, and of the place in it."""
+        begin = max(filter(self.source.startswith, PAGES), key=len)
+        name = self.source.removeprefix(f"{HEADER}, ")
+        return PAGES[begin] + (NAMES.get(name, name) if begin == HEADER else "")
 
 
 CHECKS: dict[str, Check] = {}
-"""By name, in the order of the modules :mod:`consumer`, :mod:`producer` and :mod:`exchange`."""
-
-Decorated = Callable[[Callable[[Any], None]], Callable[[Any], None]]
+"""By name; :mod:`dlprof.conformance.every` has all."""
 
 
-def check(role: str, severity: str, source: str, clause: str) -> Decorated:
+def check(
+    role: str, severity: str, source: str, clause: str, *needs: Function
+) -> Callable[[Function], Function]:
     """Declare a check; its name is the name of the function, with dashes."""
 
-    def declare(run: Callable[[Any], None]) -> Callable[[Any], None]:
+    def declare(run: Function) -> Function:
         name = run.__name__.replace("_", "-")
-        CHECKS[name] = Check(name, role, severity, source, clause, run)
+        CHECKS[name] = Check(name, role, severity, source, clause, run, needs)
         return run
 
     return declare
 
 
-def answer(run: Callable[[Any], None], framework: Any) -> tuple[str, str]:
+def answer(check: Check, framework: Any) -> tuple[str, str]:
     """The verdict and what was seen."""
     try:
-        run(framework)
+        for need in check.needs:
+            need(framework)
+        check.run(framework)
     except Answer as found:
-        return found.verdict, str(found)
+        cause = found.__cause__
+        return found.verdict, f"{found}{between(str(found))}{words(cause)}" if cause else str(found)
     except Exception as error:  # noqa: BLE001 - a framework raises anything, anywhere
         return "unknown", f"the check ended with {words(error)}"
-    return "conforms", ""
+    return "holds", ""
+
+
+def between(seen: str) -> str:
+    """What stands between what was seen and what the framework raised."""
+    return " " if seen.endswith(("raises", "becomes")) else ": "
 
 
 def words(error: BaseException) -> str:

@@ -1,147 +1,324 @@
 """One check as a script that needs the framework and the standard library only.
 
-The script has the check's own source text and the definitions that it uses.
+The script has the check's own statements and the definitions that they use, with the framework's
+own expressions in place of ``framework``.
 """
 
 from __future__ import annotations
 
 import ast
-import re
-from importlib import resources
+import inspect
+from collections.abc import Iterable
+from copy import deepcopy
+from functools import cache
+from typing import Any
 
-from dlprof.conformance.binding import KINDS, binding
-from dlprof.conformance.check import Check
-from dlprof.probes.base import Probe
+from dlprof.conformance import counterpart
+from dlprof.conformance.binding import KINDS, Binding, with_keywords
+from dlprof.conformance.check import STANDARDS, Check, between
+from dlprof.conformance.every import MODULES
+from dlprof.conformance.inline import inlined
+from dlprof.probes import capsule
+from dlprof.probes.base import Unsupported
 
-MODULES = (
-    ("dlprof.conformance", "check.py"),
-    ("dlprof.probes", "capsule.py"),
-    ("dlprof.conformance", "counterpart.py"),
-    ("dlprof.conformance", "consumer.py"),
-    ("dlprof.conformance", "producer.py"),
-    ("dlprof.conformance", "exchange.py"),
-)
 HEAD = '''\
-"""{name} as {role}: {clause}
+"""{framework} as {role}: {clause}
 
-Source: {source} ({severity}).
-Exit code: 1 the framework deviates, 0 it does not, 2 it cannot be told. Made by dlprof.
+{source} ({severity}): {link}
+Exit code: 0 the clause holds, 1 it is violated, 2 it cannot be told.
+Made by dlprof for {standards}.
 """
 
-from __future__ import annotations
-
-import os
-import subprocess
-import sys
 '''
-BLOCKS = ("def ", "class ", "@")
-MAIN = """\
-def see():
-    try:
-        {function}(framework)
-    except Deviates as seen:
-        print("it deviates:", seen)
-        return 11
-    except Refused as said:
-        print("it refuses, which the standard allows:", said)
-        return 10
-    except Exception as why:
-        print("it cannot be told:", why)
-        return 2
-    return 10
+GUARD = """
+if os.fork():  # a process of its own: the framework may end it, or give no answer
+    sys.exit({0: 0, 256: 1, 512: 2}.get(os.wait()[1], "it ends the process, or gives no answer"))
+sys.excepthook = lambda *error: (sys.__excepthook__(*error), os._exit(2))
 
-
-if __name__ == "__main__":
-    if sys.argv[1:] == ["see"]:
-        code = see()
-        sys.stdout.flush()
-        os._exit(code)
-    # A process of its own: the framework may end it.
-    try:
-        code = subprocess.run([sys.executable, __file__, "see"], timeout=120).returncode
-    except subprocess.TimeoutExpired:
-        print("it gives no answer")
-        code = 11
-    if code < 0:
-        print(f"it ends the process by signal {{-code}}")
-        code = 11
-    code = {{10: 0, 11: 1}}.get(code, 2)
-    print(["the problem is gone", "the problem is there", "cannot tell"][code])
-    sys.exit(code)
 """
+ALARM = "\nsignal.alarm(120)\n"
+END = """
+print("the clause holds", flush=True)
+os._exit(0)
+"""
+MAKE = """
+def make(kind):
+    names = dict(globals())
+    exec(arrays[kind], names)
+    return names["x"]
+"""
+CODES = ("take", "export", "values", "shape", "dtype", "writable")
+WIDTH = 100
+ALWAYS = {"os", "signal", "sys"}
 
 
-def script(check: Check, probe: Probe) -> str:
-    """The text of the script."""
-    function = check.run.__name__
-    imports, definitions = definitions_of({function, "Deviates", "Refused"})
-    used = {
+def script(check: Check, bound: Binding) -> str:
+    """The text of the script. Raises :class:`Unsupported` if the framework has no such array."""
+    imports, definitions = _definitions()
+    written = _Written(bound)
+    body = written.body(definitions[f"{check.run.__name__}()"])
+    used = _names(body)
+    chosen: dict[int, Any] = {}
+    while missing := [
+        node for name, node in definitions.items() if name in used and id(node) not in chosen
+    ]:
+        chosen |= {id(node): written.visit(deepcopy(node)) for node in missing}
+        used |= _names(chosen.values())
+    every = [chosen[key] for key in dict.fromkeys(map(id, definitions.values())) if key in chosen]
+    every, body = inlined(every, body)
+    made, body = _arrays(bound, every, body)
+    modules = {name for name in imports if name in used and imports[name] == f"import {name}"}
+    lines = [f"import {', '.join(sorted(ALWAYS | modules))}"]
+    lines += sorted(text for name, text in imports.items() if name in used - modules)
+    facts = {
+        **vars(check),
+        "framework": bound.facts["name"],
+        "link": check.link,
+        "standards": STANDARDS,
+    }
+    parts = [
+        HEAD.format(**facts) + "\n".join(lines) + "\n" + GUARD + bound.setup + ALARM,
+        *_blocks([*every, *made]),
+        _text(body) + END,
+    ]
+    return "\n".join(parts)
+
+
+def _text(nodes: Iterable[ast.stmt]) -> str:
+    return "\n".join(map(_statement, nodes)) + "\n"
+
+
+def _statement(node: ast.stmt) -> str:
+    """The text; of a long dictionary with a line for each entry."""
+    text = ast.unparse(node)
+    if isinstance(node, ast.ClassDef):
+        return text.replace("\n\n    def ", "\n    def ")
+    if len(text) > WIDTH and isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
+        pairs = zip(node.value.keys, node.value.values, strict=True)
+        rows = [f"    {ast.unparse(key)}: {ast.unparse(value)}," for key, value in pairs if key]
+        return "\n".join([f"{ast.unparse(node.targets[0])} = {{", *rows, "}"])
+    return text
+
+
+def _blocks(nodes: list[Any]) -> Iterable[str]:
+    """Definitions, and the assignments between them together."""
+    plain: list[ast.stmt] = []
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if plain:
+                yield _text(plain)
+            plain = []
+            yield _text([node])
+        else:
+            plain.append(node)
+    if plain:
+        yield _text(plain)
+
+
+@cache
+def _definitions() -> tuple[dict[str, str], dict[str, Any]]:
+    """The imports of the standard library and all definitions, by name."""
+    imports: dict[str, str] = {}
+    definitions: dict[str, Any] = {}
+    for module in (capsule, counterpart, *MODULES):
+        for node in ast.parse(inspect.getsource(module)).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                told = ast.unparse(node)
+                if not told.startswith(("from dlprof", "from __future__")):
+                    imports |= {alias.asname or alias.name: told for alias in node.names}
+            elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+                is_check = bool(node.decorator_list)
+                definitions[f"{node.name}()" if is_check else node.name] = node
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                for one in ast.walk(ast.Tuple(targets)):
+                    if isinstance(one, ast.Name):
+                        definitions[one.id] = node
+    return imports, definitions
+
+
+def _names(nodes: Iterable[ast.AST]) -> set[str]:
+    return {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def _arrays(
+    bound: Binding, definitions: list[Any], body: list[ast.stmt]
+) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """How the arrays are made, and the body: with the statement itself if there is only one."""
+    every = [node for whole in (*definitions, *body) for node in ast.walk(whole)]
+    uses = sum(isinstance(node, ast.Name) and node.id == "make" for node in every)
+    calls = [node for node in every if isinstance(node, ast.Call) and _is(node.func, "make")]
+    kinds: set[Any] = {one.args[0].value for one in calls if isinstance(one.args[0], ast.Constant)}
+    if len(kinds) == 1 and len(calls) == uses and _literal(calls):
+        (kind,) = kinds
+        if kind not in bound.arrays:
+            raise Unsupported(f"it makes no {kind} array")
+        statements = ast.parse(bound.arrays[kind]).body
+        whole = [node for node in body if isinstance(node, ast.Assign) and node.value in calls]
+        if len(whole) == uses == 1 and len(statements) == 1:
+            at = body.index(whole[0])
+            return [], [*body[:at], *statements, *body[at + 1 :]]
+        for call in calls:
+            call.args = []
+        made: Any = ast.parse("def make():\n    return x").body[0]
+        made.body = [*statements, *made.body]
+        return [made], body
+    if not uses:
+        return [], body
+    texts = {
         node.value
-        for text in definitions
-        for node in ast.walk(ast.parse(text))
+        for node in every
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
-    if "DTYPES" in "".join(definitions):
-        used |= {kind for kind in KINDS if kind[-1].isdigit() or kind == "bool"}
-    parts = [
-        HEAD.format(**{**vars(check), "name": probe.name}) + "".join(f"{one}\n" for one in imports),
-        binding(probe, tuple(kind for kind in KINDS if kind in used)),
-        "\n".join(f"\n\n{one}\n\n" if one.startswith(BLOCKS) else one for one in definitions),
-        MAIN.format(function=function),
-    ]
-    text = "\n\n".join(part.strip("\n") + "\n" for part in parts)
-    return re.sub(r"\n{4,}", "\n\n\n", text)
+    arrays = {kind: bound.arrays[kind] for kind in KINDS if kind in texts & set(bound.arrays)}
+    return ast.parse(f"arrays = {arrays!r}\n{MAKE}").body, body
 
 
-def definitions_of(names: set[str]) -> tuple[list[str], list[str]]:
-    """The imports of the standard library and the definitions that ``names`` need, in order."""
-    imports: list[tuple[set[str], str]] = []
-    every: list[tuple[set[str], str, set[str]]] = []
-    for package, name in MODULES:
-        text = resources.files(package).joinpath(name).read_text(encoding="utf-8")
-        for node in ast.parse(text).body:
-            own = _bound(node)
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                if not ast.unparse(node).startswith(("from dlprof", "from __future__")):
-                    imports.append((own, ast.unparse(node)))
-            elif own:
-                every.append((own, _source(text, node), _used(node)))
-    needed, size = set(names), 0
-    while len(needed) > size:
-        size = len(needed)
-        for own, _, used in every:
-            if own & needed:
-                needed |= used
-    definitions = [source for own, source, _ in every if own & needed]
-    return sorted({text for own, text in imports if own & needed}), definitions
+def _is(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
-def _bound(node: ast.stmt) -> set[str]:
-    """The names that a statement of a module defines."""
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return {node.name}
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return {alias.asname or alias.name for alias in node.names}
-    targets = [*getattr(node, "targets", ()), *([node.target] if hasattr(node, "target") else ())]
-    names = [one for target in targets for one in getattr(target, "elts", [target])]
-    # a.b = c belongs to a
-    names = [one.value if isinstance(one, ast.Attribute) else one for one in names]
-    return {one.id for one in names if isinstance(one, ast.Name)}
+def _literal(calls: list[ast.Call]) -> bool:
+    return all(isinstance(call.args[0], ast.Constant) for call in calls)
 
 
-def _used(node: ast.stmt) -> set[str]:
-    """The names that a definition uses; those of the decorator ``check`` are left out."""
-    inner = node
-    if isinstance(node, ast.FunctionDef):
-        inner = ast.FunctionDef(node.name, node.args, node.body, [], node.returns, None)
-    return {one.id for one in ast.walk(inner) if isinstance(one, ast.Name)}
+class _Written(ast.NodeTransformer):
+    """The statements of a check in the words of a framework: no ``framework``, no types."""
+
+    def __init__(self, bound: Binding) -> None:
+        self.bound = bound
+
+    def body(self, function: Any) -> list[ast.stmt]:
+        return list(self.visit(deepcopy(function)).body)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        node.args.args = [one for one in node.args.args if one.arg != "framework"]
+        node.returns, node.decorator_list = None, []
+        return self._block(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        return self._block(node)
+
+    def _block(self, node: Any) -> Any:
+        if (told := ast.get_docstring(node)) is not None:
+            node.body[0].value = ast.Constant(told.partition("\n")[0])
+        return self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> Any:
+        return ast.arg(node.arg)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        self.generic_visit(node)
+        return ast.parse(
+            f"{ast.unparse(node.target)} = {ast.unparse(node.value or ast.Constant(None))}"
+        ).body[0]
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        if not _is(node.value, "framework"):
+            return self.generic_visit(node)
+        if node.attr == "make":
+            return ast.Name("make")
+        if node.attr == "from_dlpack":
+            self._code("take")
+            return _expression(str(self.bound.facts["from_dlpack"]))
+        if node.attr in self.bound.facts:
+            return _expression(repr(self.bound.facts[node.attr]))
+        code = self._code(node.attr)
+        if code.endswith("(x)") and node.attr == "take":
+            return _expression(code.removesuffix("(x)"))
+        has_keywords = node.attr in ("take", "export")
+        how = f"x, **how: {with_keywords(code)}" if has_keywords else f"x: {code}"
+        return _expression(f"lambda {how}")
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        function = node.func
+        owner = getattr(function, "value", function)
+        if (
+            isinstance(function, ast.Attribute)
+            and _is(owner, "framework")
+            and function.attr in CODES
+        ):
+            code = _expression(self._code(function.attr))
+            call = _Replaced(self.visit(node.args[0])).visit(code)
+            if node.keywords:
+                call.keywords = [*call.keywords, *self._keywords(node.keywords)]
+            return call
+        if _is(function, "_python"):  # of dlprof.probes.capsule
+            kinds = ", ".join(map(ast.unparse, node.args[1:]))
+            name = ast.unparse(node.args[0])
+            return _expression(f"ctypes.PYFUNCTYPE({kinds})(({name}, ctypes.pythonapi))")
+        if _is(function, "attempt") and ast.unparse(node.args[0]) == "framework.export":
+            code = self._code("export")
+            if code.startswith("x.") and code.endswith("()"):  # attempt(x.__dlpack__, ...)
+                method = _Replaced(self.visit(node.args[1])).visit(_expression(code)).func
+                node.args = [method, *node.args[2:]]
+        node.args = [one for one in node.args if not _is(one, "framework")]
+        self.generic_visit(node)
+        node.keywords = self._keywords(node.keywords)
+        return node
+
+    def _code(self, name: str) -> str:
+        if name not in self.bound.codes:
+            raise Unsupported(f"it has no way {'in' if name == 'take' else 'out'} by DLPack")
+        return self.bound.codes[name]
+
+    def _keywords(self, keywords: list[ast.keyword]) -> list[ast.keyword]:
+        """Those of ``**framework.newest`` by their names."""
+        found = []
+        for one in map(self.visit, keywords):
+            if one.arg is None and isinstance(one.value, ast.Dict) and all(one.value.keys):
+                pairs = zip(one.value.keys, one.value.values, strict=True)
+                if all(isinstance(key, ast.Constant) for key in one.value.keys):
+                    found += [ast.keyword(key.value, value) for key, value in pairs]
+                    continue
+            found.append(one)
+        return found
+
+    def visit_If(self, node: ast.If) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.test, ast.Constant):
+            return node.body if node.test.value else node.orelse
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.test, ast.Constant):
+            return node.body if node.test.value else node.orelse
+        return node
+
+    def visit_Raise(self, node: ast.Raise) -> Any:
+        if not isinstance(node.exc, ast.Call):
+            return self.generic_visit(node)
+        self.generic_visit(node)
+        kind, told = ast.unparse(node.exc.func), node.exc.args[0]
+        if node.cause is not None:
+            told = _with_cause(told, ast.unparse(node.cause))
+        if kind == "Violated":
+            return ast.parse(f"sys.exit({ast.unparse(told)})").body
+        if kind == "Refused":
+            return ast.parse(f"print({ast.unparse(told)}, flush=True)\nos._exit(0)").body
+        if kind in ("NotApplicable", "Unknown"):
+            return ast.parse(f"raise RuntimeError({ast.unparse(told)})").body
+        return node
 
 
-def _source(text: str, node: ast.stmt) -> str:
-    """The text of a definition, without the decorator ``check``."""
-    lines = text.splitlines()
-    first = node.lineno
-    decorators = getattr(node, "decorator_list", [])
-    if decorators and not ast.unparse(decorators[0]).startswith("check("):
-        first = decorators[0].lineno
-    return "\n".join(lines[first - 1 : node.end_lineno])
+def _with_cause(told: Any, cause: str) -> ast.JoinedStr:
+    """The text, and what the framework raised."""
+    begin = told.values if isinstance(told, ast.JoinedStr) else [told]
+    mark = between(str(getattr(begin[-1], "value", "")))
+    end: Any = _expression(f"f'{mark}{{type({cause}).__name__}}: {{{cause}}}'")
+    return ast.JoinedStr([*begin, *end.values])
+
+
+class _Replaced(ast.NodeTransformer):
+    """The name ``x`` by an expression."""
+
+    def __init__(self, by: Any) -> None:
+        self.by = by
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return self.by if node.id == "x" else node
+
+
+def _expression(text: str) -> Any:
+    return ast.parse(text, mode="eval").body

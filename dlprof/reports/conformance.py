@@ -5,28 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dlprof.conformance.check import SEVERITIES, STANDARDS
 from dlprof.reports.document import Answer, Cell, Column, Document, Section, Table, Tone
 from dlprof.runner.conformance import CRASHED, Found
 from dlprof.text import json_text
 from dlprof.text.clean import counted, first_words
 
 SCHEMA = "dlprof.conformance/1"
-STANDARDS = "DLPack 1.3, array API 2025.12"
-SEVERITIES = ("must", "should", "may")
-"""From the strictest word of a standard to the mildest."""
-WRONG = (CRASHED, "deviates")
-ORDER = (*WRONG, "unknown", "refused", "conforms", "not applicable")
+WRONG = (CRASHED, "violated")
+ORDER = (*WRONG, "unknown", "refused", "holds", "not applicable")
 COUNTED = {
     CRASHED: "crashed",
-    "deviates": "deviate",
+    "violated": "violated",
     "unknown": "unknown",
     "refused": "refused (allowed)",
 }
 TONES: dict[str, Tone] = {
     CRASHED: "bad",
-    "deviates": "bad",
+    "violated": "bad",
     "unknown": "copy",
-    "conforms": "better",
+    "holds": "better",
 }
 MOST_WORDS = 10
 """Of what was seen, on the first screen."""
@@ -42,7 +40,7 @@ class Conformance:
     found: tuple[Found, ...]
 
     def wrong(self, least: str = SEVERITIES[-1]) -> list[Found]:
-        """Deviations and crashes of this severity or a stricter one, worst first."""
+        """Violations and crashes of this severity or a stricter one, worst first."""
         return self.having(WRONG, least)
 
     def having(self, verdicts: Sequence[str], least: str) -> list[Found]:
@@ -72,56 +70,50 @@ def conformance_document(measured: Conformance) -> Document:
             Answer("answer", "", "", _answer(measured.framework, wrong, unknown)),
             *(Answer(f"as {role}", "", "", counts(found)) for role, found in roles.items()),
         ),
-        tables=(_deviations([*wrong, *unknown]),) if wrong or unknown else (),
+        tables=(_open([*wrong, *unknown]),) if wrong or unknown else (),
         sections=tuple(
-            Section(f"All checks as {role}", (_all(found),)) for role, found in roles.items()
+            Section(f"All clauses as {role}", (_all(found),)) for role, found in roles.items()
         ),
         commands=(*commands, f"dlprof conformance {measured.framework} --full"),
     )
 
 
 def _answer(framework: str, wrong: Sequence[Found], unknown: Sequence[Found]) -> str:
-    """How many clauses are broken, by the word of the standard; and how many are not known."""
+    """How many clauses are violated, by the word of the standard; and how many are not known."""
     words = [one.check.severity for one in wrong]
     counts = ", ".join(f"{words.count(word)} {word}" for word in SEVERITIES if word in words)
     clauses = counted(len(words), "clause")
-    told = f"breaks {clauses} of the standards: {counts}" if words else "breaks no clause"
+    told = f"violates {clauses} of the standards: {counts}" if words else "violates no clause"
     open_ = f"; {len(unknown)} could not be checked" if unknown else ""
     return f"{framework} {told}{open_}"
 
 
 def counts(found: Sequence[Found]) -> str:
-    """How many checks conform, in one sentence; those that do not apply are not counted."""
+    """How many clauses hold, in one sentence; those that do not apply are not counted."""
     verdicts = [one.verdict for one in found if one.verdict != "not applicable"]
     if not verdicts:
-        return f"no check applies: {found[0].seen}"
+        return f"no clause applies: {found[0].seen}"
     others = [
         f"{verdicts.count(verdict)} {word}"
         for verdict, word in COUNTED.items()
         if verdict in verdicts
     ]
-    told = f"{verdicts.count('conforms')} of {len(verdicts)} checks conform"
+    told = f"{verdicts.count('holds')} of {len(verdicts)} clauses hold"
     return f"{told}; {', '.join(others)}" if others else told
 
 
-def _deviations(wrong: Sequence[Found]) -> Table:
-    columns = (
-        Column("clause"),
-        Column("check"),
-        Column("the standard says"),
-        Column("seen"),
-    )
-    return Table(columns, tuple(map(_deviation, wrong)))
+def _open(found: Sequence[Found]) -> Table:
+    """Clauses that are violated or unknown."""
+    columns = (Column(""), Column("check"), Column("what the standard says, and what was seen"))
+    return Table(columns, tuple(map(_row, found)))
 
 
-def _deviation(one: Found) -> tuple[Cell, ...]:
-    text = first_words(one.seen, MOST_WORDS)
-    told = f"unknown: {text}" if one.verdict == "unknown" else text
+def _row(one: Found) -> tuple[Cell, ...]:
+    word = "Unknown" if one.verdict == "unknown" else "Seen"
     return (
         Cell(one.check.severity, "bad" if one.check.severity == "must" else "copy"),
-        Cell(f"{one.check.role} {one.check.name}"),
-        Cell(one.check.clause),
-        Cell(told, code=True),
+        Cell(one.check.name, under=f"({one.check.role})"),
+        Cell(f"{one.check.clause} {word}: {first_words(one.seen, MOST_WORDS)}", code=True),
     )
 
 
@@ -132,13 +124,15 @@ def _all(found: Sequence[Found]) -> Table:
 
 
 def _rows(found: Sequence[Found]) -> Iterator[tuple[Cell, ...]]:
+    """What was seen of a clause that is violated or unknown stands above."""
     for one in found:
+        is_open = one.verdict in (*WRONG, "unknown")
         clause = f"{one.check.severity}: {one.check.clause}"
         yield (
             Cell(one.check.name),
             Cell(one.verdict, TONES.get(one.verdict, "dim")),
-            Cell(f"{clause} Seen: {one.seen}" if one.seen else clause, code=True),
-            Cell(one.check.source, code=True),
+            Cell(clause if is_open or not one.seen else f"{clause} Seen: {one.seen}", code=True),
+            Cell(one.check.source, code=True, link=one.check.link),
         )
 
 
@@ -147,6 +141,7 @@ def as_json(measured: Conformance) -> str:
     checks = [
         {
             **{name: getattr(one.check, name) for name in ("name", "role", "severity", "source")},
+            "link": one.check.link,
             "clause": one.check.clause,
             "verdict": one.verdict,
             "seen": one.seen,
@@ -158,6 +153,7 @@ def as_json(measured: Conformance) -> str:
         "framework": measured.framework,
         "version": measured.version,
         "python": measured.python,
+        "standards": STANDARDS,
         "checks": checks,
     }
     return f"{json_text.dump(content)}\n"

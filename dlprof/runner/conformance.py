@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from dlprof.conformance import consumer, exchange, producer  # noqa: F401 - they declare the checks
-from dlprof.conformance.check import CHECKS, Check
+from dlprof.conformance.check import VERDICTS, Check
+from dlprof.conformance.every import CHECKS
 from dlprof.errors import Unmeasured
 from dlprof.plan.catalog import Catalog, ProbeInfo
 from dlprof.runner import worker_client
@@ -56,11 +56,18 @@ def conformance(
 
 
 def script(catalog: Catalog, probe: ProbeInfo, check: Check) -> str:
-    """The check as a script without dlprof."""
+    """The check as a script without dlprof.
+
+    Raises :class:`Unmeasured` if the framework does not offer what the clause is about: a script
+    would say something else then.
+    """
     with _start(catalog, probe) as worker:
         outcome = worker.ask(_request(probe, check) | {"script": True}, LIMIT_S)
-    if "script" not in outcome.parts:
-        raise Unmeasured(f"{probe.name}: {first_line(outcome.reason)}")
+        if "script" not in outcome.parts:
+            raise Unmeasured(f"{probe.name}: {first_line(outcome.reason)}")
+        found = _found(check, _ask(worker, probe, check), probe)
+    if found.verdict == "not applicable":
+        raise Unmeasured(f"{check.name} is not applicable to {probe.name}: {found.seen}")
     return str(outcome.parts["script"])
 
 
@@ -78,10 +85,14 @@ def _ask(worker: WorkerClient, probe: ProbeInfo, check: Check) -> Outcome:
 
 
 def _found(check: Check, outcome: Outcome, probe: ProbeInfo) -> Found:
-    if "verdict" in outcome.parts:
-        return Found(check, str(outcome.parts["verdict"]), str(outcome.parts.get("seen", "")))
-    if outcome.stage == "check" and outcome.lost is not None:
+    """What the worker answered. Only a whole answer is a verdict."""
+    if outcome.stage != "check":
+        raise Unmeasured(f"{probe.name}: {first_line(outcome.reason)}")
+    if outcome.lost is not None:
         return Found(check, CRASHED, str(outcome.lost.how))
-    if outcome.stage == "check":
+    verdict, seen = outcome.parts.get("verdict"), outcome.parts.get("seen")
+    if outcome.status != "ok":
         return Found(check, "unknown", first_line(outcome.reason))
-    raise Unmeasured(f"{probe.name}: {first_line(outcome.reason)}")
+    if verdict not in VERDICTS or not isinstance(seen, str):
+        return Found(check, "unknown", f"the worker answered {verdict!r}")
+    return Found(check, str(verdict), seen)

@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 from typing import Any
 
-from dlprof.conformance import consumer, exchange, producer  # noqa: F401 - they declare the checks
-from dlprof.conformance.binding import binding
-from dlprof.conformance.check import CHECKS, answer
+from dlprof.conformance.binding import Binding, binding
+from dlprof.conformance.check import answer
+from dlprof.conformance.every import CHECKS
+from dlprof.conformance.needs import newest
 from dlprof.conformance.script import script
 from dlprof.worker import loading
 from dlprof.worker.channel import Answer
 from dlprof.worker.source_text import execute
 
-_frameworks: dict[tuple[str, str], Any] = {}
+_frameworks: dict[tuple[str, str], tuple[Binding, Any]] = {}
 
 
 def run(request: dict[str, Any], reply: Answer) -> None:
     """Reply with the parts ``verdict`` and ``seen``, or with ``script``."""
     check = CHECKS[request["check"]]
     reference = request["source"], request["name"]
-    if request.get("script"):
-        reply.part("script", script(check, loading.find(*reference)))
-        return
     reply.stage("import")
     if reference not in _frameworks:
-        namespace: dict[str, Any] = {}
-        execute(binding(loading.find(*reference)), namespace, "conformance")
-        _frameworks[reference] = namespace["framework"]
+        _frameworks[reference] = loaded(binding(loading.find(*reference)))
+    bound, framework = _frameworks[reference]
+    if request.get("script"):
+        reply.part("script", script(check, bound))
+        return
     reply.stage("check")
-    verdict, seen = answer(check.run, _frameworks[reference])
+    verdict, seen = answer(check, framework)
     gc.collect()  # what is freed too often ends the process here, and not in the next check
     reply.part("verdict", verdict)
     reply.part("seen", seen)
+
+
+def loaded(bound: Binding) -> tuple[Binding, Any]:
+    """The framework that a binding defines, and the binding with what only a try says."""
+    namespace: dict[str, Any] = {}
+    execute(bound.text(), namespace, "conformance")
+    framework = namespace["framework"]
+    framework.newest = newest(framework)
+    return replace(bound, facts=bound.facts | {"newest": framework.newest}), framework

@@ -23,6 +23,7 @@ DTYPES = {"bool": (6, 8, 1, "?")} | {
     for kind, forms in {"int": "bhiq", "uint": "BHIQ"}.items()
     for bits, form in zip((8, 16, 32, 64), forms, strict=True)
 }
+DTYPES |= {"float16": (2, 16, 1, "e"), "bfloat16": (4, 16, 1, "H")}
 DTYPES |= {"float32": (2, 32, 1, "f"), "float64": (2, 64, 1, "d")}
 DTYPES |= {"complex64": (5, 64, 1, "ff"), "complex128": (5, 128, 1, "dd")}
 NAMES = {value[:3]: name for name, value in DTYPES.items()}
@@ -121,6 +122,9 @@ class Array:
             found.append(-value if self.kind == "negated" else value)
         return found
 
+    def reshape(self, _):
+        return self
+
     def copy(self):
         return make(self.tolist(), self.shape, self.dtype)
 
@@ -165,7 +169,8 @@ class Array:
         null, kind = ctypes.POINTER(ctypes.c_int64)(), ctypes.POINTER(ctypes.c_int64)
         data = self.address if 0 not in self.shape or fault == "empty-is-null" else None
         offset = 4 if fault == "layouts" else 0
-        code = 1 if fault == "gives-dtypes" and self.dtype == "bool" else DTYPES[self.dtype][0]
+        wrong = {"gives-dtypes": "bool", "gives-half-dtypes": "bfloat16"}
+        code = 1 if wrong.get(fault) == self.dtype else DTYPES[self.dtype][0]
         return Tensor(
             *(data, 1, 0, ndim, code, *DTYPES[self.dtype][1:3], ctypes.cast(lengths, kind)),
             null if fault == "fills-strides" else ctypes.cast(steps, kind),
@@ -219,8 +224,8 @@ class WithoutMethods:
     def __init__(self, array):
         self.array, self.dtype = array, array.dtype
 
-    def tolist(self):
-        return self.array.tolist()
+    def reshape(self, _):
+        return self.array
 
 
 def compact(shape):
@@ -313,7 +318,7 @@ def from_dlpack(x, /, **how):  # noqa: C901, PLR0912 - a branch for each fault
             Deleter(managed.deleter)(address)
         raise
     array.owner = Owner(managed, address)
-    if fault == "imported-twice" and len(getattr(x, "gave", ())) > 1:
+    if fault == "imported-twice" and len(getattr(x, "given", ())) > 1:
         raise BufferError("the object again")
     if fault == "own-array" and isinstance(x, Array):
         return make([1.0], (1,))
@@ -322,9 +327,26 @@ def from_dlpack(x, /, **how):  # noqa: C901, PLR0912 - a branch for each fault
     if fault == "deleter-waits":
         Deleter(managed.deleter)(address)
         managed.deleter = None
+    if fault == "stays-on-device" and copy:
+        array.device = "elsewhere"
     if fault == "reuses-memory" or (copy and not asked and fault != "copy-true"):
         return array.copy()
     return array.copy() if fault == "copy-false" and copy is False else array
+
+
+def from_capsule(capsule):
+    class Holder:
+        def __dlpack_device__(self):
+            return 1, 0
+
+        def __dlpack__(self, **_):
+            return capsule
+
+    return from_dlpack(Holder())
+
+
+def to_capsule(array):
+    return array.__dlpack__()
 
 
 def array_of(tensor, name=NEW, flags=0):  # noqa: C901, PLR0912 - a branch for each fault
@@ -337,6 +359,8 @@ def array_of(tensor, name=NEW, flags=0):  # noqa: C901, PLR0912 - a branch for e
         dtype = (2, 32, 1)
     if fault == "lanes-4":
         dtype = (*dtype[:2], 1)
+    if fault == "half-dtypes" and dtype[0] == 4:
+        dtype = (1, 16, 1)
     if fault == "padded-differs" and dtype[0] == 17:
         dtype = (1, 8, 1)
     if dtype not in NAMES or (fault == "takes-dtypes" and dtype[0] == 6):
@@ -458,9 +482,9 @@ class Plain(Probe):
         code, shape = DTYPES.get(spec.dtype), spec.shape
         if code is None:
             raise Unsupported("no such dtype")
-        if len(shape) > 1 and shape[0] > 2:
+        if len(shape) > 1 and shape[0] > 3:
             return f"x = plain.make_large({shape})"
-        values = [True, False] * 4 if spec.dtype == "bool" else list(range(1, 17))
+        values = [True, False] * 4 if spec.dtype == "bool" else list(range(1, 25))
         how = {
             "F": ", strides=(1, 2)",
             "strided": ", strides=(8, 2)",
@@ -471,6 +495,14 @@ class Plain(Probe):
         return f"x = plain.make({values}, {shape}, {spec.dtype!r}{how})"
 
     def idioms(self, device, dtype):
-        found = {"values": "{x}.tolist()", "shape": "{x}.shape", "dtype": "{x}.dtype"}
+        found = {"values": "{x}", "shape": "{x}.shape", "dtype": "{x}.dtype"}
         write = {} if fault == "immutable-flag" else {"write": "pass"}
         return found | write | {"writable": "{x}.kind != 'readonly'"}
+
+
+class Capsules(Plain):
+    """The same, with functions that take and give capsules only."""
+
+    name = "capsules"
+    exports = (Export("to_capsule", Protocol.DLPACK_CAPSULE, "plain.to_capsule({x})"),)
+    imports = (Import("from_capsule", (Protocol.DLPACK_CAPSULE,), "plain.from_capsule({x})"),)

@@ -1,18 +1,32 @@
 """Each check of ``dlprof conformance`` passes a framework that conforms, and finds one that does not."""
 
+import ast
+import builtins
+import ctypes
 import importlib.util
+import os
+import re
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
-from dlprof.conformance import consumer, exchange, producer  # noqa: F401 - they declare the checks
+from dlprof.conformance import consumer
 from dlprof.conformance.binding import binding
-from dlprof.conformance.check import CHECKS, answer
+from dlprof.conformance.check import answer
+from dlprof.conformance.every import CHECKS
+from dlprof.conformance.script import script
+from dlprof.probes import BUILTIN
+from dlprof.probes.base import Unsupported
+from dlprof.probes.numpy import NumPy
+from dlprof.worker.conformance import loaded
 
 PLAIN = Path(__file__).parents[1] / "probe_files" / "plain.py"
 REFUSED = {"lanes-4", "padded-differs"}
 """What the framework refuses, as the standards let it."""
+CODES = {"holds": 0, "refused": 0, "violated": 1, "unknown": 2}
+LONGEST_SCRIPT = 150
 CRASHES = {"deleter-in-thread"}
 """Their faults end the process; see tests/integration/test_conformance_cli.py."""
 
@@ -29,26 +43,114 @@ def plain():
 
 @pytest.fixture
 def verdict(plain, monkeypatch):
-    def verdict(name, fault=""):
+    def verdict(name, fault="", kind="Plain"):
         monkeypatch.setattr(plain, "fault", fault)
         monkeypatch.setattr(consumer, "PATIENCE_S", 0.0)
-        namespace = {}
-        exec(binding(plain.Plain()), namespace)
-        return answer(CHECKS[name].run, namespace["framework"])
+        _, framework = loaded(binding(getattr(plain, kind)()))
+        return answer(CHECKS[name], framework)
 
     return verdict
 
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_framework_that_follows_the_standards_passes(name, verdict):
-    expected = "refused" if name in REFUSED else "conforms"
+    expected = "refused" if name in REFUSED else "holds"
     expected = "not applicable" if name == "immutable-flag" else expected
     assert verdict(name) == (expected, verdict(name)[1])
 
 
 @pytest.mark.parametrize("name", [name for name in CHECKS if name not in CRASHES])
 def test_a_framework_that_violates_a_clause_is_found(name, verdict):
-    assert verdict(name, name)[0] == "deviates", verdict(name, name)
+    assert verdict(name, name)[0] == "violated", verdict(name, name)
+
+
+def ended(code):
+    raise SystemExit(code)
+
+
+@pytest.fixture
+def script_code(plain, monkeypatch):
+    """The exit code of a script, run here without a process of its own."""
+
+    def script_code(name, fault="", kind="Plain"):
+        monkeypatch.setattr(plain, "fault", fault)
+        monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+        monkeypatch.setattr(os, "fork", lambda: 0)
+        monkeypatch.setattr(os, "_exit", ended)
+        monkeypatch.setattr(signal, "alarm", lambda _: None)
+        bound, _ = loaded(binding(getattr(plain, kind)()))
+        text = script(CHECKS[name], bound).replace("PATIENCE_S = 2.0", "PATIENCE_S = 0.0")
+        namespace = {}
+        # A script ends its process without freeing what the framework may still use.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(namespace))
+        with pytest.raises(SystemExit) as end:
+            exec(text, namespace)
+        return 1 if isinstance(end.value.code, str) else end.value.code
+
+    return script_code
+
+
+@pytest.mark.parametrize("name", [name for name in CHECKS if name != "immutable-flag"])
+def test_a_script_says_that_a_clause_holds(name, script_code):
+    assert script_code(name) == 0
+
+
+@pytest.mark.parametrize("name", [name for name in CHECKS if name not in CRASHES])
+def test_a_script_says_that_a_clause_is_violated(name, script_code):
+    assert script_code(name, name) == 1
+
+
+@pytest.mark.parametrize("name", [name for name in CHECKS if name not in CRASHES])
+def test_a_script_agrees_with_its_check_where_capsules_are_taken_and_given(
+    name, verdict, script_code
+):
+    for fault in ("", name):
+        found = verdict(name, fault, "Capsules")[0]
+        if found != "not applicable":
+            assert script_code(name, fault, "Capsules") == CODES[found]
+
+
+def undefined(tree):
+    """The names that a script uses and does not bind."""
+    nodes = list(ast.walk(tree))
+    bound = {
+        one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+    }
+    bound |= {one.arg for one in nodes if isinstance(one, ast.arg)}
+    bound |= {one.name for one in nodes if hasattr(one, "name") and isinstance(one.name, str)}
+    bound |= {one.asname for one in nodes if isinstance(one, ast.alias) and one.asname}
+    used = {one.id for one in nodes if isinstance(one, ast.Name)}
+    return used - bound - set(dir(builtins))
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax", "tensorflow", "mxnet"])
+def test_a_script_is_short_and_needs_the_framework_and_the_standard_library(name):
+    (probe,) = (probe for probe in BUILTIN if probe.name == name)
+    bound = binding(probe())
+    known = {*sys.stdlib_module_names, *re.findall(r"import (\w+)", bound.setup)}
+    for check in CHECKS.values():
+        try:
+            text = script(check, bound)
+        except Unsupported:
+            continue
+        tree = ast.parse(text)
+        nodes = list(ast.walk(tree))
+        imports = {one.name for node in nodes if isinstance(node, ast.Import) for one in node.names}
+        imports |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+        assert {one.partition(".")[0] for one in imports} <= known
+        assert undefined(tree) == set(), text
+        assert len(text.splitlines()) <= LONGEST_SCRIPT
+
+
+def test_the_script_of_the_documentation_is_the_one_that_is_written():
+    text = script(CHECKS["no-stream-on-cpu"], binding(NumPy()))
+    page = Path(__file__).parents[2] / "docs" / "conformance.md"
+    assert f"```text\n{text.rstrip()}\n```" in page.read_text(encoding="utf-8")
+
+
+def test_a_source_has_an_address():
+    for check in CHECKS.values():
+        assert check.link.startswith(("https://data-apis.org/", "https://dmlc.github.io/dlpack/"))
 
 
 def test_a_clause_is_a_short_sentence_with_a_source():

@@ -1,0 +1,196 @@
+"""Checks of a consumer: memory, layout, types and devices of our arrays."""
+
+from __future__ import annotations
+
+import enum
+from functools import partial
+from typing import Any
+
+from dlprof.conformance.check import (
+    DEVICE,
+    HEADER,
+    INTERCHANGE,
+    PYTHON,
+    SEVERITIES,
+    NotApplicable,
+    Violated,
+    check,
+)
+from dlprof.conformance.consumer import arrives, holds, may_arrive, refuses
+from dlprof.conformance.counterpart import (
+    DTYPES,
+    EXT_DEV,
+    VALUES,
+    Old,
+    Source,
+    attempt,
+    has_dtype,
+    tensor,
+)
+from dlprof.conformance.needs import objects, old_capsules, taking
+
+must, should, may = (partial(check, "consumer", word) for word in SEVERITIES)
+
+
+# Memory and layout
+
+
+@must(f"{HEADER}, DLTensor.byte_offset", "The data begin at the offset.", taking)
+def byte_offset(framework: Any) -> None:
+    source = Source((-1.0,) * 16 + VALUES, byte_offset=64)
+    holds(framework, arrives(framework, source))
+
+
+@should(f"{HEADER}, DLTensor.data", "Data off 256 bytes are taken.", taking)
+def alignment_4(framework: Any) -> None:
+    source = Source((0.0, *VALUES))
+    source.tensor = tensor(source.data + 4)
+    holds(framework, arrives(framework, source))
+
+
+@must(f"{HEADER}, DLTensor.strides", "Before 1.2, NULL strides are row-major.", taking)
+def null_strides(framework: Any) -> None:
+    holds(framework, arrives(framework, Source(version=(1, 1), strides=())))
+
+
+@must(f"{HEADER}, DLTensor.strides", "In old capsules NULL strides are row-major.", old_capsules)
+def null_strides_legacy(framework: Any) -> None:
+    holds(framework, arrives(framework, Old(strides=())))
+
+
+@must(f"{HEADER}, DLTensor.strides", "Column-major strides are obeyed.", taking)
+def fortran_strides(framework: Any) -> None:
+    x = may_arrive(framework, Source(strides=(1, 2)))
+    holds(framework, x, (1.0, 3.0, 5.0, 2.0, 4.0, 6.0))
+
+
+@must(f"{HEADER}, DLTensor.strides", "Gaps between rows are skipped.", taking)
+def row_gaps(framework: Any) -> None:
+    x = may_arrive(framework, Source((*VALUES, 7.0, 8.0), strides=(5, 1)))
+    holds(framework, x, (1.0, 2.0, 3.0, 6.0, 7.0, 8.0))
+
+
+@must(f"{HEADER}, DLTensor.strides", "Negative strides go backwards.", taking)
+def negative_strides(framework: Any) -> None:
+    x = may_arrive(framework, Source(strides=(-3, 1), byte_offset=12))
+    holds(framework, x, (4.0, 5.0, 6.0, 1.0, 2.0, 3.0))
+
+
+@must(f"{HEADER}, DLTensor.strides", "A stride of zero repeats.", taking)
+def zero_strides(framework: Any) -> None:
+    x = may_arrive(framework, Source(strides=(0, 1)))
+    holds(framework, x, (1.0, 2.0, 3.0, 1.0, 2.0, 3.0))
+
+
+@should(f"{HEADER}, DLTensor.strides", "The stride of an axis of length 1 is idle.", taking)
+def idle_strides(framework: Any) -> None:
+    x = arrives(framework, Source(shape=(1, 6, 1), strides=(12345, 1, 7)))
+    holds(framework, x, shape=(1, 6, 1))
+
+
+@must(f"{HEADER}, DLTensor.data", "An array without elements has NULL data.", taking)
+def empty_null(framework: Any) -> None:
+    shapes: Any = {(0,): (1,), (2, 0, 3): (0, 3, 1)}
+    for shape, strides in shapes.items():
+        x = arrives(framework, Source((), data=0, shape=shape, strides=strides))
+        holds(framework, x, (), shape)
+
+
+@must(f"{HEADER}, DLTensor.shape", "A scalar has NULL shape and strides.", taking)
+def scalar_null(framework: Any) -> None:
+    holds(framework, arrives(framework, Source((3.0,), shape=(), strides=())), (3.0,), ())
+
+
+@should(f"{HEADER}, DLTensor.shape", "A size beyond memory is refused.", taking)
+def size_overflow(framework: Any) -> None:
+    refuses(framework, Source(shape=(1 << 40, 1 << 40), strides=(1 << 40, 1)))
+
+
+@should(f"{HEADER}, DLTensor.ndim", "100 axes are taken or refused, no crash.", taking)
+def many_axes(framework: Any) -> None:
+    x = may_arrive(framework, Source((3.0,), shape=(1,) * 100, strides=(1,) * 100))
+    holds(framework, x, (3.0,), (1,) * 100)
+
+
+# Types and devices
+
+
+@must(INTERCHANGE, "Each dtype that it has arrives.", taking)
+def takes_dtypes(framework: Any) -> None:
+    wrong = []
+    for name, (code, bits, form) in DTYPES.items():
+        if name in framework.narrows or not has_dtype(framework, name):
+            continue
+        values = (True, False, True) if name == "bool" else (1, 2, 3)
+        numbers = tuple(part for one in values for part in (one, 0)[: len(form)])
+        fields: Any = {"dtype": (code, bits, 1), "shape": (3,), "strides": (1,)}
+        x, error = attempt(framework.take, Source(numbers, form[0], **fields))
+        if error is not None:
+            wrong.append(f"{name} is refused ({type(error).__name__})")
+        elif framework.dtype(x) != name:
+            wrong.append(f"{name} becomes {framework.dtype(x)}")
+        elif framework.values(x) != list(values):
+            wrong.append(f"{name} has the values {framework.values(x)}")
+    if wrong:
+        raise Violated("; ".join(wrong))
+
+
+@must(
+    f"{HEADER}, DLDataTypeCode", "float16 and bfloat16 keep their type if they are taken.", taking
+)
+def half_dtypes(framework: Any) -> None:
+    names = [name for name in ("float16", "bfloat16") if has_dtype(framework, name)]
+    if not names:
+        raise NotApplicable("it has neither of them")
+    for name in names:
+        code = {"float16": 2, "bfloat16": 4}[name]
+        source = Source((0x3F80,) * 6, "H", dtype=(code, 16, 1))
+        x = may_arrive(framework, source)
+        if framework.dtype(x) != name:
+            raise Violated(f"{name} becomes {framework.dtype(x)}")
+
+
+@must(f"{HEADER}, DLDataType.lanes", "An element has as many numbers as lanes.", taking)
+def lanes_4(framework: Any) -> None:
+    numbers = (*VALUES, 7.0, 8.0)
+    x = may_arrive(framework, Source(numbers, shape=(2,), strides=(1,), dtype=(2, 32, 4)))
+    if framework.values(x) != list(numbers):
+        raise Violated(f"2 elements of 4 lanes become the values {framework.values(x)}")
+
+
+@should(f"{HEADER}, DLPackVersion", "A type code that is not known is refused.", taking)
+def unknown_code(framework: Any) -> None:
+    refuses(framework, Source(version=(1, 99), dtype=(250, 32, 1)))
+
+
+@must(f"{HEADER}, DLDataTypeCode", "A float4 that has not 4 bits is refused.", taking)
+def float4_of_8_bits(framework: Any) -> None:
+    refuses(framework, Source(dtype=(17, 8, 1)))
+
+
+@should(f"{HEADER}, DLDataType.bits", "A float of 24 bits is refused.", taking)
+def float_of_24_bits(framework: Any) -> None:
+    refuses(framework, Source(dtype=(2, 24, 1)))
+
+
+@should(f"{HEADER}, DLDevice", "Memory of a device that is not known is refused.", taking)
+def unknown_device(framework: Any) -> None:
+    for device in (EXT_DEV, 99):
+        refuses(framework, Source(device=device))
+
+
+@should(f"{PYTHON}, Semantics", "The refusal of a device is a BufferError.", taking)
+def device_error(framework: Any) -> None:
+    _, error = attempt(framework.take, Source(device=EXT_DEV))
+    if error is None:
+        raise NotApplicable("it takes memory of an unknown device")
+    if not isinstance(error, BufferError):
+        raise Violated("it raises") from error
+
+
+@must(DEVICE, "The device type may be an enum.", objects, taking)
+def device_enum(framework: Any) -> None:
+    source = Source()
+    kind = enum.IntEnum("kind", {"CPU": 1})
+    source.device = kind.CPU, 0
+    holds(framework, arrives(framework, source))

@@ -1,0 +1,265 @@
+"""Checks of a consumer: capsules, deleters, copies and errors."""
+
+from __future__ import annotations
+
+import gc
+from functools import partial
+from typing import Any
+
+from dlprof.conformance.check import (
+    HEADER,
+    IMPORT,
+    PYTHON,
+    SEVERITIES,
+    NotApplicable,
+    Unknown,
+    Violated,
+    check,
+)
+from dlprof.conformance.consumer import (
+    arrives,
+    holds,
+    in_thread,
+    may_arrive,
+    refuses,
+    released,
+    shares,
+)
+from dlprof.conformance.counterpart import (
+    COPIED,
+    DTYPES,
+    USED,
+    Source,
+    attempt,
+    deletions,
+    has_dtype,
+)
+from dlprof.conformance.needs import exports, importing, keyword, objects, taking
+from dlprof.probes.capsule import capsule_name
+
+must, should, may = (partial(check, "consumer", word) for word in SEVERITIES)
+
+
+# Capsules and deleters
+
+
+@must(f"{PYTHON}, Syntax", "One object can be imported twice.", taking)
+def imported_twice(framework: Any) -> None:
+    source = Source()
+    for _ in range(2):
+        holds(framework, arrives(framework, source))
+
+
+@must(f"{IMPORT}, Returns", "An array of its own has the same values.", importing, exports)
+def own_array(framework: Any) -> None:
+    for kind in ("C", "empty", "cube", *DTYPES):
+        x, error = attempt(framework.make, kind)
+        if error is not None or (kind in DTYPES and not has_dtype(framework, kind)):
+            continue
+        y = arrives_as_own(framework, x)
+        holds(framework, y, framework.values(x), framework.shape(x))
+        if framework.dtype(y) != framework.dtype(x):
+            raise Violated(f"{kind} becomes {framework.dtype(y)}")
+
+
+def arrives_as_own(framework: Any, x: Any) -> Any:
+    """The framework's array of an array of its own."""
+    try:
+        y = framework.from_dlpack(x if framework.takes_objects else framework.export(x))
+    except Exception as error:
+        raise Violated(f"it refuses {framework.dtype(x)} {framework.shape(x)}") from error
+    return y
+
+
+@must(f"{PYTHON}, Implementation", "A consumed capsule is renamed.", taking)
+def renames_capsule(framework: Any) -> None:
+    source = Source()
+    arrives(framework, source)
+    for capsule, *_ in source.given:
+        if capsule_name(capsule) not in USED.values():
+            raise Violated(f"the capsule's name is still {capsule_name(capsule)!r}")
+
+
+@must(f"{PYTHON}, Implementation", "A capsule is consumed only once.", taking)
+def consumed_twice(framework: Any) -> None:
+    source = Source()
+    arrives(framework, source)
+
+    class Again(Source):
+        def __dlpack__(self, **_: Any) -> Any:
+            return source.given[-1][0]
+
+    if attempt(framework.take, Again())[1] is None:
+        raise Violated("it makes a second array of a consumed capsule")
+
+
+@must(f"{PYTHON}, Implementation", "A capsule of another name is not used.", taking)
+def other_name(framework: Any) -> None:
+    class Named(Source):
+        def __dlpack__(self, **_: Any) -> Any:
+            return self.capsule(b"something")
+
+    refuses(framework, Named())
+
+
+@must(f"{PYTHON}, Implementation", "What is no capsule is refused.", taking)
+def no_capsule(framework: Any) -> None:
+    class Nothing(Source):
+        def __dlpack__(self, **_: Any) -> Any:
+            return None
+
+    refuses(framework, Nothing())
+
+
+@must(f"{HEADER}, deleter", "The deleter is called once, after the last use.", taking)
+def deleter_once(framework: Any) -> None:
+    source = Source()
+    x = arrives(framework, source)
+    del x
+    released(source)
+
+
+@must(f"{HEADER}, deleter", "The deleter is not called while memory is used.", taking)
+def deleter_waits(framework: Any) -> None:
+    source = Source()
+    x = arrives(framework, source)
+    gc.collect()
+    if deletions(source) and shares(framework, x, source):
+        raise Violated("it calls the deleter, and its array still uses the memory")
+
+
+@must(f"{HEADER}, deleter", "A deleter of NULL is not called.", taking)
+def deleter_null(framework: Any) -> None:
+    holds(framework, arrives(framework, Source(deleter=None)))
+    gc.collect()
+
+
+@must(f"{HEADER}, deleter", "A tensor that is refused is deleted once.", taking)
+def deleter_of_refused(framework: Any) -> None:
+    source = Source(dtype=(250, 32, 1))
+    if attempt(framework.take, source)[1] is None:
+        raise NotApplicable("it takes a tensor of an unknown type")
+    released(source)
+
+
+@must(f"{PYTHON}, Implementation", "An array is dropped in any thread.", taking)
+def dropped_in_thread(framework: Any) -> None:
+    source = Source()
+    arrays = [arrives(framework, source)]
+    in_thread(arrays.clear)
+    released(source)
+
+
+@must(f"{PYTHON}, Implementation", "A capsule is consumed in any thread.", taking)
+def consumed_in_thread(framework: Any) -> None:
+    arrives(framework, Source())
+    source = Source()
+    answers: list[Any] = []
+    in_thread(lambda: answers.append(attempt(framework.take, source)[1]))
+    for error in filter(None, answers):
+        raise Violated("it refuses") from error
+    answers.clear()
+    released(source)
+
+
+# Copies and errors
+
+
+@must(f"{IMPORT}, copy", "Without copy, memory is reused where possible.", taking)
+def reuses_memory(framework: Any) -> None:
+    source = Source()
+    if not shares(framework, arrives(framework, source), source):
+        raise Violated("it copies an aligned, contiguous, writable array")
+
+
+@must(f"{IMPORT}, signature", "The keywords device and copy are known.", objects, taking)
+def knows_import_keywords(framework: Any) -> None:
+    errors = {
+        name: attempt(framework.take, Source(), **{name: None})[1] for name in ("device", "copy")
+    }
+    unknown = [name for name, error in errors.items() if isinstance(error, TypeError)]
+    if unknown:
+        raise Violated(f"it does not know {' and '.join(unknown)}")
+
+
+@must(f"{IMPORT}, copy", "copy=True always copies.", keyword("copy"))
+def copy_true(framework: Any) -> None:
+    class Copying(Source):
+        def __dlpack__(self, *, copy: Any = None, **how: Any) -> Any:
+            source: Any = Source(flags=COPIED) if copy else super()
+            return source.__dlpack__(**how)
+
+    source = Copying()
+    x = arrives(framework, source, copy=True)
+    holds(framework, x)
+    if shares(framework, x, source):
+        raise Violated("its array shares our memory")
+
+
+@must(f"{IMPORT}, copy", "copy=True copies if the producer cannot.", keyword("copy"))
+def copy_true_without_keyword(framework: Any) -> None:
+    class Older(Source):
+        def __dlpack__(  # type: ignore[override]
+            self, *, stream: Any = None, max_version: Any = None
+        ) -> Any:
+            return super().__dlpack__(max_version=max_version)
+
+    source = Older()
+    if shares(framework, may_arrive(framework, source, copy=True), source):
+        raise Violated("its array shares our memory")
+
+
+@must(f"{IMPORT}, copy", "copy=False never copies.", keyword("copy"))
+def copy_false(framework: Any) -> None:
+    source = Source()
+    if not shares(framework, arrives(framework, source, copy=False), source):
+        raise Violated("its array does not share our memory")
+
+
+@must(f"{IMPORT}, device", "The array's own device may be asked for.", keyword("device"))
+def device_keyword(framework: Any) -> None:
+    holds(framework, arrives(framework, Source(), device=None))
+    device = getattr(arrives(framework, Source()), "device", None)
+    if device is None:
+        raise Unknown("its array has no attribute device")
+    holds(framework, arrives(framework, Source(), device=device))
+
+
+@must(
+    f"{IMPORT}, device",
+    "An array of its own stays on its device, with each copy=.",
+    keyword("device"),
+    keyword("copy"),
+    exports,
+)
+def stays_on_device(framework: Any) -> None:
+    x = framework.make("C")
+    device = getattr(x, "device", None)
+    if device is None:
+        raise Unknown("its array has no attribute device")
+    for how in ({}, {"device": device}, {"copy": True}, {"device": device, "copy": True}):
+        y = arrives(framework, x, **how)
+        if y.device != device:
+            raise Violated(f"with {how} its device is {y.device}, and was {device}")
+
+
+@must(f"{IMPORT}, Raises", "An object without the methods is an AttributeError.", objects, taking)
+def no_methods(framework: Any) -> None:
+    _, error = attempt(framework.from_dlpack, object())
+    if error is None:
+        raise Violated("it raises nothing")
+    if not isinstance(error, AttributeError):
+        raise Violated("it raises") from error
+
+
+@must(f"{IMPORT}, Raises", "The producer's exceptions are passed on.", objects, taking)
+def passes_errors_on(framework: Any) -> None:
+    for raised in (BufferError, MemoryError):
+
+        class Failing(Source):
+            def __dlpack__(self, **_: Any) -> Any:
+                raise raised("by the producer")  # noqa: B023 - it is called before the next one
+
+        error = refuses(framework, Failing())
+        if type(error) is not raised:
+            raise Violated(f"a {raised.__name__} becomes") from error

@@ -1,0 +1,155 @@
+"""A check that fails as an instrument never says that a clause holds."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from dlprof.conformance.check import (
+    Check,
+    NotApplicable,
+    Refused,
+    Unknown,
+    Violated,
+    answer,
+)
+from dlprof.conformance.every import CHECKS
+from dlprof.errors import Unmeasured
+from dlprof.runner import conformance as runner
+from dlprof.runner import worker_client
+from dlprof.runner.worker_client import Outcome
+from dlprof.session.evidence import Lost
+
+PROBE = SimpleNamespace(name="x", devices=("cpu",), variables={}, reference=("", "x"))
+CATALOG = SimpleNamespace(python="python", variables={})
+KILLED = Lost(how="killed by SIGSEGV (Segmentation fault)", signal="SIGSEGV")
+HUNG = Lost(how="no answer within 60 s", limit_s=60)
+FIRST, SECOND, *_ = CHECKS
+
+
+def conforms():
+    return Outcome("ok", None, {"verdict": "holds", "seen": ""}, stage="check")
+
+
+class Worker:
+    """Answers by the name of the check; ``deaths`` end it."""
+
+    def __init__(self, answers):
+        self.answers = answers
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def ask(self, request, limit_s, on_stage=None):
+        if request.get("script"):
+            return Outcome("ok", None, {"script": "text"}, stage="import")
+        return self.answers.get(request["check"], conforms())
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def found(monkeypatch):
+    def found(outcome):
+        started = []
+        monkeypatch.setattr(
+            worker_client, "start", lambda *_: started.append(1) or Worker({SECOND: outcome})
+        )
+        verdicts = {one.check.name: one for one in runner.conformance(CATALOG, PROBE)}
+        assert len(verdicts) == len(CHECKS)
+        assert {one.verdict for name, one in verdicts.items() if name != SECOND} == {"holds"}
+        return verdicts[SECOND].verdict, verdicts[SECOND].seen, len(started)
+
+    return found
+
+
+def test_a_crash_is_named_and_tried_again_in_a_worker_of_its_own(found):
+    outcome = Outcome("crashed", "", stage="check", alive=False, lost=KILLED)
+    assert found(outcome) == ("crashed", KILLED.how, 3)
+
+
+def test_a_check_without_an_answer_in_time_is_named(found):
+    outcome = Outcome("crashed", "", stage="check", alive=False, lost=HUNG)
+    assert found(outcome)[:2] == ("crashed", HUNG.how)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Outcome("failed", "KeyError: 'C'", stage="check"),
+        Outcome("failed", "out of memory", stage="check", alive=False),
+        Outcome("failed", "a broken pipe", {"verdict": "holds", "seen": ""}, stage="check"),
+        Outcome("ok", None, {"verdict": "excellent", "seen": ""}, stage="check"),
+        Outcome("ok", None, {"verdict": ["holds"], "seen": ""}, stage="check"),
+        Outcome("ok", None, {"verdict": "holds"}, stage="check"),
+        Outcome("ok", None, {}, stage="check"),
+    ],
+    ids=["raises", "no memory", "half", "no verdict", "a list", "no words", "nothing"],
+)
+def test_an_answer_that_is_none_is_unknown(outcome, found):
+    assert found(outcome)[0] == "unknown"
+
+
+def test_a_worker_that_dies_after_its_answer_has_crashed(found):
+    outcome = conforms()
+    outcome.alive, outcome.lost = False, KILLED
+    assert found(outcome)[0] == "crashed"
+
+
+def test_a_framework_that_cannot_be_imported_is_not_measured(monkeypatch):
+    lost = Outcome("failed", "ImportError: no x", stage="import")
+    monkeypatch.setattr(worker_client, "start", lambda *_: Worker({FIRST: lost}))
+    with pytest.raises(Unmeasured, match="no x"):
+        list(runner.conformance(CATALOG, PROBE))
+
+
+def test_a_clause_that_does_not_apply_has_no_script(monkeypatch):
+    away = Outcome("ok", None, {"verdict": "not applicable", "seen": "no such way"}, stage="check")
+    monkeypatch.setattr(worker_client, "start", lambda *_: Worker({FIRST: away}))
+    assert runner.script(CATALOG, PROBE, CHECKS[SECOND]) == "text"
+    with pytest.raises(Unmeasured, match="no such way"):
+        runner.script(CATALOG, PROBE, CHECKS[FIRST])
+
+
+def raising(error):
+    def run(framework):
+        raise error
+
+    return run
+
+
+def needed(framework):
+    raise NotApplicable("it has none")
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict"),
+    [
+        (Violated("seen"), "violated"),
+        (Refused("seen"), "refused"),
+        (Unknown("seen"), "unknown"),
+        (KeyError("seen"), "unknown"),
+        (MemoryError("seen"), "unknown"),
+    ],
+)
+def test_what_a_check_raises_is_its_answer(error, verdict):
+    found = answer(Check("", "", "", "", "", raising(error)), None)
+    assert found[0] == verdict
+    assert "seen" in found[1]
+
+
+def test_a_need_that_is_not_met_comes_before_the_check():
+    found = answer(Check("", "", "", "", "", raising(Violated("x")), (needed,)), None)
+    assert found == ("not applicable", "it has none")
+
+
+def test_what_the_framework_raised_is_named_in_one_line():
+    error = Violated("it refuses")
+    error.__cause__ = BufferError("first line\nsecond line")
+    assert answer(Check("", "", "", "", "", raising(error)), None) == (
+        "violated",
+        "it refuses: BufferError: first line",
+    )
