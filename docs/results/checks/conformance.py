@@ -1,4 +1,4 @@
-"""Check frameworks, confirm each deviation by its own script, and print tables in Markdown.
+"""Check frameworks, confirm each violation by its own script, and print tables in Markdown.
 
     python docs/results/checks/conformance.py FOLDER numpy torch tvm-ffi=/path/to/python
 
@@ -14,7 +14,7 @@ from pathlib import Path
 PROBES = Path(__file__).with_name("conformance_probes.py")
 COMMAND = (sys.executable, "-m", "dlprof", "conformance")
 ANSWERS = {0: "not confirmed", 1: "confirmed", 2: "cannot tell"}
-WRONG = ("crashed", "deviates")
+WRONG = ("crashed", "violated")
 
 
 def checked(folder, name, python):
@@ -47,12 +47,12 @@ def checked(folder, name, python):
 def counted(found):
     for role in ("consumer", "producer"):
         verdicts = Counter(one["verdict"] for one in found["checks"] if one["role"] == role)
-        words = ("conforms", "refused", "deviates", "crashed", "unknown", "not applicable")
+        words = ("holds", "refused", "violated", "crashed", "unknown", "not applicable")
         cells = " | ".join(str(verdicts[word]) for word in words)
         print(f"| {found['framework']} {found['version']} | {role} | {cells} |")
 
 
-def deviations(every):
+def violations(every):
     print(
         "\n| framework | role | check | what was seen | source | script |\n|---|---|---|---|---|---|"
     )
@@ -62,7 +62,7 @@ def deviations(every):
             f"| {name} | {one['role']} | `{one['name']}` | `{seen}` |"
             f" {one['source']} | {one['script']} |"
         )
-    print("\n| framework | deviates from a should or a may | scripts |\n|---|---|---|")
+    print("\n| framework | violates a should or a may | scripts |\n|---|---|---|")
     for found in every:
         others = [one for _, one in wrong([found], ("should", "may"))]
         names = ", ".join(f"`{one['name']}`" for one in others) or "-"
@@ -86,11 +86,11 @@ def main(folder, *named):
         name, _, python = word.partition("=")
         found = checked(folder, name, python or sys.executable)
         every += [found] if found else []
-    print("| framework | as | conform | refused | deviate | crashed | unknown | do not apply |")
+    print("| framework | as | hold | refused | violated | crashed | unknown | do not apply |")
     print("|---|---|---|---|---|---|---|---|")
     for found in every:
         counted(found)
-    deviations(every)
+    violations(every)
 
 
 if __name__ == "__main__":
