@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from dlprof.analysis import thresholds
 from dlprof.probes.base import ANY_DEVICE, DTYPES
-from dlprof.protocol.messages import DIAGNOSIS
+from dlprof.protocol.messages import DIAGNOSIS, SAME
 from dlprof.session.evidence import (
     Alignment,
     Changed,
@@ -232,15 +232,16 @@ class CaseView:
 
     @property
     def is_dangling(self) -> bool:
-        """Whether the result does not outlive its source. Of older files, a process that died of a
-        signal that bad memory does not raise is no proof.
+        """Whether the result does not outlive its source, or the source its result. Of older files,
+        a process that died of a signal that bad memory does not raise is no proof.
         """
         lifetime = self.result.lifetime
         if lifetime is None or lifetime.verdict != "dangling":
             return False
         evidence = lifetime.evidence
         died_otherwise = evidence.lost is not None and not evidence.lost.is_of_bad_memory
-        return evidence.changed_after_drop is True or not died_otherwise
+        changed = evidence.source_after_drop not in (None, SAME)
+        return changed or evidence.changed_after_drop is True or not died_otherwise
 
     @property
     def is_ordered_by_default(self) -> bool:

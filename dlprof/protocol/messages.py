@@ -9,6 +9,10 @@ DIAGNOSIS = ("ordering", "alignment", "peak_memory", "early_write", "lifetime")
 
 AFTER_DROP = "lifetime after drop"
 """The stage that reads a result after its source is gone: a dangling result may end the worker."""
+SOURCE_AFTER_DROP = "lifetime source after drop"
+"""The stage that reads a source after its result is gone."""
+SAME = "same"
+"""A source that has its values still, after its result is gone."""
 
 ASKED_OTHERWISE = "other export"
 """The event of a handshake in which dlprof itself asks, after a request was refused."""

@@ -142,6 +142,12 @@ WRITTEN_AFTER = {"whole": "an unchanged copy", "torn": "a changed copy", "view":
 """What a write to the source right after the call leaves."""
 
 
+SOURCE_AFTER_DROP = {
+    "same": "the source keeps its values after its result was dropped",
+    "changed": "the values of the source changed after its result was dropped",
+}
+
+
 def _became(what: str, found: Any) -> str:
     before, after = (
         shape_text(tuple(one)) or "scalar" if isinstance(one, list | tuple) else str(one)
@@ -269,6 +275,9 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
             "the values stay after the source was dropped",
         ),
         "error_after_drop": "reading it after the source was dropped raised {}",
+        "source_after_drop": lambda found: SOURCE_AFTER_DROP.get(
+            found, f"reading the source after its result was dropped raised {found}"
+        ),
         "bytes_per_conversion": "{} stay behind per conversion",
         "references_per_conversion": "{} references to the source stay behind per conversion",
         "objects_per_conversion": "{} Python objects stay behind per conversion",

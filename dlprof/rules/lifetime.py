@@ -9,10 +9,11 @@ from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import size_text
 from dlprof.analysis.safety import Fault
 from dlprof.errors import NoReproducer
+from dlprof.protocol.messages import SAME
 from dlprof.rules.finding import DO_NOT_TRY, Claim, finding, replacements
 from dlprof.rules.rule import Rule, Severity, expect
 from dlprof.rules.script import Effect, Subject, in_child
-from dlprof.rules.standards import DELETER, KEPT_ALIVE
+from dlprof.rules.standards import DELETER, KEPT_ALIVE, LIKE_OTHERS
 from dlprof.session.evidence import Lifetime, Refused
 from dlprof.session.model import FindingRecord, Result
 
@@ -250,8 +251,9 @@ def _what_became(case: CaseView) -> str:
 
 
 def dangling(cases: Cases) -> Iterator[FindingRecord]:
-    """The result's memory is gone with its source."""
-    lost = [case for case in cases.looked_at("lifetime") if case.is_dangling]
+    """The result's memory is gone with its source, or that of the source with its result."""
+    dangling = [case for case in cases.looked_at("lifetime") if case.is_dangling]
+    lost = [case for case in dangling if _loses_result(case)]
     for found in groups(
         lost, lambda case: case.pair[:1] if _all_lose(cases, case) else case.way_in
     ):
@@ -272,15 +274,44 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
             {"reason": _evidence(found[0].result).reason},
             advice=f"{advice} Or: {other}" if other else advice,
         )
+    destroying = [case for case in dangling if not _loses_result(case)]
+    for found in groups(destroying, lambda case: case.way_in):
+        advice = "Keep the result as long as the source."
+        other = replacements(cases, found, "keeps it", cases.outlasts)
+        yield finding(
+            found,
+            Claim(
+                ("destroys", "destroy"),
+                "x when its result is dropped",
+                _what_became_of_source(found[0]),
+            ),
+            {"reason": _evidence(found[0].result).reason},
+            advice=f"{advice} Or: {other}" if other else advice,
+        )
+
+
+def _what_became_of_source(case: CaseView) -> str:
+    seen = _evidence(case.result).source_after_drop
+    if seen == "changed":
+        return "values of x changed"
+    return "the process died" if seen in (None, SAME) else "reading x raised an exception"
 
 
 def _all_lose(cases: Cases, case: CaseView) -> bool:
     views = [other for other in cases.arrays[case.array] if other.kind == "view"]
     alone = len({view.way_in for view in views}) == 1
-    return not alone and case in views and all(view.is_dangling for view in views)
+    return not alone and case in views and all(map(_loses_result, views))
+
+
+def _loses_result(case: CaseView) -> bool:
+    return case.is_dangling and not _evidence(case.result).is_source_lost
 
 
 def expected_to_live(found: FindingRecord, result: Result) -> str:
+    if _evidence(result).is_source_lost:
+        return expect("The source keeps its memory when the result is dropped.", LIKE_OTHERS)(
+            found, result
+        )
     text = expect("The result keeps its memory alive.", DELETER)(found, result)
     return f"{text} {KEPT_ALIVE.get(result.case.protocol, '')}".strip()
 
@@ -312,20 +343,51 @@ sys.exit(3 if changed else 0)
 """
 
 
+SOURCE_DESTROYED = """
+def make():
+    <create>
+    return x
+
+source = make()
+x = source
+<convert of y>
+before = <values of x>
+del y
+gc.collect()
+others = []  # arrays that may be given the memory of the source
+for _ in range(8):
+    x = make()
+    <fill>
+    others.append(<other>)
+x = source
+try:
+    after = <values of x>
+except Exception as error:
+    print("x cannot be read after y was dropped:", error, flush=True)
+    sys.exit(3)
+changed = <differing>
+print(changed, "of", before.size, "values of x changed after y was dropped", flush=True)
+sys.exit(3 if changed else 0)
+"""
+
+
 def show_dangling(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    """The result reads memory that belongs to another array by then."""
+    """The result, or the source, reads memory that belongs to another array by then."""
     evidence = _evidence(subject.result)
     subject = subject.as_made(evidence)
+    template, does = DANGLING, "does not keep x alive"
+    if evidence.is_source_lost:
+        template, does = SOURCE_DESTROYED, "destroys x when its result is dropped"
     fill = subject.said("write", "x") if subject.writable else ""
     if not (fill or subject.has("use", "x")):
         raise NoReproducer("its arrays cannot be written, and others hold the same values")
     child = subject.filled(
-        DANGLING,
+        template,
         create=subject.create_by(evidence),
         fill=fill,
         other="x" if fill else subject.said("use", "x"),
     )
-    return in_child("does not keep x alive", subject, child)
+    return in_child(does, subject, child)
 
 
 RULES = (

@@ -12,7 +12,14 @@ from typing import Any
 from dlprof.plan.pairing import Case
 from dlprof.plan.schedule import ALIGNMENT, TRACE, Group
 from dlprof.probes.base import CONTIGUOUS
-from dlprof.protocol.messages import AFTER_DROP, DIAGNOSIS, NO_CUPTI, no_trace
+from dlprof.protocol.messages import (
+    AFTER_DROP,
+    DIAGNOSIS,
+    NO_CUPTI,
+    SAME,
+    SOURCE_AFTER_DROP,
+    no_trace,
+)
 from dlprof.runner.case_client import CaseClient, status_of
 from dlprof.runner.journal import INTERRUPTED
 from dlprof.runner.parallel import Lane
@@ -216,6 +223,8 @@ def _lost_in(outcome: Outcome) -> dict[str, Any]:
     died = False
     if outcome.lost is not None:
         evidence["lost"] = outcome.lost.model_dump()
-        died = outcome.stage == AFTER_DROP and outcome.lost.is_of_bad_memory
-    dangling = died or found.get("changed_after_drop") is True
+        is_read = outcome.stage in (AFTER_DROP, SOURCE_AFTER_DROP)
+        died = is_read and outcome.lost.is_of_bad_memory
+    lost_source = found.get("source_after_drop") not in (None, SAME)
+    dangling = died or lost_source or found.get("changed_after_drop") is True
     return {"verdict": "dangling" if dangling else "unknown", "evidence": evidence}

@@ -86,6 +86,7 @@ PLANTS = _sorted(
     Plant("asymmetric", ("view",), "DLP013"),
     Plant("retry", ("retry",), "DLP015", protocol="dlpack"),
     Plant("unversioned", ("unversioned",), "DLP023", protocol="dlpack", layouts=("readonly",)),
+    Plant("take-along", ("take_along",), "DLP011"),
     Plant("keep-open", ("keep_open",), "DLP010"),
     Plant("lock", ("lock", "view"), "DLP022"),
     Plant("crash", ("crash",), "DLP016"),

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 import numpy
 
@@ -242,6 +242,13 @@ def dangle(source: Array) -> Array:
     """Fault: a view that does not keep the memory alive."""
     source.wait()
     return Array(from_address(source.data.ctypes.data, source.shape, source.dtype))
+
+
+def take_along(source: Array) -> Array:
+    """Fault: a view that spoils the memory of its source when it goes."""
+    result = view(source)
+    finalize(result, lambda: source.data.flags.writeable and source.data.fill(MARK))
+    return result
 
 
 def flush_denormals(source: Array) -> Array:

@@ -25,6 +25,7 @@ from pydantic import (
     model_serializer,
 )
 
+from dlprof.protocol.messages import SAME, SOURCE_AFTER_DROP
 from dlprof.text.json_text import Free
 
 MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGTRAP", "SIGILL", "SIGFPE")
@@ -336,6 +337,9 @@ class Lifetime(Evidence):
 
     changed_after_drop: Maybe[Flag] = None
     error_after_drop: Maybe[str] = None
+    source_after_drop: Maybe[str] = None
+    """What became of a source whose result was dropped: ``same``, ``changed``, or the error of
+    reading it."""
     bytes_per_conversion: Maybe[Number] = None
     references_per_conversion: Maybe[Number] = None
     objects_per_conversion: Maybe[Number] = None
@@ -351,6 +355,12 @@ class Lifetime(Evidence):
     later_s: Maybe[Number] = None
     """So long after its source the result was read, where that is why it changed."""
     processes: Maybe[tuple[Verdict[Lifetime], ...]] = None
+
+    @property
+    def is_source_lost(self) -> bool:
+        """Whether the source was lost with its result, and not the result with its source."""
+        died = self.lost is not None and self.lost.stage == SOURCE_AFTER_DROP
+        return died or self.source_after_drop not in (None, SAME)
 
 
 class Refused(Lifetime):

@@ -126,7 +126,7 @@ def without_contents(name: str, found: dict[str, Any]) -> dict[str, Any]:
         }
         return verdict("wrong" if left else "unknown", {**evidence, "changed": left}, NOT_COMPUTED)
     if name == "lifetime":
-        evidence = {**evidence, "changed_after_drop": None}
+        evidence = {**evidence, "changed_after_drop": None, "source_after_drop": None}
     proved = word == "retained" or evidence.get("moot")
     return verdict(word if proved else "unknown", evidence, None if proved else NOT_COMPUTED)
 

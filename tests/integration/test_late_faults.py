@@ -11,6 +11,7 @@ from dlprof.tickets.reproducer import reproducer
 
 FAULTS = {
     "dangle_later": ("DLP011", "lifetime", "changed_after_drop"),
+    "take_along": ("DLP011", "lifetime", "source_after_drop"),
     "habit": ("DLP008", "values", "in_turns"),
     "share_equal": ("DLP008", "values", "equal_sources"),
     "four_buffers": ("DLP008", "values", "earlier_result"),

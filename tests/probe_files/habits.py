@@ -60,6 +60,13 @@ def dangle_later(source):
     return numpy.frombuffer(block, source.dtype).reshape(source.shape)
 
 
+def take_along(source):
+    """A view that spoils the memory of its source when it goes."""
+    result = source.view()
+    weakref.finalize(result, source.fill, 3)
+    return result
+
+
 def habit(source):
     """After fifty calls with one array, the next one gets the result of that array."""
     if last["source"] is not None and last["source"]() is source:
@@ -141,7 +148,7 @@ def finish(_):
         pending.pop().join()
 
 
-VIEWS = ("view", "defer", "dangle_later")
+VIEWS = ("view", "defer", "dangle_later", "take_along")
 COPIES = (
     *("copy", "habit", "share_equal", "four_buffers", "keep_each", "flush_large"),
     *("late_rows", "early_large"),

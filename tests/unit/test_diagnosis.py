@@ -16,8 +16,9 @@ def lost(stage, signal="SIGSEGV", **parts):
 
 
 @pytest.mark.parametrize("signal", ["SIGSEGV", "SIGBUS", "SIGABRT"])
-def test_a_process_that_dies_of_reading_a_result_without_its_source_proves_it_dangling(signal):
-    whole, left = lost("lifetime after drop", signal)
+@pytest.mark.parametrize("stage", ["lifetime after drop", "lifetime source after drop"])
+def test_a_process_that_dies_of_reading_what_is_left_proves_it_dangling(signal, stage):
+    whole, left = lost(stage, signal)
     assert whole.parts["lifetime"]["verdict"] == "dangling"
     assert left == tuple(name for name in DIAGNOSIS if name != "lifetime")
 
@@ -32,7 +33,9 @@ def test_a_process_that_dies_of_reading_a_result_without_its_source_proves_it_da
     ],
 )
 def test_a_process_that_dies_otherwise_proves_nothing_and_keeps_what_it_knew(stage, signal):
-    whole, _ = lost(stage, signal, after_drop={"changed_after_drop": False})
+    whole, _ = lost(
+        stage, signal, after_drop={"changed_after_drop": False, "source_after_drop": "same"}
+    )
     found = whole.parts["lifetime"]
     assert found["verdict"] == "unknown"
     assert found["evidence"]["changed_after_drop"] is False
@@ -47,8 +50,11 @@ def test_what_was_answered_or_failed_before_is_not_asked_again():
     assert take_over(whole, ended, DIAGNOSIS) == ("peak_memory", "lifetime")
 
 
-def test_values_that_had_changed_are_proof_whatever_came_then():
-    whole, _ = lost("lifetime repetition", after_drop={"changed_after_drop": True})
+@pytest.mark.parametrize(
+    "before", [{"changed_after_drop": True}, {"source_after_drop": "changed"}], ids=str
+)
+def test_values_that_had_changed_are_proof_whatever_came_then(before):
+    whole, _ = lost("lifetime repetition", after_drop=before)
     assert whole.parts["lifetime"]["verdict"] == "dangling"
 
 

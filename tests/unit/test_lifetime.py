@@ -147,6 +147,7 @@ def measured(code, **options):
 def test_views_and_copies_that_keep_what_they_need_are_safe(code):
     found = measured(code)
     assert (found["verdict"], found["evidence"]["changed_after_drop"]) == ("safe", False)
+    assert found["evidence"]["source_after_drop"] == "same"
 
 
 def without_owner(array):
@@ -175,6 +176,65 @@ def test_a_source_that_is_lost_at_one_size_only_is_lost(size_bytes, shape):
 @pytest.mark.parametrize("pool", [Pool(), Pool(blocks=13, turn=0)], ids=["only", "last"])
 def test_a_view_that_does_not_keep_its_source_is_dangling(pool):
     assert measured("take({x})", take=without_owner, pool=pool)["verdict"] == "dangling"
+
+
+@pytest.mark.parametrize("size_bytes", [SIZE_BYTES, 512, 2 << 20, 128])
+def test_a_source_that_is_spoiled_when_its_result_goes_is_lost(size_bytes):
+    def take(array):
+        result = array.view()
+        if array.nbytes == size_bytes:
+            weakref.finalize(result, array.fill, 3)
+        return result
+
+    found = measured("take({x})", take=take)
+    assert (found["verdict"], found["evidence"]["source_after_drop"]) == ("dangling", "changed")
+    assert math.prod(found["evidence"]["created_shape"]) * 4 == size_bytes
+
+
+def test_a_source_whose_memory_a_deleter_gives_to_others_is_lost():
+    pool = Pool()
+
+    def take(array):
+        block = array
+        while isinstance(block, numpy.ndarray):
+            block = block.base
+        result = array.view()
+        weakref.finalize(result, pool.free[array.nbytes].append, block.memory)
+        return result
+
+    found = measured("take({x})", take=take, pool=pool)
+    assert (found["verdict"], found["evidence"]["source_after_drop"]) == ("dangling", "changed")
+
+
+def test_an_array_that_other_arrays_change_without_a_conversion_proves_nothing():
+    class Sharing(NumPy):
+        def create(self, spec):
+            return f"{super().create(spec)}\nx = one.setdefault(x.shape, x)"
+
+    subject = subject_of("{x}.copy()", producer=Sharing(), one={})
+    found = lifetime.measure(subject, None, Silent())
+    assert (found["verdict"], found["evidence"]["source_after_drop"]) == ("unknown", None)
+    assert found["evidence"]["reason"] == lifetime.NOT_SEEN
+
+
+def test_a_source_that_cannot_be_read_without_its_result_is_lost():
+    results = []
+
+    class Needing(NumPy):
+        def to_numpy(self, array):
+            if any(source() is array and result() is None for source, result in results):
+                message = "invalid argument"
+                raise RuntimeError(message)
+            return super().to_numpy(array)
+
+    def take(array):
+        result = array.view()
+        results.append((weakref.ref(array), weakref.ref(result)))
+        return result
+
+    found = measured("take({x})", producer=Needing(), take=take)
+    assert found["verdict"] == "dangling"
+    assert found["evidence"]["source_after_drop"] == "RuntimeError: invalid argument"
 
 
 class Mapped(numpy.ndarray):

@@ -117,6 +117,18 @@ def test_a_bounce_on_a_simulated_device_is_not_decided_by_times():
         text_of("DLP006", CuPy(), CuPy(), spec=ON_CUDA, untimed=True)
 
 
+def test_a_script_shows_a_source_that_is_spoiled_when_its_result_goes():
+    spoiled = {"lifetime": verdict("dangling", source_after_drop="changed")}
+    setup = (
+        "def take(x):\n    y = x.view()\n"
+        "    __import__('weakref').finalize(y, x.fill, 3)\n    return y"
+    )
+    made = recipe_of(setup=setup)
+    script = text_of("DLP011", code="take(x)", recipe=made, **spoiled)
+    assert ended(script) == (1, "the problem is there")
+    assert ended(text_of("DLP011", code="x.view()", **spoiled)) == (0, "the problem is gone")
+
+
 def test_nan_of_a_survey_is_no_change():
     spec = ArraySpec((6, 10), "float32", "F", "cpu", corners=True)
     script = text_of("DLP018", spec=spec, case={"promise": "view", "survey": True})

@@ -175,6 +175,25 @@ def test_views_that_are_all_lost_are_one_finding_of_the_producer_and_else_one_of
 
 
 @pytest.mark.parametrize(
+    ("lifetime", "how"),
+    [
+        (verdict("dangling", source_after_drop="changed"), "values of x changed"),
+        (verdict("dangling", source_after_drop="OSError: gone"), "reading x raised an exception"),
+        (
+            died("dangling", "killed by SIGABRT during lifetime source after drop"),
+            "the process died",
+        ),
+    ],
+)
+def test_a_source_that_is_lost_with_its_result_is_told_apart(lifetime, how):
+    paths = path("f(x)", lifetime=lifetime), path("g(x)", lifetime=GONE)
+    finding, other = sorted(found("DLP011", *paths), key=lambda one: one.summary)
+    assert f"f(x) destroys x when its result is dropped: {how}" in finding.summary
+    assert "g(x) does not keep x alive" in other.summary
+    assert finding.advice.startswith("Keep the result")
+
+
+@pytest.mark.parametrize(
     ("lifetime", "rule"),
     [
         (died("dangling", "killed by SIGSEGV (x) during lifetime after drop"), "DLP011"),

@@ -44,6 +44,7 @@ DIFFERENT = {"different": 1, "of": 64, "first_index": 0}
         ("early_write", verdict("unsafe", {})),
         ("lifetime", verdict("safe", {"changed_after_drop": False})),
         ("lifetime", verdict("dangling", {"changed_after_drop": True})),
+        ("lifetime", verdict("dangling", {"source_after_drop": "changed"})),
     ],
 )
 def test_a_verdict_on_contents_is_neither_right_nor_wrong(name, found):

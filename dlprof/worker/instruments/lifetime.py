@@ -4,10 +4,12 @@ The source and every intermediate are dropped while the result lives, their memo
 for other values, and the result is read once more. Proof of a dangling result: its values changed,
 or the process died of reading them, or that raised an exception where it did not with the source.
 On the host that is done at three sizes: dropped at once, by the garbage collector, and in another
-thread. Then the conversion is repeated and its results
-dropped: memory, Python objects, references to the source, file descriptors, memory maps or threads
-that go on growing are retained. Meanwhile one result is held whose source is gone, and read last: a
-framework may release the source later.
+thread. The other way round, a result is dropped while its source lives, which must keep its values.
+If they change, and those of an array that is not converted do not, the source is lost.
+
+Then the conversion is repeated and its results dropped: memory, Python objects, references to the
+source, file descriptors, memory maps or threads that go on growing are retained. Meanwhile one
+result is held whose source is gone, and read last: a framework may release the source later.
 
 Growth is measured in runs of many conversions after a first one that fills caches. The smallest
 growth of all runs counts, since a leak grows in each. Further runs follow if two leave it open. If
@@ -38,7 +40,15 @@ from typing import Any, NamedTuple
 
 from dlprof.device.cuda import Gpu
 from dlprof.probes.base import Probe, Unsupported
-from dlprof.protocol.messages import AFTER_DROP, NO_SIZE, verdict, words
+from dlprof.protocol.messages import (
+    AFTER_DROP,
+    NO_ARRAY,
+    NO_SIZE,
+    SAME,
+    SOURCE_AFTER_DROP,
+    verdict,
+    words,
+)
 from dlprof.worker.channel import Answer
 from dlprof.worker.memory import malloc_meter, resident_bytes
 from dlprof.worker.refusal import Refusal, attempt
@@ -66,6 +76,11 @@ LARGEST_BYTES = 64 << 20
 """Many copies of a larger array of a user's own would not fit into memory."""
 LATER_S = 0.3
 """What a framework releases late is released by then."""
+CHANGED = "changed"
+NOT_SEEN = (
+    "whether x keeps its values without its result cannot be seen: such arrays cannot be read, or"
+    " do not keep their values without a conversion"
+)
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
 
 
@@ -87,7 +102,9 @@ def hold(subject: Subject, answer: Answer) -> WithoutSource | None:
         return None
     other = subject.of_bytes(SIZE_BYTES)
     answer.part("after_drop", other.made())  # if the process dies of it, this tells of which array
-    return _without_source(other, answer, _drop)
+    held = _without_source(other, answer, _drop)
+    answer.stage("lifetime")  # the result is not read now: a death would prove nothing of it
+    return held
 
 
 def measure(
@@ -123,17 +140,22 @@ def _look(
     answer: Answer,
     held: WithoutSource | None,
 ) -> dict[str, Any]:
-    lost = _changed_after_drop(other, gpu, answer, _drop)
-    evidence: dict[str, Any] = {"changed_after_drop": lost}
+    evidence = _after_drops(other, gpu, answer, _drop)
     answer.part("after_drop", evidence)
+    if judge_drops(evidence) == "dangling":  # a conversion more may end the process
+        return verdict("dangling", evidence | other.made())
     waiting = None
-    if lost is False and subject.spec.device == "cpu" and not subject.is_one_array:
+    has_values = evidence["changed_after_drop"] is not None
+    if has_values and subject.spec.device == "cpu" and not subject.is_one_array:
         waiting = held or hold(subject, answer)
         for resized, drop in _other_sizes(subject):
             # If the process dies of it, this tells of which array.
             answer.part("after_drop", resized.made())
-            if _changed_after_drop(resized, gpu, answer, drop):
-                return verdict("dangling", {"changed_after_drop": True} | resized.made())
+            found = _after_drops(resized, gpu, answer, drop)
+            if judge_drops(found) == "dangling":
+                return verdict("dangling", found | resized.made())
+            if judge_drops(found) == "unknown":
+                evidence |= found
             answer.part("after_drop", evidence)
     answer.stage("lifetime repetition")
     meters, uncounted = meters_of(subject)
@@ -144,8 +166,10 @@ def _look(
         later = {"later_s": round(time.monotonic() - waiting.since, 1)}
         answer.part("after_drop", evidence | other.made() | later)
         answer.stage(AFTER_DROP)
-        if _is_changed(other, gpu, waiting):
+        kept = _churn(other, gpu, waiting.address)
+        if _is_changed(other, waiting):
             evidence |= {"changed_after_drop": True} | later
+        del kept
         answer.part("after_drop", evidence)
     if uncounted:
         evidence["device_counted"] = False
@@ -153,6 +177,62 @@ def _look(
     if word in ("dangling", "retained"):
         evidence |= (repeated if word == "retained" else other).made()
     return verdict(word, evidence, reason)
+
+
+def _after_drops(
+    subject: Subject, gpu: Gpu | None, answer: Answer, drop: Callable[[list[Any]], None]
+) -> dict[str, Any]:
+    """Evidence of a result without its source, and of a source without its result; None of both
+    without values. ``drop`` empties a list.
+    """
+    if not subject.import_.returns_array or subject.spec.elements == 0:
+        return {"changed_after_drop": None, "source_after_drop": None}
+    # It is made first: made later, it might take the memory of the other source and keep it.
+    source = subject.make_another()
+    results = [subject.converting(source)()]
+    subject.wait_for(results[0])
+    values = attempt(lambda: subject.producer.to_numpy(source).tobytes())
+    found = _without_source(subject, answer, drop)
+    answer.stage("lifetime release")
+    drop(results)
+    gc.collect()
+    subject.producer.give_back(subject.spec.device)
+    answer.stage(AFTER_DROP)
+    kept = _churn(subject, gpu, found.address)
+    evidence: dict[str, Any] = {"changed_after_drop": _is_changed(subject, found)}
+    answer.part("after_drop", evidence | subject.made())
+    if not evidence["changed_after_drop"]:
+        answer.stage(SOURCE_AFTER_DROP)
+        seen = _of_source(subject, source, values)
+        answer.part("after_drop", evidence | {"source_after_drop": seen} | subject.made())
+        if seen != SAME:
+            # Its memory may be free already, and must not be freed once more.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(source))
+            seen = seen if _is_kept_alone(subject, gpu, values) else None
+        evidence["source_after_drop"] = seen
+        del source
+    answer.stage("lifetime release")
+    held = [found.result]
+    del found, kept
+    drop(held)
+    return evidence
+
+
+def _of_source(subject: Subject, source: Any, values: bytes | Refusal) -> str:
+    """:data:`SAME`, :data:`CHANGED`, or the error of reading it in words."""
+    now = attempt(lambda: subject.producer.to_numpy(source).tobytes())
+    if isinstance(now, Refusal):
+        return words(now.error)
+    return SAME if now == values else CHANGED
+
+
+def _is_kept_alone(subject: Subject, gpu: Gpu | None, values: bytes | Refusal) -> bool:
+    """Whether an array that is not converted has these values, and keeps them."""
+    alone = subject.make_another()
+    kept = _churn(subject, gpu, subject.producer.pointer(alone))
+    is_kept = _of_source(subject, alone, values) == SAME
+    del kept
+    return is_kept
 
 
 def _growth(
@@ -214,9 +294,18 @@ def _other_sizes(subject: Subject) -> Iterator[tuple[Subject, Callable[[list[Any
         yield subject, _drop
 
 
+def judge_drops(evidence: dict[str, Any]) -> str:
+    """``dangling``, ``safe`` or ``unknown``: what became of either array without the other."""
+    result, source = (evidence.get(f"{name}_after_drop") for name in ("changed", "source"))
+    if result or source not in (None, SAME):
+        return "dangling"
+    return "safe" if (result, source) == (False, SAME) else "unknown"
+
+
 def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
     """The verdict that the evidence allows, and the reason if it is ``unknown``."""
-    if evidence["changed_after_drop"]:
+    drops = judge_drops(evidence)
+    if drops == "dangling":
         return "dangling", None
     left = judge_growth(evidence)
     if left == "retained":
@@ -225,7 +314,9 @@ def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
         return "unknown", _growth_in_words(evidence)
     if evidence.get("device_counted") is False:
         return "unknown", UNCOUNTED
-    return ("unknown" if evidence["changed_after_drop"] is None else "safe"), None
+    if drops == "unknown":
+        return drops, NOT_SEEN if evidence["changed_after_drop"] is False else NO_ARRAY
+    return drops, None
 
 
 def _drop(held: list[Any]) -> None:
@@ -247,21 +338,6 @@ def _drop_in_thread(held: list[Any]) -> None:
     thread.join()
 
 
-def _changed_after_drop(
-    subject: Subject, gpu: Gpu | None, answer: Answer, drop: Callable[[list[Any]], None]
-) -> bool | None:
-    """Whether the result changed; None if it has no values. ``drop`` empties a list."""
-    if not subject.import_.returns_array or subject.spec.elements == 0:
-        return None
-    found = _without_source(subject, answer, drop)
-    changed = _is_changed(subject, gpu, found)
-    answer.stage("lifetime release")
-    held = [found.result]
-    del found
-    drop(held)
-    return changed
-
-
 def _without_source(
     subject: Subject, answer: Answer, drop: Callable[[list[Any]], None]
 ) -> WithoutSource:
@@ -279,16 +355,13 @@ def _without_source(
     return WithoutSource(result, values, address, time.monotonic())
 
 
-def _is_changed(subject: Subject, gpu: Gpu | None, found: WithoutSource) -> bool:
-    kept = _churn(subject, gpu, found.address)
+def _is_changed(subject: Subject, found: WithoutSource) -> bool:
     try:
-        changed = subject.consumer.to_numpy(found.result).tobytes() != found.values
+        return bool(subject.consumer.to_numpy(found.result).tobytes() != found.values)
     except Exception as error:  # a driver knows that the memory is not there any more
         source = subject.make_another()
         subject.consumer.to_numpy(subject.converting(source)())  # this can still be read
         raise Unreadable(subject, error) from error
-    del kept
-    return bool(changed)
 
 
 def _churn(subject: Subject, gpu: Gpu | None, address: int | None) -> list[Any]:
@@ -298,6 +371,7 @@ def _churn(subject: Subject, gpu: Gpu | None, address: int | None) -> list[Any]:
     """
     size = subject.spec.size_bytes
     kept: list[Any] = []
+    is_used_again = False
     most = min(MOST_CHURN, MOST_CHURN_BYTES // size)
     for made in range(max(CHURN, most)):
         array = subject.make_another()
@@ -306,7 +380,7 @@ def _churn(subject: Subject, gpu: Gpu | None, address: int | None) -> list[Any]:
         ctypes.memset(block, 0xA5, size)
         kept += [array, block]
         places = subject.producer.pointer(array), ctypes.addressof(block)
-        is_used_again = address is not None and any(
+        is_used_again |= address is not None and any(
             place is not None and abs(place - address) < size for place in places
         )
         if made + 1 >= CHURN and (address is None or is_used_again):
