@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.case_view import CaseView, seen
 from dlprof.text.clean import first_line
 
 Level = Literal["safe", "right", "unchecked", "unsafe", "unmeasured"]
@@ -103,9 +103,9 @@ def unchecked(case: CaseView) -> str:
     values = case.result.values
     if values is None:
         return _failure(case, "values") or "nothing looked at its values"
-    if values.verdict != "unknown":
-        return ""
-    return first_line(values.evidence.reason)
+    return next(
+        (first_line(evidence.reason) for word, evidence in values.seen if word == "unknown"), ""
+    )
 
 
 def _failure(case: CaseView, instrument: str) -> str:
@@ -127,10 +127,33 @@ def not_looked_at(case: CaseView) -> str:
         *([("early_write", "whether a write tears the copy")] if case.kind == "copy" else ()),
     ):
         verdict = getattr(result, name)
-        failure = _failure(case, name) if verdict is None else ""
+        failure = (_failure(case, name) or _failure(case, "diagnosis")) if verdict is None else ""
         if failure or (verdict is not None and not verdict.is_known):
             reason = failure or verdict.evidence.reason
             return f"{question} is not known" + (f": {first_line(reason)}" if reason else "")
-    if case.kind in (None, "unknown"):
+    if case.kind in (None, "unknown") or any(word == "unknown" for word, _ in case.kinds_seen):
         return "whether it is a view or a copy is not known"
-    return ""
+    return _part_not_looked_at(case)
+
+
+def _part_not_looked_at(case: CaseView) -> str:
+    """What an instrument that gave an answer left out, in words; empty where it left out nothing.
+
+    An alignment that no framework can make is nothing to look at.
+    """
+    result, ordering = case.result, case.result.ordering
+    for name in ("values", "lifetime", *(("early_write",) if case.kind == "copy" else ())):
+        for _, evidence in seen(getattr(result, name)):
+            if evidence.not_tried:
+                return f"{name} looked at a part only: {first_line(evidence.not_tried)}"
+    if ordering is not None:
+        own = (ordering.evidence.by_streams or {}).get("own streams")
+        if isinstance(own, dict) and own.get("verdict") == "unknown":
+            return first_line(ordering.evidence.reason)
+        if case.waits_for and ordering.evidence.values_unread:
+            unread = first_line(ordering.evidence.values_unread)
+            return f"whether it reads its source before it waits is not known: {unread}"
+    failure = _failure(case, "alignment")
+    if result.alignment is not None and result.alignment.evidence.lost is not None:
+        failure = first_line(result.alignment.evidence.reason)
+    return f"whether the address of x decides is not known: {failure}" if failure else ""

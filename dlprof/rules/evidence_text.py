@@ -203,6 +203,7 @@ def _event(found: Mapping[str, Any]) -> str:
 COMMON: dict[str, Phrase] = {
     "reason": "{}",
     "moot": ("there was nothing to look at", ""),
+    "not_tried": "not tried: {}",
     "worker": "the worker: {}",
     "layout": "seen of an array with layout {}",
     "same_address": ("both begin at the same address", "they begin at different addresses"),
@@ -251,7 +252,6 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         "writable.result": ("the result is writable", "the result is read-only"),
         "dropped": "the result has no {}",
         "orders": _orders,
-        "not_tried": "no second conversion was compared: {}",
     },
     "ChangedSettings": {
         "changed": _settings,

@@ -153,3 +153,16 @@ class TestUnaligned:
         found = measured("refuse({x})", refuse=refuse, spec=SPEC)
         assert (found["verdict"], seen(found)) == ("safe", ["whole"] * 3)
         assert set(found["evidence"]["unaligned_bytes"].values()) == {"refused"}
+
+
+def test_a_large_array_for_which_there_was_no_memory_is_not_called_tried(monkeypatch):
+    def check_room(_):
+        raise early_write.memory.TooLarge
+
+    monkeypatch.setattr(early_write, "LARGE_BYTES", 1 << 20)
+    monkeypatch.setattr(early_write, "_tried_large", set())
+    monkeypatch.setattr(early_write.memory, "check_room", check_room)
+    for _ in range(2):
+        found = measured(sizes=(1 << 20,))
+        assert found["evidence"]["sizes_bytes"] == {str(1 << 20): "no memory"}
+        assert "too little memory" in found["evidence"]["not_tried"]

@@ -329,6 +329,7 @@ def test_what_the_making_of_the_sources_leaves_behind_is_not_blamed_on_the_conve
 
     found = measured("{x}.copy()", producer=Leaking(), kept=[])
     assert (found["verdict"], "per_source" in found["evidence"]) == ("safe", False)
+    assert "as much behind" in found["evidence"]["not_tried"]
 
 
 class Counting(NumPy):

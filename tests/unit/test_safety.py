@@ -7,6 +7,15 @@ from dlprof.rules import cases_in
 from dlprof.session.model import FindingRecord
 
 UNKNOWN = verdict("unknown", reason="it has no address")
+PART = verdict("ok", changed={}, not_tried="a conversion takes too long")
+SOME_UNKNOWN = verdict("varies", processes=[verdict("ok"), UNKNOWN])
+OWN_STREAMS_RAISED = verdict(
+    "stream-ordered",
+    streams="default",
+    by_streams={"default": verdict("stream-ordered"), "own streams": UNKNOWN},
+    reason="tried on default streams only; on other streams: no",
+)
+TIMEOUT = died("unknown", "no answer within 60 s during alignment")
 DIED = died("unknown", "killed by SIGSEGV during early_write")
 
 
@@ -36,6 +45,18 @@ def test_a_path_that_everything_was_looked_at_of_is_safe():
         ({"owner": UNKNOWN}, "right", ()),
         ({"values": UNKNOWN}, "unchecked", ()),
         ({"values": UNKNOWN, "owner": UNKNOWN}, "unmeasured", ()),
+        ({"values": PART}, "right", ()),
+        ({"lifetime": verdict("safe", not_tried="new arrays: no")}, "right", ()),
+        ({"owner": "copy", "early_write": verdict("safe", not_tried="no memory")}, "right", ()),
+        ({"values": SOME_UNKNOWN}, "unchecked", ()),
+        ({"owner": SOME_UNKNOWN}, "right", ()),
+        ({"ordering": verdict("host-sync", values_unread="TypeError: no")}, "right", ()),
+        ({"ordering": verdict("stream-ordered", values_unread="TypeError: no")}, "safe", ()),
+        ({"ordering": OWN_STREAMS_RAISED}, "right", ()),
+        ({"notes": ["alignment: RuntimeError: no"]}, "right", ()),
+        ({"alignment": TIMEOUT}, "right", ()),
+        ({"alignment": UNKNOWN}, "safe", ()),
+        ({"ordering": None, "notes": ["diagnosis: no device"]}, "right", ()),
         ({"ready": None}, "unmeasured", ()),
         ({"status": "unsupported", "reason": "TypeError"}, "unmeasured", ()),
         ({"status": "crashed", "lost": end_of("killed by SIGSEGV during convert")}, "unmeasured", ("DLP016",)),

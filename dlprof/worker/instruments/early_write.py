@@ -40,6 +40,7 @@ MOSTLY = 0.5
 ORDINARY, UNALIGNED, ALIGNED = "C", "sliced", "aligned"
 CHANGED = "changed without a write"
 UNFINISHED = "unfinished"
+NO_MEMORY = "no memory"
 FINISHED_S = 0.25
 """A copy that is made beside the call has come to its end by then."""
 CONTROLS = 2
@@ -128,7 +129,7 @@ def _try_sizes(subject: Subject, unaligned: Subject | None, sizes_bytes: Sequenc
         looks = {seen, tried.unaligned.get(size, seen)}
         if looks & {"torn", "immutable"} or (looks == {"view"} and size > VIEW_BYTES):
             break
-        if large:
+        if large and seen != NO_MEMORY:
             _tried_large.add(way)
     return tried
 
@@ -142,6 +143,8 @@ def judge(tried: Tried) -> dict[str, Any]:
     looks = {*tried.here.values(), *tried.unaligned.values()}
     if "torn" in looks:
         return {"verdict": "unsafe", "evidence": evidence}
+    if NO_MEMORY in looks:
+        evidence["not_tried"] = "there is too little memory for the largest arrays"
     if "whole" in looks and not looks & {CHANGED, UNFINISHED}:
         return {"verdict": "safe", "evidence": evidence}
     reason = next(
@@ -158,7 +161,7 @@ def _try_size(subject: Subject, size_bytes: int, torn_at: set[int]) -> str:
     try:
         memory.check_room(other.spec)
     except memory.TooLarge:
-        return "no memory"
+        return NO_MEMORY
     value = _value_that_shows(other)
     seen = "whole"
     for tries in range(1, 1 + max(1, min(MOST_REPEATS, REPEATS_BYTES // size_bytes))):

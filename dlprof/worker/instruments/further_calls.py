@@ -34,8 +34,10 @@ from dlprof.worker.subject import Subject
 LARGEST_BYTES = 64 << 10
 """The further looks read arrays seven times. PyTorch uses several threads at 256 KiB, which
 took 25 ms while other programs kept the processors."""
-OWN_LARGEST_BYTES = 1 << 20
+OWN_LARGEST_BYTES = 64 << 20
 """A user's own array is read four times, and cannot be made smaller."""
+OWN_COPIES = 5
+"""Another source, its values before and after the call, the result and its values."""
 SLOW_NS = 500_000_000
 RING = 4
 """So many later results are held with the first."""
@@ -60,16 +62,26 @@ class Conversion(NamedTuple):
 def look(subject: Subject) -> dict[str, Any]:
     changed: dict[str, Any] = {}
     evidence: dict[str, Any] = {"changed": changed}
+    not_tried: list[str] = []
     looked = attempt(partial(_look_further, subject, changed))
-    if isinstance(looked, Refusal):
-        evidence["not_tried"] = looked.reason  # a refusal says nothing about values
+    if isinstance(looked, Refusal):  # it says nothing about values
+        not_tried += [] if isinstance(looked.error, NothingToTry) else [looked.reason]
     elif changed and looked.spec != subject.spec:
         evidence |= looked.made()
     # A survey takes many arrays, and what a framework learns does not depend on the array.
     if not changed and not subject.is_one_array and not subject.spec.corners:
         turned = attempt(partial(_take_turns, subject))
-        evidence |= {} if isinstance(turned, Refusal) else turned
+        if not isinstance(turned, Refusal):
+            evidence |= turned
+        elif isinstance(looked, Refusal) or not isinstance(turned.error, NothingToTry):
+            not_tried.append(turned.reason)
+    if not_tried and not evidence["changed"]:
+        evidence["not_tried"] = "; ".join(dict.fromkeys(not_tried))
     return evidence
+
+
+class NothingToTry(Unsupported):
+    """The array is one of which the question does not arise, or another look answers it."""
 
 
 def _look_further(subject: Subject, changed: dict[str, Any]) -> Subject:
@@ -88,12 +100,14 @@ def _look_further(subject: Subject, changed: dict[str, Any]) -> Subject:
 def _of_size(subject: Subject) -> Subject:
     largest = OWN_LARGEST_BYTES if subject.is_one_array else LARGEST_BYTES
     if subject.spec.elements == 0:
-        raise Unsupported("there are no elements")
-    if subject.spec.size_bytes <= largest:
-        return subject
-    if subject.is_one_array:
+        raise NothingToTry("there are no elements")
+    if not subject.is_one_array:
+        small = subject.spec.size_bytes <= largest
+        return subject if small else subject.of_bytes(largest)
+    if subject.spec.size_bytes > largest:
         raise Unsupported(f"the array is larger than {largest >> 20} MiB")
-    return subject.of_bytes(largest)
+    memory.check_more(OWN_COPIES * subject.spec.size_bytes)
+    return subject
 
 
 def _new_source(subject: Subject) -> Any:
@@ -133,7 +147,7 @@ def _convert_others(subject: Subject, first: Conversion, changed: dict[str, Any]
         if _is_one_buffer(subject, first, other):
             changed["earlier_result"] = {"same_address": True}
             return
-        raise Unsupported("the source cannot be written")
+        raise NothingToTry("the source cannot be written")  # it is converted in turns
     written = host_copy(subject, other, producer)
     if not count_different(first.source_values, written):
         raise Unsupported("a write left the source as it was")
@@ -156,7 +170,7 @@ def _convert_again(
 ) -> None:
     """Convert the first source once more, with the values that were ``written`` to it."""
     if subject.producer.write(first.source, WRITTEN) is NotImplemented:
-        raise Unsupported("the source cannot be written once it is converted")
+        raise NothingToTry("the source cannot be written once it is converted")
     result = subject.converting(first.source)()
     subject.wait_for(result)
     values = host_copy(subject, result, subject.consumer)
@@ -206,7 +220,7 @@ def _take_turns(subject: Subject) -> dict[str, Any]:
     other = replace(subject, spec=replace(subject.spec, corners=True))
     turns = [_turn(one) for one in (subject, subject, other, other)]
     if not count_different(turns[0].values, turns[2].values):
-        return {}  # the probe makes equal values of all
+        raise NothingToTry("the probe gives the same values to each array")
     wait = subject.waiter()
     for _ in range(CALLS):
         wait(turns[0].convert())

@@ -252,7 +252,9 @@ def _growth(
     per_source = attempt(
         lambda: growth_of_calls(anew, meters, lambda call: subject.wait_for(call())), Unsupported
     )
-    if isinstance(per_source, Refusal) or not per_source:
+    if isinstance(per_source, Refusal):
+        return found | {"not_tried": f"new arrays: {per_source.reason}"}, other
+    if not per_source:
         return found, other
     return per_source | {"per_source": True}, anew
 

@@ -21,7 +21,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dlprof.probes.base import Probe
+from dlprof.probes.base import Probe, Unsupported
 from dlprof.protocol.messages import NO_ARRAY, unknown
 from dlprof.worker import memory
 from dlprof.worker.any_array import UNKNOWN
@@ -72,7 +72,7 @@ def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
         evidence["not_tried"] = ONCE
     if again and changed.keys() <= {"values"}:
         del result  # a framework may reuse a buffer once nothing holds it
-        found = (_at_corners(subject) if not changed else None) or further_calls.look(subject)
+        found = _of_more_conversions(subject, not changed)
         # A value that the conversion wrote to its source looks like a wrong result.
         if not changed or "source" in found["changed"]:
             evidence |= found
@@ -106,19 +106,34 @@ def _is_unfinished(subject: Subject, source: Any, result: Any) -> bool:
     return not _difference(subject, source, result, None)
 
 
-def _at_corners(subject: Subject) -> dict[str, Any] | None:
-    """Evidence of a conversion at this size that loses corners; None if it keeps them all."""
+def _of_more_conversions(subject: Subject, is_right: bool) -> dict[str, Any]:
+    """Evidence of the conversions that follow a first one."""
+    cornered = _at_corners(subject) if is_right else {}
+    if "changed" in cornered:
+        return cornered
+    found = further_calls.look(subject)
+    not_tried = [one["not_tried"] for one in (cornered, found) if "not_tried" in one]
+    return found | ({"not_tried": "; ".join(not_tried)} if not_tried else {})
+
+
+def _at_corners(subject: Subject) -> dict[str, Any]:
+    """Evidence of a conversion at this size that loses corners, or why there is none; empty if it
+    keeps them all.
+    """
     spec = subject.spec
     is_simulated = isinstance(subject.producer, OnSimulatedDevice)  # it has values of its own
     if spec.corners or not spec.elements or subject.is_one_array or is_simulated:
-        return None
+        return {}
     if not memory.fits((1 + COPIES) * spec.size_bytes):
-        return None
+        return {"not_tried": "there is too little memory for an array of NaN and extremes"}
     cornered = replace(subject, spec=replace(spec, corners=True))
     for _ in range(2):  # the values of an array before it are lost once
         changed = attempt(partial(_changed_of_another, cornered))
-        if isinstance(changed, Refusal) or not changed:  # a refusal says nothing about values
-            return None
+        if isinstance(changed, Refusal):  # it says nothing about values
+            is_probes = isinstance(changed.error, Unsupported)  # it makes no such array
+            return {} if is_probes else {"not_tried": f"NaN and extremes: {changed.reason}"}
+        if not changed:
+            return {}
     return {"changed": changed} | cornered.made()
 
 
