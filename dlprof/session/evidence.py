@@ -283,7 +283,7 @@ class Setting(Record):
 
 
 class ChangedSettings(Evidence):
-    """``kept`` or ``changed``: whether the first call changed a setting."""
+    """``kept``, ``changed`` or ``unknown``: whether the first call changed a setting."""
 
     changed: Maybe[tuple[Setting, ...]] = None
     processes: Maybe[tuple[Verdict[ChangedSettings], ...]] = None

@@ -1,5 +1,9 @@
 """Settings: what a conversion changes for the whole framework or process, and the rule on it."""
 
+import ctypes
+import faulthandler
+import platform
+import signal
 import warnings
 
 import pytest
@@ -10,6 +14,7 @@ from dlprof.probes.base import Import, Protocol
 from dlprof.probes.numpy import NumPy
 from dlprof.rules import find
 from dlprof.worker.instruments import settings
+from dlprof.worker.refusal import Refusal
 
 
 class WithSettings(NumPy):
@@ -35,8 +40,83 @@ def looked(call):
     return heard.found
 
 
-def test_a_conversion_that_changes_nothing_keeps_the_settings():
-    assert looked(lambda x: x) == {"verdict": "kept", "evidence": {}}
+def test_a_conversion_that_changes_nothing_keeps_the_settings_and_tells_what_it_cannot_read():
+    found = looked(lambda x: x)
+    assert (found["verdict"], found["evidence"].keys()) == ("kept", {"not_tried"})
+    assert found["evidence"]["not_tried"].startswith("lost of numpy: AttributeError")
+
+
+def names(call):
+    return [one["name"] for one in looked(call)["evidence"]["changed"]]
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM, int(signal.SIGRTMIN) + 2])
+def test_a_handler_of_any_signal_is_one_setting(number):
+    before = signal.getsignal(number)
+    try:
+        found = names(lambda _: signal.signal(number, lambda *_: None))
+    finally:
+        signal.signal(number, before)
+    assert found == [f"handler of {getattr(number, 'name', number)} of the process"]
+
+
+def test_a_handler_that_python_does_not_know_is_seen():
+    try:
+        found = names(lambda _: faulthandler.register(signal.SIGUSR2))
+    finally:
+        faulthandler.unregister(signal.SIGUSR2)
+    assert found == ["signals caught and ignored of the process"]
+
+
+def test_a_signal_that_is_blocked_is_seen():
+    try:
+        found = names(lambda _: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1]))
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
+    assert found == ["blocked signals of the process"]
+
+
+UPWARD = {"x86_64": 0x800, "aarch64": 0x400000}
+LIBC = ctypes.CDLL(None)
+
+
+@pytest.mark.skipif(platform.machine() not in UPWARD, reason="other constants")
+def test_a_rounding_mode_is_one_setting():
+    try:
+        found = names(lambda _: LIBC.fesetround(UPWARD[platform.machine()]))
+    finally:
+        LIBC.fesetround(0)
+    assert found == ["rounding of floats of the process"]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="another register")
+@pytest.mark.parametrize("bit", [0x8000, 0x0040], ids=["flush to zero", "denormals are zero"])
+def test_denormals_that_are_flushed_or_taken_for_zero_are_seen(bit):
+    before, now = ctypes.create_string_buffer(32), ctypes.create_string_buffer(32)
+
+    def set_bit(_):
+        LIBC.fegetenv(before)
+        status = int.from_bytes(before[28:32], "little") | bit  # MXCSR
+        now.raw = before[:28] + status.to_bytes(4, "little")
+        LIBC.fesetenv(now)
+
+    try:
+        found = names(set_bit)
+    finally:
+        LIBC.fesetenv(before)
+    assert found == ["denormals of the process"]
+
+
+def test_a_change_behind_a_long_beginning_is_seen_and_shown():
+    before, after = ({"one": ("f()", "a" * 9999 + end)} for end in ("b", "c"))
+    (one,) = settings._judge(before, after)["evidence"]["changed"]
+    assert (one["before"][-1], one["after"][-1]) == ("b", "c")
+
+
+def test_a_setting_that_can_no_longer_be_read_is_not_kept():
+    lost = {"one": ("f()", Refusal(ValueError("gone")))}
+    found = settings._judge({"one": ("f()", "1")}, lost)
+    assert (found["verdict"], "gone" in found["evidence"]["not_tried"]) == ("unknown", True)
 
 
 def test_a_setting_of_a_framework_is_told_before_and_after():

@@ -2,14 +2,18 @@
 
 The texts of ``Probe.settings`` of both frameworks and those of :data:`OF_PROCESS` are evaluated
 before and after the first conversion of an array, whether it is refused or not. Values are compared
-as text. A setting that cannot be read is left out.
+as text. Which settings cannot be read, before the call or after it, is in the answer.
 
-Verdicts: ``kept``, ``changed``. The evidence has the settings that changed.
+The sticky flags of floating-point exceptions are no setting: any computation raises them.
+
+Verdicts: ``kept``, ``changed``, ``unknown`` (nothing can be read). The evidence has the settings
+that changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import signal
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
@@ -21,20 +25,44 @@ from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call, execute
 from dlprof.worker.subject import Subject
 
+HANDLER, HANDLERS_IN_C = "handler of ", "signals caught and ignored"
+ROUNDING, ROUNDING_IN_C = "rounding of floats", "rounding mode of C"
+ECHOES = {HANDLERS_IN_C: HANDLER, ROUNDING_IN_C: ROUNDING}
+"""A setting that changes together with one whose name begins so says nothing more."""
+_C = "ctypes.CDLL(None)"
+
+
+def _handlers() -> dict[str, str]:
+    """Python's handler of each signal."""
+    named = {one.value: one.name for one in signal.Signals}
+    return {
+        f"{HANDLER}{named.get(one, one)}": "signal.getsignal("
+        + (f"signal.{named[one]})" if one in named else f"{one:d})")
+        for one in sorted(map(int, signal.valid_signals()))
+    }
+
+
 OF_PROCESS = {
     "locale": "locale.setlocale(locale.LC_ALL)",
-    "handler of SIGINT": "signal.getsignal(signal.SIGINT)",
-    "handler of SIGFPE": "signal.getsignal(signal.SIGFPE)",
+    **_handlers(),
+    # Without 32 to 34, which the C library keeps for itself and sets with the first thread.
+    HANDLERS_IN_C: "[hex(int(mask, 16) & ~(7 << 31)) for mask in"
+    r" re.findall(r'Sig(?:Ign|Cgt):\s*(\w+)', Path('/proc/self/status').read_text())]",
+    "blocked signals": "sorted(signal.pthread_sigmask(signal.SIG_BLOCK, []))",
     "warning filters": "warnings.filters",
-    "rounding of floats": "[1 + sign * sys.float_info.epsilon / 4 for sign in (1, -1)]",
-    "denormals": "sys.float_info.min / 2",
+    ROUNDING: "[1 + sign * sys.float_info.epsilon / 4 for sign in (1, -1)]",
+    ROUNDING_IN_C: f"{_C}.fegetround()",
+    "floating-point traps": f"{_C}.fegetexcept()",
+    "denormals": "(sys.float_info.min / 2, 5e-324 * sys.float_info.max)",
 }
 """By name: an expression of Python's standard library. Half of the smallest normal number is zero
-if the processor flushes denormals."""
-IMPORTS = "import locale, signal, sys, warnings"
+if the processor flushes denormals, and so is a product of a denormal if it takes these for zero."""
+IMPORTS = "import ctypes, locale, re, signal, sys, warnings\nfrom pathlib import Path"
+BEFORE = 100
+"""So many characters of a long text are kept before the first that changed."""
 
-Found = dict[str, tuple[str, str]]
-"""By name: the expression, and its value as text."""
+Found = dict[str, tuple[str, str | Refusal]]
+"""By name: the expression, and its value as text or the error of reading it."""
 
 
 @contextmanager
@@ -48,22 +76,50 @@ def watched(subject: Subject, answer: Answer) -> Iterator[None]:
 
 
 def _judge(before: Found, after: Found) -> dict[str, Any]:
-    changed = [
-        {"name": name, "code": code, "before": value, "after": after[name][1]}
-        for name, (code, value) in before.items()
-        if name in after and after[name][1] != value
+    changed, lost, kept = {}, {}, 0
+    for name, (code, value) in before.items():
+        _, now = after[name]
+        if isinstance(value, Refusal) or isinstance(now, Refusal):
+            refusals = [one.reason for one in (value, now) if isinstance(one, Refusal)]
+            lost[name] = refusals[0]
+        elif now != value:
+            texts = dict(zip(("before", "after"), _cut(value, now), strict=True))
+            changed[name] = {"name": name, "code": code, **texts}
+        else:
+            kept += 1
+    told = [
+        one
+        for name, one in changed.items()
+        if not any(name.startswith(echo) and _has(changed, of) for echo, of in ECHOES.items())
     ]
-    return verdict("changed" if changed else "kept", {"changed": changed} if changed else {})
+    evidence: dict[str, Any] = {"changed": told} if told else {}
+    if lost:
+        evidence["not_tried"] = "; ".join(f"{name}: {why}" for name, why in lost.items())[:LONGEST]
+    if not (told or kept):
+        return verdict("unknown", evidence, "no setting can be read")
+    return verdict("changed" if told else "kept", evidence)
+
+
+def _has(changed: Iterable[str], prefix: str) -> bool:
+    return any(name.startswith(prefix) for name in changed)
+
+
+def _cut(before: str, after: str) -> tuple[str, str]:
+    """Both texts; of long ones a part with the first difference."""
+    if max(len(before), len(after)) <= LONGEST:
+        return before, after
+    pairs = enumerate(zip(before, after, strict=False))
+    differ = next((at for at, (one, other) in pairs if one != other), min(len(before), len(after)))
+    begin = max(0, differ - BEFORE)
+    return before[begin : begin + LONGEST], after[begin : begin + LONGEST]
 
 
 def _read(subject: Subject) -> Found:
-    found: Found = {}
-    for probe in dict.fromkeys((subject.producer, subject.consumer, None)):
-        for name, code, value_of in _getters(probe):
-            value = attempt(lambda: repr(value_of()))  # noqa: B023 - called at once
-            if not isinstance(value, Refusal):
-                found[name] = (code, value[:LONGEST])
-    return found
+    return {
+        name: (code, attempt(lambda: repr(value_of())))  # noqa: B023 - called at once
+        for probe in dict.fromkeys((subject.producer, subject.consumer, None))
+        for name, code, value_of in _getters(probe)
+    }
 
 
 @cache
@@ -75,8 +131,8 @@ def _getters(probe: Probe | None) -> tuple[tuple[str, str, Callable[[], Any]], .
         else (probe.setup, probe.settings, probe.name)
     )
     namespace: dict[str, Any] = {}
-    if texts and isinstance(attempt(partial(execute, setup, namespace, "setup")), Refusal):
-        return ()
+    if texts:  # an error of the setup is one of each text, which lacks its names then
+        attempt(partial(execute, setup, namespace, "setup"))
     return tuple(
         (f"{name} of {owner}", code, compile_call(code, namespace)) for name, code in texts.items()
     )
