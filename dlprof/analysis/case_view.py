@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from dlprof.analysis import thresholds
 from dlprof.probes.base import ANY_DEVICE, DTYPES
-from dlprof.protocol.messages import DIAGNOSIS, SAME
+from dlprof.protocol.messages import DIAGNOSIS, FAULTY, SAME
 from dlprof.session.evidence import (
     Alignment,
     Changed,
@@ -181,10 +181,11 @@ class CaseView:
     @property
     def failure(self) -> str:
         """``refused``, ``crash`` or ``hangs``; empty where none is known: without its framework, or
-        without an array, nothing asked the path.
+        without an array, nothing asked the path, nor did a faulty probe.
         """
         status, at = self.result.status, self.result.refused_at
         is_asked = status != "unsupported" or at not in NOT_THE_CONVERSION
+        is_asked &= not (status == "crashed" and (self.result.reason or "").startswith(FAULTY))
         return FAILURES.get(status, "") if is_asked else ""
 
     @property

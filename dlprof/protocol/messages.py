@@ -20,6 +20,9 @@ ASKED_OTHERWISE = "other export"
 NO_CUPTI = "cupti-python is not installed: pip install cupti-python"
 """Why there is no trace."""
 
+FAULTY = "the probe is faulty"
+"""How the reason begins of a case that says nothing about a framework."""
+
 NO_ARRAY = "the call leaves no array behind"
 NO_SIZE = "nothing tells how many bytes the source has"
 """Why an instrument has nothing to look at."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dlprof.protocol.messages import words
+from dlprof.protocol.messages import FAULTY, words
 from dlprof.worker import case, inspect
 from dlprof.worker.case import Outcome
 from dlprof.worker.channel import Answer, Channel
@@ -106,7 +106,7 @@ def _outcome_of(refusal: Refusal, answer: Answer) -> Outcome:
         return "skipped", str(error)
     if isinstance(error, (FaultyProbe, SyntaxError)):
         why = str(error) if isinstance(error, FaultyProbe) else words(error)
-        return "faulty", f"the probe is faulty: {why}"
+        return "faulty", f"{FAULTY}: {why}"
     if isinstance(error, Exception):
         answer.part("refused_at", answer.at)
         return "unsupported", refusal.reason

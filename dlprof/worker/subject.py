@@ -27,7 +27,7 @@ from dlprof.worker import memory
 from dlprof.worker.contract import FaultyProbe, check_code, check_text
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.simulated import OnSimulatedDevice
-from dlprof.worker.source_text import compile_call, execute
+from dlprof.worker.source_text import compile_call, execute, is_mistake
 
 OTHER_BYTE = b"\xa5"
 LINE_BYTES = 64
@@ -77,9 +77,15 @@ class Path:
         if spec.layout in FLAGS and spec.layout not in producer.flags:
             raise Unsupported(f"{producer.name} has no arrays that are {spec.layout}")
         producer.ready(spec.device)
-        text = check_text(producer.create(spec), f"what {producer.name}'s create returns")
+        text = _created_by(producer, spec)
         begin = time.perf_counter_ns()
-        execute(text, namespace, "create")
+        try:
+            execute(text, namespace, "create")
+        except (NameError, KeyError) as error:
+            if self.is_one_array or not is_mistake(error, "create"):
+                raise
+            why = f"the text of {producer.name}'s create raises {words(error)}"
+            raise FaultyProbe(why) from error
         if "x" not in namespace:
             raise FaultyProbe(f"the text of {producer.name}'s create sets no x")
         # Unfinished work would count as time of the first call.
@@ -286,6 +292,17 @@ def rarely_collected() -> Iterator[None]:
     finally:
         if gc.get_threshold() == ours:  # else a framework has set its own
             gc.set_threshold(*before)
+
+
+def _created_by(producer: Probe, spec: ArraySpec) -> str:
+    """The text that makes the array. By contract, all that ``create`` raises is Unsupported."""
+    try:
+        text = producer.create(spec)
+    except Unsupported:
+        raise
+    except Exception as error:
+        raise FaultyProbe(f"{producer.name}'s create raises {words(error)}") from error
+    return check_text(text, f"what {producer.name}'s create returns")
 
 
 def settle(producer: Probe, device: str, source: Any, namespace: dict[str, Any]) -> None:

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import pytest
+from builders import make_subject
 
+from dlprof.probes.base import Unsupported
+from dlprof.probes.numpy import NumPy
 from dlprof.worker import loading
 from dlprof.worker.contract import FaultyProbe
 
@@ -37,3 +40,46 @@ def test_a_declaration_that_cannot_be_used_is_refused_with_its_place(tmp_path, l
     with pytest.raises(FaultyProbe) as refused:
         loading.load(f"file:{probe}")
     assert all(fact in str(refused.value) for fact in facts)
+
+
+class Making(NumPy):
+    """Its arrays are made by a text, or by a function that gives the text."""
+
+    def __init__(self, made):
+        self.made = made
+
+    def create(self, spec):
+        return self.made() if callable(self.made) else self.made
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda: {}["float8"], "numpy's create raises KeyError: 'float8'"),
+        ("x = sizes[0]", "the text of numpy's create raises NameError"),
+        ("x = {'float32': 4}['int4']", "the text of numpy's create raises KeyError: 'int4'"),
+        ("def size(one):\n    return {}[one]\nx = size(1)", "raises KeyError: 1"),
+    ],
+)
+def test_a_mistake_of_a_probe_is_no_refusal_of_its_framework(made, words):
+    with pytest.raises(FaultyProbe, match=words):
+        make_subject(producer=Making(made))
+
+
+def refuse():
+    raise Unsupported
+
+
+@pytest.mark.parametrize(
+    ("made", "error"),
+    [
+        (refuse, Unsupported),
+        ("x = {}.pop(1)", KeyError),
+        ("x = numpy.no_such_dtype", AttributeError),
+        ("x = numpy.zeros(4, 'no such dtype')", TypeError),
+        ("x = numpy.zeros(1, [('a', 'i4')])['b']", ValueError),
+    ],
+)
+def test_what_a_framework_raises_is_its_own_answer(made, error):
+    with pytest.raises(error):
+        make_subject(producer=Making(made))

@@ -127,3 +127,12 @@ def test_a_round_trip_begins_with_its_slower_direction():
     back = path("g(x)", ready=5000.0, case={"producer": "numpy", "consumer": "torch"})
     ((slow, fast),) = cases_of(there, back).round_trips()
     assert (slow[0].code, fast[0].code) == ("g(x)", "f(x)")
+
+
+def test_a_faulty_probe_is_neither_a_refusal_nor_a_crash_of_its_framework():
+    reason = "the probe is faulty: odd's create raises KeyError: 'int4'"
+    (case,) = cases_of(path("f(x)", status="crashed", reason=reason)).cases
+    assert (case.outcome, case.failure) == ("?", "")
+    assert safety(case.result).unknown.endswith(reason)
+    (case,) = cases_of(path("f(x)", status="crashed", reason="killed by SIGSEGV")).cases
+    assert (case.outcome, case.failure) == ("crash", "crash")
