@@ -1,6 +1,7 @@
 """What a loop of refusals leaves behind, and when there is none."""
 
 import time
+from dataclasses import replace
 
 import pytest
 from builders import make_subject
@@ -47,3 +48,15 @@ def test_a_refusal_that_takes_long_is_not_repeated():
     found = measured(refuse)
     assert (found["verdict"], "too long" in found["evidence"]["reason"]) == ("unknown", True)
     assert len(calls) == 1
+
+
+def test_a_refusal_is_not_clean_if_no_framework_counts_the_devices_memory():
+    def refuse(array):
+        raise TypeError("no")
+
+    subject = make_subject(import_=Import("take", (Protocol.DLPACK,), "take({x})"), take=refuse)
+    found = refusal.measure(replace(subject, result_device="cuda"), TypeError("no"))
+    assert (found["verdict"], found["evidence"]["reason"]) == (
+        "unknown",
+        refusal.lifetime.UNCOUNTED,
+    )

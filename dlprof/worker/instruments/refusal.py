@@ -105,13 +105,15 @@ def _refusing(subject: Subject, error: Exception) -> tuple[str, ...]:
 
 def _growth(subject: Subject) -> dict[str, Any]:
     other = subject.of_bytes(lifetime.NEW_SOURCE_BYTES)
-    meters, _ = lifetime.meters_of(subject)
+    meters, is_uncounted = lifetime.meters_of(subject)
     convert, began = other.converting(other.make_another()), time.perf_counter()
     _refused(convert)
     each_s = time.perf_counter() - began
     if 2 * lifetime.FEW * each_s > MOST_S:
         raise Unsupported(f"a refusal takes {1e3 * each_s:.0f} ms: too long to repeat")
     found = lifetime.growth_of_calls(other, meters, _refused)
+    if is_uncounted and not found:
+        raise Unsupported(lifetime.UNCOUNTED)
     return found | other.made() if found else {}
 
 
