@@ -106,6 +106,15 @@ def test_without_two_addresses_writes_tell(consumer, producer):
         assert ownership.measure(subject)["verdict"] == verdict
 
 
+def test_a_write_that_has_no_effect_tells_nothing():
+    class Frozen(WithoutAddress):
+        def write(self, array, value):
+            pass
+
+    subject = subject_of("{x}[:]", producer=Frozen(), consumer=Unreachable())
+    assert ownership.measure(subject)["verdict"] == "unknown"
+
+
 class TestFiles:
     """Memory that is a file's."""
 

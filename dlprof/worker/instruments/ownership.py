@@ -120,9 +120,11 @@ def _write_shows(written: _Side, watched: _Side) -> bool | None:
         finally:
             memory.write(written.address, original, written.gpu)
     # Two writes of different values: one of them differs from what was there before.
+    own, has_effect = written.first_bytes(), False
     for value in (0, 1):
         if written.probe.write(written.array, value) is NotImplemented:
             return None
+        has_effect |= written.first_bytes() != own
         if watched.watched_bytes() != before:
             return True
-    return False
+    return False if has_effect else None
