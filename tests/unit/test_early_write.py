@@ -155,6 +155,21 @@ class TestUnaligned:
         assert set(found["evidence"]["unaligned_bytes"].values()) == {"refused"}
 
 
+def test_a_result_of_unaligned_memory_that_cannot_be_read_is_not_refused():
+    class Closed(NumPy):
+        def to_numpy(self, array):
+            if array.size and array.base is not None:
+                raise ValueError("no values")
+            return super().to_numpy(array)
+
+    def take(array):
+        return array.copy() if array.ctypes.data % 8 == 0 else numpy.array(array)[:]
+
+    found = measured("take({x})", take=take, consumer=Closed(), spec=SPEC)
+    assert set(found["evidence"]["unaligned_bytes"].values()) == {"not read"}
+    assert "cannot be read" in found["evidence"]["not_tried"]
+
+
 def test_a_large_array_for_which_there_was_no_memory_is_not_called_tried(monkeypatch):
     def check_room(_):
         raise early_write.memory.TooLarge

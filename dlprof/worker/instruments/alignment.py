@@ -89,7 +89,9 @@ def _looked_at(make: Make, spec: ArraySpec) -> dict[str, Any]:
         return {"verdict": "unknown", "reason": subject.reason}
     owned = attempt(partial(ownership.measure, subject))
     if isinstance(owned, Refusal):
-        return {"verdict": "refused", "reason": words(owned.error)}
+        # What cannot be looked at was not refused.
+        is_refused = isinstance(attempt(lambda: subject.wait_for(subject.convert())), Refusal)
+        return {"verdict": "refused" if is_refused else "unknown", "reason": words(owned.error)}
     named = {"source_alignment_bytes": "alignment_bytes", "reason": "reason"}
     evidence = owned["evidence"]
     return {

@@ -40,7 +40,7 @@ MOSTLY = 0.5
 ORDINARY, UNALIGNED, ALIGNED = "C", "sliced", "aligned"
 CHANGED = "changed without a write"
 UNFINISHED = "unfinished"
-NO_MEMORY = "no memory"
+NO_MEMORY, FAILED = "no memory", "not read"
 FINISHED_S = 0.25
 """A copy that is made beside the call has come to its end by then."""
 CONTROLS = 2
@@ -49,6 +49,10 @@ REASONS = {
     CHANGED: "the result differs from the source without a write, too",
     UNFINISHED: "the result was not there when it should be, and a moment later it was",
     "immutable": "the source cannot be written",
+}
+NOT_TRIED = {
+    NO_MEMORY: "there is too little memory for the largest arrays",
+    FAILED: "the result of a source that is not aligned cannot be read",
 }
 
 _tried_large: set[tuple[str, str]] = set()
@@ -125,13 +129,21 @@ def _try_sizes(subject: Subject, unaligned: Subject | None, sizes_bytes: Sequenc
         seen = tried.here[size] = _try_size(subject, size, tried.torn_at)
         if seen in ("whole", "view") and not large and unaligned is not None:
             other = attempt(partial(_try_size, unaligned, size, tried.torn_at))
-            tried.unaligned[size] = "refused" if isinstance(other, Refusal) else other
+            is_refused = isinstance(other, Refusal)
+            tried.unaligned[size] = _why_none(unaligned, size) if is_refused else other
         looks = {seen, tried.unaligned.get(size, seen)}
         if looks & {"torn", "immutable"} or (looks == {"view"} and size > VIEW_BYTES):
             break
         if large and seen != NO_MEMORY:
             _tried_large.add(way)
     return tried
+
+
+def _why_none(unaligned: Subject, size_bytes: int) -> str:
+    """``refused`` if there is no such source or result, else the instrument failed."""
+    other = _of_size(unaligned, size_bytes)
+    converted = attempt(lambda: other.wait_for(other.converting(other.make_another())()))
+    return "refused" if isinstance(converted, Refusal) else FAILED
 
 
 def judge(tried: Tried) -> dict[str, Any]:
@@ -143,8 +155,9 @@ def judge(tried: Tried) -> dict[str, Any]:
     looks = {*tried.here.values(), *tried.unaligned.values()}
     if "torn" in looks:
         return {"verdict": "unsafe", "evidence": evidence}
-    if NO_MEMORY in looks:
-        evidence["not_tried"] = "there is too little memory for the largest arrays"
+    not_tried = [why for seen, why in NOT_TRIED.items() if seen in looks]
+    if not_tried:
+        evidence["not_tried"] = "; ".join(not_tried)
     if "whole" in looks and not looks & {CHANGED, UNFINISHED}:
         return {"verdict": "safe", "evidence": evidence}
     reason = next(
