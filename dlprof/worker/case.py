@@ -118,7 +118,9 @@ def _convert_first(
         found, first = first_call.measure(subject, before)
     except Exception as error:
         asked = attempt(lambda: handshake.of_refusal(subject))
-        if asked and not isinstance(asked, Refusal):
+        if isinstance(asked, Refusal):
+            answer.failed("handshake", asked.reason)
+        elif asked:
             answer.part("handshake", asked)
         if "refusal" in instruments:
             answer.stage("refusal")

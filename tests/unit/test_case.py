@@ -89,6 +89,18 @@ def test_what_lifetime_reads_last_is_made_before_the_other_instruments_run(monke
     assert order == ["hold", "ordering", "reads what was held"]
 
 
+def test_a_handshake_that_cannot_be_recorded_is_a_failure_beside_the_refusal(monkeypatch):
+    def broken(_):
+        raise RuntimeError("no proxy")
+
+    monkeypatch.setattr(case.handshake, "of_refusal", broken)
+    answer = Answer(SimpleNamespace(send=lambda _: None), 1)
+    subject = make_subject(import_=Import("any", (Protocol.DLPACK,), "{x}.no_such_method()"))
+    with pytest.raises(AttributeError):
+        case._convert_first(subject, [], 0, answer)
+    assert answer.failures == {"handshake": "RuntimeError: no proxy"}
+
+
 def served(measure):
     """The outcome of a request that ``measure`` serves, the answer, and what was sent."""
     sent = []

@@ -117,3 +117,20 @@ def test_an_error_that_is_an_answer_leaves_out_no_argument():
 
     source = Elsewhere(numpy.arange(6.0))
     assert asked_otherwise(source, max_version=(1, 0), copy=False) == []
+
+
+class Wordless(Exception):
+    def __str__(self):
+        raise ValueError("this error cannot even say what it is")
+
+
+def test_an_error_without_words_reaches_the_consumer_as_it_is():
+    class Mute(Old):
+        def __dlpack__(self, **_):
+            raise Wordless
+
+    events = []
+    source = proxy(Mute(numpy.arange(6.0)), Protocol.DLPACK, events)
+    with pytest.raises(Wordless):
+        source.__dlpack__()
+    assert events[0]["outcome"].startswith("Wordless")

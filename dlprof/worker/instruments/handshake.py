@@ -16,7 +16,7 @@ from typing import Any
 
 from dlprof.probes import capsule
 from dlprof.probes.base import Protocol, written
-from dlprof.protocol.messages import ASKED_OTHERWISE
+from dlprof.protocol.messages import ASKED_OTHERWISE, words
 from dlprof.worker.any_array import has
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call
@@ -165,7 +165,7 @@ def _capsule_event(subject: Subject) -> dict[str, Any]:
 
 
 def _words(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:LONGEST]
+    return words(error)[:LONGEST]
 
 
 def _arguments(args: tuple[Any, ...], how: dict[str, Any]) -> dict[str, Any]:
