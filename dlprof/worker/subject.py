@@ -181,20 +181,21 @@ class Subject(Path):
         if self.is_one_array and memory.is_shared(self.producer.pointer(self.source)):
             raise Unsupported("the array is a file's, or shared with other processes: not written")
 
-    def overwrite(self, array: Any, gpu: Gpu | None) -> None:
+    def overwrite(self, array: Any, gpu: Gpu | None) -> bool:
         """Give an array of the producer other values: by its framework, else by its address.
 
-        Memory without an address stays as it is, and so does memory that must not be written.
+        False if it keeps its values: without an address, and if it must not be written.
         """
         if self.producer.write(array, 1) is not NotImplemented:
-            return
+            return True
         address = self.producer.pointer(array) if self.spec.elements else None
         on_host = self.spec.device == "cpu"
         if address is None or self.spec.layout not in WHOLE_LAYOUTS:
-            return
+            return False
         if memory.is_read_only(address) if on_host else gpu is None:
-            return
+            return False
         memory.write(address, OTHER_BYTE * self.spec.size_bytes, None if on_host else gpu)
+        return True
 
     def _is_source(self, other: Any) -> bool:
         address = self.producer.pointer(other) if self.spec.elements else None

@@ -237,6 +237,18 @@ def test_a_source_that_cannot_be_read_without_its_result_is_lost():
     assert found["evidence"]["source_after_drop"] == "RuntimeError: invalid argument"
 
 
+def test_memory_that_cannot_be_given_other_values_shows_no_loss():
+    class Unreachable(NumPy):
+        def pointer(self, array):
+            return None
+
+        def write(self, array, value):
+            return NotImplemented
+
+    found = measured("{x}.copy()", producer=Unreachable())
+    assert found["evidence"]["not_tried"] == lifetime.SAME_VALUES
+
+
 class Mapped(numpy.ndarray):
     """Memory that a driver takes out of the address space with its source."""
 

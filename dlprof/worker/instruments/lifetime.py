@@ -81,6 +81,7 @@ NOT_SEEN = (
     "whether x keeps its values without its result cannot be seen: such arrays cannot be read, or"
     " do not keep their values without a conversion"
 )
+SAME_VALUES = "memory of x that is used again has the same values, so that a loss would not show"
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
 
 
@@ -160,7 +161,8 @@ def _look(
     answer.stage("lifetime repetition")
     meters, uncounted = meters_of(subject)
     growth, repeated = _growth(subject, other, meters)
-    evidence |= growth
+    not_tried = [one["not_tried"] for one in (evidence, growth) if "not_tried" in one]
+    evidence |= growth | ({"not_tried": "; ".join(not_tried)} if not_tried else {})
     if waiting is not None:
         time.sleep(max(0.0, waiting.since + LATER_S - time.monotonic()))
         later = {"later_s": round(time.monotonic() - waiting.since, 1)}
@@ -200,6 +202,8 @@ def _after_drops(
     answer.stage(AFTER_DROP)
     kept = _churn(subject, gpu, found.address)
     evidence: dict[str, Any] = {"changed_after_drop": _is_changed(subject, found)}
+    if not kept.is_seen:
+        evidence["not_tried"] = SAME_VALUES
     answer.part("after_drop", evidence | subject.made())
     if not evidence["changed_after_drop"]:
         answer.stage(SOURCE_AFTER_DROP)
@@ -366,18 +370,26 @@ def _is_changed(subject: Subject, found: WithoutSource) -> bool:
         raise Unreadable(subject, error) from error
 
 
-def _churn(subject: Subject, gpu: Gpu | None, address: int | None) -> list[Any]:
+class Churn(NamedTuple):
+    """What lies in memory that is used again, as long as it is held."""
+
+    held: list[Any]
+    is_seen: bool
+    """Whether it has other values, or begins at a known address, where plain memory may lie."""
+
+
+def _churn(subject: Subject, gpu: Gpu | None, address: int | None) -> Churn:
     """Arrays and plain memory of the source's size, with values of their own.
 
     So many that one of them lies at ``address``, where the source was, if that is free.
     """
     size = subject.spec.size_bytes
     kept: list[Any] = []
-    is_used_again = False
+    is_used_again = is_seen = False
     most = min(MOST_CHURN, MOST_CHURN_BYTES // size)
     for made in range(max(CHURN, most)):
         array = subject.make_another()
-        subject.overwrite(array, gpu)
+        is_seen |= subject.overwrite(array, gpu) or address is not None
         block = ctypes.create_string_buffer(size)
         ctypes.memset(block, 0xA5, size)
         kept += [array, block]
@@ -387,7 +399,7 @@ def _churn(subject: Subject, gpu: Gpu | None, address: int | None) -> list[Any]:
         )
         if made + 1 >= CHURN and (address is None or is_used_again):
             break
-    return kept
+    return Churn(kept, is_seen)
 
 
 def meters_of(subject: Subject) -> tuple[list[Callable[[], int]], bool]:
