@@ -144,8 +144,8 @@ def _part_not_looked_at(case: CaseView) -> str:
     result, ordering = case.result, case.result.ordering
     for name in ("values", "lifetime", *(("early_write",) if case.kind == "copy" else ())):
         for _, evidence in seen(getattr(result, name)):
-            if evidence.not_tried:
-                return f"{name} looked at a part only: {first_line(evidence.not_tried)}"
+            if evidence.left_out:
+                return f"{name} looked at a part only: {first_line(evidence.left_out)}"
     if ordering is not None:
         own = (ordering.evidence.by_streams or {}).get("own streams")
         if isinstance(own, dict) and own.get("verdict") == "unknown":

@@ -203,7 +203,8 @@ def _event(found: Mapping[str, Any]) -> str:
 COMMON: dict[str, Phrase] = {
     "reason": "{}",
     "moot": ("there was nothing to look at", ""),
-    "not_tried": "not tried: {}",
+    "left_out": "not tried: {}",
+    "not_tried": "no second conversion was compared: {}",  # of older files
     "worker": "the worker: {}",
     "layout": "seen of an array with layout {}",
     "same_address": ("both begin at the same address", "they begin at different addresses"),

@@ -115,7 +115,7 @@ def agree(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
         return None
     words = [verdict["verdict"] for verdict in verdicts]
     if len(set(words)) == 1:  # the first that left out nothing
-        return min(verdicts, key=lambda verdict: "not_tried" in (verdict.get("evidence") or ()))
+        return min(verdicts, key=lambda verdict: "left_out" in (verdict.get("evidence") or ()))
     seen = ", ".join(f"{word} in {words.count(word)}" for word in sorted(set(words)))
     return {
         "verdict": "varies",

@@ -108,7 +108,7 @@ class Evidence(Record):
     """Why the verdict is what it is; of ``unknown`` always."""
     moot: Maybe[Flag] = None
     """Whether there is nothing to look at, so that ``unknown`` is no gap."""
-    not_tried: Maybe[str] = None
+    left_out: Maybe[str] = None
     """Which part of the instrument gave no answer, and why."""
     worker: Maybe[str] = None
     """The status of the worker that was lost in this instrument, such as ``crashed``."""

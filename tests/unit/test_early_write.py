@@ -167,7 +167,7 @@ def test_a_result_of_unaligned_memory_that_cannot_be_read_is_not_refused():
 
     found = measured("take({x})", take=take, consumer=Closed(), spec=SPEC)
     assert set(found["evidence"]["unaligned_bytes"].values()) == {"not read"}
-    assert "cannot be read" in found["evidence"]["not_tried"]
+    assert "cannot be read" in found["evidence"]["left_out"]
 
 
 def test_a_large_array_for_which_there_was_no_memory_is_not_called_tried(monkeypatch):
@@ -180,4 +180,4 @@ def test_a_large_array_for_which_there_was_no_memory_is_not_called_tried(monkeyp
     for _ in range(2):
         found = measured(sizes=(1 << 20,))
         assert found["evidence"]["sizes_bytes"] == {str(1 << 20): "no memory"}
-        assert "too little memory" in found["evidence"]["not_tried"]
+        assert "too little memory" in found["evidence"]["left_out"]

@@ -246,7 +246,7 @@ def test_memory_that_cannot_be_given_other_values_shows_no_loss():
             return NotImplemented
 
     found = measured("{x}.copy()", producer=Unreachable())
-    assert found["evidence"]["not_tried"] == lifetime.SAME_VALUES
+    assert found["evidence"]["left_out"] == lifetime.SAME_VALUES
 
 
 class Mapped(numpy.ndarray):
@@ -341,7 +341,7 @@ def test_what_the_making_of_the_sources_leaves_behind_is_not_blamed_on_the_conve
 
     found = measured("{x}.copy()", producer=Leaking(), kept=[])
     assert (found["verdict"], "per_source" in found["evidence"]) == ("safe", False)
-    assert "as much behind" in found["evidence"]["not_tried"]
+    assert "as much behind" in found["evidence"]["left_out"]
 
 
 class Counting(NumPy):

@@ -327,7 +327,7 @@ def test_processes_that_disagree_on_an_output_are_told():
 
 
 def test_what_one_process_could_not_try_is_left_out_if_another_did():
-    whole, part = ({"verdict": "ok", "evidence": one} for one in ({}, {"not_tried": "too long"}))
+    whole, part = ({"verdict": "ok", "evidence": one} for one in ({}, {"left_out": "too long"}))
     for values, left in (((part, whole), None), ((part, part), "too long")):
         result = merged(*(make_answer(parts={"values": one}) for one in values))
-        assert result.values.evidence.not_tried == left
+        assert result.values.evidence.left_out == left

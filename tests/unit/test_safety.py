@@ -7,7 +7,7 @@ from dlprof.rules import cases_in
 from dlprof.session.model import FindingRecord
 
 UNKNOWN = verdict("unknown", reason="it has no address")
-PART = verdict("ok", changed={}, not_tried="a conversion takes too long")
+PART = verdict("ok", changed={}, left_out="a conversion takes too long")
 SOME_UNKNOWN = verdict("varies", processes=[verdict("ok"), UNKNOWN])
 OWN_STREAMS_RAISED = verdict(
     "stream-ordered",
@@ -46,8 +46,8 @@ def test_a_path_that_everything_was_looked_at_of_is_safe():
         ({"values": UNKNOWN}, "unchecked", ()),
         ({"values": UNKNOWN, "owner": UNKNOWN}, "unmeasured", ()),
         ({"values": PART}, "right", ()),
-        ({"lifetime": verdict("safe", not_tried="new arrays: no")}, "right", ()),
-        ({"owner": "copy", "early_write": verdict("safe", not_tried="no memory")}, "right", ()),
+        ({"lifetime": verdict("safe", left_out="new arrays: no")}, "right", ()),
+        ({"owner": "copy", "early_write": verdict("safe", left_out="no memory")}, "right", ()),
         ({"values": SOME_UNKNOWN}, "unchecked", ()),
         ({"owner": SOME_UNKNOWN}, "right", ()),
         ({"ordering": verdict("host-sync", values_unread="TypeError: no")}, "right", ()),

@@ -42,8 +42,8 @@ def looked(call):
 
 def test_a_conversion_that_changes_nothing_keeps_the_settings_and_tells_what_it_cannot_read():
     found = looked(lambda x: x)
-    assert (found["verdict"], found["evidence"].keys()) == ("kept", {"not_tried"})
-    assert found["evidence"]["not_tried"].startswith("lost of numpy: AttributeError")
+    assert (found["verdict"], found["evidence"].keys()) == ("kept", {"left_out"})
+    assert found["evidence"]["left_out"].startswith("lost of numpy: AttributeError")
 
 
 def names(call):
@@ -116,7 +116,7 @@ def test_a_change_behind_a_long_beginning_is_seen_and_shown():
 def test_a_setting_that_can_no_longer_be_read_is_not_kept():
     lost = {"one": ("f()", Refusal(ValueError("gone")))}
     found = settings._judge({"one": ("f()", "1")}, lost)
-    assert (found["verdict"], "gone" in found["evidence"]["not_tried"]) == ("unknown", True)
+    assert (found["verdict"], "gone" in found["evidence"]["left_out"]) == ("unknown", True)
 
 
 def test_a_setting_of_a_framework_is_told_before_and_after():

@@ -268,20 +268,20 @@ class TestFurtherLooks:
             consumer=self.ReadOnly(),
         )
         assert found["verdict"] == "ok"
-        assert "not_tried" not in found["evidence"]
+        assert "left_out" not in found["evidence"]
 
     def test_what_could_not_be_tried_is_told_with_the_reason(self, monkeypatch):
         equal = type(
             "Equal", (Immutable,), {"create": lambda _, spec: f"x = numpy.ones({spec.shape}, 'f4')"}
         )
         found = measured("{x}.copy()", producer=equal())
-        assert "gives the same values" in found["evidence"]["not_tried"]
-        assert "not_tried" not in measured("{x}.copy()")["evidence"]
+        assert "gives the same values" in found["evidence"]["left_out"]
+        assert "left_out" not in measured("{x}.copy()")["evidence"]
         monkeypatch.setattr(values.further_calls, "SLOW_NS", -1)
         found = measured("{x}.copy()")
         assert (found["verdict"], found["evidence"]["changed"]) == ("ok", {})
         for reason in ("too long to be made again", "too long to be made fifty times"):
-            assert reason in found["evidence"]["not_tried"]
+            assert reason in found["evidence"]["left_out"]
 
     def test_a_refusal_of_corners_is_told_and_one_of_the_probe_is_none(self):
         def refuse(array):
@@ -291,11 +291,11 @@ class TestFurtherLooks:
             return array.copy()
 
         found = measured("refuse({x})", refuse=refuse)
-        assert (found["verdict"], "no NaN" in found["evidence"]["not_tried"]) == ("ok", True)
+        assert (found["verdict"], "no NaN" in found["evidence"]["left_out"]) == ("ok", True)
 
     def test_one_conversion_is_told_to_be_the_only_one(self):
         found = values.measure(make_subject(), again=False)
-        assert found["evidence"]["not_tried"] == "a conversion takes too long to be made again"
+        assert found["evidence"]["left_out"] == "a conversion takes too long to be made again"
 
     def test_old_values_after_a_write_to_the_source_are_seen(self):
         seen = {"different": 32, "of": 32, "first_index": 0}

@@ -50,7 +50,7 @@ REASONS = {
     UNFINISHED: "the result was not there when it should be, and a moment later it was",
     "immutable": "the source cannot be written",
 }
-NOT_TRIED = {
+LEFT_OUT = {
     NO_MEMORY: "there is too little memory for the largest arrays",
     FAILED: "the result of a source that is not aligned cannot be read",
 }
@@ -155,9 +155,9 @@ def judge(tried: Tried) -> dict[str, Any]:
     looks = {*tried.here.values(), *tried.unaligned.values()}
     if "torn" in looks:
         return {"verdict": "unsafe", "evidence": evidence}
-    not_tried = [why for seen, why in NOT_TRIED.items() if seen in looks]
-    if not_tried:
-        evidence["not_tried"] = "; ".join(not_tried)
+    left_out = [why for seen, why in LEFT_OUT.items() if seen in looks]
+    if left_out:
+        evidence["left_out"] = "; ".join(left_out)
     if "whole" in looks and not looks & {CHANGED, UNFINISHED}:
         return {"verdict": "safe", "evidence": evidence}
     reason = next(

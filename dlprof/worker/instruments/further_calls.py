@@ -62,10 +62,10 @@ class Conversion(NamedTuple):
 def look(subject: Subject) -> dict[str, Any]:
     changed: dict[str, Any] = {}
     evidence: dict[str, Any] = {"changed": changed}
-    not_tried: list[str] = []
+    left_out: list[str] = []
     looked = attempt(partial(_look_further, subject, changed))
     if isinstance(looked, Refusal):  # it says nothing about values
-        not_tried += [] if isinstance(looked.error, NothingToTry) else [looked.reason]
+        left_out += [] if isinstance(looked.error, NothingToTry) else [looked.reason]
     elif changed and looked.spec != subject.spec:
         evidence |= looked.made()
     # A survey takes many arrays, and what a framework learns does not depend on the array.
@@ -74,9 +74,9 @@ def look(subject: Subject) -> dict[str, Any]:
         if not isinstance(turned, Refusal):
             evidence |= turned
         elif isinstance(looked, Refusal) or not isinstance(turned.error, NothingToTry):
-            not_tried.append(turned.reason)
-    if not_tried and not evidence["changed"]:
-        evidence["not_tried"] = "; ".join(dict.fromkeys(not_tried))
+            left_out.append(turned.reason)
+    if left_out and not evidence["changed"]:
+        evidence["left_out"] = "; ".join(dict.fromkeys(left_out))
     return evidence
 
 

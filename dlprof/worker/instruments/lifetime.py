@@ -161,8 +161,8 @@ def _look(
     answer.stage("lifetime repetition")
     meters, uncounted = meters_of(subject)
     growth, repeated = _growth(subject, other, meters)
-    not_tried = [one["not_tried"] for one in (evidence, growth) if "not_tried" in one]
-    evidence |= growth | ({"not_tried": "; ".join(not_tried)} if not_tried else {})
+    left_out = [one["left_out"] for one in (evidence, growth) if "left_out" in one]
+    evidence |= growth | ({"left_out": "; ".join(left_out)} if left_out else {})
     if waiting is not None:
         time.sleep(max(0.0, waiting.since + LATER_S - time.monotonic()))
         later = {"later_s": round(time.monotonic() - waiting.since, 1)}
@@ -203,7 +203,7 @@ def _after_drops(
     kept = _churn(subject, gpu, found.address)
     evidence: dict[str, Any] = {"changed_after_drop": _is_changed(subject, found)}
     if not kept.is_seen:
-        evidence["not_tried"] = SAME_VALUES
+        evidence["left_out"] = SAME_VALUES
     answer.part("after_drop", evidence | subject.made())
     if not evidence["changed_after_drop"]:
         answer.stage(SOURCE_AFTER_DROP)
@@ -257,7 +257,7 @@ def _growth(
         lambda: growth_of_calls(anew, meters, lambda call: subject.wait_for(call())), Unsupported
     )
     if isinstance(per_source, Refusal):
-        return found | {"not_tried": f"new arrays: {per_source.reason}"}, other
+        return found | {"left_out": f"new arrays: {per_source.reason}"}, other
     if not per_source:
         return found, other
     return per_source | {"per_source": True}, anew

@@ -94,7 +94,7 @@ def _judge(before: Found, after: Found) -> dict[str, Any]:
     ]
     evidence: dict[str, Any] = {"changed": told} if told else {}
     if lost:
-        evidence["not_tried"] = "; ".join(f"{name}: {why}" for name, why in lost.items())[:LONGEST]
+        evidence["left_out"] = "; ".join(f"{name}: {why}" for name, why in lost.items())[:LONGEST]
     if not (told or kept):
         return verdict("unknown", evidence, "no setting can be read")
     return verdict("changed" if told else "kept", evidence)

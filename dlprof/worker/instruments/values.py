@@ -69,7 +69,7 @@ def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
             changed = {"unfinished": changed["values"]}
     evidence = {"changed": changed, **_besides(subject, source, result)}
     if not again and not changed:
-        evidence["not_tried"] = ONCE
+        evidence["left_out"] = ONCE
     if again and changed.keys() <= {"values"}:
         del result  # a framework may reuse a buffer once nothing holds it
         found = _of_more_conversions(subject, not changed)
@@ -112,8 +112,8 @@ def _of_more_conversions(subject: Subject, is_right: bool) -> dict[str, Any]:
     if "changed" in cornered:
         return cornered
     found = further_calls.look(subject)
-    not_tried = [one["not_tried"] for one in (cornered, found) if "not_tried" in one]
-    return found | ({"not_tried": "; ".join(not_tried)} if not_tried else {})
+    left_out = [one["left_out"] for one in (cornered, found) if "left_out" in one]
+    return found | ({"left_out": "; ".join(left_out)} if left_out else {})
 
 
 def _at_corners(subject: Subject) -> dict[str, Any]:
@@ -125,13 +125,13 @@ def _at_corners(subject: Subject) -> dict[str, Any]:
     if spec.corners or not spec.elements or subject.is_one_array or is_simulated:
         return {}
     if not memory.fits((1 + COPIES) * spec.size_bytes):
-        return {"not_tried": "there is too little memory for an array of NaN and extremes"}
+        return {"left_out": "there is too little memory for an array of NaN and extremes"}
     cornered = replace(subject, spec=replace(spec, corners=True))
     for _ in range(2):  # the values of an array before it are lost once
         changed = attempt(partial(_changed_of_another, cornered))
         if isinstance(changed, Refusal):  # it says nothing about values
             is_probes = isinstance(changed.error, Unsupported)  # it makes no such array
-            return {} if is_probes else {"not_tried": f"NaN and extremes: {changed.reason}"}
+            return {} if is_probes else {"left_out": f"NaN and extremes: {changed.reason}"}
         if not changed:
             return {}
     return {"changed": changed} | cornered.made()
