@@ -103,9 +103,8 @@ def unchecked(case: CaseView) -> str:
     values = case.result.values
     if values is None:
         return _failure(case, "values") or "nothing looked at its values"
-    return next(
-        (first_line(evidence.reason) for word, evidence in values.seen if word == "unknown"), ""
-    )
+    reasons = (evidence.reason for word, evidence in values.seen if word == "unknown")
+    return next(map(first_line, reasons), "")
 
 
 def _failure(case: CaseView, instrument: str) -> str:

@@ -49,6 +49,7 @@ def test_a_path_that_everything_was_looked_at_of_is_safe():
         ({"lifetime": verdict("safe", left_out="new arrays: no")}, "right", ()),
         ({"owner": "copy", "early_write": verdict("safe", left_out="no memory")}, "right", ()),
         ({"values": SOME_UNKNOWN}, "unchecked", ()),
+        ({"values": verdict("unknown")}, "unchecked", ()),
         ({"owner": SOME_UNKNOWN}, "right", ()),
         ({"ordering": verdict("host-sync", values_unread="TypeError: no")}, "right", ()),
         ({"ordering": verdict("stream-ordered", values_unread="TypeError: no")}, "safe", ()),

@@ -129,8 +129,9 @@ def _try_sizes(subject: Subject, unaligned: Subject | None, sizes_bytes: Sequenc
         seen = tried.here[size] = _try_size(subject, size, tried.torn_at)
         if seen in ("whole", "view") and not large and unaligned is not None:
             other = attempt(partial(_try_size, unaligned, size, tried.torn_at))
-            is_refused = isinstance(other, Refusal)
-            tried.unaligned[size] = _why_none(unaligned, size) if is_refused else other
+            tried.unaligned[size] = (
+                _why_none(unaligned, size) if isinstance(other, Refusal) else other
+            )
         looks = {seen, tried.unaligned.get(size, seen)}
         if looks & {"torn", "immutable"} or (looks == {"view"} and size > VIEW_BYTES):
             break

@@ -76,7 +76,9 @@ def watched(subject: Subject, answer: Answer) -> Iterator[None]:
 
 
 def _judge(before: Found, after: Found) -> dict[str, Any]:
-    changed, lost, kept = {}, {}, 0
+    changed: dict[str, dict[str, str]] = {}
+    lost: dict[str, str] = {}
+    kept = 0
     for name, (code, value) in before.items():
         _, now = after[name]
         if isinstance(value, Refusal) or isinstance(now, Refusal):
