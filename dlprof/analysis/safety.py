@@ -103,8 +103,9 @@ def unchecked(case: CaseView) -> str:
     values = case.result.values
     if values is None:
         return _failure(case, "values") or "nothing looked at its values"
-    reasons = (evidence.reason for word, evidence in values.seen if word == "unknown")
-    return next(map(first_line, reasons), "")
+    if values.verdict != "unknown":
+        return ""
+    return first_line(values.evidence.reason)
 
 
 def _failure(case: CaseView, instrument: str) -> str:
@@ -142,7 +143,9 @@ def _part_not_looked_at(case: CaseView) -> str:
     """
     result, ordering = case.result, case.result.ordering
     for name in ("values", "lifetime", *(("early_write",) if case.kind == "copy" else ())):
-        for _, evidence in seen(getattr(result, name)):
+        for word, evidence in seen(getattr(result, name)):
+            if word == "unknown" and not evidence.moot:
+                return f"{name} could not tell in each process: {first_line(evidence.reason)}"
             if evidence.left_out:
                 return f"{name} looked at a part only: {first_line(evidence.left_out)}"
     if ordering is not None:

@@ -48,7 +48,7 @@ def test_a_path_that_everything_was_looked_at_of_is_safe():
         ({"values": PART}, "right", ()),
         ({"lifetime": verdict("safe", left_out="new arrays: no")}, "right", ()),
         ({"owner": "copy", "early_write": verdict("safe", left_out="no memory")}, "right", ()),
-        ({"values": SOME_UNKNOWN}, "unchecked", ()),
+        ({"values": SOME_UNKNOWN}, "right", ()),
         ({"values": verdict("unknown")}, "unchecked", ()),
         ({"owner": SOME_UNKNOWN}, "right", ()),
         ({"ordering": verdict("host-sync", values_unread="TypeError: no")}, "right", ()),
