@@ -264,7 +264,8 @@ def _spoil(subject: Subject, array: Any, gpu: Gpu | None) -> int | None:
     address = subject.producer.pointer(array) if subject.spec.elements else None
     if address is None or address == subject.producer.pointer(subject.source):
         return None
-    return address if subject.overwrite(array, gpu) else None
+    subject.overwrite(array, gpu)
+    return address
 
 
 def _probe_unrelated(subject: Subject, namespace: dict[str, Any]) -> tuple[Unrelated, ...]:
