@@ -124,7 +124,7 @@ def not_looked_at(case: CaseView) -> str:
     for name, question in (
         ("lifetime", "whether it outlives its source"),
         ("ordering", "whether it waits for queued work"),
-        *([("early_write", "whether a write tears the copy")] if case.kind == "copy" else ()),
+        *([("early_write", "whether a write tears the copy")] if _may_copy(case) else ()),
     ):
         verdict = getattr(result, name)
         failure = (_failure(case, name) or _failure(case, "diagnosis")) if verdict is None else ""
@@ -136,13 +136,18 @@ def not_looked_at(case: CaseView) -> str:
     return _part_not_looked_at(case)
 
 
+def _may_copy(case: CaseView) -> bool:
+    """Whether it copies here, in some processes, or from another address."""
+    return case.kind in ("copy", "varies") or case.copies_elsewhere
+
+
 def _part_not_looked_at(case: CaseView) -> str:
     """What an instrument that gave an answer left out, in words; empty where it left out nothing.
 
     An alignment that no framework can make is nothing to look at.
     """
     result, ordering = case.result, case.result.ordering
-    for name in ("values", "lifetime", *(("early_write",) if case.kind == "copy" else ())):
+    for name in ("values", "lifetime", *(("early_write",) if _may_copy(case) else ())):
         for word, evidence in seen(getattr(result, name)):
             if word == "unknown" and not evidence.moot:
                 return f"{name} could not tell in each process: {first_line(evidence.reason)}"

@@ -15,6 +15,8 @@ OWN_STREAMS_RAISED = verdict(
     by_streams={"default": verdict("stream-ordered"), "own streams": UNKNOWN},
     reason="tried on default streams only; on other streams: no",
 )
+COPIES_ELSEWHERE = verdict("dependent", aligned={"verdict": "view"}, sliced={"verdict": "copy"})
+BOTH = verdict("varies", processes=[verdict("view"), verdict("copy")])
 TIMEOUT = died("unknown", "no answer within 60 s during alignment")
 DIED = died("unknown", "killed by SIGSEGV during early_write")
 
@@ -56,6 +58,9 @@ def test_a_path_that_everything_was_looked_at_of_is_safe():
         ({"ordering": OWN_STREAMS_RAISED}, "right", ()),
         ({"notes": ["alignment: RuntimeError: no"]}, "right", ()),
         ({"alignment": TIMEOUT}, "right", ()),
+        ({"alignment": COPIES_ELSEWHERE, "early_write": UNKNOWN}, "right", ()),
+        ({"alignment": COPIES_ELSEWHERE}, "safe", ()),
+        ({"owner": BOTH, "early_write": None, "notes": ["early_write: no"]}, "right", ()),
         ({"alignment": UNKNOWN}, "safe", ()),
         ({"ordering": None, "notes": ["diagnosis: no device"]}, "right", ()),
         ({"ready": None}, "unmeasured", ()),
