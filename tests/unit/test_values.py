@@ -283,7 +283,7 @@ class TestFurtherLooks:
         for reason in ("too long to be made again", "too long to be made fifty times"):
             assert reason in found["evidence"]["left_out"]
 
-    def test_a_refusal_of_corners_is_told_and_one_of_the_probe_is_none(self):
+    def test_a_refusal_of_corners_is_told(self):
         def refuse(array):
             if numpy.isnan(array).any():
                 message = "no NaN"
@@ -291,7 +291,8 @@ class TestFurtherLooks:
             return array.copy()
 
         found = measured("refuse({x})", refuse=refuse)
-        assert (found["verdict"], "no NaN" in found["evidence"]["left_out"]) == ("ok", True)
+        assert found["verdict"] == "ok"
+        assert found["evidence"]["left_out"].startswith("NaN and extremes: ValueError: no NaN")
 
     def test_one_conversion_is_told_to_be_the_only_one(self):
         found = values.measure(make_subject(), again=False)
