@@ -131,9 +131,8 @@ def _definitions() -> tuple[dict[str, str], dict[str, Any]]:
                 definitions[f"{node.name}()" if is_check else node.name] = node
             elif isinstance(node, ast.Assign | ast.AnnAssign):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                for one in ast.walk(ast.Tuple(targets)):
-                    if isinstance(one, ast.Name):
-                        definitions[one.id] = node
+                names = [one for target in targets for one in ast.walk(target)]
+                definitions |= {one.id: node for one in names if isinstance(one, ast.Name)}
     return imports, definitions
 
 
@@ -264,12 +263,13 @@ class _Written(ast.NodeTransformer):
 
     def _keywords(self, keywords: list[ast.keyword]) -> list[ast.keyword]:
         """Those of ``**framework.newest`` by their names."""
-        found = []
+        found: list[ast.keyword] = []
         for one in map(self.visit, keywords):
-            if one.arg is None and isinstance(one.value, ast.Dict) and all(one.value.keys):
-                pairs = zip(one.value.keys, one.value.values, strict=True)
-                if all(isinstance(key, ast.Constant) for key in one.value.keys):
-                    found += [ast.keyword(key.value, value) for key, value in pairs]
+            if one.arg is None and isinstance(one.value, ast.Dict):
+                keys = [key for key in one.value.keys if isinstance(key, ast.Constant)]
+                if len(keys) == len(one.value.keys):
+                    pairs = zip(keys, one.value.values, strict=True)
+                    found += [ast.keyword(str(key.value), value) for key, value in pairs]
                     continue
             found.append(one)
         return found

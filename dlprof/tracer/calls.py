@@ -93,7 +93,8 @@ class Calls:
                     if known is row:  # a new site: another thread may be in a call from the old
                         sites[key] = site(code, at, row)
             if way.last[ROW] is row:
-                way.last = site(*way.last[:2], row)
+                code, at = way.last[:2]
+                way.last = site(code, at, row)
 
     def _of(self, kind: Kind, is_leaf: bool = False) -> Way:
         key = kind, is_leaf

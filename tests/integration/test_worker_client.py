@@ -26,7 +26,7 @@ def case(tmp_path, setup="", **changes):
         "do": "case", "producer": (STAMPED, "stamped"), "consumer": (STAMPED, "stamped"),
         "export": "array", "import": "view", "shape": (16,), "dtype": "float32", "layout": "C",
         "device": "cpu", "instruments": ("host_time",), "placements": (), "budget_ns": 1,
-        "largest_bytes": 1 << 20, "turns": {"cpu": None},
+        "largest_bytes": 1 << 20, "turns": {"cpu": None, "offset_bytes": 0},
         "setup": f"stamps = open({str(tmp_path / 'stamps')!r}, 'ab'); {setup}", **changes,
     }  # fmt: skip
 

@@ -45,7 +45,9 @@ def channel():
 
 
 def sampled(loop, channel, cpu=CPU, budget_ns=BUDGET_NS, **asked):
-    return timer.sample(loop, budget_ns, turns=Series(Turns(channel, 7, cpu), "host time"), **asked)
+    return timer.sample(
+        loop, budget_ns, turns=Series(Turns(channel, 7, cpu, 0), "host time"), **asked
+    )
 
 
 def test_every_sample_has_a_turn_of_its_own_and_lasts_half_a_millisecond(channel):

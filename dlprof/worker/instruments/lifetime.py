@@ -207,12 +207,13 @@ def _after_drops(
     answer.part("after_drop", evidence | subject.made())
     if not evidence["changed_after_drop"]:
         answer.stage(SOURCE_AFTER_DROP)
-        seen = _of_source(subject, source, values)
+        seen: str | None = _of_source(subject, source, values)
         answer.part("after_drop", evidence | {"source_after_drop": seen} | subject.made())
         if seen != SAME:
             # Its memory may be free already, and must not be freed once more.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(source))
-            seen = seen if _is_kept_alone(subject, gpu, values) else None
+            if not _is_kept_alone(subject, gpu, values):
+                seen = None
         evidence["source_after_drop"] = seen
         del source
     answer.stage("lifetime release")
