@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import importlib.metadata
 import importlib.util
 import os
@@ -150,8 +151,6 @@ def fingerprint(path: Path) -> str | None:
     The number itself is confidential, and programs shall publish such a hash (machine-id(5)).
     Network addresses and serial numbers are too short: their hash could be reversed.
     """
-    import hmac
-
     try:
         number = bytes.fromhex(path.read_text(encoding="ascii").strip().replace("-", ""))
     except (OSError, ValueError):

@@ -82,8 +82,9 @@ class Path:
         try:
             execute(text, namespace, "create")
         except (NameError, KeyError) as error:
-            if self.is_one_array or not is_mistake(error, "create"):
-                raise
+            is_mistaken = not self.is_one_array and is_mistake(error, "create")
+            if not is_mistaken or attempt(lambda: _alone(producer, text)) is None:
+                raise  # what ran before it, such as a setup of the user, took a name away
             why = f"the text of {producer.name}'s create raises {words(error)}"
             raise FaultyProbe(why) from error
         if "x" not in namespace:
@@ -110,6 +111,12 @@ class Path:
             create_ns=create_ns,
             at_boundary=at_boundary,
         )
+
+
+def _alone(producer: Probe, text: str) -> None:
+    namespace: dict[str, Any] = {}
+    execute(producer.setup, namespace, "setup")
+    execute(text, namespace, "create")
 
 
 @dataclass(frozen=True)
