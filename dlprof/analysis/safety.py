@@ -159,7 +159,7 @@ def _part_not_looked_at(case: CaseView) -> str:
             return first_line(ordering.evidence.reason)
         if case.waits_for and ordering.evidence.values_unread:
             unread = first_line(ordering.evidence.values_unread)
-            return f"whether it reads its source before it waits is not known: {unread}"
+            return f"whether it reads x too early is not known: {unread}"
     failure = _failure(case, "alignment")
     if result.alignment is not None and result.alignment.evidence.lost is not None:
         failure = first_line(result.alignment.evidence.reason)

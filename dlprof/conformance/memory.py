@@ -109,7 +109,8 @@ def size_overflow(framework: Any) -> None:
 @should(f"{HEADER}, DLTensor.ndim", "100 axes are taken or refused, no crash.", taking)
 def many_axes(framework: Any) -> None:
     x = may_arrive(framework, Source((3.0,), shape=(1,) * 100, strides=(1,) * 100))
-    holds(framework, x, (3.0,), (1,) * 100)
+    if len(framework.shape(x)) != 100:  # noqa: PLR2004 - and NumPy could not hold its values
+        raise Violated(f"its array has {len(framework.shape(x))} axes")
 
 
 # Types and devices

@@ -130,7 +130,9 @@ def deleter_waits(framework: Any) -> None:
 
 @must(f"{HEADER}, deleter", "A deleter of NULL is not called.", taking)
 def deleter_null(framework: Any) -> None:
-    holds(framework, arrives(framework, Source(deleter=None)))
+    x = arrives(framework, Source(deleter=None))
+    holds(framework, x)
+    del x
     gc.collect()
 
 
