@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -55,10 +55,6 @@ LEAST_BYTES = 64 * 2**10
 """A bandwidth of fewer bytes tells of the call, not of the copy."""
 LEAST_MADE_BYTES = 1 << 20
 """Of fewer bytes the calls cost more than the memory."""
-TIMED = (Column("time", right=True), Column("result"), Column("path"), Column("problem"))
-UNTIMED = (Column("queued work"), *TIMED[1:])
-"""Without times the first question is what the call does behind queued work."""
-UNMEASURED = (Column("result"), Column("path"), Column("reason"))
 
 NOTABLE = {
     "alignment": ("address of the source", ("dependent", "inconstant")),
@@ -102,8 +98,8 @@ def short_tables(array: Array, room: Room | None) -> tuple[tuple[Table, ...], tu
     if not any(more) and any(len(line) > 1 for line in (*shown, *lost)):
         more[1 if lost else 0] = "similar paths"
     tables = [
-        _summary(TIMED if is_timed else UNTIMED, map(_row, shown), more[0]),
-        _summary(UNMEASURED, map(_lost_row, lost[: room.lost]), more[1]),
+        _summary(TIMED if is_timed else UNTIMED, shown, more[0]),
+        _summary(UNMEASURED, lost[: room.lost], more[1]),
     ]
     marks = marks_of([path for line in shown for path in line])
     return tuple(table for table in tables if table.rows), marks
@@ -111,10 +107,6 @@ def short_tables(array: Array, room: Room | None) -> tuple[tuple[Table, ...], tu
 
 def _more(count: int, what: str, which: str = "") -> str:
     return f"{counted(count, what)}{which}" if count else ""
-
-
-def _summary(columns: tuple[Column, ...], rows: Iterable[tuple[Cell, ...]], left: str) -> Table:
-    return Table(columns, tuple(rows), f"… and {left}" if left else "", is_summary=True)
 
 
 def marks_of(timed: Sequence[Path]) -> tuple[str, ...]:
@@ -177,12 +169,6 @@ def _shown(lines: Sequence[list[Path]], most: int, asked: Sequence[list[Path]]) 
     return [lines[at] for at in sorted(found)]
 
 
-def _row(line: Sequence[Path]) -> tuple[Cell, ...]:
-    path = plainest(line)
-    first = path.brief_time if path.is_timed else queued_work(path)
-    return Cell(first), path.result_cell, _code(line), Cell(path.problems)
-
-
 def _code(line: Sequence[Path]) -> Cell:
     """The code that a line shows, and how many others share the line."""
     return Cell(
@@ -198,10 +184,39 @@ def _lost(paths: Sequence[Path]) -> list[list[Path]]:
     return list(groups.values())
 
 
-def _lost_row(line: Sequence[Path]) -> tuple[Cell, ...]:
+def _reason(line: Sequence[Path]) -> Cell:
     why = first_words(line[0].reason, MOST_WORDS)
-    told = Cell(" ".join((*line[0].rules, why)), "dim")
-    return line[0].result_cell, _code(line), told
+    return Cell(" ".join((*line[0].rules, why)), "dim")
+
+
+def _cost(line: Sequence[Path]) -> Cell:
+    path = plainest(line)
+    return Cell(path.brief_time if path.is_timed else queued_work(path))
+
+
+Line = Sequence[Path]
+"""Paths that share a line of the first screen."""
+Shown = tuple[Column, Callable[[Line], Cell]]
+"""A column of it, and what stands there of a line."""
+TIMED: tuple[Shown, ...] = (
+    (Column("time", right=True), _cost),
+    (Column("result"), lambda line: plainest(line).result_cell),
+    (Column("path"), _code),
+    (Column("problem"), lambda line: Cell(plainest(line).problems)),
+)
+UNTIMED: tuple[Shown, ...] = ((Column("queued work"), _cost), *TIMED[1:])
+"""Without times the first question is what the call does behind queued work."""
+UNMEASURED: tuple[Shown, ...] = (
+    (Column("result"), lambda line: line[0].result_cell),
+    (Column("path"), _code),
+    (Column("reason"), _reason),
+)
+
+
+def _summary(columns: Sequence[Shown], lines: Sequence[Line], left: str) -> Table:
+    rows = tuple(tuple(show(line) for _, show in columns) for line in lines)
+    titles = tuple(column for column, _ in columns)
+    return Table(titles, rows, f"… and {left}" if left else "", is_summary=True)
 
 
 def _full_time(path: Path) -> str:
