@@ -48,7 +48,8 @@ def run(words: Sequence[str], environment: Mapping[str, str]) -> int:
             found = signal.sigwaitinfo(waited)
             if found.si_signo != signal.SIGCHLD:
                 has_got = group.has_got(found.si_signo)
-                if not has_got and found.si_pid != program:
+                is_elsewhere = os.getpgid(program) != os.getpgrp()
+                if (is_elsewhere or not has_got) and found.si_pid != program:
                     os.kill(program, found.si_signo)
             ended, status = os.waitpid(program, os.WNOHANG)
             if ended:
@@ -57,6 +58,8 @@ def run(words: Sequence[str], environment: Mapping[str, str]) -> int:
         group.end()
         if before is not None:
             signal.signal(signal.SIGCHLD, before)
+        while signal.sigtimedwait(PASSED_ON, 0) is not None:
+            pass  # it was for the program, which has ended: the trace is not lost
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 

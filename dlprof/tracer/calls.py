@@ -86,7 +86,7 @@ class Calls:
 
     def pass_through(self, row: Row) -> None:
         """Count no more calls of a row, which says when that was."""
-        for way in self._by_kind.values():
+        for way in list(self._by_kind.values()):  # another thread may add one
             both: tuple[dict[Any, Site], ...] = way.sites, way.distant
             for sites in both:
                 for key, (code, at, known, *_) in list(sites.items()):
@@ -129,6 +129,8 @@ class Calls:
             # Rows are one for a line in the text; code that is made again is not kept.
             if row.code is code:
                 way.sites[id(code) + at] = found
+        if found[ROW] is not None and found[ROW].stopped_ns:  # by another thread, meanwhile
+            found = site(code, at, found[ROW])
         way.last = found
         return found
 

@@ -92,6 +92,25 @@ def test_what_a_program_sends_to_its_group_does_not_come_back():
         check_passes_on(process)
 
 
+@pytest.mark.parametrize("send", [os.kill, os.killpg])
+def test_a_program_that_left_the_group_gets_what_is_sent_to_it_too(send):
+    with started(
+        PROGRAM.replace("import os, signal\n", "import os, signal\nos.setpgrp()\n")
+    ) as process:
+        send(process.pid, signal.SIGTERM)
+        assert process.stdout.readline() == "got 15\n"
+        check_passes_on(process)
+        os.kill(process.pid, signal.SIGIO)
+        assert process.stdout.readline() == "ended -29\n"
+
+
+def test_a_signal_that_comes_when_the_program_has_ended_ends_nothing():
+    with started('print("ready", flush=True); import signal; signal.pause()') as process:
+        os.killpg(process.pid, signal.SIGUSR1)
+        os.killpg(process.pid, signal.SIGUSR2)
+        assert process.stdout.readline() in ("ended -10\n", "ended -12\n")
+
+
 def test_a_second_ctrl_c_does_not_lose_the_trace(tmp_path, monkeypatch):
     def interrupted(*fields):
         signal.raise_signal(signal.SIGINT)
