@@ -140,7 +140,8 @@ def sweep_of(
         raise UsageError(f"a gate compares {NO_TIMES}: use dlprof sweep")
     found = sweep(scenario, values, inspected)
     command = typed(("gate", *found.request.command[1:]))
-    return replace(found, request=replace(found.request, command=command))
+    settings = replace(found.request.settings, survey=False)  # it takes no times
+    return replace(found, request=replace(found.request, command=command, settings=settings))
 
 
 def floors_of(side: Sweep, criteria: Criteria) -> dict[Key, tuple[Floor, ...]]:

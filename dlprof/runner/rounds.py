@@ -125,11 +125,18 @@ class Runner:
     def _import_together(self, groups: Sequence[Group], round_: int) -> None:
         """Have the worker of the first group import, and meanwhile that of the next, unless a
         worker for the first one is there. An import takes one processor, and no time is taken.
+
+        A setup of the user's own may do anything, and runs in one process at a time.
         """
         index, case = groups[0][0]
         is_ready = self._pool.has_loaded(process_of(index, case, self.settings))
         of_all = [case for group in groups for _, case in group]
-        fit = all(one.device == "cpu" and one.size_bytes < OWN_PROCESS_BYTES for one in of_all)
+        fit = all(
+            one.device == "cpu"
+            and one.size_bytes < OWN_PROCESS_BYTES
+            and not one.producer.source.startswith("code:")
+            for one in of_all
+        )
         if is_ready or not fit or len(groups) == 1 or processors() == 1:
             return
         self._pool.close()

@@ -109,6 +109,11 @@ class WorkerClient:
         ``calls`` is the number of calls of its sample; None if the worker is to choose it.
         """
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it can be asked nothing any more."""
+        return False
+
     def heard(self) -> Outcome:
         """The answer so far to a request that was not waited for."""
         return Outcome("crashed", None)
@@ -194,6 +199,10 @@ class Worker(WorkerClient):
         if outcome is None and self._stopped_at is not None:
             self.go()
         return outcome
+
+    @property
+    def has_ended(self) -> bool:
+        return self.process.poll() is not None
 
     @property
     def pipes(self) -> Iterable[int]:
@@ -389,10 +398,11 @@ class WorkerPool:
 
     def worker(self, kind: Hashable = None) -> WorkerClient:
         """A worker that :meth:`load` started for it, or a fresh one. The caller closes it."""
-        for place, (of, worker) in enumerate(self._loaded):
-            if of == kind:
-                del self._loaded[place]
-                return worker
+        for one in [one for one in self._loaded if one[0] == kind]:
+            self._loaded.remove(one)
+            if not one[1].has_ended:
+                return one[1]
+            one[1].close()  # while it waited, for want of memory: no conversion is to blame
         return start(self._python, self._variables)
 
     def load(self, kind: Hashable, imports: Sequence[Mapping[str, Any]]) -> None:

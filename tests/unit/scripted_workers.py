@@ -71,6 +71,10 @@ class ScriptedWorker:
 
     pipes = ()
 
+    @property
+    def has_ended(self):
+        return self.dead
+
     def send(self, request):
         self.request, self.was_polled = request, False
         self.workers.loaded += request.get("cases", ())

@@ -1,6 +1,7 @@
 """The rounds: shuffled, survived, and stopped by the budget; with workers that are no processes."""
 
 from contextlib import closing
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -409,8 +410,20 @@ def test_two_workers_import_at_once_before_either_takes_times(
     assert workers.open == 0
 
 
-def test_workers_of_a_large_array_or_on_a_device_do_not_import_at_once(workers):
-    for changes in ({"shape": (1 << 28,)}, {"device": "cuda"}):
+def test_large_arrays_devices_and_setups_of_the_user_do_not_begin_at_once(workers):
+    own = make_case(name="a")
+    own = replace(own, producer=replace(own.producer, source="code:x = [1]"))
+    on_device = make_case(name="a", device="cuda")
+    for case in (make_case(name="a", shape=(1 << 28,)), on_device, own):
         with closing(Journal()) as journal:
-            run([make_case(name="a", **changes)], journal, rounds=2)
+            run([case], journal, rounds=2)
     assert workers.imported == []
+
+
+def test_a_worker_that_ended_while_it_waited_is_no_crash_of_a_conversion(workers, journal):
+    ran = runner(cases_of(2), journal, together=True)
+    ran.load(0, [0, 1])
+    ran.wait()
+    ran._pool._loaded[0][1].close()
+    ran.round(0, {0, 1})
+    assert [statuses(journal, case) for case in range(2)] == [[(0, "ok")], [(0, "ok")]]
