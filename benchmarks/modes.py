@@ -30,8 +30,8 @@ from typing import Any
 import outcome
 from scipy.stats import mannwhitneyu
 
-TUNABLES = "GLIBC_TUNABLES"
-STEADY = "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824"
+from dlprof.plan.options import STEADY_TUNABLES, TUNABLES
+
 HOLES = "held = [bytearray(n << 20) for n in (1, 2, 4, 8, 4, 2, 1)]; del held[::2]"
 PROCESSES, AT_ONCE = 12, 3
 """So many processes of each way, and so many before the other way has its turn."""
@@ -72,7 +72,7 @@ EXPERIMENTS = {
     "allocator": (Way("system", ("--allocator", "system")), STEADILY),
     "huge-pages": (
         STEADILY,
-        Way("huge pages", variables={TUNABLES: f"{STEADY}:glibc.malloc.hugetlb=1"}),
+        Way("huge pages", variables={TUNABLES: f"{STEADY_TUNABLES}:glibc.malloc.hugetlb=1"}),
     ),
     "order": (STEADILY, Way("holes", (*STEADILY.words, "--setup", HOLES))),
     "page-cache": (Way("cached"), Way("cold", cold=True)),

@@ -102,6 +102,8 @@ def apart(base: Header, head: Header) -> str:
             when = f"{abs(new - old) / ONE_DAY:,.0f} days apart"
         elif in_one_boot(base.environment, head.environment):
             return ""
+        elif None in (base.environment.boot_id, head.environment.boot_id):
+            when = "where it is not known whether the machine was restarted in between"
         else:
             when = "before and after a restart, or on two machines of one image"
     return f"measured {when}: name a calibration of this machine with --noise"
