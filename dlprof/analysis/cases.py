@@ -16,6 +16,7 @@ from dlprof.analysis.safety import (
     Fault,
     Level,
     Safety,
+    left_out_of,
     not_looked_at,
     unchecked,
     unmeasured,
@@ -129,7 +130,10 @@ class Cases:
     def _facts(self, cases: Sequence[CaseView]) -> PathFacts:
         found = {rule for rule, one in self.faults.items() if any(map(one.is_in, cases))}
         broken = {rule for rule in found if any(self.breaks(case, rule) for case in cases)}
-        unseen = [not_looked_at(case) for case in cases if case.result.status == "ok"]
+        # The shape that was diagnosed tells of the path; of the others it is told by design.
+        ok = [case for case in cases if case.result.status == "ok"]
+        diagnosed = [case for case in ok if case.result.lifetime is not None]
+        unseen = [not_looked_at(case) for case in diagnosed or ok]
         lifetimes = [case.result.lifetime for case in cases]
         return PathFacts(
             broken=frozenset(broken),
@@ -184,7 +188,7 @@ class Cases:
             return "unmeasured", missing
         if missing := unchecked(case):
             return "unchecked", missing
-        missing = self._paths[case.path].not_looked_at
+        missing = self._paths[case.path].not_looked_at or left_out_of(case, "values")
         if not missing and self.copies_unlooked(case):
             missing = "nothing looked whether it still reads its source"
         return ("right", missing) if missing else ("safe", "")

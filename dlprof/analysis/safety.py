@@ -141,26 +141,49 @@ def _may_copy(case: CaseView) -> bool:
     return case.kind in ("copy", "varies") or case.copies_elsewhere
 
 
-def _part_not_looked_at(case: CaseView) -> str:
+INSTRUMENTS = {"values": "values", "lifetime": "lifetime", "early_write": "late reads"}
+"""The instruments that may leave a part out, as a report names them."""
+
+
+def left_out_of(case: CaseView, name: str) -> str:
     """What an instrument that gave an answer left out, in words; empty where it left out nothing.
 
-    An alignment that no framework can make is nothing to look at.
+    An array of a survey is looked at once by design.
     """
+    if case.surveyed:
+        return ""
+    for word, evidence in seen(getattr(case.result, name)):
+        if word == "unknown" and not evidence.moot:
+            why = first_line(evidence.reason)
+            return f"{INSTRUMENTS[name]}: not known in each process: {why}"
+        if evidence.left_out:
+            return f"{INSTRUMENTS[name]}: {first_line(evidence.left_out)}"
+    return ""
+
+
+def _part_not_looked_at(case: CaseView) -> str:
+    """What the instruments of the diagnosis left out, in words."""
     result, ordering = case.result, case.result.ordering
-    for name in ("values", "lifetime", *(("early_write",) if _may_copy(case) else ())):
-        for word, evidence in seen(getattr(result, name)):
-            if word == "unknown" and not evidence.moot:
-                return f"{name} could not tell in each process: {first_line(evidence.reason)}"
-            if evidence.left_out:
-                return f"{name} looked at a part only: {first_line(evidence.left_out)}"
+    names = ("values", "lifetime", *(("early_write",) if _may_copy(case) else ()))
+    for missing in (left_out_of(case, name) for name in names):
+        if missing:
+            return missing
     if ordering is not None:
         own = (ordering.evidence.by_streams or {}).get("own streams")
         if isinstance(own, dict) and own.get("verdict") == "unknown":
-            return first_line(ordering.evidence.reason)
+            why = (own.get("evidence") or {}).get("reason")
+            return "whether it waits on streams of one's own is not known" + _because(why)
         if case.waits_for and ordering.evidence.values_unread:
             unread = first_line(ordering.evidence.values_unread)
             return f"whether it reads x too early is not known: {unread}"
+    alignment = result.alignment.evidence if result.alignment is not None else None
     failure = _failure(case, "alignment")
-    if result.alignment is not None and result.alignment.evidence.lost is not None:
-        failure = first_line(result.alignment.evidence.reason)
+    if alignment is not None and alignment.lost is not None:
+        failure = first_line(alignment.reason)
+    elif alignment is not None and alignment.left_out:
+        failure = first_line(alignment.left_out)
     return f"whether the address of x decides is not known: {failure}" if failure else ""
+
+
+def _because(reason: object) -> str:
+    return f": {first_line(str(reason))}" if reason else ""

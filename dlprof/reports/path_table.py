@@ -114,15 +114,18 @@ def marks_of(timed: Sequence[Path]) -> tuple[str, ...]:
     found = []
     disturbed = any(path.case.ready is not None and path.case.ready.is_disturbed for path in timed)
     alone = any(path.is_known and not path.is_certain for path in timed)
-    if disturbed and alone:
-        found.append(f"{MARK} Other programs disturbed this time, or only one process measured it.")
-    elif disturbed:
-        found.append(f"{MARK} Other programs disturbed this time. The path itself may take less.")
-    elif alone:
-        found.append(f"{MARK} Only one process measured this time. Another process may differ.")
     kept = [path.case.new_ns is None for path in timed if path.case.is_cached_copy]
-    if False in kept:
-        found.append(f"{MARK} Where a framework keeps results, this is the time of a new array.")
+    causes = [
+        cause
+        for cause, is_one in (
+            ("Other programs disturbed this time. The path itself may take less.", disturbed),
+            ("Only one process measured this time. Another process may differ.", alone),
+            ("This is the time of a new array: the framework keeps results.", False in kept),
+        )
+        if is_one
+    ]
+    if causes:
+        found.append(f"{MARK} {' Or: '.join(causes)}")
     if True in kept:
         found.append(f"{MORE} This is the time of an array that was converted before.")
     if any(path.result == "?" for path in timed):

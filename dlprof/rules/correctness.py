@@ -113,7 +113,8 @@ def _what_changed(case: CaseView) -> dict[str, str]:
 
 def _is_tried_again(case: CaseView) -> bool:
     """Whether further conversions of the path were looked at: most side effects show only there."""
-    return all(evidence.not_tried is None for _, evidence in seen(case.result.values))
+    evidence = [one for _, one in seen(case.result.values)]
+    return all(one.left_out is None and one.not_tried is None for one in evidence)
 
 
 def _is_wrong(case: CaseView) -> bool:

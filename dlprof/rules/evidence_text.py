@@ -203,7 +203,7 @@ def _event(found: Mapping[str, Any]) -> str:
 COMMON: dict[str, Phrase] = {
     "reason": "{}",
     "moot": ("there was nothing to look at", ""),
-    "left_out": "not tried: {}",
+    "left_out": "left out: {}",
     "not_tried": "no second conversion was compared: {}",  # of older files
     "worker": "the worker: {}",
     "layout": "seen of an array with layout {}",

@@ -24,36 +24,37 @@ measured."""
 
 
 @contextmanager
-def next_block_at(offset_bytes: int, size_bytes: int) -> Iterator[bool]:
+def next_block_at(offset_bytes: int, size_bytes: int) -> Iterator[None]:
     """Inside, a block of ``size_bytes`` begins so many bytes behind the start of a page.
 
-    Gives whether it does: not for a small block, nor for one that malloc maps by itself. As long as
-    blocks of this size are freed before the next is made, they stay there.
+    A small block is left where it is, and so is one that malloc maps by itself. As long as blocks
+    of this size are freed before the next is made, they stay there.
     """
     held: list[int] = []
     libc = _libc() if size_bytes >= LEAST_BYTES else None
+    if libc is not None:
+        _place(libc, offset_bytes, size_bytes, held)
     try:
-        yield libc is not None and _place(libc, offset_bytes, size_bytes, held)
+        yield
     finally:
         for block in held:
             if libc is not None:
                 libc.free(block)
 
 
-def _place(libc: ctypes.CDLL, offset_bytes: int, size_bytes: int, held: list[int]) -> bool:
+def _place(libc: ctypes.CDLL, offset_bytes: int, size_bytes: int, held: list[int]) -> None:
     """Shrink each block that begins elsewhere, so that what is left of its chunk begins there."""
     for _ in range(TRIES):
         block = libc.malloc(size_bytes)
         if not block:
-            return False
+            return
         chunk = (offset_bytes - block) % PAGE_BYTES
         if not chunk:
             libc.free(block)
-            return True
+            return
         chunk += PAGE_BYTES if chunk < LEAST_CHUNK_BYTES else 0
         shrunk = libc.realloc(block, chunk - HEADER_BYTES)
         held.append(shrunk or block)
-    return False
 
 
 def _libc() -> ctypes.CDLL | None:

@@ -55,7 +55,7 @@ def test_a_wrong_result_is_an_error_that_says_what_changed(changed, words):
 
 def test_a_path_that_was_converted_once_is_not_said_to_keep_its_earlier_results():
     overwrites = path("f(x)", values=wrong(earlier_result=VALUES))
-    once = path("g(x)", values=verdict("ok", changed={}, not_tried="it takes too long"))
+    once = path("g(x)", values=verdict("ok", changed={}, left_out="it takes too long"))
     (finding,) = found("DLP008", overwrites, once)
     assert "g(x)" not in finding.advice
 

@@ -62,6 +62,7 @@ def test_a_path_that_everything_was_looked_at_of_is_safe():
         ({"alignment": COPIES_ELSEWHERE}, "safe", ()),
         ({"owner": BOTH, "early_write": None, "notes": ["early_write: no"]}, "right", ()),
         ({"alignment": UNKNOWN}, "safe", ()),
+        ({"alignment": verdict("unknown", left_out="ValueError: no address")}, "right", ()),
         ({"ordering": None, "notes": ["diagnosis: no device"]}, "right", ()),
         ({"ready": None}, "unmeasured", ()),
         ({"status": "unsupported", "reason": "TypeError"}, "unmeasured", ()),
@@ -142,3 +143,17 @@ def test_a_faulty_probe_is_neither_a_refusal_nor_a_crash_of_its_framework():
     assert safety(case.result).unknown.endswith(reason)
     (case,) = cases_of(path("f(x)", status="crashed", reason="killed by SIGSEGV")).cases
     assert (case.outcome, case.failure) == ("crash", "crash")
+
+
+def test_what_one_shape_left_out_is_not_hidden_by_another_that_was_diagnosed():
+    small = path("f(x)", **LOOKED)
+    large = path("f(x)", values=PART)
+    cases = cases_of(small, large)
+    assert [cases.safety(case).level for case in cases.cases] == ["safe", "right"]
+
+
+def test_the_reason_is_that_of_the_shape_that_was_diagnosed():
+    small = path("f(x)", **LOOKED | {"lifetime": UNKNOWN})
+    large = path("f(x)", **LOOKED | {"lifetime": None, "ordering": None, "early_write": None})
+    cases = cases_of(small, large)
+    assert all("outlives" in cases.safety(case).unknown for case in cases.cases)

@@ -68,6 +68,20 @@ def test_a_handler_that_python_does_not_know_is_seen():
     assert found == ["signals caught and ignored of the process"]
 
 
+def test_a_handler_in_c_beside_one_of_python_is_seen():
+    def both(_):
+        signal.signal(signal.SIGUSR1, lambda *_: None)
+        faulthandler.register(signal.SIGUSR2)
+
+    before = signal.getsignal(signal.SIGUSR1)
+    try:
+        found = names(both)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+        faulthandler.unregister(signal.SIGUSR2)
+    assert "signals caught and ignored of the process" in found
+
+
 def test_a_signal_that_is_blocked_is_seen():
     try:
         found = names(lambda _: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1]))

@@ -59,11 +59,14 @@ def look(spec: ArraySpec, make: Make) -> dict[str, Any]:
         if looks[place][-1]["verdict"] not in KNOWN:
             break
     word, reason = judge(looks)
+    failed = [one["reason"] for found in looks.values() for one in found if one.pop("failed", 0)]
     evidence: dict[str, Any] = {place: found[0] for place, found in looks.items() if found}
     if word == "inconstant":
         evidence["looks"] = {
             place: [one["verdict"] for one in found] for place, found in looks.items()
         }
+    if failed:
+        evidence["left_out"] = failed[0]
     return verdict(word, evidence, reason)
 
 
@@ -91,7 +94,8 @@ def _looked_at(make: Make, spec: ArraySpec) -> dict[str, Any]:
     if isinstance(owned, Refusal):
         # What cannot be looked at was not refused.
         is_refused = isinstance(attempt(lambda: subject.wait_for(subject.convert())), Refusal)
-        return {"verdict": "refused" if is_refused else "unknown", "reason": words(owned.error)}
+        found = {"verdict": "refused" if is_refused else "unknown", "reason": words(owned.error)}
+        return found if is_refused else found | {"failed": True}
     named = {"source_alignment_bytes": "alignment_bytes", "reason": "reason"}
     evidence = owned["evidence"]
     return {

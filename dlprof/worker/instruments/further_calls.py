@@ -86,15 +86,22 @@ class NothingToTry(Unsupported):
 
 def _look_further(subject: Subject, changed: dict[str, Any]) -> Subject:
     """Fill ``changed``; returns the conversion that was looked at, which may be a smaller one."""
-    begun = time.perf_counter_ns()
     subject = _of_size(subject)
-    first = _convert(subject, _new_source(subject), changed)
+    source, begun = _new_source(subject), time.perf_counter_ns()
+    first = _convert(subject, source, changed)
     if changed or subject.is_one_array:
         return subject
-    if time.perf_counter_ns() - begun > SLOW_NS:
+    if time.perf_counter_ns() - begun > SLOW_NS and _takes_long(subject, source):
         raise Unsupported("a conversion takes too long to be made again")
     _convert_others(subject, first, changed)
     return subject
+
+
+def _takes_long(subject: Subject, source: Any) -> bool:
+    """Whether another conversion takes long, too: the first one may have compiled something."""
+    convert, begun = subject.converting(source), time.perf_counter_ns()
+    subject.wait_for(convert())
+    return time.perf_counter_ns() - begun > SLOW_NS
 
 
 def _of_size(subject: Subject) -> Subject:
@@ -216,12 +223,12 @@ def _take_turns(subject: Subject) -> dict[str, Any]:
     subject = subject.of_bytes(min(TURN_BYTES, subject.spec.size_bytes))
     if subject.spec.elements == 0:
         return {}
-    end = time.perf_counter_ns() + SLOW_NS
     other = replace(subject, spec=replace(subject.spec, corners=True))
     turns = [_turn(one) for one in (subject, subject, other, other)]
     if not count_different(turns[0].values, turns[2].values):
         raise NothingToTry("the probe gives the same values to each array")
     wait = subject.waiter()
+    end = time.perf_counter_ns() + SLOW_NS
     for _ in range(CALLS):
         wait(turns[0].convert())
         if time.perf_counter_ns() > end:

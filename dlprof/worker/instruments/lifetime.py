@@ -78,8 +78,8 @@ LATER_S = 0.3
 """What a framework releases late is released by then."""
 CHANGED = "changed"
 NOT_SEEN = (
-    "whether x keeps its values without its result cannot be seen: such arrays cannot be read, or"
-    " do not keep their values without a conversion"
+    "whether x keeps its values without its result cannot be seen: without a conversion it does not"
+    " keep them either"
 )
 SAME_VALUES = "memory of x that is used again has the same values, so that a loss would not show"
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
@@ -208,13 +208,14 @@ def _after_drops(
     if not evidence["changed_after_drop"]:
         answer.stage(SOURCE_AFTER_DROP)
         seen: str | None = _of_source(subject, source, values)
-        answer.part("after_drop", evidence | {"source_after_drop": seen} | subject.made())
+        answer.stage("lifetime release")
         if seen != SAME:
             # Its memory may be free already, and must not be freed once more.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(source))
             if not _is_kept_alone(subject, gpu, values):
                 seen = None
         evidence["source_after_drop"] = seen
+        answer.part("after_drop", evidence | subject.made())
         del source
     answer.stage("lifetime release")
     held = [found.result]
@@ -306,7 +307,9 @@ def judge_drops(evidence: dict[str, Any]) -> str:
     result, source = (evidence.get(f"{name}_after_drop") for name in ("changed", "source"))
     if result or source not in (None, SAME):
         return "dangling"
-    return "safe" if (result, source) == (False, SAME) else "unknown"
+    if (result, source) != (False, SAME) or evidence.get("left_out") == SAME_VALUES:
+        return "unknown"
+    return "safe"
 
 
 def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
@@ -321,9 +324,13 @@ def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
         return "unknown", _growth_in_words(evidence)
     if evidence.get("device_counted") is False:
         return "unknown", UNCOUNTED
-    if drops == "unknown":
-        return drops, NOT_SEEN if evidence["changed_after_drop"] is False else NO_ARRAY
-    return drops, None
+    return drops, _why_unseen(evidence) if drops == "unknown" else None
+
+
+def _why_unseen(evidence: dict[str, Any]) -> str:
+    if evidence["changed_after_drop"] is not False:
+        return NO_ARRAY
+    return SAME_VALUES if evidence["source_after_drop"] == SAME else NOT_SEEN
 
 
 def _drop(held: list[Any]) -> None:

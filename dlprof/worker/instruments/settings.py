@@ -12,10 +12,12 @@ that changed.
 
 from __future__ import annotations
 
+import operator
+import re
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache, partial, reduce
 from typing import Any
 
 from dlprof.probes.base import Probe
@@ -26,18 +28,16 @@ from dlprof.worker.source_text import compile_call, execute
 from dlprof.worker.subject import Subject
 
 HANDLER, HANDLERS_IN_C = "handler of ", "signals caught and ignored"
+NAMES = {one.value: one.name for one in signal.Signals}
 ROUNDING, ROUNDING_IN_C = "rounding of floats", "rounding mode of C"
-ECHOES = {HANDLERS_IN_C: HANDLER, ROUNDING_IN_C: ROUNDING}
-"""A setting that changes together with one whose name begins so says nothing more."""
 _C = "ctypes.CDLL(None)"
 
 
 def _handlers() -> dict[str, str]:
     """Python's handler of each signal."""
-    named = {one.value: one.name for one in signal.Signals}
     return {
-        f"{HANDLER}{named.get(one, one)}": "signal.getsignal("
-        + (f"signal.{named[one]})" if one in named else f"{one:d})")
+        f"{HANDLER}{NAMES.get(one, one)}": "signal.getsignal("
+        + (f"signal.{NAMES[one]})" if one in NAMES else f"{one:d})")
         for one in sorted(map(int, signal.valid_signals()))
     }
 
@@ -89,11 +89,7 @@ def _judge(before: Found, after: Found) -> dict[str, Any]:
             changed[name] = {"name": name, "code": code, **texts}
         else:
             kept += 1
-    told = [
-        one
-        for name, one in changed.items()
-        if not any(name.startswith(echo) and _has(changed, of) for echo, of in ECHOES.items())
-    ]
+    told = [one for name, one in changed.items() if not _is_echo(name, before, after, changed)]
     evidence: dict[str, Any] = {"changed": told} if told else {}
     if lost:
         evidence["left_out"] = "; ".join(f"{name}: {why}" for name, why in lost.items())[:LONGEST]
@@ -102,8 +98,24 @@ def _judge(before: Found, after: Found) -> dict[str, Any]:
     return verdict("changed" if told else "kept", evidence)
 
 
+def _is_echo(name: str, before: Found, after: Found, changed: Mapping[str, Any]) -> bool:
+    """Whether another setting that changed says the same: that of Python says it of C, too."""
+    if name.startswith(ROUNDING_IN_C):
+        return _has(changed, ROUNDING)
+    if not name.startswith(HANDLERS_IN_C):
+        return False
+    masks = zip(*(_masks(found[name][1]) for found in (before, after)), strict=True)
+    bits = reduce(operator.or_, (old ^ new for old, new in masks), 0)
+    numbers = [one for one in map(int, signal.valid_signals()) if bits >> (one - 1) & 1]
+    return all(_has(changed, f"{HANDLER}{NAMES.get(one, one)} ") for one in numbers)
+
+
 def _has(changed: Iterable[str], prefix: str) -> bool:
     return any(name.startswith(prefix) for name in changed)
+
+
+def _masks(text: str | Refusal) -> list[int]:
+    return [int(one, 16) for one in re.findall(r"0x[0-9a-f]+", str(text))]
 
 
 def _cut(before: str, after: str) -> tuple[str, str]:
