@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from dlprof.analysis import thresholds
 from dlprof.probes.base import ANY_DEVICE, DTYPES
-from dlprof.protocol.messages import DIAGNOSIS, FAULTY, SAME
+from dlprof.protocol.messages import DIAGNOSIS, SAME
 from dlprof.session.evidence import (
     Alignment,
     Changed,
@@ -185,7 +185,7 @@ class CaseView:
         """
         status, at = self.result.status, self.result.refused_at
         is_asked = status != "unsupported" or at not in NOT_THE_CONVERSION
-        is_asked &= not (status == "crashed" and (self.result.reason or "").startswith(FAULTY))
+        is_asked &= not self.result.is_of_faulty_probe
         return FAILURES.get(status, "") if is_asked else ""
 
     @property

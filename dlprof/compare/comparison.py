@@ -45,6 +45,8 @@ WORSE, GONE, INVALID, NEW, UNMEASURED = "WORSE", "GONE", "INVALID", "NEW", "UNME
 case that neither side can measure."""
 REGRESSIONS = (WORSE, SLOWER, GONE)
 BROKEN = ("crashed", "timeout")
+FAULTY = "faulty"
+"""The status of a side whose probe failed, which is no crash of its framework."""
 
 UNCALIBRATED = "the calibration has no floor for it"
 
@@ -292,7 +294,7 @@ def _compared(
     base, head = pair.base, pair.head
     found = Compared(
         pair.case,
-        (base.status if base else None, head.status if head else None),
+        (_status(base), _status(head)),
         times,
         reasons=(_reason(base), _reason(head)),
         asked=asked,
@@ -303,6 +305,12 @@ def _compared(
     looks = tried[0].get(base.case.conversion), tried[1].get(head.case.conversion)
     changed = changes(base, head, looks, severities)
     return replace(found, changes=changed, looked_at=looked_at(base, head))
+
+
+def _status(result: Result | None) -> str | None:
+    if result is None:
+        return None
+    return FAULTY if result.is_of_faulty_probe else result.status
 
 
 def _reason(result: Result | None) -> str:

@@ -159,11 +159,16 @@ def _of_status(base: Result, head: Result) -> Iterator[Change]:
 
 
 def _status_word(result: Result) -> str:
-    """The status, also of what crashed beside other conversions and works alone."""
+    """The status, also of what crashed beside other conversions and works alone.
+
+    A faulty probe tells as little of the conversion as a case that was skipped.
+    """
     company = result.in_company
     if result.status not in MEASURED:
-        return result.status
-    return CRASHED_IN_COMPANY if company is not None and company.status == "crashed" else "ok"
+        return SKIPPED if result.is_of_faulty_probe else result.status
+    if company is None or company.is_of_faulty_probe:
+        return "ok"
+    return CRASHED_IN_COMPANY if company.status == "crashed" else "ok"
 
 
 def both_measured(base: Result, head: Result) -> bool:

@@ -24,6 +24,7 @@ NEEDS_CUDA_BUILDS = (
     "a simulated device needs CUDA builds of the frameworks: name their environment by --python"
 )
 LOST = ("crashed", "timeout")
+FAULTY_PROBE = "faulty probe"
 RUN, EXPECTATIONS = "the run", "expectations"
 SURVEY = "survey of small arrays"
 NOTHING_UNSEEN: Mapping[str, str] = MappingProxyType({})
@@ -44,9 +45,9 @@ def checks(
 ) -> Iterator[Check]:
     """Those of the run, of what the scenario expects, and one for each case.
 
-    A case fails by a finding that ``fails``. It is an error if it crashed or hung, and skipped if
-    the framework refuses it or it could not be tried. ``unseen`` are rules that ``--fail-on`` names
-    and that could look at nothing, with what they need.
+    A case fails by a finding that ``fails``. It is an error if it crashed or hung, or if its probe
+    is faulty, and skipped if the framework refuses it or it could not be tried. ``unseen`` are
+    rules that ``--fail-on`` names and that could look at nothing, with what they need.
     """
     yield from run_checks(session, unseen)
     yield from expectation_checks(session)
@@ -122,6 +123,8 @@ def _of_case(path: Path, array: str, findings: Sequence[FindingRecord], fails: F
         texts = [text for one in bad for text in (one.line, one.advice) if text]
         return Check(suite, name, FAILED, bad[0].rule, bad[0].line, lines_of(texts))
     status = path.case.result.status
+    if path.case.result.is_of_faulty_probe:
+        return Check(suite, name, ERROR, FAULTY_PROBE, path.reason, path.reason)
     if status != "ok":
         said = f"{status}: {path.reason}"
         return Check(suite, name, ERROR if status in LOST else SKIPPED, status, said, said)

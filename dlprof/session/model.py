@@ -19,6 +19,7 @@ from typing import IO, Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError, model_validator
 
 from dlprof.errors import SessionError
+from dlprof.protocol.messages import FAULTY
 from dlprof.session import files
 from dlprof.session.evidence import (
     Alignment,
@@ -192,6 +193,10 @@ class Placement(Model):
     refused: dict[str, str] = {}
 
 
+def _is_of_faulty_probe(status: Status, reason: str | None) -> bool:
+    return status == "crashed" and (reason or "").startswith(FAULTY)
+
+
 class Company(Model):
     """What became of a case beside others, of which it was tried again alone.
 
@@ -202,6 +207,11 @@ class Company(Model):
     status: Status
     reason: str
     rounds: list[int]
+
+    @property
+    def is_of_faulty_probe(self) -> bool:
+        """As that of a :class:`Result`."""
+        return _is_of_faulty_probe(self.status, self.reason)
 
 
 class Note(NamedTuple):
@@ -280,6 +290,11 @@ class Result(Model):
             if value.get(name) and getattr(result, name) is None
         ]
         return result.model_copy(update={"notes": [*result.notes, *notes]}) if notes else result
+
+    @property
+    def is_of_faulty_probe(self) -> bool:
+        """Whether the probe failed, which tells nothing of its framework. ``reason`` says so."""
+        return _is_of_faulty_probe(self.status, self.reason)
 
     @property
     def timed_ready(self) -> TimeMeasure | None:

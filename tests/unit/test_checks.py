@@ -41,6 +41,12 @@ def test_what_was_not_measured_is_never_a_pass(status, outcome):
     assert "why" in check.said
 
 
+def test_a_faulty_probe_is_an_error_of_the_probe_and_no_crash():
+    reason = "the probe is faulty: odd's create raises KeyError: 'int4'"
+    check = of_case(outcomes(make_result("x", None, status="crashed", reason=reason)))
+    assert (check.outcome, check.kind, check.said) == (ERROR, "faulty probe", reason)
+
+
 def test_a_run_in_which_nothing_was_measured_or_that_was_stopped_is_an_error():
     lost = make_result("x", None, status="crashed")
     found = outcomes(lost, complete=False)

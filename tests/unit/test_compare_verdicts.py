@@ -119,6 +119,18 @@ def test_a_conversion_that_no_longer_works_is_worse(status):
     assert change({"status": status}, {})[1] == "better"
 
 
+FAULTY = {
+    "status": "crashed",
+    "reason": "the probe is faulty: odd's create raises KeyError: 'int4'",
+}
+
+
+@pytest.mark.parametrize("faulty", [FAULTY, {"in_company": {**FAULTY, "rounds": [0]}}])
+def test_a_faulty_probe_is_no_change_of_the_conversion(faulty):
+    for sides in ((faulty, {}), ({}, faulty)):
+        assert changes(*(make_result(**side) for side in sides)) == ()
+
+
 ALONE = {"status": "crashed", "reason": "killed by SIGSEGV", "rounds": [0, 2]}
 
 

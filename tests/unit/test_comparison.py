@@ -254,3 +254,14 @@ def test_any_times_can_be_compared_and_written(base, head, fail_on, in_turns):
     found = compared([timed(ns=base)], [timed(ns=head)], fail_on, in_turns=in_turns)
     assert json.loads(comparison_json.render(found, exit_code(found)))
     assert comparison_document(found).answers
+
+
+@pytest.mark.parametrize("side", [0, 1], ids=["BASE", "HEAD"])
+def test_a_faulty_probe_is_no_crash_of_a_comparison(side):
+    reason = "the probe is faulty: odd's create raises KeyError: 'int4'"
+    sides = [suite(), suite(seed=50)]
+    sides[side][2] = timed("c", status="crashed", reason=reason)
+    (case,) = (one for one in compared(*sides).cases if one.case.import_ == "c")
+    assert case.word == ("NEW", "INVALID")[side]
+    assert "crash" not in f"{case.reason} {case.statuses}"
+    assert reason in case.reasons

@@ -199,6 +199,14 @@ def test_what_does_not_come_back_or_was_not_measured_fails_every_assertion(failu
     assert failure(name)
 
 
+@pytest.mark.parametrize("name", ASSERTIONS)
+def test_a_faulty_probe_fails_every_assertion_and_is_no_crash(failure, name):
+    reason = "the probe is faulty: odd's create raises KeyError: 'int4'"
+    said = failure(name, path("f(x)", owner=None, status="crashed", reason=reason))
+    assert f"f(x): {reason}" in said
+    assert "crashed" not in said
+
+
 def test_the_same_request_is_measured_once_and_a_diagnosis_serves_for_less(run, measured):
     run(
         'assert_safe("torch", "numpy", shape="64x32", path="f*")',
