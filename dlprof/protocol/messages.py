@@ -23,6 +23,9 @@ NO_CUPTI = "cupti-python is not installed: pip install cupti-python"
 FAULTY = "the probe is faulty"
 """How the reason begins of a case that says nothing about a framework."""
 
+OTHER_VALUES = "other values"
+"""What becomes of a plain array after refusals, if it is converted still."""
+
 NO_ARRAY = "the call leaves no array behind"
 NO_SIZE = "nothing tells how many bytes the source has"
 """Why an instrument has nothing to look at."""

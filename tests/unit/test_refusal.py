@@ -6,13 +6,15 @@ from dataclasses import replace
 import pytest
 from builders import make_subject
 
-from dlprof.probes.base import Import, Protocol
+from dlprof.probes.base import ArraySpec, Import, Protocol
+from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments import refusal
 
 
 @pytest.fixture(autouse=True)
 def _no_refusal_before(monkeypatch):
     monkeypatch.setattr(refusal, "_tried", set())
+    monkeypatch.setattr(refusal, "_working", {})
 
 
 def measured(take):
@@ -60,3 +62,36 @@ def test_a_refusal_is_not_clean_if_no_framework_counts_the_devices_memory():
         "unknown",
         refusal.lifetime.UNCOUNTED,
     )
+
+
+class Guarded(NumPy):
+    """NumPy, whose arrays are made only as long as ``guard`` lets them."""
+
+    def create(self, spec):
+        return f"{super().create(spec)}\nguard()"
+
+
+def test_a_plain_array_that_cannot_be_made_after_the_refusals_is_broken():
+    refused = []
+
+    def take(array):
+        if array.dtype.kind == "c":
+            refused.append(array.shape)
+            raise TypeError("no complex numbers")
+        return array
+
+    def guard():
+        if refused:
+            raise RuntimeError("no arrays any more")
+
+    names = {"take": take, "guard": guard}
+    import_ = Import("take", (Protocol.DLPACK,), "take({x})")
+    plain, other = (
+        make_subject(producer=Guarded(), import_=import_, spec=ArraySpec((4, 8), dtype), **names)
+        for dtype in ("float32", "complex64")
+    )
+    refusal.worked(plain)
+    found = refusal.measure(other, TypeError("no complex numbers"))
+    assert found["verdict"] == "broken"
+    assert found["evidence"]["after"] == "RuntimeError: no arrays any more"
+    assert found["evidence"]["plain_code"] == "take(x)"

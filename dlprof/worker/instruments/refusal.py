@@ -10,8 +10,8 @@ A producer whose conversion works is asked by ``__dlpack__`` for another device,
 and with ``copy=None``. If the first is refused in other words than the second, ``copy=False`` is
 the cause.
 
-A small plain array that the path converted before is converted again after the refusals. If it is
-refused now, or has other values, the refusals broke something.
+A small plain array that the path converted before is made and converted again after the refusals.
+If that fails now, or gives other values, the refusals broke something.
 
 Verdicts: ``clean``, ``retained``, ``broken``, ``unknown``. The evidence has the error's classes.
 """
@@ -23,12 +23,12 @@ from collections.abc import Callable
 from typing import Any
 
 from dlprof.probes.base import ArraySpec, Unsupported, written
-from dlprof.protocol.messages import verdict, words
+from dlprof.protocol.messages import OTHER_VALUES, verdict, words
 from dlprof.worker.instruments import lifetime, values
 from dlprof.worker.instruments.handshake import VERSION
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call
-from dlprof.worker.subject import Subject
+from dlprof.worker.subject import Subject, compose
 
 SAME = 24
 """Characters of an error that tell it from another one of the same path."""
@@ -78,14 +78,15 @@ def _broken(subject: Subject) -> dict[str, str]:
     spec = _working.get(_path(subject))
     if spec is None:
         return {}
-    plain = subject.subject(spec)
-    found = attempt(lambda: values.different(plain))
+    found = attempt(lambda: values.different(subject.subject(spec)))
     if not found:
         return {}
     del _working[_path(subject)]
-    after = found.reason if isinstance(found, Refusal) else "other values"
-    create = subject.producer.create(spec)
-    return {"after": after, "plain_create": create, "plain_code": plain.code}
+    after = found.reason if isinstance(found, Refusal) else OTHER_VALUES
+    code = compose(subject.export, subject.import_, spec)
+    create = attempt(lambda: subject.producer.create(spec))
+    made = {} if isinstance(create, Refusal) else {"plain_create": create}
+    return {"after": after, **made, "plain_code": code}
 
 
 def _path(subject: Subject) -> tuple[str, ...]:
