@@ -143,7 +143,7 @@ def show_wrong_error(subject: Subject, _: Subject | None, __: FindingRecord) -> 
 
 def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
     """Once it has refused an array, it converts a plain one no more."""
-    broken = [case for case in cases.looked_at("refusal") if _evidence(case.result).after]
+    broken = [case for case in cases.looked_at("refusal") if _is_broken(case)]
     for found in groups(broken, lambda case: case.way_in):
         evidence = _evidence(found[0].result)
         after = first_line(evidence.after or "")
@@ -157,6 +157,12 @@ def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
             {"refused_by": (evidence.error or ("?",))[0], "after": after},
             advice=f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}".strip(),
         )
+
+
+def _is_broken(case: CaseView) -> bool:
+    """What became of a plain array is evidence also where no other process showed it again."""
+    found = case.result.refusal
+    return found is not None and found.verdict == "broken" and bool(found.evidence.after)
 
 
 BROKEN = """
@@ -213,6 +219,6 @@ RULES = (
         expect("A refusal leaves the process as it was."),
         show_broken,
         "refusal",
-        Fault(lambda case: bool(_evidence(case.result).after)),
+        Fault(_is_broken),
     ),
 )

@@ -20,7 +20,7 @@ from dlprof.plan.schedule import (
     shuffled,
 )
 from dlprof.plan.survey import is_plainest
-from dlprof.protocol.messages import verdict
+from dlprof.protocol.messages import OTHER_VALUES, verdict
 from dlprof.runner.case_client import CaseClient, Turns, imports_of, status_of
 from dlprof.runner.diagnosis import Diagnosis, changed_settings, died_before, serves_no_more
 from dlprof.runner.journal import Journal
@@ -37,7 +37,11 @@ Kind = tuple[Any, ...]
 """What cases that share a process have in common: see :func:`process_of`."""
 CONTROL = ("lifetime",)
 """What converts an array hundreds of times."""
-NOT_BROKEN = "a plain array was refused later, but not in a process without other conversions"
+NOT_BROKEN = "not in a process without other conversions"
+NO_PLAIN = "the survey has no plain array of the path to try that again with"
+UNTRIED = "a process without other conversions did not come to that: {}"
+REFUSED_AT_ONCE = "a process without other conversions refused a plain array at once: {}"
+"""Why refusals alone are not the cause, or are not known to be."""
 SPOILS = f"not tried: the path ended or changed {MOST_SPOILED} processes before"
 
 
@@ -427,10 +431,12 @@ class Runner:
         case = self.cases[index]
         if _broke(outcome) and (self.settings.together or case.surveyed) and not alone:
             outcome = yield from self._alone(index, round_, outcome, turns)
-        elif _breaks_plain(outcome) and not (yield from self._is_confirmed(case, round_)):
+        elif _breaks_plain(outcome) and (doubt := (yield from self._unconfirmed(case, round_))):
             found = outcome.parts["refusal"].get("evidence")
-            kept = {"error": found["error"]} if isinstance(found, dict) and "error" in found else {}
-            outcome.parts["refusal"] = verdict("unknown", kept, NOT_BROKEN)
+            kept = found if isinstance(found, dict) else {}
+            does = "gave other values" if kept.get("after") == OTHER_VALUES else "was refused"
+            reason = f"a plain array {does} later, but {doubt}"
+            outcome.parts["refusal"] = verdict("unknown", kept, reason)
         self._client.keep(index, round_, outcome)
         self._spoiled[case.pair, case.path] += not outcome.alive or changed_settings(outcome)
 
@@ -453,8 +459,9 @@ class Runner:
             outcome.output = broken.output
         return in_company(outcome, broken)
 
-    def _is_confirmed(self, case: Case, round_: int) -> Generator[Any, int | None, bool]:
-        """Whether refusals of the case alone make its path fail for a plain array.
+    def _unconfirmed(self, case: Case, round_: int) -> Generator[Any, int | None, str]:
+        """Why refusals of the case alone are not shown to make its path fail for a plain array;
+        empty if they are.
 
         A new process converts that array hundreds of times, and once more. Then it is asked for the
         case. If the array fails only afterwards, neither other arrays nor many calls are the cause.
@@ -462,13 +469,16 @@ class Runner:
         alike = (one for one in self.cases if (one.pair, one.path) == (case.pair, case.path))
         plain = next(filter(is_plainest, alike), None)
         if plain is None:
-            return False
+            return NO_PLAIN
         with self._pool.worker() as worker:
             for array, instruments in ((plain, CONTROL), (plain, ()), (case, ())):
                 found = yield from self._client.beside(worker, array, round_, instruments)
-                if not found.alive:
-                    return False
-        return _breaks_plain(found)
+                why = found.reason or found.status
+                if array is plain and _was_refused(found):
+                    return REFUSED_AT_ONCE.format(why)
+                if not found.alive or (_was_refused(found) and "refusal" not in found.parts):
+                    return UNTRIED.format(why)
+        return "" if _breaks_plain(found) else NOT_BROKEN
 
 
 def _by_path(group: Group) -> deque[Group]:

@@ -14,7 +14,8 @@ class Workers:
     ``asked`` has the imports that each worker was asked for. ``dies`` end their worker,
     ``dies_in_company`` only if it served another case before; after ``poisons`` it dies before it
     begins the next case. After ``spoils`` it refuses all others. ``jams`` refuse complex numbers, and
-    a plain array afterwards, if the import that they name came before. ``unmade`` dtypes are those
+    a plain array afterwards, if the import that they name came before. What becomes of that array is
+    ``jammed``. What is asked for ``refused_with`` instruments is refused. ``unmade`` dtypes are those
     of which no array can be made. ``fatal`` instruments end their
     worker, in ``stopped`` ones the user stops the run, and in ``stopped_again`` imports if they are
     tried once more.
@@ -26,6 +27,8 @@ class Workers:
     refuses: set = field(default_factory=set)
     spoils: set = field(default_factory=set)
     jams: dict = field(default_factory=dict)
+    jammed: str = "TypeError: no"
+    refused_with: set = field(default_factory=set)
     unmade: set = field(default_factory=set)
     leaves_open: set = field(default_factory=set)
     changes_settings: set = field(default_factory=set)
@@ -131,7 +134,7 @@ class ScriptedWorker:
             if instrument in workers.fatal:
                 reason = f"killed by SIGSEGV during {instrument}"
                 return self.lost("crashed", reason, instrument, "last words")
-        refused = self.refusal(name, request["dtype"])
+        refused = self.refusal(name, request["dtype"], request["instruments"])
         if refused is not None:
             return Outcome("unsupported", "TypeError: no", refused)
         left = {"left_open": 500} if name in workers.leaves_open else {}
@@ -139,14 +142,16 @@ class ScriptedWorker:
             left["settings"] = {"verdict": "changed", "evidence": {}}
         return Outcome("ok", None, parts=make_answer()["parts"] | left)
 
-    def refusal(self, name, dtype):
+    def refusal(self, name, dtype, instruments):
         """The parts of a refusal; None where it is none."""
         workers, before = self.workers, {*self.asked[:-1]}
+        if workers.refused_with & {*instruments}:
+            return {}
         if dtype in workers.unmade:
             return {"refused_at": "create"}
         if name in workers.jams and dtype.startswith("complex"):
             word = "broken" if workers.jams[name] in before else "clean"
-            evidence = {"error": ["TypeError"], "after": "TypeError: no"}
+            evidence = {"error": ["TypeError"], "after": workers.jammed}
             return {"refusal": {"verdict": word, "evidence": evidence}}
         if name in workers.refuses or workers.spoils & before:
             return {} if workers.refuses & before else {"refusal": {}}

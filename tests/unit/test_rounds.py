@@ -151,7 +151,41 @@ def test_a_refusal_breaks_a_path_only_if_it_does_so_without_other_conversions(
     ((_, answer),) = journal.answers(2)
     found = answer["parts"]["refusal"]
     assert (answer["status"], found["verdict"]) == ("unsupported", word)
-    assert ("after" in found["evidence"]) == (word == "broken")
+    assert ("reason" in found["evidence"]) == (word == "unknown")
+
+
+def unconfirmed(workers, journal):
+    """The evidence of a refusal that broke its path in one process, and was not confirmed."""
+    workers.most_open, workers.jams = 2, {"import0": workers.jams.get("import0", "import0")}
+    plain = {"shape": SHAPE, "layout": "aligned", "surveyed": True}
+    other, *own = (make_case(name=name, **plain) for name in ("import1", "import0"))
+    run([other, *own, make_case(name="import0", **plain, dtype="complex64")], journal)
+    found = journal.answers(2)[0][1]["parts"]["refusal"]
+    assert found["verdict"] == "unknown"
+    return found["evidence"]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "why"),
+    [("fatal", "SIGSEGV during lifetime"), ("refused_with", "refused a plain array at once")],
+)
+def test_a_process_that_did_not_come_to_the_refusal_does_not_acquit_it(
+    workers, journal, trouble, why
+):
+    setattr(workers, trouble, {"lifetime"})
+    assert why in unconfirmed(workers, journal)["reason"]
+
+
+@pytest.mark.parametrize(
+    ("after", "does"), [("TypeError: no", "was refused"), ("other values", "gave other values")]
+)
+def test_what_became_of_a_plain_array_is_kept_if_no_other_process_shows_it(
+    workers, journal, after, does
+):
+    workers.jams, workers.jammed = {"import0": "import1"}, after
+    found = unconfirmed(workers, journal)
+    assert found["after"] == after
+    assert found["reason"].startswith(f"a plain array {does} later, but not in a process")
 
 
 @pytest.mark.parametrize(("lanes", "most"), [(1, 9), (2, 4)])

@@ -26,6 +26,10 @@ def test_a_plain_array_that_fails_after_a_refusal_is_an_error_and_another_path_i
     assert found.advice.startswith("g(x) takes it.")
 
 
+def test_a_plain_array_that_failed_in_one_process_alone_is_no_finding():
+    assert find([refused("f(x)", "TypeError", verdict="unknown", after="TypeError: no")]) == []
+
+
 @pytest.mark.parametrize(
     ("code", "errors", "is_wrong"),
     [
