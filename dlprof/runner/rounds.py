@@ -43,6 +43,7 @@ UNTRIED = "a process without other conversions did not come to that: {}"
 REFUSED_AT_ONCE = "a process without other conversions refused a plain array at once: {}"
 """Why refusals alone are not the cause, or are not known to be."""
 SPOILS = f"not tried: the path ended or changed {MOST_SPOILED} processes before"
+UNMAKES = "not tried: its array cannot be made after other conversions"
 
 
 class Doubt(NamedTuple):
@@ -89,10 +90,10 @@ class Runner:
         """The cases that they survey, those of one path together."""
         self._spoiled: Counter[Any] = Counter()
         """How many processes each path ended, or changed the settings of."""
-        self._refused_arrays: dict[Kind, tuple[str | None, set[int]]] = {}
-        """The arrays of the survey that a producer did not make: why, and after which cases."""
         self._unmade: dict[Kind, str | None] = {}
-        """Those of them that no case before can have kept it from."""
+        """The arrays of the survey that a producer cannot make, whatever came before, and why."""
+        self._made_alone: Counter[Kind] = Counter()
+        """How many processes made such an array that others did not make after conversions."""
         self._pool = WorkerPool(python, variables)
         self._client = CaseClient(self._pool, settings, journal, watcher, on_answer)
         own = WorkerPool(python, variables)  # what is loaded ahead for another pair is not for it
@@ -300,20 +301,21 @@ class Runner:
         alone: bool,
     ) -> Answered:
         """Ask one worker for all that is waiting, as long as it lives."""
-        served: set[int] = set()
+        served: set[int] = set()  # but those whose array was not made: these convert nothing
+        was_asked = False
         while entry := (yield from self._take(waiting, shared, served, kind, worker)):
             index, case = entry
-            if served and turns:
+            if was_asked and turns:
                 yield Stop(index)
             doubt = self._doubts.pop(index, None)
-            if self._is_known(index, round_):
+            if self._is_known(index, round_, doubt):
                 continue
             self._asked[kind] += doubt is None
             with self._client.kept_if_stopped(index, round_, _name(round_), worker.heard):
                 outcome = yield from self._client.in_turns(
                     worker, index, case, round_, turns, alone
                 )
-            if served and died_before(outcome):
+            if was_asked and died_before(outcome):
                 waiting.insert(0, entry)
                 if doubt:
                     self._doubts[index] = doubt
@@ -327,7 +329,9 @@ class Runner:
             else:
                 yield from self._settle(index, round_, outcome, turns, alone)
             self._asked[kind] -= doubt is None
-            served.add(index)
+            was_asked = True
+            if not _is_unmade(case, outcome):
+                served.add(index)
             if serves_no_more(outcome):
                 return
 
@@ -340,8 +344,7 @@ class Runner:
         worker: WorkerClient,
     ) -> Generator[Any, int | None, tuple[int, Case] | None]:
         """What to ask the worker next. If nothing is waiting, lanes of a survey settle what others
-        doubt: a worker that ``served`` none of the cases before it need not be a new one. In
-        reversed order none comes before another.
+        doubt: a worker need not be a new one for that. In reversed order none comes before another.
         """
         if not waiting and shared:
             waiting += shared.popleft()
@@ -351,7 +354,8 @@ class Runner:
                 continue
             for index, doubt in reversed(self._doubts.items()):
                 entry = index, self.cases[index]
-                if doubt.before.isdisjoint(served) and process_of(*entry, self.settings) == kind:
+                is_of_kind = process_of(*entry, self.settings) == kind
+                if is_of_kind and _settles(served, doubt, entry[1]):
                     return entry
             return None
         return waiting.pop(0) if waiting else None
@@ -360,13 +364,17 @@ class Runner:
         self, index: int, round_: int, outcome: Outcome, doubt: Doubt | None, served: set[int]
     ) -> bool:
         """Whether a refusal may be due to what the process ``served`` before."""
+        case = self.cases[index]
+        is_unmade = _is_unmade(case, outcome)
+        if doubt and _is_unmade(case, doubt.refused) and not is_unmade and not served:
+            self._made_alone[_array(case)] += 1
         if not _was_refused(outcome):
             _compare(outcome, doubt and doubt.refused)
             return False
-        if _array(self.cases[index]) in self._unmade:
+        if _array(case) in self._unmade:
             return False
-        if doubt is None:
-            doubt = Doubt(outcome, round_, served)
+        if doubt is None or is_unmade:
+            doubt = Doubt(outcome, doubt.round if doubt else round_, {*served})
         before = served & doubt.before
         if before:
             self._doubts[index] = doubt._replace(before=before)
@@ -383,7 +391,7 @@ class Runner:
             }
         return False
 
-    def _is_known(self, index: int, round_: int) -> bool:
+    def _is_known(self, index: int, round_: int, doubt: Doubt | None = None) -> bool:
         """Whether what others showed answers for a case of the survey, which is kept then."""
         case = self.cases[index]
         if not case.surveyed:
@@ -394,6 +402,8 @@ class Runner:
             found = Outcome("skipped", SPOILS)
         elif _array(case) in self._unmade:
             found = Outcome("unsupported", self._unmade[_array(case)], {"refused_at": "create"})
+        elif doubt and self._made_alone[_array(case)] >= MOST_SPOILED:
+            found = Outcome("skipped", UNMAKES)  # each further path would take a process of its own
         else:
             return False
         self._client.keep(index, round_, found)
@@ -402,26 +412,29 @@ class Runner:
     def _note_unmade(self, case: Case, round_: int, outcome: Outcome, served: set[int]) -> None:
         """A producer that cannot make an array of the survey cannot make it for any path.
 
-        Two processes must say so that have served none of the same cases, or one that has served
-        none. Then no path is asked any more.
+        A process must say so that has converted nothing. Then no path is asked any more.
         """
-        is_unmade = _was_refused(outcome) and outcome.parts.get("refused_at") == "create"
-        if not (case.surveyed and is_unmade):
+        if served or not _is_unmade(case, outcome):
             return
         array = _array(case)
-        reason, before = self._refused_arrays.setdefault(array, (outcome.reason, {*served}))
-        if reason == outcome.reason and before.isdisjoint(served):
-            self._unmade[array] = reason
-            for index in [one for one in self._doubts if _array(self.cases[one]) == array]:
-                del self._doubts[index]
-                self._is_known(index, round_)
+        self._unmade[array] = outcome.reason
+        for index in [one for one in self._doubts if _array(self.cases[one]) == array]:
+            del self._doubts[index]
+            self._is_known(index, round_)
 
     def _again(self, round_: int, turns: Turns | None = None) -> Answered:
         """Ask for what is in doubt, in new processes and reversed order, until nothing is: then
-        what came before a case comes after it.
+        what came before a case comes after it. Arrays that were not made come first: they are
+        settled only where nothing was converted.
         """
+
+        def may_be_made(index: int) -> bool:
+            return not _is_unmade(self.cases[index], self._doubts[index].refused)
+
         while self._doubts:
-            for group in self._grouped(reversed(self._doubts)):
+            order = [*reversed(self._doubts)]
+            order.sort(key=may_be_made)
+            for group in self._grouped(order):
                 yield from self._run_group(group, round_, turns)
 
     def _settle(
@@ -513,6 +526,21 @@ def _breaks_plain(outcome: Outcome) -> bool:
 def _was_refused(outcome: Outcome) -> bool:
     """Whether a living worker refused a case; a disturbed device is no refusal."""
     return outcome.alive and outcome.status not in ("ok", "invalid")
+
+
+def _settles(served: set[int], doubt: Doubt, case: Case) -> bool:
+    """Whether a process that ``served`` these cases can settle a doubt.
+
+    Conversions of any paths may keep a producer from making an array of the survey: a changed
+    default dtype does. So that is settled only where nothing was converted.
+    """
+    return not served if _is_unmade(case, doubt.refused) else doubt.before.isdisjoint(served)
+
+
+def _is_unmade(case: Case, outcome: Outcome) -> bool:
+    """Whether the producer did not make the array of a case of the survey."""
+    refused_at = outcome.parts.get("refused_at")
+    return case.surveyed and _was_refused(outcome) and bool(refused_at == "create")
 
 
 def _compare(outcome: Outcome, refused: Outcome | None) -> None:

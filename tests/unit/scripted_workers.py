@@ -16,7 +16,7 @@ class Workers:
     begins the next case. After ``spoils`` it refuses all others. ``jams`` refuse complex numbers, and
     a plain array afterwards, if the import that they name came before. What becomes of that array is
     ``jammed``. What is asked for ``refused_with`` instruments is refused. ``unmade`` dtypes are those
-    of which no array can be made. ``fatal`` instruments end their
+    of which no array can be made, ``unmade_later`` those of which none can after a conversion. ``fatal`` instruments end their
     worker, in ``stopped`` ones the user stops the run, and in ``stopped_again`` imports if they are
     tried once more.
     """
@@ -30,6 +30,7 @@ class Workers:
     jammed: str = "TypeError: no"
     refused_with: set = field(default_factory=set)
     unmade: set = field(default_factory=set)
+    unmade_later: set = field(default_factory=set)
     leaves_open: set = field(default_factory=set)
     changes_settings: set = field(default_factory=set)
     hangs_at_import: set = field(default_factory=set)
@@ -59,7 +60,7 @@ class ScriptedWorker:
     def __init__(self, workers, asked):
         self.workers = workers
         self.asked = asked
-        self.dead = self.is_idle = False
+        self.dead = self.is_idle = self.converted = False
         workers.open += 1
 
     def __enter__(self):
@@ -140,6 +141,7 @@ class ScriptedWorker:
         left = {"left_open": 500} if name in workers.leaves_open else {}
         if name in workers.changes_settings:
             left["settings"] = {"verdict": "changed", "evidence": {}}
+        self.converted = True
         return Outcome("ok", None, parts=make_answer()["parts"] | left)
 
     def refusal(self, name, dtype, instruments):
@@ -147,7 +149,7 @@ class ScriptedWorker:
         workers, before = self.workers, {*self.asked[:-1]}
         if workers.refused_with & {*instruments}:
             return {}
-        if dtype in workers.unmade:
+        if dtype in workers.unmade or (self.converted and dtype in workers.unmade_later):
             return {"refused_at": "create"}
         if name in workers.jams and dtype.startswith("complex"):
             word = "broken" if workers.jams[name] in before else "clean"

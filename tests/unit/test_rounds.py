@@ -188,23 +188,39 @@ def test_what_became_of_a_plain_array_is_kept_if_no_other_process_shows_it(
     assert found["reason"].startswith(f"a plain array {does} later, but not in a process")
 
 
-@pytest.mark.parametrize(("lanes", "most"), [(1, 9), (2, 4)])
-def test_an_array_that_cannot_be_made_is_asked_for_until_two_processes_agree(
-    workers, journal, monkeypatch, lanes, most
-):
-    monkeypatch.setattr(rounds, "lanes", lambda _: lanes)
-    workers.most_open, workers.unmade = 2, {"bfloat16"}
-    cases = [
+def survey_of(dtypes):
+    return [
         make_case(name=f"import{index}", dtype=dtype, surveyed=True)
         for index in range(8)
-        for dtype in ("float32", "bfloat16")
+        for dtype in dtypes
     ]
-    run(cases, journal)
-    found = [[status for _, status in statuses(journal, case)] for case in range(16)]
-    assert found == [["ok"], ["unsupported"]] * 8
-    refused = [answer["parts"]["refused_at"] for _, answer in journal.answers(15)]
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_arrays_that_cannot_be_made_are_asked_for_until_a_process_that_converted_nothing_agrees(
+    workers, journal, monkeypatch, lanes
+):
+    monkeypatch.setattr(rounds, "lanes", lambda _: lanes)
+    workers.most_open, workers.unmade = 2, {"bfloat16", "float8_e5m2"}
+    run(survey_of(("float32", "bfloat16", "float8_e5m2")), journal)
+    found = [[status for _, status in statuses(journal, case)] for case in range(24)]
+    assert found == [["ok"], ["unsupported"], ["unsupported"]] * 8
+    refused = [answer["parts"]["refused_at"] for _, answer in journal.answers(23)]
     assert refused == ["create"]
-    assert [request["dtype"] for request in workers.requests].count("bfloat16") <= most
+    assert [request["dtype"] for request in workers.requests].count("bfloat16") <= 9
+    assert len(workers.asked) == lanes + 1
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_an_array_that_conversions_keep_from_being_made_is_no_refusal(
+    workers, journal, monkeypatch, lanes
+):
+    monkeypatch.setattr(rounds, "lanes", lambda _: lanes)
+    workers.most_open, workers.unmade_later = 2, {"bfloat16"}
+    run(survey_of(("float32", "bfloat16")), journal)
+    found = [[status for _, status in statuses(journal, case)] for case in range(16)]
+    assert found[::2] == [["ok"]] * 8
+    assert sorted(found[1::2]) == [["ok"]] * 3 + [["skipped"]] * 5
 
 
 def test_an_array_off_the_plain_layout_and_dtype_is_converted_once(workers, journal):
