@@ -15,7 +15,7 @@ from dlprof.conformance.counterpart import NEW, USED, floats_of, held_by, kept, 
 from dlprof.conformance.needs import exports
 from dlprof.conformance.producer import Deleter, consumed, delete, exported
 
-must = partial(check, "producer", SEVERITIES[0])
+must, should, may = (partial(check, "producer", word) for word in SEVERITIES)
 ROUNDS, LEAST_LEAK_BYTES = 64, 32 << 20
 
 

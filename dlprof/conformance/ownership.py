@@ -37,7 +37,7 @@ from dlprof.conformance.counterpart import (
 from dlprof.conformance.needs import exports, importing, keyword, objects, taking
 from dlprof.probes.capsule import capsule_name
 
-must = partial(check, "consumer", SEVERITIES[0])
+must, should, may = (partial(check, "consumer", word) for word in SEVERITIES)
 
 
 # Capsules and deleters

@@ -47,7 +47,7 @@ from dlprof.conformance.needs import (
 )
 from dlprof.probes.capsule import capsule_name
 
-must, should, _ = (partial(check, "producer", word) for word in SEVERITIES)
+must, should, may = (partial(check, "producer", word) for word in SEVERITIES)
 LAYOUTS = ("C", "sliced", "F", "strided", "reversed", "broadcast", "scalar", "empty", "cube")
 Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
