@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -97,6 +97,19 @@ class CaseClient:
         """As :meth:`ask`, in a lane."""
         worker.send(self._request(case, round_, instruments))
         limit_s, on_stage = self._limit_s(case, alone), self._on_stage(case, round_)
+        while (outcome := worker.poll(limit_s, on_stage)) is None:
+            yield worker
+        return outcome
+
+    def unmade(
+        self, worker: WorkerClient, cases: Sequence[Case]
+    ) -> Generator[WorkerClient, Any, Outcome]:
+        """Ask which arrays cannot be made: the part ``unmade``, by the place in ``cases``.
+
+        Nothing is converted.
+        """
+        worker.send({"do": "make", "cases": [self._request(case, 0, UNTIMED) for case in cases]})
+        limit_s, on_stage = self._limit_s(cases[0], True), self._on_stage(cases[0], 0)
         while (outcome := worker.poll(limit_s, on_stage)) is None:
             yield worker
         return outcome

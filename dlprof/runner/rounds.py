@@ -42,8 +42,8 @@ NO_PLAIN = "the survey has no plain array of the path to try that again with"
 UNTRIED = "a process without other conversions did not come to that: {}"
 REFUSED_AT_ONCE = "a process without other conversions refused a plain array at once: {}"
 """Why refusals alone are not the cause, or are not known to be."""
-SPOILS = f"not tried: the path ended or changed {MOST_SPOILED} processes before"
 UNMAKES = "not tried: its array cannot be made after other conversions"
+SPOILS = f"not tried: the path ended or changed {MOST_SPOILED} processes before"
 
 
 class Doubt(NamedTuple):
@@ -90,10 +90,12 @@ class Runner:
         """The cases that they survey, those of one path together."""
         self._spoiled: Counter[Any] = Counter()
         """How many processes each path ended, or changed the settings of."""
-        self._unmade: dict[Kind, str | None] = {}
-        """The arrays of the survey that a producer cannot make, whatever came before, and why."""
-        self._made_alone: Counter[Kind] = Counter()
-        """How many processes made such an array that others did not make after conversions."""
+        self._unmade: dict[Kind, str] = {}
+        """The arrays of the survey that a producer cannot make, and why."""
+        self._tried: set[str] = set()
+        """The producers that were asked for that."""
+        self._kept_from: Counter[str] = Counter()
+        """How many processes could not make an array any more that a new one makes."""
         self._pool = WorkerPool(python, variables)
         self._client = CaseClient(self._pool, settings, journal, watcher, on_answer)
         own = WorkerPool(python, variables)  # what is loaded ahead for another pair is not for it
@@ -301,37 +303,35 @@ class Runner:
         alone: bool,
     ) -> Answered:
         """Ask one worker for all that is waiting, as long as it lives."""
-        served: set[int] = set()  # but those whose array was not made: these convert nothing
-        was_asked = False
+        served: set[int] = set()
+        if not (yield from self._try_arrays(worker, (waiting or shared[0])[0][1])):
+            return
         while entry := (yield from self._take(waiting, shared, served, kind, worker)):
             index, case = entry
-            if was_asked and turns:
+            if served and turns:
                 yield Stop(index)
             doubt = self._doubts.pop(index, None)
-            if self._is_known(index, round_, doubt):
+            if self._is_known(index, round_):
                 continue
             self._asked[kind] += doubt is None
             with self._client.kept_if_stopped(index, round_, _name(round_), worker.heard):
                 outcome = yield from self._client.in_turns(
                     worker, index, case, round_, turns, alone
                 )
-            if was_asked and died_before(outcome):
-                waiting.insert(0, entry)
-                if doubt:
-                    self._doubts[index] = doubt
-                self._asked[kind] -= doubt is None
-                return
-            self._note_unmade(case, round_, outcome, served)
-            if self._is_doubtful(index, round_, outcome, doubt, served):
-                if self._surveying == 1 and not self._pool.has_loaded(kind):
-                    # It imports beside the others: no time is taken here.
-                    self._pool.load(kind, [imports_of(case)])
-            else:
-                yield from self._settle(index, round_, outcome, turns, alone)
             self._asked[kind] -= doubt is None
-            was_asked = True
-            if not _is_unmade(case, outcome):
-                served.add(index)
+            if served and self._needs_another(case, outcome):
+                waiting.insert(0, entry)
+                self._doubts |= {index: doubt} if doubt else {}
+                return
+            if self._is_kept_from(case, outcome):
+                self._client.keep(index, round_, Outcome("skipped", UNMAKES))
+            elif self._is_doubtful(index, round_, outcome, doubt, served):
+                self._load_beside(kind, case)
+            else:
+                self._asked[kind] += doubt is None
+                yield from self._settle(index, round_, outcome, turns, alone)
+                self._asked[kind] -= doubt is None
+            served.add(index)
             if serves_no_more(outcome):
                 return
 
@@ -344,7 +344,8 @@ class Runner:
         worker: WorkerClient,
     ) -> Generator[Any, int | None, tuple[int, Case] | None]:
         """What to ask the worker next. If nothing is waiting, lanes of a survey settle what others
-        doubt: a worker need not be a new one for that. In reversed order none comes before another.
+        doubt: a worker that ``served`` none of the cases before it need not be a new one. In
+        reversed order none comes before another.
         """
         if not waiting and shared:
             waiting += shared.popleft()
@@ -354,8 +355,7 @@ class Runner:
                 continue
             for index, doubt in reversed(self._doubts.items()):
                 entry = index, self.cases[index]
-                is_of_kind = process_of(*entry, self.settings) == kind
-                if is_of_kind and _settles(served, doubt, entry[1]):
+                if doubt.before.isdisjoint(served) and process_of(*entry, self.settings) == kind:
                     return entry
             return None
         return waiting.pop(0) if waiting else None
@@ -364,17 +364,11 @@ class Runner:
         self, index: int, round_: int, outcome: Outcome, doubt: Doubt | None, served: set[int]
     ) -> bool:
         """Whether a refusal may be due to what the process ``served`` before."""
-        case = self.cases[index]
-        is_unmade = _is_unmade(case, outcome)
-        if doubt and _is_unmade(case, doubt.refused) and not is_unmade and not served:
-            self._made_alone[_array(case)] += 1
         if not _was_refused(outcome):
             _compare(outcome, doubt and doubt.refused)
             return False
-        if _array(case) in self._unmade:
-            return False
-        if doubt is None or is_unmade:
-            doubt = Doubt(outcome, doubt.round if doubt else round_, {*served})
+        if doubt is None:
+            doubt = Doubt(outcome, round_, served)
         before = served & doubt.before
         if before:
             self._doubts[index] = doubt._replace(before=before)
@@ -391,50 +385,68 @@ class Runner:
             }
         return False
 
-    def _is_known(self, index: int, round_: int, doubt: Doubt | None = None) -> bool:
+    def _is_known(self, index: int, round_: int) -> bool:
         """Whether what others showed answers for a case of the survey, which is kept then."""
         case = self.cases[index]
         if not case.surveyed:
             return False
-        if not self.journal.needs(index, round_):
-            return True  # it was in doubt, and is no more
         if self._spoiled[case.pair, case.path] >= MOST_SPOILED:
             found = Outcome("skipped", SPOILS)
-        elif _array(case) in self._unmade:
-            found = Outcome("unsupported", self._unmade[_array(case)], {"refused_at": "create"})
-        elif doubt and self._made_alone[_array(case)] >= MOST_SPOILED:
-            found = Outcome("skipped", UNMAKES)  # each further path would take a process of its own
+        elif (why := self._unmade.get(_array(case))) is not None:
+            found = Outcome("unsupported", why, {"refused_at": "create"})
         else:
             return False
         self._client.keep(index, round_, found)
         return True
 
-    def _note_unmade(self, case: Case, round_: int, outcome: Outcome, served: set[int]) -> None:
-        """A producer that cannot make an array of the survey cannot make it for any path.
-
-        A process must say so that has converted nothing. Then no path is asked any more.
+    def _load_beside(self, kind: Kind, case: Case) -> None:
+        """Let a worker for what is in doubt import beside the others of a survey, which takes no
+        time.
         """
-        if served or not _is_unmade(case, outcome):
-            return
-        array = _array(case)
-        self._unmade[array] = outcome.reason
-        for index in [one for one in self._doubts if _array(self.cases[one]) == array]:
-            del self._doubts[index]
-            self._is_known(index, round_)
+        if self._surveying == 1 and not self._pool.has_loaded(kind):
+            self._pool.load(kind, [imports_of(case)])
+
+    def _needs_another(self, case: Case, outcome: Outcome) -> bool:
+        """Whether a worker died before it began, or cannot make an array any more."""
+        if died_before(outcome):
+            return True
+        producer = case.pair[0]
+        if not self._is_kept_from(case, outcome) or self._kept_from[producer] >= MOST_SPOILED:
+            return False
+        self._kept_from[producer] += 1
+        return True
+
+    def _is_kept_from(self, case: Case, outcome: Outcome) -> bool:
+        """Whether a producer did not make an array of the survey that a new process makes."""
+        refused_at = outcome.parts.get("refused_at") if _was_refused(outcome) else None
+        is_made = case.pair[0] in self._tried and _array(case) not in self._unmade
+        return case.surveyed and is_made and bool(refused_at == "create")
+
+    def _try_arrays(self, worker: WorkerClient, case: Case) -> Generator[WorkerClient, Any, bool]:
+        """Ask a worker that has converted nothing which arrays of the survey the producer cannot
+        make: no path is asked for those. Whether the worker lives.
+
+        After a conversion the answer might be another one: a changed default dtype is enough.
+        """
+        if not case.surveyed or case.pair[0] in self._tried:
+            return True
+        of_producer = (one for one in self.cases if one.surveyed and one.pair[0] == case.pair[0])
+        arrays = {_array(one): one for one in of_producer}
+        outcome = yield from self._client.unmade(worker, [*arrays.values()])
+        self._tried.add(case.pair[0])
+        found = outcome.parts.get("unmade")
+        if isinstance(found, dict):
+            self._unmade |= {
+                array: str(found[str(at)]) for at, array in enumerate(arrays) if str(at) in found
+            }
+        return outcome.alive
 
     def _again(self, round_: int, turns: Turns | None = None) -> Answered:
         """Ask for what is in doubt, in new processes and reversed order, until nothing is: then
-        what came before a case comes after it. Arrays that were not made come first: they are
-        settled only where nothing was converted.
+        what came before a case comes after it.
         """
-
-        def may_be_made(index: int) -> bool:
-            return not _is_unmade(self.cases[index], self._doubts[index].refused)
-
         while self._doubts:
-            order = [*reversed(self._doubts)]
-            order.sort(key=may_be_made)
-            for group in self._grouped(order):
+            for group in self._grouped(reversed(self._doubts)):
                 yield from self._run_group(group, round_, turns)
 
     def _settle(
@@ -503,8 +515,8 @@ def _by_path(group: Group) -> deque[Group]:
 
 
 def _array(case: Case) -> Kind:
-    """The array that a case converts, and whether that is one of a survey."""
-    return case.surveyed, case.pair, case.shape, case.dtype, case.layout, case.device
+    """The array that a case of a survey converts."""
+    return case.pair[0], case.shape, case.dtype, case.layout, case.device
 
 
 def _name(round_: int) -> str:
@@ -526,21 +538,6 @@ def _breaks_plain(outcome: Outcome) -> bool:
 def _was_refused(outcome: Outcome) -> bool:
     """Whether a living worker refused a case; a disturbed device is no refusal."""
     return outcome.alive and outcome.status not in ("ok", "invalid")
-
-
-def _settles(served: set[int], doubt: Doubt, case: Case) -> bool:
-    """Whether a process that ``served`` these cases can settle a doubt.
-
-    Conversions of any paths may keep a producer from making an array of the survey: a changed
-    default dtype does. So that is settled only where nothing was converted.
-    """
-    return not served if _is_unmade(case, doubt.refused) else doubt.before.isdisjoint(served)
-
-
-def _is_unmade(case: Case, outcome: Outcome) -> bool:
-    """Whether the producer did not make the array of a case of the survey."""
-    refused_at = outcome.parts.get("refused_at")
-    return case.surveyed and _was_refused(outcome) and bool(refused_at == "create")
 
 
 def _compare(outcome: Outcome, refused: Outcome | None) -> None:

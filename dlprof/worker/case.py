@@ -17,6 +17,7 @@ from dlprof.probes.base import ArraySpec, Protocol, Unsupported
 from dlprof.protocol.messages import DIAGNOSIS, unknown
 from dlprof.worker import heap, memory, simulated, timer, turns
 from dlprof.worker.channel import Answer
+from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.instruments import (
     alignment,
     copy_cost,
@@ -46,6 +47,7 @@ AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
 """Instruments whose answers do not depend on the shape: a smaller array serves for a large one."""
 LARGEST_ON_DEVICE = 16 << 20
 """A path through the host takes 50 ms for 64 MiB, and waits are seen by a hundred calls."""
+NO_REFUSALS = (FaultyProbe, SyntaxError, memory.TooLarge)
 TIMED = {"first_call", "host_time"}
 """If these are wanted, the first conversion has a time."""
 PLAIN = (("float32", "aligned"), ("float32", "C"))
@@ -104,6 +106,22 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     if "host_time" in answer.failures:
         return "unsupported", answer.failures["host_time"]
     return ("invalid", doubt.trouble) if doubt.trouble else ("ok", None)
+
+
+def unmade(state: WorkerState, cases: list[dict[str, Any]], answer: Answer) -> dict[str, str]:
+    """Why producers cannot make the arrays of these cases, by place. A mistake of a probe, and
+    memory that is too small, are told where the case is asked for.
+    """
+    found = {}
+    for at, request in enumerate(cases):
+        path = attempt(partial(path_of, state, request, answer), BaseException)
+        if isinstance(path, Refusal):
+            break
+        answer.stage("create")
+        made = attempt(partial(path.make, spec_of(request)))
+        if isinstance(made, Refusal) and not isinstance(made.error, NO_REFUSALS):
+            found[str(at)] = made.reason
+    return found
 
 
 def _convert_first(

@@ -52,6 +52,8 @@ def _served(state: WorkerState, kind: str, request: dict[str, Any], answer: Answ
             # An import that fails is reported when its case is asked for.
             with contextlib.suppress(BaseException):
                 path_of(state, imports, answer)
+    elif kind == "make":
+        answer.part("unmade", case.unmade(state, request["cases"], answer))
     elif kind == "inspect":
         answer.part("inspect", inspect.inspect(request["sources"], request["skip"], answer.stage))
     elif kind == "recognise":

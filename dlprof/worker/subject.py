@@ -66,8 +66,8 @@ class Path:
         """Whether the producer makes one array and no other."""
         return isinstance(self.producer, OneArray)
 
-    def subject(self, spec: ArraySpec, at_boundary: bool = False) -> Subject:
-        """Make the source array and compile the conversion.
+    def make(self, spec: ArraySpec, at_boundary: bool = False) -> tuple[dict[str, Any], int]:
+        """The namespace with the source array, and the ns of making it.
 
         If ``at_boundary``, the array begins at a multiple of :data:`LINE_BYTES` if the
         framework's own allocator gives one of a few there. Raises :class:`Unsupported` if the array
@@ -95,6 +95,12 @@ class Path:
         if at_boundary and not self.is_one_array:
             namespace["x"] = _at_a_boundary(producer, spec, namespace["x"], text, self.namespace)
         check_source(producer, spec, namespace["x"])
+        return namespace, create_ns
+
+    def subject(self, spec: ArraySpec, at_boundary: bool = False) -> Subject:
+        """Make the source array, as :meth:`make` does, and compile the conversion."""
+        producer = self.producer
+        namespace, create_ns = self.make(spec, at_boundary)
         code = compose(self.export, self.import_, spec)
         where = result_device(self.consumer, self.import_, spec)
         return Subject(

@@ -111,6 +111,16 @@ class ScriptedWorker:
         self.workers.open += self.is_idle
         self.is_idle = False
         assert self.workers.open <= self.workers.most_open, "workers disturb each other"
+        if request["do"] == "make":
+            return self.made(request["cases"])
+        return self.converted_as_asked(request, limit_s, on_stage)
+
+    def made(self, cases):
+        unmade = self.workers.unmade
+        found = {str(at): "no such dtype" for at, one in enumerate(cases) if one["dtype"] in unmade}
+        return Outcome("ok", None, {"unmade": found})
+
+    def converted_as_asked(self, request, limit_s, on_stage):
         workers, name, company = self.workers, request["import"], bool(self.asked)
         workers.limits.append(limit_s)
         if name in workers.hangs_at_import:
