@@ -377,11 +377,11 @@ class Runner:
         for _ in range(doubt.round, round_):
             self.watcher.step()  # it needs those rounds no more
         if outcome.reason == doubt.refused.reason:
-            # A process looks once at what refusals of a kind leave behind; and what they break
-            # shows only where a plain array came before.
-            broken = ("refusal",) if _breaks_plain(doubt.refused) else ()
+            # A process looks once at what refusals of a kind leave behind; what they break shows
+            # only where a plain array came before; and what one process saw, another may not see.
+            seen = ("refusal",) if _refusal_of(doubt.refused) in ("broken", "retained") else ()
             outcome.parts = doubt.refused.parts | {
-                name: part for name, part in outcome.parts.items() if name not in broken
+                name: part for name, part in outcome.parts.items() if name not in seen
             }
         return False
 
@@ -531,8 +531,13 @@ def _broke(outcome: Outcome) -> bool:
 
 def _breaks_plain(outcome: Outcome) -> bool:
     """Whether a plain array was refused after the case, which was converted before it."""
+    return _refusal_of(outcome) == "broken"
+
+
+def _refusal_of(outcome: Outcome) -> str:
+    """What refusals leave behind, in one word; empty where nothing looked."""
     found = outcome.parts.get("refusal")
-    return isinstance(found, dict) and bool(found.get("verdict") == "broken")
+    return str(found.get("verdict", "")) if isinstance(found, dict) else ""
 
 
 def _was_refused(outcome: Outcome) -> bool:
