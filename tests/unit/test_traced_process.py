@@ -1,11 +1,9 @@
 """A program gets the signals that are sent to dlprof, each once, and the variables of the user."""
 
-import fcntl
 import os
 import signal
 import subprocess
 import sys
-import termios
 from contextlib import contextmanager
 
 import pytest
@@ -14,7 +12,8 @@ from dlprof.cli import variables
 from dlprof.measuring import trace as tracing
 
 RUN = """\
-import os, sys
+import fcntl, os, signal, sys, termios
+exec(sys.argv[2])
 from dlprof.measuring import traced_process
 print("ended", traced_process.run([sys.executable, "-c", sys.argv[1]], os.environ))
 """
@@ -32,9 +31,11 @@ while True:
 
 
 @contextmanager
-def started(program=PROGRAM, **options):
-    """What runs the program, in a session of its own, when the program is ready."""
-    command = [sys.executable, "-c", RUN, program]
+def started(program=PROGRAM, before="", **options):
+    """What runs the program, in a session of its own, when the program is ready. It executes what
+    is to be done ``before``: a fork of this process would meet the threads of frameworks.
+    """
+    command = [sys.executable, "-c", RUN, program, before]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, start_new_session=True, **options
     )
@@ -53,7 +54,7 @@ def check_passes_on(process):
 
 
 def in_front_of(terminal):
-    return {"stdin": terminal, "preexec_fn": lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)}
+    return {"stdin": terminal, "before": "fcntl.ioctl(0, termios.TIOCSCTTY, 0)"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGALRM])
@@ -79,8 +80,7 @@ def test_ctrl_c_in_a_terminal_comes_once():
 
 
 def test_a_program_keeps_the_signals_that_were_ignored_before():
-    ignored = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)}
-    with started(**ignored) as process:
+    with started(before="signal.signal(signal.SIGINT, signal.SIG_IGN)") as process:
         os.kill(process.pid, signal.SIGINT)
         check_passes_on(process)
 
