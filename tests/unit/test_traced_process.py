@@ -13,6 +13,7 @@ from dlprof.measuring import trace as tracing
 
 RUN = """\
 import fcntl, os, signal, sys, termios
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # whatever these tests were started with
 exec(sys.argv[2])
 from dlprof.measuring import traced_process
 print("ended", traced_process.run([sys.executable, "-c", sys.argv[1]], os.environ))
