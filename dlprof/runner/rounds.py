@@ -92,6 +92,8 @@ class Runner:
         """How many processes each path ended, or changed the settings of."""
         self._unmade: dict[Kind, str] = {}
         """The arrays of the survey that a producer cannot make, and why."""
+        self._makes: set[Kind] = set()
+        """The arrays of the survey that a new process made."""
         self._tried: set[str] = set()
         """The producers that were asked for that."""
         self._kept_from: Counter[str] = Counter()
@@ -419,8 +421,7 @@ class Runner:
     def _is_kept_from(self, case: Case, outcome: Outcome) -> bool:
         """Whether a producer did not make an array of the survey that a new process makes."""
         refused_at = outcome.parts.get("refused_at") if _was_refused(outcome) else None
-        is_made = case.pair[0] in self._tried and _array(case) not in self._unmade
-        return case.surveyed and is_made and bool(refused_at == "create")
+        return case.surveyed and _array(case) in self._makes and bool(refused_at == "create")
 
     def _try_arrays(self, worker: WorkerClient, case: Case) -> Generator[WorkerClient, Any, bool]:
         """Ask a worker that has converted nothing which arrays of the survey the producer cannot
@@ -435,10 +436,12 @@ class Runner:
         outcome = yield from self._client.unmade(worker, [*arrays.values()])
         self._tried.add(case.pair[0])
         found = outcome.parts.get("unmade")
-        if isinstance(found, dict):
-            self._unmade |= {
-                array: str(found[str(at)]) for at, array in enumerate(arrays) if str(at) in found
-            }
+        told = found if isinstance(found, dict) else {}
+        for at, array in enumerate(arrays):
+            if why := told.get(str(at)):
+                self._unmade[array] = str(why)
+            elif str(at) in told:
+                self._makes.add(array)
         return outcome.alive
 
     def _again(self, round_: int, turns: Turns | None = None) -> Answered:

@@ -109,17 +109,20 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
 
 
 def unmade(state: WorkerState, cases: list[dict[str, Any]], answer: Answer) -> dict[str, str]:
-    """Why producers cannot make the arrays of these cases, by place. A mistake of a probe, and
-    memory that is too small, are told where the case is asked for.
+    """Why producers cannot make the arrays of these cases, by place; empty for one that is made.
+
+    A mistake of a probe, and memory that is too small, are told where the case is asked for.
     """
     found = {}
     for at, request in enumerate(cases):
         path = attempt(partial(path_of, state, request, answer), BaseException)
         if isinstance(path, Refusal):
-            break
+            continue
         answer.stage("create")
         made = attempt(partial(path.make, spec_of(request)))
-        if isinstance(made, Refusal) and not isinstance(made.error, NO_REFUSALS):
+        if not isinstance(made, Refusal):
+            found[str(at)] = ""
+        elif not isinstance(made.error, NO_REFUSALS):
             found[str(at)] = made.reason
     return found
 

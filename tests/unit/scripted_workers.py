@@ -38,6 +38,7 @@ class Workers:
     stopped: set = field(default_factory=set)
     stopped_again: set = field(default_factory=set)
     dies_of_imports: bool = False
+    dies_of_arrays: bool = False
     most_open: int = 1
     cost_s: float = 0.0
     clock_s: float = 0.0
@@ -116,8 +117,13 @@ class ScriptedWorker:
         return self.converted_as_asked(request, limit_s, on_stage)
 
     def made(self, cases):
+        if self.workers.dies_of_arrays:
+            return self.lost("crashed", "killed by SIGSEGV during create", "create")
         unmade = self.workers.unmade
-        found = {str(at): "no such dtype" for at, one in enumerate(cases) if one["dtype"] in unmade}
+        found = {
+            str(at): "no such dtype" if one["dtype"] in unmade else ""
+            for at, one in enumerate(cases)
+        }
         return Outcome("ok", None, {"unmade": found})
 
     def converted_as_asked(self, request, limit_s, on_stage):

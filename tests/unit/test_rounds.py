@@ -223,6 +223,13 @@ def test_an_array_that_conversions_keep_from_being_made_is_no_refusal(
     assert sorted(found[1::2]) == [["ok"]] * 3 + [["skipped"]] * 5
 
 
+def test_an_array_of_which_no_new_process_told_is_refused_where_it_is_asked_for(workers, journal):
+    workers.most_open, workers.dies_of_arrays, workers.unmade = 2, True, {"bfloat16"}
+    run(survey_of(("float32", "bfloat16")), journal)
+    found = [[status for _, status in statuses(journal, case)] for case in range(16)]
+    assert found == [["ok"], ["unsupported"]] * 8
+
+
 def test_an_array_off_the_plain_layout_and_dtype_is_converted_once(workers, journal):
     plain, other = (
         make_case(shape=SHAPE, dtype=dtype, layout="strided", surveyed=True)
