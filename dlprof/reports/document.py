@@ -56,6 +56,8 @@ class Column:
     """Whether it holds numbers."""
     is_place: bool = False
     """Whether it holds files and lines, which lose nothing where a row has no room."""
+    is_under: bool = False
+    """Whether it, as the last, stands under the column before it where a row has no room."""
 
 
 @dataclass(frozen=True)

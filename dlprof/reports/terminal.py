@@ -6,6 +6,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from textwrap import fill, indent
 
 from rich.console import Console, Group, RenderableType
@@ -52,8 +53,9 @@ MARKS = (" ,([{", ".=)]}")
 """Code is folded after these, the first rather than the others."""
 TEXT_WIDTH, CODE_WIDTH = 26, 20
 """Columns that a text in a table may take before code is folded, and the least of code."""
-PLACE_WIDTH, PLACE_SHARE = 16, 0.2
-"""Columns that a place may take at least before it is folded, and their share of the width."""
+PLACE_WIDTH, PLACE_SHARE, NAME_WIDTH = 16, 0.2, 28
+"""Columns that a place may take at least before it is folded, and their share of the width. A name
+in it is not folded if it is not longer than :data:`NAME_WIDTH`."""
 
 
 def render(
@@ -162,12 +164,19 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
         max([len(column.title), *(_cell(row[at]).cell_len for row in table.rows)])
         for at, column in enumerate(table.columns)
     ]
-    codes = {at for row in table.rows for at, cell in enumerate(row) if cell.code}
     is_wide = sum(longest) + (GAP - 1) * (len(longest) - 1) > width - INDENT
+    notes = [Text()] * len(table.rows)
+    if is_wide and table.columns[-1].is_under:
+        notes = [_cell(row[-1]) for row in table.rows]
+        rows = tuple(row[:-1] for row in table.rows)
+        table, longest = replace(table, columns=table.columns[:-1], rows=rows), longest[:-1]
+    codes = {at for row in table.rows for at, cell in enumerate(row) if cell.code}
     place = max(PLACE_WIDTH, round(PLACE_SHARE * width))
     places = {at for at, column in enumerate(table.columns) if is_wide and column.is_place}
     for at in places:
-        longest[at] = min(longest[at], place)
+        names = (len(name) for row in table.rows for name in row[at].text.split())
+        name = max((length for length in names if length <= NAME_WIDTH), default=0)
+        longest[at] = min(longest[at], max(place, name))
     others = [
         length if column.right else min(length, TEXT_WIDTH)
         for at, (column, length) in enumerate(zip(table.columns, longest, strict=True))
@@ -177,7 +186,7 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
     room = max(room // max(len(codes), 1), CODE_WIDTH)
     has_under = any(cell.under for row in table.rows for cell in row)
     is_stacked = is_wide and has_under and max(longest) <= STACKED
-    folds = {**dict.fromkeys(codes, room), **dict.fromkeys(places, place)}
+    folds = {**dict.fromkeys(codes, room), **{at: longest[at] for at in places}}
     for at, column in enumerate(table.columns):
         is_word = longest[at] <= WORD and not is_stacked
         grid.add_column(
@@ -188,11 +197,10 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
             width=min(longest[at], folds[at]) if at in folds else None,
             min_width=longest[at] if column.right or is_word else None,
         )
-    for row in table.rows:
-        cells = (_cell(cell, is_stacked) for cell in row)
-        grid.add_row(
-            *(_folded(cell, folds[at]) if at in folds else cell for at, cell in enumerate(cells))
-        )
+    for row, note in zip(table.rows, notes, strict=True):
+        texts = [_cell(cell, is_stacked) for cell in row]
+        cells = [_folded(one, folds[at]) if at in folds else one for at, one in enumerate(texts)]
+        grid.add_row(*cells[:-1], Text("\n").join([cells[-1], note]) if note else cells[-1])
     return _flush(Group(grid, *more))
 
 

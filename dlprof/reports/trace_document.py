@@ -6,6 +6,7 @@ converted, and their source with heat.
 
 from __future__ import annotations
 
+import ast
 import os
 import shlex
 from collections import Counter, defaultdict
@@ -19,6 +20,7 @@ from dlprof.analysis.quantity import plain_time, significant, size_text
 from dlprof.measuring.trace import FAULTS
 from dlprof.plan.axes import shape_text
 from dlprof.reports.document import (
+    Answer,
     Cell,
     Column,
     Document,
@@ -62,7 +64,8 @@ def result_of(rows: Sequence[Row]) -> str:
     return found.pop() if len(found) == 1 else "mixed"
 
 
-def grouped(rows: Sequence[Row], by: str) -> list[Group]:
+def grouped(rows: Sequence[Row], by: str, program: str = "") -> list[Group]:
+    """Lines of ``program`` are named by their number alone, if all are of this file."""
     keys: dict[str, Callable[[Row], tuple[Any, ...]]] = {
         "line": lambda row: (id(row),),
         "function": lambda row: (row.file, row.function),
@@ -72,6 +75,8 @@ def grouped(rows: Sequence[Row], by: str) -> list[Group]:
     for row in rows:
         found.setdefault(keys[by](row), []).append(row)
     names = file_names({row.file for row in rows})
+    if [*names.values()] == [program]:
+        names = dict.fromkeys(names, "")
     return [_group(members, by, names) for members in found.values()]
 
 
@@ -95,13 +100,13 @@ def _group(rows: list[Row], by: str, names: Mapping[str, str]) -> Group:
         return Group(f"{first.producer} → {first.consumer}", "", tuple(rows))
     if by == "function":
         code = ", ".join(dict.fromkeys(row.conversion for row in rows))
-        return Group(f"{file} {function}", code, tuple(rows))
+        return Group(f"{file} {function}".strip(), code, tuple(rows))
     place = _at(file, first.line) + ("" if function == "<module>" else f" {function}")
     return Group(place, first.expression or first.conversion, tuple(rows))
 
 
 def _at(file: str, line: int) -> str:
-    return f"{file}:{line}" if line else file
+    return ":".join(filter(None, (file, str(line or ""))))
 
 
 def place_of(row: Row) -> str:
@@ -123,18 +128,15 @@ def short_file(file: str) -> str:
 MOST_ROWS, MOST_ARRAYS = 10, 3
 UNTRACED = "untraced"
 """The consumer of a capsule that no traced call took in."""
-LINES = (
-    Column("time", right=True),
-    Column("calls", right=True),
-    Column("result"),
-    Column("line", is_place=True),
-    Column("conversion"),
-    Column("what"),
-)
-
-
+LONG = 36
+"""Characters from which on a conversion is shortened."""
+ROW = Column("row", right=True)
+"""What ``--from LAST:ROW`` takes."""
+FIGURES = (Column("time", right=True), Column("calls", right=True), Column("result"))
 PROCESS = Column("proc")
 """If rows are of different processes."""
+CONVERSION, WHAT = Column("conversion"), Column("what", is_under=True)
+ITSELF = "Times are of the conversions themselves, without their arguments."
 
 
 def trace_document(
@@ -149,22 +151,29 @@ def trace_document(
     ``advice`` has what to write instead, by the place of a row.
     """
     advised = {id(row): advice[at] for at, row in enumerate(trace.rows) if at in advice}
-    groups = sorted(grouped(trace.rows, by), key=lambda group: -group.total("total_ns"))
+    program = Path(trace.program[0]).name if trace.program else ""
+    groups = sorted(grouped(trace.rows, by, program), key=lambda group: -group.total("total_ns"))
     shown = groups if full else groups[:MOST_ROWS]
     left = len(groups) - len(shown)
     title, context = _title(trace)
     if not groups:
         return Document(title, "no conversions", notices=tuple(_notices(trace)))
-    columns = LINES if by != "pair" else (*LINES[:3], Column("pair"), *LINES[5:])
-    rows = [_cells(group, by, full, advised) for group in shown]
     processes = [_processes(group, trace) for group in groups]
-    if len({*processes}) > 1:
-        columns = (*columns[:3], PROCESS, *columns[3:])
-        rows = [
-            (*row[:3], Cell(text), *row[3:]) for row, text in zip(rows, processes, strict=False)
-        ]
+    places = (Column("pair"),) if by == "pair" else (Column(by, is_place=True), CONVERSION)
+    has_processes = len({*processes}) > 1
+    columns = (*FIGURES, *((PROCESS,) if has_processes else ()), *places, WHAT)
+    rows = []
+    for number, (group, process) in enumerate(zip(shown, processes, strict=False), 1):
+        cells = (
+            *_figures(group),
+            *((Cell(process),) if has_processes else ()),
+            Cell(group.place),
+            *(() if by == "pair" else (_conversion(group, full),)),
+            _what(group, by, full, advised),
+        )
+        rows.append((Cell(str(number), "dim"), *cells) if by == "line" else cells)
     table = Table(
-        columns,
+        (ROW, *columns) if by == "line" else columns,
         tuple(rows),
         more=f"… {left} more {'line' if by == 'line' else by}{'s' if left != 1 else ''} (--full)"
         if left
@@ -173,12 +182,81 @@ def trace_document(
     return Document(
         title,
         context,
+        answers=(_longest_copy(trace, advised), _longest_wait(trace, advised)),
         notices=tuple(_notices(trace)),
         tables=(table,),
+        marks=(ITSELF,),
         chart=timeline(trace),
         sections=tuple(sections(trace)),
         commands=tuple(_commands(groups[0], by, name)) if trace.program else (),
     )
+
+
+def _longest_copy(trace: Trace, advised: Mapping[int, str]) -> Answer:
+    """The line to change first: of those that copy, and may not, the one that takes longest."""
+    copying = [row for row in trace.rows if row.copies and "copy" not in row.allowed]
+    unknown = sum(1 for row in trace.rows if row.unknown)
+    if not copying:
+        return Answer("longest copy", "", note=f"none{_but(unknown)}")
+    row = max(copying, key=lambda one: one.total_ns)
+    return _answer("longest copy", row, row.total_ns, advised)
+
+
+def _longest_wait(trace: Trace, advised: Mapping[int, str]) -> Answer:
+    waiting = [row for row in trace.rows if row.waits and "wait" not in row.allowed]
+    unknown = sum(1 for row in trace.rows if row.maybe_waits and not row.waits)
+    if not waiting:
+        return Answer("longest wait", "", note=f"none{_but(unknown)}")
+    row = max(waiting, key=lambda one: one.waited_ns)
+    return _answer("longest wait", row, row.waited_ns, advised)
+
+
+def _but(unknown: int) -> str:
+    return f" known, {counted(unknown, 'line')} may" if unknown else ""
+
+
+def _answer(label: str, row: Row, took_ns: int, advised: Mapping[int, str]) -> Answer:
+    told = filter(None, (place_of(row), advised.get(id(row), "")))
+    code = shortened(row.expression or row.conversion)
+    return Answer(label, code, plain_time(took_ns), "; ".join(told))
+
+
+def shortened(code: str, most: int = LONG) -> str:
+    """Code without the arguments of its inner calls, where it is longer than ``most``.
+
+    The innermost go first.
+    """
+    if len(code) <= most:
+        return code
+    try:
+        tree = ast.parse(code, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return code  # the line of a program is not always an expression
+    for calls in reversed(_calls_by_depth(tree)):
+        for call in calls:
+            call.args, call.keywords = [ast.Name("…")], []
+        if len(code := ast.unparse(tree)) <= most:
+            break
+    return code
+
+
+def _calls_by_depth(tree: ast.expr) -> list[list[ast.Call]]:
+    """Calls with arguments, by the number of calls that they stand in."""
+    found: list[list[ast.Call]] = []
+    level: list[ast.AST] = [tree]
+    while level:
+        calls, below = [], []
+        while level:
+            node = level.pop()
+            if isinstance(node, ast.Call):
+                calls.append(node)
+                below += ast.iter_child_nodes(node)
+            else:
+                level += ast.iter_child_nodes(node)
+        if having := [call for call in calls if call.args or call.keywords]:
+            found.append(having)
+        level = below
+    return found
 
 
 def _title(trace: Trace) -> tuple[str, str]:
@@ -246,25 +324,30 @@ def _processes(group: Group, trace: Trace) -> str:
     return ", ".join("-".join(map(str, both)) for both in ends)
 
 
-def _cells(group: Group, by: str, full: bool, advised: Mapping[int, str]) -> tuple[Cell, ...]:
+def _figures(group: Group) -> tuple[Cell, ...]:
     result = group.result
-    cells = (
+    return (
         Cell(plain_time(group.total("total_ns"))),
         Cell(f"{'≥ ' if group.total('stopped_ns') else ''}{group.total('calls'):,}"),
         Cell(result, TONES.get(result, "dim")),
-        Cell(group.place),
     )
+
+
+def _conversion(group: Group, full: bool) -> Cell:
+    return Cell(group.code if full else shortened(group.code), code=True)
+
+
+def _what(group: Group, by: str, full: bool, advised: Mapping[int, str]) -> Cell:
     advice = advised.get(id(group.rows[0]), "") if by == "line" else ""
-    what = Cell("; ".join(filter(None, (*_what(group, by, full), advice))))
-    return (*cells, what) if by == "pair" else (*cells, Cell(group.code, code=True), what)
+    return Cell("; ".join(filter(None, (*_facts(group, by, full), advice))))
 
 
-def _what(group: Group, by: str, full: bool) -> Iterable[str]:
+def _facts(group: Group, by: str, full: bool) -> Iterable[str]:
     if by == "line":
         yield from _of_line(group.rows[0], full)
     first_ns, total_ns = group.total("first_ns"), group.total("total_ns")
     if group.total("calls") > len(group.rows) and 2 * first_ns > total_ns:
-        yield f"the first took {plain_time(first_ns)}"
+        yield f"{plain_time(first_ns)} of it in the first call"
     copies, calls, copied = (group.total(name) for name in ("copies", "calls", "bytes"))
     if group.result == "mixed" and copies:
         yield f"{copies:,} of {calls:,} copy"

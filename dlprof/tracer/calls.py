@@ -13,6 +13,7 @@ from dlprof.tracer.rows import (
     BYTES,
     COPIES,
     DTYPE,
+    EACH,
     IDLE,
     SIZE,
     TIME,
@@ -38,6 +39,7 @@ from dlprof.tracer.ways import (
     site,
 )
 
+NUMPY_AND_TORCH = {"numpy", "torch"}
 MOST_SITES = 50_000
 """Places in code; more are met only if a program makes code without end."""
 NAMES = {
@@ -247,6 +249,7 @@ class Calls:
             if dtype is not numbers[DTYPE]:
                 self._note_dtype(row, kind.dtype(source), dtype)
                 numbers[DTYPE] = dtype
+            numbers[EACH] = copied if _is_on_host(kind, source, made, result) else 0
         if busy:
             row.behind_a_queue(kind.key(source), took)
         elif busy is not None:
@@ -349,6 +352,13 @@ class Calls:
             if self.tracer.places.is_own(trace.tb_frame):
                 raise error
             trace = trace.tb_next
+
+
+def _is_on_host(kind: Kind, source: Any, made: Kind, result: Any) -> bool:
+    """Whether one end is an array of NumPy, and the other a tensor on the host."""
+    tensor = result if kind.in_head else source
+    is_pair = kind.in_head != made.in_head and {kind.framework, made.framework} == NUMPY_AND_TORCH
+    return is_pair and bool(tensor.is_cpu)
 
 
 def _compared(  # noqa: PLR0913, PLR0917 - both ends

@@ -36,9 +36,10 @@ STEPS = 32
 """Times are told apart to this part of them, at least."""
 MOST_SHAPES, OTHERS = 64, "others"
 """Kinds of array that a row tells apart, and how what comes later counts: without a size."""
-TIME, VIEWS, COPIES, UNKNOWN, SIZE, BYTES, IDLE, DTYPE = range(8)
-"""Of a row's numbers for one dtype and shape; SIZE is the bytes of one array, DTYPE
-that of the last copy."""
+TIME, VIEWS, COPIES, UNKNOWN, SIZE, BYTES, IDLE, DTYPE, EACH = range(9)
+"""Of a row's numbers for one dtype and shape. SIZE is the bytes of one array, and DTYPE that of the
+last copy. EACH is the bytes of a copy with this DTYPE, if it was one between NumPy and a tensor of
+PyTorch on the host: the next is alike, and needs no long look."""
 
 
 class Row:
@@ -102,7 +103,7 @@ class Row:
         """The numbers for arrays of a dtype and shape, which are met for the first time."""
         if len(self.arrays) >= MOST_SHAPES:
             key, size = OTHERS, lambda: 0
-        return self.arrays.setdefault(key, [0, 0, 0, 0, size(), 0, None, None])
+        return self.arrays.setdefault(key, [0, 0, 0, 0, size(), 0, None, None, 0])
 
     def behind_a_queue(self, key: Any, took: float) -> None:
         """Count a call while work on its array was queued."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from dlprof.tracer.arrays import HEADS
 from dlprof.tracer.calls import Calls
-from dlprof.tracer.rows import TIME, VIEWS
+from dlprof.tracer.rows import BYTES, COPIES, DTYPE, EACH, SIZE, TIME, VIEWS
 from dlprof.tracer.state import Tracer
 from dlprof.tracer.targets import Target
 from dlprof.tracer.ways import MISSING
@@ -127,6 +127,17 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
                         if here == there and here and busy is None:
                             numbers[TIME] += took
                             numbers[VIEWS] += 1
+                        elif (
+                            (copied := numbers[EACH])
+                            and here
+                            and there
+                            and result.dtype is numbers[DTYPE]
+                            and (result if way.in_head else source).is_cpu
+                            and (there >= here + numbers[SIZE] or there + copied <= here)
+                        ):
+                            numbers[TIME] += took
+                            numbers[COPIES] += 1
+                            numbers[BYTES] += copied
                         else:
                             calls.settle(
                                 way.kind,

@@ -14,7 +14,7 @@ from test_tracer import ROW, part, target
 from dlprof.cli.trace import end
 from dlprof.errors import FindingsFailed, UsageError
 from dlprof.reports import html, terminal, trace_exports
-from dlprof.reports.trace_document import trace_document
+from dlprof.reports.trace_document import shortened, trace_document
 from dlprof.session.trace_file import Trace, merged
 from dlprof.tracer import rows as rows_module
 from dlprof.tracer.arrays import Kinds
@@ -68,10 +68,50 @@ def test_rows_of_different_processes_say_of_which():
     (table,) = trace_document(Trace.model_validate({**fields, **merged(parts)})).tables
     at = [column.title for column in table.columns].index("proc")
     found = {row[at + 1].text: row[at].text for row in table.rows}
-    assert found == {"a.py:1 f": "1-2, 4", "a.py:2 f": "2, 4", "a.py:3 f": "3"}
+    assert found == {"1 f": "1-2, 4", "2 f": "2, 4", "3 f": "3"}
     alike = trace_document(trace_of(ROW, SLOW))
     assert "proc" not in [column.title for column in alike.tables[0].columns]
     assert alike.context.endswith(", 2 processes")
+
+
+def test_a_row_has_the_number_that_from_takes():
+    trace = trace_of(ROW, SLOW)
+    (table,) = trace_document(trace).tables
+    numbers = [row[0].text for row in table.rows]
+    assert [trace.rows[int(number) - 1].line for number in numbers] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("row", "slow", "said"),
+    [
+        ({}, {}, "a.py:2"),
+        ({}, VIEW, "a.py:1"),
+        ({}, {"allowed": ["copy"]}, "a.py:1"),
+        (VIEW, VIEW, "none"),
+        (VIEW, {"copies": 0, "unknown": 2, "result": "unknown"}, "none known, 1 line may"),
+    ],
+)
+def test_the_copy_to_change_first_took_longest_and_is_not_allowed(row, slow, said):
+    document = trace_document(trace_of({**ROW, **row}, {**SLOW, **slow}))
+    copied, waited = document.answers
+    assert copied.note == said
+    assert waited.note == "none"
+
+
+@pytest.mark.parametrize(
+    ("code", "short"),
+    [
+        ("torch.tensor(np.stack(x))", "torch.tensor(np.stack(x))"),
+        (
+            "torch.tensor(np.stack([load(name) for name in names]))",
+            "torch.tensor(np.stack([load(…) for name in names]))",
+        ),
+        ("serve(rng.random((32, 256), dtype='float32')).numpy()", "serve(rng.random(…)).numpy()"),
+        ("a_name_that_is_long = torch.tensor(x", "a_name_that_is_long = torch.tensor(x"),
+    ],
+)
+def test_long_code_loses_the_arguments_of_its_innermost_calls(code, short):
+    assert shortened(code, 52) == short
 
 
 def test_no_line_number_is_lost_in_80_columns():
