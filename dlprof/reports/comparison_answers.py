@@ -253,7 +253,9 @@ def _wide(comparison: Comparison) -> Iterator[Answer]:
             case, time = max(found, key=lambda one: one[1].bound or 0.0)
             slower = (time.bound or 1.0) - 1
             value = f"at most {percent_text(slower)} slower" if slower > 0 else "not slower"
-            yield Answer(label, _name(comparison, case), value, _more(found))
+            likely = sum(one.is_likely_slower for _, one in found)
+            note = _joined(_more(found), f"{likely:,} likely slower" if likely else "")
+            yield Answer(label, _name(comparison, case), value, note)
 
 
 def _advice(comparison: Comparison, unsure: Sequence[Time]) -> str:

@@ -158,6 +158,18 @@ def test_in_turns_no_shift_is_excused_and_the_floor_is_the_one_asked_for():
     assert {time.floor for time in times_of(found).values()} == {Floor()}
 
 
+def test_in_turns_what_is_likely_slower_is_wide_and_said_to_be():
+    sides = suite(count=8), suite({"c": 1.06}, count=8, seed=50)
+    found = compared(*sides, in_turns=True)
+    (_, time) = next(one for one in found.times if one[0].case.import_ == "c")
+    assert (time.word, time.is_likely_slower) == (WIDE, True)
+    assert time.bound > 1.06
+    assert exit_code(found) == 0
+    (wide,) = (answer for answer in answers_of(found) if answer.label == "wide")
+    assert "1 likely slower" in wide.note
+    assert exit_code(compared(*sides, in_turns=True, strict=True)) == 3
+
+
 def test_in_turns_a_drift_from_round_to_round_is_no_difference():
     walk = np.repeat([1.0, 1.3, 1.6, 2.0], 4)
     sides = [
