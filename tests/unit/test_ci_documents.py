@@ -3,6 +3,7 @@
 import ast
 import re
 
+import pytest
 import yaml
 from pipelines import ACTION, JOB, ROOT
 from pydantic import BaseModel
@@ -10,7 +11,7 @@ from pydantic import BaseModel
 from dlprof.claims.assertions import Assertions
 from dlprof.plan.options import AXES, INTERPRETER, key_of
 from dlprof.scenario.file import read
-from dlprof.session import evidence, header, machine, measured, model, stats
+from dlprof.session import evidence, header, machine, measured, model, stats, trace_file
 
 CI = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
 PYTEST = (ROOT / "docs" / "pytest.md").read_text(encoding="utf-8")
@@ -77,10 +78,17 @@ def test_every_assertion_is_documented():
         assert f"| `{name}(" in PYTEST
 
 
-def test_every_key_of_a_session_is_documented():
-    page = (ROOT / "docs" / "session-file.md").read_text(encoding="utf-8")
-    documented = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", page))))
-    for module in (evidence, header, machine, measured, model, stats):
+@pytest.mark.parametrize(
+    ("page", "modules"),
+    [
+        ("session-file.md", (evidence, header, machine, measured, model, stats)),
+        ("trace.md", (trace_file,)),
+    ],
+)
+def test_every_key_of_a_session_and_a_trace_is_documented(page, modules):
+    text = re.sub(r"```.*?```", "", (ROOT / "docs" / page).read_text("utf-8"), flags=re.DOTALL)
+    documented = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", text))))
+    for module in modules:
         for record in vars(module).values():
             if isinstance(record, type) and issubclass(record, BaseModel):
                 keys = {field.alias or name for name, field in record.model_fields.items()}
