@@ -9,6 +9,7 @@ nothing was looked at.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,11 +21,11 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases
 from dlprof.analysis.quantity import plain_time
 from dlprof.errors import DlprofError, MissingDevice, MissingFramework, UsageError
-from dlprof.measuring.trace import FAULTS, checked, faults
+from dlprof.measuring.trace import FAULTS, checked, doubts, faults
 from dlprof.plan.axes import shape_text
 from dlprof.plan.options import AXES, INTERPRETER
 from dlprof.plan.plan import no_path
-from dlprof.reports.trace_document import Group, grouped
+from dlprof.reports.trace_document import Group, grouped, place_of
 from dlprof.rules import cases_in, with_name
 from dlprof.rules.fail_on import parse
 from dlprof.session.model import Session, Verdict
@@ -290,6 +291,12 @@ def fail_on(*words: str, include: Sequence[str] = ()) -> Iterator[api.Traced]:
     said = _said(found.rows, forbidden)
     if said:
         raise AssertionError(said)
+    doubtful = [row for row in found.rows if {*doubts(row)} & {*forbidden}]
+    if doubtful:
+        may = ", ".join(word for word in doubts(doubtful[0]) if word in forbidden)
+        more = f", +{counted(len(doubtful) - 1, 'more line')}" if len(doubtful) > 1 else ""
+        text = f"dlprof does not know of {place_of(doubtful[0])}: {may}{more}"
+        warnings.warn(text, stacklevel=3)
 
 
 def _said(rows: Sequence[Row], forbidden: Sequence[str]) -> str:

@@ -212,10 +212,8 @@ def end(found: Trace, words: Sequence[str]) -> None:
     if failed:
         told = "; ".join(f"{word}: {_few(lines)}" for word, lines in failed.items())
         raise FindingsFailed(f"--fail-on {told}")
-    killed = sum(not process.ended for process in found.processes)
-    if words and killed:
-        verb = "was" if killed == 1 else "were"
-        why = f"{killed} of {len(found.processes)} processes {verb} killed"
+    why = _lost(found)
+    if words and why:
         complain(f"--fail-on {','.join(words)}: unknown, as {why}")
     elif words:
         unknown = places(doubts, *words)
@@ -227,6 +225,18 @@ def end(found: Trace, words: Sequence[str]) -> None:
         signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
         os.kill(os.getpid(), -code)
     raise typer.Exit(code if code >= 0 else 128 - code)
+
+
+def _lost(found: Trace) -> str:
+    """Why conversions may be missing in a trace; empty if none are."""
+    if not found.processes:
+        return "no process wrote what it converted"
+    cut = [process for process in found.processes if not process.ended]
+    if cut:
+        how = "still running" if any(process.running for process in cut) else "killed"
+        verb = "was" if len(cut) == 1 else "were"
+        return f"{len(cut)} of {len(found.processes)} processes {verb} {how}"
+    return f"not all is traced of {found.troubles[0]}" if found.troubles else ""
 
 
 def _few(places: Sequence[str]) -> str:

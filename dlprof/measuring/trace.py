@@ -6,6 +6,7 @@ import ast
 import datetime
 import io
 import json
+import linecache
 import os
 import re
 import subprocess
@@ -141,7 +142,18 @@ def _parts(folder: Path) -> Iterator[dict[str, Any]]:
     for path in folder.glob("*.json"):
         part = json.loads(path.read_text(encoding="utf-8"))
         idle = Path(f"{path}{IDLE}")
-        yield {**part, "ended": part["ended"] or (idle.is_file() and idle.read_bytes() == b"1")}
+        has_ended = part["ended"] or (idle.is_file() and idle.read_bytes() == b"1")
+        yield {**part, "ended": has_ended, "running": not has_ended and _is_running(part["pid"])}
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def completed(fields: Mapping[str, Any], listed: Sequence[tuple[str, str, str]] = ()) -> Trace:
@@ -149,6 +161,7 @@ def completed(fields: Mapping[str, Any], listed: Sequence[tuple[str, str, str]] 
     expects there, with what is ``listed`` of it. Its words are any program's: here they are made
     harmless.
     """
+    linecache.checkcache()
     rows = [
         row.model_copy(
             update={
@@ -189,12 +202,9 @@ def _sources(rows: Sequence[Any]) -> dict[str, list[tuple[int, str]]]:
     }
 
 
-@cache
-def _source(file: str) -> tuple[str, ...]:
-    try:
-        return tuple(Path(file).read_text(encoding="utf-8").splitlines())
-    except (OSError, ValueError):
-        return ()
+def _source(file: str) -> list[str]:
+    """The lines of a file, or of a notebook's cell, as Python counts them."""
+    return [line.rstrip("\n") for line in linecache.getlines(file)]
 
 
 def expression(file: str, line: int, span: Sequence[int] | None) -> str:
@@ -218,7 +228,7 @@ def expression(file: str, line: int, span: Sequence[int] | None) -> str:
 def _allowed_at(row: Any) -> list[str]:
     """The words of a comment on the line, on one of its expression, or at its statement's end."""
     first, last = (row.span or (row.line, row.line))[:2]
-    texts, ends = _comments(row.file)
+    texts, ends = _comments("\n".join(_source(row.file)) + "\n")
     lines = {*range(min(first, row.line), max(last, row.line) + 1), ends.get(row.line, row.line)}
     return [word for line in sorted(lines) for word in _allowing(texts.get(line, ""))]
 
@@ -237,9 +247,8 @@ def _allowing(comment: str) -> Iterator[str]:
 
 
 @cache
-def _comments(file: str) -> tuple[dict[int, str], dict[int, int]]:
-    """The comments of a file by line, and where the statement of a line ends."""
-    text = "\n".join(_source(file)) + "\n"
+def _comments(text: str) -> tuple[dict[int, str], dict[int, int]]:
+    """The comments of a program by line, and where the statement of a line ends."""
     if "dlprof:" not in text:
         return {}, {}
     found, ends = dict[int, str](), dict[int, int]()
@@ -325,7 +334,14 @@ def faults(row: Any) -> list[str]:
 
 
 def doubts(row: Any) -> list[str]:
-    """What the line may do of it: its memory is not known, or one sign of a wait was seen."""
+    """What the line may do of it: not all of its calls were looked at, its memory or its device is
+    not known, or one sign of a wait was seen.
+    """
     empty = sum(calls for _, shape, calls, _ in row.arrays if 0 in shape)
-    found = {COPY: row.unknown > empty, WAIT: row.maybe_waits > 0}
+    is_cut = bool(row.trouble or row.stopped_ns)
+    found = {
+        COPY: is_cut or row.unknown > empty,
+        WAIT: is_cut or row.maybe_waits > 0,
+        CROSSING: is_cut or (row.unknown > empty and row.device in {"", "?"}),
+    }
     return [word for word, may in found.items() if may and word not in row.allowed]

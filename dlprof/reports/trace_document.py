@@ -245,7 +245,8 @@ def _calls_by_depth(tree: ast.expr) -> list[list[ast.Call]]:
     found: list[list[ast.Call]] = []
     level: list[ast.AST] = [tree]
     while level:
-        calls, below = [], []
+        calls: list[ast.Call] = []
+        below: list[ast.AST] = []
         while level:
             node = level.pop()
             if isinstance(node, ast.Call):
@@ -279,12 +280,7 @@ def _title(trace: Trace) -> tuple[str, str]:
 def _notices(trace: Trace) -> Iterable[str]:
     if trace.simulated:
         yield f"{SIMULATED[:1].upper()}{SIMULATED[1:]}."
-    killed = [process for process in trace.processes if not process.ended]
-    if killed:
-        yield (
-            f"{len(killed)} of {len(trace.processes)} processes were killed: "
-            "their last second with conversions may be missing."
-        )
+    yield from _cut(trace)
     for trouble in trace.troubles:
         yield f"Not all is traced of {first_line(trouble)}"
     troubled = [row for row in trace.rows if row.trouble]
@@ -309,6 +305,19 @@ def _notices(trace: Trace) -> Iterable[str]:
     loose = sum(row.calls for row in trace.rows if row.consumer == UNTRACED)
     if loose:
         yield f"{loose} exported capsules went to code that dlprof does not trace."
+
+
+def _cut(trace: Trace) -> Iterator[str]:
+    """Processes whose file is not that of their end."""
+    for how, is_running in (("killed", False), ("still running", True)):
+        cut = [one for one in trace.processes if not one.ended and one.running is is_running]
+        if cut:
+            verb = "was" if len(cut) == 1 else "were"
+            until = plain_time(min(one.wall_ns for one in cut), 3)
+            yield (
+                f"{len(cut)} of {len(trace.processes)} processes {verb} {how}: "
+                f"conversions later than {until} after its start may be missing."
+            )
 
 
 def _processes(group: Group, trace: Trace) -> str:

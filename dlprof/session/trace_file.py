@@ -73,7 +73,8 @@ class Row(Model):
 
 
 class Process(Model):
-    """``ended`` is false if it was killed, with counts of at most a second before.
+    """``ended`` is false if it was killed, or if it is still ``running``: ``wall_ns`` is how long
+    it was counted.
 
     It is true for a worker that its pool killed between two tasks: all of its counts are there.
     """
@@ -83,6 +84,7 @@ class Process(Model):
     started: Number = 0.0
     wall_ns: Whole = 0
     ended: bool = True
+    running: bool = False
 
 
 class Trace(Model):
@@ -125,7 +127,9 @@ def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "python": parts[0]["python"] if parts else "",
         "versions": {name: text for part in parts for name, text in part["versions"].items()},
-        "processes": [{key: part[key] for key in Process.model_fields} for part in parts],
+        "processes": [
+            {key: part[key] for key in Process.model_fields if key in part} for part in parts
+        ],
         "rows": list(rows.values()),
         "timeline": list(_timeline(parts, places)),
         "events": list(_events(parts, places)),

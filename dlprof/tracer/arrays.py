@@ -108,11 +108,11 @@ class Kinds(dict[type, "Kind | None"]):
             return VIEW
         if kind.__name__ == "PyCapsule" and kind.__module__ == "builtins":
             return LOOSE
-        if kind.__module__.startswith("torch._subclasses"):
+        if str(kind.__module__).startswith("torch._subclasses"):
             return None  # tensors without memory, of torch's compiler
         is_known = False
         for base in kind.__mro__:
-            root = base.__module__.partition(".")[0]
+            root = str(base.__module__).partition(".")[0]
             for probe in self.probes.values():
                 if probe.module != ROOTS.get(root, root):
                     continue
@@ -158,7 +158,8 @@ def _kind(probe: Probe) -> Kind:
         busy, strides = _torch_busy(), _torch_strides
         return Kind("torch", address, KEY, _nbytes, _torch_device, busy, strides=strides)
     if probe.name == "jax":
-        return Kind("jax", probe.pointer, KEY, _nbytes, _jax_device, lambda x: not x.is_ready())
+        address = partial(_jax_address, probe)
+        return Kind("jax", address, KEY, _nbytes, _jax_device, lambda x: not x.is_ready())
     if probe.name == "tensorflow":
         size = partial(_counted, probe)
         dtype = attrgetter("dtype")
@@ -219,6 +220,13 @@ def _torch_device(array: Any) -> str:
 
 def _cupy_device(array: Any) -> str:
     return f"cuda:{array.device.id}"
+
+
+def _jax_address(probe: Probe, array: Any) -> int | None:
+    try:
+        return probe.pointer(array)
+    except ValueError:  # it has several shards
+        return None
 
 
 def _jax_device(array: Any) -> str:
@@ -284,7 +292,7 @@ def _buffer(probe: Probe) -> Kind:
 
 def _foreign(kind: type) -> Kind:
     """Arrays of a library that no probe knows: nothing is asked of them, so nothing is copied."""
-    root, may_keep = kind.__module__.partition(".")[0], hasattr(kind, "__array__")
+    root, may_keep = str(kind.__module__).partition(".")[0], hasattr(kind, "__array__")
     key, none = ("?", ()), (lambda _: None)
     return Kind(root, none, lambda _: key, lambda _: 0, lambda _: "?", may_keep=may_keep)
 

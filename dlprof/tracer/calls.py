@@ -14,17 +14,18 @@ from dlprof.tracer.rows import (
     COPIES,
     DTYPE,
     EACH,
-    IDLE,
     SIZE,
     TIME,
     UNKNOWN,
     VIEWS,
+    Queue,
     Row,
     dtype_name,
     words,
 )
 from dlprof.tracer.state import Tracer
 from dlprof.tracer.targets import Target
+from dlprof.tracer.tracebacks import raise_of_handler
 from dlprof.tracer.ways import (
     CONTAINER,
     MADE,
@@ -65,8 +66,15 @@ class Calls:
         self._by_kind: dict[tuple[Kind, bool], Way] = {}
         tracer.calls.append(self)
 
+    def first_way(self, kind: type) -> Way | None:
+        """The way of a type that is met for the first time; None if the tracer fails at it."""
+        try:
+            return self.learn(kind)
+        except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
+            self.missed(error)
+            return None
+
     def learn(self, kind: type) -> Way | None:
-        """The way of a type that is met for the first time."""
         found = self.tracer.kinds[kind]
         if kind is Missing:
             way = NAMED
@@ -158,8 +166,9 @@ class Calls:
 
     def special(
         self, way: Way, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> tuple[Way | None, Any, Callable[..., None] | None]:
-        """The way, the array and the record for what is no array itself.
+    ) -> tuple[Way | None, Any, Callable[..., None] | None, bool | None]:
+        """The way, the array and the record for what is no array itself, and whether work on it is
+        queued.
 
         There is no record where the array was only given by its name.
         """
@@ -167,19 +176,28 @@ class Calls:
         if way is NAMED:
             named = self._way(source)
             if named is None or not named.is_special:
-                return named, source, None
+                return named, source, None, None
             way = named
         if way is CONTAINER:
             leaf = first_of(source)
             found = None if leaf is None else self._way(leaf)
-            return (None if _is_no_array(found) else found), source, self._container
+            if _is_no_array(found):
+                return None, source, None, None
+            return found, source, self._container, self._is_any_busy(source)
         if way.kind is VIEW:
-            found = self._way(source.obj)
-            return (None if _is_no_array(found) else found), source, partial(self._view, source.obj)
+            found, record = self._way(source.obj), partial(self._view, source.obj)
+            return (None if _is_no_array(found) else found), source, record, None
         export = self.tracer.capsules.pop(id(source), None)
         if export is not None and export.pointer == pointer(source):
-            return self._of(export.kind), source, partial(self._consumed, export)
-        return way, source, partial(self._loose, LOOSE.address(source))
+            record = partial(self._consumed, export)
+            return self._of(export.kind), source, record, export.is_busy
+        return way, source, partial(self._loose, LOOSE.address(source)), None
+
+    def _is_any_busy(self, source: Any) -> bool | None:
+        """Whether work on an array of a container is queued; None if no framework says."""
+        kinds = ((one, self.tracer.kinds[type(one)]) for one in leaves(source))
+        said = {kind.is_busy(one) for one, kind in kinds if kind and kind.is_busy}
+        return True if True in said else False if False in said else None
 
     def _named(self, kwargs: Mapping[str, Any]) -> Any:
         """The array among arguments with names: by its name, or else the first that converts."""
@@ -194,7 +212,7 @@ class Calls:
         source: Any,
         result: Any,
         took: float,
-        busy: bool | None,
+        queue: Queue | None,
         is_alone: bool = False,
     ) -> None:
         """Count a call whose array is not the last one at its site.
@@ -203,10 +221,15 @@ class Calls:
         """
         kind, row, made = way.kind, site[ROW], self.tracer.kinds[type(result)]
         if made is LOOSE:
-            self._exported(Export(row, kind, source, result, took, is_alone), result)
+            is_busy = None if queue is None else queue[0]
+            self._exported(Export(row, kind, source, result, took, is_alone, is_busy), result)
             return
         if result is source:
             return  # it was there already
+        if self.target.is_move and not (
+            made and are_apart(kind.device(source), made.device(result))
+        ):
+            return  # it stays on its device, and in its framework
         key = kind.key(source)
         numbers = row.arrays.get(key)
         if numbers is None:
@@ -217,14 +240,14 @@ class Calls:
             count(numbers, took, UNKNOWN, 0)
             return
         row.consumer = made.framework
-        if kind.is_plain and key in row.arrays and numbers[SIZE]:
+        if kind.is_plain and key in row.arrays and numbers[SIZE] and not self.target.is_move:
             at_result = is_alone and made.in_head and not kind.in_head
             at_result = at_result and words(key) == words(made.key(result))
             known = made.key(result) if at_result else key
             address = None if made.in_head else made.address
             site[MADE:] = type(result), address, *known, numbers, at_result, made
         here, there = kind.address(source), made.address(result)
-        self.settle(kind, row, numbers, source, here, made, result, there, took, busy)
+        self.settle(kind, row, numbers, source, here, made, result, there, took, queue)
 
     def settle(  # noqa: PLR0913, PLR0917 - both ends
         self,
@@ -237,7 +260,7 @@ class Calls:
         result: Any,
         there: int | None,
         took: float,
-        busy: bool | None,
+        queue: Queue | None,
     ) -> None:
         """Count a call by its ends: an array and its address, and a result and its address."""
         at, copied = _compared(row, kind, source, here, numbers[SIZE], made, result, there)
@@ -250,10 +273,8 @@ class Calls:
                 self._note_dtype(row, kind.dtype(source), dtype)
                 numbers[DTYPE] = dtype
             numbers[EACH] = copied if _is_on_host(kind, source, made, result) else 0
-        if busy:
-            row.behind_a_queue(kind.key(source), took)
-        elif busy is not None:
-            numbers[IDLE] = took if numbers[IDLE] is None else min(took, numbers[IDLE])
+        if queue is not None:
+            row.queued(kind.key(source), at, queue, took)
 
     def _exported(self, export: Export, result: Any) -> None:
         stale = self.tracer.capsules.get(id(result))
@@ -267,10 +288,21 @@ class Calls:
         if names[0] != names[1] and "?" not in names:
             row.retyped.add(names[1])
 
-    def _view(self, array: Any, way: Way, site: Site, _: Any, result: Any, took: float) -> None:
-        self.met(way, site, array, result, took, None)
+    def _view(
+        self,
+        array: Any,
+        way: Way,
+        site: Site,
+        _: Any,
+        result: Any,
+        took: float,
+        queue: Queue | None,
+    ) -> None:
+        self.met(way, site, array, result, took, queue)
 
-    def _container(self, _: Way, site: Site, source: Any, result: Any, took: float) -> None:
+    def _container(
+        self, _: Way, site: Site, source: Any, result: Any, took: float, queue: Queue | None
+    ) -> None:
         row, found, made = site[ROW], list(leaves(source)), self.tracer.kinds[type(result)]
         if made is not None:  # one array of many: it cannot be a view of all
             row.consumer, outcome = made.framework, (COPIES, made.nbytes(result))
@@ -279,7 +311,10 @@ class Calls:
         first = found[0]
         kind = row.kind
         row.first_ns = row.first_ns or took
-        count(row.numbers(kind.key(first), lambda: kind.nbytes(first)), took, *outcome)
+        key = kind.key(first)
+        count(row.numbers(key, lambda: kind.nbytes(first)), took, *outcome)
+        if queue is not None:
+            row.queued(key, outcome[0], queue, took)
 
     def _compared_leaves(self, row: Row, found: list[Any], given: list[Any]) -> tuple[int, int]:
         """One call: a copy if anything was copied, a view if all are views."""
@@ -299,16 +334,33 @@ class Calls:
         return at, sum(copied for _, copied in outcomes)
 
     def _consumed(
-        self, export: Export, _way: Way, site: Site, _: Any, result: Any, took: float
+        self,
+        export: Export,
+        _way: Way,
+        site: Site,
+        _: Any,
+        result: Any,
+        took: float,
+        queue: Queue | None,
     ) -> None:
         row = site[ROW]
         outcome = self._ends(row, export.address, export.size, export.bounds, result)
         row.device = row.device or export.row.device
-        row.first_ns = row.first_ns or took + export.took
-        count(row.numbers(export.key, lambda: export.size), took + export.took, *outcome)
+        took += export.took
+        row.first_ns = row.first_ns or took
+        count(row.numbers(export.key, lambda: export.size), took, *outcome)
+        if queue is not None:
+            row.queued(export.key, outcome[0], queue, took)
 
     def _loose(
-        self, address: int | None, _way: Way, site: Site, _: Any, result: Any, took: float
+        self,
+        address: int | None,
+        _way: Way,
+        site: Site,
+        _: Any,
+        result: Any,
+        took: float,
+        _queue: Queue | None,
     ) -> None:
         row = site[ROW]
         made = self.tracer.kinds[type(result)]
@@ -333,25 +385,15 @@ class Calls:
 
     def failed(self, error: Exception, site: Site, took: float) -> None:
         """A failure of the tracer ends the look at addresses for this row; calls still count."""
-        self._raise_users(error)
+        raise_of_handler(error)
         row, site[MADE] = site[ROW], None
         row.trouble = f"{type(error).__name__}: {error}"[:200]
         count(row.numbers("unknown", lambda: 0), took, UNKNOWN, 0)
 
     def missed(self, error: Exception) -> None:
         """A failure of the tracer before the call: it is not counted, and a line says so."""
-        self._raise_users(error)
-        text = f"{self.target.conversion}: {type(error).__name__}: {error}"[:200]
-        if text not in self.tracer.rows.troubles:
-            self.tracer.rows.troubles.append(text)
-
-    def _raise_users(self, error: Exception) -> None:
-        """Raise it again if the user's code is in it, as that of a signal's handler is."""
-        trace = error.__traceback__
-        while trace is not None:
-            if self.tracer.places.is_own(trace.tb_frame):
-                raise error
-            trace = trace.tb_next
+        raise_of_handler(error)
+        self.tracer.rows.trouble(self.target.conversion, error)
 
 
 def _is_on_host(kind: Kind, source: Any, made: Kind, result: Any) -> bool:

@@ -62,6 +62,16 @@ class Installed:
             sys.meta_path.remove(self)
         self._take_out()
         self._replaced.clear()
+        if self._everywhere:
+            self._take_out_of_new_modules()
+
+    def _take_out_of_new_modules(self) -> None:
+        """What was imported meanwhile has taken wrappers out of the frameworks."""
+        wrappers = {id(wrapper): original for original, wrapper in self._originals.values()}
+        for module in _others(""):
+            for name, value in list(_namespace(module).items()):
+                if id(value) in wrappers:
+                    setattr(module, name, wrappers[id(value)])
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """The spec that the other finders give, with a call when the module was executed."""
@@ -118,7 +128,7 @@ class Installed:
         try:
             self._wrap(root)
         except Exception as error:  # noqa: BLE001 - the program goes on
-            self._tracer.rows.troubles.append(f"{root}: {type(error).__name__}: {error}"[:200])
+            self._tracer.rows.trouble(root, error)
 
     def _wrap(self, root: str) -> None:
         module = sys.modules.get(root)

@@ -8,7 +8,10 @@ import sys
 import sysconfig
 from types import CodeType, FrameType
 
+from dlprof.probes import ALL
+
 PACKAGES = ("site-packages", "dist-packages")
+FRAMEWORKS = frozenset(probe.module for probe in ALL)
 
 
 class Places:
@@ -31,8 +34,17 @@ class Places:
             return self._is_own_text(frame)
         found = self._known.get(name)
         if found is None:
-            found = self._known[name] = self._is_own_file(name)
+            is_own = self._is_own_file(name) and not self._is_of_framework(frame)
+            found = self._known[name] = is_own
         return found
+
+    def _is_of_framework(self, frame: FrameType) -> bool:
+        """Whether it is a framework's that was built where its source is."""
+        root = str(frame.f_globals.get("__name__")).partition(".")[0]
+        file = getattr(sys.modules.get(root), "__file__", None)
+        if root not in FRAMEWORKS or root in self._include or file is None:
+            return False
+        return frame.f_code.co_filename.startswith(os.path.join(os.path.dirname(file), ""))  # noqa: PTH118, PTH120
 
     def _is_own_text(self, frame: FrameType) -> bool:
         name = frame.f_code.co_filename

@@ -77,8 +77,7 @@ def _after(finish: Callable[[], None], end: Callable[..., Any]) -> Callable[...,
         with WithoutFrame():
             return end(*args, **kwargs)
 
-    ended.__name__ = end.__name__
-    return ended
+    return functools.wraps(end)(ended)
 
 
 def _follow_spawned(arguments: tuple[object, ...]) -> None:

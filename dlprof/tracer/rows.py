@@ -12,7 +12,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from threading import Lock, get_ident
 from types import CodeType, FrameType
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 from dlprof.tracer.arrays import Kind
 from dlprof.tracer.place import span
 from dlprof.tracer.targets import Target
+from dlprof.tracer.tracebacks import raise_of_handler
 
 SCHEMA = "dlprof.trace/1"
 NO_LINE = "(no line of the program)"
@@ -36,10 +36,14 @@ STEPS = 32
 """Times are told apart to this part of them, at least."""
 MOST_SHAPES, OTHERS = 64, "others"
 """Kinds of array that a row tells apart, and how what comes later counts: without a size."""
-TIME, VIEWS, COPIES, UNKNOWN, SIZE, BYTES, IDLE, DTYPE, EACH = range(9)
+TIME, VIEWS, COPIES, UNKNOWN, SIZE, BYTES, DTYPE, EACH = range(8)
 """Of a row's numbers for one dtype and shape. SIZE is the bytes of one array, and DTYPE that of the
 last copy. EACH is the bytes of a copy with this DTYPE, if it was one between NumPy and a tensor of
 PyTorch on the host: the next is alike, and needs no long look."""
+
+
+Queue = tuple[bool, Any]
+"""Whether work on an array was still queued when a call began, and the names of the arguments."""
 
 
 class Row:
@@ -55,6 +59,7 @@ class Row:
         "file",
         "first_ns",
         "function",
+        "idle",
         "index",
         "kind",
         "line",
@@ -88,7 +93,10 @@ class Row:
         self.retyped: set[str] = set()
         """Dtypes of results that are not those of their sources."""
         self.busy: dict[tuple[Any, int], list[float]] = {}
-        """Of calls behind queued work, by array and about the same time: how many, and the time."""
+        """Of calls behind queued work, by array, outcome and form of the call, and about the same
+        time: how many, and the time."""
+        self.idle: dict[Any, float] = {}
+        """The least time of a call with an empty queue, by array, outcome and form of the call."""
         self.first_ns = 0.0
         """What its first call took: frameworks load and set up a device in it."""
         self.raised = 0
@@ -103,12 +111,18 @@ class Row:
         """The numbers for arrays of a dtype and shape, which are met for the first time."""
         if len(self.arrays) >= MOST_SHAPES:
             key, size = OTHERS, lambda: 0
-        return self.arrays.setdefault(key, [0, 0, 0, 0, size(), 0, None, None, 0])
+        return self.arrays.setdefault(key, [0, 0, 0, 0, size(), 0, None, 0])
 
-    def behind_a_queue(self, key: Any, took: float) -> None:
-        """Count a call while work on its array was queued."""
+    def queued(self, key: Any, outcome: int, queue: Queue, took: float) -> None:
+        """Count a call by the queue that it met: another outcome or form takes another time."""
+        is_busy, form = queue
+        name = (key if key in self.arrays else OTHERS), outcome, form
+        if not is_busy:
+            if name[0] != OTHERS:
+                self.idle[name] = min(took, self.idle.get(name, took))
+            return
         part, power = math.frexp(took)
-        at = self.busy.setdefault((key, STEPS * power + int(STEPS * part)), [0, 0.0])
+        at = self.busy.setdefault((name, STEPS * power + int(STEPS * part)), [0, 0.0])
         at[0] += 1
         at[1] += took
 
@@ -165,8 +179,8 @@ class Row:
         ``idle`` has what the same conversion of such an array takes with an empty queue.
         """
         waits, maybe, waited = 0, 0, 0.0
-        for (key, _), (calls, took) in list(self.busy.items()):
-            empty = idle.get((self.target.conversion, self.kind.framework, key))
+        for (call, _), (calls, took) in list(self.busy.items()):
+            empty = idle.get((self.target.conversion, self.kind.framework, call))
             if empty is None:
                 maybe += int(calls)
             elif took > calls * (LONGER * empty + LONGER_NS):
@@ -203,6 +217,12 @@ class Rows:
         self.with_events = events
         self.begin()
 
+    def trouble(self, where: str, error: Exception) -> None:
+        """Note once for each place what could not be done there."""
+        begin = f"{where}: {type(error).__name__}"
+        if not any(one.startswith(begin) for one in self.troubles):
+            self.troubles.append(f"{begin}: {error}"[:200])
+
     def begin(self) -> None:
         """Count from zero: at the start, and in the child of a fork."""
         self.pid = os.getpid()
@@ -213,8 +233,9 @@ class Rows:
         self.left_out = 0
         self.ticks: list[tuple[int, int, dict[Row, float]]] = []
         """Begin and end, and what each row took in between."""
-        self.tick_ns, self.next_s = TICK_NS, (self.started_ns + TICK_NS) / 1e9
-        self.next_file_ns = self.started_ns
+        self.has_ended = False
+        self.tick_ns, self.next_note_ns = TICK_NS, self.started_ns + TICK_NS
+        self.next_file_ns, self.next_s = self.started_ns, self.next_note_ns / 1e9
         self._ticking = Lock()
 
     def row(self, frame: FrameType | None, target: Target, kind: Kind, via: str = "") -> Row:
@@ -244,20 +265,22 @@ class Rows:
             return  # another thread is at it
         try:
             began = time.perf_counter_ns()
-            began_ns, next_ns = round(began_s * 1e9), round(self.next_s * 1e9)
-            if began_ns - next_ns > self.tick_ns:
-                row.seen_ns += took_ns
-                self._note(next_ns)
-                row.seen_ns -= took_ns
-                self._note(began, began_ns)
-            else:
-                self._note(began)
+            if began > self.next_note_ns:
+                began_ns = round(began_s * 1e9)
+                if began_ns - self.next_note_ns > self.tick_ns:
+                    row.seen_ns += took_ns
+                    self._note(self.next_note_ns)
+                    row.seen_ns -= took_ns
+                    self._note(began, began_ns)
+                else:
+                    self._note(began)
+                noted = time.perf_counter_ns()
+                self.next_note_ns = noted + max(self.tick_ns, SHARE * (noted - began))
             if began > self.next_file_ns:
                 self.write()
                 wrote = time.perf_counter_ns()
                 self.next_file_ns = wrote + max(INTERVAL_NS, SHARE * (wrote - began))
-            now = time.perf_counter_ns()
-            self.next_s = (now + max(self.tick_ns, SHARE * (now - began))) / 1e9
+            self.next_s = min(self.next_note_ns, self.next_file_ns) / 1e9
         finally:
             self._ticking.release()
 
@@ -282,14 +305,15 @@ class Rows:
     def as_dict(self, ended: bool) -> dict[str, Any]:
         if ended:
             self._note(time.perf_counter_ns())
-        rows = [row for row in self.rows.values() if row.arrays or row.raised]
+        known = list(self.rows.values())  # other threads may add one
+        rows = [row for row in known if row.arrays or row.raised]
         idle = _idle(rows)
         places = {id(row): at for at, row in enumerate(rows)}
-        order = {at: places.get(id(row)) for at, row in enumerate(self.rows.values())}
+        order = {at: places.get(id(row)) for at, row in enumerate(known)}
         return {
             "schema": SCHEMA,
             "pid": self.pid,
-            "argv": list(getattr(sys, "argv", [])),
+            "argv": [str(word) for word in getattr(sys, "argv", [])],
             "started": self.started,
             "wall_ns": time.perf_counter_ns() - self.started_ns,
             "ended": ended,
@@ -321,12 +345,16 @@ class Rows:
         """Replace the file; what cannot be written is lost, and the program goes on."""
         if self.folder is None:
             return
-        path = self.path
-        with suppress(OSError, ValueError):
+        self.has_ended |= ended
+        path, partial = self.path, f"{self.path}.{get_ident()}.partial"
+        try:
             text = json.dumps(self.as_dict(ended))
-            with open(f"{path}.partial", "w", encoding="utf-8") as file:  # noqa: PTH123
+            with open(partial, "w", encoding="utf-8") as file:  # noqa: PTH123
                 file.write(text)
-            os.replace(f"{path}.partial", path)  # noqa: PTH105
+            if ended or not self.has_ended:  # a thread that outlives the program
+                os.replace(partial, path)  # noqa: PTH105
+        except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
+            raise_of_handler(error)
 
 
 def _joined(
@@ -337,13 +365,12 @@ def _joined(
 
 
 def _idle(rows: Iterable[Row]) -> dict[Any, float]:
-    """The least time with an empty queue, by conversion, framework and array, on any line."""
+    """The least time with an empty queue, by conversion, framework and call, on any line."""
     found: dict[Any, float] = {}
     for row in rows:
-        for key, numbers in list(row.arrays.items()):
-            if numbers[IDLE] is not None:
-                name = row.target.conversion, row.kind.framework, key
-                found[name] = min(numbers[IDLE], found.get(name, numbers[IDLE]))
+        for call, took in list(row.idle.items()):
+            name = row.target.conversion, row.kind.framework, call
+            found[name] = min(took, found.get(name, took))
     return found
 
 

@@ -8,10 +8,11 @@ from typing import Any
 from dlprof.tracer.arrays import Kinds
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import Row, Rows
+from dlprof.tracer.tracebacks import raise_of_handler
 from dlprof.tracer.ways import Export
 
-CALL_NS = 1300
-"""What tracing a conversion takes, about: benchmarks/trace.py measures it."""
+CALL_NS = 1800
+"""What tracing a view takes at most: benchmarks/trace.py measures it."""
 
 
 class Tracer:
@@ -19,8 +20,9 @@ class Tracer:
 
     def __init__(self, places: Places, rows: Rows, most_percent: float | None = None) -> None:
         self.places, self.rows, self.kinds = places, rows, Kinds()
-        self.inside: set[int] = set()
-        """Threads that are in a traced call, but for one of a leaf."""
+        self.inside: dict[int, bool] = {}
+        """Threads that are in a traced call, but for one of a leaf: whether the call runs methods
+        of the array that may be the user's."""
         self.capsules: dict[int, Export] = {}
         self.is_active = True
         self.calls: list[Any] = []
@@ -30,9 +32,14 @@ class Tracer:
         self._looked_ns = rows.started_ns
 
     def tick(self, row: Row, began_s: float, took_ns: float) -> None:
-        self.rows.tick(row, began_s, took_ns)
-        if self._most_percent is not None:
-            self._limit(self._most_percent)
+        """What is to be done now and then. The call that ended is counted already."""
+        try:
+            self.rows.tick(row, began_s, took_ns)
+            if self._most_percent is not None:
+                self._limit(self._most_percent)
+        except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
+            raise_of_handler(error)
+            self.rows.trouble("what is written now and then", error)
 
     def _limit(self, most_percent: float) -> None:
         """Stop to count the line with most of the calls, if that costs too much.

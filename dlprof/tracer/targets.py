@@ -14,8 +14,9 @@ ARRAY = "x"
 """The name of the array in what is shown: ``torch.from_numpy(x)``."""
 METHODS = {Protocol.DLPACK: "__dlpack__", Protocol.ARRAY_INTERFACE: "__array__"}
 """What a consumer calls of an array that is given away as it is."""
-MOVES = ("cuda",)
-"""Methods of an import's result that copy it to another device."""
+MOVES = {"cuda": (("cuda", False), ("to", True))}
+"""Methods of an import's result that copy it to another device, and their like: ``to`` may only
+change the dtype."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Target:
     """Whether it takes plain host memory."""
     takes_numpy_only: bool = False
     """Whether it takes a ``numpy.ndarray`` and no protocol, whose methods may be Python's."""
+    is_move: bool = False
+    """Whether it may move to another device, and does no more for the tracer if it does not."""
 
     @property
     def root(self) -> str:
@@ -67,6 +70,7 @@ def _both(one: Target, other: Target) -> Target:
         one.takes or other.takes,
         one.takes_buffers or other.takes_buffers,
         one.takes_numpy_only and other.takes_numpy_only,
+        one.is_move and other.is_move,
     )
 
 
@@ -92,9 +96,17 @@ def _taken(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target
         yield from _functions(probe, one.code, one.protocols, frameworks, one.setup, is_import=True)
         for call in _calls(one.code):
             if isinstance(call.func, ast.Attribute) and call.func.attr in MOVES:
-                name, text = call.func.attr, f"{ARRAY}.{call.func.attr}()"
                 array_type = array_type_name(probe)
-                yield Target(probe.name, array_type, name, text, is_method=True, gives=True)
+                for name, is_move in MOVES[call.func.attr]:
+                    yield Target(
+                        probe.name,
+                        array_type,
+                        name,
+                        f"{ARRAY}.{name}()",
+                        is_method=True,
+                        gives=True,
+                        is_move=is_move,
+                    )
 
 
 def _functions(

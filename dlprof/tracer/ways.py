@@ -27,12 +27,14 @@ class Way:
 
     __slots__ = (
         "address", "distant", "in_head", "is_busy", "is_leaf", "is_special", "kind", "last",
-        "sites",
+        "may_run_own", "sites",
     )  # fmt: skip
 
     def __init__(self, kind: Kind, is_leaf: bool = False) -> None:
         self.kind, self.is_special, self.is_leaf = kind, kind.is_special, is_leaf
         self.address, self.in_head, self.is_busy = kind.address, kind.in_head, kind.is_busy
+        self.may_run_own = kind.may_keep
+        """Whether the call runs a method of the array that may be the user's, as ``__array__``."""
         self.sites: dict[int, Site] = {}
         """Calls from the user's own code, by the address of the instruction."""
         self.distant: dict[tuple[int, int, int], Site] = {}
@@ -71,12 +73,19 @@ class Export:
     array may be free when the capsule is consumed, and be what a consumer copies to.
     """
 
-    __slots__ = ("address", "bounds", "key", "kind", "pointer", "row", "size", "took")
+    __slots__ = ("address", "bounds", "is_busy", "key", "kind", "pointer", "row", "size", "took")
 
     def __init__(
-        self, row: Row, kind: Kind, source: Any, made: Any, took: float, is_alone: bool
+        self,
+        row: Row,
+        kind: Kind,
+        source: Any,
+        made: Any,
+        took: float,
+        is_alone: bool,
+        is_busy: bool | None,
     ) -> None:
-        self.row, self.kind, self.took = row, kind, took
+        self.row, self.kind, self.took, self.is_busy = row, kind, took, is_busy
         self.key, self.size = kind.key(source), kind.nbytes(source)
         self.address = kind.address(source)
         self.bounds = kind.bounds(source, self.address or 0)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from threading import get_ident
 from typing import Any
 
-from dlprof.tracer.arrays import HEADS
+from dlprof.tracer.arrays import HEADS, resolved
 from dlprof.tracer.calls import Calls
 from dlprof.tracer.rows import BYTES, COPIES, DTYPE, EACH, SIZE, TIME, VIEWS
 from dlprof.tracer.state import Tracer
@@ -31,19 +31,22 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
     """``original`` with a record of each conversion."""
     calls = Calls(tracer, target, isinstance(original, types.BuiltinFunctionType))
     ways, inside, record = calls.ways, tracer.inside, _record(original, calls)
+    is_own = tracer.places.is_own
 
     def traced(source: Any = MISSING, /, *rest: Any, **kwargs: Any) -> Any:
         # Short, as most calls convert nothing: a frame with few names is made fast.
         try:
             try:
                 way = ways[type(source)]
-            except KeyError:
-                way = calls.learn(type(source))
+            except (KeyError, TypeError):
+                way = calls.first_way(type(source))
             if way is None:
                 if rest or kwargs:
                     return original(source, *rest, **kwargs)
                 return original(source)
-            if inside and get_ident() in inside:
+            if inside and (may_run_own := inside.get(get_ident())) is not None:
+                if may_run_own and is_own(_getframe(1)):
+                    return record(_getframe(1), way, source, rest, kwargs, True)
                 if rest or kwargs or source is MISSING:
                     return original(*_given(source, rest), **kwargs)
                 return original(source)
@@ -55,7 +58,13 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
     # torch.compile looks into the original instead of the wrapper.
     traced._torchdynamo_inline = original  # type: ignore[attr-defined]  # noqa: SLF001
     is_plain = target.is_method or isinstance(original, types.FunctionType)
-    return functools.update_wrapper(traced if is_plain else Builtin(traced), original, WORDS)
+    wrapper = functools.update_wrapper(traced if is_plain else Builtin(traced), original, WORDS)
+    vars(wrapper)["autograph_info__"] = {}  # TensorFlow does not rewrite what has it
+    if target.is_method:  # pickled by its name, where a method in C has no module
+        owner = resolved(target.owner)
+        wrapper.__module__ = getattr(owner, "__module__", wrapper.__module__)
+        wrapper.__qualname__ = f"{getattr(owner, '__qualname__', '')}.{target.name}".lstrip(".")
+    return wrapper
 
 
 def _given(source: Any, rest: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -75,13 +84,14 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
         source: Any,
         rest: tuple[Any, ...],
         kwargs: Mapping[str, Any],
+        is_inside: bool = False,
     ) -> Any:
-        row = args = handed = busy = took = me = None
+        row = args = handed = busy = queue = took = me = None
         try:
             try:
                 if way.is_special:
                     args = _given(source, rest)
-                    way, source, handed = calls.special(way, args, kwargs)
+                    way, source, handed, busy = calls.special(way, args, kwargs)
                 elif rest or kwargs:
                     args = source, *rest
                 if way is not None:
@@ -92,29 +102,26 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
                         _, _, row, made, address, dtype, shape, numbers, at_result, kind = site
                     if way.is_busy is not None and handed is None:
                         busy = way.is_busy(source)
+                    if busy is not None:
+                        queue = busy, None if args is None else (len(args), *kwargs)
             except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
                 calls.missed(error)
                 row = None
             del frame
             if row is None and (way is None or way.is_leaf):
                 return original(source) if args is None else original(*args, **kwargs)
-            if row is None:  # not counted; nor are the calls inside it
+            if not (is_inside or way.is_leaf):
                 me = get_ident()
-                inside.add(me)
-                try:
-                    return original(source) if args is None else original(*args, **kwargs)
-                finally:
-                    inside.discard(me)
+                inside[me] = way.may_run_own
             try:
-                if not way.is_leaf:
-                    me = get_ident()
-                    inside.add(me)
+                if row is None:  # not counted; nor are the calls inside it
+                    return original(source) if args is None else original(*args, **kwargs)
                 began = _clock()
                 result = original(source) if args is None else original(*args, **kwargs)
                 took = (_clock() - began) * 1e9
                 try:
                     if handed is not None:
-                        handed(way, site, source, result, took)
+                        handed(way, site, source, result, took, queue)
                     elif (
                         type(result) is made
                         and not (at_result and args)
@@ -124,11 +131,12 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
                     ):
                         here = HEADS[id(source) >> 3] if way.in_head else way.address(source)
                         there = HEADS[id(result) >> 3] if address is None else address(result)
-                        if here == there and here and busy is None:
+                        if here == there and here and queue is None:
                             numbers[TIME] += took
                             numbers[VIEWS] += 1
                         elif (
                             (copied := numbers[EACH])
+                            and queue is None
                             and here
                             and there
                             and result.dtype is numbers[DTYPE]
@@ -149,19 +157,19 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
                                 result,
                                 there,
                                 took,
-                                busy,
+                                queue,
                             )
                     else:
-                        calls.met(way, site, source, result, took, busy, args is None)
-                    if with_events:
-                        rows.event(row, began, took)
-                    if began > rows.next_s:
-                        calls.tracer.tick(row, began, took)
+                        calls.met(way, site, source, result, took, queue, args is None)
                 except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
                     calls.failed(error, site, took)
+                if with_events:
+                    rows.event(row, began, took)
+                if began > rows.next_s:
+                    calls.tracer.tick(row, began, took)
             finally:
                 if me is not None:
-                    inside.discard(me)
+                    inside.pop(me, None)
         except BaseException as error:
             error.__traceback__ = error.__traceback__.tb_next  # type: ignore[union-attr]
             if took is None and row is not None:

@@ -2,6 +2,8 @@
 
 import itertools
 import operator
+import pickle
+import signal
 import sys
 import threading
 import types
@@ -21,7 +23,7 @@ from dlprof.tracer import state
 from dlprof.tracer.arrays import KEY, Kind, Kinds, are_apart
 from dlprof.tracer.install import _call_around
 from dlprof.tracer.place import Places
-from dlprof.tracer.rows import MOST_SHAPES, OTHERS, Rows
+from dlprof.tracer.rows import COPIES, MOST_SHAPES, OTHERS, VIEWS, Rows
 from dlprof.tracer.state import Tracer
 from dlprof.tracer.targets import declared
 from dlprof.tracer.wrappers import Builtin, make
@@ -274,14 +276,14 @@ class Foreign:
         return self.memory.shape
 
 
-def foreign_kind(tracer):
+def foreign_kind(**fields):
     address = operator.attrgetter("memory.ctypes.data")
-    tracer.kinds[Foreign] = Kind("torch", address, KEY, lambda _: 12, lambda _: "cpu")
+    return Kind("jax", address, KEY, lambda _: 12, lambda _: "cpu", **fields)
 
 
 def test_arrays_of_a_line_are_told_apart_by_what_is_looked_up_sooner():
     tracer = Tracer(Places(), Rows(None))
-    foreign_kind(tracer)
+    tracer.kinds[Foreign] = foreign_kind()
     convert = make(lambda x: x.memory[:], target("numpy.asarray(x)"), tracer)
     sources = [
         Foreign(numpy.zeros(size, dtype)) for dtype in ("int8", "float32") for size in (1, 3)
@@ -298,7 +300,7 @@ def test_arrays_of_a_line_are_told_apart_by_what_is_looked_up_sooner():
 
 def test_an_argument_that_may_change_the_dtype_has_the_source_looked_up():
     tracer = Tracer(Places(), Rows(None))
-    foreign_kind(tracer)
+    tracer.kinds[Foreign] = foreign_kind()
 
     def original(x, dtype=None):
         return x.memory.astype(dtype or x.memory.dtype, copy=False)[:]
@@ -311,14 +313,77 @@ def test_an_argument_that_may_change_the_dtype_has_the_source_looked_up():
     assert {dtype: calls for dtype, _, calls, _ in row["arrays"]} == {"float32": 4, "float64": 4}
 
 
-def test_an_error_of_the_users_code_inside_the_tracer_is_raised():
-    def handler(_):
+def test_what_the_handler_of_a_signal_raises_inside_the_tracer_is_raised():
+    def handler(*_):
         raise TimeoutError
 
     tracer = Tracer(Places(), Rows(None))
-    tracer.kinds[numpy.ndarray].address = handler
-    with pytest.raises(TimeoutError):
-        make(lambda x: x[:], target("torch.from_numpy(x)"), tracer)(numpy.zeros(3))
+    tracer.kinds[numpy.ndarray].address = lambda _: signal.raise_signal(signal.SIGUSR1)
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises(TimeoutError):
+            make(lambda x: x[:], target("torch.from_numpy(x)"), tracer)(numpy.zeros(3))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_an_array_that_refuses_to_be_looked_at_converts_as_without_the_tracer():
+    class Strict(numpy.ndarray):
+        @property
+        def dtype(self):
+            raise NotImplementedError
+
+    tracer = Tracer(Places(), Rows(None))
+    convert = make(lambda x: x[:], target("torch.from_numpy(x)"), tracer)
+    assert type(convert(numpy.zeros(3).view(Strict))) is Strict
+    assert as_rows(tracer)[0]["trouble"].startswith("NotImplementedError")
+
+
+def test_a_type_that_cannot_be_looked_at_converts_as_without_the_tracer():
+    class Unhashable(type):
+        __hash__ = None
+
+        def __eq__(cls, other):
+            return False
+
+    tracer = Tracer(Places(), Rows(None))
+    convert = make(id, target("torch.from_numpy(x)"), tracer)
+    for kind in (type("A", (), {"__module__": None}), Unhashable("B", (), {})):
+        assert convert(one := kind()) == id(one)
+
+
+def test_a_conversion_in_a_method_of_the_users_array_is_a_row():
+    tracer = Tracer(Places(), Rows(None))
+    inner = make(lambda x: x.copy(), target("torch.tensor(x)"), tracer)
+
+    class Batch(Gives):
+        def __array__(self, dtype=None, copy=None):
+            return inner(numpy.zeros(3))
+
+    outer = make(lambda x: x.__array__(), target("numpy.asarray(x)"), tracer)
+    outer(Batch())
+    found = {row["conversion"]: row["copies"] for row in as_rows(tracer)}
+    assert found == {"numpy.asarray(x)": 0, "torch.tensor(x)": 1}
+    assert not tracer.inside
+
+
+def test_a_method_is_pickled_by_its_name():
+    import torch
+
+    with dlprof.trace():
+        for method in (torch.Tensor.numpy, torch.Tensor.cpu):
+            assert pickle.loads(pickle.dumps(method)) is method
+
+
+def test_a_module_that_is_imported_in_a_block_is_free_of_the_tracer_after_it():
+    module = types.ModuleType("taken_in_a_block")
+    sys.modules[module.__name__] = module
+    try:
+        with dlprof.trace():
+            module.frombuffer = numpy.frombuffer
+        assert module.frombuffer is taken_out
+    finally:
+        del sys.modules[module.__name__]
 
 
 @pytest.mark.parametrize(
@@ -336,13 +401,46 @@ def test_a_wait_needs_a_queue_and_a_long_call(calls, busy_ns, idle_ns, found):
     row = rows.row(sys._getframe(), target("torch.from_numpy(x)"), kind)
     key = (numpy.dtype("float32"), (3,))
     row.numbers(key, lambda: 12)[0:3] = busy_ns, 1, 1
-    row.arrays[key][6] = idle_ns
+    if idle_ns:
+        row.queued(key, VIEWS, (False, None), idle_ns)
     for _ in range(calls):
-        row.behind_a_queue(key, busy_ns)
+        row.queued(key, VIEWS, (True, None), busy_ns)
     (counted,) = rows.as_dict(ended=True)["rows"]
     assert (counted["waits"], counted["maybe_waits"]) == found
     assert counted["waited_ns"] == found[0] * (busy_ns - (idle_ns or 0))
     assert len(row.busy) == 1
+
+
+@pytest.mark.parametrize("idle", [(COPIES, None), (VIEWS, (1, "blocking"))])
+def test_a_call_of_another_outcome_or_form_does_not_tell_what_an_idle_one_takes(idle):
+    rows = Rows(None)
+    row = rows.row(sys._getframe(), target("torch.from_numpy(x)"), Kinds()[numpy.ndarray])
+    key = (numpy.dtype("float32"), (3,))
+    row.numbers(key, lambda: 12)[0:3] = 1_000_000, 1, 1
+    row.queued(key, idle[0], (False, idle[1]), 1_000)
+    row.queued(key, VIEWS, (True, None), 1_000_000)
+    (counted,) = rows.as_dict(ended=True)["rows"]
+    assert (counted["waits"], counted["maybe_waits"]) == (0, 1)
+
+
+def test_a_container_waits_for_what_is_queued_of_one_of_its_arrays():
+    tracer = Tracer(Places(), Rows(None))
+    tracer.kinds[Foreign] = foreign_kind(is_busy=lambda x: x.memory.sum() > 0)
+    convert = make(
+        lambda xs: numpy.array([x.memory for x in xs]), target("numpy.asarray(x)"), tracer
+    )
+    convert([Foreign(numpy.zeros(3)), Foreign(numpy.ones(3))])
+    assert as_rows(tracer)[0]["maybe_waits"] == 1
+
+
+def test_a_capsule_waits_for_what_was_queued_when_it_was_made():
+    tracer = Tracer(Places(), Rows(None))
+    tracer.kinds[numpy.ndarray].is_busy = lambda _: True
+    (gives,) = (one for one in declared() if (one.owner, one.name) == DLPACK)
+    give = make(numpy.ndarray.__dlpack__, gives, tracer)
+    take = make(lambda _: numpy.zeros(3), target("torch.from_dlpack(x)"), tracer)
+    take(give(numpy.zeros(3)))
+    assert sum(row["maybe_waits"] for row in as_rows(tracer)) == 1
 
 
 @pytest.mark.parametrize(("most_percent", "counted"), [(None, 50), (1e-9, 1)])
