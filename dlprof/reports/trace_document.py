@@ -304,7 +304,7 @@ def _notices(trace: Trace) -> Iterable[str]:
         )
     loose = sum(row.calls for row in trace.rows if row.consumer == UNTRACED)
     if loose:
-        yield f"{loose} exported capsules went to code that dlprof does not trace."
+        yield f"{counted(loose, 'exported capsule')} went to code that dlprof does not trace."
 
 
 def _cut(trace: Trace) -> Iterator[str]:

@@ -77,7 +77,9 @@ def _after(finish: Callable[[], None], end: Callable[..., Any]) -> Callable[...,
         with WithoutFrame():
             return end(*args, **kwargs)
 
-    return functools.wraps(end)(ended)
+    functools.update_wrapper(ended, end)
+    ended.__module__ = os.__name__  # where it is replaced, and so found by a pickle
+    return ended
 
 
 def _follow_spawned(arguments: tuple[object, ...]) -> None:

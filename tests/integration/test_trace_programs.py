@@ -1,6 +1,7 @@
 """A traced program does what it does without dlprof, and its trace tells what it did."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -283,13 +284,55 @@ class Rows:
     def __getitem__(self, n):
         return torch.from_numpy(numpy.full(4, n, "float32"))
 if __name__ == "__main__":
-    loader = DataLoader(Rows(), batch_size=2, num_workers=1, multiprocessing_context="spawn")
+    loader = DataLoader(Rows(), batch_size=2, num_workers=2, multiprocessing_context="spawn")
     print(sum(len(batch) for batch in loader))
 """
     found, traced = trace(text)
     assert (traced.returncode, traced.stdout) == (0, "8\n"), traced.stderr
     (row,) = (row for row in found["rows"] if "__getitem__" in row["function"])
     assert (row["calls"], row["result"]) == (8, "view")
+
+
+def test_jax_waits_where_work_is_queued_and_nowhere_else(trace):
+    pytest.importorskip("jax")
+    text = """\
+import jax, jax.numpy as jnp, numpy as np
+@jax.jit
+def work(x):
+    for _ in range(8):
+        x = x @ x / 1000
+    return x
+x = jnp.ones((1000, 1000))
+work(x).block_until_ready()
+for _ in range(3):
+    y = work(x).block_until_ready()
+    np.asarray(y)
+    jax.device_get({"loss": y})
+for _ in range(3):
+    np.asarray(work(x))
+    jax.device_get({"loss": work(x)})
+"""
+    found, traced = trace(text, options=("--fail-on", "wait"))
+    waits = {row["line"]: row["waits"] for row in found["rows"]}
+    assert waits == {11: 0, 12: 0, 14: 3, 15: 3}
+    assert traced.returncode == 1
+    assert "--fail-on wait: app.py:1" in traced.stderr
+
+
+def test_a_child_that_outlives_the_program_was_not_killed(trace):
+    text = f"""\
+import os, time
+{CONVERTS}
+if os.fork() == 0:
+    for descriptor in range(3):
+        os.close(descriptor)
+    time.sleep(60)
+"""
+    found, traced = trace(text, options=("--fail-on", "copy"))
+    (running,) = (process for process in found["processes"] if process["running"])
+    os.kill(running["pid"], signal.SIGKILL)
+    assert "1 of 2 processes was still running: conversions later than" in traced.stderr
+    assert "--fail-on copy: unknown, as 1 of 2 processes was still running" in traced.stderr
 
 
 def test_what_is_not_allowed_fails(trace):

@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 from command_line import environment
 
+from dlprof.tracer.rows import NO_LINE
+
 PATH = Path(__file__).parents[1] / "programs" / "traced.py"
 EXPECTED = re.compile(r"#: (.*)$")
 
 
-def found_by_line(trace):
+def found_by_line(trace, file=str(PATH)):
     found = {}
     for row in trace["rows"]:
-        if row["file"] == str(PATH):
+        if row["file"] == file:
             line = found.setdefault(row["line"], Counter())
             line[row["conversion"], row["result"]] += row["calls"]
     return found
@@ -45,8 +47,8 @@ LINES = {
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
-    """What the trace of all programs says, by line."""
+def trace(tmp_path_factory):
+    """The trace of all programs."""
     pytest.importorskip("torch")
     target = tmp_path_factory.mktemp("trace") / "trace.json"
     done = subprocess.run(
@@ -59,12 +61,25 @@ def found(tmp_path_factory):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"ran {len(LINES)} programs\n"
-    return found_by_line(json.loads(target.read_text(encoding="utf-8")))
+    return json.loads(target.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_the_lines_of_a_program(found, name):
+def test_the_lines_of_a_program(trace, name):
+    found = found_by_line(trace)
     expected, lines = expected_by_line(TEXT), LINES[name]
     assert {at: found[at] for at in found if at in lines} == {
         at: expected[at] for at in expected if at in lines
     }
+
+
+def test_the_lines_of_executed_text(trace):
+    views = "torch.from_numpy(x)", "view"
+    assert found_by_line(trace, "<string>") == {
+        1: {views: 1, ("x.numpy()", "view"): 1},
+        2: {views: 1},
+    }
+
+
+def test_calls_that_a_pool_of_threads_makes_itself_are_of_no_line(trace):
+    assert found_by_line(trace, NO_LINE) == {0: {("torch.from_numpy(x)", "view"): 5}}

@@ -11,6 +11,7 @@ import copy
 import functools
 import gc
 import itertools
+import os
 import pickle
 import signal
 import sys
@@ -98,6 +99,37 @@ def a_generator_that_is_closed_early():
     found = batches()
     [next(found) for _ in range(3)]
     found.close()
+
+
+def recursion():
+    def convert(depth):
+        torch.from_numpy(X)  #: 4 torch.from_numpy(x) view
+        if depth:
+            convert(depth - 1)
+
+    convert(3)
+
+
+def decorators():
+    def converting(function):
+        @functools.wraps(function)
+        def wrapped(x):
+            return function(torch.tensor(x))  #: 2 torch.tensor(x) copy
+
+        return wrapped
+
+    @converting
+    @functools.lru_cache
+    def total(x):
+        return x.sum().numpy()  #: 2 x.numpy() view
+
+    total(X), total(X)
+
+
+def a_tensor_that_stays_on_its_device():
+    T.to("cpu")
+    T.to(torch.float64)
+    T.to(T.double())
 
 
 def callbacks_from_c():
@@ -299,6 +331,8 @@ def no_array_is_kept():
 
 
 def functions_can_be_pickled():
+    assert pickle.loads(pickle.dumps(torch.Tensor.numpy)) is torch.Tensor.numpy
+    assert pickle.loads(pickle.dumps(os._exit)) is os._exit
     assert pickle.loads(pickle.dumps(torch.from_numpy)) is torch.from_numpy
     assert pickle.loads(pickle.dumps(np.asarray)) is np.asarray
     assert copy.deepcopy(torch.from_numpy) is torch.from_numpy
