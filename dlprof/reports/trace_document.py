@@ -151,8 +151,9 @@ def trace_document(
     ``advice`` has what to write instead, by the place of a row.
     """
     advised = {id(row): advice[at] for at, row in enumerate(trace.rows) if at in advice}
-    program = Path(trace.program[0]).name if trace.program else ""
-    groups = sorted(grouped(trace.rows, by, program), key=lambda group: -group.total("total_ns"))
+    groups = sorted(
+        grouped(trace.rows, by, _program(trace)), key=lambda group: -group.total("total_ns")
+    )
     shown = groups if full else groups[:MOST_ROWS]
     left = len(groups) - len(shown)
     title, context = _title(trace)
@@ -260,13 +261,17 @@ def _calls_by_depth(tree: ast.expr) -> list[list[ast.Call]]:
     return found
 
 
+def _program(trace: Trace) -> str:
+    return Path(trace.program[0]).name if trace.program else ""
+
+
 def _title(trace: Trace) -> tuple[str, str]:
     converted, copied = (
         sum(getattr(row, name) for row in trace.rows) for name in ("total_ns", "bytes")
     )
     code = trace.exit_code
     end = f"killed by signal {-code}" if code < 0 else f"exit {code}"
-    name = Path(trace.program[0]).name if trace.program else ""
+    name = _program(trace)
     percent = 100 * converted / trace.wall_ns if trace.wall_ns else 0.0
     share = "below 0.1 %" if percent < 0.1 else f"{significant(percent, 2)} %"  # noqa: PLR2004 - as it is shown
     whole = plain_time(trace.wall_ns, 3)
@@ -426,7 +431,7 @@ MOST_FILES = 50
 
 def timeline(trace: Trace) -> Timeline | None:
     """When the lines converted that took most; None where that is not known."""
-    lines = grouped(trace.rows, "line")
+    lines = grouped(trace.rows, "line", _program(trace))
     spans: dict[int, list[tuple[float, float, float]]] = defaultdict(list)
     for begin, end, row, took, _ in trace.timeline:
         if end > begin and 0 <= row < len(trace.rows):
@@ -486,7 +491,8 @@ def _source(
             yield SourceLine(number, line)
             continue
         took, calls = _took(found), sum(row.calls for row in found)
-        result = result_of(found)
+        results = dict.fromkeys(result_of([row]) for row in found)
+        tone = next((TONES[one] for one in reversed(TONES) if one in results), "dim")
         heat = took / hottest if hottest else 0.0
-        cell = Cell(result, TONES.get(result, "dim"))
+        cell = Cell(", ".join(results), tone)
         yield SourceLine(number, line, plain_time(took), f"{calls:,}", cell, heat)
