@@ -2,7 +2,6 @@
 
 import ctypes
 import json
-import os
 import shutil
 import signal
 import struct
@@ -10,7 +9,6 @@ import subprocess
 import sys
 import threading
 from ctypes import byref, c_float, c_int, c_size_t, c_uint64, c_void_p
-from pathlib import Path
 
 import pytest
 
@@ -84,9 +82,6 @@ class Driver:
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     """The driver, built from its sources."""
-    if given := os.environ.get("DLPROF_TEST_DRIVER"):  # test_simulated_mutations.py
-        yield Path(given)
-        return
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield driver_folder() / LIBRARY
@@ -129,20 +124,13 @@ def test_the_legacy_stream_waits_for_blocking_streams(driver, legacy):
     assert driver.is_done(blocking)
 
 
-def test_work_of_the_legacy_stream_runs_after_that_of_blocking_streams(driver):
+@pytest.mark.parametrize("legacy_first", [False, True])
+def test_the_legacy_stream_and_blocking_streams_work_one_after_the_other(driver, legacy_first):
     blocking, memory = driver.stream(), driver.memory()
-    driver.spin(blocking)
-    driver("cuMemsetD8Async", memory, 1, c_size_t(SIZE), blocking)
-    driver("cuMemsetD8Async", memory, 2, c_size_t(SIZE), None)
-    driver("cuCtxSynchronize")
-    assert driver.read(memory) == b"\x02"
-
-
-def test_blocking_streams_wait_for_the_legacy_stream(driver):
-    blocking, memory = driver.stream(), driver.memory()
-    driver.spin(None)
-    driver("cuMemsetD8Async", memory, 1, c_size_t(SIZE), None)
-    driver("cuMemsetD8Async", memory, 2, c_size_t(SIZE), blocking)
+    first, second = (None, blocking) if legacy_first else (blocking, None)
+    driver.spin(first)
+    driver("cuMemsetD8Async", memory, 1, c_size_t(SIZE), first)
+    driver("cuMemsetD8Async", memory, 2, c_size_t(SIZE), second)
     driver("cuCtxSynchronize")
     assert driver.read(memory) == b"\x02"
 
