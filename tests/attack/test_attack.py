@@ -9,13 +9,12 @@ import inspect
 import json
 import os
 import re
-import signal
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from command_line import PROBE_FILES, alive, ended, process, running, signal_group, wait_until
+from command_line import PROBE_FILES, process
 from comparison_builders import session as session_of
 from comparison_builders import suite
 from hostile import NASTY
@@ -181,7 +180,6 @@ def test_what_was_found_once_is_found_no_more(path):
 
 
 RUN = ("run", "fake", "fake", "--probe", PROBE_FILES / "fake.py", "--quick", "--shape", "16")
-GATE = ("gate", "gate", "--probe", PROBE_FILES / "gate.py", "--no-survey", "--shape", "16")
 SHADOWS = ("numpy", "json", "typing", "torch", "dlprof", "sitecustomize", "ctypes", "subprocess")
 
 
@@ -217,49 +215,6 @@ def test_odd_surroundings_change_no_answer(tmp_path, variables):
     assert done.code == 0, done.err
 
 
-@pytest.mark.parametrize("stream", ["<&-", ">&-", "2>&-"])
-def test_a_stream_that_is_closed_gives_a_documented_code(tmp_path, stream):
-    (tmp_path / "session.json").write_text(WHOLE)
-    shell = ("sh", "-c", f'exec "$@" {stream}', "sh", *SCRIPT)
-    done = process("report", "session.json", command=shell, cwd=tmp_path)
-    assert done.code in (0, 2)
-
-
-@pytest.mark.parametrize(
-    ("how", "delay_s"),
-    [(signal.SIGTERM, 0.3), (signal.SIGINT, 1.0), (signal.SIGKILL, 2.0)],
-    ids=lambda value: getattr(value, "name", None),
-)
-def test_a_kill_at_any_time_leaves_a_session_that_can_be_read_and_no_process(
-    tmp_path, how, delay_s
-):
-    path, mark = tmp_path / "session.json", str(tmp_path)
-    with running("run", *GATE, "-o", path, DLPROF_TEST_GATE=tmp_path / "gate") as run:
-        time.sleep(delay_s)  # any time is right, so the speed of the machine does not matter
-        run.kill() if how == signal.SIGKILL else signal_group(run, how)
-        run.wait(60)
-    wait_until(
-        lambda: not any(mark in started for started in environments()), "its processes ended"
-    )
-    if path.exists():
-        assert process("report", path).code in (0, 4)
-
-
-def test_two_runs_that_write_one_file_at_a_time_both_keep_what_they_measured(tmp_path):
-    path, beside = tmp_path / "session.json", tmp_path / "session-2.json"
-    few = ("--rounds", "2", "--no-diagnose")
-    with running("run", *GATE, *few, "-o", path, DLPROF_TEST_GATE=tmp_path) as first:
-        wait_until(lambda: len([*tmp_path.glob("process-*")]) > 1, "the first run measures")
-        second = process(*RUN, "-o", path)
-        assert (second.code, beside.exists()) == (0, True), second.err
-        assert str(beside) in second.err
-        (tmp_path / "open").touch()
-        assert ended(first).code == 0
-    kept = [json.loads(one.read_text()) for one in (path, beside)]
-    assert [one["command"][1] for one in kept] == ["gate", "fake"]
-    assert all(one["complete"] and one["results"] for one in kept)
-
-
 def test_a_file_that_another_run_wrote_since_the_command_began_is_not_replaced(tmp_path):
     path = tmp_path / "session.json"
     path.write_text(WHOLE)
@@ -277,12 +232,3 @@ def test_too_few_open_files_are_refused_in_one_sentence(tmp_path, most):
     done = process(*RUN, command=shell, cwd=tmp_path)
     assert done.code == 2, done.err
     assert "Too many open files" in done.sentence()
-
-
-def environments():
-    for one in Path("/proc").glob("[0-9]*"):
-        try:
-            if int(one.name) != os.getpid() and alive(int(one.name)):
-                yield (one / "environ").read_bytes().decode(errors="replace")
-        except OSError:
-            pass
