@@ -152,27 +152,6 @@ numpy.array(Old())
     assert "DeprecationWarning" in plain.stderr
 
 
-def test_forked_processes_are_counted_once(run):
-    text = f"""\
-import os
-{CONVERTS}
-def convert(times):
-    for _ in range(times):
-        numpy.frombuffer(b"1234", "uint8")
-convert(2)
-for _ in range(2):
-    child = os.fork()
-    if child == 0:
-        convert(3)
-        os._exit(0)
-    os.waitpid(child, 0)
-"""
-    found, plain, traced = run(text)
-    check_same(plain, traced)
-    assert calls(found) == 1 + 2 + 2 * 3
-    assert len(found["processes"]) == 3
-
-
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
 def test_processes_of_multiprocessing_are_traced(run, method):
     text = f"""\
@@ -397,18 +376,3 @@ def test_single_conversions_are_recorded_for_the_viewers_that_show_them(trace, t
     again = dlprof("report", tmp_path / "trace.json", "--speedscope", "-")
     _, *threads = json.loads(again.said)["profiles"]
     assert sum(len(thread["events"]) for thread in threads) == 2 * 4
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("trace",), "missing argument"),
-        (("trace", "nowhere.py"), "nowhere.py"),
-        (("trace", "--fail-on", "read", "x.py"), "--fail-on read: "),
-        (("run", "--from", "LAST"), "a trace and a row"),
-    ],
-)
-def test_a_wrong_command_line_is_a_sentence(words, said):
-    ended = dlprof(*words)
-    assert ended.code == 2
-    assert said in ended.err

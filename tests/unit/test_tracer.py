@@ -21,12 +21,11 @@ from dlprof.reports.trace_document import trace_document
 from dlprof.session.trace_file import Row, merged
 from dlprof.tracer import state
 from dlprof.tracer.arrays import KEY, Kind, Kinds, are_apart
-from dlprof.tracer.install import _call_around
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import COPIES, MOST_SHAPES, OTHERS, VIEWS, Rows
 from dlprof.tracer.state import Tracer
 from dlprof.tracer.targets import declared
-from dlprof.tracer.wrappers import Builtin, make
+from dlprof.tracer.wrappers import make
 
 DLPACK = "numpy.ndarray", "__dlpack__"
 ROW = {
@@ -90,31 +89,6 @@ def test_each_framework_is_wrapped_by_what_its_probe_declares():
     assert target("jnp.asarray(x)").owner == "jax.numpy"
 
 
-def test_the_wrapper_of_a_function_in_c_is_no_method_of_a_class():
-    tracer = Tracer(Places(), Rows(None))
-    wrapper = make(len, target("numpy.asarray(x)"), tracer)
-    assert isinstance(wrapper, Builtin)
-    assert type("A", (), {"f": wrapper})().f([1, 2]) == 2
-
-
-@pytest.mark.parametrize(
-    ("conversion", "original", "kind", "events", "is_leaf"),
-    [
-        ("torch.from_numpy(x)", numpy.frombuffer, numpy.ndarray, False, True),
-        ("torch.from_numpy(x)", numpy.frombuffer, numpy.memmap, False, False),
-        ("torch.from_numpy(x)", numpy.frombuffer, numpy.ndarray, True, False),
-        ("jax.device_put(x)", lambda x: x, numpy.ndarray, False, False),
-        ("torch.asarray(x)", numpy.frombuffer, numpy.ndarray, False, False),
-    ],
-)
-def test_only_a_function_in_c_with_an_exact_array_of_numpy_calls_nothing(
-    conversion, original, kind, events, is_leaf
-):
-    tracer = Tracer(Places(), Rows(None, events))
-    make(original, target(conversion), tracer)
-    assert tracer.calls[0].learn(kind).is_leaf is is_leaf
-
-
 def test_a_wrapper_that_is_held_after_the_end_passes_its_arguments_on():
     tracer = Tracer(Places(), Rows(None))
     held = make(numpy.asarray, target("numpy.asarray(x)"), tracer)
@@ -137,18 +111,6 @@ def test_a_wrapper_that_is_held_after_the_end_passes_its_arguments_on():
 )
 def test_a_device_without_a_number_may_be_any_of_its_kind(one, other, apart):
     assert are_apart(one, other) is apart is are_apart(other, one)
-
-
-def test_an_array_is_found_by_its_name_behind_other_arguments():
-    tracer = Tracer(Places(), Rows(None))
-    convert = make(numpy.frombuffer, target("numpy.frombuffer(x)"), tracer)
-    convert(dtype="uint8", buffer=b"12")
-    convert = make(lambda like, a: numpy.frombuffer(a), target("numpy.frombuffer(x)"), tracer)
-    convert(like=bytearray(b"12345678"), a=b"12345678")
-    convert = make(lambda mode, y: numpy.frombuffer(y), target("numpy.frombuffer(x)"), tracer)
-    convert(mode="r", y=b"12345678")
-    rows = tracer.rows.as_dict(ended=True)["rows"]
-    assert [(row["calls"], row["producer"]) for row in rows] == [(1, "bytes")] * 3
 
 
 def test_a_failure_of_the_tracer_leaves_the_call_and_its_count():
@@ -279,23 +241,6 @@ class Foreign:
 def foreign_kind(**fields):
     address = operator.attrgetter("memory.ctypes.data")
     return Kind("jax", address, KEY, lambda _: 12, lambda _: "cpu", **fields)
-
-
-def test_arrays_of_a_line_are_told_apart_by_what_is_looked_up_sooner():
-    tracer = Tracer(Places(), Rows(None))
-    tracer.kinds[Foreign] = foreign_kind()
-    convert = make(lambda x: x.memory[:], target("numpy.asarray(x)"), tracer)
-    sources = [
-        Foreign(numpy.zeros(size, dtype)) for dtype in ("int8", "float32") for size in (1, 3)
-    ]
-    for source in sources * 2 + sources[-1:] * 6:
-        looked = source.looked
-        convert(source)
-    assert sources[-1].looked == looked
-    (row,) = tracer.rows.as_dict(ended=True)["rows"]
-    counts = {(dtype, *shape): calls for dtype, shape, calls, _ in row["arrays"]}
-    assert counts == {("int8", 1): 2, ("int8", 3): 2, ("float32", 1): 2, ("float32", 3): 8}
-    assert row["result"] == "view"
 
 
 def test_an_argument_that_may_change_the_dtype_has_the_source_looked_up():
@@ -642,12 +587,3 @@ def test_code_of_packages_is_not_the_users_unless_it_is_included():
     assert Places(("loader",)).is_own(packaged)
     assert Places().is_own(frame_of("/home/user/app.py"))
     assert not Places().is_own(frame_of(types.__file__))
-
-
-def test_a_loader_that_is_found_twice_is_wrapped_once():
-    executed = []
-    loader = types.SimpleNamespace(exec_module=lambda module: executed.append("module"))
-    for _ in range(2):
-        _call_around(loader, lambda: executed.append("before"), lambda: executed.append("after"))
-    loader.exec_module(types.ModuleType("m"))
-    assert executed == ["before", "module", "after"]
