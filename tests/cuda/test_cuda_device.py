@@ -55,19 +55,6 @@ class Conversion:
         self.convert = convert
 
 
-def starts_while_spinning(gpu, spinning, other):
-    """Whether work queued on ``other`` runs while ``spinning`` is busy for 50 ms."""
-    end, mark = gpu.event(), gpu.event()
-    gpu.synchronize_device()
-    gpu.spin(spinning, 50 * MS)
-    gpu.record(end, spinning)
-    gpu.record(mark, other)
-    gpu.synchronize(other)
-    ran_ahead = not gpu.is_done(end)
-    gpu.synchronize_device()
-    return ran_ahead
-
-
 def test_queueing_a_spin_does_not_wait_for_it(gpu, stream):
     gpu.synchronize_device()
     done = gpu.event()
@@ -76,33 +63,6 @@ def test_queueing_a_spin_does_not_wait_for_it(gpu, stream):
     assert not gpu.is_done(done)
     gpu.synchronize(stream)
     assert gpu.is_done(done)
-
-
-def test_stream_zero_is_the_legacy_default_stream(gpu):
-    blocking = gpu.new_stream(blocking=True)
-    assert not starts_while_spinning(gpu, blocking, 0)
-
-
-@pytest.mark.parametrize("other", ["per-thread", "blocking"])
-def test_a_blocking_stream_waits_for_the_legacy_default_stream(gpu, other):
-    stream = PER_THREAD_STREAM if other == "per-thread" else gpu.new_stream(blocking=True)
-    assert not starts_while_spinning(gpu, LEGACY_STREAM, stream)
-
-
-def test_a_non_blocking_stream_does_not_wait_for_the_legacy_default_stream(gpu):
-    assert starts_while_spinning(gpu, LEGACY_STREAM, gpu.new_stream(blocking=False))
-
-
-def test_a_stream_waits_for_an_event_of_another(gpu):
-    first, second = gpu.new_stream(blocking=False), gpu.new_stream(blocking=False)
-    event, mark = gpu.event(), gpu.event()
-    gpu.spin(first, 20 * MS)
-    gpu.record(event, first)
-    gpu.wait_event(second, event)
-    gpu.record(mark, second)
-    assert not gpu.is_done(mark)
-    gpu.synchronize(second)
-    assert gpu.is_done(event)
 
 
 def test_memory_can_be_reached_in_the_middle(gpu, memory):
@@ -118,13 +78,6 @@ def test_reading_waits_for_no_other_stream(gpu, memory, busy):
     gpu.record(done, busy)
     gpu.read(memory[0], 4)
     assert not gpu.is_done(done)
-
-
-def test_a_copy_arrives(gpu, memory, stream):
-    gpu.write(memory[0], b"dlprof")
-    gpu.copy(memory[1], memory[0], SIZE, stream)
-    gpu.synchronize(stream)
-    assert gpu.read(memory[1], 6) == b"dlprof"
 
 
 def test_a_driver_call_that_fails_says_which(gpu):
