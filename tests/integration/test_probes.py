@@ -34,34 +34,9 @@ def queued(probe, spec, *amounts):
     return namespace
 
 
-@pytest.mark.parametrize(
-    ("probe", "dtype", "bits"),
-    [
-        (Jax(), "bfloat16", [0, 0x3F80, 0x4000]),
-        (TensorFlow(), "bfloat16", [0, 0x3F80, 0x4000]),
-        (OnnxRuntime(), "bfloat16", [0, 0x3F80, 0x4000]),
-        (OnnxRuntime(), "float8_e4m3fn", [0, 0x38, 0x40]),
-        (OnnxRuntime(), "float8_e5m2", [0, 0x3C, 0x40]),
-    ],
-    ids=lambda value: getattr(value, "name", None),
-)
-def test_a_dtype_that_numpy_lacks_is_read_as_its_bits(probe, dtype, bits):
-    pytest.importorskip(probe.module)
-    array = make(probe, ArraySpec((4, 8), dtype))
-    assert probe.to_numpy(array)[0, :3].tolist() == bits
-
-
 @pytest.fixture
 def jax():
     return pytest.importorskip("jax")
-
-
-@pytest.mark.parametrize("dtype", ["int64", "float64", "complex128"])
-def test_an_array_that_jax_narrows_is_refused_under_its_wide_name(jax, dtype):
-    if jax.config.jax_enable_x64:
-        pytest.skip("JAX_ENABLE_X64 is set")
-    with pytest.raises(Unsupported, match=f"jax made dtype .* when asked for {dtype}"):
-        make(Jax(), ArraySpec((4, 8), dtype))
 
 
 def test_an_array_of_jax_stays_on_the_device_it_was_made_for(jax):
@@ -115,12 +90,6 @@ def test_an_array_of_numba_equals_one_of_numpy_in_memory_of_numbas_runtime(layou
     while getattr(owner, "base", None) is not None:
         owner = owner.base
     assert type(owner).__name__ == "_MemInfo"
-
-
-@pytest.mark.parametrize("dtype", ["float16", *BITS])
-def test_a_dtype_that_numba_lacks_is_refused_in_words(dtype):
-    with pytest.raises(Unsupported, match=dtype):
-        Numba().create(ArraySpec((4, 6), dtype))
 
 
 def test_an_argument_of_numba_comes_back_as_a_view():
