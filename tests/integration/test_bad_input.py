@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from command_line import COMMAND, RUN_FAKE, RUN_RECORDED, content, dlprof, process
+from command_line import COMMAND, RUN_RECORDED, content, dlprof, process
 from comparison_builders import suite
 from recordings import NUMPY_TORCH
 
@@ -37,15 +37,6 @@ def test_no_gpu_with_device_cuda_is_told_in_one_sentence(verb):
     assert "cuda" in run.sentence()
 
 
-def test_a_run_of_hours_is_refused_with_its_estimate():
-    with replayed(NUMPY_TORCH) as recording:
-        run = dlprof(*RUN_RECORDED, "--rounds", "1000", "--sample-ms", "60000")
-    assert run.code == 2
-    assert "cases, likely" in run.sentence()
-    assert "--yes" in run.sentence()
-    assert {request["do"] for request in recording.asked} == {"inspect"}
-
-
 @pytest.mark.parametrize("name", ["-", ""])
 def test_a_session_is_kept_in_a_file_that_has_a_name(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -62,17 +53,6 @@ def test_a_folder_that_was_deleted_is_told_in_one_sentence(tmp_path):
     done = process("probes", command=shell, PYTHONPATH=Path(__file__).parents[2])
     assert done.code == 2
     assert "current folder" in done.sentence()
-
-
-@pytest.mark.parametrize("words", [("report",), ("run", "--resume")], ids=" ".join)
-def test_a_truncated_session_ends_the_command_and_is_left_as_it_is(good, words):
-    before = good.read_bytes()[:1000]
-    good.write_bytes(before)
-    run = dlprof(*words, good)
-    assert run.code == 2
-    assert str(good) in run.sentence()
-    assert "damaged" in run.sentence()
-    assert good.read_bytes() == before
 
 
 def test_a_byte_order_mark_before_a_session_is_none_of_it(good):
@@ -110,13 +90,6 @@ def test_a_session_may_come_from_stdin(good):
     assert done.out.split() == named.split()  # a longer name breaks a line elsewhere
 
 
-def test_what_steers_a_terminal_is_escaped_in_a_message():
-    run = dlprof("report", "a\x1b[31m\u202eb")
-    assert run.code == 2
-    assert "\x1b" not in run.err
-    assert "\\x1b" in run.sentence()
-
-
 # Where output goes
 
 
@@ -139,18 +112,3 @@ def test_an_unwritable_output_is_known_before_anything_is_measured(tmp_path, opt
     assert reason in run.sentence()
     assert run.out == ""
     assert {request["do"] for request in recording.asked} == {"inspect"}
-
-
-@pytest.mark.parametrize("verb", ["gate", "run"])
-@pytest.mark.parametrize(
-    ("bad", "said"),
-    [
-        (("--junit", "-", "--markdown", "-"), "--markdown, --junit"),
-        (("--junit", "/no/folder/x"), "/no/folder/x: No such file"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_bad_outputs_are_told_before_anything_is_read_or_measured(verb, bad, said):
-    done = dlprof(*(("gate", "no.json", "nor.json") if verb == "gate" else RUN_FAKE), *bad)
-    assert done.code == 2
-    assert said in done.sentence()

@@ -24,12 +24,6 @@ EXIT_CODES = ROOT / "docs" / "exit-codes.md"
 PROBES = ROOT / "docs" / "probes.md"
 DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-ARGUMENTS = {
-    *("producer", "consumer", "session", "rule", "statement", "finding", "base", "head"),
-    *("scenario", "first", "second", "address", "frameworks", "program"),
-}
-"""Of commands: the documents name them by what they are."""
-
 every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 
 
@@ -143,18 +137,6 @@ def test_every_option_that_the_documents_mention_exists(document, verbs):
     for code in code_of(document.read_text(encoding="utf-8")):
         if code.startswith("--"):
             assert re.match(r"--[a-z-]+", code)[0] in option_names(verbs) | others, code
-
-
-def test_every_option_is_explained(verbs):
-    text = "".join(document.read_text(encoding="utf-8") for document in DOCUMENTS)
-    for name in option_names(verbs):
-        assert name in ARGUMENTS or re.search(rf"`[^`\n]*{name}\b", text), name
-
-
-def test_the_documents_show_every_command(verbs):
-    text = "".join(document.read_text(encoding="utf-8") for document in DOCUMENTS)
-    for verb in verbs:
-        assert re.search(rf"\bdlprof {verb}\b", text), verb
 
 
 def test_every_layout_is_explained():

@@ -167,15 +167,6 @@ def obeyed_by_github(text):
     return [line for line in text.splitlines() if line.lstrip().startswith("::")]
 
 
-@pytest.mark.parametrize("option", ["--html", "--json", "--junit", "--markdown"])
-def test_a_report_does_not_replace_a_session(sides, option):
-    before = sides[0].read_bytes()
-    done = dlprof("gate", *sides, option, sides[0])
-    assert done.code == 2
-    assert "a session" in done.sentence()
-    assert sides[0].read_bytes() == before
-
-
 def test_a_summary_that_cannot_be_written_is_an_error_and_replaces_no_session(tmp_path, sides):
     before = sides[0].read_bytes()
     for summary, said in (

@@ -65,11 +65,6 @@ def test_piped_output_has_no_colors_and_no_progress_bar():
     assert run.sentences == []
 
 
-@pytest.mark.parametrize("columns", ["0", "nonsense", "9" * 5000])
-def test_an_odd_width_disturbs_nothing(columns):
-    assert dlprof("explain", "DLP001", COLUMNS=columns).code == 0
-
-
 @pytest.mark.skipif(shutil.which("script") is None, reason="needs script(1) for a terminal")
 @pytest.mark.parametrize(("no_color", "colored"), [(None, True), ("1", False)])
 def test_a_terminal_has_colors_unless_they_are_not_wanted(no_color, colored):

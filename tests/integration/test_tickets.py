@@ -79,12 +79,6 @@ def test_the_text_of_a_session_is_never_run_unasked(changed, tmp_path):
     assert proof.exists()
 
 
-def test_a_finding_without_results_cannot_be_reproduced(changed):
-    empty = changed(lambda content: content.update(results=[]))
-    assert "names no result" in dlprof("repro", empty, "1").sentence()
-    assert "Not reproduced" in dlprof("ticket", empty).out
-
-
 @pytest.mark.parametrize("verb", ["repro", "ticket"])
 def test_no_findings_is_one_sentence(changed, verb):
     run = dlprof(verb, changed(lambda content: content.update(results=[], findings=[])))

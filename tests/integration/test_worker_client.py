@@ -145,13 +145,6 @@ def test_a_killed_worker_crashed_if_memory_did_not_run_out_meanwhile(worker, mon
     assert (outcome.status, outcome.alive) == ("crashed", False)
 
 
-@pytest.mark.parametrize("name", ["PYTHONPATH", "PYTHONHOME"])
-def test_variables_that_lead_to_this_python_are_dropped_for_another(monkeypatch, name):
-    monkeypatch.setenv(name, "/somewhere")
-    assert name not in worker_client.child_environment("/other/python", {})
-    assert worker_client.child_environment(sys.executable, {})[name] == "/somewhere"
-
-
 DAEMONS = f"file:{PROBE_FILES / 'daemons.py'}"
 
 
