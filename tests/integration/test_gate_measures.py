@@ -81,14 +81,6 @@ def test_a_view_or_copy_by_the_address_of_the_array_is_no_regression_unless_it_a
     assert ("HEAD is worse" in done.said) == bool(code)
 
 
-def test_without_times_to_judge_one_round_is_enough(tmp_path, scenario, python):
-    slow, kept = python("new", DLPROF_TEST_SPIN=300), tmp_path / "kept"
-    done = gate(scenario(), python("old"), slow, "--fail-on", "error", "-o", kept)
-    assert done.code == 0, done.out + done.err
-    assert "UNSURE" not in done.out
-    assert content(kept / "head.json")["rounds"] == 1
-
-
 def test_a_base_that_can_load_nothing_is_no_pass(scenario, python):
     broken = python("old", DLPROF_TEST_BREAK="import")
     done = gate(scenario(), broken, python("new"), "--unsure", "pass", "--budget", 0)

@@ -230,15 +230,6 @@ def test_the_gate_raises_its_floors_by_the_noise_and_says_so(tmp_path, scenario,
     assert f"{found['cases'][0]['case']['code']} 22 %" in done.said
 
 
-def test_a_noise_file_of_another_machine_is_refused(tmp_path, scenario, noise, sides):
-    found = content(noise)
-    path = tmp_path / "noise.json"
-    path.write_text(json.dumps({**found, "environment": other(found, cpu="Z80")}), encoding="utf-8")
-    done = replay("gate", scenario, *sides, "--noise", path)
-    assert done.code == 3
-    assert "cpu Z80" in done.sentence()
-
-
 # What makes no sense
 
 TWO = ("--base-python", "{python}", "--head-python", "{python}")
