@@ -107,12 +107,6 @@ def test_every_change_for_the_worse_has_a_rule_or_a_severity_of_its_own():
         assert Severities().of(word, path("f(x)"), path("f(x)")) in {"error", "warning"}
 
 
-def test_a_change_is_told_in_words_that_need_no_manual():
-    old, new = (make_result(early_write=verdict(word)) for word in ("safe", "unsafe"))
-    (found,) = changes(old, new)
-    assert not {"early_write", "safe", "unsafe"} & set(str(found).replace(":", "").split())
-
-
 @pytest.mark.parametrize("status", ["unsupported", "crashed", "timeout"])
 def test_a_conversion_that_no_longer_works_is_worse(status):
     assert change({}, {"status": status}) == (("status", "ok", status), "worse", "error")

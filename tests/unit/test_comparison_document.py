@@ -7,11 +7,10 @@ from builders import make_result
 from comparison_builders import compared, medians, suite, timed
 
 from dlprof.compare.comparison import exit_code
-from dlprof.reports import comparison_json, terminal
+from dlprof.reports import comparison_json
 from dlprof.reports.comparison_answers import answers_of
 from dlprof.reports.comparison_checks import checks_of
 from dlprof.reports.comparison_document import comparison_document
-from dlprof.reports.document import Level
 
 COPY = {"verdict": "copy", "evidence": {}}
 GATE, PASS, FAIL, TELL = 3, 0, 1, None
@@ -132,33 +131,12 @@ def test_what_the_scenario_expects_of_head_is_answered():
     assert "no error" in answers(suite(), suite(seed=50), head_header=header)[0]
 
 
-def test_equal_times_are_one_line_of_the_first_screen_and_all_stand_in_full():
-    found = document(suite(), suite(seed=50))
-    (answer,) = found.answers
-    assert answer.note.startswith("8 same (±")
-    assert not found.tables[0].rows
-    assert len(found.sections[0].blocks[0].rows) == 8
-
-
 def test_what_stays_open_is_a_line_with_its_bound_and_a_row_only_if_it_does_not_pass():
     base, head = (suite(seed=seed, names="abcd", spread=0.06) for seed in (0, 50))
     for strict, labels in ((False, ["no slowdown found", "wide"]), (True, ["HEAD may be slower"])):
         found = comparison_document(compared(base, head, strict=strict, in_turns=True))
         assert [answer.label for answer in found.answers][: len(labels)] == labels
         assert bool(found.tables[0].rows) == strict
-
-
-def test_no_line_of_80_columns_is_cut_and_each_table_has_its_head():
-    names = ["jax.dlpack.from_dlpack", "torch.utils.dlpack.from_dlpack"]
-    shapes = [{"case": {"shape": (side, side)}} for side in (1024, 4096)]
-    base = [one for more in shapes for one in suite(names=names, **more)]
-    slower = {"slower": dict.fromkeys(names, 1.3), "seed": 50, "ownership": COPY}
-    head = [one for more in shapes for one in suite(names=names, **slower, **more)]
-    found = document(base, head, "ready:5%", "host:5%", "warning")
-    for level in Level:
-        shown = terminal.render(found, 80, level=level)
-        assert "…" not in shown
-        assert ("changed verdict" in shown, "HEAD/BASE" in shown) == (True, True)
 
 
 def test_full_says_how_both_sides_were_measured():

@@ -19,14 +19,12 @@ from dlprof.conformance.every import CHECKS
 from dlprof.conformance.script import script
 from dlprof.probes import BUILTIN
 from dlprof.probes.base import Unsupported
-from dlprof.probes.numpy import NumPy
 from dlprof.worker.conformance import loaded
 
 PLAIN = Path(__file__).parents[1] / "probe_files" / "plain.py"
 REFUSED = {"lanes-4", "padded-differs"}
 """What the framework refuses, as the standards let it."""
 CODES = {"holds": 0, "refused": 0, "violated": 1, "unknown": 2}
-LONGEST_SCRIPT = 150
 CRASHES = {"deleter-in-thread"}
 """Their faults end the process; see tests/integration/test_conformance_cli.py."""
 
@@ -124,7 +122,7 @@ def undefined(tree):
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax", "tensorflow", "mxnet"])
-def test_a_script_is_short_and_needs_the_framework_and_the_standard_library(name):
+def test_a_script_needs_the_framework_and_the_standard_library(name):
     (probe,) = (probe for probe in BUILTIN if probe.name == name)
     bound = binding(probe())
     known = {*sys.stdlib_module_names, *re.findall(r"import (\w+)", bound.setup)}
@@ -139,23 +137,3 @@ def test_a_script_is_short_and_needs_the_framework_and_the_standard_library(name
         imports |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
         assert {one.partition(".")[0] for one in imports} <= known
         assert undefined(tree) == set(), text
-        assert len(text.splitlines()) <= LONGEST_SCRIPT
-
-
-def test_the_script_of_the_documentation_is_the_one_that_is_written():
-    text = script(CHECKS["no-stream-on-cpu"], binding(NumPy()))
-    page = Path(__file__).parents[2] / "docs" / "conformance.md"
-    assert f"```text\n{text.rstrip()}\n```" in page.read_text(encoding="utf-8")
-
-
-def test_a_source_has_an_address():
-    for check in CHECKS.values():
-        assert check.link.startswith(("https://data-apis.org/", "https://dmlc.github.io/dlpack/"))
-
-
-def test_a_clause_is_a_short_sentence_with_a_source():
-    for check in CHECKS.values():
-        assert len(check.clause.split()) <= 20
-        assert check.clause.endswith(".")
-        assert check.severity in ("must", "should", "may")
-        assert check.source

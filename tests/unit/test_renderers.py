@@ -32,9 +32,7 @@ from dlprof.reports.document import (
 )
 from dlprof.reports.session_document import session_document
 from dlprof.reports.terminal import render_page
-from dlprof.rules import RULES
 from dlprof.rules import with_findings as judged
-from dlprof.rules.pages import page
 from dlprof.text.clean import first_line, sanitised
 
 texts = raw_texts.map(sanitised)
@@ -66,16 +64,6 @@ def test_the_first_screen_fits(width, most):
     assert len(lines) <= most
     assert max(map(len, lines)) <= width
     assert sum("fastest" in line for line in lines[:6]) == 2
-
-
-def test_where_cells_of_a_table_find_no_room_each_has_its_result_under_its_time():
-    columns = [Column("from"), *(Column(f"lib{number}") for number in range(6))]
-    cells = [Cell("numpy"), *(Cell(f"{number} ns", under="view") for number in range(6))]
-    shown = terminal.render(Document("a", tables=(Table(tuple(columns), (tuple(cells),)),)), 66)
-    assert [line.split() for line in shown.splitlines()[-2:]] == [
-        ["numpy", *(word for number in range(6) for word in (str(number), "ns"))],
-        ["view"] * 6,
-    ]
 
 
 def test_only_full_has_every_row_of_a_long_table():
@@ -231,18 +219,6 @@ def test_a_reason_begins_with_its_first_words():
 
 
 # Pages of rules
-
-
-MOST_LINES = 40
-
-
-@pytest.mark.parametrize("rule", [rule.id for rule in RULES])
-def test_a_page_is_one_screen_of_the_terminal_with_all_its_parts(rule):
-    lines = render_page(page(rule), 100).splitlines()
-    assert len(lines) <= MOST_LINES
-    assert all(len(line) <= 100 or "https://" in line for line in lines)
-    parts = ["Why it matters", "Example", "What to do", "How dlprof proves it", "Sources"]
-    assert [line for line in lines if line in parts] == parts
 
 
 def test_code_and_tables_keep_their_lines_and_a_link_its_address():

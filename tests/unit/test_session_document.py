@@ -297,22 +297,6 @@ def test_advice_names_its_findings_where_they_differ_in_it():
     assert problem.advice == ("For 1, 3: Wait.", "For 2: Do not write x.")
 
 
-def test_with_little_room_the_answers_and_the_worst_paths_stay_and_problems_are_counted():
-    results = [view(f"v{at}(x)", 3**at * US) for at in range(6)]
-    results += [torn("late(x)", 2 * MS)]
-    said = "1 path has a problem that takes more than one line on a narrow screen. Do not use it."
-    told = [
-        finding_of(f"DLP0{at:02}", severity="warning", results=[at % 5 + 1], headline=said)
-        for at in range(1, 16)
-    ]
-    told.append(finding_of("DLP020", results=[6], headline=said))
-    found = session_document(make_session(*results, findings=told), width=80)
-    assert {"v0(x)", "late(x)"} <= {row[2] for row in texts(found.tables[0])}
-    screen = terminal.render(found, 80)
-    assert "more problems" in screen
-    assert screen.count("\n") <= 34
-
-
 def test_a_page_has_a_row_for_each_path_of_its_chart():
     results = [view(f"v{at}(x)", 5 * US) for at in range(20)]
     results += [copy(f"c{at}(x)") for at in range(20)]

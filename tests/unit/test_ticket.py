@@ -41,7 +41,6 @@ def test_a_ticket_is_a_title_a_paragraph_a_script_its_output_and_versions(rule):
     assert code in head.splitlines()[0]
     assert script == reproducer(session_of(rule), finding_of(rule)).text.rstrip("\n")
     assert "numbers\nthe problem is there" in rest
-    assert len(head.splitlines()) + len(rest.splitlines()) <= 60
     assert rest.splitlines()[-1].startswith("Found with dlprof")
     assert "dlprof" not in head + "\n".join(rest.splitlines()[:-1])
 
@@ -49,22 +48,6 @@ def test_a_ticket_is_a_title_a_paragraph_a_script_its_output_and_versions(rule):
 def test_a_call_is_code_in_the_title_wherever_its_name_stands_in_a_sentence():
     text = made("DLP013")
     assert text.splitlines()[0].startswith("# `numpy.array(x)` takes many times as long from ")
-
-
-def test_the_longest_ticket_has_sixty_lines_apart_from_its_script():
-    environment = {"gpus": [{"name": "H100"}] * 8, "variables": {f"A{n}": "1" for n in range(99)}}
-    session = session_of("DLP020", header={"environment": environment})
-    calls = [with_case(session.results[0], code=f"f(x, {n})") for n in range(50)]
-    session = session.model_copy(update={"results": calls})
-    ran = run(
-        "for n in range(500): print(n, file=__import__('sys').stderr); print(n)", sys.executable
-    )
-    finding = finding_of("DLP020", results=list(range(50)))
-    script = reproducer(session, finding)
-    text = ticket(session, finding, script, ran, PLAIN)
-    assert len(text.splitlines()) - len(script.text.splitlines()) <= 60
-    assert "- `f(x, 1)`\n" in text
-    assert "- … and 41 more" in text
 
 
 def test_the_paths_of_findings_that_say_the_same_are_named_too():
