@@ -65,12 +65,6 @@ def test_a_surveyed_array_does_not_stand_for_a_pair_that_was_timed(atlas):
     assert shown(atlas([seen, result("fast", 10_000.0, **DANGLING)])) == "10 µs unsafe"
 
 
-def test_a_cell_carries_what_speaks_against_its_case(atlas):
-    grid = atlas([result("fast", 10_000.0, **DANGLING)])
-    safety = grid.rows[0].cells[0].safety
-    assert (safety.level, safety.rules) == ("unsafe", ("DLP011",))
-
-
 @pytest.mark.parametrize(
     ("elsewhere", "shown"), [("refused", ""), ("copy", "refused")], ids=["decides", "does not"]
 )

@@ -70,25 +70,6 @@ class TestAlignedMemory:
             self.found(convert, spec)
 
 
-def test_what_lifetime_reads_last_is_made_before_the_other_instruments_run(monkeypatch):
-    order, known = [], {"verdict": "known", "evidence": {}}
-
-    def heard(name, answer):
-        return lambda *_: order.append(name) or answer
-
-    def reads(*arguments):
-        order.append(f"reads what was {arguments[-1]}")
-        return known
-
-    monkeypatch.setattr(case.lifetime, "hold", heard("hold", "held"))
-    monkeypatch.setattr(case.ordering, "measure", heard("ordering", known))
-    monkeypatch.setattr(case.lifetime, "measure", reads)
-    answer = Answer(SimpleNamespace(send=lambda _: None), 1)
-    request = {**REQUEST, "instruments": ["ordering", "lifetime"]}
-    case.Instruments(make_subject(spec=SPEC), request, answer).run(None)
-    assert order == ["hold", "ordering", "reads what was held"]
-
-
 def test_a_handshake_that_cannot_be_recorded_is_a_failure_beside_the_refusal(monkeypatch):
     def broken(_):
         raise RuntimeError("no proxy")

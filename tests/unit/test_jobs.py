@@ -10,7 +10,7 @@ from history_builders import day, result
 
 from dlprof.errors import UsageError
 from dlprof.history.store import folder_at
-from dlprof.jobs import environments, node, run
+from dlprof.jobs import node, run
 from dlprof.jobs.environments import Unmade
 from dlprof.jobs.plan import read
 from dlprof.jobs.store import Store
@@ -215,15 +215,6 @@ def test_an_environment_that_cannot_be_made_costs_its_jobs_only(plan, worked):
     assert work.counts == {"failed": 2, "done": 2}
     assert len(engine.ran) == 2
     assert work.records[work.plan.jobs[0].id].lines == ["no such version"]
-
-
-def test_a_file_that_the_cache_of_uv_has_as_well_costs_an_environment_no_disk(tmp_path):
-    own = tmp_path / "environment"
-    own.mkdir()
-    (own / "own").write_bytes(b"x" * 100_000)
-    (tmp_path / "cached").write_bytes(b"x" * 1_000_000)
-    (own / "linked").hardlink_to(tmp_path / "cached")
-    assert 100_000 <= environments._own_bytes(own) < 200_000
 
 
 def test_only_the_variables_that_a_plan_names_travel(plan, worked, monkeypatch):

@@ -1,11 +1,8 @@
 """What a request comes to: paths, devices, cases, what is left out, and how it is scheduled."""
 
-import ast
-
 import pytest
 from builders import make_case, make_catalog, make_probe_info, make_way
 
-from dlprof import inference
 from dlprof.errors import MissingFramework, Unmeasured, UsageError
 from dlprof.plan.pairing import Axes, Path, choose_device, matches, paths
 from dlprof.plan.plan import not_paired, not_run, plan
@@ -312,22 +309,3 @@ def test_the_source_of_a_step_gives_it_again():
         "/a/net.onnx",
         2,
     )
-
-
-@pytest.mark.parametrize("kind", inference.KNOWN.values(), ids=lambda kind: kind.name)
-def test_every_strategy_is_python_that_sets_an_output(kind):
-    for way in kind().imports:
-        tree = ast.parse(f"{way.setup}\n{way.code.format(x='x')}")
-        stored = {
-            node.id
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        }
-        assert "y" in stored
-
-
-@pytest.mark.parametrize("kind", inference.KNOWN.values(), ids=lambda kind: kind.name)
-def test_every_framework_has_an_output_for_each_call_and_codes_of_its_own(kind):
-    codes = [way.code for way in kind().imports]
-    assert kind().imports[0].name == "fresh"
-    assert len(codes) == len(set(codes))

@@ -20,7 +20,6 @@ UNKNOWN = verdict("unknown", reason="zero-size arrays have no address\nand more"
 SAFE = {"lifetime": verdict("safe"), "ordering": verdict("synchronous")}
 REFUSED = path("h(x)", status="unsupported", reason="TypeError: no", owner=None)
 VIEW, COPY = 'assert_view("a", "b")', 'assert_copy("a", "b")'
-NO_WAIT, BE_SAFE = 'assert_no_host_sync("a", "b")', 'assert_safe("a", "b")'
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@ import os
 
 import pytest
 from builders import make_header, make_result, make_session
-from hypothesis import given
-from hypothesis import strategies as st
 from repro_builders import finding_of
 
 from dlprof.errors import SessionError, UsageError
@@ -72,11 +70,6 @@ def test_a_session_truncated_at_any_byte_is_refused_and_nothing_else():
     assert text.isascii()
     for end in range(len(text.rstrip())):
         refusal(text[:end])
-
-
-@given(st.text(max_size=60) | st.recursive(st.text(), st.lists).map(json.dumps))
-def test_any_text_is_refused_in_one_sentence(text):
-    assert refusal(text)
 
 
 def test_an_invalid_session_is_refused_with_the_place():

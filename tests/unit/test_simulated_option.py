@@ -77,12 +77,6 @@ def test_nothing_is_timed_there():
     assert request(devices="cuda").settings.times
 
 
-def test_what_nothing_times_is_looked_at_once_unless_more_is_asked_for():
-    assert request(devices="simulated").settings.rounds == 1
-    assert request(devices="simulated", rounds=3).settings.rounds == 3
-    assert request(devices="cuda").settings.rounds == 3
-
-
 def test_a_session_that_was_stopped_goes_on_with_the_same_device():
     asked = request(devices="simulated:2")
     assert request_from(asked.as_dict(), asked.command) == asked
