@@ -3,7 +3,6 @@
 import re
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import typer.main
@@ -11,9 +10,6 @@ from builders import make_result, make_session
 from command_line import dlprof as run
 
 from dlprof import cli
-from dlprof.runner import worker_client
-from dlprof.runner.conformance import CHECKS
-from dlprof.runner.worker_client import Outcome
 from dlprof.session import model as sessions
 
 ROOT = Path(__file__).parents[2]
@@ -158,41 +154,3 @@ def test_it_is_said_that_it_was_interrupted(dlprof, monkeypatch, command_line):
     monkeypatch.setattr(cli, "command_line", command_line)
     ended = dlprof("run")
     assert (ended.code, ended.err) == (130, "dlprof: interrupted\n")
-
-
-class RecordedWorker:
-    """Answers each check of ``dlprof conformance`` as recorded: by default it holds."""
-
-    def __init__(self, answers):
-        self.answers = answers
-
-    def ask(self, request, limit_s, on_stage=None):
-        holds = Outcome("ok", None, {"verdict": "holds", "seen": ""}, stage="check")
-        return self.answers.get(request["check"], holds)
-
-    def close(self):
-        pass
-
-
-@pytest.mark.parametrize(
-    ("severity", "fail_on", "code"),
-    [("must", "must", 3), ("may", "must", 0), ("may", "may", 3)],
-)
-def test_an_unknown_clause_is_a_row_of_the_table_and_no_pass(
-    severity, fail_on, code, dlprof, monkeypatch
-):
-    name = next(one.name for one in CHECKS.values() if one.severity == severity)
-    lost = Outcome("failed", "TimeoutError: no answer", stage="check")
-    probe = SimpleNamespace(
-        name="x", version="1", devices=("cpu",), variables={}, reference=("", "x")
-    )
-    catalog = SimpleNamespace(
-        python="python", variables={}, interpreter={"python": "3"}, installed=lambda _: probe
-    )
-    monkeypatch.setattr("dlprof.cli.conformance.inspected", lambda *_: catalog)
-    monkeypatch.setattr(worker_client, "start", lambda *_: RecordedWorker({name: lost}))
-    ended = dlprof("conformance", "x", "--fail-on", fail_on)
-    assert ended.code == code
-    assert "1 could not be checked" in " ".join(ended.out.split())
-    (row,) = (line for line in ended.out.splitlines() if line.split()[1:2] == [name])
-    assert row.split()[0] == severity

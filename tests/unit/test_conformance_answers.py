@@ -1,8 +1,9 @@
-"""A check that fails as an instrument never says that a clause holds."""
+"""A check that fails as an instrument never says that a clause holds, and ends in no pass."""
 
 from types import SimpleNamespace
 
 import pytest
+from command_line import dlprof
 
 from dlprof.conformance.check import (
     Check,
@@ -19,8 +20,10 @@ from dlprof.runner import worker_client
 from dlprof.runner.worker_client import Outcome
 from dlprof.session.evidence import Lost
 
-PROBE = SimpleNamespace(name="x", devices=("cpu",), variables={}, reference=("", "x"))
-CATALOG = SimpleNamespace(python="python", variables={})
+PROBE = SimpleNamespace(name="x", version="1", devices=("cpu",), variables={}, reference=("", "x"))
+CATALOG = SimpleNamespace(
+    python="python", variables={}, interpreter={"python": "3"}, installed=lambda _: PROBE
+)
 KILLED = Lost(how="killed by SIGSEGV (Segmentation fault)", signal="SIGSEGV")
 HUNG = Lost(how="no answer within 60 s", limit_s=60)
 FIRST, SECOND, *_ = CHECKS
@@ -91,6 +94,22 @@ def test_a_check_without_an_answer_in_time_is_named(found):
 )
 def test_an_answer_that_is_none_is_unknown(outcome, found):
     assert found(outcome)[0] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("severity", "fail_on", "code"),
+    [("must", "must", 3), ("may", "must", 0), ("may", "may", 3)],
+)
+def test_an_unknown_clause_is_a_row_of_the_table_and_no_pass(severity, fail_on, code, monkeypatch):
+    name = next(one.name for one in CHECKS.values() if one.severity == severity)
+    lost = Outcome("failed", "TimeoutError: no answer", stage="check")
+    monkeypatch.setattr("dlprof.cli.conformance.inspected", lambda *_: CATALOG)
+    monkeypatch.setattr(worker_client, "start", lambda *_: Worker({name: lost}))
+    ended = dlprof("conformance", "x", "--fail-on", fail_on, COLUMNS=80)
+    assert ended.code == code
+    assert "1 could not be checked" in ended.said
+    (row,) = (line for line in ended.out.splitlines() if line.split()[1:2] == [name])
+    assert row.split()[0] == severity
 
 
 def test_a_worker_that_dies_after_its_answer_has_crashed(found):
