@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 
 import pytest
 from command_line import dlprof
@@ -98,12 +97,3 @@ def test_what_makes_no_sense_is_told_in_one_sentence(weeks, ask, words, code, re
     assert done.code == code
     assert reason.replace("@", f"{weeks}/") in done.sentence()
     assert not (weeks / "new").exists()
-
-
-def test_a_foreign_file_is_named_on_stderr_and_the_rest_is_shown(tmp_path, weeks, run):
-    shutil.copytree(weeks / "history", tmp_path / "history")
-    (tmp_path / "history" / "foreign.parquet").write_bytes(b"PAR1 and no more")
-    done = run("show", "@history")
-    assert done.code == 0
-    assert "foreign.parquet" in done.sentence()
-    assert "1 slower" in done.out
