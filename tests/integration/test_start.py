@@ -1,11 +1,9 @@
-"""An interpreter that does not answer: that it starts is said, and Ctrl-C ends the wait in words."""
+"""Ctrl-C ends the wait for an interpreter that does not answer, in words."""
 
-import os
 import signal
-import subprocess
 
 import pytest
-from command_line import FAKE, INTERRUPTIBLE, ended, environment, running, signal_group, wait_until
+from command_line import FAKE, ended, running, signal_group, wait_until
 
 SCENARIO = f"""
 title = "Fake"
@@ -42,29 +40,3 @@ def test_ctrl_c_while_an_interpreter_starts_is_told(tmp_path, command, verb):
         done = ended(process)
     assert (done.code, done.out) == (130, "")
     assert "interrupted, nothing measured" in done.sentence()
-
-
-def test_on_a_terminal_it_is_said_that_an_interpreter_starts(tmp_path, command):
-    ours, theirs = os.openpty()
-    process = subprocess.Popen(
-        [*INTERRUPTIBLE, *command("gate")],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=theirs,
-        env=environment(TERM="xterm", COLUMNS="200"),
-        start_new_session=True,
-    )
-    os.close(theirs)
-    said = b""
-    try:
-        while b"starting " not in said:
-            said += os.read(ours, 4096)  # fails where all has been said
-        signal_group(process, signal.SIGINT)
-        while b"interrupted" not in said:
-            said += os.read(ours, 4096)
-        assert process.wait(60) == 130
-    finally:
-        process.kill()
-        process.wait()
-        os.close(ours)
-    assert f"starting {tmp_path}/mute".encode() in said

@@ -139,28 +139,6 @@ def test_what_stays_open_is_a_line_with_its_bound_and_a_row_only_if_it_does_not_
         assert bool(found.tables[0].rows) == strict
 
 
-def test_full_says_how_both_sides_were_measured():
-    headers = {
-        f"{side}_header": {"left_out": ["c"], "environment": {"packages": {"torch": version}}}
-        for side, version in (("base", "2.9"), ("head", "2.10"))
-    }
-    found = document(suite(), suite(seed=50), **headers)
-    facts = dict(found.sections[-1].blocks[0].items)
-    assert "3 rounds" in facts["BASE"]
-    assert facts["left out in HEAD"] == "c"
-    assert found.context == "torch 2.9 → 2.10"
-
-
-def test_full_names_the_allocator_with_what_glibc_was_told():
-    header = {
-        "request": {"settings": {"allocator": "steady"}},
-        "environment": {"variables": {"GLIBC_TUNABLES": "a=1"}},
-    }
-    found = document(suite(), suite(seed=50), base_header=header, head_header=header)
-    facts = dict(found.sections[-1].blocks[0].items)
-    assert facts["allocator"] == "steady, GLIBC_TUNABLES=a=1"
-
-
 def checks(base, head, *fail_on, unsure=GATE, **headers):
     """Outcome and word of each check by the name of the import."""
     found = checks_of(compared(base, head, *fail_on, **headers), unsure)

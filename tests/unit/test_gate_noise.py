@@ -21,7 +21,6 @@ from dlprof.gate.noise import (
     floor_of,
     load,
     raised,
-    texts,
     write,
 )
 from dlprof.plan.floors import Floor
@@ -142,14 +141,6 @@ def test_a_floor_of_the_scenario_is_raised_too():
     assert found[key(case())] == (Floor("ready", 0.3, 200.0, raised_from=0.1),)
     assert raised(noise(of(floor=0.07)), [case()], FLOORS, own) == own
     assert raised(noise(of(floor=0.3)), [case()], (Floor("host"),), {}) == {}
-
-
-def test_a_gate_says_what_the_file_means_for_it():
-    cases, file = [case("a"), case("b")], noise(of("a", 0.2), of("b", None))
-    told = " ".join(texts(file, raised(file, cases, FLOORS, {})))
-    assert "a(x) 20 %" in told
-    assert "b(x)" in told
-    assert texts(noise(of()), {}) == []
 
 
 def test_a_calibration_names_what_is_too_noisy_to_gate():

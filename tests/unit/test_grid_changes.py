@@ -8,7 +8,6 @@ from dlprof.analysis.slower import Time
 from dlprof.atlas.cells import BY_ADDRESS, Cell, read
 from dlprof.atlas.changes import changes_of
 from dlprof.atlas.grid import version_key
-from dlprof.reports.grid_document import alike
 
 JAX = [facts(jax=version) for version in ("0.4.30", "0.4.31", "0.5.0")]
 BOTH = [facts(numpy=numpy, jax=jax) for numpy in ("1.26.4", "2.0.2") for jax in ("0.4.30", "0.5.0")]
@@ -75,13 +74,3 @@ def test_versions_are_in_their_order():
     versions = ["10.0", "2.0.post1", "2.0", "0.4.10", "2.0rc1", "0.4.9"]
     in_order = ["0.4.9", "0.4.10", "2.0rc1", "2.0", "2.0.post1", "10.0"]
     assert sorted(versions, key=version_key) == in_order
-
-
-def test_what_only_another_layout_shows_is_a_row_that_names_it():
-    cells = list(map(cell, ("view", "view", "copy")))
-    plain, alone = (
-        changes_of(grid(JAX, cells, layout=layout, code=code))[0]
-        for layout, code in (("C", "f(x)"), ("sliced", "g(x)"))
-    )
-    also = changes_of(grid(JAX, cells, layout="F", code="f(x)"))[0]
-    assert [one.arrays for one in alike([plain, also, alone])] == ["float32", "float32, sliced"]

@@ -8,7 +8,7 @@ from reading import told
 
 from dlprof.history.store import History
 from dlprof.reports.document import Chart
-from dlprof.reports.history_document import history_document, render_json, sparkline
+from dlprof.reports.history_document import history_document, render_json
 
 
 def header(number):
@@ -89,20 +89,6 @@ def test_files_that_are_no_part_of_the_history_are_named():
     found = document(month([1000.0] * 3), ignored=(("x.parquet", "it is damaged"),), left_out=7)
     assert "x.parquet" in told(*found.sections)
     assert "7 older" in found.title
-
-
-@pytest.mark.parametrize(
-    ("values", "line"),
-    [
-        ([], ""),
-        ([None, None], "  "),
-        ([1.0, 1.0, 1.0], "▁▁▁"),
-        ([1.0, 1.01, None, 2.0], "▁▁ █"),
-        ([1.0] * 30 + [2.0] * 30, "▁" * 10 + "█" * 10),
-    ],
-)
-def test_a_line_shows_low_and_high_and_noise_almost_level(values, line):
-    assert sparkline(values) == line
 
 
 def test_the_json_holds_every_point_and_step(eventful):

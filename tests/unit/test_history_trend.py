@@ -40,11 +40,6 @@ def test_a_step_is_found_with_its_size_and_the_version_that_brought_it():
     assert found.verdicts == ()
 
 
-def test_seeds_and_rounds_are_not_told():
-    found = month(stepped(), header=lambda number: {"seed": number, "rounds": 3 + number % 2})
-    assert trend(found).steps[0].cause.differences == ()
-
-
 @pytest.mark.parametrize(
     "change",
     [{"cpu": "Other"}, {"cores": 4}, {"gpus": [{"name": "A"}]}, {"machine": "aarch64"}],
@@ -139,14 +134,6 @@ def test_a_session_counts_in_the_mode_that_most_processes_are_in():
     (point,) = trend([entry(0, mixed)]).series.points
     assert point.time_ns == pytest.approx(1000.0)
     assert len(point.side) == 5
-
-
-def test_a_step_into_another_mode_tells_the_page_faults():
-    def change(number):
-        return {"faults": [250.0 if number >= 10 else 0.0] * 8}
-
-    (step,) = trend(month(stepped(ratio=3.0), change)).steps
-    assert step.page_faults == (0.0, 250.0)
 
 
 def test_a_step_because_something_else_was_timed_says_so():

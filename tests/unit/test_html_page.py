@@ -90,16 +90,6 @@ def test_every_point_of_a_chart_names_its_path(html):
     assert sum("DLP020" in title for title in wide) == 3
 
 
-def test_the_chart_explains_its_ring_its_bars_and_its_doubt_and_cuts_no_name():
-    name = "jax.device_put(x.numpy(force=True), may_alias=False)"
-    points = (point(name, problem="error DLP018"), point("f(x)", problem=" DLP020?"))
-    html = render(document(chart=Chart("paths", points)))
-    legend = html.split("<svg", 2)[1].split(name)[0]
-    assert "<circle" in legend
-    assert html.count(f">{name}</text>") == 2
-    assert "question mark" in html
-
-
 def test_a_picture_of_a_survey_says_each_result_by_a_letter_and_a_title():
     (tiles,) = re.findall(r'<figure class="tiles">.*?</figure>', render(document()), re.DOTALL)
     shown = re.findall(r'<i class="([^"]*)" title="([^"]*)">([^<]*)</i>', tiles)
@@ -109,12 +99,6 @@ def test_a_picture_of_a_survey_says_each_result_by_a_letter_and_a_title():
     ]
     assert tiles.count("<i></i>") == 1
     assert "V view, W wrong" in Page(tiles).text
-
-
-def test_the_axis_names_the_powers_of_ten():
-    points = [point("fast", 40e3), point("slow", 30e6)]
-    page = render(document(chart=Chart("paths", points)))
-    assert all(f">{name}</text>" in page for name in ("100 µs", "1 ms", "10 ms"))
 
 
 @pytest.mark.parametrize("time_ns", [0.0, -1.0, 1e-30, 1e300, float("inf"), float("nan")])

@@ -25,18 +25,6 @@ def test_a_device_without_paths_says_so():
     assert "no common protocol" in listed(device="cuda")
 
 
-def test_dtype_and_shape_stand_in_the_code_as_of_an_array():
-    text = listed(make_way("in", code="numpy.f({x}, '{dtype}', {shape})"))
-    assert "numpy.f(x, 'float32', (1024, 1024))" in text
-    assert "dtype and shape" in text
-
-
-def test_what_a_path_needs_is_told_once():
-    text = listed(*(make_way(one, code=f"m.{one}({{x}})", setup="m = 1") for one in ("a", "b")))
-    assert text.count("m = 1") == 1
-    assert "m.a(x) needs:" in text
-
-
 def test_a_framework_is_listed_with_aliases_and_version_and_a_broken_source_with_its_fault():
     probe = make_probe_info("tensorflow", aliases=("tf",), version="2.20")
     text = probes_text(make_catalog(probe, faults={"entry:mine": "ImportError: no"}), {})

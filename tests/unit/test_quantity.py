@@ -12,7 +12,6 @@ from dlprof.analysis.quantity import (
     UNITS,
     bound_text,
     brief_text,
-    legend,
     plain_time,
     size_text,
     time_text,
@@ -97,19 +96,6 @@ def mode(median_ns):
 )  # fmt: skip
 def test_a_time_is_told_as_far_as_its_processes_agree(measure, text, brief):
     assert (time_text(measure), brief_text(measure)) == (text, brief)
-
-
-def test_a_legend_tells_of_the_forms_that_the_measures_have():
-    alone, sure = make_measure(9.0, None), make_measure(9.0, (8.9, 9.1))
-    split = make_measure(9.0, None, modes=[mode(14e4), mode(141e4)])
-    found = [legend(measures) for measures in ([alone, None], [sure], [split, alone])]
-    assert [("±" in told, "a or b" in told) for told in found] == [
-        (False, False), (True, False), (False, True)
-    ]  # fmt: skip
-
-
-def test_a_measure_that_is_missing_is_a_dash():
-    assert time_text(None) == "-"
 
 
 @pytest.mark.parametrize(

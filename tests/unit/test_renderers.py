@@ -19,7 +19,6 @@ from dlprof.reports import ci, markdown, terminal
 from dlprof.reports.checks import ERROR, FAILED, SKIPPED
 from dlprof.reports.document import (
     SUMMARY,
-    Answer,
     Cell,
     Check,
     Column,
@@ -73,22 +72,6 @@ def test_only_full_has_every_row_of_a_long_table():
     assert len(first) < 99
     assert "(--full)" in first[-1]
     assert terminal.render(document, 80, level=Level.FULL).count("row ") == 999
-
-
-def test_a_long_condition_of_an_answer_cuts_neither_label_nor_time():
-    answer = Answer("fastest safe copy", "x.copy()", "830 ns", "only if " + "all is well " * 9)
-    shown = " ".join(terminal.render(Document("a", answers=(answer,)), 80).split())
-    assert all(text in shown for text in (answer.label, answer.code, answer.value))
-    assert shown.count("well") == 9
-
-
-def test_colors_add_nothing_but_colors():
-    document = session_document(a_session(9))
-    colored = terminal.render(document, 100, color=True)
-    assert "\x1b[" in colored
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", colored)
-    stripped = "\n".join(line.rstrip() for line in plain.splitlines()) + "\n"
-    assert stripped == terminal.render(document, 100)
 
 
 @pytest.mark.parametrize("level", Level)

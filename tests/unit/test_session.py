@@ -174,12 +174,6 @@ def test_a_new_file_has_the_permissions_that_the_umask_leaves(tmp_path):
     assert path.stat().st_mode & 0o777 == 0o640
 
 
-def test_a_session_is_one_line_when_it_is_printed():
-    session = make_session(make_result(), make_result(status="crashed"), make_result())
-    assert repr(session) == str(session)
-    assert "torch → numpy: 2 ok, 1 crashed" in repr(session)
-
-
 def test_what_steers_a_terminal_is_escaped_when_a_session_is_read():
     odd = "a\x1b[31m\u202eb\ud800"
     session = make_session(make_result(notes=["NOTE"], reason="two\nlines"))

@@ -2,7 +2,7 @@
 
 import pytest
 from builders import make_measure, make_result, make_session
-from reading import part, texts, told
+from reading import part, texts
 from repro_builders import finding_of
 from rule_builders import (
     LOOKED,
@@ -20,12 +20,10 @@ from rule_builders import (
     wrong,
 )
 
-from dlprof.reports import terminal
 from dlprof.reports.answers import DISTURBED
-from dlprof.reports.document import SUMMARY, Document, Facts, Level, Section, Table, fitted
+from dlprof.reports.document import Level, Table
 from dlprof.reports.session_document import session_document
 from dlprof.rules import with_findings as judged
-from dlprof.session.model import ProcessSamples
 
 
 def view(code="view(x)", ready=2 * US, **parts):
@@ -297,13 +295,6 @@ def test_advice_names_its_findings_where_they_differ_in_it():
     assert problem.advice == ("For 1, 3: Wait.", "For 2: Do not write x.")
 
 
-def test_a_page_has_a_row_for_each_path_of_its_chart():
-    results = [view(f"v{at}(x)", 5 * US) for at in range(20)]
-    results += [copy(f"c{at}(x)") for at in range(20)]
-    found = session_document(judged(make_session(*results)), width=None)
-    assert len(found.tables[0].rows) == len(found.chart.points) == 40
-
-
 # Several arrays and pairs
 
 
@@ -339,16 +330,6 @@ def test_full_shows_every_path_with_its_interval():
     assert found.level is Level.FULL
     assert len(found.blocks[0].rows) == 9
     assert "±" in found.blocks[0].rows[0][0].text
-
-
-def test_setup_and_kept_arrays_are_notes():
-    found = view(
-        case={"setup": "import a\nimport b"},
-        fresh_source=verdict("kept", first_ns=9.0, second_ns=1.0, size_bytes=64),
-    )
-    notes = told(part(document(found), "Notes"))
-    for text in ("import a / import b", "9.0 ns", "64 B"):
-        assert text in notes
 
 
 def test_a_copy_has_a_bandwidth_where_one_number_stands_for_its_time():
@@ -406,37 +387,9 @@ def test_a_wait_stands_in_the_full_table():
     assert any("waits 20 ms of 45 ms" in cell.text for cell in table.rows[0])
 
 
-def test_full_tells_the_evidence_of_every_instrument_and_part_of_a_call():
-    found = document(
-        view(
-            host_time=make_measure(processes=[ProcessSamples(round=0, loops=4, samples_ns=[1e3])]),
-            phases={"export_ns": 1 * US, "import_ns": 2 * US, "release_ns": 3 * US},
-            lifetime=verdict("safe", bytes_per_conversion=0, conversions=200),
-            handshake=[{"call": "__dlpack__", "outcome": "returned", "capsule": {"flags": [2]}}],
-            output="a warning",
-        )
-    )
-    told = " ".join(terminal.render(found, 100, level=Level.FULL).split())
-    for text in (
-        "export 1.0 µs, import 2.0 µs, release 3.0 µs",
-        "safe: left behind: no memory; 200 conversions",
-        "__dlpack__() returned; flags [2]",
-        "a warning",
-        "1.00 µs (1 sample of 4 calls)",
-    ):
-        assert text in told
-
-
 # What is cut
 
 
 def test_arrays_whose_measures_are_left_out_are_counted():
     found = document(*(view(case={"shape": (n, n)}) for n in range(2, 9)))
     assert found.sections[-2].blocks[0].lines == ("… 3 more arrays (--json).",)
-
-
-def test_facts_that_are_cut_end_in_their_number():
-    section = Section("Environment", (Facts((("name", "value"),) * 201),))
-    (shown,) = fitted(Document("title", sections=(section,)), SUMMARY).sections
-    assert shown.blocks[0].items[-1] == ("…", "1 more")
-    assert len(shown.blocks[0].items) == 201

@@ -559,19 +559,6 @@ def test_a_copy_kernel_of_cupy_is_performed_by_its_name(driver):
     assert not poisoned(driver, target.value, 24)
 
 
-def test_a_linker_gives_back_what_it_was_given(driver):
-    state = c_void_p()
-    driver("cuLinkCreate", 0, None, None, byref(state))
-    driver("cuLinkAddData", state, 1, PTX, c_size_t(len(PTX)), b"", 0, None, None)
-    image, size = c_void_p(), c_size_t()
-    driver("cuLinkComplete", state, byref(image), byref(size))
-    offset, bytes_ = c_size_t(), c_size_t()
-    fill = kernel(driver, b"fill", image)
-    driver("cuFuncGetParamInfo", fill, c_size_t(2), byref(offset), byref(bytes_))
-    assert (offset.value, bytes_.value) == (24, 4)
-    assert driver.status("cuFuncGetParamInfo", fill, c_size_t(3), byref(offset), None) != 0
-
-
 @pytest.fixture
 def driver_with(library, tmp_path, monkeypatch):
     """A driver with settings of its own."""
@@ -612,15 +599,6 @@ def test_memory_is_mapped_to_addresses_that_were_reserved(driver):
     driver("cuMemAddressFree", address, c_size_t(2 * size))
     assert free_bytes(driver) == 8 << 30
     assert attribute(driver, 2, address.value) is None
-
-
-def test_the_access_to_a_peer_is_switched_on_once(driver_with):
-    driver = driver_with(DEVICES=2)
-    peer = driver.new("cuDevicePrimaryCtxRetain", 1)
-    assert driver.status("cuCtxDisablePeerAccess", peer) == 705
-    driver("cuCtxEnablePeerAccess", peer, 0)
-    assert driver.status("cuCtxEnablePeerAccess", peer, 0) == 704
-    assert driver.status("cuCtxEnablePeerAccess", driver.context, 0) != 0
 
 
 def test_work_of_one_device_is_refused_on_a_stream_of_another(driver_with):
@@ -672,14 +650,6 @@ def test_two_devices_copy_to_each_other(driver_with):
     driver("cuMemcpy", second, first, c_size_t(SIZE))
     driver("cuCtxSynchronize")
     assert driver.read(second) == b"\x09"
-
-
-def test_each_device_can_reach_the_other_and_not_itself(driver_with):
-    driver, can = driver_with(DEVICES=2), c_int()
-    for devices, found in {(0, 1): 1, (1, 0): 1, (0, 0): 0}.items():
-        driver("cuDeviceCanAccessPeer", byref(can), *devices)
-        assert can.value == found
-    assert driver.status("cuDeviceCanAccessPeer", byref(can), 0, 2) == INVALID_DEVICE
 
 
 class Side:

@@ -1,10 +1,8 @@
 """A session says what was typed."""
 
 import pytest
-from builders import make_header
 
 from dlprof.cli.measure import typed
-from dlprof.reports.method import short_command
 
 SHORT = ("run", "torch", "jax")
 CODE = "import torch; x = torch.rand(4)"
@@ -24,9 +22,3 @@ CODE = "import torch; x = torch.rand(4)"
 def test_what_was_typed_is_recorded(monkeypatch, words, short, kept):
     monkeypatch.setattr("sys.argv", ["dlprof", *words])
     assert typed(short) == kept
-
-
-def test_titles_are_short():
-    assert short_command(make_header(command=[*SHORT, "--quick"])) == "dlprof run torch jax"
-    timed = make_header(command=["time", "-s", "import torch", "x.numpy()"])
-    assert short_command(timed) == "dlprof time x.numpy()"
