@@ -11,9 +11,9 @@ The rules are those of the CUDA driver's documentation ("Stream synchronization 
 - the per-thread default stream is a blocking stream;
 - a non-blocking stream waits for nothing but its own work and the events it was told to wait for.
 
-Memory remembers when each write lands, so a reader sees what was there at its own time: a read that
-is not ordered after the write sees the old value, and a copy sees what its source holds when the
-copy ends. Arrays of :class:`FakeFramework` hold one byte value throughout.
+Memory holds one byte value throughout, and remembers when each write lands. So a reader sees what
+was there at its own time: a read that is not ordered after the write sees the old value, and a copy
+sees what its source holds when the copy ends.
 """
 
 import contextlib
@@ -48,44 +48,19 @@ class Event:
     passed_ns: int | None = None
 
 
-@dataclass(frozen=True)
-class Write:
-    """Bytes that land from the beginning of an allocation on; ``part(first, size)`` gives some."""
-
-    at_ns: int
-    size_bytes: int
-    part: Callable[[int, int], bytes]
-
-
 class Memory:
-    """One allocation: which bytes land when; the first write, of zeros, lands before all others."""
+    """One allocation: which values land when. A zero lands before all others."""
 
-    def __init__(self, size_bytes: int) -> None:
-        self.size_bytes = size_bytes
-        self.writes = [Write(0, size_bytes, lambda _, size: bytes(size))]
+    def __init__(self) -> None:
+        self.writes: list[tuple[int, Value]] = [(0, lambda: 0)]
 
     def put(self, at_ns: int, value: Value) -> None:
-        """Let one byte value land everywhere."""
-        self.put_bytes(at_ns, self.size_bytes, lambda _, size: bytes([value()]) * size)
-
-    def put_bytes(self, at_ns: int, size_bytes: int, part: Callable[[int, int], bytes]) -> None:
-        assert size_bytes <= self.size_bytes, "a write beyond the end of its memory"
-        self.writes.append(Write(at_ns, size_bytes, part))
+        self.writes.append((at_ns, value))
 
     def value(self, at_ns: int) -> int:
-        """The first byte."""
-        return self.read(at_ns, 0, 1)[0]
-
-    def read(self, at_ns: int, first: int, size_bytes: int) -> bytes:
-        end = first + size_bytes
-        assert end <= self.size_bytes, "a read beyond the end of its memory"
-        landed = [one for one in self.writes if one.at_ns <= at_ns and one.size_bytes > first]
-        landed.sort(key=lambda one: one.at_ns)  # the later one of a tie stays behind
-        whole = max(i for i, one in enumerate(landed) if one.size_bytes >= end)
-        found = bytearray(landed[whole].part(first, size_bytes))
-        for one in landed[whole + 1 :]:
-            found[: one.size_bytes - first] = one.part(first, one.size_bytes - first)
-        return bytes(found)
+        landed = [write for write in self.writes if write[0] <= at_ns]
+        landed.sort(key=lambda write: write[0])  # the later one of a tie stays behind
+        return landed[-1][1]()
 
 
 class SimulatedDevice:
@@ -97,6 +72,7 @@ class SimulatedDevice:
     def __init__(self) -> None:
         self.now_ns = 0
         self.memory: dict[int, Memory] = {}
+        self._free = 0x7000_0000
         self.l2_is_cold = True
         self._streams = {LEGACY_STREAM: Stream(True), PER_THREAD_STREAM: Stream(True)}
 
@@ -174,31 +150,21 @@ class SimulatedDevice:
     # Memory
 
     def allocate(self, size_bytes: int) -> int:
-        address = 0x7000_0000 + 512 * sum(1 + one.size_bytes // 512 for one in self.memory.values())
-        self.memory[address] = Memory(size_bytes)
+        address, self._free = self._free, self._free + 512 * (1 + size_bytes // 512)
+        self.memory[address] = Memory()
         return address
-
-    def free(self, address: int) -> None:
-        """Keep the address taken, so that no later array gets it by accident."""
 
     def uncomputed_reads(self) -> int:
         return 0
 
-    def read(self, address: int, size_bytes: int) -> bytes:
-        return self.memory[address].read(self.now_ns, 0, size_bytes)
-
     def write(self, address: int, data: bytes) -> None:
         self.spend(1)  # what ended just now did not see it any more
-        self.memory[address].put_bytes(
-            self.now_ns, len(data), lambda first, size: data[first : first + size]
-        )
+        self.memory[address].put(self.now_ns, lambda: data[0])
 
     def copy(self, destination: int, source: int, size_bytes: int, stream: int) -> None:
         _, end = self.queue(stream, self.copy_ns(size_bytes))
         origin = self.memory[source]
-        self.memory[destination].put_bytes(
-            end, size_bytes, lambda first, size: origin.read(end, first, size)
-        )
+        self.memory[destination].put(end, lambda: origin.value(end))
         self.l2_is_cold = False
 
     def copy_ns(self, size_bytes: int) -> int:
@@ -210,9 +176,6 @@ class SimulatedDevice:
 
     def speed_up(self) -> None:
         """Its clocks are always the same."""
-
-    def memcpy_ns(self, size_bytes: int) -> float:
-        return float(self.copy_ns(size_bytes))
 
 
 @dataclass(frozen=True)
