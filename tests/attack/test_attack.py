@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 import pytest
+from builders import make_session
 from command_line import PROBE_FILES, process
-from comparison_builders import session as session_of
 from comparison_builders import suite
 from hostile import NASTY
 from hostility import CASES, CORPUS, PAYLOADS, Hostile, attack, packed, search
@@ -71,7 +71,7 @@ def options_of(verb):
 
 
 COMMANDS = [(words, options_of(verb)) for words, verb in commands()]
-WHOLE = session_of(suite(), created="2026-01-01 base").model_dump_json(by_alias=True)
+WHOLE = make_session(*suite(), created="2026-01-01 base").model_dump_json(by_alias=True)
 FILES = {
     "session.json": WHOLE.encode(),
     "packed.json": gzip.compress(WHOLE.encode(), mtime=0),

@@ -1,7 +1,8 @@
 """Sessions as files."""
 
 import pytest
-from comparison_builders import session, suite
+from builders import make_session
+from comparison_builders import suite
 
 
 @pytest.fixture
@@ -12,7 +13,7 @@ def keep(tmp_path):
         path = tmp_path / f"{name}.json"
         second = len(list(tmp_path.iterdir()))
         created = f"2026-01-01T00:00:{second:02}+00:00"
-        found = session(results, **{"created": created, **header})
+        found = make_session(*results, **{"created": created, **header})
         path.write_text(found.model_dump_json(by_alias=True), encoding="utf-8")
         return path
 

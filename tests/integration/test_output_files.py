@@ -11,8 +11,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from builders import make_result
 from command_line import COMMAND, RUN_FAKE, RUN_RECORDED, content, dlprof, process, replay
-from comparison_builders import suite, with_code
-from repro_builders import finding_of
+from comparison_builders import suite
+from repro_builders import finding_of, with_case
 
 PAGE = "<!doctype html>"
 
@@ -152,7 +152,7 @@ def test_without_a_summary_file_it_says_so(sides):
 def test_github_obeys_nothing_that_the_report_prints(keep):
     evil = "::error::no"
     sides = [
-        keep(name, with_code(evil, suite(ratio, seed=seed, names="c")))
+        keep(name, [with_case(one, code=evil) for one in suite(ratio, seed=seed, names="c")])
         for name, ratio, seed in (("base", None, 0), ("head", {"c": 1.5}, 50))
     ]
     done = dlprof("gate", *sides, "--github", COLUMNS="80")

@@ -54,14 +54,6 @@ def suite(slower=None, count=10, seed=0, names="abcdefgh", spread=QUIET, **chang
     ]
 
 
-def with_code(code, results):
-    """The same results, of conversions that are typed so."""
-    return [
-        result.model_copy(update={"case": result.case.model_copy(update={"code": code})})
-        for result in results
-    ]
-
-
 def sample(ratio=1.0, rounds=32, sd=0.0, floor=0.05, seed=1, faults=None):
     """A time in turns of which HEAD takes ``ratio`` times as long; faults take four times as long.
 
@@ -83,14 +75,10 @@ def sample(ratio=1.0, rounds=32, sd=0.0, floor=0.05, seed=1, faults=None):
     return Sample(*sides, Floor("ready", floor, 0.0), in_turns=True)
 
 
-def session(results, **changes):
-    return make_session(*results, **changes)
-
-
 def pair(base, head, base_header=None, head_header=None):
     return (
-        session(base, **{"created": "2026-01-01T00:00:00+00:00", **(base_header or {})}),
-        session(head, **{"created": "2026-01-02T00:00:00+00:00", **(head_header or {})}),
+        make_session(*base, **{"created": "2026-01-01T00:00:00+00:00", **(base_header or {})}),
+        make_session(*head, **{"created": "2026-01-02T00:00:00+00:00", **(head_header or {})}),
     )
 
 

@@ -2,16 +2,16 @@
 
 import pytest
 from builders import make_catalog, make_probe_info, make_result
+from repro_builders import finding_of
 
 from dlprof.errors import UsageError
 from dlprof.scenario.expectation import check, parse, resolve
-from dlprof.session.model import FindingRecord
 
 WAITS = {"verdict": "host-sync", "evidence": {}}
 
 
-def finding(rule="DLP001", severity="warning", results=(0,)) -> FindingRecord:
-    return FindingRecord(rule=rule, name="x", severity=severity, results=list(results), summary="s")
+def finding(rule="DLP001", severity="warning", results=(0,)):
+    return finding_of(rule, severity=severity, results=list(results))
 
 
 def verdict(text, *findings, results=None, rounds=3) -> tuple[str, str]:
