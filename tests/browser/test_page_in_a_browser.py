@@ -5,7 +5,7 @@ from document_builders import COLUMNS, document, document_of, row
 from hostile import BITES
 from html_builders import full_session
 
-from dlprof.reports.document import Band, Cell, Table, Tile, Tiles
+from dlprof.reports.document import Table
 from dlprof.reports.html import render
 from dlprof.session.model import load
 
@@ -44,33 +44,6 @@ def test_a_chart_is_drawn_for_the_screen(opened, written, width, drawn):
             shown.evaluate("one => one.getBoundingClientRect().width / one.viewBox.baseVal.width")
             > 0.9
         )
-
-
-@pytest.mark.parametrize("width", [320, 390, 1280])
-def test_a_picture_of_many_arrays_fits_the_screen_and_its_names_stand_over_their_letters(
-    opened, tmp_path, width
-):
-    names = tuple(f"float8_e4m3fn {number}" for number in range(20))
-    tiles = tuple(Tile("W", "bad", name, is_framed=True) for name in names)
-    band = Band("by dtype", names, ((Cell("jnp.asarray(x.numpy(force=True))", code=True), tiles),))
-    path = tmp_path / "tiles.html"
-    path.write_text(render(document(chart=Tiles((band,), "W wrong."))), encoding="utf-8")
-    page = opened(path, width=width)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    head, row = (
-        [one.bounding_box() for one in page.locator(f"figure.tiles >> nth=0 >> {rows} i").all()]
-        for rows in (".head", ".head + div")
-    )
-    assert len(head) == len(row) == len(names)
-    for name, letter in zip(head, row, strict=True):
-        assert letter["width"] > 8  # a letter of 11 pixels has 7
-        middles = [one["x"] + one["width"] / 2 for one in (name, letter)]
-        assert abs(middles[0] - middles[1]) < 2
-
-
-def test_one_pair_fits_in_four_screens(opened, written):
-    page = opened(written, width=1440)
-    assert page.evaluate("document.documentElement.scrollHeight") <= 4 * 900
 
 
 @pytest.mark.parametrize(("scheme", "is_light"), [("light", True), ("dark", False)])

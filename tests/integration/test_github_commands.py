@@ -53,15 +53,6 @@ def test_no_command_of_a_session_is_printed(ran, words):
     assert_obeyed_in_nothing(done)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [("paths", *PROBE), ("explain", "##[error]x"), ("explain", "::error::x"), ("report", "::x")],
-    ids=lambda words: " ".join(map(str, words[:2])),
-)
-def test_a_name_that_is_a_command_is_printed_as_none(words):
-    assert_obeyed_in_nothing(dlprof(*words, GITHUB_ACTIONS="true"))
-
-
 def test_json_without_commands_says_the_same(ran):
     content = ran[1].read_text(encoding="utf-8")
     assert "##[" in content
