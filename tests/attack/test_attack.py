@@ -88,15 +88,17 @@ READERS = (
 )  # fmt: skip
 
 
+WIDTHS = ("x", "1", "9" * 5000)
+VARIABLES = ({}, {"GITHUB_ACTIONS": "true"}, *({"COLUMNS": width} for width in WIDTHS))
+
+
 @st.composite
 def words(draw):
     command, options = draw(st.sampled_from(COMMANDS))
     found = [*command, *draw(st.lists(strings, max_size=3))]
     for flag in draw(st.lists(st.sampled_from(options or ["--help"]), max_size=3)):
         found += [flag, draw(strings)]
-    variables = draw(
-        st.sampled_from(({}, {"GITHUB_ACTIONS": "true"}, {"COLUMNS": "x"}, {"COLUMNS": "1"}))
-    )
+    variables = draw(st.sampled_from(VARIABLES))
     return Hostile(found, {"session.json": WHOLE}, variables)
 
 

@@ -37,6 +37,15 @@ def test_no_gpu_with_device_cuda_is_told_in_one_sentence(verb):
     assert "cuda" in run.sentence()
 
 
+def test_a_run_of_hours_is_refused_with_its_estimate():
+    with replayed(NUMPY_TORCH) as recording:
+        run = dlprof(*RUN_RECORDED, "--rounds", "1000", "--sample-ms", "60000")
+    assert run.code == 2
+    assert "cases, likely" in run.sentence()
+    assert "--yes" in run.sentence()
+    assert {request["do"] for request in recording.asked} == {"inspect"}
+
+
 @pytest.mark.parametrize("name", ["-", ""])
 def test_a_session_is_kept_in_a_file_that_has_a_name(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -148,6 +148,13 @@ def test_a_killed_worker_crashed_if_memory_did_not_run_out_meanwhile(worker, mon
 DAEMONS = f"file:{PROBE_FILES / 'daemons.py'}"
 
 
+@pytest.mark.parametrize("name", ["PYTHONPATH", "PYTHONHOME"])
+def test_variables_that_lead_to_this_python_are_dropped_for_another(monkeypatch, name):
+    monkeypatch.setenv(name, "/somewhere")
+    assert name not in worker_client.child_environment("/other/python", {})
+    assert worker_client.child_environment(sys.executable, {})[name] == "/somewhere"
+
+
 @pytest.mark.parametrize("way", ["daemon", "daemon_and_crash"])
 def test_a_daemon_in_a_session_of_its_own_ends_with_the_worker(tmp_path, monkeypatch, way):
     pids = tmp_path / "pids"

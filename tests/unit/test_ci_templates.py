@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from pipelines import GITLAB_SHELLS, WAYS, recorded, recorder, run_action, run_job
+from pipelines import ACTION, GITLAB_SHELLS, WAYS, recorded, recorder, run_action, run_job
 
 EVIL = (
     '"; touch pwned; "',
@@ -17,6 +17,7 @@ EVIL = (
     "x\ny=z",
     "${HOME}",
 )
+STEPS = ACTION["runs"]["steps"]
 JUDGED = {
     "fail-on": "ready:5%,200ns",
     "budget": "300",
@@ -124,6 +125,15 @@ def test_no_input_becomes_part_of_a_script(tmp_path, evil, runner):
     assert (set(options) <= set(found), named) == (True, files)
     assert ran.output == ("exit-code=0\n" if runner == "action" else "")
     assert not (tmp_path / "pwned").exists()
+
+
+def test_outputs_come_from_steps_that_are_there():
+    for output in ACTION["outputs"].values():
+        step, name = re.fullmatch(
+            r"\$\{\{ steps\.(\w+)\.outputs\.([\w-]+) \}\}", output["value"]
+        ).groups()
+        assert step in {found.get("id") for found in STEPS}
+        assert f"{name}=" in STEPS[-1]["run"]
 
 
 @pytest.fixture

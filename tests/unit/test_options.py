@@ -130,6 +130,12 @@ def test_without_options_a_run_is_measured_as_settings_say():
     assert settings_of(typed()) == Settings()
 
 
+def test_the_last_layer_that_gives_a_value_counts():
+    file = make_scenario('shape = "4"\nrounds = 5').options
+    values = settle(file, read({"rounds": "2"}), preset={"sample_ms": 20.0})
+    assert (values["shapes"], values["rounds"], values["sample_ms"]) == (((4,),), 2, 20.0)
+
+
 def test_quick_stands_over_a_file_and_under_what_is_given_beside_it():
     file = make_scenario("rounds = 5\ndiagnose = true").options
     values = settle(file, read({"quick": True, "diagnose": True}))
