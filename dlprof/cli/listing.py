@@ -208,11 +208,10 @@ def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str
     for probe in catalog.probes:
         found = verified.get(probe.name)
         devices = [device for device in probe.devices if device != "cuda" or not no_cuda]
-        exchange = probe.c_exchange_api
         if found is not None:
             states = found.get("devices", {})
             devices = [name for name, state in states.items() if state == "usable"]
-            exchange = found.get("c_exchange_api")
+        exchange = (found or {}).get("c_exchange_api")
         row = (
             "/".join((probe.name, *probe.aliases)),
             probe.version or ("found" if probe.found else f"pip install {probe.requirement}"),

@@ -33,7 +33,6 @@ class Way:
     code: str
     devices: tuple[str, ...]
     promise: str | None
-    note: str
     producers: tuple[str, ...] = ()
     setup: str = ""
     array: str = "x"
@@ -56,8 +55,6 @@ class ProbeInfo:
     devices: tuple[str, ...]
     exports: tuple[Way, ...]
     imports: tuple[Way, ...]
-    c_exchange_api: bool | None = None
-    """Whether the array type has it, as far as the installed files say."""
     also: dict[str, str] = field(default_factory=dict)
     """Version of each further distribution that does its work."""
     flags: tuple[str, ...] = ()

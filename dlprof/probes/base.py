@@ -295,7 +295,6 @@ class Export:
     code: str
     devices: tuple[str, ...] = ANY_DEVICE
     promise: str | None = None
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -311,7 +310,6 @@ class Import:
     code: str
     devices: tuple[str, ...] = ANY_DEVICE
     promise: str | None = None
-    note: str = ""
     producers: tuple[str, ...] = ()
     """Names of the probes whose arrays it takes. Empty: all."""
     setup: str = ""

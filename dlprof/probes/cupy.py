@@ -47,14 +47,7 @@ class CuPy(Probe):
     c_exchange_type = "cupy.ndarray"
     exports = (
         Export("dlpack", DLPACK, "{x}", CUDA),
-        Export(
-            "toDlpack",
-            CAPSULE,
-            "{x}.toDlpack()",
-            CUDA,
-            "view",
-            note="deprecated: CuPy asks for from_dlpack instead",
-        ),
+        Export("toDlpack", CAPSULE, "{x}.toDlpack()", CUDA, "view"),
         Export("cuda_array", CUDA_ARRAY, "{x}", CUDA),
         Export("asnumpy", NUMPY, "cupy.asnumpy({x})", CUDA),
         Export("get", NUMPY, "{x}.get()", CUDA, "copy"),
@@ -64,20 +57,8 @@ class CuPy(Probe):
         Import("from_dlpack", (DLPACK, CAPSULE), "cupy.from_dlpack({x})", CUDA),
         copies("from_dlpack_copy", (DLPACK,), "cupy.from_dlpack({x}, copy=True)", CUDA),
         views("from_dlpack_nocopy", (DLPACK,), "cupy.from_dlpack({x}, copy=False)", CUDA),
-        views(
-            "fromDlpack",
-            (CAPSULE,),
-            "cupy.fromDlpack({x})",
-            CUDA,
-            note="deprecated: CuPy asks for from_dlpack instead",
-        ),
-        Import(
-            "asarray",
-            (CUDA_ARRAY, ARRAY, NUMPY),
-            "cupy.asarray({x})",
-            ANY_DEVICE,
-            note="a host array is copied asynchronously on the current stream",
-        ),
+        views("fromDlpack", (CAPSULE,), "cupy.fromDlpack({x})", CUDA),
+        Import("asarray", (CUDA_ARRAY, ARRAY, NUMPY), "cupy.asarray({x})", ANY_DEVICE),
         Import("asarray_blocking", (ARRAY, NUMPY), "cupy.asarray({x}, blocking=True)", ANY_DEVICE),
         copies("asarray_copy", (CUDA_ARRAY,), "cupy.asarray({x}, copy=True)", CUDA),
         views("asarray_nocopy", (CUDA_ARRAY,), "cupy.asarray({x}, copy=False)", CUDA),

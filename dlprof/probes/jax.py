@@ -30,7 +30,6 @@ from dlprof.probes.base import (
 _MISSING = without_strides(
     "jax has no strided arrays", readonly="jax arrays are never writable; use layout C"
 )
-_KEPT = "on CUDA, JAX keeps the host copy, so that a second call on the same array is free"
 
 
 class Jax(Probe):
@@ -57,17 +56,12 @@ class Jax(Probe):
     array_type = "jax._src.array.ArrayImpl"
     exports = (
         Export("dlpack", DLPACK, "{x}"),
-        Export(
-            "to_dlpack",
-            CAPSULE,
-            "jax.dlpack.to_dlpack({x})",
-            note="gone from recent versions of JAX",
-        ),
+        Export("to_dlpack", CAPSULE, "jax.dlpack.to_dlpack({x})"),
         Export("dlpack_capsule", CAPSULE, "{x}.__dlpack__()"),
-        Export("array", ARRAY, "{x}", note=_KEPT),
-        Export("asarray", NUMPY, "numpy.asarray({x})", note=_KEPT),
-        Export("asarray_copy", NUMPY, "numpy.array({x})", promise="copy", note=_KEPT),
-        Export("device_get", NUMPY, "jax.device_get({x})", note=_KEPT),
+        Export("array", ARRAY, "{x}"),
+        Export("asarray", NUMPY, "numpy.asarray({x})"),
+        Export("asarray_copy", NUMPY, "numpy.array({x})", promise="copy"),
+        Export("device_get", NUMPY, "jax.device_get({x})"),
         Export("cuda_array", CUDA_ARRAY, "{x}", CUDA),
     )
     imports = (

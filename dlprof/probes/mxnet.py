@@ -47,28 +47,10 @@ class MXNet(Probe):
     )
     imports = (
         views("from_dlpack", (CAPSULE,), "mxnet.nd.from_dlpack({x})", CPU),
-        views(
-            "from_dlpack_object",
-            (DLPACK,),
-            "mxnet.nd.from_dlpack({x}.__dlpack__())",
-            CPU,
-            note="MXNet takes capsules only",
-        ),
-        views(
-            "from_numpy",
-            (NUMPY,),
-            "mxnet.nd.from_numpy({x})",
-            CPU,
-            note="makes the NumPy array read-only, and its own array can be written",
-        ),
+        views("from_dlpack_object", (DLPACK,), "mxnet.nd.from_dlpack({x}.__dlpack__())", CPU),
+        views("from_numpy", (NUMPY,), "mxnet.nd.from_numpy({x})", CPU),
         copies("from_numpy_copy", (NUMPY,), "mxnet.nd.from_numpy({x}, zero_copy=False)", CPU),
-        Import(
-            "array",
-            (ARRAY, NUMPY),
-            "mxnet.nd.array({x})",
-            CPU,
-            note="float32 unless a dtype is named",
-        ),
+        Import("array", (ARRAY, NUMPY), "mxnet.nd.array({x})", CPU),
     )
 
     def create(self, spec: ArraySpec) -> str:

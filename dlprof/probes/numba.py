@@ -114,14 +114,7 @@ class Numba(Probe):
         Export("copy_to_host", NUMPY, "{x}.copy_to_host()", CUDA, "copy"),
     )
     imports = (
-        Import(
-            "argument",
-            (NUMPY, ARRAY),
-            "take({x})",
-            CPU,
-            setup=_TAKE,
-            note="the argument of a compiled function, and the same array returned",
-        ),
+        Import("argument", (NUMPY, ARRAY), "take({x})", CPU, setup=_TAKE),
         views(
             "as_cuda_array", (CUDA_ARRAY,), "numba.cuda.as_cuda_array({x})", CUDA, setup=_CUDA_SETUP
         ),
@@ -140,15 +133,9 @@ class Numba(Probe):
             setup=_CUDA_SETUP,
             result_device="cuda",
         ),
+        # An empty kernel: what takes time is its argument, and the launch.
         Import(
-            "kernel",
-            (CUDA_ARRAY, DLPACK),
-            _LAUNCH,
-            CUDA,
-            setup=_CUDA_SETUP,
-            returns_array=False,
-            note="an empty kernel's argument, the launch included; "
-            "numba-cuda asks for __dlpack__ first",
+            "kernel", (CUDA_ARRAY, DLPACK), _LAUNCH, CUDA, setup=_CUDA_SETUP, returns_array=False
         ),
         Import(
             "kernel_numpy",
@@ -158,7 +145,6 @@ class Numba(Probe):
             setup=_CUDA_SETUP,
             result_device="cuda",
             returns_array=False,
-            note="an empty kernel's argument, the launch included; copied to the device and back",
         ),
     )
 

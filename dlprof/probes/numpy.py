@@ -69,23 +69,13 @@ class NumPy(Probe):
         Import("from_dlpack", (DLPACK,), "numpy.from_dlpack({x})", CPU),
         copies("from_dlpack_copy", (DLPACK,), "numpy.from_dlpack({x}, copy=True)"),
         views("from_dlpack_nocopy", (DLPACK,), "numpy.from_dlpack({x}, copy=False)", CPU),
-        Import(
-            "from_dlpack_to_cpu",
-            (DLPACK,),
-            "numpy.from_dlpack({x}, device='cpu')",
-            note="asks the producer to bring the array to the host",
-        ),
+        Import("from_dlpack_to_cpu", (DLPACK,), "numpy.from_dlpack({x}, device='cpu')"),
         Import("asarray", (ARRAY,), "numpy.asarray({x})", CPU),
         views("asarray_nocopy", (ARRAY,), "numpy.asarray({x}, copy=False)", CPU),
         copies("asarray_copy", (ARRAY,), "numpy.asarray({x}, copy=True)", CPU),
         copies("array", (ARRAY,), "numpy.array({x})", CPU),
-        Import(
-            "array_nocopy",
-            (ARRAY,),
-            "numpy.array({x}, copy=False)",
-            CPU,
-            note="from NumPy 2 on never a copy; before, a copy where one is needed",
-        ),
+        # From NumPy 2 on never a copy; before, a copy where one is needed.
+        Import("array_nocopy", (ARRAY,), "numpy.array({x}, copy=False)", CPU),
         Import("ndarray", (NUMPY,), "{x}", ANY_DEVICE),
         views(
             "ndarray_buffer",
@@ -101,7 +91,6 @@ class NumPy(Probe):
             CUDA,
             producers=("cupy",),
             setup="import cupyx",
-            note="pinned memory: before CuPy 13 the call does not wait for the copy",
         ),
     )
 

@@ -73,7 +73,6 @@ _POINTERS = (
     ("torch", "cuda", "data_ptr()"),
     ("cupy", "cuda", "data.ptr"),
 )
-_BOUND = "bound to a session's input, which the next run reads"
 
 
 class OnnxRuntime(Probe):
@@ -94,23 +93,18 @@ class OnnxRuntime(Probe):
     c_exchange_type = "onnxruntime.OrtValue"
     exports = (
         Export("dlpack", DLPACK, "{x}", promise="view"),
-        Export(
-            "to_dlpack",
-            CAPSULE,
-            "{x}._ortvalue.to_dlpack()",
-            promise="view",
-            note="the only way out by DLPack before OrtValue had __dlpack__",
-        ),
+        # The only way out by DLPack before OrtValue had __dlpack__.
+        Export("to_dlpack", CAPSULE, "{x}._ortvalue.to_dlpack()", promise="view"),
         Export("array", ARRAY, "{x}", CPU),
         Export("numpy", NUMPY, "{x}.numpy()"),
     )
     imports = (
         views("from_dlpack", (DLPACK, CAPSULE), "onnxruntime.OrtValue.from_dlpack({x})"),
+        # The only way in by DLPack before OrtValue had from_dlpack.
         Import(
             "from_dlpack_binding",
             (DLPACK,),
             "onnxruntime.OrtValue(onnxruntime.capi._pybind_state.OrtValue.from_dlpack({x}, False))",
-            note="the only way in by DLPack before OrtValue had from_dlpack",
         ),
         views(
             "ortvalue_from_numpy", (NUMPY,), "onnxruntime.OrtValue.ortvalue_from_numpy({x})", CPU
@@ -128,7 +122,6 @@ class OnnxRuntime(Probe):
             CPU,
             setup=_BINDING,
             returns_array=False,
-            note=_BOUND,
         ),
         Import(
             "bind_ortvalue_input",
@@ -136,8 +129,8 @@ class OnnxRuntime(Probe):
             "binding.bind_ortvalue_input('x', onnxruntime.OrtValue.from_dlpack({x}))",
             setup=_BINDING,
             returns_array=False,
-            note=_BOUND,
         ),
+        # A bare address: for contiguous arrays that outlive the run.
         *(
             Import(
                 f"bind_input_{producer}_{device}",
@@ -148,7 +141,6 @@ class OnnxRuntime(Probe):
                 setup=_BINDING,
                 returns_array=False,
                 layouts=("C", "aligned", "sliced", "readonly"),
-                note=f"{_BOUND}; a bare address: for contiguous arrays that outlive the run",
             )
             for producer, device, pointer in _POINTERS
         ),

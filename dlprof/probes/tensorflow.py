@@ -33,7 +33,6 @@ _MISSING = without_strides(
     "TensorFlow has no strided tensors",
     readonly="TensorFlow tensors are never writable; use layout C",
 )
-_KEPT = "on CUDA, TensorFlow may keep the host copy, so that a second call costs less"
 
 
 class TensorFlow(Probe):
@@ -65,29 +64,26 @@ class TensorFlow(Probe):
     exports = (
         Export("dlpack", DLPACK, "{x}"),
         Export("to_dlpack", CAPSULE, "tf.experimental.dlpack.to_dlpack({x})", promise="view"),
-        Export("array", ARRAY, "{x}", note=_KEPT),
+        Export("array", ARRAY, "{x}"),
         Export("memoryview", ARRAY, "memoryview({x})", CPU, "view"),
-        Export("memoryview_cuda", ARRAY, "memoryview({x})", CUDA, "copy", note=_KEPT),
-        Export("numpy", NUMPY, "{x}.numpy()", promise="copy", note=_KEPT),
-        Export("asarray", NUMPY, "numpy.asarray({x})", note=_KEPT),
+        Export("memoryview_cuda", ARRAY, "memoryview({x})", CUDA, "copy"),
+        Export("numpy", NUMPY, "{x}.numpy()", promise="copy"),
+        Export("asarray", NUMPY, "numpy.asarray({x})"),
         Export("asarray_memoryview", NUMPY, "numpy.asarray(memoryview({x}))", CPU, "view"),
     )
     imports = (
         views("from_dlpack", (CAPSULE,), "tf.experimental.dlpack.from_dlpack({x})"),
         views(
-            "from_dlpack_object",
-            (DLPACK,),
-            "tf.experimental.dlpack.from_dlpack({x}.__dlpack__())",
-            note="TensorFlow takes capsules only",
+            "from_dlpack_object", (DLPACK,), "tf.experimental.dlpack.from_dlpack({x}.__dlpack__())"
         ),
         Import("convert_to_tensor", (ARRAY, NUMPY), "tf.convert_to_tensor({x})"),
         Import("constant", (ARRAY, NUMPY), "tf.constant({x})"),
+        # It takes a string tensor, of which bytes alone are made.
         Import(
             "decode_raw",
             (BUFFER,),
             "tf.reshape(tf.io.decode_raw({x}, tf.{dtype}), {shape})",
             producers=("bytes",),
-            note="takes a string tensor, of which bytes alone are made",
         ),
         Import("numpy_asarray", (ARRAY, NUMPY), "tf.experimental.numpy.asarray({x})"),
         Import("numpy_array", (ARRAY, NUMPY), "tf.experimental.numpy.array({x})"),

@@ -134,7 +134,6 @@ def _ways(ways: Any, kind: type[Export | Import], where: str) -> None:
 def _way(way: Export | Import, where: str) -> None:
     check_code(way.code, f"the code of {where}", names=("x", "dtype", "shape"))
     _devices(way.devices, f"devices of {where}")
-    check_text(way.note, f"the note of {where}")
     promised = way.promise in (None, "copy", "view")
     _need(promised, f"the promise of {where}", "copy or view", way.promise)
     protocols = way.protocols if isinstance(way, Import) else (way.protocol,)

@@ -89,7 +89,6 @@ def _way(way: Any, protocols: Any) -> dict[str, Any]:
         "code": way.code,
         "devices": list(way.devices),
         "promise": way.promise,
-        "note": way.note,
     }
 
 

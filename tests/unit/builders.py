@@ -18,9 +18,7 @@ MACHINE = {"machine_id": "0123456789ab", "boot_id": "ba9876543210"}
 def make_way(
     name="dlpack", protocols=("dlpack",), code="{x}", devices=ANY_DEVICE, **changes
 ) -> Way:
-    return Way(
-        name, tuple(protocols), code, tuple(devices), **{"promise": None, "note": "", **changes}
-    )
+    return Way(name, tuple(protocols), code, tuple(devices), **{"promise": None, **changes})
 
 
 def make_probe_info(name="numpy", exports=None, imports=None, **changes) -> ProbeInfo:
