@@ -125,7 +125,9 @@ def _interruptible(verb: Callable[..., None]) -> Callable[..., None]:
 def main() -> NoReturn:
     """Run the command line; exit codes as in :mod:`dlprof.errors`."""
     try:
-        _settle_in()
+        gc.set_threshold(RARELY)
+        streams.settle()
+        variables.settle()
         stop_in_order()
         sys.exit(_run(command_line(*sys.argv[1:2])))
     except KeyboardInterrupt:
@@ -181,10 +183,3 @@ def _exit_code_of(error: Exception) -> int:
 def _shown(error: DlprofError) -> str:
     """The message in one line; it may hold names of files and text of frameworks."""
     return clean(" ".join(str(error).split("\n")), LONGEST_LINE)
-
-
-def _settle_in() -> None:
-    """Make the surroundings usable."""
-    gc.set_threshold(RARELY)
-    streams.settle()
-    variables.settle()

@@ -67,7 +67,8 @@ def session_name(path: Path) -> str:
 
 def check_no_session(path: Path) -> None:
     """Raise :class:`UsageError` where a report would replace what was measured."""
-    from dlprof.session.model import is_session
+    from dlprof.session import model
+    from dlprof.session.files import begins_as
 
-    if is_session(path):
+    if begins_as(path, model.SCHEMA):
         raise UsageError(f"cannot write {path}: a session is in it; name another file")

@@ -15,9 +15,10 @@ from dlprof.plan import options as every
 @takes(every.FAIL_ON, every.FULL, BY, *every.REPORTS[1:], *TRACES)
 def report(session: SessionFile, *, given: Given) -> None:
     """Print the report of a session again, or write it in another form."""
-    from dlprof.session.trace_file import is_trace
+    from dlprof.session.files import begins_as
+    from dlprof.session.trace_file import SCHEMA as TRACE
 
-    if is_trace(session):
+    if begins_as(session, TRACE):
         from dlprof.cli.trace import report_trace
 
         report_trace(session, given)

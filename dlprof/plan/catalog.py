@@ -105,12 +105,10 @@ class Catalog:
         """As :meth:`named`; raises :class:`MissingFramework` with the pip command."""
         probe = self.named(word)
         if not probe.found:
-            raise MissingFramework(f"{probe.name} is not installed: {self.install_command(probe)}")
+            pip = "pip" if same_interpreter(self.python) else f"{self.python} -m pip"
+            hint = f"{pip} install {probe.requirement}"
+            raise MissingFramework(f"{probe.name} is not installed: {hint}")
         return probe
-
-    def install_command(self, probe: ProbeInfo) -> str:
-        pip = "pip" if same_interpreter(self.python) else f"{self.python} -m pip"
-        return f"{pip} install {probe.requirement}"
 
     def packages(self) -> dict[str, str]:
         """Version of every distribution that was found, and of the libraries of frameworks."""

@@ -506,10 +506,6 @@ class Probe:
         return None
 
 
-def numbers(spec: ArraySpec) -> Pattern:
-    return PATTERNS[spec.dtype]
-
-
 NEEDS_AXIS = {"strided": "stride over", "reversed": "reverse", "broadcast": "broadcast along"}
 
 

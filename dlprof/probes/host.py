@@ -15,12 +15,12 @@ from dlprof.probes.base import (
     CPU,
     DTYPES,
     NUMPY,
+    PATTERNS,
     ArraySpec,
     Export,
     Probe,
     Unsupported,
     corners,
-    numbers,
 )
 from dlprof.probes.numpy import HOST_ARRAY
 
@@ -112,7 +112,7 @@ def pieces(spec: ArraySpec) -> str:
     """Source text that makes ``pieces``: bytes that together are the values of ``spec``."""
     if spec.corners:
         return f"pieces = [{corners(spec.dtype).text(spec.elements)}.tobytes()]\nblock = None\n"
-    pattern = numbers(spec)
+    pattern = PATTERNS[spec.dtype]
     period_bytes = pattern.modulus * DTYPES[spec.dtype]
     periods = max(1, BLOCK_BYTES // period_bytes)
     whole, rest = divmod(spec.size_bytes, periods * period_bytes)

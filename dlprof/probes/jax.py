@@ -15,6 +15,7 @@ from dlprof.probes.base import (
     CUDA_ARRAY,
     DLPACK,
     NUMPY,
+    PATTERNS,
     ArraySpec,
     Export,
     Import,
@@ -22,7 +23,6 @@ from dlprof.probes.base import (
     check_layout,
     copies,
     corners,
-    numbers,
     views,
     without_strides,
 )
@@ -156,7 +156,7 @@ def values(elements: int, spec: ArraySpec) -> str:
     """Source text of ``elements`` values, one-dimensional."""
     if spec.corners:
         return f"jnp.array({corners(spec.dtype).text(elements)}.view('{spec.dtype}'))"
-    pattern = numbers(spec)
+    pattern = PATTERNS[spec.dtype]
     text = f"jnp.arange({elements}) % {pattern.modulus}"
     if spec.is_integer:
         # A Python int beyond 32 bits is an error in JAX; a NumPy scalar is narrowed as arrays are.

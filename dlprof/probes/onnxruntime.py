@@ -16,6 +16,7 @@ from dlprof.probes.base import (
     DLPACK,
     NATIVE,
     NUMPY,
+    PATTERNS,
     ArraySpec,
     Export,
     Import,
@@ -24,7 +25,6 @@ from dlprof.probes.base import (
     check_layout,
     copies,
     corners,
-    numbers,
     views,
     without_strides,
 )
@@ -226,7 +226,7 @@ def _source(values: str, dtype: str) -> str:
 
 
 def _contiguous(spec: ArraySpec) -> str:
-    pattern = numbers(spec)
+    pattern = PATTERNS[spec.dtype]
     values = f"(numpy.arange({spec.elements}) % {pattern.modulus} + {pattern.offset!r})"
     if spec.corners and spec.dtype not in _BITS:  # those are made of float32 values
         values = f"{corners(spec.dtype).text(spec.elements)}.view('{spec.dtype}')"

@@ -16,6 +16,7 @@ from dlprof.probes.base import (
     CUDA,
     DLPACK,
     NUMPY,
+    PATTERNS,
     ArraySpec,
     Export,
     Import,
@@ -23,7 +24,6 @@ from dlprof.probes.base import (
     Unsupported,
     check_layout,
     corners,
-    numbers,
     views,
     without_strides,
 )
@@ -175,7 +175,7 @@ def values(elements: int, spec: ArraySpec) -> str:
     """Source text of ``elements`` values, one-dimensional."""
     if spec.corners:
         return f"tf.constant({corners(spec.dtype).text(elements)}.view('{spec.dtype}'))"
-    pattern = numbers(spec)
+    pattern = PATTERNS[spec.dtype]
     # Many dtypes lack arithmetic in TensorFlow, so the values are made in 64 bits and then cast.
     wide = "int64" if spec.is_integer else "float64"
     text = f"tf.range({elements}, dtype=tf.{wide}) % {pattern.modulus} + {pattern.offset!r}"

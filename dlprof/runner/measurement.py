@@ -92,7 +92,7 @@ class Measurement:
         if journal is None:
             files.check_writable(path)
             self.path, journal = _own(path, header, begun_ns)
-        self._replaces = is_new and sessions.is_session(self.path)
+        self._replaces = is_new and files.begins_as(self.path, sessions.SCHEMA)
         self.journal = journal
 
     def start(self) -> Runner:
@@ -235,7 +235,7 @@ def _own(path: Path, header: Mapping[str, Any], begun_ns: int | None) -> tuple[P
     """A path that no other run writes, with its journal."""
     if begun_ns is None:
         return path, Journal(journal_of(path), header)
-    is_taken = sessions.is_session(path) and path.stat().st_mtime_ns > begun_ns
+    is_taken = files.begins_as(path, sessions.SCHEMA) and path.stat().st_mtime_ns > begun_ns
     for free in files.free_names(path, is_taken):
         with contextlib.suppress(InUse):
             return free, Journal(journal_of(free), header)

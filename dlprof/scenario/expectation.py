@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
-from dlprof.plan.catalog import Catalog
 from dlprof.rules import BY_WORD, RULES, WRITTEN
 from dlprof.rules.cost import lacks_direction
 from dlprof.rules.rule import NAME_ONE, SEVERITIES
-from dlprof.scenario.pairs import PairPattern, named
+from dlprof.scenario.pairs import PairPattern
 from dlprof.scenario.pairs import parse as parse_pair
 from dlprof.session.model import ExpectationRecord, FindingRecord, Header, Result
 from dlprof.text.clean import nearest
@@ -44,11 +43,6 @@ def parse(text: str) -> Expectation:
     if len(words) != 1 + absent or (found and not tail.strip()):
         raise UsageError(f"expectation {text!r} is not like 'DLP001 on tf->*' or 'no error'")
     return Expectation(_what(words[-1]), parse_pair(tail.strip()) if found else ANY, absent)
-
-
-def resolve(expectation: Expectation, catalog: Catalog) -> Expectation:
-    """The same in the catalog's names. Raises :class:`UsageError` for an unknown framework."""
-    return replace(expectation, pair=named(expectation.pair, catalog))
 
 
 def check(

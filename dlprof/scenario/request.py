@@ -15,8 +15,8 @@ from dlprof.plan.option import value_text
 from dlprof.plan.options import IN_FILE, PYTHON, settle, with_quick
 from dlprof.plan.plan import not_paired
 from dlprof.plan.request import Request, ScenarioRecord, Step, request_of, steps_named
+from dlprof.scenario.expectation import Expectation
 from dlprof.scenario.expectation import parse as expectation
-from dlprof.scenario.expectation import resolve
 from dlprof.scenario.file import Scenario, fault
 from dlprof.scenario.pairs import WILD, named, pairs, parse
 
@@ -43,10 +43,13 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
     steps = _steps(scenario)
     probes = (*values["probes"], *(step.source for step in steps))
     catalog = inspect(values["python"], probes, simulated_in(values["devices"]))
+
+    def resolved(text: str) -> Expectation:
+        found = expectation(text)
+        return replace(found, pair=named(found.pair, catalog))
+
     patterns = _located(scenario, "pairs", problem.pairs, lambda text: named(parse(text), catalog))
-    expected = _located(
-        scenario, "expect", problem.expect, lambda text: resolve(expectation(text), catalog)
-    )
+    expected = _located(scenario, "expect", problem.expect, resolved)
     wanted = tuple(step.pair for step in steps)
     wanted = wanted or pairs(patterns, catalog, frameworks_on(catalog, values["devices"]))
     if not wanted:

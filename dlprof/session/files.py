@@ -29,6 +29,7 @@ UNPACKED: dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"\xfd7zXZ\0": lzma.open,
 }
 """By how a packed file begins: gzip and xz."""
+BEGIN_CHARACTERS = 256
 STDIN = Path("/dev/stdin")
 OPEN = ("/dev/fd/", "/proc/self/fd/")
 """The folders of files that this process was given already open."""
@@ -128,10 +129,20 @@ class _Unpacked(io.BufferedIOBase):
         return found
 
 
-def beginning(path: Path, size_characters: int) -> str:
-    """The first characters of a file, unpacked. Raises as :func:`opened_text` does."""
-    with opened_text(path) as text:
-        return text.read(size_characters)
+def begins_as(path: Path, schema: str) -> bool:
+    """Whether the file there begins as one of ``schema`` does, whatever its version.
+
+    One that cannot be read does not.
+    """
+    kind = re.escape(schema.rpartition("/")[0])
+    try:
+        if not path.is_file():  # reading a pipe would wait, and take from it
+            return False
+        with opened_text(path) as text:
+            begin = text.read(BEGIN_CHARACTERS)
+    except (OSError, ValueError):
+        return False
+    return re.match(rf'\s*\{{\s*"schema"\s*:\s*"{kind}/', begin) is not None
 
 
 def free_names(path: Path, is_taken: bool) -> Iterator[Path]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import marshal
 import os
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -80,9 +79,6 @@ __all__ = [
 ]
 
 SCHEMA = "dlprof.session/1"
-BEGIN = re.compile(r'\s*\{\s*"schema"\s*:\s*"dlprof\.session/')
-"""As :func:`chunks` writes it, or as another program laid it out anew."""
-BEGIN_CHARACTERS = 200
 MOST_UNNAMED = 16 << 20
 """Characters that are read of a file before it says that it is a session."""
 MOST_ERRORS = 1000
@@ -557,11 +553,6 @@ def check_schema(content: Any, name: str) -> None:
         raise SessionError(f"{name} {fault}")
 
 
-def dump_line(result: Result) -> str:
-    """One result as one line of JSON."""
-    return json_text.dump(result.model_dump(by_alias=True))
-
-
 def write(path: Path, header: Header, results: Iterable[Result]) -> None:
     """Write a session file atomically, one result at a time: memory does not grow with it."""
     with files.atomic(path) as file:
@@ -575,16 +566,6 @@ def chunks(header: Header, results: Iterable[Result]) -> Iterator[str]:
     yield json_text.dump(head)[:-1] + ', "results": ['
     separator = "\n"
     for result in results:
-        yield separator + dump_line(result)
+        yield separator + json_text.dump(result.model_dump(by_alias=True))
         separator = ",\n"
     yield "\n]}\n"
-
-
-def is_session(path: Path) -> bool:
-    """Whether the file there begins as a session does; a file that cannot be read is none."""
-    try:
-        if not path.is_file():  # reading a pipe would wait, and take from it
-            return False
-        return BEGIN.match(files.beginning(path, BEGIN_CHARACTERS)) is not None
-    except (OSError, ValueError):
-        return False

@@ -6,8 +6,6 @@ file of them. Additive changes keep the version.
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -21,8 +19,6 @@ from dlprof.text import json_text
 from dlprof.tracer.rows import OTHERS
 
 SCHEMA = "dlprof.trace/1"
-BEGIN = re.compile(r'\s*\{\s*"schema"\s*:\s*"dlprof\.trace/')
-BEGIN_CHARACTERS = 256
 SUMMED = (
     *("calls", "total_ns", "first_ns", "bytes", "views", "copies", "unknown"),
     *("raised", "waits", "maybe_waits", "waited_ns"),
@@ -215,15 +211,6 @@ def load(path: Path) -> Trace:
         raise SessionError(f"{path} is not a whole trace of dlprof: {first}") from None
     except (OSError, ValueError) as error:
         raise SessionError(f"cannot read the trace {path}: {error}") from None
-
-
-def is_trace(path: str | os.PathLike[str]) -> bool:
-    """Whether the file there begins as a trace does; a file that cannot be read is none."""
-    try:
-        path = Path(path)
-        return path.is_file() and BEGIN.match(files.beginning(path, BEGIN_CHARACTERS)) is not None
-    except (OSError, ValueError):
-        return False
 
 
 def write(path: Path, trace: Trace) -> None:

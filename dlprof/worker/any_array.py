@@ -35,8 +35,9 @@ class Metadata:
         """The word for how the array lies in memory, or ``unknown``."""
         if self is NOTHING:
             return UNKNOWN
-        strides = self.strides or _c_strides(self.shape)
-        axes = [axis for axis in zip(self.shape, strides, strict=False) if axis[0] > 1]
+        if self.strides is None:
+            return "C"
+        axes = [axis for axis in zip(self.shape, self.strides, strict=False) if axis[0] > 1]
         if 0 in self.shape or _is_dense(reversed(axes)):
             return "C"
         if _is_dense(axes):
@@ -94,15 +95,6 @@ def _is_dense(axes: Any) -> bool:
             return False
         expected *= length
     return True
-
-
-def _c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    strides: list[int] = []
-    expected = 1
-    for length in reversed(shape):
-        strides.insert(0, expected)
-        expected *= length
-    return tuple(strides)
 
 
 def _of_interface(interface: Mapping[str, Any], device: str) -> Metadata:

@@ -42,16 +42,12 @@ class Channel:
 
         Returns the number of calls that the parent wants instead, if any.
         """
-        wanted: int | None = self._ask({"id": identity, "turn": name, "calls": calls}).get("calls")
-        return wanted
-
-    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        self.send(message)
+        self.send({"id": identity, "turn": name, "calls": calls})
         line = self._requests.readline()
         if not line:
             os._exit(0)  # the parent is gone
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+        wanted: int | None = json.loads(line).get("calls")
+        return wanted
 
     def send(self, message: dict[str, Any]) -> None:
         """Raises TypeError or ValueError for what JSON cannot say."""

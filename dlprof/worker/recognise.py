@@ -141,7 +141,6 @@ def _convert_once(
     names = {**namespace, statement.ARRAY: namespace[source]}
     result = attempt(compile_call(statement.whole(text, source).code, names), BaseException)
     if isinstance(result, Refusal):
-        answer.part("refusal", result.reason)
         return
     answer.part("result", describe(result, probes))
     cut, protocol = _handed_over(text, source, names, seen)

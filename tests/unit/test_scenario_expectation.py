@@ -5,7 +5,8 @@ from builders import make_catalog, make_probe_info, make_result
 from repro_builders import finding_of
 
 from dlprof.errors import UsageError
-from dlprof.scenario.expectation import check, parse, resolve
+from dlprof.scenario.expectation import check, parse
+from dlprof.scenario.pairs import named
 
 WAITS = {"verdict": "host-sync", "evidence": {}}
 
@@ -63,12 +64,12 @@ def test_one_process_is_enough_for_what_takes_no_times(text, met):
 
 def test_an_alias_is_told_by_its_name():
     catalog = make_catalog(make_probe_info("tensorflow", aliases=("tf",)))
-    assert str(resolve(parse("no dlp001 on tf->*"), catalog)) == "no DLP001 on tensorflow->*"
+    assert str(named(parse("no dlp001 on tf->*").pair, catalog)) == "tensorflow->*"
 
 
 def test_a_framework_that_nobody_knows_is_refused():
     with pytest.raises(UsageError, match="'tff'"):
-        resolve(parse("DLP001 on tff->*"), make_catalog(make_probe_info("tensorflow")))
+        named(parse("DLP001 on tff->*").pair, make_catalog(make_probe_info("tensorflow")))
 
 
 @pytest.mark.parametrize(

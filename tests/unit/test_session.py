@@ -10,7 +10,8 @@ from builders import make_header, make_result, make_session
 from repro_builders import finding_of
 
 from dlprof.errors import SessionError, UsageError
-from dlprof.session.model import Note, chunks, is_session, load, parse, write
+from dlprof.session.files import begins_as
+from dlprof.session.model import SCHEMA, Note, chunks, load, parse, write
 
 
 def text_of(header, results):
@@ -92,7 +93,7 @@ def test_a_name_says_how_a_session_is_packed_and_its_content_how_it_is_read(tmp_
     other.write_bytes(path.read_bytes())
     assert packed.decompress(path.read_bytes()).startswith(b'{"schema"')
     assert load(path).results == load(other).results == [make_result()]
-    assert is_session(path)
+    assert begins_as(path, SCHEMA)
 
 
 @pytest.mark.parametrize("packed", [gzip, lzma])
