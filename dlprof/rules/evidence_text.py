@@ -16,7 +16,10 @@ from dlprof.session.model import Result
 from dlprof.text.clean import clean
 
 LONGEST = 1200
-NOT_TOLD = {"create", "created_shape", "other", "code", "processes", "points", "by_streams", "lost"}
+NOT_TOLD = {
+    *("create", "created_shape", "other", "code", "plain_create"),
+    *("processes", "points", "by_streams", "lost"),
+}
 """Evidence that a reproducer shows, that the reason says, or that is too long for a line."""
 
 LEFT_BEHIND = {
@@ -66,9 +69,9 @@ def _phrases(
             yield phrase.format(_value(key, value))
         elif isinstance(value, dict):
             yield from _phrases(value, phrases, f"{place}.")
-        else:  # of a newer version
+        else:
             name = place.removesuffix("_ns").removesuffix("_bytes")
-            yield f"{name.replace('_', ' ').replace('.', ' ')} {_value(key, value)}"
+            yield f"{name.replace('_', ' ').replace('.', ' ')}: {_value(key, value)}"
 
 
 def _without_times(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,12 +145,6 @@ WRITTEN_AFTER = {"whole": "an unchanged copy", "torn": "a changed copy", "view":
 """What a write to the source right after the call leaves."""
 
 
-SOURCE_AFTER_DROP = {
-    "same": "the source keeps its values after its result was dropped",
-    "changed": "the values of the source changed after its result was dropped",
-}
-
-
 def _became(what: str, found: Any) -> str:
     before, after = (
         shape_text(tuple(one)) or "scalar" if isinstance(one, list | tuple) else str(one)
@@ -203,20 +200,10 @@ def _event(found: Mapping[str, Any]) -> str:
 COMMON: dict[str, Phrase] = {
     "reason": "{}",
     "moot": ("there was nothing to look at", ""),
-    "left_out": "left out: {}",
-    "not_tried": "no second conversion was compared: {}",  # of older files
-    "worker": "the worker: {}",
-    "layout": "seen of an array with layout {}",
-    "same_address": ("both begin at the same address", "they begin at different addresses"),
-    "size_bytes": "of an array of {}",
     "corners": ("of NaN, infinities, denormals and extremes", "of the usual values"),
 }
 OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
     "Ownership": {
-        "source_alignment_bytes": "the source begins at a multiple of {}",
-        "source_alignments_bytes": "the source begins at multiples of {}",
-        "result_device": "the result is on {}",
-        "declared_device": "it should be on {}",
         "source_write_shows": (
             "a write to the source shows in the result",
             "a write to the source does not show in the result",
@@ -233,10 +220,7 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         "unrelated": partial(_line, "the call's time behind unrelated work"),
         "ready_witness": "waited for by {}",
         "values_right": ("the values are right", "the values are wrong"),
-        "values_unread": "the values could not be read: {}",
         "loaded": _loaded,
-        "waits": "it waits all the same: {}",
-        "streams": "on these streams: {}",
     },
     "Values": {
         "changed.shape": partial(_became, "shape"),
@@ -249,49 +233,16 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         "changed.unfinished": partial(_count, "values at once, which are there a moment later"),
         "changed.in_turns": partial(_count, "values of the same array when others are converted"),
         "changed.equal_sources": partial(_count, "values with a write to another result"),
-        "writable.source": ("the source is writable", "the source is read-only"),
-        "writable.result": ("the result is writable", "the result is read-only"),
-        "dropped": "the result has no {}",
         "orders": _orders,
     },
     "ChangedSettings": {
         "changed": _settings,
     },
-    "FreshSource": {
-        "first_ns": "the first conversion of a new array took {}",
-        "second_ns": "its second conversion took {}",
-        "arrays": "{} arrays were tried",
-        "size_bytes": "of {} each",
-        "new_ns": "a new array of the case's size took {}",
-    },
     "Alignment": {
         "aligned": partial(_look, "aligned source"),
         "sliced": partial(_look, "source that begins one element further"),
-        "looks.aligned": "looks at the aligned source: {}",
-        "looks.sliced": "looks at the other source: {}",
     },
     "Lifetime": {
-        "changed_after_drop": (
-            "the values changed after the source was dropped",
-            "the values stay after the source was dropped",
-        ),
-        "error_after_drop": "reading it after the source was dropped raised {}",
-        "source_after_drop": lambda found: SOURCE_AFTER_DROP.get(
-            found, f"reading the source after its result was dropped raised {found}"
-        ),
-        "bytes_per_conversion": "{} stay behind per conversion",
-        "references_per_conversion": "{} references to the source stay behind per conversion",
-        "objects_per_conversion": "{} Python objects stay behind per conversion",
-        "descriptors_per_conversion": "{} file descriptors stay open per conversion",
-        "threads_per_conversion": "{} threads stay behind per conversion",
-        "maps_per_conversion": "{} memory maps stay behind per conversion",
-        "conversions": "{} conversions in a run",
-        "runs": "{} runs",
-        "device_counted": (
-            "memory of the device was counted",
-            "memory of the device was not counted",
-        ),
-        "per_source": ("each conversion had a new source", "each conversion had the same source"),
         "later_s": "it was read {} s after the source was dropped",
     },
     "Refused": {
@@ -299,38 +250,21 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         "other_device": _device_asked,
         "words": "{}",
         "after": "a plain array that was converted before gives: {}",
-        "plain_create": lambda _: "",
-        "plain_code": "that array is converted by {}",
     },
     "EarlyWrite": {
         "sizes_bytes": partial(_by_size, "x where the allocator puts it"),
         "unaligned_bytes": partial(_by_size, "x not aligned"),
-        "torn_layout": "the changed copy has layout {}",
-        "torn_alignment_bytes": "its source begins at a multiple of {}",
         "aligned": lambda found: f"an aligned x of this size: {WRITTEN_AFTER.get(found, found)}",
-        "unfinished_bytes": "the result of {} was there only a moment later",
     },
     "PeakMemory": {
         "arrays": lambda found: f"{found:.2f} arrays beyond the source at the peak",
         "aligned_arrays": lambda found: f"{found:.2f} if the source is aligned",
     },
     "Trace": {
-        "window_ns": "the conversion took {}",
-        "waited": "calls that waited: {}",
-        "copied_bytes": "{} were copied",
         "events": lambda found: f"calls: {', '.join(map(_event, found))}",
-        "events_left_out": "{} more calls",
-    },
-    "Reuse": {
-        "calls": "{} calls were made",
-        "after_calls": "overwritten after {} calls",
-        "same_address": (
-            "the next output begins at the same address",
-            "the next output begins at another address",
-        ),
     },
 }
-"""By the class of the evidence and the place of a value in it."""
+"""By the class of the evidence and the place of a value in it; the names of others say enough."""
 
 
 WORDS = {
