@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dlprof.analysis.quantity import (
     MARK,
@@ -23,9 +23,7 @@ from dlprof.reports.answers import best, waited
 from dlprof.reports.document import Cell, Column, Lines, Section, Table
 from dlprof.reports.paths import KINDS, MORE, Array, Path, lines_of, plainest, queued_work
 from dlprof.rules import FAULTS
-from dlprof.rules.evidence_text import facts
 from dlprof.rules.rule import SEVERITIES
-from dlprof.session.evidence import Verdict
 from dlprof.session.model import Note, TimeMeasure
 from dlprof.text.clean import counted, first_line, first_words, listed
 
@@ -55,23 +53,6 @@ LEAST_BYTES = 64 * 2**10
 """A bandwidth of fewer bytes tells of the call, not of the copy."""
 LEAST_MADE_BYTES = 1 << 20
 """Of fewer bytes the calls cost more than the memory."""
-
-NOTABLE = {
-    "alignment": ("address of the source", ("dependent", "inconstant")),
-    "fresh_source": ("second conversion of an array", ("kept",)),
-    "ownership": ("view or copy", ("unknown",)),
-    "ordering": ("queued work", ("unknown",)),
-    "values": ("values", ("unknown",)),
-    "lifetime": ("lifetime", ("unknown",)),
-    "early_write": ("late reads", ("unknown",)),
-}
-"""Verdicts that no column and no problem tells: the instrument, its question, and the verdicts."""
-WORDS = {
-    "dependent": "decides",
-    "inconstant": "several results at one address",
-    "kept": "answered from what the first one left",
-    "unknown": "not known",
-}
 
 
 def short_tables(array: Array, room: Room | None) -> tuple[tuple[Table, ...], tuple[str, ...]]:
@@ -387,8 +368,3 @@ def _notes(path: Path) -> Iterator[str]:
         yield f"interrupted: {result.interrupted}"
     named = (Note(one.reason, one.instrument.replace("_", " ")) for one in result.notes)
     yield from (first_line(str(one)) for one in named)
-    for name, (question, words) in NOTABLE.items():
-        verdict: Verdict[Any] | None = getattr(result, name)
-        if verdict is not None and verdict.verdict in words:
-            told = facts(verdict.evidence, result.untimed)
-            yield f"{question}: {WORDS[verdict.verdict]}: {told}"
