@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dlprof.analysis.case_view import CaseView
-from dlprof.plan.survey import PLAINEST, UNALIGNED, Label
+from dlprof.plan.survey import PLAINEST, Label
 from dlprof.plan.survey import label_of as array_label
 from dlprof.probes.base import FLOAT8
 from dlprof.reports.document import (
@@ -67,7 +67,6 @@ GLOSSES = {
     "scalar": "no axes",
     "narrowed": "the result has a smaller dtype",
 }
-STAR = "* The result depends on the address: a sliced array, which is not aligned, is no view."
 """Words of the table that a reader may not know."""
 
 
@@ -175,9 +174,7 @@ def marks(session: Session) -> tuple[str, ...]:
     names = {label_of(case.result.case).name for case in cases}
     names |= {"narrowed"} & {_word(case) for case in cases}
     told = [f"{name}: {gloss}" for name, gloss in GLOSSES.items() if name in names]
-    groups = [group for pair in surveyed(session).values() for group in _groups(pair, {})]
-    starred = [STAR] if any(map(_is_by_address, groups)) else []
-    return (*([f"{'; '.join(told)}."] if told else []), *starred)
+    return (f"{'; '.join(told)}.",) if told else ()
 
 
 def section(session: Session, drawn: Iterable[Tiles] = ()) -> Iterator[Section]:
@@ -267,22 +264,6 @@ def _word(case: CaseView) -> str:
     return "narrowed" if word == "wrong" and narrowed else word
 
 
-def _is_by_address(group: Group) -> bool:
-    """Whether an aligned array is a view, and a sliced one of its dtype is not."""
-    views = {
-        label.name
-        for outcome, labels in group.outcomes.items()
-        for label in labels
-        if outcome.result == "view"
-    }
-    return any(
-        label.dtype in views
-        for outcome, labels in group.outcomes.items()
-        for label in labels
-        if label.axis == UNALIGNED and outcome.result in ("copy", "refused")
-    )
-
-
 def _name(group: Group) -> Cell:
     first, *others = group.codes
     return Cell(first, code=True, note=f"+{len(others)} alike" if others else "")
@@ -302,8 +283,7 @@ def _rows(group: Group) -> Iterator[tuple[Cell, ...]]:
     for outcome in sorted(group.outcomes, key=rank):
         text = arrays_text(group.outcomes[outcome], every)
         tone = RESULTS.get(outcome.result, "")
-        star = "*" if outcome.result == "view" and _is_by_address(group) else ""
-        yield path, Cell(outcome.result + star, tone), Cell(text), Cell(outcome.rules)
+        yield path, Cell(outcome.result, tone), Cell(text), Cell(outcome.rules)
         path = Cell("")
 
 
