@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
@@ -17,39 +18,35 @@ from dlprof.rules.standards import DELETER, KEPT_ALIVE, LIKE_OTHERS
 from dlprof.session.evidence import Lifetime, Refused
 from dlprof.session.model import FindingRecord, Result
 
-MEMORY = ("bytes_per_conversion", "references_per_conversion", "objects_per_conversion")
+BYTES = "bytes_per_conversion"
+HANDLES = ("descriptors_per_conversion", "threads_per_conversion", "maps_per_conversion")
 EACH = 0.9
 """So much for each conversion is one for each: a run counts a few more or less."""
-LEAST_HANDLES, LEAST_REFERENCES, LEAST_OBJECTS, LEAST_BYTES = 0.5, 0.05, 0.2, 64.0
-"""Less for each conversion is nothing: counting leaves some, and few bytes are an allocator's own.
-They are the limits of ``dlprof.worker.instruments.lifetime``."""
+
+
+class Meter(NamedTuple):
+    """What may be left behind, how a script counts it, and how much of it is nothing."""
+
+    words: str
+    code: str
+    least: float
+
+
 METERS = {
-    "descriptors_per_conversion": (
-        "file descriptors",
-        'len(os.listdir("/proc/self/fd"))',
-        LEAST_HANDLES,
-    ),
-    "threads_per_conversion": ("threads", 'len(os.listdir("/proc/self/task"))', LEAST_HANDLES),
-    "maps_per_conversion": (
-        "memory maps",
-        'Path("/proc/self/maps").read_bytes().count(b"\\n")',
-        LEAST_HANDLES,
-    ),
-    "references_per_conversion": ("references to x", "sys.getrefcount(x)", LEAST_REFERENCES),
-    "objects_per_conversion": (
-        "blocks of Python's memory",
-        "sys.getallocatedblocks()",
-        LEAST_OBJECTS,
-    ),
-    "bytes_per_conversion": (
+    HANDLES[0]: Meter("file descriptors", 'len(os.listdir("/proc/self/fd"))', 0.5),
+    HANDLES[1]: Meter("threads", 'len(os.listdir("/proc/self/task"))', 0.5),
+    HANDLES[2]: Meter("memory maps", 'Path("/proc/self/maps").read_bytes().count(b"\\n")', 0.5),
+    "references_per_conversion": Meter("references to x", "sys.getrefcount(x)", 0.05),
+    "objects_per_conversion": Meter("blocks of Python's memory", "sys.getallocatedblocks()", 0.2),
+    BYTES: Meter(
         "bytes",
         'int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")',
-        LEAST_BYTES,
+        64.0,
     ),
 }
-"""What may be left behind, how it is counted, and how much of it is nothing. References are the
-clearest, bytes the noisiest."""
-HANDLES = ("descriptors_per_conversion", "threads_per_conversion", "maps_per_conversion")
+"""References are the clearest, bytes the noisiest. What is nothing is so for
+``dlprof.worker.instruments.lifetime``: counting leaves some, and few bytes are an allocator's own.
+"""
 SIZE_BYTES = 65536.0
 """Of the array that was converted, where an older session does not say."""
 
@@ -58,159 +55,115 @@ def _evidence(result: Result) -> Lifetime:
     return result.lifetime.evidence if result.lifetime else Lifetime()
 
 
+def _refusal(result: Result) -> Refused:
+    return result.refusal.evidence if result.refusal else Refused()
+
+
 def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
     """Every conversion leaves something behind after its result is gone."""
-    leaking = list(filter(_is_retained, cases.looked_at("lifetime")))
-    for found in groups(
-        leaking,
-        lambda case: (case.way_in, _what(case), _evidence(case.result).per_source),
-        lambda case: _kept(case)[0],
-    ):
-        worst = found[0]
-        each = all(_kept_arrays(case) >= EACH for case in found)
+    leaking = filter(_is_retained, cases.looked_at("lifetime"))
+    for found in groups(leaking, _way_of_leaking, _kept_bytes):
+        kept = _evidence(found[0].result)
+        each = all(_kept_arrays(_evidence(case.result)) >= EACH for case in found)
         when = "every conversion" if each else "some conversions"
-        if _evidence(worst.result).per_source:
+        if kept.per_source:
             when = "the first conversion of each array"
+        average = "" if _kept_arrays(kept) >= EACH else " on average"
         yield finding(
             found,
             Claim(
                 ("leaves", "leave"),
-                f"{_what(worst)} behind at {when}",
-                _kept_text(worst),
+                f"{_kind(kept)} behind at {when}",
+                f"{_kept_text(kept)}{average}",
             ),
-            {name: getattr(_evidence(worst.result), name) for name in (*METERS, "conversions")},
+            _counts(kept),
             advice=replacements(cases, found, "leaves nothing behind", cases.outlasts),
-            severity=_severity(_evidence(worst.result)),
+            severity=_severity(kept),
         )
-
-    refusing = [
-        case
-        for case in cases.looked_at("refusal")
-        if case.result.refusal is not None and case.result.refusal.verdict == "retained"
-    ]
+    refusing = filter(_is_retained_by_refusal, cases.looked_at("refusal"))
     for found in groups(refusing, lambda case: case.way_in):
         kept = _refusal(found[0].result)
         yield finding(
             found,
-            Claim(("leaves", "leave"), f"{_left(kept)} behind at every refusal", _grown_text(kept)),
-            {name: getattr(kept, name) for name in (*METERS, "conversions")},
+            Claim(("leaves", "leave"), f"{_kind(kept)} behind at every refusal", _kept_text(kept)),
+            _counts(kept),
             advice=f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}".strip(),
             severity=_severity(kept),
         )
-
-
-def _severity(evidence: Lifetime) -> Severity:
-    much = (evidence.bytes_per_conversion or 0.0) >= LEAST_BYTES or _handles_of(evidence)
-    return "error" if much else "warning"
-
-
-def _refusal(result: Result) -> Refused:
-    return result.refusal.evidence if result.refusal else Refused()
 
 
 def _is_retained(case: CaseView) -> bool:
     return case.result.lifetime is not None and case.result.lifetime.verdict == "retained"
 
 
-def _kept(case: CaseView) -> tuple[float, float, float]:
-    """Bytes, references and blocks of Python's memory that stay for each conversion."""
-    evidence = _evidence(case.result)
-    kept, references, objects = (getattr(evidence, name) or 0.0 for name in MEMORY)
-    return kept, references, objects
+def _is_retained_by_refusal(case: CaseView) -> bool:
+    return case.result.refusal is not None and case.result.refusal.verdict == "retained"
 
 
-def _handles(case: CaseView) -> dict[str, float]:
-    return _handles_of(_evidence(case.result))
+def _way_of_leaking(case: CaseView) -> tuple[object, ...]:
+    kept = _evidence(case.result)
+    return case.way_in, _kind(kept), kept.per_source
 
 
-def _handles_of(evidence: Lifetime) -> dict[str, float]:
-    """File descriptors, threads and maps that stay for each conversion, by their words."""
-    counts = {METERS[name][0]: getattr(evidence, name) or 0.0 for name in HANDLES}
-    return {words: count for words, count in counts.items() if count >= LEAST_HANDLES}
+def _kept_bytes(case: CaseView) -> float:
+    return _evidence(case.result).bytes_per_conversion or 0.0
 
 
-def _what(case: CaseView) -> str:
-    return _left(_evidence(case.result))
+def _counts(evidence: Lifetime) -> dict[str, float | None]:
+    return {name: getattr(evidence, name) for name in (*METERS, "conversions")}
 
 
-def _left(evidence: Lifetime) -> str:
+def _left(evidence: Lifetime) -> dict[str, float]:
+    """How much stays for each conversion, by the names of :data:`METERS`."""
+    counts = {name: getattr(evidence, name) or 0.0 for name in METERS}
+    return {name: count for name, count in counts.items() if count >= METERS[name].least}
+
+
+def _severity(evidence: Lifetime) -> Severity:
+    return "error" if _left(evidence).keys() & {*HANDLES, BYTES} else "warning"
+
+
+def _kind(evidence: Lifetime) -> str:
     """The kind of handle that stays; ``memory`` where none does. A thread has maps of its own."""
-    return next(iter(_handles_of(evidence)), "memory")
+    handles = (name for name in _left(evidence) if name in HANDLES)
+    return next((METERS[name].words for name in handles), "memory")
 
 
-def _kept_arrays(case: CaseView) -> float:
+def _kept_arrays(evidence: Lifetime) -> float:
     """How many arrays, references, blocks or handles stay for each, whichever is most."""
-    kept, references, objects = _kept(case)
-    arrays = kept / (_evidence(case.result).size_bytes or SIZE_BYTES)
-    return max(arrays, references, objects, *_handles(case).values())
+    left = _left(evidence)
+    arrays = left.pop(BYTES, 0.0) / (evidence.size_bytes or SIZE_BYTES)
+    return max(arrays, *left.values()) if left else arrays
 
 
-def _kept_text(case: CaseView) -> str:
-    text = _grown_text(_evidence(case.result))
-    return text + ("" if _kept_arrays(case) >= EACH else " on average")
+def _kept_text(evidence: Lifetime) -> str:
+    return ", ".join(
+        size_text(round(count)) if name == BYTES else f"{count:.3g} {METERS[name].words}"
+        for name, count in _left(evidence).items()
+    )
 
 
-def _grown_text(evidence: Lifetime) -> str:
-    kept, references, objects = (getattr(evidence, name) or 0.0 for name in MEMORY)
-    texts = [f"{count:.3g} {words}" for words, count in _handles_of(evidence).items()]
-    texts += [size_text(round(kept))] if kept >= LEAST_BYTES else []
-    if references >= LEAST_REFERENCES:
-        texts.append(f"{references:.3g} references to the source")
-    if objects >= LEAST_OBJECTS:
-        texts.append(f"{objects:.3g} blocks of Python's memory")
-    return ", ".join(texts)
-
-
-LEFT_BY_REFUSALS = """
-def refused():
-    <create>
-    try:
-        y = <code>
-    except Exception:
-        return 1
-    return 0
-
-def grow():
-    before, count = <meter>, 0
-    for _ in range(<calls>):
-        count += refused()
-    gc.collect()
-    return (<meter> - before) / max(count, 1)
-
-grow()  # fills caches
-left = min(grow(), grow())
-print(f"each refusal left {left:.1f} <unit> behind")
-return left > <most>
-"""
 LEFT = """
-<create>
+<made>
 def grow():
     before = <meter>
     for _ in range(<calls>):
-        <convert of y>
-    del y
+        <each>
+    <drop>
     gc.collect()
     return (<meter> - before) / <calls>
 
 grow()  # fills caches
 left = min(grow(), grow())
-print(f"each conversion left {left:.1f} <unit> behind")
+print(f"each <what> left {left:.1f} <unit> behind")
 return left > <most>
 """
-LEFT_BY_SOURCES = """
-def grow():
-    before = <meter>
-    for _ in range(<calls>):
-        <create>
-        <convert of y>
-    del x, y
-    gc.collect()
-    return (<meter> - before) / <calls>
-
-grow()  # fills caches
-left = min(grow(), grow())
-print(f"each new array that was converted left {left:.1f} <unit> behind")
-return left > <most>
+EACH_REFUSAL = """
+<create>
+try:
+    <code>
+except Exception:
+    pass
 """
 SIZE_OF_NEW = 16 * 1024.0
 """Of the arrays that a loop makes anew, such as one of refusals."""
@@ -221,80 +174,82 @@ CLEAR_BYTES = 64 * 1024.0
 def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     refused = subject.result.status == "unsupported"
     evidence = _refusal(subject.result) if refused else _evidence(subject.result)
-    counts = {name: getattr(evidence, name) or 0.0 for name in METERS}
-    left = [name for name, count in counts.items() if count >= METERS[name][2]]
+    left = _left(evidence)
     if not left:
         raise NoReproducer("the session does not say what was left behind")
     anew = refused or evidence.per_source
     clear = SIZE_OF_NEW / 2 if anew else CLEAR_BYTES
-    is_clear = counts["bytes_per_conversion"] >= clear and left[0] not in HANDLES
-    name = left[-1] if is_clear else left[0]
+    first = next(iter(left))
+    name = BYTES if left.get(BYTES, 0.0) >= clear and first not in HANDLES else first
     unit, meter, _least = METERS[name]
     subject = subject.as_made(evidence)
-    if name == "bytes_per_conversion" and subject.result.case.device == "cuda":
+    if name == BYTES and subject.result.case.device == "cuda":
         meter = subject.said("memory", "y" if subject.has("memory", "y") else "x")
-    create, most = subject.create_by(evidence), f"{counts[name] / 2:.4g}"
-    does, template = f"leaves {unit} behind", LEFT_BY_SOURCES if anew else LEFT
+    create, does, what = subject.create_by(evidence), f"leaves {unit} behind", "conversion"
+    made, each, drop = create, subject.filled("<convert of y>"), "del y"
+    if anew:
+        made, each, drop = "", f"{create}\n{each}", "del x, y"
+        what = "new array that was converted"
     if refused:
-        does, template = f"{does} when it refuses", LEFT_BY_REFUSALS
-    calls = "50" if name in HANDLES else "200"  # a process may have a thousand descriptors
+        each, drop = subject.filled(EACH_REFUSAL, create=create), "del x" if create else ""
+        does, what = f"{does} when it refuses", "refusal"
     return subject.shown(
-        does, template, create=create, calls=calls, meter=meter, unit=unit, most=most
+        does,
+        LEFT,
+        made=made,
+        each=each,
+        drop=drop,
+        what=what,
+        calls="50" if name in HANDLES else "200",  # a process may have a thousand descriptors
+        meter=meter,
+        unit=unit,
+        most=f"{left[name] / 2:.4g}",
     )
-
-
-def _what_became(case: CaseView) -> str:
-    evidence = _evidence(case.result)
-    if evidence.error_after_drop is not None:
-        return "reading it raised an exception"
-    return "values changed" if evidence.changed_after_drop else "the process died"
 
 
 def dangling(cases: Cases) -> Iterator[FindingRecord]:
     """The result's memory is gone with its source, or that of the source with its result."""
     dangling = [case for case in cases.looked_at("lifetime") if case.is_dangling]
-    lost = [case for case in dangling if _loses_result(case)]
     for found in groups(
-        lost, lambda case: case.pair[:1] if _all_lose(cases, case) else case.way_in
+        dangling,
+        lambda case: (
+            _loses_result(case),
+            case.pair[:1] if _all_lose(cases, case) else case.way_in,
+        ),
     ):
+        evidence = _evidence(found[0].result)
         how = " or ".join(sorted({_what_became(case) for case in found}, reverse=True))
-        later_s = _evidence(found[0].result).later_s
-        after = "after" if later_s is None else f"{1000 * later_s:.0f} ms after"
-        advice = "Keep the source as long as the result."
-        other = replacements(cases, found, "keeps it", cases.outlasts)
-        every = f"So does every measured view from {found[0].direction}."
-        yield finding(
-            found,
-            Claim(
+        if _loses_result(found[0]):
+            later_s = evidence.later_s
+            after = "after" if later_s is None else f"{1000 * later_s:.0f} ms after"
+            every = f"So does every measured view from {found[0].direction}."
+            claim = Claim(
                 ("does", "do"),
                 "not keep x alive",
                 f"{how} {after} x was dropped",
                 more=every if _all_lose(cases, found[0]) else "",
-            ),
-            {"reason": _evidence(found[0].result).reason},
-            advice=f"{advice} Or: {other}" if other else advice,
-        )
-    destroying = [case for case in dangling if not _loses_result(case)]
-    for found in groups(destroying, lambda case: case.way_in):
-        advice = "Keep the result as long as the source."
+            )
+            advice = "Keep the source as long as the result."
+        else:
+            claim = Claim(("destroys", "destroy"), "x when its result is dropped", how)
+            advice = "Keep the result as long as the source."
         other = replacements(cases, found, "keeps it", cases.outlasts)
         yield finding(
             found,
-            Claim(
-                ("destroys", "destroy"),
-                "x when its result is dropped",
-                _what_became_of_source(found[0]),
-            ),
-            {"reason": _evidence(found[0].result).reason},
+            claim,
+            {"reason": evidence.reason},
             advice=f"{advice} Or: {other}" if other else advice,
         )
 
 
-def _what_became_of_source(case: CaseView) -> str:
-    seen = _evidence(case.result).source_after_drop
-    if seen == "changed":
-        return "values of x changed"
-    return "the process died" if seen in (None, SAME) else "reading x raised an exception"
+def _what_became(case: CaseView) -> str:
+    evidence = _evidence(case.result)
+    of_source = evidence.source_after_drop
+    if evidence.changed_after_drop or of_source == "changed":
+        return "values changed"
+    if evidence.error_after_drop is None and of_source in (None, SAME):
+        return "the process died"
+    return "reading it raised an exception"
 
 
 def _all_lose(cases: Cases, case: CaseView) -> bool:
@@ -316,57 +271,32 @@ def expected_to_live(found: FindingRecord, result: Result) -> str:
     return f"{text} {KEPT_ALIVE.get(result.case.protocol, '')}".strip()
 
 
-DANGLING = """
+READ_AFTER_DROP = """
 def make():
     <create>
     return x
 
 x = make()
+<hold>
 <convert of y>
-before = <values of y>
-del x
+before = <kept_values>
+del <dropped>
 gc.collect()
 sleep(0.3)  # it may be released late
-others = []  # arrays that may be given the memory of x
+others = []  # arrays that may be given the memory of <dropped>
 for _ in range(8):
     x = make()
     <fill>
     others.append(<other>)
+<restore>
 try:
-    after = <values of y>
+    after = <kept_values>
 except Exception as error:
-    print("y cannot be read after x was dropped:", error, flush=True)
+    print("<kept> cannot be read after <dropped> was dropped:", error, flush=True)
     sys.exit(3)
 changed = <differing>
-print(changed, "of", before.size, "values of y changed after x was dropped", flush=True)
-sys.exit(3 if changed else 0)
-"""
-
-
-SOURCE_DESTROYED = """
-def make():
-    <create>
-    return x
-
-source = make()
-x = source
-<convert of y>
-before = <values of x>
-del y
-gc.collect()
-others = []  # arrays that may be given the memory of the source
-for _ in range(8):
-    x = make()
-    <fill>
-    others.append(<other>)
-x = source
-try:
-    after = <values of x>
-except Exception as error:
-    print("x cannot be read after y was dropped:", error, flush=True)
-    sys.exit(3)
-changed = <differing>
-print(changed, "of", before.size, "values of x changed after y was dropped", flush=True)
+said = "values of <kept> changed after <dropped> was dropped"
+print(changed, "of", before.size, said, flush=True)
 sys.exit(3 if changed else 0)
 """
 
@@ -375,18 +305,23 @@ def show_dangling(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
     """The result, or the source, reads memory that belongs to another array by then."""
     evidence = _evidence(subject.result)
     subject = subject.as_made(evidence)
-    template, does = DANGLING, "does not keep x alive"
-    if evidence.is_source_lost:
-        template, does = SOURCE_DESTROYED, "destroys x when its result is dropped"
+    is_source = evidence.is_source_lost
+    kept, dropped = ("x", "y") if is_source else ("y", "x")
     fill = subject.said("write", "x") if subject.writable else ""
     if not (fill or subject.has("use", "x")):
         raise NoReproducer("its arrays cannot be written, and others hold the same values")
     child = subject.filled(
-        template,
+        READ_AFTER_DROP,
         create=subject.create_by(evidence),
+        hold="source = x" if is_source else "",
+        restore="x = source" if is_source else "",
+        kept=kept,
+        dropped=dropped,
+        kept_values=subject.said("values", kept),
         fill=fill,
         other="x" if fill else subject.said("use", "x"),
     )
+    does = "destroys x when its result is dropped" if is_source else "does not keep x alive"
     return in_child(does, subject, child)
 
 
