@@ -26,29 +26,17 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
     """
     wrong = [case for case in cases.cases if case.changed.dtype and not _is_narrowed(case)]
     for found in groups(wrong, lambda case: (case.pair[1], (case.changed.dtype or ("", ""))[1])):
-        first = found[0].result.case
         before, after = found[0].changed.dtype or ("", "")
+        first, lost = found[0].result.case, _lost(found[0].changed.values)
         why = first.narrows_why if first.narrows_to == after else ""
         dtypes = dict.fromkeys(case.changed.dtype[0] for case in found if case.changed.dtype)
         of = before if len(dtypes) == 1 else f"{len(dtypes)} other dtypes"
+        advice = replacements(cases, found, "keeps the dtype", none=NONE_INSTEAD)
         yield finding(
             found,
-            Claim(
-                ("converts", "convert"),
-                f"{of} to {after}",
-                _lost(found[0].changed.values),
-                why or "",
-            ),
+            Claim(("converts", "convert"), f"{of} to {after}", lost, brief=why),
             {"before": before, "after": after},
-            advice=" ".join(
-                filter(
-                    None,
-                    (
-                        replacements(cases, found, "keeps the dtype", none=NONE_INSTEAD),
-                        first.narrows_why,
-                    ),
-                )
-            ),
+            advice=f"{advice} {first.narrows_why}".strip(),
         )
 
 
@@ -139,10 +127,9 @@ def _wrong_text(case: CaseView) -> str:
     return _lost(case.changed.values) if "dtype" not in case.changed.kinds else ""
 
 
-def _side_effect(changed: Changed | None) -> str:
+def _side_effect(changed: Changed) -> str:
     """The worst of what was changed besides the result; empty if nothing was."""
-    kinds = changed.kinds if changed is not None else ()
-    return next((kind for kind in SIDE_EFFECTS if kind in kinds), "")
+    return next((kind for kind in SIDE_EFFECTS if kind in changed.kinds), "")
 
 
 def _extent(kind: str, changed: Changed) -> str:
