@@ -10,7 +10,7 @@ import typer
 
 from dlprof.cli import files
 from dlprof.cli.options import ANY_PYTHON, COMPARISONS, NOISE, REGRESSIONS, Given, takes
-from dlprof.cli.streams import complain, width
+from dlprof.cli.streams import complain
 from dlprof.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,6 +67,6 @@ def compare_many(named: Sequence[Path | Folder], given: Given) -> None:
     if len(grid.columns) == 1:
         raise UsageError("the sessions are of one environment: dlprof history shows them over time")
     changes = changes_of(grid)
-    outputs.print_report(grid_document(grid, changes, width()))
     document = grid_document(grid, changes)
+    outputs.print_report(document)
     outputs.write(document, {"--json": lambda: render_json(grid, changes)})

@@ -26,12 +26,10 @@ from dlprof.text.clean import counted, listed
 SCHEMA = "dlprof.grid/1"
 FIRST_ROWS, ALL_ROWS = 12, 500
 MOST_COLUMNS = 6
-"""Of a table on the first screen: if there are more, those where nothing changes are left out."""
+"""Of a table: if there are more, those where nothing changes are left out."""
 MOST_DTYPES = 3
 PLAIN = {"C", "aligned"}
 """Layouts that are not worth a word."""
-CODE_WIDTH, GAP, INDENT = 32, 3, 2
-"""What a page of columns leaves to the paths, and between columns, in a terminal."""
 
 
 @dataclass(frozen=True)
@@ -70,56 +68,45 @@ def alike(changes: Sequence[Change]) -> list[Alike]:
     return [Alike(tuple(group)) for group in found.values()]
 
 
-def grid_document(grid: Grid, changes: Sequence[Change], width: int | None = None) -> Document:
-    """What a report over many environments says; ``width`` is that of a terminal."""
-    groups = alike(changes)
-    first = tuple(short_tables(changes, FIRST_ROWS, width))
-    every = tuple(changed_tables(changes, ALL_ROWS, width))
-    sections = (
-        *(
-            (Section("All changes", (changes_table(groups, ALL_ROWS),)),)
-            if len(groups) > FIRST_ROWS
-            else ()
-        ),
-        *((Section("All cells of paths that changed", every),) if every != first else ()),
-        Section("Environments", (environments_table(grid),)),
-        method_section(),
-    )
+def grid_document(grid: Grid, changes: Sequence[Change]) -> Document:
+    """What a report over many environments says; the JSON has every cell."""
+    groups, cells = alike(changes), tuple(_cells_tables(changes))
+    is_long = len(groups) > FIRST_ROWS
+    every = Section("All changes", (changes_table(groups, ALL_ROWS),))
     return Document(
         title=counted(len(grid.columns), "environment"),
         context=listed(_axis_text(grid, axis) for axis in grid.axes),
         scope=_sessions(grid),
         answers=(answer_of(grid, changes),),
-        tables=(changes_table(groups, FIRST_ROWS), *first) if groups else (),
-        marks=marks_of(row for row, _ in changed_rows(changes)[:FIRST_ROWS]) if first else (),
-        sections=sections,
+        tables=(changes_table(groups, FIRST_ROWS), *cells) if groups else (),
+        marks=marks_of(row for row, _ in changed_rows(changes)[:FIRST_ROWS]) if cells else (),
+        sections=(
+            *((every,) if is_long else ()),
+            Section("Environments", (environments_table(grid),)),
+            method_section(),
+        ),
     )
 
 
-def changed_tables(changes: Sequence[Change], most: int, width: int | None) -> Iterator[Table]:
-    """The cells of what changed, pair by pair: every column."""
-    for grid, rows in _by_pair(changes, most):
-        yield from pages(grid, rows, range(len(grid.columns)), width)
-
-
-def short_tables(changes: Sequence[Change], most: int, width: int | None) -> Iterator[Table]:
+def _cells_tables(changes: Sequence[Change]) -> Iterator[Table]:
     """What depends on the axis on which most depends, with a column for each value of that."""
     axes: dict[int, set[str]] = defaultdict(set)
     for one in changes:
         axes[id(one.row)].add(one.axis)
-    for grid, rows in _by_pair(changes, most):
+    for grid, rows in _by_pair(changes):
         counts = Counter(axis for row in rows for axis in axes[id(row)] if axis)
         for axis, _ in counts.most_common(1):
             chosen = {id(row) for row in rows if axes[id(row)] == {axis}}
             small = grid.by(axis)
             both = zip(grid.rows, small.rows, strict=True)
             fit = [new for old, new in both if id(old) in chosen]
-            yield from pages(small, fit, few_columns(small, fit, MOST_COLUMNS), width)
+            if fit:
+                yield cells_table(small, fit, few_columns(small, fit, MOST_COLUMNS))
 
 
-def _by_pair(changes: Iterable[Change], most: int) -> list[tuple[Grid, list[Row]]]:
+def _by_pair(changes: Iterable[Change]) -> list[tuple[Grid, list[Row]]]:
     found: dict[tuple[str, str], tuple[Grid, list[Row]]] = {}
-    for row, grid in changed_rows(changes)[:most]:
+    for row, grid in changed_rows(changes)[:FIRST_ROWS]:
         found.setdefault(row.pair, (grid, []))[1].append(row)
     return list(found.values())
 
@@ -203,33 +190,15 @@ def few_columns(grid: Grid, rows: Sequence[Row], most: int) -> list[int]:
     return [0, *around[max(0, len(around) - most + 2) :], last]
 
 
-def pages(
-    grid: Grid, rows: Sequence[Row], columns: Iterable[int], width: int | None
-) -> tuple[Table, ...]:
-    """The cells in tables that fit the width; one table where there is none."""
-    texts = {place: [cell_text(row.cells.get(place)) for row in rows] for place in columns}
-    heads = {place: head_text(grid, place) for place in texts}
-    room = None if width is None else width - INDENT - CODE_WIDTH
-    chosen: list[list[int]] = [[]]
-    used = 0
-    for place, column in texts.items():
-        own = max([len(heads[place]), *(len(text.line) for text in column)]) + GAP
-        if room is not None and chosen[-1] and used + own > room:
-            chosen.append([])
-            used = 0
-        chosen[-1].append(place)
-        used += own
-    title = Column(f"{pair_text(rows[0].pair)}, by {' / '.join(grid.axes)}" if rows else "")
-    return tuple(
-        Table(
-            (title, *(Column(heads[place], right=True) for place in page)),
-            tuple(
-                (_path_cell(row), *(texts[place][at] for place in page))
-                for at, row in enumerate(rows)
-            ),
-        )
-        for page in chosen
-        if page and rows
+def cells_table(grid: Grid, rows: Sequence[Row], columns: Sequence[int]) -> Table:
+    """A row for each of ``rows``, with its cells in these columns of the grid."""
+    title = Column(f"{pair_text(rows[0].pair)}, by {' / '.join(grid.axes)}")
+    return Table(
+        (title, *(Column(head_text(grid, place)) for place in columns)),
+        tuple(
+            (_path_cell(row), *(cell_text(row.cells.get(place)) for place in columns))
+            for row in rows
+        ),
     )
 
 

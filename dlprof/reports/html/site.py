@@ -271,18 +271,19 @@ def _pair_page(site: Site, pair: Pair, own: Grid) -> Document:
     columns = grids.few_columns(own, changed or rest, MOST_COLUMNS)
     most = max(MOST_CELLS // max(len(columns), 1), 10)
     rows = [*changed, *rest]
-    tables = grids.pages(own, rows[:most], columns, None)
     columns_left, rows_left = len(own.columns) - len(columns), len(rows) - len(rows[:most])
     counts = ((columns_left, "environment"), (rows_left, "path"))
     left = [counted(count, word) for count, word in counts if count]
-    first = grids.changes_table(groups, MOST_ROWS)
     surveyed = sum(row.case.survey for row in own.rows)
     note = f"{counted(surveyed, 'surveyed array')}; those that changed are shown."
     return Document(
         title=pair_text(pair),
         context=", ".join((counted(len(own.columns), "environment"), *own.axes)),
         answers=(grids.answer_of(own, changes),),
-        tables=(*((first,) if groups else ()), *tables),
+        tables=(
+            *((grids.changes_table(groups, MOST_ROWS),) if groups else ()),
+            *((grids.cells_table(own, rows[:most], columns),) if rows else ()),
+        ),
         marks=(
             *((f"Left out for want of change: {', '.join(left)}.",) if left else ()),
             *((note,) if surveyed else ()),
