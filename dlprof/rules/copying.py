@@ -14,7 +14,7 @@ from dlprof.plan.axes import NO_TIMES
 from dlprof.probes.base import DTYPES
 from dlprof.rules.cost import costs_more, slower_cases, time_both
 from dlprof.rules.evidence_text import trace
-from dlprof.rules.finding import Claim, finding, instead_of
+from dlprof.rules.finding import NONE_INSTEAD, Claim, finding, instead_of
 from dlprof.rules.rule import BY_COST, Rule, expect
 from dlprof.rules.script import TIMED, Effect, Subject, can_write, function
 from dlprof.rules.script import compared as compared_subject
@@ -196,16 +196,10 @@ def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
                 more=trace(worst.result),
             ),
             {"cost_ns": saved_ns(worst, other) if other else None},
-            advice=instead_of(worst, other, "stays on the device") if other else _none_stays(worst),
+            advice=instead_of(worst, other, "stays on the device") if other else NONE_INSTEAD,
             against=other,
             severity="warning" if other else "info",
         )
-
-
-def _none_stays(case: CaseView) -> str:
-    # A view that stays there can be in the same answer, and does not replace a copy.
-    kind = "copy" if case.result.case.promise == "copy" else "path"
-    return f"No measured {kind} is known to stay on the device."
 
 
 def _bounces(case: CaseView) -> bool:

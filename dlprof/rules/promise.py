@@ -8,7 +8,7 @@ from dlprof.analysis import alignment
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, by, groups
 from dlprof.analysis.safety import Fault
-from dlprof.rules.finding import Claim, code, finding, for_each_producer
+from dlprof.rules.finding import NONE_INSTEAD, Claim, code, finding, for_each_producer
 from dlprof.rules.rule import Rule, Severity, number
 from dlprof.rules.script import Effect, Subject
 from dlprof.rules.standards import COPY, QUOTED
@@ -100,17 +100,12 @@ def _advice(cases: Cases, case: CaseView) -> str:
     other = _as_promised(cases, case)
     if case.promise != "copy":
         if other is None:
-            return "No measured path is a safe view of it. Count on a copy."
+            return f"{NONE_INSTEAD} Count on a copy."
         return f"{code(other)} is a view{cases.where(other)}."
     if other is not None:
         open_ = " (not looked at: whether it still reads its source)"
         return f"{code(other)} is a copy{open_ * cases.copies_unlooked(other)}."
-    if _is_harmless(case):
-        return ""
-    return (
-        "No measured path promises a copy and is known to be a safe one. Do not write x while you"
-        " use the result."
-    )
+    return "" if _is_harmless(case) else f"{NONE_INSTEAD} Do not write x while you use the result."
 
 
 def documented(_: FindingRecord, result: Result) -> str:

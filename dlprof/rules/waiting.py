@@ -13,7 +13,7 @@ from dlprof.analysis.safety import Fault
 from dlprof.analysis.slower import clearly_longer
 from dlprof.errors import NoReproducer
 from dlprof.rules.evidence_text import trace
-from dlprof.rules.finding import Claim, code, finding, instead_of, time
+from dlprof.rules.finding import NONE_INSTEAD, Claim, code, finding, instead_of, time
 from dlprof.rules.rule import Rule, Severity, expect
 from dlprof.rules.script import HYSTERESIS, Effect, Subject
 from dlprof.rules.standards import EXPORT
@@ -46,11 +46,9 @@ def host_sync(cases: Cases) -> Iterator[FindingRecord]:
         _looks_cheap,
     ):
         other = others[found[0].index]
-        none = (
-            "No measured path that is safe and gives the same is known not to wait. Convert where"
-            " you need the values anyway."
-        )
-        advice = _instead(other, "does not wait") if other else none
+        advice = f"{NONE_INSTEAD} Convert where you need the values anyway."
+        if other is not None:
+            advice = _instead(other, "does not wait")
         yield _wait(found, advice, other, "warning" if other else "info")
 
 
@@ -196,7 +194,7 @@ def _read_wrong(case: CaseView) -> bool:
 def _ordered_advice(cases: Cases, case: CaseView) -> str:
     other = _ordered(cases, case, ("stream-ordered", *WAITS))
     if other is None:
-        return f"{WAIT_FIRST} No measured path that is safe and gives the same orders it."
+        return f"{WAIT_FIRST} {NONE_INSTEAD}"
     does = "orders the work" if other.order == "stream-ordered" else "waits for the work"
     return f"{instead_of(case, other, does)} Or: {WAIT_FIRST[0].lower()}{WAIT_FIRST[1:]}"
 
