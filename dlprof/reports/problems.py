@@ -55,7 +55,9 @@ def _problem(
         severity_of(worst.severity),
         sentence if worst.subject else _where(session, indices, has_pairs) + sentence,
         more,
-        (worst.subject,) if worst.subject else _codes(session, findings),
+        (worst.subject,)
+        if worst.subject
+        else tuple(dict.fromkeys(one.case.code for one in results)),
         _advice(session, findings),
         (
             # A ticket is asked for by the number of its finding.
@@ -129,11 +131,6 @@ def _rerun(session: Session, finding: FindingRecord) -> str | None:
     at = finding.against
     against = None if at is None else CaseView(at, session.results[at])
     return rerun_command(cases, session, against, finding.rule)
-
-
-def _codes(session: Session, findings: Sequence[FindingRecord]) -> tuple[str, ...]:
-    indices = _indices(findings)
-    return tuple(dict.fromkeys(session.results[index].case.code for index in indices))
 
 
 def _script(session: Session, finding: FindingRecord) -> str:

@@ -160,7 +160,7 @@ def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...
         if path is not None
     ]
     marks = path_table.marks_of(fastest)
-    if _is_round_trip(session) or not arrays:
+    if _is_round_trip(session):
         return (), marks
     if _is_one_pair(arrays):
         return (path_table.shapes_table(arrays),), marks

@@ -75,11 +75,8 @@ def _export(result: Result) -> str:
     )
 
 
-NO_REFUSAL = Refused()
-
-
 def _evidence(result: Result) -> Refused:
-    return result.refusal.evidence if result.refusal else NO_REFUSAL
+    return result.refusal.evidence if result.refusal else Refused()
 
 
 def _prescribed(cases: Cases, case: CaseView) -> Prescribed | None:

@@ -18,8 +18,6 @@ from dlprof.text.source import block, parsed, plain
 PLACEHOLDER = re.compile(r"<([a-z_]+)(?: of ([a-z]+))?>")
 OF_PRODUCER = ("x", "q", "held")
 """Names of a script that hold arrays of the producer; all others hold results."""
-OPTIONAL = ("wait",)
-"""What a framework need not say: there is nothing to wait for then."""
 CANNOT_BE_WRITTEN = ("readonly", "broadcast")
 """Layouts whose arrays their own framework refuses to write."""
 
@@ -88,7 +86,7 @@ class Subject:
         """What the probe of the framework says for ``idiom`` of the array called ``name``."""
         said = self._idioms(name)
         if idiom not in said:
-            if idiom in OPTIONAL:
+            if idiom == "wait":  # a framework need not say it: there is nothing to wait for then
                 return ""
             case = self.result.case
             framework = case.producer if name in OF_PRODUCER else case.consumer
