@@ -85,8 +85,7 @@ class Compared:
 class Comparison:
     """``common`` is the ratio that all cases share, 1 if they share none.
 
-    ``nothing`` says why there is nothing to compare, ``inconclusive`` why no regression could have
-    been seen, and ``incomparable`` why no time can be compared; all are empty otherwise.
+    ``incomparable`` says why no time can be compared, and is empty otherwise.
     """
 
     base: Header
@@ -125,11 +124,37 @@ class Comparison:
 
     @property
     def nothing(self) -> str:
-        return _nothing(self.cases)
+        """Why there is nothing to compare, in one sentence; empty if there is something."""
+        for place, name in enumerate(("BASE", "HEAD")):
+            if not any(case.statuses[place] for case in self.cases):
+                return f"{name} holds no case"
+        both = [case for case in self.cases if all(case.statuses)]
+        if not both:
+            return "BASE and HEAD have no case in common: they measure different pairs or arrays"
+        if any(case.is_measured or case.doubt or case.word in (WORSE, GONE) for case in self.cases):
+            return ""
+        for place, name in enumerate(("BASE", "HEAD")):
+            if not any(case.statuses[place] in MEASURED for case in both):
+                status, reason = both[0].statuses[place], both[0].reasons[place]
+                return f"{name} measured no case that both have: {status}: {reason}"
+        return "no case was measured on both sides"
 
     @property
     def inconclusive(self) -> str:
-        return self.too_few_rounds or _inconclusive(self)
+        """Why a regression could have stayed unseen, whatever becomes of a case that is UNSURE."""
+        if self.too_few_rounds:
+            return self.too_few_rounds
+        if not self.head.complete and not self.told:
+            return "HEAD was stopped before its end"
+        seen = frozenset[str]().union(*(case.looked_at for case in self.cases))
+        if unlooked := self.settings.criteria.unlooked(seen):
+            return f"nothing looked for {listed(unlooked)} on both sides: measure with a diagnosis"
+        words = {time.word for _, time in self.times}
+        if words:
+            return "" if {SAME, FASTER, SLOWER, WIDE} & words else "no time could be judged"
+        if seen or self.having(WORSE, GONE) or any(case.doubt for case in self.cases):
+            return ""
+        return "no verdict is known on both sides"
 
 
 def exit_code(comparison: Comparison, unsure: int = NOT_KNOWN) -> int:
@@ -154,7 +179,7 @@ def compare(base: Session, head: Session, settings: Settings) -> Comparison:
     :class:`UsageError` if both are one measurement: it would be the same as itself.
     """
     turns = settings.in_turns
-    if not turns and base.results and _moment(base) == _moment(head):
+    if not turns and base.results and (base.created, base.results) == (head.created, head.results):
         raise UsageError(f"BASE and HEAD are the same measurement, of {base.created}")
     simulated = bool(base.simulated and head.simulated)
     if simulated:
@@ -171,8 +196,8 @@ def compare(base: Session, head: Session, settings: Settings) -> Comparison:
         asked = turns or asked_for(head, pair.case)
         cases.append(judged(_compared(pair, own, tried, severities, asked), settings.criteria))
     return Comparison(
-        base=_header(base),
-        head=_header(head),
+        base=base,
+        head=head,
         cases=tuple(cases),
         settings=settings,
         differences=differences(base, head),
@@ -187,14 +212,6 @@ def _comparable(session: Session, other: Session) -> list[Result]:
     """The results; those of a survey only if both sessions have one."""
     both = any(result.case.survey for result in other.results)
     return [result for result in session.results if both or not result.case.survey]
-
-
-def _moment(session: Session) -> tuple[str, list[Result]]:
-    return session.created, session.results
-
-
-def _header(session: Session) -> Header:
-    return Header.model_validate(session.model_dump(by_alias=True, exclude={"results"}))
 
 
 def _load(base: Header, head: Header) -> str:
@@ -369,37 +386,3 @@ def _missing(case: Compared) -> tuple[str, str]:
     if case.statuses[0] in MEASURED:
         return GONE, "BASE has it, and HEAD was asked for it"
     return INVALID, "HEAD does not have it"
-
-
-def _nothing(cases: Sequence[Compared]) -> str:
-    """Why there is nothing to compare, in one sentence; empty if there is something."""
-    for place, name in enumerate(("BASE", "HEAD")):
-        if not any(case.statuses[place] for case in cases):
-            return f"{name} holds no case"
-    both = [case for case in cases if all(case.statuses)]
-    if not both:
-        return "BASE and HEAD have no case in common: they measure different pairs or arrays"
-    if any(case.is_measured or case.doubt or case.word in (WORSE, GONE) for case in cases):
-        return ""
-    for place, name in enumerate(("BASE", "HEAD")):
-        if not any(case.statuses[place] in MEASURED for case in both):
-            status, reason = both[0].statuses[place], both[0].reasons[place]
-            return f"{name} measured no case that both have: {status}: {reason}"
-    return "no case was measured on both sides"
-
-
-def _inconclusive(comparison: Comparison) -> str:
-    """Why a regression could have stayed unseen, whatever becomes of a case that is UNSURE."""
-    cases, settings = comparison.cases, comparison.settings
-    if not comparison.head.complete and not comparison.told:
-        return "HEAD was stopped before its end"
-    seen = frozenset[str]().union(*(case.looked_at for case in cases))
-    unlooked = settings.criteria.unlooked(seen)
-    if unlooked:
-        return f"nothing looked for {listed(unlooked)} on both sides: measure with a diagnosis"
-    words = {time.word for _, time in comparison.times}
-    if words:
-        return "" if {SAME, FASTER, SLOWER, WIDE} & words else "no time could be judged"
-    if seen or comparison.having(WORSE, GONE) or any(case.doubt for case in cases):
-        return ""
-    return "no verdict is known on both sides"

@@ -27,7 +27,6 @@ from dlprof.plan.axes import NO_TIMES, shape_text
 from dlprof.session import files
 from dlprof.session.evidence import DeviceTime, Series
 from dlprof.session.model import (
-    Header,
     ProcessSamples,
     Result,
     Session,
@@ -204,10 +203,10 @@ def encode(entry: Entry) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet
 
-    header = Header.model_validate(entry.session.model_dump(by_alias=True, exclude={"results"}))
+    header = entry.session.model_dump(by_alias=True, mode="json", exclude={"results"})
     metadata = {
         "dlprof.history": SCHEMA,
-        "dlprof.header": json.dumps(header.model_dump(by_alias=True, mode="json")),
+        "dlprof.header": json.dumps(header),
         "dlprof.label": json.dumps({"text": entry.label.text, "source": entry.label.source}),
         "dlprof.id": entry.id,
         "dlprof.added_by": __version__,
