@@ -161,9 +161,6 @@ def _versions(base: Environment, head: Environment) -> Iterator[Difference]:
 
 
 def _settings(base: Header, head: Header) -> Iterator[Difference]:
-    yield from _differ("schema", base.schema_, head.schema_, "setting")
-    yield from _differ("rounds", base.rounds, head.rounds, "setting")
-    yield from _differ("seed", base.seed, head.seed, "setting")
     devices = ["simulated" if header.simulated else "real" for header in (base, head)]
     yield from _differ("CUDA device", devices[0], devices[1], "machine")
     old, new = (header.request.settings for header in (base, head))

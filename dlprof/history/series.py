@@ -28,9 +28,6 @@ from dlprof.text.clean import counted, first_line
 RENEWED = "platform"
 """It holds the version of the kernel, so that an update would begin a new history."""
 
-IRRELEVANT = ("seed", "rounds", "schema")
-"""Settings that change no time."""
-
 
 @dataclass(frozen=True)
 class Machine:
@@ -152,8 +149,7 @@ class Cause:
 def cause(before: Point, behind: Point) -> Cause:
     """What the two sessions at a step differ in."""
     labels = before.entry.label.text, behind.entry.label.text
-    every = differences(before.entry.session, behind.entry.session)
-    found = [one for one in every if one.what not in IRRELEVANT]
+    found = [*differences(before.entry.session, behind.entry.session)]
     if kept_differs(before.result, behind.result):
         old, new = (_timed_text(point.result) for point in (before, behind))
         found.append(Difference("what was timed", old, new, "setting"))
