@@ -4,6 +4,7 @@ import gc
 import itertools
 import math
 import os
+import threading
 import weakref
 from collections import defaultdict
 from dataclasses import replace
@@ -12,10 +13,11 @@ import numpy
 import pytest
 from builders import Silent, make_subject
 
-from dlprof.probes.base import Import, Protocol
+from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments import lifetime
 from dlprof.worker.instruments.lifetime import CONVERSIONS, SIZE_BYTES
+from dlprof.worker.subject import OneArray
 
 
 @pytest.mark.parametrize(
@@ -332,6 +334,61 @@ def test_what_is_kept_of_each_new_source_and_of_no_later_conversion_is_retained(
     found = measured("take({x})", take=keep_each)
     assert (found["verdict"], found["evidence"]["per_source"]) == ("retained", True)
     assert found["evidence"]["created_shape"] == [lifetime.NEW_SOURCE_BYTES // 4]
+
+
+class Own(OneArray, Pooled):
+    """Arrays of a user's setup, which takes other values each time."""
+
+    def create(self, spec):
+        return f"{super().create(spec)}\nx[...] = numpy.random.random(x.shape)"
+
+
+def test_an_array_of_a_users_own_is_dropped_in_another_thread_and_read_late_as_well():
+    dropped_in, last = set(), [None]
+
+    def take(array):
+        if last[0] is None or last[0]() is not array:
+            last[0] = weakref.ref(array)
+            weakref.finalize(array, lambda: dropped_in.add(threading.current_thread()))
+        return array.copy()
+
+    subject = subject_of("take({x})", producer=Own(), take=take)
+    held = lifetime.hold(subject, Silent())
+    found = lifetime.measure(subject, None, Silent(), held)
+    assert (found["verdict"], "left_out" in found["evidence"]) == ("safe", False)
+    assert held is not None
+    assert len(dropped_in) > 1
+
+
+def test_a_source_of_a_users_own_that_is_spoiled_is_lost_whatever_values_the_setup_takes():
+    def take(array):
+        result = array.view()
+        weakref.finalize(result, array.fill, 3)
+        return result
+
+    found = measured("take({x})", producer=Own(), take=take)
+    assert (found["verdict"], found["evidence"]["source_after_drop"]) == ("dangling", "changed")
+
+
+def test_what_is_kept_of_each_new_array_of_a_users_own_is_retained():
+    kept, last = [], [None]
+
+    def keep_each(array):
+        if last[0] is None or last[0]() is not array:
+            last[0] = weakref.ref(array)
+            kept.append(array.copy())
+        return array.copy()
+
+    spec = ArraySpec((64, 64), "float32")
+    found = measured("take({x})", producer=Own(), take=keep_each, spec=spec)
+    assert (found["verdict"], found["evidence"]["per_source"]) == ("retained", True)
+
+
+def test_a_setup_that_takes_long_is_not_run_hundreds_of_times_and_that_is_told(monkeypatch):
+    monkeypatch.setattr(lifetime, "SLOW_SETUP_S", -1.0)
+    subject = subject_of("{x}.copy()", producer=Own())
+    assert lifetime.hold(subject, Silent()) is None
+    assert lifetime.measure(subject, None, Silent())["evidence"]["left_out"] == lifetime.SLOW_SETUP
 
 
 def test_what_the_making_of_the_sources_leaves_behind_is_not_blamed_on_the_conversion():

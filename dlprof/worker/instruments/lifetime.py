@@ -4,8 +4,9 @@ The source and every intermediate are dropped while the result lives, their memo
 for other values, and the result is read once more. Proof of a dangling result: its values changed,
 or the process died of reading them, or that raised an exception where it did not with the source.
 On the host that is done at three sizes: dropped at once, by the garbage collector, and in another
-thread. The other way round, a result is dropped while its source lives, which must keep its values.
-If they change, and those of an array that is not converted do not, the source is lost.
+thread. A user's own array has one size, and its setup makes the others. The other way round, a
+result is dropped while its source lives, which must keep its values. If they change, and those of
+an array that is not converted do not, the source is lost.
 
 Then the conversion is repeated and its results dropped: memory, Python objects, references to the
 source, file descriptors, memory maps or threads that go on growing are retained. Meanwhile one
@@ -74,12 +75,17 @@ LARGE_BYTES = 2 << 20
 """The system gives such memory out by pages, and has it back at once."""
 LARGEST_BYTES = 64 << 20
 """Many copies of a larger array of a user's own would not fit into memory."""
+SLOW_SETUP_S = 0.05
+"""A user's setup that takes longer is not run hundreds of times."""
 LATER_S = 0.3
 """What a framework releases late is released by then."""
 CHANGED = "changed"
 NOT_SEEN = (
     "whether x keeps its values without its result cannot be seen: without a conversion it does not"
     " keep them either"
+)
+SLOW_SETUP = (
+    f"x is dropped in one way, and not in others: its setup takes over {1000 * SLOW_SETUP_S:.0f} ms"
 )
 SAME_VALUES = "memory of x that is used again has the same values, so that a loss would not show"
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
@@ -96,12 +102,14 @@ class WithoutSource(NamedTuple):
 
 def hold(subject: Subject, answer: Answer) -> WithoutSource | None:
     """A result to be read later, at the size of the instrument. None where that is not looked at:
-    on a device, for a user's own array, and without values.
+    on a device, without values, and for a user's own array that takes long or is large.
     """
-    on_host = subject.spec.device == "cpu" and not subject.is_one_array
+    on_host = subject.spec.device == "cpu"
     if not on_host or not subject.import_.returns_array or subject.spec.elements == 0:
         return None
     other = subject.of_bytes(SIZE_BYTES)
+    if other.spec.size_bytes > LARGEST_BYTES or _is_slow_to_make(subject):
+        return None
     answer.part("after_drop", other.made())  # if the process dies of it, this tells of which array
     held = _without_source(other, answer, _drop)
     answer.stage("lifetime")  # the result is not read now: a death would prove nothing of it
@@ -146,8 +154,9 @@ def _look(
     if judge_drops(evidence) == "dangling":  # a conversion more may end the process
         return verdict("dangling", evidence | other.made())
     waiting = None
+    is_slow = _is_slow_to_make(subject)
     has_values = evidence["changed_after_drop"] is not None
-    if has_values and subject.spec.device == "cpu" and not subject.is_one_array:
+    if has_values and subject.spec.device == "cpu" and not is_slow:
         waiting = held or hold(subject, answer)
         for resized, drop in _other_sizes(subject):
             # If the process dies of it, this tells of which array.
@@ -160,8 +169,9 @@ def _look(
             answer.part("after_drop", evidence)
     answer.stage("lifetime repetition")
     meters, uncounted = meters_of(subject)
-    growth, repeated = _growth(subject, other, meters)
+    growth, repeated = _growth(subject, other, meters, is_slow)
     left_out = [one["left_out"] for one in (evidence, growth) if "left_out" in one]
+    left_out += [SLOW_SETUP] if is_slow else []
     evidence |= growth | ({"left_out": "; ".join(left_out)} if left_out else {})
     if waiting is not None:
         time.sleep(max(0.0, waiting.since + LATER_S - time.monotonic()))
@@ -235,6 +245,8 @@ def _of_source(subject: Subject, source: Any, values: bytes | Refusal) -> str:
 def _is_kept_alone(subject: Subject, gpu: Gpu | None, values: bytes | Refusal) -> bool:
     """Whether an array that is not converted has these values, and keeps them."""
     alone = subject.make_another()
+    if subject.is_one_array:  # its setup may take other values each time
+        values = attempt(lambda: subject.producer.to_numpy(alone).tobytes())
     kept = _churn(subject, gpu, subject.producer.pointer(alone))
     is_kept = _of_source(subject, alone, values) == SAME
     del kept
@@ -242,7 +254,7 @@ def _is_kept_alone(subject: Subject, gpu: Gpu | None, values: bytes | Refusal) -
 
 
 def _growth(
-    subject: Subject, other: Subject, meters: Sequence[Callable[[], int]]
+    subject: Subject, other: Subject, meters: Sequence[Callable[[], int]], is_slow: bool
 ) -> tuple[dict[str, Any], Subject]:
     """What conversions of one source leave behind, or else those of a new source each; of which
     array. Where the making of sources leaves as much, the conversion is not to blame.
@@ -252,7 +264,7 @@ def _growth(
     size = other.spec.size_bytes
     # An unfinished result is not retained.
     found = measure_growth(lambda: subject.wait_for(convert()), source, meters, size)
-    if judge_growth(found) != "nothing" or subject.is_one_array:
+    if judge_growth(found) != "nothing" or is_slow:
         return found, other
     anew = subject.of_bytes(NEW_SOURCE_BYTES)
     per_source = attempt(
@@ -295,11 +307,27 @@ def growth_of_calls(
 
 def _other_sizes(subject: Subject) -> Iterator[tuple[Subject, Callable[[list[Any]], None]]]:
     """The conversion of a small and a large array and that of the case, and how to drop each."""
+    if subject.is_one_array:
+        yield subject, _drop_by_collector
+        yield subject, _drop_in_thread
+        return
     yield subject.of_bytes(SMALL_BYTES), _drop_by_collector
     is_large = LARGE_BYTES <= subject.spec.size_bytes <= MOST_CHURN_BYTES
     yield subject if is_large else subject.of_bytes(LARGE_BYTES), _drop_in_thread
     if 0 < subject.spec.size_bytes < LARGE_BYTES:
         yield subject, _drop
+
+
+def _is_slow_to_make(subject: Subject) -> bool:
+    """Whether a user's own array takes too long to be made hundreds of times."""
+    if not subject.is_one_array:
+        return False
+    least_s = math.inf
+    for _ in range(2):
+        begun = time.monotonic()
+        subject.make_another()
+        least_s = min(least_s, time.monotonic() - begun)
+    return least_s > SLOW_SETUP_S
 
 
 def judge_drops(evidence: dict[str, Any]) -> str:
