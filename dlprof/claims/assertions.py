@@ -187,8 +187,9 @@ def check(
     against = {}
     for case in judged:
         lost = case.result.status in ("crashed", "timeout", "skipped")
-        what = "" if case.result.is_of_faulty_probe else f"{case.result.status}: "
-        said = f"{what}{first_line(case.result.reason)}" if lost else None
+        is_faulty = case.result.is_of_faulty_probe
+        what = "could not be checked" if is_faulty else case.result.status
+        said = f"{what}: {first_line(case.result.reason)}" if lost else None
         if found := said or objection(cases, case):
             against[case.index] = found
     if against or not judged:

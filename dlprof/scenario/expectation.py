@@ -12,7 +12,7 @@ from dlprof.rules.rule import NAME_ONE, SEVERITIES
 from dlprof.scenario.pairs import PairPattern
 from dlprof.scenario.pairs import parse as parse_pair
 from dlprof.session.model import ExpectationRecord, FindingRecord, Header, Result
-from dlprof.text.clean import nearest
+from dlprof.text.clean import first_line, nearest
 
 ANY = PairPattern("*", "*")
 
@@ -69,12 +69,16 @@ def _unknown(expectation: Expectation, seen: Sequence[Result], rounds: int) -> s
     """Why nothing could have been found; empty where it could.
 
     A crash that is a finding is one; another, such as one of an import, says nothing of the pair.
+    What a faulty probe did not try may be anything.
     """
+    for one in seen:
+        if one.is_of_faulty_probe and expectation.pair.matches(one.case.pair):
+            return f"{'->'.join(one.case.pair)}: {first_line(one.reason)}"
     measured = [one for one in seen if one.status == "ok"]
     those = [one for one in measured if expectation.pair.matches(one.case.pair)]
     if not those:
         return f"nothing of {expectation.pair} was measured"
-    lost = {one.case.pair for one in seen if one.status in ("crashed", "timeout")}
+    lost = {one.case.pair for one in seen if one.status not in ("ok", "unsupported")}
     for pair in sorted(lost - {one.case.pair for one in those}):
         if expectation.pair.matches(pair):
             return f"nothing of {'->'.join(pair)} was measured"

@@ -202,7 +202,7 @@ def test_what_does_not_come_back_or_was_not_measured_fails_every_assertion(failu
 def test_a_faulty_probe_fails_every_assertion_and_is_no_crash(failure, name):
     reason = "the probe is faulty: odd's create raises KeyError: 'int4'"
     said = failure(name, path("f(x)", owner=None, status="crashed", reason=reason))
-    assert f"f(x): {reason}" in said
+    assert f"f(x): could not be checked: {reason}" in said
     assert "crashed" not in said
 
 

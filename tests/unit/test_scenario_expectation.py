@@ -93,12 +93,28 @@ LOST = {"status": "crashed", "reason": "killed by SIGILL during import", "median
 
 
 @pytest.mark.parametrize("text", ["no DLP016", "no error on torch->*"])
-def test_a_pair_that_only_crashed_without_a_finding_is_not_checked(text):
-    lost = make_result(case={"consumer": "tensorflow"}, ordering=WAITS, **LOST)
+@pytest.mark.parametrize("status", ["crashed", "timeout", "skipped", "invalid"])
+def test_a_pair_of_which_each_case_was_lost_without_a_finding_is_not_checked(text, status):
+    lost = make_result(case={"consumer": "tensorflow"}, ordering=WAITS, **LOST | {"status": status})
     results = [make_result(ordering=WAITS), lost]
     told, reason = verdict(text, results=results)
     assert (told, "torch->tensorflow" in reason) == ("not checked", True)
     assert verdict("no error on *->numpy", results=results)[0] == "met"
+
+
+@pytest.mark.parametrize("text", ["no DLP016", "no error on torch->*", "DLP001"])
+def test_what_a_faulty_probe_did_not_try_is_not_checked_and_the_fault_is_named(text):
+    reason = "the probe is faulty: odd's create raises KeyError: 'int4'"
+    faulty = make_result(status="crashed", reason=reason, median_ns=None)
+    results = [make_result(ordering=WAITS), faulty]
+    assert verdict(text, results=results) == ("not checked", f"torch->numpy: {reason}")
+
+
+def test_a_finding_counts_whatever_a_faulty_probe_did_not_try():
+    faulty = make_result(status="crashed", reason="the probe is faulty: none", median_ns=None)
+    results = [make_result(ordering=WAITS), faulty]
+    assert verdict("DLP001", finding(), results=results) == ("met", "")
+    assert verdict("no DLP001", finding(), results=results) == ("not met", "")
 
 
 def test_a_crash_that_is_a_finding_is_what_was_not_expected():
