@@ -41,7 +41,7 @@ from dlprof.worker.instruments import (
 from dlprof.worker.loading import WorkerState, path_of, spec_of
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.simulated import OnSimulatedDevice, as_far_as_computed
-from dlprof.worker.subject import Path, Subject, gpu_of, result_device
+from dlprof.worker.subject import Path, Subject, check_mistake, gpu_of, result_device
 
 AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
 """Instruments whose answers do not depend on the shape: a smaller array serves for a large one."""
@@ -138,6 +138,7 @@ def _convert_first(
             return result, None
         found, first = first_call.measure(subject, before)
     except Exception as error:
+        check_mistake(subject, error)
         asked = attempt(lambda: handshake.of_refusal(subject))
         if isinstance(asked, Refusal):
             answer.failed("handshake", asked.reason)

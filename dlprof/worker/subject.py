@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import reprlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 from dlprof.device.cuda import CudaUnavailable, Gpu, driver_devices, open_gpu
@@ -25,7 +27,7 @@ from dlprof.probes.base import (
 from dlprof.protocol.messages import words
 from dlprof.worker import memory
 from dlprof.worker.contract import FaultyProbe, check_code, check_text
-from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.refusal import Answer, Refusal, attempt
 from dlprof.worker.simulated import OnSimulatedDevice
 from dlprof.worker.source_text import compile_call, execute, is_mistake
 
@@ -179,13 +181,13 @@ class Subject(Path):
         Raises :class:`Unsupported` if the producer gives the same array again.
         """
         namespace = dict(self.namespace)
-        execute(self.producer.create(self.spec), namespace, "create")
+        text = _created_by(self.producer, self.spec)
+        execute(text, namespace, "create")
         source = namespace["x"]
         settle(self.producer, self.spec.device, source, namespace)
         if self.is_one_array and self._is_source(source):
             raise Unsupported("the setup gives the same array each time, and no new one")
         if self.at_boundary and not self.is_one_array:
-            text = self.producer.create(self.spec)
             return _at_a_boundary(self.producer, self.spec, source, text, self.namespace)
         return source
 
@@ -308,14 +310,39 @@ def rarely_collected() -> Iterator[None]:
             gc.set_threshold(*before)
 
 
+def check_mistake(subject: Subject, error: Exception) -> None:
+    """Raise :class:`FaultyProbe` if the texts of the probes raise ``error`` by themselves: they use
+    a name that no setup of theirs makes, or look up a dtype that is not there.
+    """
+    if subject.is_one_array or not isinstance(error, (NameError, KeyError)):
+        return
+    if not is_mistake(error, "dlprof"):
+        return
+    if isinstance(error, KeyError):
+        is_theirs = error.args == (subject.spec.dtype,)
+    else:  # a setup of the user may have taken a name away
+        names = attempt(lambda: namespace_for(subject.producer, subject.consumer, subject.import_))
+        is_theirs = not isinstance(names, Refusal) and error.name not in names
+    if is_theirs:
+        raise FaultyProbe(f"the text {subject.code} raises {words(error)}") from error
+
+
+def _answer_of(probe: Probe, method: str, call: Callable[[], Answer]) -> Answer:
+    """What a method of a probe gives. By contract, all that it raises is Unsupported; but a user's
+    own object may raise anything.
+    """
+    found = attempt(call)
+    if not isinstance(found, Refusal):
+        return found
+    if isinstance(found.error, Unsupported) or isinstance(probe, OneArray):
+        raise found.error
+    why = f"{probe.name}'s {method} raises {words(found.error)}"
+    raise FaultyProbe(why) from found.error
+
+
 def _created_by(producer: Probe, spec: ArraySpec) -> str:
-    """The text that makes the array. By contract, all that ``create`` raises is Unsupported."""
-    try:
-        text = producer.create(spec)
-    except Unsupported:
-        raise
-    except Exception as error:
-        raise FaultyProbe(f"{producer.name}'s create raises {words(error)}") from error
+    """The text that makes the array."""
+    text = _answer_of(producer, "create", lambda: producer.create(spec))
     return check_text(text, f"what {producer.name}'s create returns")
 
 
@@ -329,7 +356,7 @@ def settle(producer: Probe, device: str, source: Any, namespace: dict[str, Any])
 
 def wait_text(consumer: Probe, device: str) -> str:
     """The consumer's wait, checked; empty if there is nothing to wait for."""
-    text = consumer.wait(device)
+    text = _answer_of(consumer, "wait", lambda: consumer.wait(device))
     where = f"what {consumer.name}'s wait returns"
     return check_code(text, where, needs_array=False) if text else ""  # it may wait for a stream
 
@@ -346,8 +373,9 @@ def _at_a_boundary(
 ) -> Any:
     """An array of the host that begins at a multiple of :data:`LINE_BYTES`, or the first one."""
     made, spacers = [first], []
-    while spec.device == "cpu" and len(made) * spec.size_bytes < MOST_PLACED_BYTES:
-        address = producer.pointer(made[-1]) if spec.elements else None
+    on_host = spec.device == "cpu" and spec.elements > 0
+    while on_host and len(made) * spec.size_bytes < MOST_PLACED_BYTES:
+        address = _answer_of(producer, "pointer", partial(producer.pointer, made[-1]))
         if address is None or address % LINE_BYTES == 0:
             return made[-1]
         if len(made) == PLACES:
@@ -369,9 +397,8 @@ PLACED = ("aligned", "sliced")
 def check_source(producer: Probe, spec: ArraySpec, array: Any) -> None:
     """Raise :class:`Unsupported` for an array that is not what ``spec`` says."""
     made: dict[str, Any] = {
-        "dtype": producer.dtype(array),
-        "shape": producer.shape(array),
-        "device": producer.device(array),
+        what: _answer_of(producer, what, partial(getattr(producer, what), array))
+        for what in ("dtype", "shape", "device")
     }
     if spec.layout in RETYPED:
         del made["dtype"]
@@ -381,9 +408,13 @@ def check_source(producer: Probe, spec: ArraySpec, array: Any) -> None:
         asked = getattr(spec, what)
         if got != asked:
             raise Unsupported(f"{producer.name} made {what} {got} when asked for {asked}")
-    pointer = producer.pointer(array) if spec.elements else None
+    if not spec.elements:
+        return
+    pointer = _answer_of(producer, "pointer", lambda: producer.pointer(array))
     if pointer is None or spec.layout not in PLACED:
         return
+    if not isinstance(pointer, int):
+        raise FaultyProbe(f"{producer.name}'s pointer gives {reprlib.repr(pointer)}")
     beyond = pointer % 64
     if spec.layout == "aligned" and beyond:
         raise Unsupported(f"{producer.name} put the array {beyond} bytes off a 64-byte boundary")

@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 from builders import make_subject
 
-from dlprof.probes.base import Unsupported
+from dlprof.probes.base import ArraySpec, Import, Protocol, Unsupported
 from dlprof.probes.numpy import NumPy
 from dlprof.worker import loading
 from dlprof.worker.contract import FaultyProbe
+from dlprof.worker.refusal import attempt
+from dlprof.worker.subject import OneArray, check_mistake
 
 FAKE = Path(__file__).parent.parent / "probe_files" / "fake.py"
 
@@ -83,3 +85,62 @@ def refuse():
 def test_what_a_framework_raises_is_its_own_answer(made, error):
     with pytest.raises(error):
         make_subject(producer=Making(made))
+
+
+def raising(error):
+    def method(*_):
+        raise error
+
+    return method
+
+
+@pytest.mark.parametrize("method", ["dtype", "shape", "device", "pointer", "wait"])
+def test_a_mistake_in_what_a_probe_says_of_its_array_is_no_refusal(method):
+    mistaken = type("Mistaken", (NumPy,), {method: raising(KeyError("float8"))})()
+    with pytest.raises(FaultyProbe, match=f"numpy's {method} raises KeyError: 'float8'"):
+        make_subject(producer=mistaken)
+
+
+def test_an_address_that_is_no_number_is_a_mistake_of_its_probe():
+    mistaken = type("Mistaken", (NumPy,), {"pointer": lambda *_: "here"})()
+    with pytest.raises(FaultyProbe, match="numpy's pointer gives 'here'"):
+        make_subject(producer=mistaken, spec=ArraySpec((4,), "float32", "aligned"))
+
+
+def test_a_probe_may_say_that_it_cannot_tell_and_a_users_own_array_may_raise_anything():
+    unable = type("Unable", (NumPy,), {"pointer": raising(Unsupported("no address"))})()
+    with pytest.raises(Unsupported, match="no address"):
+        make_subject(producer=unable)
+    own = type("Own", (OneArray, NumPy), {"dtype": raising(TypeError("no dtype"))})()
+    with pytest.raises(TypeError, match="no dtype"):
+        make_subject(producer=own)
+
+
+def converted(code, **names):
+    """What the first conversion by an import with this code raises, if it is no mistake."""
+    subject = make_subject(import_=Import("any", (Protocol.DLPACK,), code), **names)
+    error = attempt(subject.convert).error
+    check_mistake(subject, error)
+    return type(error)
+
+
+@pytest.mark.parametrize("code", ["asarray({x})", "numpy.asarray({x}, kinds['{dtype}'])"])
+def test_a_name_or_a_dtype_that_the_text_of_a_way_does_not_know_is_a_mistake(code):
+    with pytest.raises(FaultyProbe, match=r"the text .* raises"):
+        converted(code, kinds={})
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [("{x}.no_such_method()", AttributeError), ("load({x})['x']", KeyError)],
+)
+def test_what_a_framework_lacks_or_leaves_out_is_no_mistake_of_a_probe(code, error):
+    assert converted(code, load=lambda _: {}) is error
+
+
+def test_a_name_that_a_users_setup_took_away_is_no_mistake_of_a_probe():
+    subject = make_subject(import_=Import("any", (Protocol.DLPACK,), "numpy.asarray({x})"))
+    del subject.namespace["numpy"]
+    with pytest.raises(NameError) as raised:
+        subject.convert()
+    check_mistake(subject, raised.value)

@@ -24,6 +24,7 @@ from typing import Any
 from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import NO_ARRAY, unknown
 from dlprof.worker import memory
+from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import LINE_BYTES, Subject, lies_within
 
@@ -52,7 +53,7 @@ REASONS = {
 }
 LEFT_OUT = {
     NO_MEMORY: "there is too little memory for the largest arrays",
-    FAILED: "the result of a source that is not aligned cannot be read",
+    FAILED: "a source that is not aligned cannot be made, or its result cannot be read",
 }
 
 _tried_large: set[tuple[str, str]] = set()
@@ -141,10 +142,11 @@ def _try_sizes(subject: Subject, unaligned: Subject | None, sizes_bytes: Sequenc
 
 
 def _why_none(unaligned: Subject, size_bytes: int) -> str:
-    """``refused`` if there is no such source or result, else the instrument failed."""
+    """``refused`` if there is no such source or result, else an instrument or a probe failed."""
     other = _of_size(unaligned, size_bytes)
     converted = attempt(lambda: other.wait_for(other.converting(other.make_another())()))
-    return "refused" if isinstance(converted, Refusal) else FAILED
+    is_refused = isinstance(converted, Refusal) and not isinstance(converted.error, FaultyProbe)
+    return "refused" if is_refused else FAILED
 
 
 def judge(tried: Tried) -> dict[str, Any]:
