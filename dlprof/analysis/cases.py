@@ -44,6 +44,7 @@ class PathFacts(NamedTuple):
     is_written: bool
     """Whether an instrument wrote to the source right after the call."""
     outlasts: bool
+    """Whether all of a look at its lifetime was taken, and found nothing."""
     not_looked_at: str
     """What the diagnosis left open at every shape, in words."""
     rules: tuple[str, ...] = ()
@@ -140,7 +141,10 @@ class Cases:
             conditions=frozenset(found),
             is_doubtful=any(case.is_doubtful for case in cases),
             is_written=any(case.result.early_write is not None for case in cases),
-            outlasts=any(one is not None and one.verdict == "safe" for one in lifetimes),
+            outlasts=any(
+                one is not None and one.verdict == "safe" and not one.evidence.left_out
+                for one in lifetimes
+            ),
             not_looked_at=unseen[-1] if unseen and all(unseen) else "",
         )
 

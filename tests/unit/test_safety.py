@@ -85,6 +85,22 @@ def test_a_path_is_called_no_more_than_what_was_seen(changes, level, rules):
     assert found.is_safe or found.marked or found.unknown
 
 
+@pytest.mark.parametrize(
+    ("lifetime", "known"),
+    [
+        (verdict("safe"), True),
+        (verdict("safe", left_out="new arrays: no"), False),
+        (UNKNOWN, False),
+        (None, False),
+    ],
+)
+def test_a_path_is_known_to_leave_nothing_behind_only_if_no_part_of_the_look_was_left_out(
+    lifetime, known
+):
+    cases = cases_of(path("f(x)", **LOOKED | {"lifetime": lifetime}))
+    assert cases.outlasts(cases.cases[0]) == known
+
+
 def test_what_was_seen_at_one_shape_holds_for_the_path():
     torn = path("f(x)", owner="copy", case={"shape": (2, 2)}, early_write=verdict("unsafe"))
     assert safety(path("f(x)", owner="copy", **LOOKED), torn).rules == ("DLP020",)
