@@ -251,6 +251,13 @@ def test_memory_that_cannot_be_given_other_values_shows_no_loss():
     assert (found["verdict"], found["evidence"]["reason"]) == ("unknown", lifetime.SAME_VALUES)
 
 
+def test_a_loss_that_would_not_show_is_unknown_whatever_else_was_left_out():
+    left_out = f"{lifetime.SAME_VALUES}; new arrays: no"
+    seen = {"changed_after_drop": False, "source_after_drop": "same"}
+    assert lifetime.judge_drops(seen) == "safe"
+    assert lifetime.judge_drops(seen | {"left_out": left_out}) == "unknown"
+
+
 class Mapped(numpy.ndarray):
     """Memory that a driver takes out of the address space with its source."""
 
