@@ -142,6 +142,7 @@ class TestValues:
         queue = replace(queue, is_right=lambda seen, array: next(answers))
         found = ordering.measure_queue(queue)
         assert (found["verdict"], found["evidence"]["values_right"]) == ("stream-ordered", None)
+        assert found["evidence"]["values_unread"] == ordering.NOT_COMPARED
 
     def test_values_that_cannot_be_read_cost_no_other_answer(self):
         def look(result):

@@ -69,6 +69,7 @@ LEAST_POINTS = 6
 MOST_PLACES = 4
 """Old memory may hold right values until it is spoiled. A framework need not hand out at once what
 was spoiled, so that it is tried again in other memory, at most so often."""
+NOT_COMPARED = "values cannot be compared, or are wrong behind an idle queue too"
 RAN_DRY = "the queue was empty before the conversion was called"
 OTHER_LAYOUT = "work that is queued gives an array of another layout"
 ONLY_DEFAULT = "tried on default streams only: the frameworks can be put on no others"
@@ -378,14 +379,14 @@ def _shuffled(lengths: Sequence[int], repeats: int, seed: int) -> list[int]:
 
 
 def look_for_stale(queue: QueuedWork, work: int) -> tuple[bool | None, str | None]:
-    """Whether a result behind ``work`` units is right; and why it could not be read.
+    """Whether a result behind ``work`` units is right; and why that could not be told.
 
     None if values cannot be compared, or if the conversion changes them behind an idle queue too.
     """
     right = attempt(partial(_is_right, queue, work))
     if isinstance(right, Refusal):  # the times still count
         return None, right.reason
-    return right, None
+    return right, NOT_COMPARED if right is None else None
 
 
 def _is_right(queue: QueuedWork, work: int) -> bool | None:
