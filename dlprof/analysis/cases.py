@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from dlprof.analysis.alignment import Steady
-from dlprof.analysis.case_view import CaseView, Owned
+from dlprof.analysis.case_view import CaseView, Owned, seen
 from dlprof.analysis.safety import (
     Fault,
     Level,
@@ -19,6 +19,7 @@ from dlprof.analysis.safety import (
     left_out_of,
     not_looked_at,
     unchecked,
+    unknown_kind,
     unmeasured,
 )
 from dlprof.probes.base import Protocol
@@ -42,7 +43,8 @@ class PathFacts(NamedTuple):
     conditions: frozenset[str]
     is_doubtful: bool
     is_written: bool
-    """Whether an instrument wrote to the source right after the call."""
+    """Whether an instrument wrote to the source of a copy right after the call, or found that
+    nothing can."""
     outlasts: bool
     """Whether all of a look at its lifetime was taken, and found nothing."""
     not_looked_at: str
@@ -140,7 +142,7 @@ class Cases:
             broken=frozenset(broken),
             conditions=frozenset(found),
             is_doubtful=any(case.is_doubtful for case in cases),
-            is_written=any(case.result.early_write is not None for case in cases),
+            is_written=any(map(_is_written, cases)),
             outlasts=any(
                 one is not None and one.verdict == "safe" and not one.evidence.left_out
                 for one in lifetimes
@@ -193,6 +195,8 @@ class Cases:
         if missing := unchecked(case):
             return "unchecked", missing
         missing = self._paths[case.path].not_looked_at or left_out_of(case, "values")
+        if not missing and 0 not in case.result.case.shape:  # what is empty shares nothing
+            missing = unknown_kind(case)
         if not missing and self.copies_unlooked(case):
             missing = "nothing looked whether it still reads its source"
         return ("right", missing) if missing else ("safe", "")
@@ -362,6 +366,14 @@ class Cases:
                     torn_elsewhere.append(other)
         if case.kind == "copy" and self.may_tear(case):
             yield from torn_elsewhere
+
+
+def _is_written(case: CaseView) -> bool:
+    """A view tells nothing of the copies of another shape."""
+    return any(
+        word in ("safe", "unsafe") or "immutable" in (evidence.sizes_bytes or {}).values()
+        for word, evidence in seen(case.result.early_write)
+    )
 
 
 def serves(other: CaseView, case: CaseView) -> bool:

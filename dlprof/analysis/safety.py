@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from dlprof.analysis.case_view import CaseView, seen
+from dlprof.session.evidence import VARIES
 from dlprof.text.clean import first_line
 
 Level = Literal["safe", "right", "unchecked", "unsafe", "unmeasured"]
@@ -128,12 +129,18 @@ def not_looked_at(case: CaseView) -> str:
     ):
         verdict = getattr(result, name)
         failure = (_failure(case, name) or _failure(case, "diagnosis")) if verdict is None else ""
-        if failure or (verdict is not None and not verdict.is_known):
+        differs = verdict is not None and verdict.verdict == VARIES and name != "early_write"
+        if failure or differs or (verdict is not None and not verdict.is_known):
             reason = failure or verdict.evidence.reason
             return f"{question} is not known" + (f": {first_line(reason)}" if reason else "")
+    return unknown_kind(case) or _part_not_looked_at(case)
+
+
+def unknown_kind(case: CaseView) -> str:
+    """Whether a process could not tell if it is a view or a copy, in words."""
     if case.kind in (None, "unknown") or any(word == "unknown" for word, _ in case.kinds_seen):
         return "whether it is a view or a copy is not known"
-    return _part_not_looked_at(case)
+    return ""
 
 
 def _may_copy(case: CaseView) -> bool:

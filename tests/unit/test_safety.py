@@ -49,6 +49,8 @@ def test_a_path_that_everything_was_looked_at_of_is_safe():
         ({"values": UNKNOWN, "owner": UNKNOWN}, "unmeasured", ()),
         ({"values": PART}, "right", ()),
         ({"lifetime": verdict("safe", left_out="new arrays: no")}, "right", ()),
+        ({"lifetime": verdict("varies", processes=[verdict("safe"), verdict("retained")])}, "right", ()),
+        ({"ordering": verdict("varies", processes=[verdict("host-sync"), UNKNOWN])}, "right", ()),
         ({"owner": "copy", "early_write": verdict("safe", left_out="no memory")}, "right", ()),
         ({"values": SOME_UNKNOWN}, "right", ()),
         ({"values": verdict("unknown")}, "unchecked", ()),
@@ -106,6 +108,25 @@ def test_what_was_seen_at_one_shape_holds_for_the_path():
     assert safety(path("f(x)", owner="copy", **LOOKED), torn).rules == ("DLP020",)
     undiagnosed = path("f(x)", case={"shape": (2, 2)})
     assert safety(undiagnosed, path("f(x)", **LOOKED)).is_safe
+
+
+VIEWS = verdict("unknown", moot=True, sizes_bytes={"4096": "view"})
+IMMUTABLE = verdict("unknown", moot=True, sizes_bytes={"4096": "immutable"})
+
+
+@pytest.mark.parametrize(("early_write", "level"), [(VIEWS, "right"), (IMMUTABLE, "safe")])
+def test_a_view_at_one_shape_says_nothing_of_a_late_read_of_a_copy_at_another(early_write, level):
+    view = path("f(x)", host=spread(10.0), lifetime=verdict("safe"), early_write=early_write)
+    copy = path("f(x)", owner="copy", host=spread(10.0), case={"shape": (2, 2)})
+    assert safety(view, copy).is_safe
+    assert safety(copy, view).level == level
+
+
+@pytest.mark.parametrize(("shape", "level"), [((2, 2), "right"), ((0, 2), "safe")])
+def test_what_is_neither_known_to_be_a_view_nor_a_copy_at_a_shape_is_not_safe_there(shape, level):
+    other = path("f(x)", owner=UNKNOWN, case={"shape": shape})
+    found = safety(other, path("f(x)", **LOOKED))
+    assert (found.level, bool(found.unknown)) == (level, level == "right")
 
 
 def test_a_copy_into_a_framework_that_tears_others_is_suspected():
