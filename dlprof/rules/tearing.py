@@ -8,7 +8,7 @@ from dlprof.analysis import thresholds
 from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import size_text
-from dlprof.analysis.safety import Fault
+from dlprof.analysis.safety import Fault, left_out_of
 from dlprof.rules.finding import Claim, finding, replacements
 from dlprof.rules.rule import Rule, expect, number
 from dlprof.rules.script import Effect, Subject, flat_values
@@ -47,7 +47,9 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
             cases,
             found,
             "is not torn",
-            lambda other: other.is_whole and cases.copies(other),
+            lambda other: (
+                other.is_whole and not left_out_of(other, "early_write") and cases.copies(other)
+            ),
         )
         yield finding(
             found,

@@ -170,6 +170,15 @@ def test_a_result_of_unaligned_memory_that_cannot_be_read_is_not_refused():
     assert "cannot be read" in found["evidence"]["left_out"]
 
 
+@pytest.mark.parametrize("seen", [early_write.UNFINISHED, early_write.CHANGED])
+def test_a_large_array_that_told_nothing_is_tried_on_the_next_path_of_the_import(monkeypatch, seen):
+    monkeypatch.setattr(early_write, "LARGE_BYTES", 1 << 20)
+    monkeypatch.setattr(early_write, "_tried_large", set())
+    monkeypatch.setattr(early_write, "_try_size", lambda *_: seen)
+    for _ in range(2):
+        assert measured(sizes=(1 << 20,))["evidence"]["sizes_bytes"] == {str(1 << 20): seen}
+
+
 def test_a_large_array_for_which_there_was_no_memory_is_not_called_tried(monkeypatch):
     def check_room(_):
         raise early_write.memory.TooLarge

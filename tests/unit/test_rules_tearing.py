@@ -48,9 +48,16 @@ def test_a_torn_copy_is_an_error_that_names_a_whole_one():
     assert "g(x) is not torn" in finding.advice
 
 
+WHOLE_SO_FAR = verdict("safe", sizes_bytes={"65536": "whole"}, left_out="too little memory")
+
+
 @pytest.mark.parametrize(
     ("results", "why"),
     [
+        (
+            [torn(), path("g(x)", ENDS_WHOLE, "copy", early_write=WHOLE_SO_FAR)],
+            "a part is left out",
+        ),
         ([torn(), whole()], "it returns early, as the torn copy does"),
         ([torn(ready=ENDS_WHOLE), whole(ENDS_WHOLE)], "a call that ends whole was torn"),
         ([torn(), path("g(x)")], "it is a view"),

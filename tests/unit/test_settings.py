@@ -167,9 +167,17 @@ def test_a_finding_names_the_setting_its_values_and_a_path_that_keeps_it():
     assert found.advice == "keeps(x) keeps it."
 
 
-def test_a_path_of_which_nothing_read_the_settings_is_not_advised():
+@pytest.mark.parametrize(
+    "settings",
+    [
+        None,
+        verdict("unknown", reason="no setting can be read"),
+        verdict("kept", left_out=f"{CHANGED['name']}: AttributeError: no getter"),
+    ],
+)
+def test_a_path_of_which_nothing_read_the_setting_is_not_advised(settings):
     seen = verdict("changed", changed=[{**CHANGED, "before": "True", "after": "False"}])
-    (found,) = find([path("sets(x)", settings=seen), path("timed(x)")])
+    (found,) = find([path("sets(x)", settings=seen), path("timed(x)", settings=settings)])
     assert found.advice == ""
 
 

@@ -4,7 +4,7 @@ import numpy
 import pytest
 from builders import Immutable, make_subject
 
-from dlprof.probes.base import BITS, DTYPES, LAYOUTS, ArraySpec, Import, Protocol
+from dlprof.probes.base import BITS, DTYPES, LAYOUTS, ArraySpec, Import, Protocol, Unsupported
 from dlprof.probes.numpy import NumPy
 from dlprof.worker import memory
 from dlprof.worker.elements import unequal
@@ -287,6 +287,19 @@ class TestFurtherLooks:
         found = measured("refuse({x})", refuse=refuse)
         assert found["verdict"] == "ok"
         assert found["evidence"]["left_out"].startswith("NaN and extremes: ValueError: no NaN")
+
+    @pytest.mark.parametrize(
+        ("error", "is_told"), [(memory.TooLarge("no room"), True), (Unsupported("no room"), False)]
+    )
+    def test_too_little_memory_for_corners_is_told_and_not_taken_for_a_probe_without_them(
+        self, monkeypatch, error, is_told
+    ):
+        def fails(_):
+            raise error
+
+        monkeypatch.setattr(values, "_changed_of_another", fails)
+        left_out = measured("{x}.copy()")["evidence"].get("left_out", "")
+        assert ("no room" in left_out) == is_told
 
     def test_one_conversion_is_told_to_be_the_only_one(self):
         found = values.measure(make_subject(), again=False)

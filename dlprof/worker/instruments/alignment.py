@@ -20,6 +20,7 @@ from typing import Any
 
 from dlprof.probes.base import CONTIGUOUS, ArraySpec, Import
 from dlprof.protocol.messages import verdict, words
+from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.instruments import ownership
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
@@ -89,7 +90,8 @@ def judge(looks: Mapping[str, Sequence[dict[str, Any]]]) -> tuple[str, str | Non
 def _looked_at(make: Make, spec: ArraySpec) -> dict[str, Any]:
     subject = attempt(partial(make, spec))
     if isinstance(subject, Refusal):
-        return {"verdict": "unknown", "reason": subject.reason}
+        found = {"verdict": "unknown", "reason": subject.reason}
+        return found | ({"failed": True} if isinstance(subject.error, FaultyProbe) else {})
     owned = attempt(partial(ownership.measure, subject))
     if isinstance(owned, Refusal):
         # What cannot be looked at was not refused.

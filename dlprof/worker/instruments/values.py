@@ -130,8 +130,9 @@ def _at_corners(subject: Subject) -> dict[str, Any]:
     for _ in range(2):  # the values of an array before it are lost once
         changed = attempt(partial(_changed_of_another, cornered))
         if isinstance(changed, Refusal):  # it says nothing about values
-            is_probes = isinstance(changed.error, Unsupported)  # it makes no such array
-            return {} if is_probes else {"left_out": f"NaN and extremes: {changed.reason}"}
+            error = changed.error
+            makes_none = isinstance(error, Unsupported) and not isinstance(error, memory.TooLarge)
+            return {} if makes_none else {"left_out": f"NaN and extremes: {changed.reason}"}
         if not changed:
             return {}
     return {"changed": changed} | cornered.made()
