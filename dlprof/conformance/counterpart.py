@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
+import mmap
 import operator
 import struct
 from types import SimpleNamespace
@@ -15,18 +16,21 @@ from typing import Any
 
 from dlprof.probes.capsule import capsule_name, capsule_pointer, new_capsule
 
-NEW, OLD = b"dltensor_versioned", b"dltensor"
+NEW = b"dltensor_versioned"
+OLD = b"dltensor"
 USED = {NEW: b"used_dltensor_versioned", OLD: b"used_dltensor"}
 """The name of each kind of capsule, before and after it is consumed."""
-READ_ONLY, COPIED, PADDED = 1, 2, 4
+READ_ONLY = 1
+COPIED = 2
+PADDED = 4
 EXT_DEV = 12
 """kDLExtDev is reserved for tests: no framework has it."""
 MOST_CALLS = 9
 VALUES = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 TENSOR = "data device device_id ndim code bits lanes shape strides byte_offset"
 FORMS = {
-    NEW: ("IIPPQPiiiBBHPPQ", "major minor context deleter flags " + TENSOR),
-    OLD: ("PiiiBBHPPQPP", TENSOR + " context deleter"),
+    NEW: ("IIPPQPiiiBBHPPQ", f"major minor context deleter flags {TENSOR}"),
+    OLD: ("PiiiBBHPPQPP", f"{TENSOR} context deleter"),
 }
 DTYPES = {
     "int8": (0, 8, "b"),
@@ -58,50 +62,49 @@ kept: list[Any] = []
 """What a framework may use until the process ends."""
 
 
-def tensor(
-    data: int,
-    shape: tuple[int, ...] = (2, 3),
-    strides: tuple[int, ...] = (3, 1),
-    dtype: tuple[int, int, int] = (2, 32, 1),
-    device: int = 1,
-    byte_offset: int = 0,
-) -> bytes:
-    """A DLTensor. The dtype is type code, bits and lanes; no strides are a NULL pointer."""
-    kept.append((ctypes.c_int64 * len(shape + strides))(*shape, *strides))
-    first = ctypes.addressof(kept[-1])
-    at = first if shape else 0, first + 8 * len(shape) if strides else 0
-    return struct.pack("PiiiBBHPPQ", data, device, 0, len(shape), *dtype, *at, byte_offset)
-
-
 class Source:
-    """An array with a standard ``__dlpack__``; ``fields`` are those of :func:`tensor`."""
+    """An array with a standard ``__dlpack__``. The dtype is type code, bits and lanes.
 
-    def __init__(
+    The data begin ``shift`` bytes after a page; no ``strides`` are a NULL pointer, and so are the
+    data of no ``numbers``.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the fields of dlpack.h
         self,
         numbers: tuple[Any, ...] = VALUES,
         form: str = "f",
         version: tuple[int, int] = (1, 3),
         flags: int = 0,
         deleter: Any = step,
-        **fields: Any,
+        shape: tuple[int, ...] = (2, 3),
+        strides: tuple[int, ...] = (3, 1),
+        dtype: tuple[int, int, int] = (2, 32, 1),
+        device: int = 1,
+        byte_offset: int = 0,
+        shift: int = 0,
     ) -> None:
-        self.memory = ctypes.create_string_buffer(8 * len(numbers) + 512)
-        self.data = -(-ctypes.addressof(self.memory) // 256) * 256
-        packed = struct.pack(f"{len(numbers)}{form}", *numbers)
-        ctypes.memmove(self.data, packed, len(packed))
-        self.tensor = tensor(**({"data": self.data} | fields))
+        self.memory = mmap.mmap(-1, 4096)
+        self.memory.write(struct.pack(f"{len(numbers)}{form}", *numbers))
+        struct.pack_into(f"{len(shape + strides)}q", self.memory, 2048, *shape, *strides)
+        self.data = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        at = self.data + 2048
+        self.tensor = struct.pack(
+            "PiiiBBHPPQ",
+            *(bool(numbers) * (self.data + shift), device, 0, len(shape), *dtype),
+            *(bool(shape) * at, bool(strides) * (at + 8 * len(shape)), byte_offset),
+        )
         self.end = struct.pack("PP", 0, ctypes.cast(deleter, ctypes.c_void_p).value or 0)
         self.head = struct.pack("II", *version) + self.end + struct.pack("Q", flags)
-        self.device: tuple[Any, int] = fields.get("device", 1), 0
+        self.device: tuple[Any, int] = device, 0
         self.given: list[Any] = []
         kept.append(self)
 
     def capsule(self, name: bytes) -> Any:
-        raw = self.head + self.tensor if name == NEW else self.tensor + self.end
-        made = ctypes.create_string_buffer(raw, len(raw))
-        capsule = new_capsule(ctypes.addressof(made), name, None)
-        self.given.append((capsule, made, raw[:4]))
-        return capsule
+        made = ctypes.create_string_buffer(
+            self.head + self.tensor if name == NEW else self.tensor + self.end
+        )
+        self.given.append((new_capsule(ctypes.addressof(made), name, None), made, made.raw[:4]))
+        return self.given[-1][0]
 
     def __dlpack_device__(self) -> tuple[Any, int]:
         return self.device

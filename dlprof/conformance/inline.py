@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 
 def inlined(definitions: list[Any], body: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -24,6 +24,70 @@ def inlined(definitions: list[Any], body: list[Any]) -> tuple[list[Any], list[An
     return definitions, body
 
 
+def tried(definitions: list[Any], body: list[Any]) -> tuple[list[Any], list[Any]]:
+    """The same with a ``try`` in place of the only call of ``attempt``, where that is a statement
+    or decides on one.
+    """
+    every = [node for whole in (*definitions, *body) for node in ast.walk(whole)]
+    if sum(isinstance(one, ast.Name) and one.id == "attempt" for one in every) != 1:
+        return definitions, body
+    place = _Try()
+    written = place.visit(ast.Module(deepcopy(body), [])).body
+    if not place.is_found:
+        return definitions, body
+    return [one for one in definitions if _bound(one) != {"attempt"}], written
+
+
+class _Try(ast.NodeTransformer):
+    def __init__(self) -> None:
+        self.is_found = False
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        """``y, error = attempt(call, x)``."""
+        (target,) = node.targets
+        if not (_is_attempt(node.value) and isinstance(target, ast.Tuple)):
+            return node
+        self.is_found = True
+        code = ast.unparse(_called(node.value))
+        value, error = map(ast.unparse, target.elts)
+        said = f"{value}, {error}"
+        tries = f"try:\n    {said} = {code}, None\nexcept Exception as raised:\n"
+        return ast.parse(f"{tries}    {said} = None, raised").body
+
+    def visit_If(self, node: ast.If) -> Any:
+        """``if attempt(call, x)[1] is None:``, without an ``else``."""
+        test = node.test
+        if not (
+            isinstance(test, ast.Compare)
+            and isinstance(test.ops[0], ast.Is)
+            and isinstance(test.left, ast.Subscript)
+            and _is_attempt(test.left.value)
+            and not node.orelse
+        ):
+            return self.generic_visit(node)
+        self.is_found = True
+        tries: Any = ast.parse(
+            f"try:\n    {ast.unparse(_called(test.left.value))}\nexcept Exception as error:\n"
+            "    print('it raises', type(error).__name__, error)"
+        ).body[0]
+        tries.orelse = node.body
+        return tries
+
+
+def _is_attempt(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "attempt"
+
+
+def _called(attempt: Any) -> ast.Call:
+    """What ``attempt(call, x, **how)`` calls."""
+    function, *arguments = attempt.args
+    if not isinstance(function, ast.Lambda):
+        return ast.Call(function, arguments, attempt.keywords)
+    (parameter,) = (one.arg for one in function.args.args)
+    given = _Given({parameter: arguments[0]}, attempt.keywords)
+    return cast("ast.Call", given.visit(deepcopy(function.body)))
+
+
 def _bound(definition: Any) -> set[str]:
     if isinstance(definition, ast.FunctionDef | ast.ClassDef):
         return {definition.name}
@@ -31,7 +95,7 @@ def _bound(definition: Any) -> set[str]:
     return {one.id for one in targets if isinstance(one, ast.Name)}
 
 
-def _stored(statements: list[Any]) -> set[str]:
+def stored(statements: list[Any]) -> set[str]:
     """The names that statements bind."""
     every = [node for some in statements for node in ast.walk(some)]
     handlers = {one.name for one in every if isinstance(one, ast.ExceptHandler) and one.name}
@@ -73,7 +137,7 @@ class _Place(ast.NodeTransformer):
         given |= {name: ast.Name(name) for name in names}
         if isinstance(result, ast.Name):
             given[result.id] = target
-        if (names | _stored(statements) - set(given)) & self.taken:
+        if (names | stored(statements) - set(given)) & self.taken:
             return node
         self.is_found = True
         return [*first, *map(_Given(given, rest).visit, statements)]

@@ -17,27 +17,23 @@ from dlprof.conformance import counterpart
 from dlprof.conformance.binding import KINDS, Binding, with_keywords
 from dlprof.conformance.check import STANDARDS, Check, between
 from dlprof.conformance.every import MODULES
-from dlprof.conformance.inline import inlined
+from dlprof.conformance.inline import inlined, stored, tried
 from dlprof.probes import capsule
 from dlprof.probes.base import Unsupported
 
 HEAD = '''\
 """{framework} as {role}: {clause}
-
 {source} ({severity}): {link}
-Exit code: 0 the clause holds, 1 it is violated, 2 it cannot be told.
-Made by dlprof for {standards}.
+Exit code: 0 the clause holds, 1 it is violated, 2 it cannot be told. By dlprof for {standards}.
 """
-
 '''
-GUARD = """
+GUARD = """\
 if os.fork():  # a process of its own: the framework may end it, or give no answer
     sys.exit({0: 0, 256: 1, 512: 2}.get(os.wait()[1], "it ends the process, or gives no answer"))
 sys.excepthook = lambda *error: (sys.__excepthook__(*error), os._exit(2))
-
 """
 ALARM = "\nsignal.alarm(120)\n"
-END = """
+END = """\
 print("the clause holds", flush=True)
 os._exit(0)
 """
@@ -65,8 +61,9 @@ def script(check: Check, bound: Binding) -> str:
         chosen |= {id(node): written.visit(deepcopy(node)) for node in missing}
         used |= _names(chosen.values())
     every = [chosen[key] for key in dict.fromkeys(map(id, definitions.values())) if key in chosen]
-    every, body = inlined(every, body)
+    every, body = tried(*inlined(every, body))
     made, body = _arrays(bound, every, body)
+    used = _names([*every, *made, *body])
     modules = {name for name in imports if name in used and imports[name] == f"import {name}"}
     lines = [f"import {', '.join(sorted(ALWAYS | modules))}"]
     lines += sorted(text for name, text in imports.items() if name in used - modules)
@@ -154,7 +151,7 @@ def _arrays(
             raise Unsupported(f"it makes no {kind} array")
         statements = ast.parse(bound.arrays[kind]).body
         whole = [node for node in body if isinstance(node, ast.Assign) and node.value in calls]
-        if len(whole) == uses == 1 and len(statements) == 1:
+        if len(whole) == uses == 1 and _is_inlined(statements, every):
             at = body.index(whole[0])
             return [], [*body[:at], *statements, *body[at + 1 :]]
         for call in calls:
@@ -171,6 +168,15 @@ def _arrays(
     }
     arrays = {kind: bound.arrays[kind] for kind in KINDS if kind in texts & set(bound.arrays)}
     return ast.parse(f"arrays = {arrays!r}\n{MAKE}").body, body
+
+
+def _is_inlined(statements: list[ast.stmt], others: list[ast.AST]) -> bool:
+    """Whether nothing changes if the statements that make ``x`` stand outside of a function: what
+    they bind besides would live on.
+    """
+    bound = stored(statements) - {"x"}
+    taken = {one.id for one in others if isinstance(one, ast.Name)}
+    return not bound or not (bound & taken or any(isinstance(one, ast.Delete) for one in others))
 
 
 def _is(node: ast.AST, name: str) -> bool:

@@ -137,3 +137,8 @@ def test_a_script_needs_the_framework_and_the_standard_library(name):
         imports |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
         assert {one.partition(".")[0] for one in imports} <= known
         assert undefined(tree) == set(), text
+
+
+@pytest.mark.parametrize("name", ["no-stream-on-cpu", "no-methods", "has-methods"])
+def test_a_script_for_which_no_structure_has_to_be_packed_has_about_twenty_lines(name):
+    assert len(script(CHECKS[name], binding(NumPy())).splitlines()) <= 25
