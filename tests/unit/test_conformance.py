@@ -19,6 +19,7 @@ from dlprof.conformance.every import CHECKS
 from dlprof.conformance.script import script
 from dlprof.probes import BUILTIN
 from dlprof.probes.base import Unsupported
+from dlprof.probes.numpy import NumPy
 from dlprof.worker.conformance import loaded
 
 PLAIN = Path(__file__).parents[1] / "probe_files" / "plain.py"
