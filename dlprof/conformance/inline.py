@@ -51,8 +51,8 @@ class _Try(ast.NodeTransformer):
         code = ast.unparse(_called(node.value))
         value, error = map(ast.unparse, target.elts)
         said = f"{value}, {error}"
-        tries = f"try:\n    {said} = {code}, None\nexcept Exception as raised:\n"
-        return ast.parse(f"{tries}    {said} = None, raised").body
+        tries = f"try:\n    {said} = {code}, None\nexcept Exception as caught:\n"
+        return ast.parse(f"{tries}    {said} = None, caught").body
 
     def visit_If(self, node: ast.If) -> Any:
         """``if attempt(call, x)[1] is None:``, without an ``else``."""
