@@ -292,12 +292,19 @@ def fail_on(*words: str, include: Sequence[str] = ()) -> Iterator[api.Traced]:
     said = _said(found.rows, forbidden)
     if said:
         raise AssertionError(said)
+    for text in _unknown(found, forbidden):
+        warnings.warn(text, stacklevel=3)
+
+
+def _unknown(found: api.Traced, forbidden: Sequence[str]) -> Iterator[str]:
+    """What the trace could not tell: a test that passes by it has not passed for sure."""
+    for trouble in found.trace.troubles if found.trace else ():
+        yield f"dlprof does not trace all of {first_line(trouble)}"
     doubtful = [row for row in found.rows if {*doubts(row)} & {*forbidden}]
     if doubtful:
         may = ", ".join(word for word in doubts(doubtful[0]) if word in forbidden)
         more = f", +{counted(len(doubtful) - 1, 'more line')}" if len(doubtful) > 1 else ""
-        text = f"dlprof does not know of {place_of(doubtful[0])}: {may}{more}"
-        warnings.warn(text, stacklevel=3)
+        yield f"dlprof does not know of {place_of(doubtful[0])}: {may}{more}"
 
 
 def _said(rows: Sequence[Row], forbidden: Sequence[str]) -> str:

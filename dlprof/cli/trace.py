@@ -231,11 +231,11 @@ def _lost(found: Trace) -> str:
     """Why conversions may be missing in a trace; empty if none are."""
     if not found.processes:
         return "no process wrote what it converted"
-    cut = [process for process in found.processes if not process.ended]
-    if cut:
-        how = "still running" if any(process.running for process in cut) else "killed"
-        verb = "was" if len(cut) == 1 else "were"
-        return f"{len(cut)} of {len(found.processes)} processes {verb} {how}"
+    for how, is_running in (("killed", False), ("still running", True)):
+        cut = sum(not one.ended and one.running is is_running for one in found.processes)
+        if cut:
+            verb = "was" if cut == 1 else "were"
+            return f"{cut} of {len(found.processes)} processes {verb} {how}"
     return f"not all is traced of {found.troubles[0]}" if found.troubles else ""
 
 

@@ -49,8 +49,9 @@ class Time:
     @property
     def is_likely_slower(self) -> bool:
         """Whether it is WIDE, and slower by more than half the floor if it alone were judged."""
-        low = self.interval[0] if self.interval else 1.0
-        return self.word == WIDE and low > 1 + MARGIN * self.floor.relative
+        if self.word != WIDE or self.interval is None:
+            return False
+        return math.log(self.interval[0]) > MARGIN * self.floor.step(self.base_ns or 0.0)
 
 
 @dataclass(frozen=True)

@@ -147,6 +147,9 @@ def _parts(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _is_running(pid: int) -> bool:
+    with suppress(OSError):
+        if Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2][:1] in "ZX":
+            return False  # it has ended, and its parent does not ask
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

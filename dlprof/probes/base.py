@@ -506,6 +506,11 @@ class Probe:
         return None
 
 
+def numbers(spec: ArraySpec) -> Pattern:
+    """The pattern of the values that an array of ``spec`` should have."""
+    return PATTERNS[spec.dtype]
+
+
 NEEDS_AXIS = {"strided": "stride over", "reversed": "reverse", "broadcast": "broadcast along"}
 
 

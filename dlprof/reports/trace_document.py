@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dlprof.analysis.quantity import plain_time, significant, size_text
-from dlprof.measuring.trace import FAULTS
+from dlprof.measuring.trace import FAULTS, doubts
 from dlprof.plan.axes import shape_text
 from dlprof.reports.document import (
     Answer,
@@ -196,24 +196,26 @@ def trace_document(
 def _longest_copy(trace: Trace, advised: Mapping[int, str]) -> Answer:
     """The line to change first: of those that copy, and may not, the one that takes longest."""
     copying = [row for row in trace.rows if row.copies and "copy" not in row.allowed]
-    unknown = sum(1 for row in trace.rows if row.unknown)
     if not copying:
-        return Answer("longest copy", "", note=f"none{_but(unknown)}")
+        return Answer("longest copy", "", note=_none(trace, "copy"))
     row = max(copying, key=lambda one: one.total_ns)
     return _answer("longest copy", row, row.total_ns, advised)
 
 
 def _longest_wait(trace: Trace, advised: Mapping[int, str]) -> Answer:
     waiting = [row for row in trace.rows if row.waits and "wait" not in row.allowed]
-    unknown = sum(1 for row in trace.rows if row.maybe_waits and not row.waits)
     if not waiting:
-        return Answer("longest wait", "", note=f"none{_but(unknown)}")
+        return Answer("longest wait", "", note=_none(trace, "wait"))
     row = max(waiting, key=lambda one: one.waited_ns)
     return _answer("longest wait", row, row.waited_ns, advised)
 
 
-def _but(unknown: int) -> str:
-    return f" known, {counted(unknown, 'line')} may" if unknown else ""
+def _none(trace: Trace, word: str) -> str:
+    """``none``, or what speaks against it."""
+    if unknown := sum(word in doubts(row) for row in trace.rows):
+        return f"none known, {counted(unknown, 'line')} may"
+    is_whole = trace.processes and all(process.ended for process in trace.processes)
+    return "none" if is_whole and not trace.troubles else "none known, not all was traced"
 
 
 def _answer(label: str, row: Row, took_ns: int, advised: Mapping[int, str]) -> Answer:

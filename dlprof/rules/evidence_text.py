@@ -90,7 +90,11 @@ def _value(key: str, value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(_value(key, part) for part in value)
     if isinstance(value, dict):
-        return ", ".join(f"{_name(key)} {_value(key, part)}" for key, part in value.items())
+        return ", ".join(
+            f"{_name(key)} {_value(key, part)}"
+            for key, part in value.items()
+            if key not in NOT_TOLD
+        )
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float) and key.endswith("_ns"):
@@ -150,6 +154,7 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
     "Values": {
         "changed.shape": partial(_became, "shape"),
         "changed.dtype": partial(_became, "dtype"),
+        "changed.source_writable": partial(_became, "whether x is writable:"),
         "changed.values": partial(_count, "values of the result"),
         "changed.source": partial(_count, "values of the source before and after"),
         "changed.earlier_result": partial(_count, "values of an earlier result"),

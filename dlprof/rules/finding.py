@@ -17,7 +17,7 @@ from dlprof.text.clean import listed
 LONGEST_CODE = 160
 MOST_ADVICE = 6
 MOST_ARRAYS = 3
-NONE_INSTEAD = "No measured path can replace it."
+NONE_INSTEAD = "No measured path is known to replace it."
 DO_NOT_TRY = "Do not try the call to find out whether it works."
 
 

@@ -178,6 +178,10 @@ def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
     if not left:
         raise NoReproducer("the session does not say what was left behind")
     anew = refused or evidence.per_source
+    if anew and subject.is_own:
+        raise NoReproducer(
+            "the source is made by a setup of your own, and others like it are needed"
+        )
     clear = SIZE_OF_NEW / 2 if anew else CLEAR_BYTES
     first = next(iter(left))
     name = BYTES if left.get(BYTES, 0.0) >= clear and first not in HANDLES else first
@@ -249,7 +253,7 @@ def _what_became(case: CaseView) -> str:
         return "values changed"
     if evidence.error_after_drop is None and of_source in (None, SAME):
         return "the process died"
-    return "reading it raised an exception"
+    return f"reading {'it' if of_source in (None, SAME) else 'x'} raised an exception"
 
 
 def _all_lose(cases: Cases, case: CaseView) -> bool:

@@ -60,14 +60,19 @@ def _keeps(case: CaseView, name: str) -> bool:
 SETTING_CHANGED = """
 <create>
 before = repr(<setting>)
-try:
-    <convert of y>
-except Exception as refusal:
-    print("it refuses:", type(refusal).__name__, refusal)
+<call>
 after = repr(<setting>)
 print("before the call:", before)
 print("after the call:", after)
 return before != after
+"""
+
+
+REFUSED = """
+try:
+    <convert of y>
+except Exception as refusal:
+    print("it refuses:", type(refusal).__name__, refusal)
 """
 
 
@@ -76,7 +81,9 @@ def show_setting_changed(subject: Subject, _: Subject | None, found: FindingReco
     first = _changed(subject.result).get(name, Setting())
     if not first.code:
         raise NoReproducer("the session does not say how the setting is read")
-    return subject.shown(f"changes the {name}", SETTING_CHANGED, setting=first.code)
+    refuses = subject.result.status == "unsupported"  # else an error is no answer
+    call = subject.filled(REFUSED if refuses else "<convert of y>")
+    return subject.shown(f"changes the {name}", SETTING_CHANGED, setting=first.code, call=call)
 
 
 RULES = (

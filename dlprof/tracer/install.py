@@ -71,7 +71,7 @@ class Installed:
         for module in _others(""):
             for name, value in list(_namespace(module).items()):
                 if id(value) in wrappers:
-                    setattr(module, name, wrappers[id(value)])
+                    _namespace(module)[name] = wrappers[id(value)]
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """The spec that the other finders give, with a call when the module was executed."""

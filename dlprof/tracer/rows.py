@@ -249,7 +249,10 @@ class Rows:
 
     def event(self, row: Row, began_s: float, took_ns: float) -> None:
         if row.index < 0:
-            row.index = list(self.rows.values()).index(row)
+            known = list(self.rows.values())
+            if row not in known:  # the call began before a fork
+                return
+            row.index = known.index(row)
         if len(self.events) < MOST_EVENTS:
             began_ns = round(began_s * 1e9) - self.started_ns
             self.events.append((began_ns, round(took_ns), row.index, get_ident()))
@@ -305,7 +308,8 @@ class Rows:
     def as_dict(self, ended: bool) -> dict[str, Any]:
         if ended:
             self._note(time.perf_counter_ns())
-        known = list(self.rows.values())  # other threads may add one
+        ticks, events = list(self.ticks), list(self.events)
+        known = list(self.rows.values())  # last, as other threads may add one
         rows = [row for row in known if row.arrays or row.raised]
         idle = _idle(rows)
         places = {id(row): at for at, row in enumerate(rows)}
@@ -323,10 +327,10 @@ class Rows:
             "rows": [row.as_dict(idle) for row in rows],
             "timeline": [
                 [begin, end, places[id(row)], round(ns)]
-                for begin, end, took in self.ticks
+                for begin, end, took in ticks
                 for row, ns in took.items()
             ],
-            "events": [[begin, took, order[at], thread] for begin, took, at, thread in self.events],
+            "events": [[begin, took, order[at], thread] for begin, took, at, thread in events],
             "events_left_out": self.left_out,
         }
 
@@ -354,6 +358,7 @@ class Rows:
             if ended or not self.has_ended:  # a thread that outlives the program
                 os.replace(partial, path)  # noqa: PTH105
         except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
+            self.has_ended &= not ended
             raise_of_handler(error)
 
 

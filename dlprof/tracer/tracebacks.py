@@ -24,6 +24,8 @@ def raise_of_handler(error: Exception) -> None:
 
 
 def _code(handler: Any) -> Any:
+    if not callable(handler):
+        return None
     while isinstance(handler, functools.partial):
         handler = handler.func
     function = getattr(handler, "__func__", handler)

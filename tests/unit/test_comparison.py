@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dlprof.analysis.slower import SAME, UNSURE, WIDE
 from dlprof.compare.comparison import compare, exit_code
 from dlprof.compare.matching import key
-from dlprof.compare.times import Settings
+from dlprof.compare.times import Settings, Time
 from dlprof.errors import UsageError
 from dlprof.plan.floors import Floor
 from dlprof.reports import comparison_json
@@ -168,6 +168,14 @@ def test_in_turns_what_is_likely_slower_is_wide_and_said_to_be():
     (wide,) = (answer for answer in answers_of(found) if answer.label == "wide")
     assert "1 likely slower" in wide.note
     assert exit_code(compared(*sides, in_turns=True, strict=True)) == 3
+
+
+def test_a_short_time_is_likely_slower_only_from_half_of_its_whole_floor_on():
+    floor, interval = Floor("ready", 0.05, 5.0), (1.04, 1.2)
+    times = [
+        Time("ready", WIDE, floor, base_ns=base_ns, interval=interval) for base_ns in (50.0, 5000.0)
+    ]
+    assert [time.is_likely_slower for time in times] == [False, True]
 
 
 def test_in_turns_a_drift_from_round_to_round_is_no_difference():

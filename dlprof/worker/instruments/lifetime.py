@@ -108,7 +108,8 @@ def hold(subject: Subject, answer: Answer) -> WithoutSource | None:
     if not on_host or not subject.import_.returns_array or subject.spec.elements == 0:
         return None
     other = subject.of_bytes(SIZE_BYTES)
-    if other.spec.size_bytes > LARGEST_BYTES or _is_slow_to_make(subject):
+    is_slow = attempt(lambda: _is_slow_to_make(subject))
+    if other.spec.size_bytes > LARGEST_BYTES or is_slow is not False:
         return None
     answer.part("after_drop", other.made())  # if the process dies of it, this tells of which array
     held = _without_source(other, answer, _drop)
@@ -322,12 +323,7 @@ def _is_slow_to_make(subject: Subject) -> bool:
     """Whether a user's own array takes too long to be made hundreds of times."""
     if not subject.is_one_array:
         return False
-    least_s = math.inf
-    for _ in range(2):
-        begun = time.monotonic()
-        subject.make_another()
-        least_s = min(least_s, time.monotonic() - begun)
-    return least_s > SLOW_SETUP_S
+    return subject.setup_s > SLOW_SETUP_S
 
 
 def judge_drops(evidence: dict[str, Any]) -> str:

@@ -92,7 +92,9 @@ def _judge(before: Found, after: Found) -> dict[str, Any]:
     told = [one for name, one in changed.items() if not _is_echo(name, before, after, changed)]
     evidence: dict[str, Any] = {"changed": told} if told else {}
     if lost:
-        evidence["left_out"] = "; ".join(f"{name}: {why}" for name, why in lost.items())[:LONGEST]
+        # A rule asks for the names: they come first where the text is cut.
+        reasons = "; ".join(dict.fromkeys(lost.values()))
+        evidence["left_out"] = f"{', '.join(lost)}: {reasons}"[:LONGEST]
     if not (told or kept):
         return verdict("unknown", evidence, "no setting can be read")
     return verdict("changed" if told else "kept", evidence)
