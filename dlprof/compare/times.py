@@ -61,7 +61,7 @@ class Settings:
     ``own_floors`` are those of single cases, by :func:`~dlprof.compare.matching.key`. ``decided``
     are the words of a gate that looked more than once, by case and measure. ``across_pythons`` says
     that two versions of Python are what is compared. A time that is WIDE passes if it is slower by
-    ``wide_limit`` at most (0.25 is 25 %), and never if ``strict``.
+    ``wide_limit`` at most (0.25 is 25 %) and not likely slower, and never if ``strict``.
 
     ``drifts`` are what sessions of equal code may differ by, from a calibration, by case and
     measure: differences of logarithms, None for one that runs in modes. Without a calibration it is
@@ -80,8 +80,11 @@ class Settings:
     drifts: Mapping[tuple[Key, str], float | None] | None = None
 
     def passes(self, time: Time) -> bool:
-        """Whether a time that is WIDE is no doubt."""
-        return not self.strict and time.bound is not None and time.bound <= 1 + self.wide_limit
+        """Whether a time that is WIDE is no doubt. Of 720 times of equal code none was likely
+        slower (docs/results/gates.md).
+        """
+        is_below = time.bound is not None and time.bound <= 1 + self.wide_limit
+        return is_below and not (self.strict or time.is_likely_slower)
 
     @property
     def level(self) -> float:

@@ -175,7 +175,8 @@ def _no_regression(comparison: Comparison) -> Answer:
     if exit_code(comparison) != DONE:
         counts = {
             "unsure": len(comparison.having(UNSURE)),
-            "too wide": len(comparison.too_wide),
+            "likely slower": len([one for _, one in comparison.too_wide if one.is_likely_slower]),
+            "too wide": len([one for _, one in comparison.too_wide if not one.is_likely_slower]),
             "not compared": len(comparison.having(INVALID)),
         }
         why = _joined(*(f"{count:,} {word}" for word, count in counts.items() if count))
@@ -244,18 +245,19 @@ def _not_compared(comparison: Comparison) -> Iterator[Answer]:
 
 def _wide(comparison: Comparison) -> Iterator[Answer]:
     """The bounds of what stays open, the largest first; what is too wide to pass on its own."""
-    known, too_wide = [one for one in comparison.times if one[1].word == WIDE], comparison.too_wide
+    known = [one for one in comparison.times if one[1].word == WIDE]
+    likely = [one for one in known if one[1].is_likely_slower]
+    too_wide = [one for one in comparison.too_wide if one not in likely]
     for label, found in (
-        ("wide", [one for one in known if one not in too_wide]),
+        ("likely slower", likely),
+        ("wide", [one for one in known if one not in likely + too_wide]),
         ("too wide", too_wide),
     ):
         if found:
             case, time = max(found, key=lambda one: one[1].bound or 0.0)
             slower = (time.bound or 1.0) - 1
             value = f"at most {percent_text(slower)} slower" if slower > 0 else "not slower"
-            likely = sum(one.is_likely_slower for _, one in found)
-            note = _joined(_more(found), f"{likely:,} likely slower" if likely else "")
-            yield Answer(label, _name(comparison, case), value, note)
+            yield Answer(label, _name(comparison, case), value, _more(found))
 
 
 def _advice(comparison: Comparison, unsure: Sequence[Time]) -> str:

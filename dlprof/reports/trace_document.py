@@ -494,7 +494,7 @@ def _source(
             continue
         took, calls = _took(found), sum(row.calls for row in found)
         results = dict.fromkeys(result_of([row]) for row in found)
-        tone = next((TONES[one] for one in reversed(TONES) if one in results), "dim")
+        tone: Tone = next((TONES[one] for one in reversed(TONES) if one in results), "dim")
         heat = took / hottest if hottest else 0.0
         cell = Cell(", ".join(results), tone)
         yield SourceLine(number, line, plain_time(took), f"{calls:,}", cell, heat)

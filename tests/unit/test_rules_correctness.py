@@ -178,7 +178,7 @@ def test_views_that_are_all_lost_are_one_finding_of_the_producer_and_else_one_of
     ("lifetime", "how"),
     [
         (verdict("dangling", source_after_drop="changed"), "values changed"),
-        (verdict("dangling", source_after_drop="OSError: gone"), "reading it raised an exception"),
+        (verdict("dangling", source_after_drop="OSError: gone"), "reading x raised an exception"),
         (
             died("dangling", "killed by SIGABRT during lifetime source after drop"),
             "the process died",

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from dlprof.worker import timer
+from dlprof.worker import threads, timer
 from dlprof.worker.turns import MOST_TURNS, TURN_NS, Series, Turns
 
 CALL_NS = 4_000
@@ -40,6 +40,12 @@ class Loop:
 
 
 @pytest.fixture
+def no_other_threads(monkeypatch):
+    """Those of pytest itself are none of the statement."""
+    monkeypatch.setattr(threads, "is_multithreaded", lambda _: False)
+
+
+@pytest.fixture
 def channel():
     return Channel()
 
@@ -50,6 +56,7 @@ def sampled(loop, channel, cpu=CPU, budget_ns=BUDGET_NS, **asked):
     )
 
 
+@pytest.mark.usefixtures("no_other_threads")
 def test_every_sample_has_a_turn_of_its_own_and_lasts_half_a_millisecond(channel):
     loop = Loop(channel)
     timing = sampled(loop, channel)
@@ -59,6 +66,7 @@ def test_every_sample_has_a_turn_of_its_own_and_lasts_half_a_millisecond(channel
     assert TURN_NS <= timing.loops * CALL_NS < 2 * TURN_NS
 
 
+@pytest.mark.usefixtures("no_other_threads")
 def test_the_parent_may_raise_the_number_of_calls():
     channel = Channel(wanted=512)
     timing = sampled(Loop(channel), channel, budget_ns=40 * 512 * CALL_NS)
