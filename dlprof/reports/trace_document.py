@@ -132,11 +132,10 @@ LONG = 36
 """Characters from which on a conversion is shortened."""
 ROW = Column("row", right=True)
 """What ``--from LAST:ROW`` takes."""
-FIGURES = (Column("time", right=True), Column("calls", right=True), Column("result"))
+FIGURES = (Column("own time", right=True), Column("calls", right=True), Column("result"))
 PROCESS = Column("proc")
 """If rows are of different processes."""
 CONVERSION, WHAT = Column("conversion"), Column("what", is_under=True)
-ITSELF = "Times are of the conversions themselves, without their arguments."
 
 
 def trace_document(
@@ -183,31 +182,38 @@ def trace_document(
     return Document(
         title,
         context,
-        answers=(_longest_copy(trace, advised), _longest_wait(trace, advised)),
+        answers=(_costliest_copy(trace, advised), _costliest_wait(trace, advised)),
         notices=tuple(_notices(trace)),
         tables=(table,),
-        marks=(ITSELF,),
         chart=timeline(trace),
         sections=tuple(sections(trace)),
-        commands=tuple(_commands(groups[0], by, name)) if trace.program else (),
+        commands=tuple(_commands(trace, name)) if trace.program else (),
     )
 
 
-def _longest_copy(trace: Trace, advised: Mapping[int, str]) -> Answer:
+def _copying(trace: Trace) -> Row | None:
     """The line to change first: of those that copy, and may not, the one that takes longest."""
     copying = [row for row in trace.rows if row.copies and "copy" not in row.allowed]
-    if not copying:
-        return Answer("longest copy", "", note=_none(trace, "copy"))
-    row = max(copying, key=lambda one: one.total_ns)
-    return _answer("longest copy", row, row.total_ns, advised)
+    return max(copying, key=_without_waits, default=None)
 
 
-def _longest_wait(trace: Trace, advised: Mapping[int, str]) -> Answer:
+def _without_waits(row: Row) -> int:
+    return row.total_ns - row.waited_ns
+
+
+def _costliest_copy(trace: Trace, advised: Mapping[int, str]) -> Answer:
+    row = _copying(trace)
+    if row is None:
+        return Answer("costliest copy", "", note=_none(trace, "copy"))
+    return _answer("costliest copy", row, _without_waits(row), advised)
+
+
+def _costliest_wait(trace: Trace, advised: Mapping[int, str]) -> Answer:
     waiting = [row for row in trace.rows if row.waits and "wait" not in row.allowed]
     if not waiting:
-        return Answer("longest wait", "", note=_none(trace, "wait"))
+        return Answer("costliest wait", "", note=_none(trace, "wait"))
     row = max(waiting, key=lambda one: one.waited_ns)
-    return _answer("longest wait", row, row.waited_ns, advised)
+    return _answer("costliest wait", row, row.waited_ns, advised)
 
 
 def _none(trace: Trace, word: str) -> str:
@@ -219,7 +225,7 @@ def _none(trace: Trace, word: str) -> str:
 
 
 def _answer(label: str, row: Row, took_ns: int, advised: Mapping[int, str]) -> Answer:
-    told = filter(None, (place_of(row), advised.get(id(row), "")))
+    told = filter(None, (place_of(row), counted(row.calls, "call"), advised.get(id(row), "")))
     code = shortened(row.expression or row.conversion)
     return Answer(label, code, plain_time(took_ns), "; ".join(told))
 
@@ -268,20 +274,27 @@ def _program(trace: Trace) -> str:
 
 
 def _title(trace: Trace) -> tuple[str, str]:
-    converted, copied = (
-        sum(getattr(row, name) for row in trace.rows) for name in ("total_ns", "bytes")
+    waited, copied = (
+        sum(getattr(row, name) for row in trace.rows) for name in ("waited_ns", "bytes")
     )
+    converted = sum(map(_without_waits, trace.rows))
     code = trace.exit_code
     end = f"killed by signal {-code}" if code < 0 else f"exit {code}"
     name = _program(trace)
-    percent = 100 * converted / trace.wall_ns if trace.wall_ns else 0.0
-    share = "below 0.1 %" if percent < 0.1 else f"{significant(percent, 2)} %"  # noqa: PLR2004 - as it is shown
     whole = plain_time(trace.wall_ns, 3)
     title = f"dlprof trace   {name}   {whole}, {end}" if name else f"dlprof trace   {whole}"
     copies = f"{size_text(copied, 2)} copied"
     count = len({pid for row in trace.rows for pid in row.processes})
     several = f", {count} processes" if count > 1 else ""
-    return title, f"conversions {plain_time(converted)} of it ({share}), {copies}{several}"
+    parts = [f"conversions {plain_time(converted)} ({_share(converted, trace.wall_ns)})"]
+    if waited:
+        parts.append(f"waits {plain_time(waited)} ({_share(waited, trace.wall_ns)})")
+    return title, f"{', '.join((*parts, copies))}{several}"
+
+
+def _share(took_ns: float, whole_ns: float) -> str:
+    percent = 100 * took_ns / whole_ns if whole_ns else 0.0
+    return "below 0.1 %" if percent < 0.1 else f"{significant(percent, 2)} %"  # noqa: PLR2004 - as it is shown
 
 
 def _notices(trace: Trace) -> Iterable[str]:
@@ -371,7 +384,8 @@ def _facts(group: Group, by: str, full: bool) -> Iterable[str]:
         yield f"{size_text(copied, 2)} copied"
     waits, maybe = group.total("waits"), group.total("maybe_waits")
     if waits:
-        yield f"{plain_time(group.total('waited_ns'))} of it waits for queued work"
+        kinds = dict.fromkeys(row.result for row in group.rows)
+        yield f"{', '.join(kinds)}; waits {plain_time(group.total('waited_ns'))} for queued work"
     elif maybe:
         yield f"{maybe:,} may wait for queued work"
     crossings = (one[:2] for row in group.rows for one in row.crossings)
@@ -418,11 +432,11 @@ def _arrays(row: Row) -> str:
     return ", ".join([*texts, f"{left} more"] if left > 0 and texts else texts)
 
 
-def _commands(first: Group, by: str, name: str) -> Iterable[str]:
-    row = first.rows[0]
-    if by == "line" and row.consumer not in (row.producer, UNTRACED):
-        pair = shlex.join([row.producer, row.consumer])
-        yield f"dlprof run {pair} --from {shlex.quote(name)}:1"
+def _commands(trace: Trace, name: str) -> Iterable[str]:
+    row = _copying(trace) or trace.rows[0]
+    if row.consumer not in (row.producer, UNTRACED):
+        pair, number = shlex.join([row.producer, row.consumer]), trace.rows.index(row) + 1
+        yield f"dlprof run {pair} --from {shlex.quote(name)}:{number}"
     yield f"dlprof report {shlex.quote(name)} --html report.html"
     yield "dlprof explain trace"
 

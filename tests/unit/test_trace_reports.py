@@ -94,8 +94,16 @@ def test_a_row_has_the_number_that_from_takes():
 def test_the_copy_to_change_first_took_longest_and_is_not_allowed(row, slow, said):
     document = trace_document(trace_of({**ROW, **row}, {**SLOW, **slow}))
     copied, waited = document.answers
-    assert copied.note == said
+    assert copied.note.partition(";")[0] == said
     assert waited.note == "none"
+
+
+def test_a_wait_is_no_cost_of_a_conversion_and_the_next_command_is_for_the_costliest_copy():
+    waits = {**SLOW, **VIEW, "total_ns": 9_000, "waits": 2, "waited_ns": 4_000}
+    document = trace_document(trace_of({**ROW, "total_ns": 100}, waits))
+    assert document.context.startswith("conversions 10 µs (100 %), waits 8.0 µs (80 %), ")
+    assert [answer.value for answer in document.answers] == ["200 ns", "8.0 µs"]
+    assert document.commands[0].endswith("--from LAST:2")
 
 
 @pytest.mark.parametrize(
