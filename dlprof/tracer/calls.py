@@ -59,6 +59,7 @@ class Calls:
 
     def __init__(self, tracer: Tracer, target: Target, is_in_c: bool = False) -> None:
         self.tracer, self.target = tracer, target
+        self.is_own, self.within = tracer.places.is_own, tracer.within
         # Single conversions are recorded as events: those of a thread must not overlap.
         self._is_leaf = is_in_c and target.takes_numpy_only and not tracer.rows.with_events
         self.ways: dict[type, Way | None] = {}

@@ -20,9 +20,10 @@ class Tracer:
 
     def __init__(self, places: Places, rows: Rows, most_percent: float | None = None) -> None:
         self.places, self.rows, self.kinds = places, rows, Kinds()
-        self.inside: dict[int, bool] = {}
-        """Threads that are in a traced call, but for one of a leaf: whether the call runs methods
-        of the array that may be the user's."""
+        self.inside: set[int] = set()
+        """Threads that are in a traced call, but for one of a leaf."""
+        self.within: set[int] = set()
+        """Those of them in a call that runs methods of the array that may be the user's."""
         self.capsules: dict[int, Export] = {}
         self.is_active = True
         self.calls: list[Any] = []
@@ -69,6 +70,7 @@ class Tracer:
     def begin_again(self) -> None:
         """In the child of a fork: nothing of the parent's is counted again."""
         self.inside.clear()
+        self.within.clear()
         self.capsules.clear()
         self.rows.begin()
         for calls in self.calls:

@@ -31,7 +31,6 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
     """``original`` with a record of each conversion."""
     calls = Calls(tracer, target, isinstance(original, types.BuiltinFunctionType))
     ways, inside, record = calls.ways, tracer.inside, _record(original, calls)
-    is_own = tracer.places.is_own
 
     def traced(source: Any = MISSING, /, *rest: Any, **kwargs: Any) -> Any:
         # Short, as most calls convert nothing: a frame with few names is made fast.
@@ -44,8 +43,8 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
                 if rest or kwargs:
                     return original(source, *rest, **kwargs)
                 return original(source)
-            if inside and (may_run_own := inside.get(get_ident())) is not None:
-                if may_run_own and is_own(_getframe(1)):
+            if inside and get_ident() in inside:
+                if calls.within and get_ident() in calls.within and calls.is_own(_getframe(1)):
                     return record(_getframe(1), way, source, rest, kwargs, True)
                 if rest or kwargs or source is MISSING:
                     return original(*_given(source, rest), **kwargs)
@@ -112,7 +111,9 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
                 return original(source) if args is None else original(*args, **kwargs)
             if not (is_inside or way.is_leaf):
                 me = get_ident()
-                inside[me] = way.may_run_own
+                inside.add(me)
+                if way.may_run_own:
+                    calls.within.add(me)
             try:
                 if row is None:  # not counted; nor are the calls inside it
                     return original(source) if args is None else original(*args, **kwargs)
@@ -169,7 +170,9 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
                     calls.tracer.tick(row, began, took)
             finally:
                 if me is not None:
-                    inside.pop(me, None)
+                    inside.discard(me)
+                    if way.may_run_own:
+                        calls.within.discard(me)
         except BaseException as error:
             error.__traceback__ = error.__traceback__.tb_next  # type: ignore[union-attr]
             if took is None and row is not None:
