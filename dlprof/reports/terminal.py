@@ -168,7 +168,8 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
     if is_wide and table.columns[-1].is_under:
         notes = [_cell(row[-1]) for row in table.rows]
         rows = tuple(row[:-1] for row in table.rows)
-        table, longest = replace(table, columns=table.columns[:-1], rows=rows), longest[:-1]
+        table = replace(table, columns=table.columns[:-1], rows=rows)
+        longest = [*longest[:-2], max(longest[-2:])]
     codes = {at for row in table.rows for at, cell in enumerate(row) if cell.code}
     place = max(PLACE_WIDTH, round(PLACE_SHARE * width))
     places = {at for at, column in enumerate(table.columns) if is_wide and column.is_place}
