@@ -152,10 +152,8 @@ def _is_running(pid: int) -> bool:
             return False  # it has ended, and its parent does not ask
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except OSError:  # there is none, or by now it is somebody else's
         return False
-    except PermissionError:
-        return True
     return True
 
 

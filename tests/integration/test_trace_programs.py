@@ -298,6 +298,20 @@ for _ in range(3):
     assert "--fail-on wait: app.py:1" in traced.stderr
 
 
+def test_tensorflow_does_not_rewrite_the_tracer(trace):
+    pytest.importorskip("tensorflow")
+    text = """\
+import numpy as np, tensorflow as tf
+@tf.function
+def f(x):
+    return x * np.array([0.5])
+print(f(tf.constant([2.0], tf.float64)).numpy())
+"""
+    _, traced = trace(text)
+    assert (traced.returncode, traced.stdout) == (0, "[1.]\n")
+    assert "AutoGraph" not in traced.stderr
+
+
 def test_a_child_that_outlives_the_program_was_not_killed(trace):
     text = f"""\
 import os, time

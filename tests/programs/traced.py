@@ -126,6 +126,10 @@ def decorators():
     total(X), total(X)
 
 
+def a_tensor_that_moves():
+    T.to("meta")  #: 1 x.to() copy
+
+
 def a_tensor_that_stays_on_its_device():
     T.to("cpu")
     T.to(torch.float64)

@@ -1,8 +1,8 @@
 """The tracer: what it wraps comes from the probes, and it takes everything out again."""
 
 import itertools
+import linecache
 import operator
-import pickle
 import signal
 import sys
 import threading
@@ -300,12 +300,26 @@ def test_a_conversion_in_a_method_of_the_users_array_is_a_row():
     assert not tracer.inside
 
 
-def test_a_method_is_pickled_by_its_name():
-    import torch
+def test_a_framework_that_was_built_where_its_source_is_is_not_the_users_code(monkeypatch):
+    module = types.ModuleType("jax")
+    module.__file__ = "/home/me/jax/jax/__init__.py"
+    monkeypatch.setitem(sys.modules, "jax", module)
 
-    with dlprof.trace():
-        for method in (torch.Tensor.numpy, torch.Tensor.cpu):
-            assert pickle.loads(pickle.dumps(method)) is method
+    def frame(file, name):
+        space = {"sys": sys, "__name__": name}
+        exec(compile("here = sys._getframe()", file, "exec"), space)
+        return space["here"]
+
+    places = Places()
+    assert not places.is_own(frame("/home/me/jax/jax/numpy.py", "jax.numpy"))
+    assert places.is_own(frame("/home/me/jax/examples/train.py", "__main__"))
+    assert Places(("jax",)).is_own(frame("/home/me/jax/jax/numpy.py", "jax.numpy"))
+
+
+def test_a_cell_of_a_notebook_and_a_form_feed_keep_their_lines(monkeypatch):
+    lines = ["import torch\n", "\x0c# a page\n", "torch.tensor(x)\n"]
+    monkeypatch.setitem(linecache.cache, "<cell 1>", (0, None, lines, "<cell 1>"))
+    assert expression("<cell 1>", 3, (3, 3, 0, 15)) == "torch.tensor(x)"
 
 
 def test_a_module_that_is_imported_in_a_block_is_free_of_the_tracer_after_it():
