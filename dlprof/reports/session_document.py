@@ -226,11 +226,20 @@ def _commands(found: Sequence[Problem], name: str) -> tuple[str, ...]:
     return (*told, f"dlprof report {name} --full")
 
 
-INSTRUMENTS = (
-    *("ownership", "values", "alignment", "fresh_source", "ordering", "lifetime", "early_write"),
-    *("peak_memory", "settings", "refusal", "trace"),
-)
-"""Whose evidence a result holds."""
+INSTRUMENTS = {
+    "ownership": "view or copy",
+    "values": "values",
+    "alignment": "address of x",
+    "fresh_source": "second conversion",
+    "ordering": "queued work",
+    "lifetime": "lifetime",
+    "early_write": "late reads",
+    "peak_memory": "peak memory",
+    "settings": "settings",
+    "refusal": "refusal",
+    "trace": "calls of the driver",
+}
+"""The evidence of a result, and what each is called."""
 MOST_TOLD = 4
 MOST_PROCESSES = 12
 
@@ -258,11 +267,11 @@ def _measured(arrays: Sequence[Array]) -> Iterator[Section]:
 def _facts(result: Result) -> Iterator[tuple[str, str]]:
     if not result.untimed:
         yield from _times(result)
-    for name in INSTRUMENTS:
+    for name, question in INSTRUMENTS.items():
         verdict: Any = getattr(result, name)
         if verdict is not None:
             told = facts(verdict.evidence, result.untimed)
-            yield name.replace("_", " "), f"{verdict.verdict}{told and f': {told}'}"
+            yield question, f"{verdict.verdict}{told and f': {told}'}"
     for event in result.handshake:
         yield "handshake", _event(event, result.untimed)
     if result.output:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from dlprof.analysis.case_view import seen
-from dlprof.analysis.quantity import plain_time, size_text
+from dlprof.analysis.quantity import plain_time, significant, size_text
 from dlprof.plan.axes import shape_text
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.session.evidence import Evidence, TraceEvent
@@ -70,11 +70,8 @@ def _phrases(
         elif isinstance(value, dict):
             yield from _phrases(value, phrases, f"{place}.")
         else:
-            yield f"{_name(place)}: {_value(key, value)}"
-
-
-def _name(place: str) -> str:
-    return place.removesuffix("_ns").removesuffix("_bytes").replace("_", " ").replace(".", " ")
+            name = place.removesuffix("_ns").removesuffix("_bytes")
+            yield f"{name.replace('_', ' ').replace('.', ' ')}: {_value(key, value)}"
 
 
 def _without_times(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,9 +88,7 @@ def _value(key: str, value: Any) -> str:
         return ", ".join(_value(key, part) for part in value)
     if isinstance(value, dict):
         return ", ".join(
-            f"{_name(key)} {_value(key, part)}"
-            for key, part in value.items()
-            if key not in NOT_TOLD
+            f"{name} {_value(name, part)}" for name, part in value.items() if name not in NOT_TOLD
         )
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -102,6 +97,39 @@ def _value(key: str, value: Any) -> str:
     if isinstance(value, int | float) and ("bytes_" in key or key.endswith("bytes")):
         return size_text(int(value))
     return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _line(what: str, fit: Mapping[str, Any]) -> str:
+    """A time against the length of the queue before it."""
+    told = []
+    if "slope" in fit:
+        told.append(f"{what} follows the queue with a slope of {_slope(fit['slope'])}")
+    if "interval" in fit:
+        told.append(f"95 % interval {' to '.join(map(_slope, fit['interval']))}")
+    if "intercept_ns" in fit:
+        told.append(f"{plain_time(fit['intercept_ns'])} without a queue")
+    if "scatter" in fit:
+        told.append(f"scatter {significant(100 * fit['scatter'], 2)} % of the queue")
+    return ", ".join(told)
+
+
+def _slope(found: float) -> str:
+    return f"{round(found, 2) + 0.0:.2f}"  # no -0.00
+
+
+def _loaded(found: Mapping[str, Any]) -> str:
+    call, queue = (
+        plain_time(found[name]) if name in found else "?" for name in ("host_ns", "queued_ns")
+    )
+    return f"the call took {call} behind a queue of {queue}"
+
+
+def _look(where: str, found: Mapping[str, Any]) -> str:
+    """What came of a source at one address."""
+    at = found.get("alignment_bytes")
+    begins = f" ({size_text(int(at))})" if at is not None else ""
+    why = f", {found['reason']}" if found.get("reason") else ""
+    return f"{where}{begins}: {found.get('verdict', '?')}{why}"
 
 
 def _by_size(what: str, found: Mapping[str, str]) -> str:
@@ -134,6 +162,43 @@ def _count(what: str, found: Mapping[str, Any]) -> str:
     return f"{what}: {found.get('different', '?')} of {found.get('of', '?')} differ{first}"
 
 
+def _source_writable(found: Any) -> str:
+    before, after = ({True: "writable", False: "read-only"}.get(one, "unknown") for one in found)
+    return f"the source was {before} before the call and {after} after it"
+
+
+def _orders(found: Any) -> str:
+    words = {"F": "column-major", "C": "row-major"}
+    source, result = (words.get(order, "?") for order in found)
+    return f"the source has {source} order, the result {result} order"
+
+
+def _settings(found: Any) -> str:
+    return ", ".join(
+        f"the {one.get('name', 'setting')}: {one.get('before', '?')} before the call and"
+        f" {one.get('after', '?')} after it"
+        for one in found
+    )
+
+
+def _device_asked(found: Any) -> str:
+    device = ", ".join(map(str, found))
+    return f"x.__dlpack__ was asked for the DLPack device ({device}) with copy=False"
+
+
+def _event(found: Mapping[str, Any]) -> str:
+    told = [
+        f"at {plain_time(found['start_ns'])}" if "start_ns" in found else "",
+        f"for {plain_time(found['duration_ns'])}" if "duration_ns" in found else "",
+        f"{size_text(int(found['bytes']))}" if found.get("bytes") else "",
+        found.get("direction") or "",
+        f"{plain_time(found['device_ns'])} on the device" if found.get("device_ns") else "",
+        found.get("kernel") or "",
+        "waited" if found.get("waited") else "",
+    ]
+    return f"{found.get('name', 'a call')} ({' '.join(filter(None, told))})"
+
+
 COMMON: dict[str, Phrase] = {
     "reason": "{}",
     "moot": ("there was nothing to look at", ""),
@@ -151,22 +216,40 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         ),
         "not_written": "{}",
     },
+    "Ordering": {
+        "host": partial(_line, "the call's time"),
+        "ready": partial(_line, "the time until the result is ready"),
+        "unrelated": partial(_line, "the call's time behind unrelated work"),
+        "ready_witness": "waited for by {}",
+        "values_right": ("the values are right", "the values are wrong"),
+        "loaded": _loaded,
+    },
     "Values": {
         "changed.shape": partial(_became, "shape"),
         "changed.dtype": partial(_became, "dtype"),
-        "changed.source_writable": partial(_became, "whether x is writable:"),
         "changed.values": partial(_count, "values of the result"),
         "changed.source": partial(_count, "values of the source before and after"),
+        "changed.source_writable": _source_writable,
         "changed.earlier_result": partial(_count, "values of an earlier result"),
         "changed.after_write": partial(_count, "values after a write to the source"),
         "changed.unfinished": partial(_count, "values at once, which are there a moment later"),
         "changed.in_turns": partial(_count, "values of the same array when others are converted"),
         "changed.equal_sources": partial(_count, "values with a write to another result"),
+        "orders": _orders,
+    },
+    "ChangedSettings": {
+        "changed": _settings,
+    },
+    "Alignment": {
+        "aligned": partial(_look, "aligned source"),
+        "sliced": partial(_look, "source that begins one element further"),
     },
     "Lifetime": {
         "later_s": "it was read {} s after the source was dropped",
     },
     "Refused": {
+        "error": lambda found: f"the error is a {found[0]}" if found else "",
+        "other_device": _device_asked,
         "words": "{}",
         "after": "a plain array that was converted before gives: {}",
     },
@@ -176,8 +259,11 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         "aligned": lambda found: f"an aligned x of this size: {WRITTEN_AFTER.get(found, found)}",
     },
     "PeakMemory": {
-        "arrays": "{} arrays beyond the source at the peak",
-        "aligned_arrays": "{} if the source is aligned",
+        "arrays": lambda found: f"{found:.2f} arrays beyond the source at the peak",
+        "aligned_arrays": lambda found: f"{found:.2f} if the source is aligned",
+    },
+    "Trace": {
+        "events": lambda found: f"calls: {', '.join(map(_event, found))}",
     },
 }
 """By the class of the evidence and the place of a value in it; the names of others say enough."""
