@@ -244,16 +244,18 @@ def are_apart(one: str, other: str) -> bool:
 
 def _torch_busy() -> Callable[[Any], bool | None] | None:
     """None for a torch that knows no CUDA: its operations have run when they return."""
-    return _torch_is_busy if sys.modules["torch"].version.cuda else None
+    return _torch_is_busy if resolved("torch.version.cuda") else None
 
 
 def _torch_is_busy(array: Any) -> bool | None:
-    if not array.is_cuda:
-        return None
+    return _torch_stream_is_busy(array.device) if array.is_cuda else None
+
+
+def _torch_stream_is_busy(device: Any = None) -> bool | None:
     cuda = sys.modules["torch"].cuda
-    if cuda.is_current_stream_capturing():
+    if not cuda.is_initialized() or cuda.is_current_stream_capturing():
         return None
-    return not cuda.current_stream(array.device).query()
+    return not cuda.current_stream(device).query()
 
 
 def _tf_address(array: Any) -> int | None:
@@ -271,12 +273,26 @@ def _tf_key(array: Any) -> Any:
 
 
 def _is_stream_busy(probe: Probe, array: Any) -> bool | None:
-    if probe.device(array) != "cuda":
-        return False
+    return False if probe.device(array) != "cuda" else _is_current_busy(probe)
+
+
+def _is_current_busy(probe: Probe) -> bool | None:
     from dlprof.tracer.queues import is_busy
 
     handle = probe.current_stream("cuda")
     return None if handle is None else is_busy(handle)
+
+
+def busy_at_upload(probe: Probe) -> Callable[[], bool | None] | None:
+    """Whether a copy to the framework's current device would be behind queued work.
+
+    None where the framework does not say.
+    """
+    if probe.name == "torch":
+        return None if _torch_busy() is None else _torch_stream_is_busy
+    if type(probe).current_stream is Probe.current_stream:
+        return None
+    return partial(_is_current_busy, probe)
 
 
 def _buffer(probe: Probe) -> Kind:

@@ -8,7 +8,16 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from dlprof.tracer.arrays import CONTAINERS, LOOSE, VIEW, Kind, are_apart, first_of, leaves
+from dlprof.tracer.arrays import (
+    CONTAINERS,
+    LOOSE,
+    VIEW,
+    Kind,
+    are_apart,
+    busy_at_upload,
+    first_of,
+    leaves,
+)
 from dlprof.tracer.rows import (
     BYTES,
     COPIES,
@@ -43,6 +52,8 @@ from dlprof.tracer.ways import (
 NUMPY_AND_TORCH = {"numpy", "torch"}
 MOST_SITES = 50_000
 """Places in code; more are met only if a program makes code without end."""
+FIRST = "first"
+"""Stands for the form of the first call."""
 NAMES = {
     *("a", "buffer", "data", "ext_tensor", "external_array", "input_bytes", "ndarray"),
     *("numpy_obj", "obj", "object", "source_array", "val", "value", "x"),
@@ -62,6 +73,7 @@ class Calls:
         self.is_own, self.within = tracer.places.is_own, tracer.within
         # Single conversions are recorded as events: those of a thread must not overlap.
         self._is_leaf = is_in_c and target.takes_numpy_only and not tracer.rows.with_events
+        self._was_called = False
         self.ways: dict[type, Way | None] = {}
         """By the type of the first argument; None for what passes through."""
         self._by_kind: dict[tuple[Kind, bool], Way] = {}
@@ -110,8 +122,29 @@ class Calls:
     def _of(self, kind: Kind, is_leaf: bool = False) -> Way:
         key = kind, is_leaf
         if key not in self._by_kind:
-            self._by_kind[key] = Way(kind, is_leaf)
+            way = self._by_kind[key] = Way(kind, is_leaf)
+            way.is_busy = self._is_busy(kind)
         return self._by_kind[key]
+
+    def _is_busy(self, kind: Kind) -> Callable[[Any], bool | None] | None:
+        """Whether a call meets queued work: on its array, or on the device that it copies to."""
+        probe = self.tracer.kinds.probes[self.target.framework]
+        at_upload, of_array = busy_at_upload(probe) if self.target.uploads else None, kind.is_busy
+        if at_upload is None:
+            return of_array
+        if of_array is None:
+            return lambda _: at_upload()
+
+        def of_either(array: Any) -> bool | None:
+            found = of_array(array)
+            return at_upload() if found is None else found
+
+        return of_either
+
+    def _stays_on_host(self, kind: Kind, source: Any, made: Kind, result: Any) -> bool:
+        """Whether no work on a device concerns the call, although there was some."""
+        is_of_array = kind.is_busy is not None and kind.is_busy(source) is not None
+        return self.target.uploads and not is_of_array and made.device(result) == "cpu"
 
     def _converts(self, kind: Kind) -> bool:
         target = self.target
@@ -274,8 +307,17 @@ class Calls:
                 self._note_dtype(row, kind.dtype(source), dtype)
                 numbers[DTYPE] = dtype
             numbers[EACH] = copied if _is_on_host(kind, source, made, result) else 0
-        if queue is not None:
-            row.queued(kind.key(source), at, queue, took)
+        if queue is not None and not self._stays_on_host(kind, source, made, result):
+            self._queued(row, kind.key(source), at, queue, took)
+
+    def _queued(self, row: Row, key: Any, outcome: int, queue: Queue, took: float) -> None:
+        """Count a call by the queue that it met.
+
+        The first one compares with no other: a framework loads code and sets up a device in it.
+        """
+        if not self._was_called:
+            self._was_called, queue = True, (queue[0], FIRST)
+        row.queued(key, outcome, queue, took)
 
     def _exported(self, export: Export, result: Any) -> None:
         stale = self.tracer.capsules.get(id(result))
@@ -315,7 +357,7 @@ class Calls:
         key = kind.key(first)
         count(row.numbers(key, lambda: kind.nbytes(first)), took, *outcome)
         if queue is not None:
-            row.queued(key, outcome[0], queue, took)
+            self._queued(row, key, outcome[0], queue, took)
 
     def _compared_leaves(self, row: Row, found: list[Any], given: list[Any]) -> tuple[int, int]:
         """One call: a copy if anything was copied, a view if all are views."""
@@ -351,7 +393,7 @@ class Calls:
         row.first_ns = row.first_ns or took
         count(row.numbers(export.key, lambda: export.size), took, *outcome)
         if queue is not None:
-            row.queued(export.key, outcome[0], queue, took)
+            self._queued(row, export.key, outcome[0], queue, took)
 
     def _loose(
         self,

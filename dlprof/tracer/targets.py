@@ -14,6 +14,8 @@ ARRAY = "x"
 """The name of the array in what is shown: ``torch.from_numpy(x)``."""
 METHODS = {Protocol.DLPACK: "__dlpack__", Protocol.ARRAY_INTERFACE: "__array__"}
 """What a consumer calls of an array that is given away as it is."""
+HOST_ONLY = {Protocol.NUMPY, Protocol.ARRAY_INTERFACE, Protocol.BUFFER}
+"""Protocols whose arrays are in host memory."""
 MOVES = {"cuda": (("cuda", False), ("to", True))}
 """Methods of an import's result that copy it to another device, and their like: ``to`` may only
 change the dtype."""
@@ -42,6 +44,8 @@ class Target:
     """Whether it takes a ``numpy.ndarray`` and no protocol, whose methods may be Python's."""
     is_move: bool = False
     """Whether it may move to another device, and does no more for the tracer if it does not."""
+    uploads: bool = False
+    """Whether it may copy host memory to a device, where its framework queues work."""
 
     @property
     def root(self) -> str:
@@ -71,6 +75,7 @@ def _both(one: Target, other: Target) -> Target:
         one.takes_buffers or other.takes_buffers,
         one.takes_numpy_only and other.takes_numpy_only,
         one.is_move and other.is_move,
+        one.uploads or other.uploads,
     )
 
 
@@ -93,7 +98,10 @@ def _given(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target
 
 def _taken(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target]:
     for one in probe.imports:
-        yield from _functions(probe, one.code, one.protocols, frameworks, one.setup, is_import=True)
+        uploads = one.promise != "view" and "cuda" in probe.devices
+        yield from _functions(
+            probe, one.code, one.protocols, frameworks, one.setup, is_import=True, uploads=uploads
+        )
         for call in _calls(one.code):
             if isinstance(call.func, ast.Attribute) and call.func.attr in MOVES:
                 array_type = array_type_name(probe)
@@ -106,6 +114,7 @@ def _taken(probe: type[Probe], frameworks: Mapping[str, str]) -> Iterator[Target
                         is_method=True,
                         gives=True,
                         is_move=is_move,
+                        uploads=True,
                     )
 
 
@@ -116,10 +125,14 @@ def _functions(
     frameworks: Mapping[str, str],
     setup: str = "",
     is_import: bool = False,
+    uploads: bool = False,
 ) -> Iterator[Target]:
-    """The functions of modules that ``code`` calls with the array as an argument."""
+    """The functions of modules that ``code`` calls with the array as an argument.
+
+    ``uploads`` is whether ``code`` may copy host memory to a device.
+    """
     modules = {**_imported(probe.setup), **_imported(setup)}
-    for call in _calls(code):
+    for at, call in enumerate(_calls(code)):  # the outermost is the first
         names = _dotted(call.func)
         if not any(map(_is_array, call.args)) or names[:1] == names or names[0] not in modules:
             continue
@@ -134,6 +147,7 @@ def _functions(
             takes=framework != probe.name or code in {one.code for one in probe.imports},
             takes_buffers=Protocol.BUFFER in protocols or "frombuffer" in names[-1],
             takes_numpy_only=is_import and set(protocols) == {Protocol.NUMPY},
+            uploads=uploads and at == 0 and not HOST_ONLY.isdisjoint(protocols),
         )
 
 

@@ -6,6 +6,7 @@ import operator
 import signal
 import sys
 import threading
+import time
 import types
 
 import numpy
@@ -19,7 +20,7 @@ from dlprof.reports import terminal
 from dlprof.reports.document import Level
 from dlprof.reports.trace_document import trace_document
 from dlprof.session.trace_file import Row, merged
-from dlprof.tracer import state
+from dlprof.tracer import calls, state
 from dlprof.tracer.arrays import KEY, Kind, Kinds, are_apart
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import COPIES, MOST_SHAPES, OTHERS, VIEWS, Rows
@@ -226,9 +227,9 @@ class Foreign:
         self.memory, self.dtype, self.shape = memory, memory.dtype, memory.shape
 
 
-def foreign_kind(**fields):
+def foreign_kind(device="cpu", **fields):
     address = operator.attrgetter("memory.ctypes.data")
-    return Kind("jax", address, KEY, lambda _: 12, lambda _: "cpu", **fields)
+    return Kind("jax", address, KEY, lambda _: 12, lambda _: device, **fields)
 
 
 def test_an_argument_that_may_change_the_dtype_has_the_source_looked_up():
@@ -417,11 +418,11 @@ def as_rows(tracer):
 def test_a_child_of_a_fork_counts_a_line_of_its_parent_from_zero():
     tracer = Tracer(Places(), Rows(None))
     convert = make(lambda x: x[:], target("torch.from_numpy(x)"), tracer)
-    for calls in (3, 2):
-        for _ in range(calls):
+    for count in (3, 2):
+        for _ in range(count):
             convert(numpy.zeros(3))
         (row,) = tracer.rows.as_dict(ended=True)["rows"]
-        assert row["calls"] == calls
+        assert row["calls"] == count
         tracer.begin_again()
     assert not tracer.rows.as_dict(ended=True)["rows"]
 
@@ -571,3 +572,50 @@ def test_code_of_packages_is_not_the_users_unless_it_is_included():
     assert Places(("loader",)).is_own(packaged)
     assert Places().is_own(frame_of("/home/user/app.py"))
     assert not Places().is_own(frame_of(types.__file__))
+
+
+def queue_of(monkeypatch, busy):
+    """A device to which the calls of ``torch.tensor`` copy, busy or not in turn."""
+    turns = iter(busy)
+    monkeypatch.setattr(calls, "busy_at_upload", lambda probe: lambda: next(turns))
+
+
+def upload(took):
+    """``torch.tensor`` to a device, which takes ``took`` seconds in turn."""
+    times = iter(took)
+
+    def convert(memory):
+        time.sleep(next(times))
+        return Foreign(memory.copy())
+
+    return convert
+
+
+def test_a_copy_to_a_device_behind_its_queue_waits(monkeypatch):
+    queue_of(monkeypatch, [False, False, True])
+    tracer = Tracer(Places(), Rows(None))
+    tracer.kinds[Foreign] = foreign_kind("cuda:0")
+    convert = make(upload([0, 0, 0.2]), target("torch.tensor(x)"), tracer)
+    for _ in range(3):
+        convert(numpy.zeros(3))
+    assert [row["waits"] for row in as_rows(tracer)] == [1]
+
+
+def test_a_copy_on_the_host_does_not_wait_for_a_device(monkeypatch):
+    queue_of(monkeypatch, [False, False, True])
+    tracer = Tracer(Places(), Rows(None))
+    tracer.kinds[Foreign] = foreign_kind()
+    convert = make(upload([0, 0, 0.2]), target("torch.tensor(x)"), tracer)
+    for _ in range(3):
+        convert(numpy.zeros(3))
+    assert [(row["waits"], row["maybe_waits"]) for row in as_rows(tracer)] == [(0, 0)]
+
+
+def test_the_first_call_of_a_function_is_no_proof_of_a_wait(monkeypatch):
+    queue_of(monkeypatch, [True, False, True])
+    tracer = Tracer(Places(), Rows(None))
+    tracer.kinds[Foreign] = foreign_kind("cuda:0")
+    convert = make(upload([0.2, 0, 0.2]), target("torch.tensor(x)"), tracer)
+    for _ in range(3):
+        convert(numpy.zeros(3))
+    assert [(row["waits"], row["maybe_waits"]) for row in as_rows(tracer)] == [(1, 1)]
