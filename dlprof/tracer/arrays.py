@@ -69,6 +69,8 @@ class Kind:
     """In bytes; None if its arrays are without gaps."""
     may_keep: bool = False
     """Whether it may give out an array that it keeps. One that owns its memory is no copy then."""
+    kept: Callable[[Any], Any] | None = None
+    """The copy on the host that an array keeps, and gives out again; None if it keeps none."""
 
     def bounds(self, array: Any, address: int) -> tuple[int, int]:
         """The first byte of the array's memory, and the one behind its last."""
@@ -159,7 +161,8 @@ def _kind(probe: Probe) -> Kind:
         return Kind("torch", address, KEY, _nbytes, _torch_device, busy, strides=strides)
     if probe.name == "jax":
         address = partial(_jax_address, probe)
-        return Kind("jax", address, KEY, _nbytes, _jax_device, lambda x: not x.is_ready())
+        busy, kept = (lambda x: not x.is_ready()), (lambda x: getattr(x, "_npy_value", None))
+        return Kind("jax", address, KEY, _nbytes, _jax_device, busy, kept=kept)
     if probe.name == "tensorflow":
         size = partial(_counted, probe)
         dtype = attrgetter("dtype")

@@ -37,6 +37,7 @@ from dlprof.tracer.targets import Target
 from dlprof.tracer.tracebacks import raise_of_handler
 from dlprof.tracer.ways import (
     CONTAINER,
+    KEPT,
     MADE,
     NAMED,
     ROW,
@@ -297,7 +298,10 @@ class Calls:
         queue: Queue | None,
     ) -> None:
         """Count a call by its ends: an array and its address, and a result and its address."""
-        at, copied = _compared(row, kind, source, here, numbers[SIZE], made, result, there)
+        found = None
+        if queue is not None and queue[1] is KEPT:
+            found = self._of_kept(row, kind, source, made, result, there)
+        at, copied = found or _compared(row, kind, source, here, numbers[SIZE], made, result, there)
         numbers[TIME] += took
         numbers[at] += 1
         if at == COPIES:
@@ -309,6 +313,17 @@ class Calls:
             numbers[EACH] = copied if _is_on_host(kind, source, made, result) else 0
         if queue is not None and not self._stays_on_host(kind, source, made, result):
             self._queued(row, kind.key(source), at, queue, took)
+
+    def _of_kept(
+        self, row: Row, kind: Kind, source: Any, made: Kind, result: Any, there: int | None
+    ) -> tuple[int, int] | None:
+        """View or copy of the copy on the host that an array keeps; None if not of that."""
+        host = kind.kept(source) if kind.kept and made.device(result) == "cpu" else None
+        own = None if host is None else self.tracer.kinds[type(host)]
+        if own is None:
+            return None
+        found = _compared(row, own, host, own.address(host), 0, made, result, there)
+        return found if found[0] == VIEWS or kind.device(source) != "cpu" else None
 
     def _queued(self, row: Row, key: Any, outcome: int, queue: Queue, took: float) -> None:
         """Count a call by the queue that it met.

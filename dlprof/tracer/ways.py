@@ -26,14 +26,14 @@ class Way:
     """
 
     __slots__ = (
-        "address", "distant", "in_head", "is_busy", "is_leaf", "is_special", "kind", "last",
-        "may_run_own", "sites",
+        "address", "distant", "in_head", "is_busy", "is_leaf", "is_special", "kept", "kind",
+        "last", "may_run_own", "sites",
     )  # fmt: skip
 
     def __init__(self, kind: Kind, is_leaf: bool = False) -> None:
         self.kind, self.is_special, self.is_leaf = kind, kind.is_special, is_leaf
         self.address, self.in_head, self.is_busy = kind.address, kind.in_head, kind.is_busy
-        self.may_run_own = kind.may_keep
+        self.kept, self.may_run_own = kind.kept, kind.may_keep
         """Whether the call runs a method of the array that may be the user's, as ``__array__``."""
         self.sites: dict[int, Site] = {}
         """Calls from the user's own code, by the address of the instruction."""
@@ -62,6 +62,8 @@ def site(code: Any, instruction: int, row: Any) -> Site:
 CONTAINER, NAMED = (Way(replace(LOOSE, framework=name)) for name in ("container", "named"))
 
 
+KEPT = "kept"
+"""Stands for the form of a call whose array keeps a copy of itself on the host."""
 NOWHERE = 1
 """An address that no array has."""
 

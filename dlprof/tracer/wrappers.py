@@ -20,7 +20,7 @@ from dlprof.tracer.calls import Calls
 from dlprof.tracer.rows import BYTES, COPIES, DTYPE, EACH, SIZE, TIME, VIEWS
 from dlprof.tracer.state import Tracer
 from dlprof.tracer.targets import Target
-from dlprof.tracer.ways import MISSING
+from dlprof.tracer.ways import KEPT, MISSING
 
 WORDS = (*functools.WRAPPER_ASSIGNMENTS, "__text_signature__")
 _getframe, _clock = sys._getframe, time.perf_counter  # noqa: SLF001 - CPython's own way
@@ -102,7 +102,10 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
                     if way.is_busy is not None and handed is None:
                         busy = way.is_busy(source)
                     if busy is not None:
-                        queue = busy, None if args is None else (len(args), *kwargs)
+                        form: Any = None if args is None else (len(args), *kwargs)
+                        if way.kept is not None and way.kept(source) is not None:
+                            form = KEPT
+                        queue = busy, form
             except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
                 calls.missed(error)
                 row = None

@@ -298,6 +298,20 @@ for _ in range(3):
     assert "--fail-on wait: app.py:1" in traced.stderr
 
 
+def test_a_copy_on_the_host_that_jax_keeps_is_one_copy(trace):
+    pytest.importorskip("jax")
+    text = """\
+import jax.numpy as jnp, numpy as np
+y = jnp.ones(1000, "int4").block_until_ready()
+for _ in range(4):
+    np.asarray(y)
+np.array(y)
+"""
+    found, _ = trace(text)
+    counts = {row["line"]: (row["views"], row["copies"]) for row in found["rows"]}
+    assert counts == {4: (3, 1), 5: (0, 1)}
+
+
 def test_tensorflow_does_not_rewrite_the_tracer(trace):
     pytest.importorskip("tensorflow")
     text = """\

@@ -415,6 +415,26 @@ def as_rows(tracer):
     return tracer.rows.as_dict(ended=True)["rows"]
 
 
+def test_what_an_array_on_a_device_keeps_on_the_host_crosses_once():
+    tracer = Tracer(Places(), Rows(None))
+    kept = operator.attrgetter("host")
+    tracer.kinds[Foreign] = foreign_kind("cuda:0", is_busy=lambda _: False, kept=kept)
+    one = Foreign(numpy.zeros(3))
+    one.host = None
+
+    def convert(x):
+        if x.host is None:
+            x.host = x.memory.copy()
+        return x.host
+
+    convert = make(convert, target("numpy.asarray(x)"), tracer)
+    for _ in range(4):
+        convert(one)
+    (row,) = as_rows(tracer)
+    assert (row["views"], row["copies"]) == (3, 1)
+    assert row["crossings"] == [["cuda:0", "cpu", 1]]
+
+
 def test_a_child_of_a_fork_counts_a_line_of_its_parent_from_zero():
     tracer = Tracer(Places(), Rows(None))
     convert = make(lambda x: x[:], target("torch.from_numpy(x)"), tracer)
