@@ -12,7 +12,7 @@ from dlprof.tracer.tracebacks import raise_of_handler
 from dlprof.tracer.ways import Export
 
 CALL_NS = 1800
-"""What tracing a view takes at most: benchmarks/trace.py measures it."""
+"""What tracing a view takes at most: benchmarks/trace/overhead.py measures it."""
 
 
 class Tracer:

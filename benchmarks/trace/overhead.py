@@ -2,7 +2,7 @@
 
 Each time is the smallest of many: other programs only add to it. Run it on a quiet machine.
 
-    python benchmarks/trace.py
+    python benchmarks/trace/overhead.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Run a program as it is and under ``dlprof trace``: the same bytes, and what tracing cost.
 
-    python benchmarks/trace_programs/run.py [-n TIMES] program.py [arguments]
-    python benchmarks/trace_programs/run.py [-n TIMES] --foreign FOLDER [PATH ...]
+    python benchmarks/trace/run.py [-n TIMES] program.py [arguments]
+    python benchmarks/trace/run.py [-n TIMES] --foreign FOLDER [PATH ...]
 
 It prints whether stdout, stderr and the exit code are the same, the least time of the processors of
 each side, and the table. Both sides run in turns, each in an empty folder.

@@ -1,6 +1,6 @@
 """What other tools say of ``peers.py``: the lines, functions or messages in which they show it.
 
-    python benchmarks/trace_programs/compare_peers.py torch|pyinstrument|transfer_guard|dlprof
+    python benchmarks/trace/compare_peers.py torch|pyinstrument|transfer_guard|dlprof
 
 It needs pyinstrument. Each tool gets the program with nothing changed in it.
 """

@@ -1,6 +1,6 @@
 """Run a test suite as it is and under ``dlprof trace``: the same outcome of each test.
 
-    python benchmarks/trace_programs/run_tests.py [options and files of pytest]
+    python benchmarks/trace/run_tests.py [options and files of pytest]
 
 It prints how many tests had which outcome, those that differ, and what the trace found.
 """
