@@ -169,6 +169,19 @@ def futile(course: Course, samples: Sequence[Sample], late: bool = False) -> fro
     return frozenset(found)
 
 
+def likely_slower(course: Course, samples: Sequence[Sample]) -> frozenset[int]:
+    """The open cases that would be SLOWER, were each the only one that is judged."""
+    found = set()
+    for place in course.open:
+        sample = samples[place]
+        test = tested(sample, SAME_LEVEL)
+        if isinstance(test, Tested):
+            low, _ = test.test.interval(SAME_LEVEL)
+            if low > MARGIN * sample.step:
+                found.add(place)
+    return frozenset(found)
+
+
 def rounds_needed(sample: Sample, test: Tested | Untestable) -> float:
     """About how many rounds would say SAME: the interval narrows with their square root."""
     rounds = len(sample.head)

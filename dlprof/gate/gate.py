@@ -21,7 +21,7 @@ from dlprof.compare.sequential import IN_TURNS, LOOKS, Plan, earliest
 from dlprof.compare.times import Settings, Time
 from dlprof.compare.verdicts import CRASHED_IN_COMPANY, LOST, MEASURED, Change
 from dlprof.errors import Unmeasured, Unsure, UsageError
-from dlprof.gate.rounds import BUDGET, STOPPED, WHOLE, Budget, Ran, run
+from dlprof.gate.rounds import BUDGET, PATIENCE, STOPPED, WHOLE, Budget, Ran, run
 from dlprof.gate.suite import TIMERS, MeasuredSuite, Side, SideWatcher, opened
 from dlprof.plan.catalog import environment
 from dlprof.plan.pairing import Case
@@ -112,7 +112,7 @@ def gate(task: Task) -> Gated:
     # The diagnosis is in no budget, and takes no time from the second pass.
     left = budget.later(suite.diagnosis_s)
     # One round shows a verdict again, and that much is measured however late it is.
-    late = left.is_over(WHOLE, ran.round_s)
+    late = left.is_over(PATIENCE * WHOLE if task.patient else WHOLE, ran.round_s)
     cases = flagged(first, WORSE) if late else flagged(first)
     if cases and not interrupted:
         second, again, _ = _pass(task, left, "-again", _alone(first, cases))

@@ -14,7 +14,15 @@ from typing import Protocol
 
 from dlprof.analysis.slower import SLOWER
 from dlprof.compare.samples import Sample
-from dlprof.compare.sequential import Course, Plan, begin, earliest, futile, look
+from dlprof.compare.sequential import (
+    Course,
+    Plan,
+    begin,
+    earliest,
+    futile,
+    likely_slower,
+    look,
+)
 
 DECIDED = "every case is decided"
 LAST = "the last look is taken"
@@ -50,8 +58,8 @@ class Suite(Protocol):
 class Budget:
     """The time for all rounds, in s, from ``begun`` on; None is no limit.
 
-    Nobody asked for it if it is ``patient``: then it lasts up to :data:`PATIENCE` times as long,
-    until there are the rounds of which a time can be called slower.
+    Nobody asked for it if it is ``patient``: then it lasts up to :data:`PATIENCE` times as long
+    where that can tell what is slower.
     """
 
     seconds: float | None
@@ -130,12 +138,27 @@ def _reason_to_stop(ran: Ran, suite: Suite, budget: Budget, first: bool) -> str:
         ran.given_up |= futile(ran.course, suite.samples(), late=True)
     if not _left(ran, suite):
         return SETTLED if ran.course.open - suite.settled() else DECIDED
-    waits = budget.patient and ran.rounds < (earliest(ran.course.plan, len(ran.course.words)) or 0)
     # The first round also looks at what each conversion is: its time says nothing of the next.
     round_s = ran.round_s if ran.rounds > 1 else 0.0
-    if budget.is_over(PATIENCE * WHOLE if waits else WHOLE, round_s):
+    if budget.is_over(WHOLE, round_s) and not _waits(ran, suite, budget, round_s, first):
         return BUDGET
-    return BUDGET if first and SLOWER in ran.course.words and budget.is_over(FIRST) else ""
+    # Of a patient budget a second pass has time all the same.
+    is_kept_back = first and SLOWER in ran.course.words and not budget.patient
+    return BUDGET if is_kept_back and budget.is_over(FIRST) else ""
+
+
+def _waits(ran: Ran, suite: Suite, budget: Budget, round_s: float, first: bool) -> bool:
+    """Whether a budget that is over lasts on: until a time can be called slower at all, and then
+    for what is likely slower.
+    """
+    share = PATIENCE * WHOLE * (FIRST if first and SLOWER in ran.course.words else 1.0)
+    if not budget.patient or budget.is_over(share, round_s):
+        return False
+    if ran.rounds < (earliest(ran.course.plan, len(ran.course.words)) or 0):
+        return True
+    likely = likely_slower(ran.course, suite.samples())
+    ran.given_up |= ran.course.open - likely
+    return bool(_left(ran, suite))
 
 
 def _left(ran: Ran, suite: Suite) -> frozenset[int]:

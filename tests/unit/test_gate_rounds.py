@@ -159,6 +159,16 @@ def test_a_budget_that_nobody_asked_for_waits_for_the_first_rounds_that_can_tell
         assert run(suite, 1, IN_TURNS, budget).rounds == rounds
 
 
+@pytest.mark.parametrize(("ratio", "lasts_on"), [(1.09, True), (1.0, False)])
+def test_a_budget_that_nobody_asked_for_lasts_on_for_what_is_likely_slower(ratio, lasts_on):
+    suite = FakeSuite([ratio, *[1.0] * 15], [0.045, *[0.001] * 15])
+    budget = Budget(14.5 * ROUND_S, 0.0, lambda: suite.now, patient=True)
+    ran = run(suite, 16, IN_TURNS, budget)
+    assert (ran.rounds > 14) == lasts_on
+    assert ran.rounds <= 2 * 14
+    assert all(cases == {0} for cases in suite.asked[14:])
+
+
 def test_a_case_is_measured_on_until_its_bound_is_below_the_limit():
     suite = FakeSuite([1.0], [0.2], seed=3)
     ran, _ = suite.run()
