@@ -298,6 +298,23 @@ for _ in range(3):
     assert "--fail-on wait: app.py:1" in traced.stderr
 
 
+def test_the_workers_of_torchrun_are_traced(trace):
+    pytest.importorskip("torch")
+    text = """\
+import os, sys
+if "RANK" in os.environ:
+    import numpy as np, torch
+    for _ in range(3 + int(os.environ["RANK"])):
+        torch.tensor(np.ones(10))
+else:
+    from torch.distributed.run import main
+    main(["--standalone", "--nproc_per_node", "2", "app.py"])
+"""
+    found, traced = trace(text)
+    assert traced.returncode == 0
+    assert [(row["line"], row["calls"]) for row in found["rows"]] == [(5, 7)]
+
+
 def test_a_copy_on_the_host_that_jax_keeps_is_one_copy(trace):
     pytest.importorskip("jax")
     text = """\
