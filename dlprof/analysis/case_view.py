@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -218,10 +218,10 @@ class CaseView:
         if self.result.lost is not None:
             return None if self.result.lost.stage in NOT_THE_CONVERSION else self.result.lost
         for name in DIAGNOSIS:
-            verdict = getattr(self.result, name)
-            lost = verdict.evidence.lost if verdict is not None else None
-            if lost is not None and not (name == "lifetime" and self.is_dangling):
-                return cast("Lost", lost)
+            for _, evidence in seen(getattr(self.result, name)):
+                lost = evidence.lost
+                if lost is not None and not (name == "lifetime" and self.is_dangling):
+                    return cast("Lost", lost)
         return None
 
     @property
@@ -233,13 +233,13 @@ class CaseView:
 
     @property
     def is_dangling(self) -> bool:
-        """Whether the result does not outlive its source, or the source its result. Of older files,
-        a process that died of a signal that bad memory does not raise is no proof.
+        """Whether a process saw a result that does not outlive its source, or the reverse. Of older
+        files, a process that died of a signal that bad memory does not raise is no proof.
         """
         lifetime = self.result.lifetime
-        if lifetime is None or lifetime.verdict != "dangling":
+        evidence = lifetime.of("dangling") if lifetime is not None else None
+        if evidence is None:
             return False
-        evidence = lifetime.evidence
         died_otherwise = evidence.lost is not None and not evidence.lost.is_of_bad_memory
         changed = evidence.source_after_drop not in (None, SAME)
         return changed or evidence.changed_after_drop is True or not died_otherwise
@@ -353,6 +353,25 @@ class CaseView:
     def _writable(self) -> tuple[bool | None, bool | None]:
         return self.writable.source, self.writable.result
 
+    def as_seen(self, name: str, word: str) -> CaseView:
+        """The case by the evidence of the first process in which the instrument saw ``word``."""
+        verdict: Verdict[Any] | None = getattr(self.result, name)
+        evidence = verdict.of(word) if verdict is not None else None
+        if verdict is None or evidence is None or verdict.says(word):
+            return self
+        told = verdict.model_copy(update={"verdict": word, "evidence": evidence})
+        return replace(self, result=self.result.model_copy(update={name: told}))
+
+    def how_often(self, name: str, word: str) -> str:
+        """``Seen in 1 of 3 processes.``; empty where every process gave the instrument's word."""
+        verdict: Verdict[Any] | None = getattr(self.result, name)
+        return verdict.how_often(word) if verdict is not None else ""
+
+    @property
+    def is_unordered(self) -> bool:
+        """Whether a process saw a result that is not ordered after the work on its source."""
+        return self.result.ordering is not None and self.result.ordering.saw("unordered")
+
     @property
     def order(self) -> str | None:
         return self.result.ordering.verdict if self.result.ordering else None
@@ -417,8 +436,9 @@ class CaseView:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether the diagnosis looked for a lost source or a race, and could not tell."""
-        return _is(self.result.lifetime, "unknown") or self.order == "unknown"
+        """Whether a process looked for a lost source or a race, and could not tell."""
+        looks = self.result.lifetime, self.result.ordering
+        return any(look is not None and look.saw("unknown") for look in looks)
 
 
 def _is(verdict: Verdict[Any] | None, *words: str) -> bool:

@@ -25,7 +25,7 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
     What a survey finds is a finding only if the documentation does not say it.
     """
     wrong = [case for case in cases.cases if case.changed.dtype and not _is_narrowed(case)]
-    for found in groups(wrong, lambda case: (case.pair[1], (case.changed.dtype or ("", ""))[1])):
+    for found in groups(wrong, _way_of_narrowing):
         before, after = found[0].changed.dtype or ("", "")
         first, lost = found[0].result.case, _lost(found[0].changed.values)
         why = first.narrows_why if first.narrows_to == after else ""
@@ -37,7 +37,16 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
             Claim(("converts", "convert"), f"{of} to {after}", lost, brief=why),
             {"before": before, "after": after},
             advice=f"{advice} {first.narrows_why}".strip(),
+            how_often=_how_often(found[0]),
         )
+
+
+def _way_of_narrowing(case: CaseView) -> tuple[str, ...]:
+    return case.pair[1], (case.changed.dtype or ("", ""))[1], _how_often(case)
+
+
+def _how_often(case: CaseView) -> str:
+    return case.how_often("values", "wrong")
 
 
 def _is_narrowed(case: CaseView) -> bool:
@@ -75,16 +84,19 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
     call changes more than it makes.
     """
     wrong = [case for case in cases.cases if _wrong_text(case)]
-    by_import = groups(wrong, lambda case: (case.way_in, min(case.changed.kinds)))
+    by_import = groups(wrong, lambda case: (case.way_in, min(case.changed.kinds), _how_often(case)))
     for found in by_import:
         yield finding(
             found,
             Claim(("gives", "give"), _wrong_part(found[0].changed), _wrong_text(found[0])),
             _what_changed(found[0]),
             advice=replacements(cases, found, "gives the right result", none=NONE_INSTEAD),
+            how_often=_how_often(found[0]),
         )
     besides = [case for case in cases.cases if _side_effect(case.changed)]
-    for found in groups(besides, lambda case: (case.way_in, _side_effect(case.changed))):
+    for found in groups(
+        besides, lambda case: (case.way_in, _side_effect(case.changed), _how_often(case))
+    ):
         kind = _side_effect(found[0].changed)
         verb = SIDE_EFFECTS[kind].verb
         yield finding(
@@ -92,6 +104,7 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
             Claim(verb, numbers=_extent(kind, found[0].changed)),
             _what_changed(found[0]),
             advice=replacements(cases, found, "does not", _is_tried_again, NONE_INSTEAD),
+            how_often=_how_often(found[0]),
         )
 
 

@@ -44,12 +44,14 @@ def finding(
     advice: str = "",
     against: CaseView | None = None,
     severity: Severity | None = None,
+    how_often: str = "",
 ) -> FindingRecord:
     """A finding of ``cases``, the clearest one first, before it has its rule's name.
 
     ``evidence`` has units in its names; ``cost_ns`` is what the finding costs per call. ``advice``
     names only paths that were measured. ``against`` is what the first case is compared with.
-    ``severity`` is that of a rule whose findings differ in it.
+    ``severity`` is that of a rule whose findings differ in it. ``how_often`` is a sentence that
+    holds for all ``cases``: in how many processes it was seen, where that is not in all.
     """
     first, count = cases[0], count_paths(cases)
     paths = "1 path" if count == 1 else f"{count:,} paths"
@@ -59,14 +61,15 @@ def finding(
     told = f": {claim.numbers}" if claim.numbers else ""
     single = told if claim.single is None else f": {claim.single}" if claim.single else ""
     which = _which(cases) if claim.numbers else ""
+    brief, more = (f"{text} {how_often}".strip() for text in (claim.brief, claim.more))
     return FindingRecord(
         rule="",
         name="",
         severity=severity or "",
         results=[case.index for case in cases],
-        headline=f"{paths} {said}{single}. {claim.brief}".strip(),
-        said=f"{claim.verb[1]} {claim.rest}".strip() + f"{where}. {claim.brief}".rstrip(),
-        summary=f"{code(first)}{others} {said}{told}{which}. {claim.more}".strip(),
+        headline=f"{paths} {said}{single}. {brief}".strip(),
+        said=f"{claim.verb[1]} {claim.rest}".strip() + f"{where}. {brief}".rstrip(),
+        summary=f"{code(first)}{others} {said}{told}{which}. {more}".strip(),
         evidence={name: value for name, value in evidence.items() if value is not None},
         advice=advice,
         against=None if against is None else against.index,

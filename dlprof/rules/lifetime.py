@@ -15,7 +15,7 @@ from dlprof.rules.finding import DO_NOT_TRY, Claim, finding, replacements
 from dlprof.rules.rule import Rule, Severity, expect
 from dlprof.rules.script import Effect, Subject, in_child
 from dlprof.rules.standards import DELETER, KEPT_ALIVE, LIKE_OTHERS
-from dlprof.session.evidence import Lifetime, Refused
+from dlprof.session.evidence import LeftBehind, Lifetime, Refused
 from dlprof.session.model import FindingRecord, Result
 
 BYTES = "bytes_per_conversion"
@@ -51,20 +51,26 @@ SIZE_BYTES = 65536.0
 """Of the array that was converted, where an older session does not say."""
 
 
-def _evidence(result: Result) -> Lifetime:
-    return result.lifetime.evidence if result.lifetime else Lifetime()
+def _kept(result: Result) -> Lifetime:
+    """What a process tells that saw something stay behind."""
+    return (result.lifetime.of("retained") if result.lifetime else None) or Lifetime()
 
 
-def _refusal(result: Result) -> Refused:
-    return result.refusal.evidence if result.refusal else Refused()
+def _lost(result: Result) -> Lifetime:
+    """What a process tells that saw the result, or its source, lost."""
+    return (result.lifetime.of("dangling") if result.lifetime else None) or Lifetime()
+
+
+def _kept_by_refusal(result: Result) -> Refused:
+    return (result.refusal.of("retained") if result.refusal else None) or Refused()
 
 
 def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
     """Every conversion leaves something behind after its result is gone."""
     leaking = filter(_is_retained, cases.looked_at("lifetime"))
     for found in groups(leaking, _way_of_leaking, _kept_bytes):
-        kept = _evidence(found[0].result)
-        each = all(_kept_arrays(_evidence(case.result)) >= EACH for case in found)
+        kept = _kept(found[0].result)
+        each = all(_kept_arrays(_kept(case.result)) >= EACH for case in found)
         when = "every conversion" if each else "some conversions"
         if kept.per_source:
             when = "the first conversion of each array"
@@ -79,64 +85,68 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
             _counts(kept),
             advice=replacements(cases, found, "leaves nothing behind", cases.outlasts),
             severity=_severity(kept),
+            how_often=found[0].how_often("lifetime", "retained"),
         )
     refusing = filter(_is_retained_by_refusal, cases.looked_at("refusal"))
-    for found in groups(refusing, lambda case: case.way_in):
-        kept = _refusal(found[0].result)
+    for found in groups(
+        refusing, lambda case: (case.way_in, case.how_often("refusal", "retained"))
+    ):
+        left = _kept_by_refusal(found[0].result)
         yield finding(
             found,
-            Claim(("leaves", "leave"), f"{_kind(kept)} behind at every refusal", _kept_text(kept)),
-            _counts(kept),
+            Claim(("leaves", "leave"), f"{_kind(left)} behind at every refusal", _kept_text(left)),
+            _counts(left),
             advice=f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}".strip(),
-            severity=_severity(kept),
+            severity=_severity(left),
+            how_often=found[0].how_often("refusal", "retained"),
         )
 
 
 def _is_retained(case: CaseView) -> bool:
-    return case.result.lifetime is not None and case.result.lifetime.verdict == "retained"
+    return case.result.lifetime is not None and case.result.lifetime.saw("retained")
 
 
 def _is_retained_by_refusal(case: CaseView) -> bool:
-    return case.result.refusal is not None and case.result.refusal.verdict == "retained"
+    return case.result.refusal is not None and case.result.refusal.saw("retained")
 
 
 def _way_of_leaking(case: CaseView) -> tuple[object, ...]:
-    kept = _evidence(case.result)
-    return case.way_in, _kind(kept), kept.per_source
+    kept, how_often = _kept(case.result), case.how_often("lifetime", "retained")
+    return case.way_in, _kind(kept), kept.per_source, how_often
 
 
 def _kept_bytes(case: CaseView) -> float:
-    return _evidence(case.result).bytes_per_conversion or 0.0
+    return _kept(case.result).bytes_per_conversion or 0.0
 
 
-def _counts(evidence: Lifetime) -> dict[str, float | None]:
+def _counts(evidence: LeftBehind) -> dict[str, float | None]:
     return {name: getattr(evidence, name) for name in (*METERS, "conversions")}
 
 
-def _left(evidence: Lifetime) -> dict[str, float]:
+def _left(evidence: LeftBehind) -> dict[str, float]:
     """How much stays for each conversion, by the names of :data:`METERS`."""
     counts = {name: getattr(evidence, name) or 0.0 for name in METERS}
     return {name: count for name, count in counts.items() if count >= METERS[name].least}
 
 
-def _severity(evidence: Lifetime) -> Severity:
+def _severity(evidence: LeftBehind) -> Severity:
     return "error" if _left(evidence).keys() & {*HANDLES, BYTES} else "warning"
 
 
-def _kind(evidence: Lifetime) -> str:
+def _kind(evidence: LeftBehind) -> str:
     """The kind of handle that stays; ``memory`` where none does. A thread has maps of its own."""
     handles = (name for name in _left(evidence) if name in HANDLES)
     return next((METERS[name].words for name in handles), "memory")
 
 
-def _kept_arrays(evidence: Lifetime) -> float:
+def _kept_arrays(evidence: LeftBehind) -> float:
     """How many arrays, references, blocks or handles stay for each, whichever is most."""
     left = _left(evidence)
     arrays = left.pop(BYTES, 0.0) / (evidence.size_bytes or SIZE_BYTES)
     return max(arrays, *left.values()) if left else arrays
 
 
-def _kept_text(evidence: Lifetime) -> str:
+def _kept_text(evidence: LeftBehind) -> str:
     return ", ".join(
         size_text(round(count)) if name == BYTES else f"{count:.3g} {METERS[name].words}"
         for name, count in _left(evidence).items()
@@ -173,7 +183,7 @@ CLEAR_BYTES = 64 * 1024.0
 
 def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     refused = subject.result.status == "unsupported"
-    evidence = _refusal(subject.result) if refused else _evidence(subject.result)
+    evidence = _kept_by_refusal(subject.result) if refused else _kept(subject.result)
     left = _left(evidence)
     if not left:
         raise NoReproducer("the session does not say what was left behind")
@@ -219,9 +229,10 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
         lambda case: (
             _loses_result(case),
             case.pair[:1] if _all_lose(cases, case) else case.way_in,
+            case.how_often("lifetime", "dangling"),
         ),
     ):
-        evidence = _evidence(found[0].result)
+        evidence = _lost(found[0].result)
         how = " or ".join(sorted({_what_became(case) for case in found}, reverse=True))
         if _loses_result(found[0]):
             later_s = evidence.later_s
@@ -243,11 +254,12 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
             claim,
             {"reason": evidence.reason},
             advice=f"{advice} Or: {other}" if other else advice,
+            how_often=found[0].how_often("lifetime", "dangling"),
         )
 
 
 def _what_became(case: CaseView) -> str:
-    evidence = _evidence(case.result)
+    evidence = _lost(case.result)
     of_source = evidence.source_after_drop
     if evidence.changed_after_drop or of_source == "changed":
         return "values changed"
@@ -263,11 +275,11 @@ def _all_lose(cases: Cases, case: CaseView) -> bool:
 
 
 def _loses_result(case: CaseView) -> bool:
-    return case.is_dangling and not _evidence(case.result).is_source_lost
+    return case.is_dangling and not _lost(case.result).is_source_lost
 
 
 def expected_to_live(found: FindingRecord, result: Result) -> str:
-    if _evidence(result).is_source_lost:
+    if _lost(result).is_source_lost:
         return expect("The source keeps its memory when the result is dropped.", LIKE_OTHERS)(
             found, result
         )
@@ -307,7 +319,7 @@ sys.exit(3 if changed else 0)
 
 def show_dangling(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     """The result, or the source, reads memory that belongs to another array by then."""
-    evidence = _evidence(subject.result)
+    evidence = _lost(subject.result)
     subject = subject.as_made(evidence)
     is_source = evidence.is_source_lost
     kept, dropped = ("x", "y") if is_source else ("y", "x")

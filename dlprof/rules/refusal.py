@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.safety import Fault
 from dlprof.errors import NoReproducer
@@ -76,7 +76,8 @@ def _export(result: Result) -> str:
 
 
 def _evidence(result: Result) -> Refused:
-    return result.refusal.evidence if result.refusal else Refused()
+    """What the first process tells in which the error was seen."""
+    return next((one for _, one in seen(result.refusal) if one.error), Refused())
 
 
 def _prescribed(cases: Cases, case: CaseView) -> Prescribed | None:
@@ -141,8 +142,8 @@ def show_wrong_error(subject: Subject, _: Subject | None, __: FindingRecord) -> 
 def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
     """Once it has refused an array, it converts a plain one no more."""
     broken = [case for case in cases.looked_at("refusal") if _is_broken(case)]
-    for found in groups(broken, lambda case: case.way_in):
-        evidence = _evidence(found[0].result)
+    for found in groups(broken, lambda case: (case.way_in, case.how_often("refusal", "broken"))):
+        evidence = _broken(found[0].result)
         after = first_line(evidence.after or "")
         yield finding(
             found,
@@ -153,13 +154,18 @@ def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
             ),
             {"refused_by": (evidence.error or ("?",))[0], "after": after},
             advice=f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}".strip(),
+            how_often=found[0].how_often("refusal", "broken"),
         )
 
 
 def _is_broken(case: CaseView) -> bool:
     """What became of a plain array is evidence also where no other process showed it again."""
-    found = case.result.refusal
-    return found is not None and found.verdict == "broken" and bool(found.evidence.after)
+    return bool(_broken(case.result).after)
+
+
+def _broken(result: Result) -> Refused:
+    """What a process tells that converted plain arrays no more."""
+    return (result.refusal.of("broken") if result.refusal else None) or Refused()
 
 
 BROKEN = """
@@ -187,7 +193,7 @@ return wrong > 0
 
 
 def show_broken(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    evidence = _evidence(subject.result)
+    evidence = _broken(subject.result)
     if not evidence.plain_create or not evidence.plain_code:
         raise NoReproducer("the session does not say which plain array was converted")
     return subject.shown(

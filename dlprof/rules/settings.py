@@ -28,7 +28,7 @@ def setting_changed(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _findings(cases: Cases, changing: list[CaseView], name: str) -> Iterator[FindingRecord]:
-    for found in groups(changing, lambda case: case.way_in):
+    for found in groups(changing, lambda case: (case.way_in, _how_often(case))):
         first = _changed(found[0].result)[name]
         before, after = first.before or "?", first.after or "?"
         fits = max(len(before), len(after)) <= SHORT
@@ -41,7 +41,12 @@ def _findings(cases: Cases, changing: list[CaseView], name: str) -> Iterator[Fin
             ),
             {"setting": name, "before": before, "after": after},
             advice=replacements(cases, found, "keeps it", lambda other: _keeps(other, name)),
+            how_often=_how_often(found[0]),
         )
+
+
+def _how_often(case: CaseView) -> str:
+    return case.how_often("settings", "changed")
 
 
 def _changed(result: Result) -> dict[str, Setting]:

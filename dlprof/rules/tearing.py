@@ -62,7 +62,8 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
                 brief=brief,
                 more=(f"Seen only where {only_where}. " if only_where else "")
                 + "A write right after the call changed the copy"
-                + (f" of {size_text(size)}." if size else "."),
+                + (f" of {size_text(size)}." if size else ".")
+                + f" {worst.how_often('early_write', 'unsafe')}".rstrip(),
             ),
             {
                 "size_bytes": size or None,

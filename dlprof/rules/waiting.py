@@ -151,11 +151,9 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
     The call may wait for that work besides, and too late: such calls are a finding of their own,
     which has the cost of the wait too.
     """
-    racing = list(filter(_is_unordered, cases.looked_at("ordering")))
-    for found in groups(
-        racing, lambda case: (case.pair, case.waits_for, case.is_ordered_by_default), _read_wrong
-    ):
-        worst = found[0]
+    racing = [case for case in cases.looked_at("ordering") if case.is_unordered]
+    for found in groups(racing, _way_of_racing, lambda case: _read_wrong(_raced(case))):
+        worst = _raced(found[0])
         proof = "Behind queued work, the result was ready long before that work was done."
         if _read_wrong(worst):  # one wrong value proves the race; without one the times do
             proof = "Behind queued work, wrong values were read."
@@ -178,12 +176,18 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
                 more=proof,
             ),
             evidence,
-            advice=_ordered_advice(cases, worst),
+            advice=_ordered_advice(cases, found[0]),
+            how_often=found[0].how_often("ordering", "unordered"),
         )
 
 
-def _is_unordered(case: CaseView) -> bool:
-    return case.order == "unordered"
+def _raced(case: CaseView) -> CaseView:
+    return case.as_seen("ordering", "unordered")
+
+
+def _way_of_racing(case: CaseView) -> tuple[object, ...]:
+    raced, how_often = _raced(case), case.how_often("ordering", "unordered")
+    return case.pair, raced.waits_for, raced.is_ordered_by_default, how_often
 
 
 def _read_wrong(case: CaseView) -> bool:
@@ -425,7 +429,7 @@ RULES = (
         expect("The result has its final values whenever it is used.", ORDERED),
         show_unordered,
         "ordering",
-        Fault(_is_unordered),
+        Fault(lambda case: case.is_unordered),
         other_arrays=True,
         changes=("unordered",),
     ),

@@ -138,6 +138,17 @@ class Verdict(Model, Generic[E]):
         processes = getattr(self.evidence, "processes", None) or ()
         return tuple((one.verdict, one.evidence) for one in processes)
 
+    def of(self, word: str) -> E | None:
+        """The evidence of the first process whose verdict was ``word``; None if none's was."""
+        return next((evidence for one, evidence in self.seen if one == word), None)
+
+    def how_often(self, word: str) -> str:
+        """``Seen in 1 of 3 processes.``; empty where processes agree."""
+        words = [one for one, _ in self.seen]
+        if self.verdict != VARIES or word not in words:
+            return ""
+        return f"Seen in {words.count(word)} of {len(words)} processes."
+
     def saw(self, word: str) -> bool:
         """Whether that is the verdict, or was that of a process."""
         return self.verdict == word or (
@@ -332,16 +343,9 @@ class Alignment(Evidence):
         return tuple(look.verdict for name, look in self.places if name == place and look.verdict)
 
 
-class Lifetime(Evidence):
-    """``safe``, ``dangling``, ``retained`` or ``unknown``: whether the result outlives its source,
-    and leaves nothing behind.
-    """
+class LeftBehind(Evidence):
+    """What stays behind for each conversion, or for each refusal."""
 
-    changed_after_drop: Maybe[Flag] = None
-    error_after_drop: Maybe[str] = None
-    source_after_drop: Maybe[str] = None
-    """What became of a source whose result was dropped: ``same``, ``changed``, or the error of
-    reading it."""
     bytes_per_conversion: Maybe[Number] = None
     references_per_conversion: Maybe[Number] = None
     objects_per_conversion: Maybe[Number] = None
@@ -354,6 +358,18 @@ class Lifetime(Evidence):
     device_counted: Maybe[Flag] = None
     per_source: Maybe[Flag] = None
     """Whether each conversion had a new source."""
+
+
+class Lifetime(LeftBehind):
+    """``safe``, ``dangling``, ``retained`` or ``unknown``: whether the result outlives its source,
+    and leaves nothing behind.
+    """
+
+    changed_after_drop: Maybe[Flag] = None
+    error_after_drop: Maybe[str] = None
+    source_after_drop: Maybe[str] = None
+    """What became of a source whose result was dropped: ``same``, ``changed``, or the error of
+    reading it."""
     later_s: Maybe[Number] = None
     """So long after its source the result was read, where that is why it changed."""
     processes: Maybe[tuple[Verdict[Lifetime], ...]] = None
@@ -365,7 +381,7 @@ class Lifetime(Evidence):
         return died or self.source_after_drop not in (None, SAME)
 
 
-class Refused(Lifetime):
+class Refused(LeftBehind):
     """``clean``, ``retained``, ``broken`` or ``unknown``: what a refusal leaves behind."""
 
     error: Maybe[tuple[str, ...]] = None
@@ -377,6 +393,7 @@ class Refused(Lifetime):
     """Where it broke something: what becomes of a plain array that was converted before."""
     plain_create: Maybe[str] = None
     plain_code: Maybe[str] = None
+    processes: Maybe[tuple[Verdict[Refused], ...]] = None
 
 
 class EarlyWrite(Evidence):

@@ -10,6 +10,8 @@ from repro_builders import finding_of, with_case
 from rule_builders import (
     MS,
     US,
+    died,
+    found,
     ordered,
     owned,
     path,
@@ -170,3 +172,55 @@ def test_processes_that_agree_are_counted_and_processes_that_disagree_are_told_o
     lines = observations(finding_of("DLP018"), [path("f(x)", owner=varying(*[("view", 64)] * 500))])
     assert lines[0].startswith("process 1 of 500: view")
     assert len(lines) < 20
+
+
+RACED = ordered("unordered", values_right=False)
+LEAKED = verdict("retained", bytes_per_conversion=9e4, conversions=200)
+LEAKED_BY_REFUSAL = verdict("retained", error=["TypeError"], bytes_per_conversion=16384)
+BROKEN_AFTER = verdict("broken", error=["TypeError"], after="TypeError: no")
+SETS = verdict("changed", changed=[{"name": "locale", "before": "'C'", "after": "'de'"}])
+SEEN_BY_ONE = [
+    ("DLP003", {"ordering": [ordered("stream-ordered"), RACED]}),
+    (
+        "DLP007",
+        {"values": [verdict("ok"), verdict("wrong", changed={"dtype": ["int64", "int32"]})]},
+    ),
+    ("DLP008", {"values": [verdict("ok"), verdict("wrong", changed={"shape": [[2], [1]]})]}),
+    ("DLP010", {"lifetime": [verdict("safe"), LEAKED]}),
+    ("DLP010", {"refusal": [verdict("clean"), LEAKED_BY_REFUSAL], "status": "unsupported"}),
+    ("DLP011", {"lifetime": [verdict("safe"), verdict("dangling", changed_after_drop=True)]}),
+    ("DLP025", {"settings": [verdict("kept"), SETS]}),
+    ("DLP026", {"refusal": [verdict("clean"), BROKEN_AFTER], "status": "unsupported"}),
+]
+
+
+@pytest.mark.parametrize(("rule", "parts"), SEEN_BY_ONE)
+def test_what_one_process_saw_is_a_finding_that_says_so(rule, parts):
+    def of(looks):
+        return verdict("varies", processes=looks) if isinstance(looks, list) else looks
+
+    (finding,) = found(rule, path("f(x)", **{name: of(looks) for name, looks in parts.items()}))
+    for text in (finding.headline, finding.said, finding.summary):
+        assert text.endswith("Seen in 1 of 2 processes.")
+
+
+@pytest.mark.parametrize(("rule", "parts"), SEEN_BY_ONE)
+def test_what_every_process_saw_is_told_as_it_would_be_of_one(rule, parts):
+    def of(looks):
+        return looks[-1] if isinstance(looks, list) else looks
+
+    (finding,) = found(rule, path("f(x)", **{name: of(looks) for name, looks in parts.items()}))
+    assert "processes" not in finding.headline
+
+
+def test_a_process_that_died_in_an_instrument_is_a_crash_although_another_one_did_not():
+    looks = [verdict("safe"), died("unknown", "killed by SIGSEGV during early_write")]
+    varying_looks = verdict("varies", processes=looks)
+    assert found("DLP016", path("f(x)", early_write=varying_looks))
+
+
+def test_an_error_of_one_process_is_judged_although_another_one_saw_no_refusal():
+    unknown = verdict("unknown", error=["RuntimeError"], reason="repeated before")
+    looks = verdict("varies", processes=[verdict("clean", error=["RuntimeError"]), unknown])
+    refused = path("xp.asarray(x, copy=False)", status="unsupported", refusal=looks)
+    assert found("DLP024", refused, path("xp.asarray(x)", owner="copy"))

@@ -49,7 +49,7 @@ def test_a_path_that_everything_was_looked_at_of_is_safe():
         ({"values": UNKNOWN, "owner": UNKNOWN}, "unmeasured", ()),
         ({"values": PART}, "right", ()),
         ({"lifetime": verdict("safe", left_out="new arrays: no")}, "right", ()),
-        ({"lifetime": verdict("varies", processes=[verdict("safe"), verdict("retained")])}, "right", ()),
+        ({"lifetime": verdict("varies", processes=[verdict("safe"), verdict("retained")])}, "unsafe", ("DLP010",)),
         ({"ordering": verdict("varies", processes=[verdict("host-sync"), UNKNOWN])}, "right", ()),
         ({"owner": "copy", "early_write": verdict("safe", left_out="no memory")}, "right", ()),
         ({"values": SOME_UNKNOWN}, "right", ()),
