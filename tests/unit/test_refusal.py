@@ -18,15 +18,38 @@ def _no_refusal_before(monkeypatch):
 
 
 def measured(take):
+    """The verdict on a path that only refuses."""
     subject = make_subject(import_=Import("take", (Protocol.DLPACK,), "take({x})"), take=take)
     return refusal.measure(subject, TypeError("no"))
+
+
+def measured_after_a_plain_array(take):
+    def take_plain(array):
+        return array if array.dtype == "float32" else take(array)
+
+    import_ = Import("take", (Protocol.DLPACK,), "take({x})")
+    plain, other = (
+        make_subject(import_=import_, spec=ArraySpec((4, 8), dtype), take=take_plain)
+        for dtype in ("float32", "int8")
+    )
+    refusal.worked(plain)
+    return refusal.measure(other, TypeError("no"))
 
 
 def test_a_refusal_that_leaves_nothing_behind_is_clean():
     def refuse(array):
         raise TypeError("no")
 
-    assert measured(refuse)["verdict"] == "clean"
+    assert measured_after_a_plain_array(refuse)["verdict"] == "clean"
+
+
+def test_a_refusal_is_not_clean_if_no_plain_array_could_show_what_it_broke():
+    def refuse(array):
+        raise TypeError("no")
+
+    found = measured(refuse)
+    assert found["verdict"] == "unknown"
+    assert "no plain array" in found["evidence"]["reason"]
 
 
 def test_what_is_kept_of_each_refused_array_is_retained():

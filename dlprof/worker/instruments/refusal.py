@@ -11,7 +11,8 @@ and with ``copy=None``. If the first is refused in other words than the second, 
 the cause.
 
 A small plain array that the path converted before is made and converted again after the refusals.
-If that fails now, or gives other values, the refusals broke something.
+If that fails now, or gives other values, the refusals broke something. Without such an array that
+is unknown.
 
 Verdicts: ``clean``, ``retained``, ``broken``, ``unknown``. The evidence has the error's classes.
 """
@@ -36,6 +37,7 @@ MOST_ALIKE = 3
 """Errors of one class that are tried on one path: a framework may word each one differently."""
 MOST_S = 2.0
 """A loop of refusals takes no longer, or is left out: a compiler may take half a second each."""
+NO_PLAIN = "no plain array was converted before, which could show what the refusals broke"
 OTHER_DEVICE = {"cpu": (2, 0), "cuda": (1, 0)}
 """``kDLCUDA`` and ``kDLCPU``: a device where the array is not."""
 
@@ -64,7 +66,11 @@ def measure(subject: Subject, error: Exception) -> dict[str, Any]:
         return verdict("broken", evidence | broken)
     if isinstance(found, Refusal):
         return verdict("unknown", evidence, found.reason)
-    return verdict("retained" if found else "clean", evidence | found)
+    if _path(subject) in _working:
+        return verdict("retained" if found else "clean", evidence | found)
+    if found:
+        return verdict("retained", evidence | found | {"left_out": NO_PLAIN})
+    return verdict("unknown", evidence, f"nothing stays behind, but {NO_PLAIN}")
 
 
 def worked(subject: Subject) -> None:
