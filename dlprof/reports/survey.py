@@ -270,14 +270,14 @@ def _name(group: Group) -> Cell:
 
 
 def _rows(group: Group) -> Iterator[tuple[Cell, ...]]:
-    """The outcome of most arrays first, then the others, worst first."""
+    """The outcome of most arrays first, then the others, worst first; one word's rows together."""
     every = [label for labels in group.outcomes.values() for label in labels]
     words = list(RESULTS)
     usual = max(group.outcomes, key=lambda one: len(group.outcomes[one]))
 
-    def rank(outcome: Outcome) -> tuple[bool, int]:
+    def rank(outcome: Outcome) -> tuple[bool, int, bool]:
         at = words.index(outcome.result) if outcome.result in words else len(words)
-        return outcome != usual, at
+        return outcome.result != usual.result, at, outcome != usual
 
     path = _name(group)
     for outcome in sorted(group.outcomes, key=rank):

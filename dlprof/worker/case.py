@@ -54,6 +54,8 @@ PLAIN = (("float32", "aligned"), ("float32", "C"))
 """The array for which a path is asked what does not depend on the array."""
 PHASES_SHARE = 5
 """The phases get this share (one in so many) of a timer's budget."""
+AT_ANY_LOAD = {"recipe", "settings", "values", "ownership", "refusal", "handshake", "alignment"}
+"""Instruments that measure neither time nor waiting: a busy or slow device changes no answer."""
 WITH_VERDICT = ("values", "ownership", "fresh_source", *DIAGNOSIS)
 
 Outcome = tuple[str, str | None]
@@ -99,6 +101,8 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     del first
     instruments = Instruments(subject, request, answer, none, is_smaller=spec != asked)
     doubt = gpu_state.watch(lambda: instruments.run(once), instruments.gpu)
+    if AT_ANY_LOAD.issuperset(request["instruments"]):
+        doubt = doubt.as_note()
     for note in filter(None, (doubt.note, simulated.misuse(path.producer, path.consumer))):
         answer.failed("device", note)
     if state.channel.forks:

@@ -6,11 +6,14 @@ from types import SimpleNamespace
 import pytest
 from builders import make_subject
 
+from dlprof.device import gpu_state
+from dlprof.plan.schedule import SURVEY, SURVEY_ONCE
 from dlprof.probes.base import ArraySpec, Import, Protocol, Unsupported
 from dlprof.probes.numpy import NumPy
 from dlprof.worker import case, memory, serve
 from dlprof.worker.channel import Answer
 from dlprof.worker.contract import FaultyProbe
+from dlprof.worker.loading import WorkerState
 from dlprof.worker.subject import SetupFailed
 
 SPEC = ArraySpec((4, 8), "float32")
@@ -134,3 +137,38 @@ def test_many_files_that_a_case_leaves_open_are_told(count):
     left = [message["value"] for message in sent if message.get("part") == "left_open"]
     assert left == ([count] if count > serve.MANY_FILES else [])
     assert ("conversion" in answer.failures) == bool(left)
+
+
+BUSY = gpu_state.Doubt("GPU 0 was also used by 2 other processes", "GPU 0 kept to its power cap")
+
+
+@pytest.mark.parametrize(
+    ("instruments", "status"),
+    [
+        (SURVEY, "ok"),
+        (SURVEY_ONCE, "ok"),
+        (["values", "ready_time"], "invalid"),
+        (["first_call", "ownership"], "invalid"),
+        (["fresh_source"], "invalid"),
+    ],
+)
+def test_a_busy_device_is_a_note_where_neither_times_nor_waits_are_measured(
+    instruments, status, monkeypatch
+):
+    def watch(run, gpu):
+        run()
+        return BUSY
+
+    monkeypatch.setattr(case.gpu_state, "watch", watch)
+    sent = []
+    channel = SimpleNamespace(send=sent.append, begin=lambda: None, forks=0)
+    numpy = NumPy()
+    array = {"shape": [4, 8], "dtype": "float32", "layout": "C", "device": "cpu"}
+    ways = {"export": numpy.exports[0].name, "import": numpy.imports[0].name}
+    probes = dict.fromkeys(("producer", "consumer"), ("builtin", "numpy"))
+    request = {**REQUEST, **array, **ways, **probes, "instruments": list(instruments)}
+    found = case.measure(WorkerState(channel), request, Answer(channel, 1))
+    notes = [one["value"]["reason"] for one in sent if one.get("part") == "failed"]
+    assert found == (status, BUSY.trouble if status == "invalid" else None)
+    both = "; ".join(BUSY)
+    assert notes == [BUSY.note if status == "invalid" else both]

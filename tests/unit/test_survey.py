@@ -26,7 +26,7 @@ def surveyed(dtype="float32", layout="aligned", shape=(6, 10), code="f(x)", chan
     case |= {"export": code, "import": code, **fields.pop("case", {})}
     values = {"verdict": "wrong" if changed else "ok", "evidence": {"changed": changed or {}}}
     looks = {"lifetime": None, "early_write": None, "values": values}
-    return make_result(code, None, case=case, **looks, **fields)
+    return make_result(code, None, case=case, **looks | fields)
 
 
 def words(bits, word, kind):
@@ -232,6 +232,21 @@ def test_a_result_that_breaks_a_rule_has_a_row_of_its_own():
 
 
 SKIPPED = {"status": "skipped", "reason": "the run was stopped before it"}
+
+
+def test_the_rows_of_one_word_stand_together_and_differ_in_their_problem():
+    busy = {"status": "invalid", "reason": "GPU 0 was also used by 2 other processes"}
+    refused = {"status": "unsupported", "reason": "TypeError: no", "values": None}
+    masked = {"layout": "masked", "values": {"verdict": "ok", "evidence": {"dropped": ["mask"]}}}
+    results = [surveyed(**busy), surveyed("int8", **busy)]
+    results += [surveyed("bool", **refused), surveyed(**busy, **masked)]
+    session = make_session(*results, findings=[one.model_dump() for one in find(results)])
+    (table,) = survey.tables(session)
+    assert [(row[1].text, row[3].text) for row in table.rows] == [
+        ("invalid", ""),
+        ("invalid", "DLP021"),
+        ("refused", ""),
+    ]
 
 
 def test_every_word_that_is_less_known_has_a_meaning():
