@@ -92,8 +92,8 @@ class Assertions:
     ) -> None:
         """Fail if there is a finding of one of ``rules``, or as severe as ``severity``.
 
-        ``warning`` and worse if neither is given. An unknown answer finds nothing; but a rule that
-        is named and could look at no path fails, too.
+        ``warning`` and worse if neither is given. An unknown answer finds nothing, and is a
+        warning; but a rule that is named and could look at no path fails, too.
         """
         __tracebackhide__ = True
         words = [rules] if isinstance(rules, str) else list(rules)
@@ -112,6 +112,8 @@ class Assertions:
         if unseen:
             lacks = "; ".join(dict.fromkeys(unseen.values()))
             raise AssertionError(f"nothing looked for {', '.join(unseen)}: not measured: {lacks}")
+        if unknown := fails.unknown(session.results):
+            warnings.warn(f"assert_no_finding: {unknown}", stacklevel=2)
 
     def measure(self, producer: str, consumer: str, **asked: Any) -> Session:
         """The session on which the assertions look, for your own claims."""

@@ -134,6 +134,8 @@ def _check(session: Session, fail_on: FailOn | None) -> None:
     if fail_on is not None:
         fail_on.check_looked_for(session.results)
     raise_for(session, UNKNOWN)
+    if fail_on is not None and (unknown := fail_on.unknown(session.results)):
+        complain(f"dlprof: --fail-on: {unknown}")
 
 
 def allowed(given: Given) -> FailOn | None:

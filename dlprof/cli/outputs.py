@@ -120,6 +120,7 @@ def write_session(
     from dlprof.reports.method import short_command
 
     unseen = fail_on.unseen(session.results) if fail_on is not None else {}
+    unknown = fail_on.unknown(session.results) if fail_on is not None else ""
     fails = fail_on.fails if fail_on is not None else lambda _: False
     texts: Texts = {
         "--json": lambda: sessions.chunks(session, session.results),
@@ -128,13 +129,16 @@ def write_session(
         "--junit": lambda: [
             ci.junit(
                 short_command(session),
-                checks.checks(session, fails, unseen),
+                checks.checks(session, fails, unseen, unknown),
                 session.created,
                 session.wall_s,
             )
         ],
     }
-    of_the_whole = [*checks.run_checks(session, unseen), *checks.expectation_checks(session)]
+    of_the_whole = [
+        *checks.run_checks(session, unseen, unknown),
+        *checks.expectation_checks(session),
+    ]
     annotations = Annotations(document.problems, of_the_whole, scenario_file(session))
     outputs.write(document, texts, annotations)
     if "--parquet" in outputs.targets:

@@ -58,4 +58,6 @@ def report(session: SessionFile, *, given: Given) -> None:
             fail_on.check(found.findings)
             check_measured(found.results, found.simulated)
             fail_on.check_looked_for(found.results)
+            if unknown := fail_on.unknown(found.results):
+                complain(f"dlprof: --fail-on: {unknown}")
         gc.freeze()  # the process ends: nothing of it needs to be looked through

@@ -42,14 +42,16 @@ def checks(
     session: Session,
     fails: Fails = lambda _: False,
     unseen: Mapping[str, str] = NOTHING_UNSEEN,
+    unknown: str = "",
 ) -> Iterator[Check]:
     """Those of the run, of what the scenario expects, and one for each case.
 
     A case fails by a finding that ``fails``. It is an error if it crashed or hung, or if its probe
     is faulty, and skipped if the framework refuses it or it could not be tried. ``unseen`` are
-    rules that ``--fail-on`` names and that could look at nothing, with what they need.
+    rules that ``--fail-on`` names and that could look at nothing, with what they need. ``unknown``
+    says of how many conversions the others could not tell.
     """
-    yield from run_checks(session, unseen)
+    yield from run_checks(session, unseen, unknown)
     yield from expectation_checks(session)
     found: dict[int, list[FindingRecord]] = defaultdict(list)
     for finding in session.findings:
@@ -62,7 +64,9 @@ def checks(
         yield _of_survey(pair, cases, [one for case in cases for one in found[case.index]], fails)
 
 
-def run_checks(session: Session, unseen: Mapping[str, str] = NOTHING_UNSEEN) -> Iterator[Check]:
+def run_checks(
+    session: Session, unseen: Mapping[str, str] = NOTHING_UNSEEN, unknown: str = ""
+) -> Iterator[Check]:
     """Whether something was measured, to the end, and looked for."""
     name = "something was measured"
     if told := simulated_notice(session):
@@ -82,6 +86,8 @@ def run_checks(session: Session, unseen: Mapping[str, str] = NOTHING_UNSEEN) -> 
     for rule, lack in unseen.items():
         said = f"Nothing looked for {rule}, which --fail-on names. Not measured: {lack}"
         yield _error(f"--fail-on {rule}", "not looked for", said)
+    if unknown:
+        yield Check(RUN, "--fail-on of every conversion", SKIPPED, "unknown", unknown, unknown)
 
 
 def expectation_checks(header: Header, unchecked: Verdict = ERROR) -> Iterator[Check]:

@@ -9,7 +9,7 @@ from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
 from dlprof.plan.axes import NO_TIMES
 from dlprof.plan.option import split
 from dlprof.rules import BY_WORD, NEED_TIMES, NEEDS, RULES, WRITTEN
-from dlprof.rules.rule import NAME_ONE, NO_CONVERSION, SEVERITIES, could_tell
+from dlprof.rules.rule import NAME_ONE, NO_CONVERSION, SEVERITIES, Unknown, could_tell
 from dlprof.session.model import FindingRecord, Result
 from dlprof.text.clean import nearest
 
@@ -62,6 +62,20 @@ class FailOn:
             found[max(self.severities, key=SEVERITIES.index)] = NO_CONVERSION
         return found
 
+    def unknown(self, results: Iterable[Result]) -> str:
+        """For how many conversions the answer is unknown, and why, in words; empty where it is
+        known for all. What :meth:`unseen` names is left out.
+        """
+        results = list(results)
+        lost: dict[Unknown, list[str]] = {}
+        for rule in RULES:
+            asked = rule.id in self.rules or not self.severities.isdisjoint(rule.severities)
+            found = rule.unknown(results) if asked and not rule.lack(results) else None
+            if found is not None and found.conversions:
+                lost.setdefault(found, []).append(rule.id)
+        told = [_unknown_text(found, rules) for found, rules in lost.items()]
+        return "; ".join(told)
+
     def check_looked_for(self, results: Iterable[Result]) -> None:
         """Raise :class:`FindingsUnknown` for what :meth:`unseen` names."""
         lost = self.unseen(results)
@@ -77,6 +91,13 @@ class FailOn:
         if found:
             names = ", ".join(dict.fromkeys(f"{f.rule} {f.name}" for f in found))
             raise FindingsFailed(f"--fail-on: found {names}")
+
+
+def _unknown_text(found: Unknown, rules: Sequence[str]) -> str:
+    first, *others = found.reasons
+    more = f", and {len(others)} more reason{'s' * (len(others) > 1)}" if others else ""
+    counted = f"{found.conversions:,} of {found.of:,} conversions"
+    return f"{', '.join(rules)} unknown for {counted} ({first}{more})"
 
 
 def parse(texts: Sequence[str], where: str = "--fail-on") -> FailOn:

@@ -14,7 +14,7 @@ from dlprof.rules.finding import DO_NOT_TRY, Claim, finding, finding_of_call, re
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import Effect, Subject, expression
 from dlprof.rules.standards import ASARRAY, EXPORT, FROM_DLPACK
-from dlprof.session.evidence import Refused
+from dlprof.session.evidence import Refused, Verdict
 from dlprof.session.model import FindingRecord, Result
 from dlprof.text.clean import first_line
 from dlprof.text.source import plain
@@ -204,6 +204,11 @@ def show_broken(subject: Subject, _: Subject | None, __: FindingRecord) -> Effec
     )
 
 
+def _has_error(verdict: Verdict[Refused]) -> bool:
+    """The error is known also where it is not what it leaves behind."""
+    return any(one.error for _, one in verdict.seen)
+
+
 RULES = (
     Rule(
         "DLP024",
@@ -213,6 +218,7 @@ RULES = (
         prescribed,
         show_wrong_error,
         "refusal",
+        tells=_has_error,
     ),
     Rule(
         "DLP026",

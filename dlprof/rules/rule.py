@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases
@@ -14,7 +15,9 @@ from dlprof.plan.axes import NO_TIMES
 from dlprof.probes.base import Protocol
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.rules.script import Show
+from dlprof.session.evidence import Verdict
 from dlprof.session.model import FindingRecord, Result
+from dlprof.text.clean import first_line
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -43,10 +46,44 @@ def expect(text: str, source: str = "") -> Expect:
     return expected
 
 
-def could_tell(result: Result, instrument: str) -> bool:
+Tells = Callable[[Verdict[Any]], bool]
+"""Whether a verdict answers the question of a rule."""
+
+
+def is_known(verdict: Verdict[Any]) -> bool:
     """Whether an instrument could tell, or had nothing to look at, such as copies of a view."""
+    return verdict.is_known
+
+
+def could_tell(result: Result, instrument: str, tells: Tells = is_known) -> bool:
     verdict = getattr(result, instrument)
-    return verdict is not None and verdict.is_known
+    return verdict is not None and tells(verdict)
+
+
+class Unknown(NamedTuple):
+    """Of how many ``conversions`` it is unknown whether they break a rule, of how many that it
+    could look at; and why, each reason once.
+    """
+
+    conversions: int
+    of: int
+    reasons: tuple[str, ...]
+
+
+IF_ASKED = ("refusal", "settings")
+"""Instruments that look at some conversions by design: at those that are refused, or at the first
+ones of the survey.
+"""
+
+
+def why_untold(result: Result, instrument: str, tells: Tells) -> str:
+    """Why an instrument could not tell, in words; empty where it could."""
+    verdict = getattr(result, instrument)
+    if verdict is not None:
+        return "" if tells(verdict) else first_line(verdict.evidence.reason) or "unknown"
+    reasons = {note.instrument: note.reason for note in result.notes}
+    found = reasons.get(instrument) or reasons.get("diagnosis") or result.reason
+    return first_line(found) if found else "not looked at"
 
 
 @dataclass(frozen=True)
@@ -86,19 +123,45 @@ class Rule:
     """Whether its claim depends on what is a view, and so on where arrays begin."""
     made_again: bool = False
     """Whether its reproducer makes the source several times."""
+    tells: Tells = is_known
+    """Whether a verdict of the instrument is an answer."""
 
     def lack(self, results: Sequence[Result]) -> str:
         """What it needs that none of these results has, in words; empty where it could look."""
         conversions = [result for result in results if result.case.protocol != Protocol.STEP]
         if results and not conversions:
             return NO_CONVERSION
-        known = (could_tell(result, self.instrument) for result in conversions)
+        known = (could_tell(result, self.instrument, self.tells) for result in conversions)
         if self.instrument and not any(known):
             name = self.instrument.replace("_", " ")
             return f"{name} (see --diagnose)" if self.instrument in DIAGNOSIS else name
         if self.needs_times and conversions and all(one.ready_time is None for one in conversions):
             return NO_TIMES if all(one.untimed for one in conversions) else "times"
         return self.lacks(conversions)
+
+    def _is_asked(self, result: Result) -> bool:
+        """Whether its instrument looks at such a result by design."""
+        if self.instrument in IF_ASKED:
+            return getattr(result, self.instrument) is not None
+        is_refused = result.status == "unsupported" and not result.is_of_faulty_probe
+        return not is_refused and not (self.instrument in DIAGNOSIS and result.case.survey)
+
+    def unknown(self, results: Sequence[Result]) -> Unknown:
+        """Of how many conversions it could not tell. What has no elements does not count. The
+        diagnosis looks at one shape of each.
+        """
+        looks: dict[object, list[str]] = defaultdict(list)
+        once = self.instrument in DIAGNOSIS
+        for result in results if self.instrument else ():
+            case = result.case
+            if case.protocol == Protocol.STEP or 0 in case.shape:
+                continue
+            if self._is_asked(result):
+                key = case.conversion if once else (case.conversion, case.shape, case.survey)
+                looks[key].append(why_untold(result, self.instrument, self.tells))
+        lost = [reasons for reasons in looks.values() if all(reasons)]
+        told = dict.fromkeys(reason for reasons in lost for reason in reasons[-1:])
+        return Unknown(len(lost), len(looks), tuple(told))
 
     @property
     def severities(self) -> tuple[Severity, ...]:

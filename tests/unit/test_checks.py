@@ -71,3 +71,10 @@ def test_expectations_are_checks():
     ]
     found = outcomes(make_result(), expectations=expectations)
     assert [found[name].outcome for name in "abc"] == [PASSED, FAILED, ERROR]
+
+
+def test_what_is_unknown_for_some_conversions_is_skipped_and_no_pass():
+    told = "DLP011 unknown for 1 of 2 conversions (no)"
+    found = list(checks(make_session(make_result()), unknown=told))
+    (check,) = [one for one in found if one.kind == "unknown"]
+    assert (check.outcome, check.said) == (SKIPPED, told)

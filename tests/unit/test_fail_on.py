@@ -120,3 +120,60 @@ def test_a_session_in_which_nothing_looked_for_a_rule_cannot_tell(rule, results,
 )
 def test_one_result_that_was_looked_at_is_enough_to_tell(rule, results):
     parse([rule]).check_looked_for(results)
+
+
+def at(path, **fields):
+    return make_result(case={"import": path}, **fields)
+
+
+LOST = at("lost", lifetime=unknown(), early_write=unknown())
+SURVEYED = make_result(case={"survey": True}, lifetime=None, early_write=None)
+
+
+@pytest.mark.parametrize(
+    ("rule", "results", "said"),
+    [
+        ("DLP011", [at("f"), LOST, at("g")], "DLP011 unknown for 1 of 3 conversions (it crashed)"),
+        ("DLP010,DLP011", [at("f"), LOST], "DLP010, DLP011 unknown for 1 of 2 conversions"),
+        ("error", [at("f"), LOST], "DLP010, DLP011, DLP020 unknown for 1 of 2 conversions"),
+        ("DLP011", [at("f"), at("g", lifetime=None, notes=["lifetime: no"])], "(no)"),
+        (
+            "DLP011",
+            [at("f"), at("g", lifetime=None, status="skipped", reason="stopped")],
+            "stopped",
+        ),
+        ("DLP008", [at("f"), BLIND], "DLP008 unknown for 1 of 2 conversions"),
+    ],
+)
+def test_a_rule_that_could_not_tell_for_each_conversion_says_for_how_many_and_why(
+    rule, results, said
+):
+    parse([rule]).check_looked_for(results)
+    assert said in parse([rule]).unknown(results)
+
+
+@pytest.mark.parametrize(
+    ("rule", "results"),
+    [
+        ("DLP012", [at("f"), LOST]),
+        ("DLP020", [at("f"), at("g", early_write=unknown(moot=True))]),
+        ("DLP011", [at("f"), at("f", lifetime=None)]),
+        ("DLP011", [at("f"), SURVEYED]),
+        ("DLP011", [at("f"), at("g", lifetime=None, status="unsupported", reason="no")]),
+        ("DLP026", [at("f", refusal={"verdict": "clean"}), at("g", refusal=None)]),
+        ("DLP024", [at("f", refusal=unknown(error=["TypeError"]))]),
+        ("DLP014", [at("f")]),
+    ],
+    ids=[
+        "another rule",
+        "nothing to look at",
+        "another shape",
+        "a survey",
+        "refused",
+        "not refused",
+        "its error is known",
+        "nothing looked for it",
+    ],
+)
+def test_what_a_rule_need_not_look_at_is_not_unknown(rule, results):
+    assert parse([rule]).unknown(results) == ""

@@ -58,7 +58,8 @@ def measure(subject: Subject, error: Exception) -> dict[str, Any]:
     kind = type(error).__name__
     alike = [one for one in _tried if one[:-1] == key[:-1] and one[-1].startswith(kind)]
     if key in _tried or subject.is_one_array or len(alike) >= MOST_ALIKE:
-        return verdict("unknown", evidence, "the same refusal was repeated before")
+        moot = {"moot": True} if key in _tried else {}  # the first one is judged
+        return verdict("unknown", evidence | moot, "the same refusal was repeated before")
     _tried.add(key)
     found = attempt(lambda: _growth(subject))
     broken = _broken(subject)
@@ -150,4 +151,6 @@ def of_export(subject: Subject) -> dict[str, Any] | None:
     if isinstance(maybe, Refusal) and words(maybe.error) == words(without.error):
         return None
     evidence = {"other_device": list(device), "error": kinds_of(without.error)}
-    return verdict("unknown", {**evidence, "words": words(without.error)}, "the conversion works")
+    # Nothing was refused that could leave something behind.
+    evidence |= {"words": words(without.error), "moot": True}
+    return verdict("unknown", evidence, "the conversion works")
