@@ -194,6 +194,13 @@ class TestFurtherLooks:
         assert self.changed(self.write_source) == found
         assert self.changed(self.write_source, producer=self.Own()) == found
 
+    @pytest.mark.parametrize(("own", "is_part"), [(True, True), (False, False)])
+    def test_of_an_array_of_ones_own_the_later_results_are_left_out(self, own, is_part):
+        producer = self.Own() if own else None
+        found = measured("convert({x})", producer=producer, convert=numpy.copy)
+        assert found["verdict"] == "ok"
+        assert ("later results" in found["evidence"].get("left_out", "")) == is_part
+
     def test_a_source_that_becomes_writable_is_seen(self):
         spec = ArraySpec((4, 8), "float32", "readonly")
         assert self.changed(self.unlock, spec=spec) == {"source_writable": [False, True]}

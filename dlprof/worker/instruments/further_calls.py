@@ -38,6 +38,7 @@ OWN_LARGEST_BYTES = 64 << 20
 """A user's own array is read four times, and cannot be made smaller."""
 OWN_COPIES = 5
 """Another source, its values before and after the call, the result and its values."""
+OF_OWN = "later results of an array of your own are not compared"
 SLOW_NS = 500_000_000
 RING = 4
 """So many later results are held with the first."""
@@ -68,6 +69,8 @@ def look(subject: Subject) -> dict[str, Any]:
         left_out += [] if isinstance(looked.error, NothingToTry) else [looked.reason]
     elif changed and looked.spec != subject.spec:
         evidence |= looked.made()
+    elif subject.is_one_array:
+        left_out.append(OF_OWN)
     # A survey takes many arrays, and what a framework learns does not depend on the array.
     if not changed and not subject.is_one_array and not subject.spec.corners:
         turned = attempt(partial(_take_turns, subject))
