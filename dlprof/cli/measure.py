@@ -94,7 +94,7 @@ def _check_asked(request: Request, catalog: Catalog, given: Given, fail_on: Fail
     if fail_on is not None:
         taken = {"diagnosed": request.settings.diagnose, "timed": request.settings.times}
         fail_on.check_asked(**taken)
-        if unlooked := fail_on.unlooked(**taken):
+        if unlooked := fail_on.unlooked(**taken, surveyed=request.settings.survey):
             complain(f"dlprof: {unlooked}")
     if not given.raw.get("yes", True):  # the verbs without it ask for few cases
         check_length(request, catalog)

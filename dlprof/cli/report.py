@@ -51,7 +51,9 @@ def report(session: SessionFile, *, given: Given) -> None:
         write_session(outputs, found, document, fail_on)
         if fail_on is not None:
             unlooked = fail_on.unlooked(
-                diagnosed=is_diagnosed(found.results), timed=not found.simulated
+                diagnosed=is_diagnosed(found.results),
+                timed=not found.simulated,
+                surveyed=any(one.case.survey for one in found.results),
             )
             if unlooked:
                 complain(f"dlprof: {unlooked}")

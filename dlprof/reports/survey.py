@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.safety import unchecked
 from dlprof.plan.survey import PLAINEST, Label
 from dlprof.plan.survey import label_of as array_label
 from dlprof.probes.base import FLOAT8
@@ -218,7 +219,10 @@ def summary(session: Session) -> str:
     tried = f"Also tried: {arrays} small arrays (dtypes, layouts, shapes)."
     shown = f"Only there: {', '.join(sorted(rules))}." if rules else "No other problem was seen."
     missing = f" {left:,} of {len(cases):,} conversions were left out." if left else ""
-    return f"{tried} {shown}{missing}"
+    blind = sum(case.result.status == "ok" and bool(unchecked(case)) for case in cases)
+    of = f"{blind:,} of {len(cases):,} conversions"
+    unread = f" {of} gave values that could not be read." if blind else ""
+    return f"{tried} {shown}{missing}{unread}"
 
 
 def _unmade(cases: Sequence[CaseView]) -> list[Label]:

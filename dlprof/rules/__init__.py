@@ -30,7 +30,7 @@ from dlprof.rules import (
     tearing,
     waiting,
 )
-from dlprof.rules.rule import SEVERITIES, Rule, worst_first
+from dlprof.rules.rule import IF_ASKED, SEVERITIES, Rule, worst_first
 from dlprof.session.model import FindingRecord, Header, Result, Session
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "BY_WORD",
     "FAULTS",
     "NEEDS",
+    "NEED_SURVEY",
     "NEED_TIMES",
     "RULES",
     "SEVERITIES",
@@ -75,6 +76,7 @@ BY_WORD = {word.lower(): rule for rule in RULES for word in (rule.id, rule.name)
 """As users write rules, in lower case."""
 WRITTEN = tuple(word for rule in RULES for word in (rule.id, rule.name))
 FAULTS = {rule.id: rule.fault for rule in RULES if rule.fault is not None}
+NEED_SURVEY = tuple(rule.id for rule in RULES if rule.instrument in IF_ASKED)
 NEED_TIMES = tuple(rule.id for rule in RULES if rule.needs_times)
 NEEDS = {rule.id: rule.instrument for rule in RULES if rule.instrument in DIAGNOSIS}
 """By rule: the instrument of the diagnosis without which it finds nothing."""

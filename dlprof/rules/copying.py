@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.alignment import aligned_as
@@ -215,12 +215,29 @@ def _bounces(case: CaseView) -> bool:
     return both_ways or case.result.case.protocol == "numpy"
 
 
+def lacks_trace(results: Sequence[Result]) -> str:
+    """What :func:`host_bounce` would need to see a bounce inside of a call."""
+    stay = [CaseView(0, one) for one in results if one.status == "ok" and not one.case.survey]
+    hidden = [
+        case
+        for case in stay
+        if case.result.case.device == "cuda" and case.stays_on_device and case.kind != "view"
+    ]
+    if not hidden or any(map(_bounces, hidden)) or any(map(_is_traced, hidden)):
+        return ""
+    return "the CUDA calls of a copy (a trace by cupti-python)"
+
+
+def _is_traced(case: CaseView) -> bool:
+    return case.result.trace is not None and case.result.trace.verdict == "traced"
+
+
 def _stays_there(case: CaseView) -> bool:
     """Whether it is known not to bounce: a view does not, and of a copy the trace saw all."""
     trace = case.result.trace
     traced_whole = (
         trace is not None
-        and trace.verdict == "traced"
+        and _is_traced(case)
         and not trace.evidence.events_left_out
         and case.size_bytes > 0
     )
@@ -279,5 +296,6 @@ RULES = (
         host_bounce,
         expect("The data stay on the device.", ZERO_COPY),
         show_host_bounce,
+        lacks=lacks_trace,
     ),
 )

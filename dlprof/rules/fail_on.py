@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
 from dlprof.plan.axes import NO_TIMES
 from dlprof.plan.option import split
-from dlprof.rules import BY_WORD, NEED_TIMES, NEEDS, RULES, WRITTEN
+from dlprof.rules import BY_WORD, NEED_SURVEY, NEED_TIMES, NEEDS, RULES, WRITTEN
 from dlprof.rules.rule import NAME_ONE, NO_CONVERSION, SEVERITIES, Unknown, could_tell
 from dlprof.session.model import FindingRecord, Result
 from dlprof.text.clean import nearest
@@ -36,18 +36,21 @@ class FailOn:
                 f"--fail-on {named} needs the diagnosis, which this run leaves out; add --diagnose"
             )
 
-    def unlooked(self, *, diagnosed: bool, timed: bool) -> str:
+    def unlooked(self, *, diagnosed: bool, timed: bool, surveyed: bool) -> str:
         """Which findings of the severities nothing looks for in such a run, in words; empty where
         no severity is named.
         """
         lost = {
             "there is no diagnosis": () if diagnosed else tuple(NEEDS),
             "there are no times": () if timed else NEED_TIMES,
+            "there is no survey": () if surveyed else NEED_SURVEY,
         }
-        if not self.severities or not any(lost.values()):
+        asked = {one.id for one in RULES if not self.severities.isdisjoint(one.severities)}
+        found = {words: asked.intersection(rules) for words, rules in lost.items()}
+        if not any(found.values()):
             return ""
-        why = " and ".join(words for words, rules in lost.items() if rules)
-        rules = ", ".join(sorted({rule for named in lost.values() for rule in named}))
+        why = " and ".join(words for words, rules in found.items() if rules)
+        rules = ", ".join(sorted(set[str]().union(*found.values())))
         return f"--fail-on: {why}, so nothing looks for {rules}"
 
     def unseen(self, results: Iterable[Result]) -> dict[str, str]:

@@ -26,6 +26,7 @@ PRECEDENCE = {"crashed": 0, "invalid": 2}
 """If several rounds failed, the case has the status that comes first here. Those that are not
 listed are 1: a disturbed round says less than one that was refused."""
 
+DEVICE = "result_device"
 ALIGNMENT, ALIGNMENTS = "source_alignment_bytes", "source_alignments_bytes"
 """In the evidence of *ownership*: of one process, and of several that agree but for that."""
 
@@ -117,10 +118,11 @@ def agree(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     if len(set(words)) == 1:  # the first that left out nothing
         return min(verdicts, key=lambda verdict: "left_out" in (verdict.get("evidence") or ()))
     seen = ", ".join(f"{word} in {words.count(word)}" for word in sorted(set(words)))
-    return {
-        "verdict": "varies",
-        "evidence": {"reason": f"{seen} of {len(words)} processes", "processes": list(verdicts)},
-    }
+    return _varies(verdicts, f"{seen} of {len(words)} processes")
+
+
+def _varies(verdicts: Sequence[dict[str, Any]], reason: str) -> dict[str, Any]:
+    return {"verdict": "varies", "evidence": {"reason": reason, "processes": list(verdicts)}}
 
 
 OTHER_STREAM = "the copy was not made on the consumer's stream, where device time is measured"
@@ -175,10 +177,15 @@ def _phases(found: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def _ownership(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The verdict of all; if their arrays began at several alignments, with all of these."""
+    """The verdict of all; if their arrays began at several alignments, with all of these. Results
+    on several devices do not agree.
+    """
     found = agree(verdicts)
     if found is None or found["verdict"] == "varies":
         return found
+    devices = sorted({str(where) for one in verdicts if (where := one["evidence"].get(DEVICE))})
+    if len(devices) > 1 and found["verdict"] != "unknown":
+        return _varies(verdicts, f"the results are on {' and '.join(devices)}")
     sizes = {size for one in verdicts if (size := one["evidence"].get(ALIGNMENT)) is not None}
     if len(sizes) < 2:  # noqa: PLR2004 - several
         return found

@@ -179,6 +179,14 @@ def test_a_large_array_that_told_nothing_is_tried_on_the_next_path_of_the_import
         assert measured(sizes=(1 << 20,))["evidence"]["sizes_bytes"] == {str(1 << 20): seen}
 
 
+def test_a_large_copy_that_had_another_dtype_leaves_the_size_to_the_next_path(monkeypatch):
+    monkeypatch.setattr(early_write, "LARGE_BYTES", 1 << 20)
+    monkeypatch.setattr(early_write, "_tried_large", set())
+    measured("{x}.astype('float64')", sizes=(1 << 20,))
+    found = measured("{x}.copy()", sizes=(1 << 20,))
+    assert found["evidence"]["sizes_bytes"] == {str(1 << 20): "whole"}
+
+
 def test_a_large_array_for_which_there_was_no_memory_is_not_called_tried(monkeypatch):
     def check_room(_):
         raise early_write.memory.TooLarge

@@ -7,7 +7,7 @@ from repro_builders import finding_of
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
 from dlprof.plan.schedule import ALIGNMENT
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.rules import NEED_TIMES, NEEDS
+from dlprof.rules import NEED_SURVEY, NEED_TIMES, NEEDS
 from dlprof.rules.fail_on import parse
 
 
@@ -54,9 +54,30 @@ def test_a_rule_that_needs_the_diagnosis_is_refused_where_it_is_left_out():
 
 
 def test_a_severity_without_the_diagnosis_tells_which_rules_nothing_looks_for():
-    told = parse(["warning"]).unlooked(diagnosed=False, timed=True)
+    told = parse(["warning"]).unlooked(diagnosed=False, timed=True, surveyed=True)
     assert told.endswith(", ".join(NEEDS))
-    assert parse(["DLP020"]).unlooked(diagnosed=False, timed=True) == ""
+    assert parse(["DLP020"]).unlooked(diagnosed=False, timed=True, surveyed=True) == ""
+
+
+@pytest.mark.parametrize(("severity", "rules"), [("error", ["DLP026"]), ("info", NEED_SURVEY)])
+def test_a_severity_without_the_survey_tells_which_of_its_rules_nothing_looks_for(severity, rules):
+    told = parse([severity]).unlooked(diagnosed=True, timed=True, surveyed=False)
+    assert told == f"--fail-on: there is no survey, so nothing looks for {', '.join(rules)}"
+
+
+def on_device(**fields):
+    """A copy from the device to the device."""
+    copy = {"verdict": "copy", "evidence": {"result_device": "cuda"}}
+    return make_result(case={"device": "cuda"}, ownership=copy, **fields)
+
+
+def test_a_bounce_inside_of_calls_that_nothing_traced_is_no_pass():
+    no_trace = {"verdict": "no trace", "evidence": {"reason": "no cupti-python"}}
+    with pytest.raises(FindingsUnknown, match=r"DLP006: not measured: .*cupti"):
+        parse(["DLP006"]).check_looked_for([on_device(trace=no_trace)])
+    traced = {"verdict": "traced", "evidence": {"events": []}}
+    parse(["DLP006"]).check_looked_for([on_device(trace=traced), on_device(trace=no_trace)])
+    parse(["DLP006"]).check_looked_for([make_result()])
 
 
 @pytest.mark.parametrize("rule", NEED_TIMES)
@@ -67,7 +88,7 @@ def test_a_rule_on_times_never_passes_on_a_simulated_device(rule):
         parse([rule]).check_asked(diagnosed=True, timed=False)
     with pytest.raises(FindingsUnknown, match=r"times.* simulated"):
         parse([rule]).check_looked_for([untimed])
-    assert rule in parse(["info"]).unlooked(diagnosed=True, timed=False)
+    assert rule in parse(["info"]).unlooked(diagnosed=True, timed=False, surveyed=True)
 
 
 def unknown(**evidence):

@@ -438,6 +438,12 @@ def test_nothing_is_called_safe_if_no_framework_counts_the_devices_memory():
     assert found["evidence"]["device_counted"] is False
 
 
+def test_a_counter_of_the_source_s_framework_says_nothing_of_a_result_on_another_device():
+    subject = subject_of("take({x})", producer=Counting([]), consumer=NumPy(), take=numpy.copy)
+    found = lifetime.measure(replace(subject, result_device="cuda"), None, Silent())
+    assert (found["verdict"], found["evidence"]["reason"]) == ("unknown", lifetime.UNCOUNTED)
+
+
 def test_each_read_without_the_source_is_told_before_so_that_a_death_can_be_placed():
     told, read = {"shape": None}, []
 

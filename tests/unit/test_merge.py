@@ -86,6 +86,16 @@ def test_verdicts_that_disagree_vary_and_keep_every_evidence():
     assert list(found["evidence"]["processes"]) == [VIEW, COPY, VIEW]
 
 
+def test_copies_on_several_devices_do_not_agree():
+    def copy_on(device):
+        return {**COPY, "evidence": {"result_device": device}}
+
+    found = owned(copy_on("cuda"), copy_on("cpu"))
+    assert found.verdict == "varies"
+    assert found.evidence.reason == "the results are on cpu and cuda"
+    assert owned(copy_on("cuda"), copy_on("cuda")).verdict == "copy"
+
+
 @pytest.mark.parametrize(
     ("sizes", "kept"), [((64, 4096, 64), [64, 4096]), ((64, 64), None), ((None, 64), None)]
 )

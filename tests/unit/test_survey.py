@@ -269,6 +269,12 @@ def test_a_survey_that_was_left_out_is_no_pass():
     assert check.outcome == "error"
 
 
+def test_a_survey_whose_values_nothing_could_read_says_so():
+    unread = {"values": verdict("unknown", reason="NumPy is not installed")}
+    session = make_session(make_result(), surveyed(), surveyed("int8", **unread))
+    assert "1 of 2 conversions gave values that could not be read." in survey.summary(session)
+
+
 def test_a_survey_that_was_cut_short_says_how_much_is_missing():
     session = make_session(make_result(), surveyed(), surveyed("int8", **SKIPPED))
     assert "1 of 2" in survey.summary(session)

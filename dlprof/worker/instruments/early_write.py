@@ -136,7 +136,7 @@ def _try_sizes(subject: Subject, unaligned: Subject | None, sizes_bytes: Sequenc
         looks = {seen, tried.unaligned.get(size, seen)}
         if looks & {"torn", "immutable"} or (looks == {"view"} and size > VIEW_BYTES):
             break
-        if large and seen not in (NO_MEMORY, CHANGED, UNFINISHED):  # these tell nothing
+        if large and seen == "whole":  # all else tells nothing of the next path
             _tried_large.add(way)
     return tried
 

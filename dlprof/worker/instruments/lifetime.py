@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dlprof.device.cuda import Gpu
-from dlprof.probes.base import Probe, Unsupported
+from dlprof.probes.base import Unsupported
 from dlprof.protocol.messages import (
     AFTER_DROP,
     NO_ARRAY,
@@ -438,14 +438,17 @@ def _churn(subject: Subject, gpu: Gpu | None, address: int | None) -> Churn:
 def meters_of(subject: Subject) -> tuple[list[Callable[[], int]], bool]:
     """Meters of the bytes in use where source and result are; and whether none counts a device.
 
-    On a device the frameworks' counters, on the host those of malloc and of the system.
+    On a device the counters of the frameworks that have an array there, on the host those of malloc
+    and of the system.
     """
-    places = {subject.spec.device, subject.result_device}
+    sides = (
+        (subject.spec.device, subject.producer),
+        (subject.result_device, subject.consumer),
+    )
+    places = {place for place, _ in sides}
     meters: list[Callable[[], int]] = []
-    counting: list[Probe] = []
-    if "cuda" in places:
-        probes = {probe.name: probe for probe in (subject.producer, subject.consumer)}
-        counting = [one for one in probes.values() if one.memory_in_use("cuda") is not None]
+    on_device = {probe.name: probe for place, probe in sides if place == "cuda"}
+    counting = [one for one in on_device.values() if one.memory_in_use("cuda") is not None]
     if counting:
         meters.append(lambda: sum(probe.memory_in_use("cuda") or 0 for probe in counting))
     if "cpu" in places:
