@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, by
 from dlprof.analysis.safety import Fault
 from dlprof.errors import NoReproducer
@@ -25,7 +26,7 @@ def crash(cases: Cases) -> Iterator[FindingRecord]:
     ended = [
         (one, one.lost) for one in cases.cases if one.lost is not None and one.is_lost_for_sure
     ]
-    for found in by(ended, lambda one: (one[0].pair, one[1].how)).values():
+    for found in by(ended, lambda one: (one[0].pair, one[1].how, _returned(one[0]))).values():
         worst, lost = found[0]
         stages = list(dict.fromkeys(one.stage for _, one in found))
         during = f" during {' or '.join(map(str, stages))}" if all(stages) else ""
@@ -35,7 +36,14 @@ def crash(cases: Cases) -> Iterator[FindingRecord]:
             Claim(("did not return:", "did not return:"), f"{first_line(lost.how)}{during}"),
             {"stage": lost.stage},
             advice=f"{code(other)} works." if other else "",
+            how_often=_returned(worst),
         )
+
+
+def _returned(case: CaseView) -> str:
+    """In how many processes it came back before it was lost, in a sentence; empty for none."""
+    before = len(case.result.rounds) if case.result.lost is not None else 0
+    return f"It returned in {before} process{'es' * (before > 1)} before." if before else ""
 
 
 CRASH = """

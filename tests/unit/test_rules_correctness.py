@@ -222,8 +222,16 @@ def test_a_process_that_died_of_reading_dangles_and_another_end_is_a_crash(lifet
 )
 def test_a_crash_is_told_with_its_end(status, reason, words):
     (finding,) = found("DLP016", lost(status, reason))
+    assert "before" not in finding.headline
     assert finding.severity == "error"
     assert words in finding.headline
+
+
+def test_a_crash_after_processes_in_which_it_returned_says_so():
+    once = lost("crashed", "killed by SIGSEGV during convert").model_copy(update={"rounds": [0, 1]})
+    (finding,) = found("DLP016", once)
+    assert finding.headline.endswith("It returned in 2 processes before.")
+    assert finding.summary.endswith("It returned in 2 processes before.")
 
 
 def test_the_same_end_of_several_paths_is_one_finding_that_names_a_path_that_works():
