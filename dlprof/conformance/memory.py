@@ -40,7 +40,7 @@ def byte_offset(framework: Any) -> None:
     holds(framework, arrives(framework, source))
 
 
-@should(f"{HEADER}, DLTensor.data", "Data off 256 bytes are taken.", taking)
+@should(f"{HEADER}, DLTensor.data", "Data that are not aligned to 256 bytes are taken.", taking)
 def alignment_4(framework: Any) -> None:
     holds(framework, arrives(framework, Source((0.0, *VALUES), shift=4)))
 
@@ -177,7 +177,7 @@ def unknown_device(framework: Any) -> None:
         refuses(framework, Source(device=device))
 
 
-@should(f"{PYTHON}, Semantics", "The refusal of a device is a BufferError.", taking)
+@should(f"{PYTHON}, Semantics", "A device is refused with BufferError.", taking)
 def device_error(framework: Any) -> None:
     _, error = attempt(framework.take, Source(device=EXT_DEV))
     if error is None:

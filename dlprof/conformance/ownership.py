@@ -195,7 +195,7 @@ def copy_true(framework: Any) -> None:
     x = arrives(framework, source, copy=True)
     holds(framework, x)
     if shares(framework, x, source):
-        raise Violated("its array shares our memory")
+        raise Violated("its array shares the producer's memory")
 
 
 @must(f"{IMPORT}, copy", "copy=True copies if the producer cannot.", keyword("copy"))
@@ -208,14 +208,14 @@ def copy_true_without_keyword(framework: Any) -> None:
 
     source = Older()
     if shares(framework, may_arrive(framework, source, copy=True), source):
-        raise Violated("its array shares our memory")
+        raise Violated("its array shares the producer's memory")
 
 
 @must(f"{IMPORT}, copy", "copy=False never copies.", keyword("copy"))
 def copy_false(framework: Any) -> None:
     source = Source()
     if not shares(framework, arrives(framework, source, copy=False), source):
-        raise Violated("its array does not share our memory")
+        raise Violated("its array does not share the producer's memory")
 
 
 @must(f"{IMPORT}, device", "The array's own device may be asked for.", keyword("device"))
@@ -245,7 +245,7 @@ def stays_on_device(framework: Any) -> None:
             raise Violated(f"with {how} its device is {y.device}, and was {device}")
 
 
-@must(f"{IMPORT}, Raises", "An object without the methods is an AttributeError.", objects, taking)
+@must(f"{IMPORT}, Raises", "An object without the methods raises AttributeError.", objects, taking)
 def no_methods(framework: Any) -> None:
     _, error = attempt(framework.from_dlpack, object())
     if error is None:

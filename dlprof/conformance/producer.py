@@ -116,7 +116,7 @@ def knows_keywords(framework: Any) -> None:
         raise Violated(f"it does not know {', '.join(unknown)}")
 
 
-@must(f"{EXPORT}, Notes", "Without max_version the capsule is an old one.", methods)
+@must(f"{EXPORT}, Notes", "Without max_version the capsule is unversioned.", methods)
 def old_by_default(framework: Any) -> None:
     x = framework.make("C")
     capsule = may_give(x)
@@ -126,7 +126,7 @@ def old_by_default(framework: Any) -> None:
 
 @should(
     f"{EXPORT}, max_version",
-    "With max_version (1, 3) it is a new one.",
+    "With max_version (1, 3) the capsule is versioned.",
     methods,
     export_keyword("max_version"),
 )
@@ -141,7 +141,7 @@ def new_if_asked(framework: Any) -> None:
 
 @should(
     f"{EXPORT}, Notes",
-    "With max_version (2, 0) it is of version 1.",
+    "With max_version (2, 0) the capsule is of version 1.",
     methods,
     export_keyword("max_version"),
 )
@@ -156,7 +156,7 @@ def new_for_newer(framework: Any) -> None:
 
 @should(
     f"{EXPORT}, Notes",
-    "With max_version (0, 8) it is not a new one.",
+    "With max_version (0, 8) the capsule is unversioned.",
     methods,
     export_keyword("max_version"),
 )
@@ -216,7 +216,7 @@ def own_device(framework: Any) -> None:
 
 @must(
     f"{EXPORT}, dl_device",
-    "A device that is not known is a BufferError.",
+    "An unknown device is refused with BufferError.",
     export_keyword("dl_device"),
 )
 def unknown_dl_device(framework: Any) -> None:
@@ -288,7 +288,7 @@ def read_only_flag(framework: Any) -> None:
 
 @should(
     f"{HEADER}, READ_ONLY",
-    "An array that nothing can write has the flag.",
+    "An array that nothing can write has the flag READ_ONLY.",
     immutable,
     versioned_exports,
 )
@@ -377,7 +377,7 @@ def gives_half_dtypes(framework: Any) -> None:
             raise Violated(f"{name} has the code {held.code} and {held.bits} bits")
 
 
-@must(f"{EXPORT}, Raises", "Memory that does not hold the values is not given.", lazy_arrays)
+@must(f"{EXPORT}, Raises", "Memory that does not hold the values is not exported.", lazy_arrays)
 def lazy_values(framework: Any) -> None:
     for kind in LAZY:
         x, refusal = attempt(framework.make, kind)
@@ -391,7 +391,10 @@ def lazy_values(framework: Any) -> None:
 
 
 @should(
-    f"{EXPORT}, Raises", "An array with a mask is not given without it.", exports, arrays("masked")
+    f"{EXPORT}, Raises",
+    "A masked array is not exported without its mask.",
+    exports,
+    arrays("masked"),
 )
 def mask(framework: Any) -> None:
     x = framework.make("masked")
@@ -399,7 +402,7 @@ def mask(framework: Any) -> None:
         raise Violated("the capsule has the masked elements, too")
 
 
-@should(f"{EXPORT}, Raises", "What DLPack cannot describe is a BufferError.", exports)
+@should(f"{EXPORT}, Raises", "What DLPack cannot describe is refused with BufferError.", exports)
 def refusal_type(framework: Any) -> None:
     others = []
     for kind in (*LAYOUTS, *LAZY, "masked", "requires-grad"):

@@ -60,8 +60,9 @@ def conformance_document(measured: Conformance) -> Document:
     }
     wrong = measured.wrong()
     unknown = measured.having(("unknown",), SEVERITIES[-1])
-    commands = [
-        f"dlprof conformance {measured.framework} --repro {one.check.name}" for one in wrong[:1]
+    scripts = [
+        Answer("reproduce", f"dlprof conformance {measured.framework} --repro {one.check.name}")
+        for one in wrong[:1]
     ]
     return Document(
         f"Conformance of {name}",
@@ -69,12 +70,13 @@ def conformance_document(measured: Conformance) -> Document:
         answers=(
             Answer("answer", "", "", _answer(measured.framework, wrong, unknown)),
             *(Answer(f"as {role}", "", "", counts(found)) for role, found in roles.items()),
+            *scripts,
         ),
         tables=(_open([*wrong, *unknown]),) if wrong or unknown else (),
         sections=tuple(
             Section(f"All clauses as {role}", (_all(found),)) for role, found in roles.items()
         ),
-        commands=(*commands, f"dlprof conformance {measured.framework} --full"),
+        commands=(f"dlprof conformance {measured.framework} --full",),
     )
 
 
@@ -113,7 +115,7 @@ def _row(one: Found) -> tuple[Cell, ...]:
     return (
         Cell(one.check.severity, "bad" if one.check.severity == "must" else "copy"),
         Cell(one.check.name, under=f"({one.check.role})"),
-        Cell(f"{one.check.clause} {word}: {first_words(one.seen, MOST_WORDS)}", code=True),
+        Cell(f"{one.check.clause} {word}: {first_words(one.seen, MOST_WORDS)}"),
     )
 
 
@@ -124,15 +126,13 @@ def _all(found: Sequence[Found]) -> Table:
 
 
 def _rows(found: Sequence[Found]) -> Iterator[tuple[Cell, ...]]:
-    """What was seen of a clause that is violated or unknown stands above."""
     for one in found:
-        is_open = one.verdict in (*WRONG, "unknown")
-        clause = f"{one.check.severity}: {one.check.clause}"
+        seen = f" Seen: {one.seen}" if one.seen else ""
         yield (
-            Cell(one.check.name),
+            Cell(one.check.name, code=True),
             Cell(one.verdict, TONES.get(one.verdict, "dim")),
-            Cell(clause if is_open or not one.seen else f"{clause} Seen: {one.seen}", code=True),
-            Cell(one.check.source, code=True, link=one.check.link),
+            Cell(f"{one.check.severity}: {one.check.clause}{seen}"),
+            Cell(one.check.source, link=one.check.link),
         )
 
 

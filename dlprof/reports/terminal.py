@@ -48,7 +48,7 @@ WORD = 12
 """A column of texts this short is as wide as they are."""
 STACKED = 20
 """In a table of cells this short that is too wide, what follows a time stands under it."""
-MARKS = (" ,([{", ".=)]}")
+MARKS = (" ,([{", ".=)]}-")
 """Code is folded after these, the first rather than the others."""
 TEXT_WIDTH, CODE_WIDTH = 26, 20
 """Columns that a text in a table may take before code is folded, and the least of code."""
@@ -193,7 +193,7 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
             column.title,
             justify="right" if column.right else "left",
             no_wrap=column.right,
-            overflow="fold" if at in folds else "ellipsis",
+            overflow="ellipsis" if column.right else "fold",
             width=min(longest[at], folds[at]) if at in folds else None,
             min_width=longest[at] if column.right or is_word else None,
         )
