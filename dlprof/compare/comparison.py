@@ -216,7 +216,7 @@ def _comparable(session: Session, other: Session) -> list[Result]:
 
 def _load(base: Header, head: Header) -> str:
     found = [(name, disturbance(header)) for name, header in (("BASE", base), ("HEAD", head))]
-    return ", and ".join(f"while {name} was measured, {why}" for name, why in found if why)
+    return "; ".join(f"while {name} was measured, {why}" for name, why in found if why)
 
 
 def _times(

@@ -36,20 +36,20 @@ SHIFTED = 0.01
 
 
 def array_text(case: CaseRecord) -> str:
-    """The pair and the array: ``torch → numpy  4096x4096  float32  C  cpu``."""
-    return "  ".join(_fields(case))
+    """The pair and the array: ``torch → numpy, 4096x4096, float32, C, cpu``."""
+    return ", ".join(_fields(case))
 
 
 def array_texts(cases: Iterable[CaseRecord]) -> tuple[str, dict[CaseRecord, str]]:
-    """What all pairs and arrays share, and of each the rest: ``64x64  float32``."""
+    """What all pairs and arrays share, and of each the rest: ``64x64, float32``."""
     fields = {case: _fields(case) for case in cases}
     shared = [len(set(values)) == 1 for values in zip(*fields.values(), strict=True)]
     first = next(iter(fields.values()), ())
     rest = {
-        case: "  ".join(text for text, same in zip(found, shared, strict=True) if not same)
+        case: ", ".join(text for text, same in zip(found, shared, strict=True) if not same)
         for case, found in fields.items()
     }
-    return "  ".join(text for text, same in zip(first, shared, strict=True) if same), rest
+    return ", ".join(text for text, same in zip(first, shared, strict=True) if same), rest
 
 
 def _fields(case: CaseRecord) -> tuple[str, ...]:
@@ -238,7 +238,10 @@ def _not_compared(comparison: Comparison) -> Iterator[Answer]:
     if reasons:
         why, _ = reasons.most_common(1)[0]
         if comparison.load and comparison.load in why:
-            why = "their times depend on the load of the machine"
+            why = (
+                "their times depend on the load of the machine; dlprof gate measures both sides"
+                " under the same load"
+            )
         others = f", and {counted(len(reasons) - 1, 'more reason')}" if len(reasons) > 1 else ""
         yield Answer("not compared", "", note=f"{counted(reasons.total())}: {why}{others}")
 

@@ -112,7 +112,7 @@ def _scope(cases: Sequence[Compared]) -> str:
     shared, arrays = array_texts(case.case for case in cases)
     different = len(set(arrays.values()))
     several = f"{len(cases):,} cases of {different} arrays" if different > 1 else ""
-    return "    ".join(filter(None, (shared, several)))
+    return ", ".join(filter(None, (shared, several)))
 
 
 def _differences(comparison: Comparison, *kinds: str) -> str:
@@ -161,23 +161,34 @@ def _times_table(rows: Rows, most: int) -> tuple[Table, ...]:
 def _first_times(telling: Rows, count: int) -> tuple[Table, ...]:
     """The rows of the first screen; how many of all times there are in full."""
     (table,) = _times_table(telling, FIRST_ROWS) or (Table((), ()),)
-    more = f"All {counted(count, 'time')}" if count else ""
+    times = counted(count, "time")
+    more = f"All {times}" if count > 1 else times * count
     return (replace(table, more=more, is_summary=True),) if telling or count else ()
 
 
 def _reasons_table(rows: Rows, floors: Sequence[Floor]) -> tuple[Table, ...]:
     """Why a word is what it is, and floors that are not those of all cases."""
     codes = code_cells(case.case for case, _ in rows)
-    found = []
+    found: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     for case, time in rows[:ALL_ROWS]:
         own = f"floor {floors_text([time.floor])}" if time and time.floor not in floors else ""
         because = (time.reason or time.note) if time else case.reason
         text = "; ".join(filter(None, (because, own)))
         if text:
             measure = f"{time.measure}: " if time and len(floors) > 1 else ""
-            found.append((Cell(_word(case, time)), codes[case.case], Cell(measure + text)))
+            found[_word(case, time), measure + text].append(codes[case.case])
     titles = map(Column, ("result", "path", "because"))
-    return (Table(tuple(titles), tuple(found)),) if found else ()
+    table = (
+        (Cell(word), _and_alike(paths[0], len(paths)), Cell(text))
+        for (word, text), paths in found.items()
+    )
+    return (Table(tuple(titles), tuple(table)),) if found else ()
+
+
+def _and_alike(code: Cell, count: int) -> Cell:
+    """The first of so many paths that share a line."""
+    alike = f"+{count - 1} alike" if count > 1 else ""
+    return replace(code, note=f"{code.note}  {alike}".strip())
 
 
 def _time(value_ns: float | None) -> str:
@@ -209,9 +220,7 @@ def _changes_table(changes: Sequence[Sequence[CaseChange]], most: int) -> tuple[
         case, change = line[0]
         tone = TONES.get(change.direction, "")
         cell = Cell(word.get(change.direction, change.severity), tone)
-        code = codes[case.case]
-        if len(line) > 1:
-            code = replace(code, note=f"{code.note}  +{len(line) - 1} alike".strip())
+        code = _and_alike(codes[case.case], len(line))
         found.append((cell, Cell(_said(case, change)), code))
     return (Table(tuple(titles), tuple(found), more_rows(len(changes), most)),)
 
@@ -229,7 +238,8 @@ def _method(comparison: Comparison, names: tuple[str, str]) -> tuple[Facts | Lin
         "left out in HEAD": "; ".join(comparison.head.left_out),
     }
     shown = Facts(tuple((name, value) for name, value in facts.items() if value))
-    return (shown, Lines(comparison.told)) if comparison.told else (shown,)
+    told = comparison.told[1:]  # the first is a mark
+    return (shown, Lines(told)) if told else (shown,)
 
 
 def _allocator(header: Header) -> str:
@@ -242,7 +252,7 @@ def _allocator(header: Header) -> str:
 
 def _processes(comparison: Comparison) -> str:
     """How many went into a time: ``12 a side``, ``8 to 16 a side``."""
-    counts = sorted({count for _, time in comparison.times for count in time.processes})
+    counts = sorted({count for _, time in comparison.times for count in time.processes if count})
     ends = dict.fromkeys((*counts[:1], *counts[-1:]))
     return f"{' to '.join(map(str, ends))} a side" if ends else ""
 

@@ -76,7 +76,7 @@ def history_document(history: History, trends: Sequence[Trend], measure: str) ->
     shared, _ = array_texts(trend.series.case for trend in trends)
     return Document(
         title=f"{counted(len(entries), 'session')}{older}",
-        scope="    ".join(filter(None, (shared, span))),
+        scope=", ".join(filter(None, (shared, span))),
         context=f"{measure} time per call",
         answers=(answer_of(trends),),
         tables=_tables(trends, FIRST_ROWS),
@@ -93,7 +93,7 @@ def _sections(trends: Sequence[Trend]) -> tuple[Section, ...]:
         notes.append(f"{len(drawn)} of {len(known):,} charts are drawn, the newest steps first")
     is_long = max(len(trends), len(changes_of(trends))) > FIRST_ROWS
     return (
-        *((Section("Not told", (Lines(tuple(notes)),)),) if notes else ()),
+        *((Section("What is missing", (Lines(tuple(notes)),)),) if notes else ()),
         *((Section("All steps and cases", _tables(trends, ALL_ROWS)),) if is_long else ()),
         *map(_chart, drawn),
     )
@@ -110,10 +110,15 @@ def answer_of(trends: Sequence[Trend]) -> Answer:
     faster = sum(not step.slower for trend in trends for step in trend.steps)
     verdicts = sum(len(trend.verdicts) for trend in trends)
     machines = len({trend.series.machine for trend in trends})
-    cases = counted(len({code_key(trend.series.case) for trend in trends}), "case")
+    timed = {code_key(trend.series.case) for trend in trends if trend.series.timed}
+    untimed = {code_key(trend.series.case) for trend in trends} - timed
+    cases = counted(len(timed), "case")
     where = f"in {cases}" + (f" on {machines} machines" if machines > 1 else "")
+    where += f"; {len(untimed)} without a time" if untimed else ""
     counts = ((slower, "slower"), (faster, "faster"), (verdicts, "of verdict"))
     told = ", ".join(f"{count} {word}" for count, word in counts if count)
+    if not (told or timed):
+        return Answer("unknown", "", note="no session has a time")
     return Answer("steps" if told else "no step", "", note=f"{told} {where}".strip())
 
 

@@ -102,6 +102,13 @@ def test_times_that_cannot_be_compared_are_counted_and_stand_in_full():
     assert len(found.sections[0].blocks[0].rows) == 8
 
 
+def test_one_reason_of_many_paths_is_told_once():
+    _, reasons = document(suite(), suite(seed=50), **ELSEWHERE).sections[0].blocks
+    ((_, path, because),) = reasons.rows
+    assert path.note == "+7 alike"
+    assert "cpu A → B" in because.text
+
+
 @pytest.mark.parametrize(
     ("base", "head", "headers", "told"),
     [

@@ -76,6 +76,13 @@ def test_what_is_missing_or_has_no_time_in_the_newest_session_is_told():
     assert "SIGSEGV" in told(*document(entries).sections)
 
 
+def test_a_case_without_a_time_is_not_counted_among_those_without_a_step():
+    crash = result("b", status="crashed", reason="SIGSEGV")
+    some = [entry(at, result("a"), crash) for at in range(3)]
+    assert document(some).answers[0].note == "in 1 case; 1 without a time"
+    assert document([entry(at, crash) for at in range(3)]).answers[0].label == "unknown"
+
+
 def test_a_chart_has_a_point_for_each_session_and_a_mark_where_it_changed(eventful):
     (chart,) = charts(document(eventful).sections)
     dates = [created(number)[:16].replace("T", " ") for number in range(20)]
