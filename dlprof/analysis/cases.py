@@ -347,6 +347,13 @@ class Cases:
             found = self._replacements[alike] = [*islice(self._fitting(case, fits), 2)]
         return next((other for other in found if other is not case), None)
 
+    def waited(self, case: CaseView) -> CaseView | None:
+        """The cheapest copy that may stand for ``case`` if its result is waited for."""
+        for other in self._sound.get(case.array, ()):
+            if serves(other, case) and self.copies(other) and self.waiting_helps(other):
+                return other
+        return None
+
     @cached_property
     def _replacements(self) -> dict[Hashable, list[CaseView]]:
         return {}

@@ -105,7 +105,11 @@ def _advice(cases: Cases, case: CaseView) -> str:
     if other is not None:
         open_ = " (not looked at: whether it still reads its source)"
         return f"{code(other)} is a copy{open_ * cases.copies_unlooked(other)}."
-    return "" if _is_harmless(case) else f"{NONE_INSTEAD} Do not write x while you use the result."
+    if _is_harmless(case):
+        return ""
+    if (late := cases.waited(case)) is not None:
+        return f"{code(late)} is a copy once it is ready: wait for it before you write x."
+    return f"{NONE_INSTEAD} Do not write x while you use the result."
 
 
 def documented(_: FindingRecord, result: Result) -> str:

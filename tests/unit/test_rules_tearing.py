@@ -48,6 +48,12 @@ def test_a_torn_copy_is_an_error_that_names_a_whole_one():
     assert "g(x) is not torn" in finding.advice
 
 
+def test_a_view_that_should_be_a_copy_is_replaced_by_one_that_is_waited_for():
+    (finding,) = found("DLP018", torn("f(x)", None, "view", case=ASKED), torn("g(x)", case=ASKED))
+    assert "g(x) is a copy" in finding.advice
+    assert "wait for it" in finding.advice
+
+
 WHOLE_SO_FAR = verdict("safe", sizes_bytes={"65536": "whole"}, left_out="too little memory")
 
 
@@ -129,11 +135,12 @@ def test_a_copy_that_is_advised_says_that_nobody_looked_whether_it_is_torn(
 
 
 @pytest.mark.parametrize("producer", ["torch", "numpy"])
-@pytest.mark.parametrize(("ready", "is_advised"), [(1 * US, False), (ENDS_WHOLE, True)])
-def test_no_rule_advises_a_copy_that_may_be_torn(ready, producer, is_advised):
+@pytest.mark.parametrize(("ready", "must_wait"), [(1 * US, True), (ENDS_WHOLE, False)])
+def test_a_copy_that_may_be_torn_is_advised_only_with_a_wait(ready, producer, must_wait):
     asked = {"producer": producer, **ASKED}
     (finding,) = found("DLP018", path("alias(x)", case=asked), whole(ready, case=asked), torn())
-    assert ("g(x) is a copy" in finding.advice) is is_advised
+    assert "g(x) is a copy" in finding.advice
+    assert ("wait for it" in finding.advice) is must_wait
 
 
 @pytest.mark.parametrize(("sliced", "is_advised"), [("copy", False), ("refused", True)])
