@@ -69,6 +69,8 @@ class Table:
     more: str = ""
     is_summary: bool = False
     """Whether a section of ``FULL`` says the same and more."""
+    carries_on: bool = False
+    """Whether it goes on with the table before it, whose heading serves both."""
 
 
 @dataclass(frozen=True)

@@ -149,8 +149,8 @@ LOADED = frozenset(("queued_ns", "there_ns", "back_ns", "others_ns", "wait_ns"))
 HALVES = ("there_ns", "back_ns", "release_ns")
 TRIPS = (
     Column("round trip"),
-    *(Column(title, right=True) for title in ("there", "back", "times as long")),
-    *(Column("path there"), Column("path back")),
+    *(Column(title, right=True) for title in ("time", "times as long")),
+    Column("path"),
 )
 MADE = (
     Column("round trip"),
@@ -194,7 +194,7 @@ def trip_sections(session: Session, trips: Sequence[Trip]) -> Iterator[Section]:
     """Both directions of each trip; then the trips that were made in a row."""
     if trips:
         several = len({there.array[1:] for there, _ in trips}) > 1
-        rows = tuple(_trip_row(trip, several) for trip in trips)
+        rows = tuple(row for trip in trips for row in _trip_rows(trip, several))
         yield Section("Round trips", (Table(TRIPS, rows),), Level.FIRST)
     made = session.round_trips
     if made:
@@ -216,16 +216,14 @@ def _times_longer(trip: Trip) -> str:
     return "" if there is None or back is None else times_text(there, back)
 
 
-def _trip_row(trip: Trip, several: bool) -> tuple[Cell, ...]:
+def _trip_rows(trip: Trip, several: bool) -> Iterator[tuple[Cell, ...]]:
+    """The slower direction, and the way back under it."""
     there, back = trip
-    array = f"  {' '.join(there.array[1:])}" if several else ""
-    return (
-        Cell(f"{there.pair_text}{array}"),
-        *(Cell(one.brief_time, under=f"{one.result_cell.text}{_note(one)}") for one in trip),
-        Cell(_times_longer(trip) if _differs(trip) else "the same"),
-        Cell(there.code, code=True),
-        Cell(back.code, code=True),
-    )
+    array = f", {' '.join(there.array[1:])}" if several else ""
+    longer = _times_longer(trip) if _differs(trip) else "the same"
+    for way, name, ratio in ((there, f"{there.pair_text}{array}", longer), (back, "and back", "")):
+        result = f"{way.result_cell.text}{_note(way)}"
+        yield Cell(name), Cell(way.brief_time, under=result), Cell(ratio), Cell(way.code, code=True)
 
 
 def _note(path: Path) -> str:

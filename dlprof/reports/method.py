@@ -116,9 +116,14 @@ def scenario_sections(header: Header) -> Iterator[Section]:
     if not scenario:
         return
     if header.expectations:
-        columns = (Column("expectation"), Column("result"), Column("reason"))
+        has_reasons = any(one.reason for one in header.expectations)
+        columns = (Column("expectation"), Column("result"), *[Column("reason")] * has_reasons)
         rows = tuple(
-            (Cell(one.text), Cell(one.verdict, TONES.get(one.verdict, "")), Cell(one.reason))
+            (
+                Cell(one.text),
+                Cell(one.verdict, TONES.get(one.verdict, "")),
+                *[Cell(one.reason)] * has_reasons,
+            )
             for one in header.expectations
         )
         yield Section("Expectations", (Table(columns, rows),), Level.FIRST)

@@ -83,7 +83,8 @@ def short_tables(array: Array, room: Room | None) -> tuple[tuple[Table, ...], tu
         _summary(UNMEASURED, lost[: room.lost], more[1]),
     ]
     marks = marks_of([path for line in shown for path in line])
-    return tuple(table for table in tables if table.rows), marks
+    known = [table for table in tables if table.rows]
+    return tuple(replace(table, carries_on=table is not known[0]) for table in known), marks
 
 
 def _more(count: int, what: str, which: str = "") -> str:

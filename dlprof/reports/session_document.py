@@ -93,7 +93,8 @@ def session_document(
     if len(arrays) == 1:
         return _fitted(document, arrays[0], survey.summary(session), width)
     tables, marks = _tables(session, arrays)
-    return replace(document, tables=tables, marks=marks)
+    # The picture of a survey says the same as its table, which stands in a section.
+    return replace(document, tables=() if alone else tables, marks=marks)
 
 
 def _fitted(document: Document, array: Array, tried: str, width: int | None) -> Document:
@@ -142,10 +143,11 @@ def _is_round_trip(session: Session) -> bool:
 
 def _answers(session: Session, arrays: Sequence[Array]) -> tuple[Answer, ...]:
     if _is_round_trip(session):
-        return loops.trip_answers(loops.trips_of(arrays))
-    if not arrays:
+        found = loops.trip_answers(loops.trips_of(arrays))
+    elif not arrays:
         return ()
-    found = answers_of(arrays) if _is_one_pair(arrays) else matrix.answers(arrays)
+    else:
+        found = answers_of(arrays) if _is_one_pair(arrays) else matrix.answers(arrays)
     return (*method.expectations(session), *found)
 
 
@@ -183,9 +185,9 @@ def _sections(
         yield from matrix.sections(arrays)
     if level is not Level.FULL:
         return
-    for array in arrays[:MOST_ARRAYS]:
-        heading = "All paths" if len(arrays) == 1 else f"All paths: {array.pair_text} {array.text}"
-        yield path_table.full_section(array, heading)
+    names = _names(arrays)
+    for array, name in zip(arrays[:MOST_ARRAYS], names, strict=False):
+        yield path_table.full_section(array, f"All paths{name}")
     if more := more_rows(len(arrays), MOST_ARRAYS):
         yield Section("All paths", (Lines((f"{more} arrays (--json).",)),))
     yield from survey.section(session, drawn)
@@ -193,6 +195,15 @@ def _sections(
     if not is_page:  # which holds the session itself
         yield from _measured(arrays)
     yield method.method_section(session)
+
+
+def _names(arrays: Sequence[Array]) -> list[str]:
+    """What tells each array from the others, behind a heading."""
+    several = len({array.text for array in arrays}) > 1
+    told = [
+        (array.pair_text * (not _is_one_pair(arrays)), array.text * several) for array in arrays
+    ]
+    return [f": {', '.join(filter(None, parts))}" if any(parts) else "" for parts in told]
 
 
 def _chart(arrays: Sequence[Array], named: Collection[int | None]) -> Chart | None:
@@ -246,7 +257,7 @@ MOST_PROCESSES = 12
 
 def _measured(arrays: Sequence[Array]) -> Iterator[Section]:
     """What all paths of an array share, and the rest of each; the JSON has those of all arrays."""
-    for array in arrays[:MOST_TOLD]:
+    for array, name in zip(arrays[:MOST_TOLD], _names(arrays), strict=False):
         told = {path.code: tuple(_facts(path.case.result)) for path in array.paths}
         told = {code: found for code, found in told.items() if found}
         shared = set.intersection(*map(set, told.values())) if len(told) > 1 else set()
@@ -258,8 +269,7 @@ def _measured(arrays: Sequence[Array]) -> Iterator[Section]:
             if not shared.issuperset(found)
         ]
         if blocks:
-            where = f": {array.pair_text} {array.text}" if len(arrays) > 1 else ""
-            yield Section(f"Everything measured{where}", tuple(blocks))
+            yield Section(f"Everything measured{name}", tuple(blocks))
     if more := more_rows(len(arrays), MOST_TOLD):
         yield Section("Everything measured", (Lines((f"{more} arrays (--json).",)),))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from dlprof.analysis.case_view import CaseView
@@ -24,7 +25,7 @@ from dlprof.reports.document import (
 )
 from dlprof.reports.paths import BY, rules_by_case
 from dlprof.session.model import CaseRecord, Session, pair_text
-from dlprof.text.clean import first_line
+from dlprof.text.clean import counted, first_line
 
 RESULTS: Mapping[str, Tone] = {
     "crash": "bad",
@@ -51,6 +52,7 @@ UNKNOWN = "?"
 MOST_ROWS = 22
 MOST_DRAWN = 40
 """Rows of a picture, each with the paths that do the same."""
+REST = "all but those below"
 MOST_MISSING = 2
 MOST_KINDS = 2
 """So many kinds of float8 have names in a row of the table."""
@@ -108,22 +110,26 @@ def title(session: Session) -> tuple[str, str]:
     return (pairs, f"{len(arrays)} small arrays") if found else ("", "")
 
 
-def tables(session: Session, most: int = MOST_ROWS) -> Iterator[Table]:
+def tables(session: Session, is_brief: bool = True) -> Iterator[Table]:
     """One for each pair: a row for each outcome of paths that do the same."""
     pairs, rules = surveyed(session), rules_by_case(session.findings)
     for pair, cases in pairs.items():
         unmade = _unmade(cases)
         known = _without(cases, unmade)
-        rows = [row for group in _groups(known, rules) for row in _rows(group)]
-        more = [f"… and {len(rows) - most} more lines (--full)."] if len(rows) > most else []
-        if unmade:
-            more.append(f"{cases[0].pair[0]} cannot make {arrays_text(unmade, ())}.")
-        more += dict.fromkeys(
-            case.result.case.narrows_why for case in known if _word(case) == "narrowed"
-        )
+        groups = _groups(known, rules)
+        rows = [[*_rows(group, is_brief)] for group in groups]
+        shown = _shown(rows) if is_brief else len(rows)
+        left = sum(len(group.codes) for group in groups[shown:])
         path = Column("path" if len(pairs) == 1 else f"path: {pair}")
         columns = (path, Column("result"), Column("arrays"), Column("problem"))
-        yield Table(columns, tuple(rows[:most]), " ".join(more))
+        more = f"… and {counted(left, 'more path')}" if left else ""
+        yield Table(columns, tuple(chain(*rows[:shown])), more, is_summary=is_brief)
+
+
+def _shown(rows: Sequence[Sequence[object]]) -> int:
+    """How many groups the first screen has room for, each with all of its rows; one at least."""
+    ends = accumulate(map(len, rows))
+    return max(sum(end <= MOST_ROWS for end in ends), 1)
 
 
 def pictures(session: Session) -> Iterator[Tiles]:
@@ -170,12 +176,22 @@ def _caption(pair: str, bands: Iterable[Band], groups: int) -> str:
 
 
 def marks(session: Session) -> tuple[str, ...]:
-    """What the less known words of the tables mean."""
-    cases = [case for pair in surveyed(session).values() for case in pair]
+    """What the less known words of the tables mean, and which arrays are not in them."""
+    pairs = surveyed(session).values()
+    cases = [case for pair in pairs for case in pair]
+    unmade = dict.fromkeys(
+        f"{pair[0].pair[0]} cannot make {arrays_text(missing, ())}."
+        for pair in pairs
+        if (missing := _unmade(pair))
+    )
+    narrowed = dict.fromkeys(
+        case.result.case.narrows_why or "" for case in cases if _word(case) == "narrowed"
+    )
     names = {label_of(case.result.case).name for case in cases}
     names |= {"narrowed"} & {_word(case) for case in cases}
     told = [f"{name}: {gloss}" for name, gloss in GLOSSES.items() if name in names]
-    return (f"{'; '.join(told)}.",) if told else ()
+    glossed = [f"{'; '.join(told)}."] if told else []
+    return tuple(filter(None, (*unmade, *narrowed, *glossed)))
 
 
 def section(session: Session, drawn: Iterable[Tiles] = ()) -> Iterator[Section]:
@@ -196,10 +212,9 @@ def section(session: Session, drawn: Iterable[Tiles] = ()) -> Iterator[Section]:
     for cases in found.values():
         for first, *others in (group.codes for group in _groups(cases, rules)):
             lines += [f"The same as {first}: {', '.join(others)}"] if others else []
-    every = len(session.results)
     meanings = Lines(marks(session))
     notes = [one for one in (meanings, Lines(tuple(lines))) if one.lines]
-    yield Section("Survey", (*drawn, *tables(session, every), *notes))
+    yield Section("Survey", (*drawn, *tables(session, is_brief=False), *notes))
 
 
 def summary(session: Session) -> str:
@@ -273,7 +288,7 @@ def _name(group: Group) -> Cell:
     return Cell(first, code=True, note=f"+{len(others)} alike" if others else "")
 
 
-def _rows(group: Group) -> Iterator[tuple[Cell, ...]]:
+def _rows(group: Group, is_brief: bool) -> Iterator[tuple[Cell, ...]]:
     """The outcome of most arrays first, then the others, worst first; one word's rows together."""
     every = [label for labels in group.outcomes.values() for label in labels]
     words = list(RESULTS)
@@ -285,7 +300,8 @@ def _rows(group: Group) -> Iterator[tuple[Cell, ...]]:
 
     path = _name(group)
     for outcome in sorted(group.outcomes, key=rank):
-        text = arrays_text(group.outcomes[outcome], every)
+        is_rest = is_brief and outcome == usual and len(group.outcomes) > 1
+        text = REST if is_rest else arrays_text(group.outcomes[outcome], every)
         tone = RESULTS.get(outcome.result, "")
         yield path, Cell(outcome.result, tone), Cell(text), Cell(outcome.rules)
         path = Cell("")

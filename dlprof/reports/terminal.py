@@ -46,8 +46,6 @@ CODE_SHARE = 0.45
 """Of the width, what the code of an answer may take without being folded."""
 WORD = 12
 """A column of texts this short is as wide as they are."""
-STACKED = 20
-"""In a table of cells this short that is too wide, what follows a time stands under it."""
 MARKS = (" ,([{", ".=)]}-")
 """Code is folded after these, the first rather than the others."""
 TEXT_WIDTH, CODE_WIDTH = 26, 20
@@ -96,10 +94,9 @@ def _parts(document: Document, width: int, level: Level) -> Iterator[RenderableT
         yield from (Text() for _ in document.notices[:1])
     yield from (Text(notice, style="yellow") for notice in document.notices)
     tables = document.tables_at(level)
-    for at, table in enumerate(tables):
-        is_next = at > 0 and table.is_summary and tables[at - 1].is_summary
-        yield from () if is_next else (Text(),)
-        yield _table(table, width, is_next, " (--full)" if table.is_summary else "")
+    for table in tables:
+        yield from () if table.carries_on else (Text(),)
+        yield _table(table, width, table.carries_on, " (--full)" if table.is_summary else "")
     if tables or not document.tables:
         yield from (_flush(Text(mark, style="dim")) for mark in document.marks)
     for section in document.shown(Level.FIRST):
@@ -159,11 +156,10 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
         return _flush(Group(*more))
     grid = _grid()
     grid.show_header, grid.header_style = not headless, "dim"
-    longest = [
-        max([len(column.title), *(_cell(row[at]).cell_len for row in table.rows)])
-        for at, column in enumerate(table.columns)
-    ]
+    longest = _longest(table, is_stacked=False)
     is_wide = sum(longest) + (GAP - 1) * (len(longest) - 1) > width - INDENT
+    is_stacked = is_wide and any(cell.under for row in table.rows for cell in row)
+    longest = _longest(table, is_stacked)
     notes = [Text()] * len(table.rows)
     if is_wide and table.columns[-1].is_under:
         notes = [_cell(row[-1]) for row in table.rows]
@@ -184,11 +180,9 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
     ]
     room = width - INDENT - sum(others) - (GAP - 1) * (len(longest) - 1)
     room = max(room // max(len(codes), 1), CODE_WIDTH)
-    has_under = any(cell.under for row in table.rows for cell in row)
-    is_stacked = is_wide and has_under and max(longest) <= STACKED
     folds = {**dict.fromkeys(codes, room), **{at: longest[at] for at in places}}
     for at, column in enumerate(table.columns):
-        is_word = longest[at] <= WORD and not is_stacked
+        is_word = longest[at] <= WORD
         grid.add_column(
             column.title,
             justify="right" if column.right else "left",
@@ -202,6 +196,23 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
         cells = [_folded(one, folds[at]) if at in folds else one for at, one in enumerate(texts)]
         grid.add_row(*cells[:-1], Text("\n").join([cells[-1], note]) if note else cells[-1])
     return _flush(Group(grid, *more))
+
+
+def _longest(table: Table, is_stacked: bool) -> list[int]:
+    """The most characters of a line in each column."""
+    return [
+        max(
+            [
+                len(column.title),
+                *(
+                    Text(line).cell_len
+                    for row in table.rows
+                    for line in _cell(row[at], is_stacked).plain.splitlines()
+                ),
+            ]
+        )
+        for at, column in enumerate(table.columns)
+    ]
 
 
 def _folded(code: Text, width: int) -> Text:

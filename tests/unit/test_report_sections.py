@@ -6,6 +6,7 @@ from reading import part, texts, told
 from rule_builders import LOOKED, MS, US, disturbed, path, spread, verdict
 from step_builders import fresh_result, make_step, step_result
 
+from dlprof.reports import terminal
 from dlprof.reports.document import Level
 from dlprof.reports.loops import share_text, who_waits
 from dlprof.reports.session_document import session_document
@@ -96,25 +97,36 @@ def trips(*results, **changes):
     return session_document(make_session(*results, **changes))
 
 
-def trip_row(found):
-    """The first row of the table of round trips."""
-    return texts(part(found, "Round trips"))[0]
+def trip_rows(found):
+    """The two rows of the first round trip: there, and back."""
+    return texts(part(found, "Round trips"))[:2]
 
 
 def test_the_slower_direction_is_there_and_the_answer_names_the_most_lopsided():
     found = trips(BACK, THERE)
     assert found.answers[1].code == "tf → cupy"
-    assert trip_row(found) == ["tf → cupy", "13 ms copy", "1.0 ms view", "13", "cupy(x)", "tf(x)"]
+    assert trip_rows(found) == [
+        ["tf → cupy", "13 ms copy", "13", "cupy(x)"],
+        ["and back", "1.0 ms view", "", "tf(x)"],
+    ]
 
 
 def test_each_direction_takes_its_fastest_safe_path():
     bad = way("tf", "cupy", 1.0, "bad(x)", lifetime=verdict("dangling", changed_after_drop=True))
-    assert trip_row(trips(THERE, BACK, bad))[4] == "cupy(x)"
+    assert trip_rows(trips(THERE, BACK, bad))[0][-1] == "cupy(x)"
+
+
+def test_a_narrow_terminal_names_both_directions_of_a_round_trip():
+    long = "tf.experimental.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(x))"
+    found = trips(way("tf", "cupy", 13 * MS, long), way("cupy", "tf", 1 * MS, long))
+    screen = terminal.render(found, 80)
+    assert screen.count("tf → cupy") == 2  # the answer and the table
+    assert screen.count("to_dlpack(") == 2
 
 
 def test_directions_that_cannot_be_told_apart_are_the_same():
     found = trips(way("tf", "cupy", 1.01 * MS), BACK)
-    assert trip_row(found)[3] == "the same"
+    assert trip_rows(found)[0][2] == "the same"
     assert "none" in found.answers[0].note
 
 

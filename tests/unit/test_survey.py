@@ -148,9 +148,26 @@ class TestTable:
             for code in "ab"
             for one in (surveyed(code=code), surveyed("bfloat16", code=code, **refused))
         ]
-        (table,) = survey.tables(make_session(*results))
+        session = make_session(*results)
+        (table,) = survey.tables(session)
         assert [row[1].text for row in table.rows] == ["view"]
-        assert "bfloat16" in table.more
+        assert " ".join(survey.marks(session)).count("bfloat16") == 1
+
+    def test_the_first_screen_names_the_unusual_arrays_of_each_path_that_it_shows(self):
+        session = make_session(
+            *(
+                surveyed(
+                    dtype, code=f"f{at}(x)", ownership=verdict("copy" if one == dtype else "view")
+                )
+                for at, one in enumerate(DTYPES)
+                for dtype in DTYPES
+            )
+        )
+        (table,) = survey.tables(session)
+        shown = [row[2].text for row in table.rows if row[1].text == "copy"]
+        assert shown == [*DTYPES][: len(shown)]
+        assert [row[1].text for row in table.rows] == ["view", "copy"] * len(shown)
+        assert f"{len(DTYPES) - len(shown)} more paths" in table.more
 
     def test_where_a_framework_cannot_be_imported_the_paths_are_unknown_and_not_refused(self):
         session = make_session(surveyed(status="unsupported", refused_at="import"))
@@ -213,7 +230,7 @@ def test_arrays_are_named_by_what_sets_them_apart_and_many_of_them_by_the_others
     views = [surveyed(dtype) for dtype in ("float32", "int8", "int16", "int32")]
     others = [surveyed(layout="F"), surveyed(shape=(0,))]
     (table,) = survey.tables(
-        make_session(*views, surveyed("bool", ownership=verdict("copy")), *others)
+        make_session(*views, surveyed("bool", ownership=verdict("copy")), *others), is_brief=False
     )
     assert {row[1].text: row[2].text for row in table.rows} == {
         "view": "all dtypes but bool; F; 0",

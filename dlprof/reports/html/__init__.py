@@ -75,7 +75,8 @@ def shown(cell: Cell, place_of: Mapping[str, int]) -> Markup:
         return Markup('<a href="{}">{}</a>{}').format(cell.link, cut(cell.line), cut(note))
     if cell.code:
         return Markup("<code>{}</code>{}").format(cut(cell.text), cut(note))
-    return linked(cut(cell.line + note), place_of)
+    under = Markup(' <span class="under">{}</span>').format(cut(cell.under)) if cell.under else ""
+    return linked(cut(cell.text), place_of) + under + linked(cut(note), place_of)
 
 
 def linked(text: str, place_of: Mapping[str, int]) -> Markup:

@@ -142,8 +142,6 @@ def _caption(points: Sequence[Point]) -> str:
     """What the marks of the paths mean."""
     ids = sorted({rule for one in points for rule in (*one.rules, *one.suspected)})
     told = [f"{', '.join(map(with_name, ids))}."] if ids else []
-    if any(point.suspected for point in points):
-        told.append("A rule with a question mark was seen only in similar paths.")
     told.append(f"Time until the result is ready, log scale{_bars(points, BARS)}.")
     if any(point.is_answer for point in points):
         told.append("The answers above are bold.")
