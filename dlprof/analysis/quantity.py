@@ -134,7 +134,7 @@ def with_interval(value_ns: float, interval_ns: tuple[float, float]) -> str:
 
 def plain_time(value_ns: float, digits: int = LOOSE_DIGITS) -> str:
     """A time to so many significant digits."""
-    scale, unit = unit_for(value_ns)
+    scale, unit = unit_for(float(_rounded(value_ns, digits)))  # 999.6 ns are 1.00 µs
     return f"{significant(value_ns / scale, digits)} {unit}"
 
 
@@ -204,4 +204,12 @@ def significant(value: float, digits: int, rounding: str = ROUND_HALF_UP) -> str
         return "∞"
     if not LEAST <= abs(value) < MOST:
         return f"{value:.{digits - 1}e}"
-    return fixed(value, digits - 1 - math.floor(math.log10(abs(value))), rounding)
+    return fixed(value, digits - 1 - _rounded(value, digits).adjusted(), rounding)
+
+
+def _rounded(value: float, digits: int) -> Decimal:
+    """To so many significant digits: it may have one digit more before its point."""
+    exact = Decimal(repr(float(value)))
+    if not exact.is_finite():
+        return exact
+    return exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), ROUND_HALF_UP)

@@ -56,7 +56,8 @@ def test_value_and_half_width_are_those_that_were_measured_to_the_same_digit(val
     [
         (0, "0 ns"),
         (0.123, "0.12 ns"),
-        (999.4, "1,000 ns"),
+        (994.4, "990 ns"),
+        (999.4, f"1.0 {US}"),
         (2412.3, f"2.4 {US}"),
         (139_000_000, "140 ms"),
         (4.56e12, "4,600 s"),

@@ -58,7 +58,7 @@ class Layout(NamedTuple):
 
 LAYOUTS = (
     Layout("wide", 980, True, 64, 12, 20, 36, 6),
-    Layout("narrow", 358, False, 58, 10, 36, 44, 3),
+    Layout("narrow", 358, False, 58, 10, 36, 44, 2),
 )
 GLYPH, MONO = 7.0, 0.61
 """What a character takes, and of a font of fixed width, as a share of the font's size."""
