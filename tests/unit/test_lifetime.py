@@ -439,7 +439,10 @@ def test_nothing_is_called_safe_if_no_framework_counts_the_devices_memory():
 
 
 def test_a_counter_of_the_source_s_framework_says_nothing_of_a_result_on_another_device():
-    subject = subject_of("take({x})", producer=Counting([]), consumer=NumPy(), take=numpy.copy)
+    class Source(Counting):
+        name = "source"
+
+    subject = subject_of("take({x})", producer=Source([]), consumer=NumPy(), take=numpy.copy)
     found = lifetime.measure(replace(subject, result_device="cuda"), None, Silent())
     assert (found["verdict"], found["evidence"]["reason"]) == ("unknown", lifetime.UNCOUNTED)
 
