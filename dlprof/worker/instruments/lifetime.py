@@ -5,8 +5,9 @@ for other values, and the result is read once more. Proof of a dangling result: 
 or the process died of reading them, or that raised an exception where it did not with the source.
 On the host that is done at three sizes: dropped at once, by the garbage collector, and in another
 thread. A user's own array has one size, and its setup makes the others. The other way round, a
-result is dropped while its source lives, which must keep its values. If they change, and those of
-an array that is not converted do not, the source is lost.
+result is dropped while its source lives, which must keep its values. All the while an array is held
+that is not converted. If its values change as well, a change proves nothing: x may be a buffer that
+a thread or a device writes.
 
 Then the conversion is repeated and its results dropped: memory, Python objects, references to the
 source, file descriptors, memory maps or threads that go on growing are retained. Meanwhile one
@@ -80,15 +81,21 @@ SLOW_SETUP_S = 0.05
 LATER_S = 0.3
 """What a framework releases late is released by then."""
 CHANGED = "changed"
-NOT_SEEN = (
-    "whether x keeps its values without its result cannot be seen: without a conversion it does not"
-    " keep them either"
+UNSTEADY = (
+    "an array that is not converted does not keep its values either, so that a loss would not show"
 )
 SLOW_SETUP = (
     f"x is dropped in one way, and not in others: its setup takes over {1000 * SLOW_SETUP_S:.0f} ms"
 )
 SAME_VALUES = "memory of x that is used again has the same values, so that a loss would not show"
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
+
+
+class Control(NamedTuple):
+    """An array that is not converted, and the values that it had."""
+
+    array: Any
+    values: bytes | Refusal
 
 
 class WithoutSource(NamedTuple):
@@ -98,6 +105,7 @@ class WithoutSource(NamedTuple):
     values: bytes
     address: int | None
     since: float
+    control: Control
 
 
 def hold(subject: Subject, answer: Answer) -> WithoutSource | None:
@@ -171,19 +179,15 @@ def _look(
     answer.stage("lifetime repetition")
     meters, uncounted = meters_of(subject)
     growth, repeated = _growth(subject, other, meters, is_slow)
-    left_out = [one["left_out"] for one in (evidence, growth) if "left_out" in one]
-    left_out += [SLOW_SETUP] if is_slow else []
-    evidence |= growth | ({"left_out": "; ".join(left_out)} if left_out else {})
+    looks = [evidence, growth, {"left_out": SLOW_SETUP} if is_slow else {}]
+    evidence = evidence | growth
     if waiting is not None:
-        time.sleep(max(0.0, waiting.since + LATER_S - time.monotonic()))
-        later = {"later_s": round(time.monotonic() - waiting.since, 1)}
-        answer.part("after_drop", evidence | other.made() | later)
-        answer.stage(AFTER_DROP)
-        kept = _churn(other, gpu, waiting.address)
-        if _is_changed(other, waiting):
-            evidence |= {"changed_after_drop": True} | later
-        del kept
+        looks.append(_read_late(other, gpu, answer, waiting, evidence))
+        evidence |= looks[-1]
         answer.part("after_drop", evidence)
+    left_out = dict.fromkeys(one["left_out"] for one in looks if "left_out" in one)
+    if left_out:
+        evidence["left_out"] = "; ".join(left_out)
     if uncounted:
         evidence["device_counted"] = False
     word, reason = judge(evidence)
@@ -212,19 +216,19 @@ def _after_drops(
     subject.producer.give_back(subject.spec.device)
     answer.stage(AFTER_DROP)
     kept = _churn(subject, gpu, found.address)
-    evidence: dict[str, Any] = {"changed_after_drop": _is_changed(subject, found)}
+    evidence = _judged(_is_changed(subject, found), subject, found.control)
     if not kept.is_seen:
         evidence["left_out"] = SAME_VALUES
     answer.part("after_drop", evidence | subject.made())
-    if not evidence["changed_after_drop"]:
+    if evidence["changed_after_drop"] is False:
         answer.stage(SOURCE_AFTER_DROP)
         seen: str | None = _of_source(subject, source, values)
         answer.stage("lifetime release")
         if seen != SAME:
             # Its memory may be free already, and must not be freed once more.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(source))
-            if not _is_kept_alone(subject, gpu, values):
-                seen = None
+            if not _is_kept(subject, found.control):
+                seen, evidence["left_out"] = None, UNSTEADY
         evidence["source_after_drop"] = seen
         answer.part("after_drop", evidence | subject.made())
         del source
@@ -235,6 +239,24 @@ def _after_drops(
     return evidence
 
 
+def _read_late(
+    subject: Subject,
+    gpu: Gpu | None,
+    answer: Answer,
+    waiting: WithoutSource,
+    evidence: dict[str, Any],
+) -> dict[str, Any]:
+    """Evidence of a result that has changed, or would not show it; empty if it has its values."""
+    time.sleep(max(0.0, waiting.since + LATER_S - time.monotonic()))
+    later = {"later_s": round(time.monotonic() - waiting.since, 1)}
+    answer.part("after_drop", evidence | subject.made() | later)
+    answer.stage(AFTER_DROP)
+    kept = _churn(subject, gpu, waiting.address)
+    found = _judged(_is_changed(subject, waiting), subject, waiting.control)
+    del kept
+    return {} if found["changed_after_drop"] is False else found | later
+
+
 def _of_source(subject: Subject, source: Any, values: bytes | Refusal) -> str:
     """:data:`SAME`, :data:`CHANGED`, or the error of reading it in words."""
     now = attempt(lambda: subject.producer.to_numpy(source).tobytes())
@@ -243,15 +265,16 @@ def _of_source(subject: Subject, source: Any, values: bytes | Refusal) -> str:
     return SAME if now == values else CHANGED
 
 
-def _is_kept_alone(subject: Subject, gpu: Gpu | None, values: bytes | Refusal) -> bool:
-    """Whether an array that is not converted has these values, and keeps them."""
-    alone = subject.make_another()
-    if subject.is_one_array:  # its setup may take other values each time
-        values = attempt(lambda: subject.producer.to_numpy(alone).tobytes())
-    kept = _churn(subject, gpu, subject.producer.pointer(alone))
-    is_kept = _of_source(subject, alone, values) == SAME
-    del kept
-    return is_kept
+def _is_kept(subject: Subject, control: Control) -> bool:
+    """Whether the array that is not converted has the values that it had."""
+    return _of_source(subject, control.array, control.values) == SAME
+
+
+def _judged(is_changed: bool, subject: Subject, control: Control) -> dict[str, Any]:
+    """Evidence of a result that was read without its source."""
+    if is_changed and not _is_kept(subject, control):
+        return {"changed_after_drop": None, "left_out": UNSTEADY}
+    return {"changed_after_drop": is_changed}
 
 
 def _growth(
@@ -331,8 +354,7 @@ def judge_drops(evidence: dict[str, Any]) -> str:
     result, source = (evidence.get(f"{name}_after_drop") for name in ("changed", "source"))
     if result or source not in (None, SAME):
         return "dangling"
-    # Other parts may have been left out beside it.
-    if (result, source) != (False, SAME) or SAME_VALUES in evidence.get("left_out", ""):
+    if (result, source) != (False, SAME) or _why_unseen(evidence):
         return "unknown"
     return "safe"
 
@@ -349,13 +371,13 @@ def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
         return "unknown", _growth_in_words(evidence)
     if evidence.get("device_counted") is False:
         return "unknown", UNCOUNTED
-    return drops, _why_unseen(evidence) if drops == "unknown" else None
+    return drops, (_why_unseen(evidence) or NO_ARRAY) if drops == "unknown" else None
 
 
-def _why_unseen(evidence: dict[str, Any]) -> str:
-    if evidence["changed_after_drop"] is not False:
-        return NO_ARRAY
-    return SAME_VALUES if evidence["source_after_drop"] == SAME else NOT_SEEN
+def _why_unseen(evidence: dict[str, Any]) -> str | None:
+    """Why a loss would not show, if that was left out; other parts may have been beside it."""
+    left_out = evidence.get("left_out", "")
+    return next((why for why in (UNSTEADY, SAME_VALUES) if why in left_out), None)
 
 
 def _drop(held: list[Any]) -> None:
@@ -380,6 +402,8 @@ def _drop_in_thread(held: list[Any]) -> None:
 def _without_source(
     subject: Subject, answer: Answer, drop: Callable[[list[Any]], None]
 ) -> WithoutSource:
+    alone = subject.make_another()
+    control = Control(alone, attempt(lambda: subject.producer.to_numpy(alone).tobytes()))
     source = subject.make_another()
     address = subject.producer.pointer(source)
     held = [subject.converting(source)]
@@ -391,7 +415,7 @@ def _without_source(
     drop(held)
     gc.collect()
     subject.producer.give_back(subject.spec.device)
-    return WithoutSource(result, values, address, time.monotonic())
+    return WithoutSource(result, values, address, time.monotonic(), control)
 
 
 def _is_changed(subject: Subject, found: WithoutSource) -> bool:
