@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from dlprof.probes.base import ArraySpec, Probe, Unsupported
+from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
+
+STEADY_S = 0.25
+"""A camera or another device writes a buffer many times a second."""
+
+
+def changes_alone(subject: Subject) -> bool:
+    """Whether a user's own array changes that is not converted.
+
+    It may be a buffer that a thread or a device writes. Arrays of probes are not.
+    """
+    if not subject.is_one_array:
+        return False
+    made = attempt(subject.make_another)
+    array = subject.source if isinstance(made, Refusal) else made
+    before = host_copy(subject, array, subject.producer)
+    time.sleep(STEADY_S)
+    return bool(count_different(before, host_copy(subject, array, subject.producer)))
 
 
 def host_copy(subject: Subject, array: Any, probe: Probe) -> Any:

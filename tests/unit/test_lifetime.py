@@ -15,6 +15,7 @@ from builders import Silent, make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
+from dlprof.protocol.messages import UNSTEADY
 from dlprof.worker.instruments import lifetime
 from dlprof.worker.instruments.lifetime import CONVERSIONS, SIZE_BYTES
 from dlprof.worker.subject import OneArray
@@ -217,7 +218,7 @@ def test_an_array_that_other_arrays_change_without_a_conversion_proves_nothing(c
     subject = subject_of(code, producer=Sharing(), one={})
     found = lifetime.measure(subject, None, Silent())
     assert found["verdict"] == "unknown"
-    assert found["evidence"]["reason"] == lifetime.UNSTEADY
+    assert found["evidence"]["reason"] == UNSTEADY
 
 
 def test_a_source_that_cannot_be_read_without_its_result_is_lost():

@@ -6,6 +6,7 @@ from builders import Immutable, make_subject
 
 from dlprof.probes.base import BITS, DTYPES, LAYOUTS, ArraySpec, Import, Protocol, Unsupported
 from dlprof.probes.numpy import NumPy
+from dlprof.protocol.messages import UNSTEADY
 from dlprof.worker import memory
 from dlprof.worker.elements import unequal
 from dlprof.worker.instruments import values
@@ -200,6 +201,16 @@ class TestFurtherLooks:
         found = measured("convert({x})", producer=producer, convert=numpy.copy)
         assert found["verdict"] == "ok"
         assert ("later results" in found["evidence"].get("left_out", "")) == is_part
+
+    @pytest.mark.parametrize("code", ["{x}.copy()", "{x}[...]"])
+    def test_an_array_that_changes_without_a_conversion_proves_nothing(self, code):
+        class Live(self.Own):
+            def to_numpy(self, array):
+                array[0, 0] += 1
+                return super().to_numpy(array)
+
+        found = measured(code, producer=Live())
+        assert (found["verdict"], found["evidence"]) == ("unknown", {"reason": UNSTEADY})
 
     def test_a_source_that_becomes_writable_is_seen(self):
         spec = ArraySpec((4, 8), "float32", "readonly")

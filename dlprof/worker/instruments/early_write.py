@@ -3,7 +3,8 @@
 A copy that still reads its source when the source changes is torn. The source is written by its
 own framework right after the call has returned, at sizes from 4 KiB to 64 MiB and at the case's own
 shape. Then the result is waited for and compared with what the source held. Proof of an unsafe
-copy: a value changed, and the same conversion without a write changes none. A result that differs
+copy: a value changed, and the same conversion without a write changes none. A user's own array must
+keep its values without a conversion, too. A result that differs
 is read again a moment later: it may not have been finished when its framework said so, and what
 differs then is what counts. A whole copy does not prove that there is no race.
 After a whole copy or a view the same is tried from a source one element further: unaligned memory
@@ -25,6 +26,7 @@ from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import NO_ARRAY, unknown
 from dlprof.worker import memory
 from dlprof.worker.contract import FaultyProbe
+from dlprof.worker.elements import changes_alone
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import LINE_BYTES, Subject, lies_within
 
@@ -185,7 +187,8 @@ def _try_size(subject: Subject, size_bytes: int, torn_at: set[int]) -> str:
         if seen == "torn":
             # A conversion may be wrong by itself, and only now and then.
             controls = tries + CONTROLS if size_bytes < LARGE_BYTES else 1
-            if "torn" in [_try_once(other, None)[0] for _ in range(controls)]:
+            looks = [_try_once(other, None)[0] for _ in range(controls)]
+            if "torn" in looks or changes_alone(other):
                 return CHANGED
             torn_at |= {alignment(address)} if address else set()
         if seen != "whole":

@@ -48,6 +48,7 @@ from dlprof.protocol.messages import (
     NO_SIZE,
     SAME,
     SOURCE_AFTER_DROP,
+    UNSTEADY,
     verdict,
     words,
 )
@@ -81,9 +82,6 @@ SLOW_SETUP_S = 0.05
 LATER_S = 0.3
 """What a framework releases late is released by then."""
 CHANGED = "changed"
-UNSTEADY = (
-    "an array that is not converted does not keep its values either, so that a loss would not show"
-)
 SLOW_SETUP = (
     f"x is dropped in one way, and not in others: its setup takes over {1000 * SLOW_SETUP_S:.0f} ms"
 )

@@ -10,6 +10,9 @@ wrong (:func:`dlprof.probes.base.corners`). Then come the looks of
 :mod:`dlprof.worker.instruments.further_calls`. Of a user's own array only the first of those is
 taken, since the user's text may share memory on purpose.
 
+If a user's own array changes without a conversion too, a difference proves nothing: it may be a
+buffer that a thread or a device writes.
+
 Verdicts: ``ok``, ``wrong``, ``unknown``.
 """
 
@@ -22,10 +25,10 @@ from functools import partial
 from typing import Any
 
 from dlprof.probes.base import Probe, Unsupported
-from dlprof.protocol.messages import NO_ARRAY, unknown
+from dlprof.protocol.messages import NO_ARRAY, UNSTEADY, unknown, verdict
 from dlprof.worker import memory
 from dlprof.worker.any_array import UNKNOWN
-from dlprof.worker.elements import bits, read_elements, unequal
+from dlprof.worker.elements import bits, changes_alone, read_elements, unequal
 from dlprof.worker.instruments import further_calls
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.simulated import OnSimulatedDevice
@@ -36,6 +39,8 @@ COPIES = 3
 PART_BYTES = 16 << 20
 """If whole copies do not fit, parts of this size are compared. malloc reuses memory of this size,
 and takes new pages for more."""
+CONTENTS = {"values", "unfinished", "source"}
+"""What changes if something else writes the source."""
 ONCE = "the array was converted once"
 FINISHED_S = 0.25
 """A copy that is made beside the call has come to its end by then."""
@@ -76,11 +81,17 @@ def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
         # A value that the conversion wrote to its source looks like a wrong result.
         if not changed or "source" in found["changed"]:
             evidence |= found
-            changed = found["changed"]
+    return _judged(subject, evidence)
+
+
+def _judged(subject: Subject, evidence: dict[str, Any]) -> dict[str, Any]:
+    changed = evidence["changed"]
+    if changed and changed.keys() <= CONTENTS and changes_alone(subject):
+        return unknown(UNSTEADY)
     if not changed and subject.is_one_array and _is_constant(subject):
         reason = "all values of the source are equal, so that a wrong order would not show"
-        return {"verdict": "unknown", "evidence": {**evidence, "reason": reason}}
-    return {"verdict": "wrong" if changed else "ok", "evidence": evidence}
+        return verdict("unknown", evidence, reason)
+    return verdict("wrong" if changed else "ok", evidence)
 
 
 def _besides(subject: Subject, source: Any, result: Any) -> dict[str, Any]:
