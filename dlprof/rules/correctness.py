@@ -196,6 +196,22 @@ print("x can be written:", before, "before the call,", after, "after it")
 return before != after
 """,
     ),
+    "repeated": SideEffect(
+        (
+            "gives wrong values when it converts an array again",
+            "give wrong values when they convert an array again",
+        ),
+        """
+<create>
+wrong, calls = 0, 0
+while not wrong and calls < 200:
+    <convert of y>
+    before, after = <values of x>, <flat_values>
+    wrong, calls = <differing>, calls + 1
+print(wrong, "values of y differ from those of x after", calls, "conversions of x")
+return wrong > 0 and calls > 1
+""",
+    ),
     "earlier_result": SideEffect(
         ("overwrites its earlier result", "overwrite their earlier results"),
         """

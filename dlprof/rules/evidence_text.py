@@ -228,6 +228,7 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         "changed.shape": partial(_became, "shape"),
         "changed.dtype": partial(_became, "dtype"),
         "changed.values": partial(_count, "values of the result"),
+        "changed.repeated": partial(_count, "values of a repeated conversion"),
         "changed.source": partial(_count, "values of the source before and after"),
         "changed.source_writable": _source_writable,
         "changed.earlier_result": partial(_count, "values of an earlier result"),

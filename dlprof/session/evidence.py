@@ -242,6 +242,7 @@ class Changed(Record):
     shape: Maybe[tuple[tuple[Whole, ...], tuple[Whole, ...]]] = None
     dtype: Maybe[tuple[str, str]] = None
     values: Maybe[Count] = None
+    repeated: Maybe[Count] = None
     source: Maybe[Count] = None
     source_writable: Maybe[tuple[Flag | None, Flag | None]] = None
     earlier_result: Maybe[Count] = None

@@ -100,6 +100,7 @@ SOME = {"different": 1, "of": 9}
 @pytest.mark.parametrize(
     "changed",
     [
+        {"repeated": SOME},
         {"source": SOME},
         {"source_writable": [True, False]},
         {"earlier_result": SOME},
@@ -110,6 +111,18 @@ SOME = {"different": 1, "of": 9}
 def test_a_script_finds_nothing_in_an_innocent_call(changed):
     script = text_of("DLP008", values=verdict("wrong", changed=changed))
     assert ended(script) == (0, "the problem is gone")
+
+
+def test_a_script_converts_again_what_is_wrong_only_then():
+    setup = (
+        "seen = []\n"
+        "def take(x):\n"
+        "    seen.append(x)\n"
+        "    return x * (sum(one is x for one in seen) < 3)"
+    )
+    values = verdict("wrong", changed={"repeated": SOME})
+    script = text_of("DLP008", code="take(x)", recipe=recipe_of(setup=setup), values=values)
+    assert ended(script) == (1, "the problem is there")
 
 
 def test_a_bounce_on_a_simulated_device_is_not_decided_by_times():

@@ -38,6 +38,7 @@ def test_each_producer_is_advised_what_helps_it():
     [
         ({"shape": [[4, 4], [16]]}, "shape 16 instead of 4x4"),
         ({"values": VALUES}, "3 of 16 values changed"),
+        ({"repeated": VALUES}, "gives wrong values when it converts an array again: 3 of 16"),
         ({"source": VALUES}, "changes its source: 3 of 16 values"),
         ({"source_writable": [True, False]}, "it is read-only now"),
         ({"earlier_result": VALUES}, "overwrites its earlier result: 3 of 16 values"),

@@ -272,6 +272,24 @@ class TestFurtherLooks:
 
         assert changed("begin({x})", begin=begin).keys() == {"unfinished"}
 
+    @pytest.mark.parametrize("wrong_call", [2, 60])
+    def test_an_array_that_is_wrong_when_it_is_converted_again_is_told_from_one_that_always_is(
+        self, wrong_call
+    ):
+        calls = {}
+
+        def convert(array):
+            calls[id(array)] = (array, calls.get(id(array), (array, 0))[1] + 1)
+            return array.copy() if calls[id(array)][1] < wrong_call else numpy.zeros_like(array)
+
+        subject = make_subject(
+            import_=Import("any", (Protocol.DLPACK,), "convert({x})"), convert=convert
+        )
+        for _ in range(wrong_call - 1):
+            subject.convert()
+        assert values.measure(subject)["evidence"]["changed"].keys() == {"repeated"}
+        assert changed("zeros({x})", zeros=numpy.zeros_like).keys() == {"values"}
+
     def test_immutable_results_may_share_memory(self):
         found = measured(
             "convert({x})",

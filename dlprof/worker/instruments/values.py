@@ -3,7 +3,9 @@
 The source holds a pattern that shows wrong strides and truncation
 (:data:`dlprof.probes.base.PATTERNS`). Source and result are read back by their own frameworks and
 compared bit for bit, the result first: what is read at once shows whether its values are there.
-What differs at first and not a moment later is ``unfinished``.
+What differs at first and not a moment later is ``unfinished``. The source was converted before, for
+its time. If a new array is right at first, and wrong when it is converted again, the values of a
+``repeated`` conversion are wrong.
 
 If they agree, an array of the same size is converted whose values are those at which conversions go
 wrong (:func:`dlprof.probes.base.corners`). Then come the looks of
@@ -39,9 +41,11 @@ COPIES = 3
 PART_BYTES = 16 << 20
 """If whole copies do not fit, parts of this size are compared. malloc reuses memory of this size,
 and takes new pages for more."""
-CONTENTS = {"values", "unfinished", "source"}
+CONTENTS = {"values", "repeated", "unfinished", "source"}
 """What changes if something else writes the source."""
 ONCE = "the array was converted once"
+REPEATED, REPEATED_S = 200, 5.0
+"""At most so often and so long a new array is converted until it is wrong."""
 FINISHED_S = 0.25
 """A copy that is made beside the call has come to its end by then."""
 
@@ -72,6 +76,8 @@ def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
         changed.update(_difference(subject, source, result, changed.get("dtype")))
         if changed.keys() == {"values"} and _is_unfinished(subject, source, result):
             changed = {"unfinished": changed["values"]}
+        elif changed.keys() == {"values"}:
+            changed = _of_repeated(subject) or changed
     evidence = {"changed": changed, **_besides(subject, source, result)}
     if not again and not changed:
         evidence["left_out"] = ONCE
@@ -109,6 +115,23 @@ def _besides(subject: Subject, source: Any, result: Any) -> dict[str, Any]:
     if dropped:
         evidence["dropped"] = dropped
     return evidence
+
+
+def _of_repeated(subject: Subject) -> dict[str, Any]:
+    """How a new array is wrong that was right at first; empty if it is always or never wrong."""
+    source = attempt(subject.make_another)
+    if isinstance(source, Refusal):
+        return {}
+    convert, end = subject.converting(source), time.monotonic() + REPEATED_S
+    for call in range(REPEATED):
+        result = convert()
+        subject.wait_for(result)
+        wrong = _difference(subject, source, result, None)
+        if wrong:
+            return {"repeated": wrong["values"]} if call else {}
+        if time.monotonic() > end:
+            break
+    return {}
 
 
 def _is_unfinished(subject: Subject, source: Any, result: Any) -> bool:
