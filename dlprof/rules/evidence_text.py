@@ -215,6 +215,7 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
             "a write to the result does not show in the source",
         ),
         "not_written": "{}",
+        "one_file": ("both are mappings of one file", ""),
     },
     "Ordering": {
         "host": partial(_line, "the call's time"),
