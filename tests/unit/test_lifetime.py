@@ -407,7 +407,25 @@ def test_what_the_making_of_the_sources_leaves_behind_is_not_blamed_on_the_conve
 
     found = measured("{x}.copy()", producer=Leaking(), kept=[])
     assert (found["verdict"], "per_source" in found["evidence"]) == ("safe", False)
-    assert "as much behind" in found["evidence"]["left_out"]
+    assert "making the array" in found["evidence"]["left_out"]
+
+
+def test_what_a_conversion_leaves_behind_is_found_beside_what_the_making_of_the_sources_does():
+    class Leaking(NumPy):
+        def create(self, spec):
+            return f"{super().create(spec)}\nkept.append(object())"
+
+    kept, last = [], [None]
+
+    def keep_each(array):
+        if last[0] is None or last[0]() is not array:
+            last[0] = weakref.ref(array)
+            kept.append(array.copy())
+        return array.copy()
+
+    found = measured("take({x})", producer=Leaking(), take=keep_each, kept=kept)
+    assert (found["verdict"], found["evidence"]["per_source"]) == ("retained", True)
+    assert found["evidence"]["bytes_per_conversion"] > lifetime.NEW_SOURCE_BYTES / 2
 
 
 class Counting(NumPy):
