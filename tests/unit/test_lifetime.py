@@ -21,6 +21,28 @@ from dlprof.worker.instruments.lifetime import CONVERSIONS, SIZE_BYTES
 from dlprof.worker.subject import OneArray
 
 
+class Clock:
+    """A clock that goes on only while one sleeps; ``due`` is what happens at a time."""
+
+    def __init__(self):
+        self.now, self.due = 0.0, []
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+        while self.due and self.due[0][0] <= self.now:
+            self.due.pop(0)[1]()
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(lifetime, "time", clock)
+    return clock
+
+
 @pytest.mark.parametrize(
     ("what", "growth", "words"),
     [
@@ -61,11 +83,18 @@ class TestGrowth:
         assert len(kept) == 4 * 200
         assert lifetime.judge_growth(found) == "retained"
 
-    def test_what_is_released_late_is_not_retained(self, monkeypatch):
-        kept = []
-        monkeypatch.setattr(lifetime.time, "sleep", lambda later_s: later_s and kept.clear())
-        found = self.grown(lambda: kept.append(object()))
-        assert lifetime.judge_growth(found) == "nothing"
+    @pytest.mark.parametrize(
+        ("leaks", "verdict"), [(False, "nothing"), (True, "retained")], ids=["late", "never"]
+    )
+    def test_what_is_released_late_is_not_retained_and_hides_no_leak(self, clock, leaks, verdict):
+        late, kept = [], []
+
+        def convert():
+            late.append([object() for _ in range(3)])
+            clock.due.append((clock.now + 0.6, late.pop))
+            kept.extend([object()] * leaks)
+
+        assert lifetime.judge_growth(self.grown(convert)) == verdict
 
     def test_few_calls_that_leave_too_little_to_be_plain_end_after_one_run(self):
         kept, calls = [], []

@@ -8,7 +8,7 @@ from builders import make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
-from dlprof.worker.instruments import refusal
+from dlprof.worker.instruments import lifetime, refusal
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +52,8 @@ def test_a_refusal_is_not_clean_if_no_plain_array_could_show_what_it_broke():
     assert "no plain array" in found["evidence"]["reason"]
 
 
-def test_what_is_kept_of_each_refused_array_is_retained():
+def test_what_is_kept_of_each_refused_array_is_retained(monkeypatch):
+    monkeypatch.setattr(lifetime, "RELEASED_S", 0.0)
     kept = []
 
     def refuse(array):

@@ -15,7 +15,8 @@ result is held whose source is gone, and read last: a framework may release the 
 
 Growth is measured in runs of many conversions after a first one that fills caches. The smallest
 growth of all runs counts, since a leak grows in each. Further runs follow if two leave it open. If
-something stays behind, a last run is counted a moment later: what is released late is no leak. If
+something stays behind, a last run begins and is counted up to :data:`RELEASED_S` later: what is
+released late is no leak. If
 nothing does, each call gets a new source: a framework may keep something of each array that it
 sees for the first time.
 
@@ -80,7 +81,9 @@ LARGEST_BYTES = 64 << 20
 SLOW_SETUP_S = 0.05
 """A user's setup that takes longer is not run hundreds of times."""
 LATER_S = 0.3
-"""What a framework releases late is released by then."""
+"""How long a result is held without its source."""
+RELEASED_S, LOOK_S = 2.0, 0.1
+"""What is released late is released by then, and how often that is looked at."""
 CHANGED = "changed"
 SLOW_SETUP = (
     f"x is dropped in one way, and not in others: its setup takes over {1000 * SLOW_SETUP_S:.0f} ms"
@@ -551,21 +554,24 @@ def measure_growth(
     """Evidence of what one conversion leaves behind.
 
     The one of ``meters`` that grew most counts, since none of them sees every allocation. If
-    ``plain_only``, it ends with the first run that leaves less than a plain growth.
+    ``plain_only``, it ends with the first run that leaves less than a plain growth, and waits for
+    nothing that is released late.
     """
     handles = HANDLE_COUNTS.values()
     counters = [*handles, *meters, lambda: sys.getrefcount(source), sys.getallocatedblocks]
     most = [MOST_HANDLES] * len(handles) + [KEPT_BYTES] * len(meters)
 
-    def grown(later_s: float = 0.0) -> tuple[list[float], int]:
-        return _grow(convert, counters, most, piece_of(size_bytes), in_each_run, later_s)
+    def convert_many() -> tuple[list[int], int]:
+        return _convert_many(convert, counters, most, piece_of(size_bytes), in_each_run)
 
-    grown()
+    convert_many()
     least = [math.inf] * len(counters)
 
-    def counted(run: int, later_s: float = 0.0) -> dict[str, float]:
-        now, conversions = grown(later_s)
-        least[:] = [min(pair) for pair in zip(least, now, strict=True)]
+    def counted(run: int, before: list[int], conversions: int) -> dict[str, float]:
+        gc.collect()
+        now = [count() for count in counters]
+        grown = [(b - a) / conversions for a, b in zip(before, now, strict=True)]
+        least[:] = [min(pair) for pair in zip(least, grown, strict=True)]
         *sizes, references, objects = least[len(handles) :]
         return {
             **{f"{what}_per_conversion": n for what, n in zip(HANDLE_COUNTS, least, strict=False)},
@@ -578,7 +584,7 @@ def measure_growth(
         }
 
     for run in range(1, MOST_RUNS + 1):
-        found = counted(run)
+        found = counted(run, *convert_many())
         if plain_only and not is_plain(found):
             return found
         if run == 1:
@@ -587,21 +593,26 @@ def measure_growth(
             break
         if found["bytes_per_conversion"] * found["conversions"] > MOST_BYTES:
             break
-    return found if judge_growth(found) == "nothing" else counted(run + 1, LATER_S)
+    if plain_only or judge_growth(found) == "nothing":
+        return found
+    time.sleep(RELEASED_S)  # what the runs before it left may not hide what this one leaves
+    last = convert_many()
+    end = time.monotonic() + RELEASED_S
+    while judge_growth(found := counted(run + 1, *last)) != "nothing" and time.monotonic() < end:
+        time.sleep(LOOK_S)
+    return found
 
 
-def _grow(
+def _convert_many(
     convert: Callable[[], Any],
     counters: Sequence[Callable[[], int]],
     most: Sequence[int],
     piece: int,
     in_all: int,
-    later_s: float,
-) -> tuple[list[float], int]:
-    """What each counter grew by per conversion, and the number of conversions.
+) -> tuple[list[int], int]:
+    """What each counter counted before the conversions, and how many they were.
 
-    It ends early if one of the first counters grew by more than its ``most``. They are read
-    ``later_s`` after the last call.
+    It ends early if one of the first counters grew by more than its ``most``.
     """
     gc.collect()
     before = [count() for count in counters]
@@ -620,10 +631,7 @@ def _grow(
             gc.collect()  # garbage does not stay behind
             if is_much():
                 break
-    gc.collect()
-    time.sleep(later_s)
-    after = [count() for count in counters]
-    return [(b - a) / done for a, b in zip(before, after, strict=True)], done
+    return before, done
 
 
 def is_plain(evidence: dict[str, Any]) -> bool:
