@@ -12,7 +12,7 @@ from dlprof.errors import NoReproducer
 from dlprof.plan.axes import shape_text
 from dlprof.rules.finding import NONE_INSTEAD, Claim, finding, or_a_copy, replacements
 from dlprof.rules.rule import Rule, expect
-from dlprof.rules.script import BY_ADDRESS, Effect, Subject, flat_values, shows
+from dlprof.rules.script import BY_ADDRESS, Effect, Subject, shows
 from dlprof.rules.standards import LIKE_OTHERS, READ_ONLY, SAME_DATA
 from dlprof.session.evidence import Changed, Count, Evidence, Values
 from dlprof.session.model import FindingRecord, Result
@@ -206,7 +206,7 @@ return before != after
 wrong, calls = 0, 0
 while not wrong and calls < 200:
     <convert of y>
-    before, after = <values of x>, <flat_values>
+    before, after = <values of x>, <flat_values of y>
     wrong, calls = <differing>, calls + 1
 print(wrong, "values of y differ from those of x after", calls, "conversions of x")
 return wrong > 0 and calls > 1
@@ -240,7 +240,7 @@ return held is not x and wrong > 0
 <convert of y>
 <write of x>
 <convert of z>
-before, after = <values of x>, <flat_values>
+before, after = <values of x>, <flat_values of z>
 wrong = <differing>
 print(wrong, "values of z are not those that were written to x")
 return wrong > 0
@@ -253,10 +253,10 @@ seen = []
 for _ in range(5):
     <create>
     <convert of y>
-    after, before = <flat_values>, <values of x>
+    after, before = <flat_values of y>, <values of x>
     early = <differing>
     sleep(1)
-    after = <flat_values>
+    after = <flat_values of y>
     seen.append((early, <differing>))
 print("values of y that differ from x at once, and after a second:", seen)
 return any(early and not later for early, later in seen)
@@ -312,7 +312,7 @@ return held is not x and wrong > 0
 VALUES = """
 <create>
 <convert of y>
-before, after = <values of x>, <flat_values>
+before, after = <values of x>, <flat_values of y>
 wrong = <differing>
 print(wrong, "values of y differ from those of x")
 return wrong > 0
@@ -364,7 +364,6 @@ def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) ->
         template,
         create=create,
         other=other,
-        flat_values=flat_values(subject, "z" if kind == "after_write" else "y"),
     )
 
 

@@ -43,7 +43,8 @@ class Subject:
         ``<differing>`` between ``before`` and ``after``, or how to :func:`_look` whether
         ``y`` is a view. ``<convert of y>`` is the conversion into ``y`` and a wait for it,
         ``<values of x>`` an idiom of the producer's probe, and ``<values of y>`` one of the
-        consumer's. A line whose placeholder has no text goes.
+        consumer's. ``<flat_values of y>`` has the form of the source's, which may be plain memory.
+        A line whose placeholder has no text goes.
         """
         lines = []
         for line in template.strip("\n").splitlines():
@@ -56,9 +57,7 @@ class Subject:
     def _text(self, match: re.Match[str], texts: dict[str, str]) -> str:
         idiom, name = match.groups()
         if name is not None:
-            if idiom == "convert":
-                return block(f"{name} = {self.code}", self.said("wait", name))
-            return self.said(idiom, name)
+            return self._of_array(idiom, name)
         if idiom in texts:
             return texts[idiom]
         if idiom in ("create", "code"):
@@ -66,6 +65,14 @@ class Subject:
         if idiom == "differing":
             return self._differing
         return _look(self)[idiom]
+
+    def _of_array(self, idiom: str, name: str) -> str:
+        if idiom == "convert":
+            return block(f"{name} = {self.code}", self.said("wait", name))
+        if idiom == "flat_values":
+            values = self.said("values", name)
+            return values if self.has("shape", "x") else f"({values}).ravel()"
+        return self.said(idiom, name)
 
     @property
     def _differing(self) -> str:
@@ -282,11 +289,3 @@ return child.exitcode != 0
 def in_child(does: str, subject: Subject, child: str, limit_s: int = CHILD_LIMIT_S) -> Effect:
     """An effect whose conversion may end its process."""
     return Effect(does, subject.filled(IN_CHILD, limit=str(limit_s)), subject, child)
-
-
-def flat_values(subject: Subject, name: str) -> str:
-    """The values of a result in the form of the source's, which may be plain memory."""
-    if not subject.has("values", name):
-        return ""
-    values = subject.said("values", name)
-    return values if subject.has("shape", "x") else f"({values}).ravel()"

@@ -11,7 +11,7 @@ from dlprof.analysis.quantity import size_text
 from dlprof.analysis.safety import Fault, left_out_of
 from dlprof.rules.finding import Claim, finding, replacements
 from dlprof.rules.rule import Rule, expect, number
-from dlprof.rules.script import Effect, Subject, flat_values
+from dlprof.rules.script import Effect, Subject
 from dlprof.rules.standards import ASYNCHRONOUS, LIKE_OTHERS
 from dlprof.session.evidence import EarlyWrite
 from dlprof.session.model import FindingRecord, Result
@@ -148,7 +148,7 @@ while not torn and copies < 1000 and perf_counter() < end:
     <wait of y>
     copied = <copied>
     copies += copied
-    torn = copied and bool((before != <flat_values>).any())
+    torn = copied and bool((before != <flat_values of y>).any())
 print("a write to x right after the call changed a copy:", torn, "- copies made:", copies)
 return torn
 """
@@ -172,7 +172,6 @@ def show_torn_copy(subject: Subject, _: Subject | None, found: FindingRecord) ->
         create=source,
         # A view must show the write.
         copied=subject.filled("<address of y> != <address of x>") if told_apart else "True",
-        flat_values=flat_values(subject, "y") or subject.said("values", "y"),
     )
     only = {UNALIGNED: " when x is not aligned", COPIED: " when it copies"}
     where = only.get(str(found.evidence.get("only_where")), "")

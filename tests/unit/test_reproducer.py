@@ -113,6 +113,15 @@ def test_a_script_finds_nothing_in_an_innocent_call(changed):
     assert ended(script) == (0, "the problem is gone")
 
 
+def test_a_probe_without_a_text_for_values_has_no_script_that_compares_them():
+    class Bare(NumPy):
+        def idioms(self, device, dtype):
+            return {}
+
+    with pytest.raises(NoReproducer, match="the probe of numpy has no text for 'values'"):
+        text_of("DLP008", NumPy(), Bare(), values=verdict("wrong", changed={"values": SOME}))
+
+
 def test_a_script_converts_again_what_is_wrong_only_then():
     setup = (
         "seen = []\n"
