@@ -10,6 +10,7 @@ from dlprof.plan.pairing import Case
 from dlprof.plan.request import Settings
 
 EVERY_ROUND = (
+    "settings",
     "first_call",
     "ownership",
     "host_time",
@@ -20,7 +21,7 @@ EVERY_ROUND = (
 )
 FIRST_ROUND = (*EVERY_ROUND, "recipe", "values", "handshake", "fresh_source")
 
-UNTIMED = ("first_call", "ownership", "values", "handshake", "recipe")
+UNTIMED = ("settings", "first_call", "ownership", "values", "handshake", "recipe")
 """What is left of a round if nothing is timed. Its rounds ask all of it, and agree or do not."""
 
 IN_LOOPS = ("placement",)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.cases import Cases, views
+from dlprof.plan.schedule import EVERY_ROUND
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.rules import (
     copying,
@@ -76,7 +77,9 @@ BY_WORD = {word.lower(): rule for rule in RULES for word in (rule.id, rule.name)
 """As users write rules, in lower case."""
 WRITTEN = tuple(word for rule in RULES for word in (rule.id, rule.name))
 FAULTS = {rule.id: rule.fault for rule in RULES if rule.fault is not None}
-NEED_SURVEY = tuple(rule.id for rule in RULES if rule.instrument in IF_ASKED)
+NEED_SURVEY = tuple(
+    rule.id for rule in RULES if rule.instrument in IF_ASKED and rule.instrument not in EVERY_ROUND
+)
 NEED_TIMES = tuple(rule.id for rule in RULES if rule.needs_times)
 NEEDS = {rule.id: rule.instrument for rule in RULES if rule.instrument in DIAGNOSIS}
 """By rule: the instrument of the diagnosis without which it finds nothing."""

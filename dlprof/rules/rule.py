@@ -71,8 +71,8 @@ class Unknown(NamedTuple):
 
 
 IF_ASKED = ("refusal", "settings")
-"""Instruments that look at some conversions by design: at those that are refused, or at the first
-ones of the survey.
+"""Instruments that look at some conversions by design: at those that are refused, or in a survey
+at those of which most is asked.
 """
 
 

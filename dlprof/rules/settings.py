@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.cases import Cases, groups
+from dlprof.analysis.safety import Fault
 from dlprof.errors import NoReproducer
 from dlprof.rules.finding import Claim, finding, replacements
 from dlprof.rules.rule import Rule, expect
@@ -100,5 +101,6 @@ RULES = (
         expect("A conversion leaves the settings of its framework and of the process as they are."),
         show_setting_changed,
         "settings",
+        Fault(lambda case: bool(_changed(case.result))),
     ),
 )

@@ -466,7 +466,9 @@ class Runner:
             reason = f"a plain array {does} later, but {doubt}"
             outcome.parts["refusal"] = verdict("unknown", kept, reason)
         self._client.keep(index, round_, outcome)
-        self._spoiled[case.pair, case.path] += not outcome.alive or changed_settings(outcome)
+        # What changes a setting in the timed rounds is surveyed all the same.
+        spoils = not outcome.alive or (case.surveyed and changed_settings(outcome))
+        self._spoiled[case.pair, case.path] += spoils
 
     def _alone(
         self, index: int, round_: int, broken: Outcome, turns: Turns | None

@@ -84,6 +84,16 @@ def test_what_cannot_be_told_is_unknown_with_its_reason(timed):
         assert result[name]["evidence"]["reason"], name
 
 
+def test_a_statement_that_changes_a_setting_is_told(timed):
+    setup = (
+        "import numpy\nx = numpy.ones(3)\ndef f(a):\n    numpy.seterr(all='ignore')\n    return a"
+    )
+    result, done = timed("f(x)", setup, "--quick")
+    (changed,) = result["settings"]["evidence"]["changed"]
+    assert changed["name"] == "handling of float errors of numpy"
+    assert "DLP025" in done.out
+
+
 def test_a_result_whose_ready_time_is_not_known_has_a_host_time_and_a_setup_may_print(timed):
     setup = "print('{}' * 9)\n@import numpy, types; x = numpy.arange(3)"
     result, done = timed("types.SimpleNamespace(a=x)", setup, "--quick")

@@ -329,6 +329,13 @@ def test_a_worker_that_is_not_as_it_was_serves_no_other_case(workers, journal, t
     assert workers.open == 0
 
 
+def test_a_path_that_changes_a_setting_in_each_round_is_surveyed(workers, journal):
+    workers.changes_settings = {"import0"}
+    cases = [make_case(name="import0"), make_case(name="import0", surveyed=True)]
+    run(cases, journal, rounds=3)
+    assert statuses(journal, 1) == [(0, "ok")]
+
+
 def stop_in(instrument, workers, journal, **settings):
     workers.stopped = {instrument}
     with pytest.raises(KeyboardInterrupt):
@@ -341,7 +348,7 @@ def test_a_round_that_was_stopped_is_kept_and_measured_again(workers, journal):
     ((round_, answer),) = journal.answers(0)
     assert (round_, answer["status"]) == (0, "interrupted")
     assert answer["reason"].endswith(" ready_time")
-    assert set(answer["parts"]) == {"first_call", "ownership", "host_time"}
+    assert set(answer["parts"]) == {"settings", "first_call", "ownership", "host_time"}
     run(cases_of(1), journal, rounds=1)
     assert statuses(journal, 0) == [(0, "interrupted"), (0, "ok")]
 

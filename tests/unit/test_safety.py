@@ -74,6 +74,7 @@ def test_a_path_that_everything_was_looked_at_of_is_safe():
         ({"values": verdict("wrong")}, "unsafe", ("DLP008",)),
         ({"ordering": verdict("unordered")}, "unsafe", ("DLP003",)),
         ({"lifetime": verdict("retained")}, "unsafe", ("DLP010",)),
+        ({"settings": verdict("changed", changed=[{"name": "locale"}])}, "unsafe", ("DLP025",)),
         ({"lifetime": verdict("dangling", changed_after_drop=True)}, "unsafe", ("DLP011",)),
         ({"early_write": DIED}, "unsafe", ("DLP016",)),
         ({"case": {"promise": "copy"}}, "unsafe", ("DLP018",)),
