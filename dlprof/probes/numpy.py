@@ -58,7 +58,11 @@ class NumPy(Probe):
         *("swapped", "masked", "unaligned", "structured", "datetime"),
     )
     c_exchange_type = "numpy.ndarray"
-    settings = {"handling of float errors": "numpy.geterr()"}  # noqa: RUF012 - as the contract has it
+    settings = {  # noqa: RUF012 - as the contract has it
+        "handling of float errors": "numpy.geterr()",
+        "global random state": "(hash(numpy.random.get_state()[1].tobytes()),"
+        " numpy.random.get_state()[2:])",
+    }
     exports: ClassVar[tuple[Export, ...]] = (
         Export("dlpack", DLPACK, "{x}", CPU),
         Export("array", ARRAY, "{x}", CPU),

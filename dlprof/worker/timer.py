@@ -189,14 +189,17 @@ def compile_loop(statement: str, namespace: dict[str, Any]) -> Loop:
 
 @contextmanager
 def collector_off() -> Iterator[None]:
-    """Keep the garbage collector out of the samples."""
-    was_on = gc.isenabled()
-    gc.disable()
+    """Keep the garbage collector out of the samples.
+
+    Its switch stays as it is: so a conversion that switches the collector off is seen.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(0)
     try:
         yield
     finally:
-        if was_on:
-            gc.enable()
+        if gc.get_threshold()[0] == 0:  # else a framework has set its own
+            gc.set_threshold(*before)
 
 
 def calibrate(

@@ -2,8 +2,12 @@
 
 import ctypes
 import faulthandler
+import gc
+import json
+import os
 import platform
 import signal
+import sys
 import warnings
 
 import pytest
@@ -13,6 +17,7 @@ from rule_builders import path, verdict
 from dlprof.probes.base import Import, Protocol
 from dlprof.probes.numpy import NumPy
 from dlprof.rules import find
+from dlprof.worker import timer
 from dlprof.worker.instruments import settings
 from dlprof.worker.refusal import Refusal
 
@@ -154,6 +159,60 @@ def test_a_setting_of_the_process_counts_also_if_the_call_is_refused():
         subject.convert()
     (one,) = heard.found["evidence"]["changed"]
     assert one["name"] == "warning filters of the process"
+
+
+def in_a_child(change):
+    """What the instrument says of ``change``, which holds for a process that ends then."""
+    receive, send = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(send)
+        with os.fdopen(receive) as answer:
+            found = json.load(answer)
+        os.waitpid(child, 0)
+        return found
+    try:
+        os.write(send, json.dumps(looked(change)).encode())
+    finally:
+        os._exit(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("garbage collector", lambda _: gc.disable()),
+        ("recursion limit", lambda _: sys.setrecursionlimit(2345)),
+        ("working folder", lambda _: os.chdir("/")),
+        ("umask", lambda _: os.umask(0o031)),
+        pytest.param(
+            "processors of the thread",
+            lambda _: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}),
+            marks=pytest.mark.skipif(len(os.sched_getaffinity(0)) == 1, reason="one processor"),
+        ),
+        ("environment variable DLPROF_NEW", lambda _: os.environ.update(DLPROF_NEW="secret")),
+        ("environment variable PATH", lambda _: os.environ.update(PATH="secret")),
+        ("environment variable PATH", lambda _: os.environ.pop("PATH")),
+    ],
+)
+def test_a_setting_of_the_process_is_seen_and_no_value_of_the_environment(name, change):
+    (one,) = in_a_child(change)["evidence"]["changed"]
+    assert one["name"] == f"{name} of the process"
+    assert one["before"] != one["after"]
+    assert "secret" not in one["after"]
+
+
+def test_a_conversion_that_switches_the_collector_off_is_seen_while_it_is_timed():
+    def off(_):
+        with timer.collector_off():
+            gc.disable()
+
+    (one,) = in_a_child(off)["evidence"]["changed"]
+    assert one["name"] == "garbage collector of the process"
+
+
+def test_the_random_state_of_numpy_is_a_setting():
+    numpy = pytest.importorskip("numpy")
+    assert names(lambda _: numpy.random.random()) == ["global random state of numpy"]
 
 
 CHANGED = {"name": "grad mode of torch", "code": "torch.is_grad_enabled()"}

@@ -1,8 +1,9 @@
 """Settings: does a conversion change what holds for a whole framework or process?
 
-The texts of ``Probe.settings`` of both frameworks and those of :data:`OF_PROCESS` are evaluated
-before and after the first conversion of an array, whether it is refused or not. Values are compared
-as text. Which settings cannot be read, before the call or after it, is in the answer.
+The texts of ``Probe.settings`` of both frameworks, and of NumPy if it is imported, and those of
+:data:`OF_PROCESS` are evaluated before and after the first conversion of an array, whether it is
+refused or not. Values are compared as text. Which settings cannot be read, before the call or after
+it, is in the answer. The values of environment variables may be secrets: only their names are.
 
 The sticky flags of floating-point exceptions are no setting: any computation raises them.
 
@@ -13,14 +14,17 @@ that changed.
 from __future__ import annotations
 
 import operator
+import os
 import re
 import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial, reduce
 from typing import Any
 
 from dlprof.probes.base import Probe
+from dlprof.probes.numpy import NumPy
 from dlprof.protocol.messages import LONGEST, verdict
 from dlprof.worker.channel import Answer
 from dlprof.worker.refusal import Refusal, attempt
@@ -30,6 +34,8 @@ from dlprof.worker.subject import Subject
 HANDLER, HANDLERS_IN_C = "handler of ", "signals caught and ignored"
 NAMES = {one.value: one.name for one in signal.Signals}
 ROUNDING, ROUNDING_IN_C = "rounding of floats", "rounding mode of C"
+VARIABLE = "environment variable "
+_STATUS = "Path('/proc/self/status').read_text()"
 _C = "ctypes.CDLL(None)"
 
 
@@ -47,9 +53,14 @@ OF_PROCESS = {
     **_handlers(),
     # Without 32 to 34, which the C library keeps for itself and sets with the first thread.
     HANDLERS_IN_C: "[hex(int(mask, 16) & ~(7 << 31)) for mask in"
-    r" re.findall(r'Sig(?:Ign|Cgt):\s*(\w+)', Path('/proc/self/status').read_text())]",
+    rf" re.findall(r'Sig(?:Ign|Cgt):\s*(\w+)', {_STATUS})]",
     "blocked signals": "sorted(signal.pthread_sigmask(signal.SIG_BLOCK, []))",
     "warning filters": "warnings.filters",
+    "garbage collector": "gc.isenabled()",
+    "recursion limit": "sys.getrecursionlimit()",
+    "working folder": "os.getcwd()",
+    "umask": rf"re.search(r'Umask:\s*(\w+)', {_STATUS})[1]",
+    "processors of the thread": "sorted(os.sched_getaffinity(0))",
     ROUNDING: "[1 + sign * sys.float_info.epsilon / 4 for sign in (1, -1)]",
     ROUNDING_IN_C: f"{_C}.fegetround()",
     "floating-point traps": f"{_C}.fegetexcept()",
@@ -57,7 +68,11 @@ OF_PROCESS = {
 }
 """By name: an expression of Python's standard library. Half of the smallest normal number is zero
 if the processor flushes denormals, and so is a product of a denormal if it takes these for zero."""
-IMPORTS = "import ctypes, locale, re, signal, sys, warnings\nfrom pathlib import Path"
+IMPORTS = "import ctypes, gc, locale, os, re, signal, sys, warnings\nfrom pathlib import Path"
+NUMPY = NumPy()
+"""Most libraries convert with its help, and share its settings."""
+UNSET = "None"
+"""The value of an environment variable that is not set."""
 BEFORE = 100
 """So many characters of a long text are kept before the first that changed."""
 
@@ -68,24 +83,28 @@ Found = dict[str, tuple[str, str | Refusal]]
 @contextmanager
 def watched(subject: Subject, answer: Answer) -> Iterator[None]:
     """Send what the conversion inside changes, also if it raises."""
-    before = _read(subject)
+    numpy = (NUMPY,) if "numpy" in sys.modules else ()
+    owners = dict.fromkeys((subject.producer, subject.consumer, *numpy, None))
+    before = _read(owners)
     try:
         yield
     finally:
-        answer.part("settings", _judge(before, _read(subject)))
+        answer.part("settings", _judge(before, _read(owners)))
 
 
 def _judge(before: Found, after: Found) -> dict[str, Any]:
     changed: dict[str, dict[str, str]] = {}
     lost: dict[str, str] = {}
     kept = 0
-    for name, (code, value) in before.items():
-        _, now = after[name]
+    for name, (code, _) in {**before, **after}.items():
+        _, value = before.get(name, (code, UNSET))
+        _, now = after.get(name, (code, UNSET))
         if isinstance(value, Refusal) or isinstance(now, Refusal):
             refusals = [one.reason for one in (value, now) if isinstance(one, Refusal)]
             lost[name] = refusals[0]
         elif now != value:
-            texts = dict(zip(("before", "after"), _cut(value, now), strict=True))
+            shown = _hidden(value, now) if name.startswith(VARIABLE) else _cut(value, now)
+            texts = dict(zip(("before", "after"), shown, strict=True))
             changed[name] = {"name": name, "code": code, **texts}
         else:
             kept += 1
@@ -130,11 +149,22 @@ def _cut(before: str, after: str) -> tuple[str, str]:
     return before[begin : begin + LONGEST], after[begin : begin + LONGEST]
 
 
-def _read(subject: Subject) -> Found:
-    return {
+def _hidden(before: str, after: str) -> tuple[str, str]:
+    """What became of an environment variable, without its values."""
+    old, new = ("not set" if one == UNSET else "set" for one in (before, after))
+    return old, "another value" if old == new else new
+
+
+def _read(owners: Iterable[Probe | None]) -> Found:
+    """The settings of these frameworks; those of the process for None."""
+    found: Found = {
         name: (code, attempt(lambda: repr(value_of())))  # noqa: B023 - called at once
-        for probe in dict.fromkeys((subject.producer, subject.consumer, None))
+        for probe in owners
         for name, code, value_of in _getters(probe)
+    }
+    return found | {
+        f"{VARIABLE}{name} of the process": (f"os.environ.get({name!r})", repr(value))
+        for name, value in os.environ.items()
     }
 
 
