@@ -370,6 +370,8 @@ class Probe:
     imports: ClassVar[tuple[Import, ...]] = ()
     flags: ClassVar[tuple[str, ...]] = ()
     """Those of :data:`FLAGS` that ``create`` knows as a layout."""
+    immutable: ClassVar[bool] = False
+    """Whether the framework declares that no array of it can ever be written."""
     settings: ClassVar[Mapping[str, str]] = {}
     """By name, such as ``default dtype``: an expression that reads what a call must not change."""
     narrows: ClassVar[Mapping[str, str]] = {}

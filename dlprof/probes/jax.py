@@ -40,6 +40,7 @@ class Jax(Probe):
     setup = "import jax\nimport jax.numpy as jnp\nimport numpy"
     variables = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # noqa: RUF012 - as the contract has it
     devices = ANY_DEVICE
+    immutable = True
     settings = {  # noqa: RUF012 - as the contract has it
         "64-bit flag": "jax.config.jax_enable_x64",
         "default device": "jax.config.jax_default_device",

@@ -53,6 +53,7 @@ class TensorFlow(Probe):
         "TF_CPP_MIN_LOG_LEVEL": "2",
     }
     devices = ANY_DEVICE
+    immutable = True
     settings = {  # noqa: RUF012 - as the contract has it
         "eager execution": "tf.executing_eagerly()",
         "soft device placement": "tf.config.get_soft_device_placement()",

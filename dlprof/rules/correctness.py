@@ -446,18 +446,11 @@ def show_read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) 
 
 
 def read_only_gained(cases: Cases) -> Iterator[FindingRecord]:
-    """A view cannot be written, although its source can, and so can another view of it.
+    """A view cannot be written, although its source can.
 
     A consumer whose arrays can never be written has no choice.
     """
-    writable = {case.array for case in cases.cases if _is_writable_view(case)}
-    losing = [
-        case
-        for case in cases.cases
-        if case.kind == "view"
-        and (case.writable.source, case.writable.result) == (True, False)
-        and case.array in writable
-    ]
+    losing = [case for case in cases.cases if case.kind == "view" and _is_locked(case)]
     for found in groups(losing, lambda case: case.way_in):
         yield finding(
             found,
@@ -465,6 +458,11 @@ def read_only_gained(cases: Cases) -> Iterator[FindingRecord]:
             {"source_writable": True, "result_writable": False},
             advice=replacements(cases, found, "can be written", _is_writable_view),
         )
+
+
+def _is_locked(case: CaseView) -> bool:
+    found = case.writable
+    return (found.source, found.result, found.immutable) == (True, False, False)
 
 
 def _is_writable_view(case: CaseView) -> bool:

@@ -87,12 +87,7 @@ return orders == (True, False)
 def immutable_shared(cases: Cases) -> Iterator[FindingRecord]:
     """An array that its framework takes for immutable shares memory that the source can write."""
     views = [case for case in cases.cases if _can_be_written_elsewhere(case)]
-    immutable = [
-        case
-        for case in views
-        if not any(other.writable.result for other in cases.arrays[case.array])
-    ]
-    for found in groups(immutable, lambda case: case.pair):
+    for found in groups(views, lambda case: case.pair):
         yield finding(
             found,
             Claim(
@@ -106,9 +101,8 @@ def immutable_shared(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _can_be_written_elsewhere(case: CaseView) -> bool:
-    sides = case.writable.source, case.writable.result
-    found = (*sides, case.kind) == (True, False, "view")
-    return found and case.promise != "copy"
+    is_shared = case.writable.source is True and case.kind == "view"
+    return is_shared and case.writable.immutable is True and case.promise != "copy"
 
 
 IMMUTABLE = """

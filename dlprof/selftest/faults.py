@@ -12,7 +12,8 @@ class Plant:
     ``rule`` must find ``ways[0]``. It is None for a control, which gets no finding worse than an
     info. The other ways are innocent and use the protocol ``native``. On ``cuda``, producer and
     consumer can be put on ``any`` stream, or both stay on the ``default`` stream, or the consumer's
-    stream is ``private``. One that is ``surveyed`` shows at small arrays only.
+    stream is ``private``. One that is ``surveyed`` shows at small arrays only. The arrays of one
+    that is ``immutable`` cannot be written.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Plant:
     device: str = "cpu"
     stream: str = "any"
     surveyed: bool = False
+    immutable: bool = False
 
     @property
     def producer(self) -> str:
@@ -104,7 +106,7 @@ PLANTS = _sorted(
     Plant("forget-mask", ("forget_mask",), "DLP021", surveyed=True),
     Plant("keep-refused", ("keep_refused",), "DLP010", surveyed=True),
     Plant("set-default", ("set_default",), "DLP025", surveyed=True),
-    Plant("freeze", ("lock",), "DLP029"),
+    Plant("freeze", ("lock",), "DLP029", immutable=True),
     Plant("jam", ("jam",), "DLP026", surveyed=True),
     Plant("row-major", ("row_major", "view"), "DLP028", surveyed=True),
     Plant("refuse-oddly", ("asarray_no_copy", "asarray"), "DLP024", surveyed=True),

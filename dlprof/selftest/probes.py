@@ -195,7 +195,9 @@ class DefaultProducer(OnDevice):
 def consumer(plant: Plant) -> Probe:
     on_host = plant.device == "cpu"
     kind: type[Synthetic] = OnHost if on_host else OnDevice
-    members = {"name": plant.consumer} | ({} if on_host else {"stream": plant.stream})
+    members = {"name": plant.consumer, "immutable": plant.immutable} | (
+        {} if on_host else {"stream": plant.stream}
+    )
     made: Synthetic = type(f"Synthetic_{plant.consumer}", (kind,), members)()
     code = "host.{way}({{x}})" if on_host else "device.{way}({{x}}, consumer)"
     imports = tuple(

@@ -267,6 +267,8 @@ class Writable(Record):
 
     source: Maybe[Flag] = None
     result: Maybe[Flag] = None
+    immutable: Maybe[Flag] = None
+    """Whether the consumer declares that no array of it can be written."""
 
 
 class Values(Evidence):

@@ -39,6 +39,8 @@ def check_probe(kind: type[Probe]) -> None:
     for attribute in ("requirement", "setup", "c_exchange_type", "narrows_why"):
         check_text(getattr(kind, attribute), f"{where}.{attribute}")
     _devices(kind.devices, f"{where}.devices")
+    immutable = kind.immutable
+    _need(isinstance(immutable, bool), f"{where}.immutable", "True or False", immutable)
     _need(set(kind.flags) <= set(FLAGS), f"{where}.flags", f"of {', '.join(FLAGS)}", kind.flags)
     narrows = dict(kind.narrows) if isinstance(kind.narrows, Mapping) else {None: kind.narrows}
     known = {*narrows, *narrows.values()} <= set(DTYPES)

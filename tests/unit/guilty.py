@@ -32,7 +32,8 @@ BROKEN = {
     "plain_code": "list(x)",
 }
 MOVED = verdict("copy", result_device="cpu", declared_device="cuda")
-LOCKED = verdict("ok", writable={"source": True, "result": False})
+FROZEN = verdict("ok", writable={"source": True, "result": False, "immutable": True})
+LOCKED = verdict("ok", writable={"source": True, "result": False, "immutable": False})
 GUILTY = [
     path("free(x)", 5 * US, ordering=ordered("stream-ordered", 9 * US)),
     path("wait(x)", 9 * US, ordering=ordered("host-sync")),
@@ -50,7 +51,7 @@ GUILTY = [
     path("dtype(x)", values=wrong(dtype=["float64", "float32"])),
     path("write(x)", values=verdict("ok", writable={"source": False, "result": True})),
     path("old(x)", status="unsupported", handshake=[REFUSED_UNVERSIONED, DELIVERED]),
-    path("lock(x)", values=verdict("ok", writable={"source": True, "result": False})),
+    path("lock(x)", values=LOCKED),
     path("open(x)", values=verdict("ok", writable={"source": True, "result": True})),
     path("mask(x)", values=verdict("ok", dropped=["mask"])),
     path("sets(x)", settings=verdict("changed", changed=[SETTING])),
@@ -64,7 +65,7 @@ GUILTY = [
     path("host(x)", owner=MOVED, case={"device": "cuda"}),
     path("rows(x)", kind="copy", values=verdict("ok", orders=["F", "C"])),
     path("columns(x)", values=verdict("ok", orders=["F", "F"])),
-    path("fixed(x)", values=LOCKED, case={"consumer": "immutable"}),
+    path("fixed(x)", values=FROZEN, case={"consumer": "immutable"}),
     lost("crashed", "killed by SIGSEGV during values", "dead(x)"),
 ]
 

@@ -116,6 +116,21 @@ def test_a_read_only_flag_that_is_not_seen_lost(flags, owner):
     assert found("DLP009", writable(flags, owner=owner)) == []
 
 
+@pytest.mark.parametrize(
+    ("immutable", "owner", "expected"),
+    [
+        (False, "view", ["DLP022"]),
+        (True, "view", ["DLP029"]),
+        (None, "view", []),
+        (False, "copy", []),
+        (True, "copy", []),
+    ],
+)
+def test_a_view_is_immutable_only_if_its_framework_declares_it(immutable, owner, expected):
+    flags = {"source": True, "result": False, "immutable": immutable}
+    assert rules(writable(flags, owner=owner)) == expected
+
+
 def kept(**per_conversion):
     per_source = per_conversion.pop("per_source", None)
     counts = {f"{name}_per_conversion": count for name, count in per_conversion.items()}

@@ -105,6 +105,7 @@ def _besides(subject: Subject, source: Any, result: Any) -> dict[str, Any]:
     writable = {
         "source": subject.producer.writable(source),
         "result": subject.consumer.writable(result),
+        "immutable": subject.consumer.immutable,
     }
     evidence: dict[str, Any] = {"writable": writable}
     orders = [order_of(side) for side in (source, result)]
