@@ -10,29 +10,36 @@ from typing import Any, NamedTuple
 from dlprof.analysis import thresholds
 from dlprof.analysis.case_view import PLACES, CaseView
 from dlprof.probes.base import CONTIGUOUS
+from dlprof.text.clean import listed
 
 WORDS = ("copy", "view")
 UNSTEADY = " in some processes"
 
 
 class Limits(NamedTuple):
-    """Bytes that divide the addresses: at most so many of all copies, at least of all views."""
+    """Bytes that divide the addresses of all copies, in order, and at least those of all views."""
 
-    copied: float
+    copies: tuple[float, ...]
     viewed: float
+
+    @property
+    def copied(self) -> float:
+        """Too few, although no copy had more."""
+        return self.copies[-1]
 
     @property
     def evidence(self) -> dict[str, float]:
         return {"copy_alignment_bytes": self.copied, "view_alignment_bytes": self.viewed}
 
     def where(self, word: str) -> str:
-        """``at a multiple of 64 bytes``: where it is a ``view``, or a ``copy``.
+        """``is aligned to 64 bytes (a copy at 16)``: where it is a ``view``, or a ``copy``.
 
         The limit is somewhere between the two, so that both are named.
         """
+        aligned = f"aligned to {self.viewed:.0f} bytes"
         if word == "view":
-            return f"at a multiple of {self.viewed:.0f} bytes (a copy at {self.copied:.0f})"
-        return f"at a multiple of just {self.copied:.0f} bytes"
+            return f"is {aligned} (a copy at {self.copied:.0f})"
+        return f"is not {aligned} (seen at {listed([f'{size:.0f}' for size in self.copies])})"
 
     @property
     def advice(self) -> str:
@@ -46,7 +53,8 @@ def widest(found: Iterable[Limits | None]) -> Limits | None:
     known = [one for one in found if one is not None]
     if not known:
         return None
-    return Limits(max(one.copied for one in known), max(one.viewed for one in known))
+    copies = {size for one in known for size in one.copies}
+    return Limits(tuple(sorted(copies)), max(one.viewed for one in known))
 
 
 def limits(cases: Iterable[CaseView]) -> Limits | None:
@@ -68,8 +76,8 @@ def limits(cases: Iterable[CaseView]) -> Limits | None:
                 found[look.verdict].append(_capped(begins) if place == PLACES[0] else begins)
     if not all(found.values()):
         return None
-    copied, viewed = max(found["copy"]), min(found["view"])
-    return Limits(copied, viewed) if copied < viewed else None
+    copies, viewed = sorted(set(found["copy"])), min(found["view"])
+    return Limits(tuple(copies), viewed) if copies[-1] < viewed else None
 
 
 def aligned_as(view: CaseView, case: CaseView) -> bool:
@@ -157,7 +165,7 @@ class Steady:
         )
 
     def where(self, case: CaseView) -> str:
-        """`` where x begins at a multiple of 64 bytes``: where the case is what it is, as far as
+        """`` where x is aligned to 64 bytes``: where the case is what it is, as far as
         alignments tell; empty where it :meth:`is_constant`.
         """
         if self.is_constant(case):
@@ -170,9 +178,9 @@ class Steady:
             # Of another shape or layout it was something else.
             return " for this array" if agree and not self._is_dependent(case) else UNSTEADY
         size = most if case.kind == "copy" else max(_capped(least), min(2 * most, least))
-        just = "just " if case.kind == "copy" else ""
+        less = " or less" if case.kind == "copy" else ""
         unknown = "" if self._differs(case) else " (not known elsewhere)"
-        return f" where x begins at a multiple of {just}{size:.0f} bytes{unknown}"
+        return f" where x is aligned to {size:.0f} bytes{less}{unknown}"
 
 
 def _source(case: CaseView) -> tuple[str, ...]:

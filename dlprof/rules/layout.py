@@ -17,22 +17,13 @@ from dlprof.session.model import FindingRecord
 
 
 class Contrast(NamedTuple):
-    """What is copied and what is not. ``view`` is the same path as a view of another array; None
-    where one case was both. ``limits`` are the alignments, if they differ.
+    """Why a case is copied. ``view`` is the same path as a view of another array; None where one
+    case was both. ``limits`` are the alignments, if they differ.
     """
 
-    copied: str
-    viewed: str
     cause: str
     view: CaseView | None
     limits: alignment.Limits | None = None
-
-    @property
-    def claimed(self) -> str:
-        """What is copied. That nothing else is copied, only the alignments of all can tell."""
-        if self.limits is not None:
-            return f"only {self.copied}"
-        return f"{self.copied}, and gives a view of {self.viewed}"
 
 
 UNCLEAR = "layout or alignment"
@@ -60,17 +51,24 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
         limits = alignment.widest(
             one.limits for case in found if (one := contrasts[case.index]).limits
         )
-        advice = limits.advice if limits else f"Give it {contrast.viewed} where you can."
+        copied, viewed = (
+            f"an array of layout {one.result.case.layout}" for one in (worst, view or worst)
+        )
+        # That no other array is copied, only the alignments of all can tell.
+        claimed = (
+            f"x only if it {limits.where('copy')}" if limits else f"{copied}, but not {viewed}"
+        )
+        advice = limits.advice if limits else f"Give it {viewed} where you can."
         if cases.has_other_faults(view or worst):
             advice = "The view is not advised: something speaks against it, or could not be told."
         yield finding(
             found,
             Claim(
                 ("copies", "copy"),
-                contrast.claimed,
+                claimed,
                 f"{time(worst)} instead of {time(view)}" if view else "",
                 single=longer(worst, view) if view else "",
-                more=f"Of {contrast.viewed}, the result is a view." if limits else "",
+                more="Otherwise the result is a view." if limits else "",
             ),
             {
                 "cost_ns": saved_ns(worst, view) if view else None,
@@ -107,17 +105,12 @@ def _between(case: CaseView, view: CaseView) -> Contrast | None:
     narrower = known and max(case.alignments) < min(view.alignments)
     if alignment.is_contiguous(case) and alignment.is_contiguous(view):
         return _by_alignment([case, view], view) if narrower else None
-    copied, viewed = (f"an array of layout {one.result.case.layout}" for one in (case, view))
-    return Contrast(copied, viewed, UNCLEAR if narrower or not known else "layout", view)
+    return Contrast(UNCLEAR if narrower or not known else "layout", view)
 
 
 def _by_alignment(cases: Sequence[CaseView], view: CaseView | None = None) -> Contrast | None:
     limits = alignment.limits(cases)
-    if limits is None:
-        return None
-    copied = f"a source that begins {limits.where('copy')}"
-    viewed = f"a source that begins at a multiple of {limits.viewed:.0f} bytes"
-    return Contrast(copied, viewed, "alignment", view, limits)
+    return None if limits is None else Contrast("alignment", view, limits)
 
 
 LAYOUT = """

@@ -43,7 +43,7 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
         limits = alignment.limits(layouts.get(alignment.but_layout(worst), ()))
         limits = limits if alignment.is_contiguous(worst) else None
         seen = "view" if worst.promise == "copy" else "copy"
-        where = f" where x begins {limits.where(seen)}" if limits else ""
+        where = f" where x {limits.where(seen)}" if limits else ""
         yield finding(
             found,
             Claim(

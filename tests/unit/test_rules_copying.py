@@ -249,6 +249,14 @@ def test_a_copy_of_one_layout_or_alignment_only_says_which(results, cause, limit
     assert ("only" in finding.headline) is (limits is not None)
 
 
+def test_each_alignment_at_which_a_copy_was_seen_is_told():
+    owner = varying(("copy", 16), ("view", 64), ("copy", 4))
+    (finding,) = found(
+        "DLP017", path("f(x)", owner=owner), path("g(x)", owner=varying(("copy", 32), ("view", 64)))
+    )
+    assert "not aligned to 64 bytes (seen at 4, 16, 32)" in finding.headline
+
+
 @pytest.mark.parametrize(
     "fault",
     [
@@ -395,7 +403,7 @@ COPIES = at("f(x)", "copy", 128, 500 * US, case=NO_COPY)
         ),
         ([COPIES], "Count on a copy"),
         ([COPIES, at("g(x)", "view", 64, US), at("h(x)", "view", 16)], "h(x) is a view."),
-        ([COPIES, at("g(x)", "view", 128), at("h(x)", "copy", 16)], "g(x) is a view where x begins at a multiple of 64"),
+        ([COPIES, at("g(x)", "view", 128), at("h(x)", "copy", 16)], "g(x) is a view where x is aligned to 64 bytes"),
     ],
     ids=[
         "a copy", "narrower too", "never code that asks for no copy", "no copy",
