@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
 
+from dlprof.analysis.alignment import WORDS
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.safety import unchecked
 from dlprof.plan.survey import PLAINEST, Label
@@ -260,7 +261,8 @@ def _groups(cases: Sequence[CaseView], rules: Mapping[int, tuple[str, ...]]) -> 
         if 0 in record.shape and case.is_right:
             # Without elements there is no memory to share or to copy.
             plainest = paths[path].get(PLAINEST, outcome)
-            outcome = outcome._replace(result=plainest.result)
+            if plainest.result in WORDS:
+                outcome = outcome._replace(result=plainest.result)
         paths[path][label] = outcome
         if label == PLAINEST:
             codes[path] = case.code

@@ -238,6 +238,19 @@ def test_arrays_are_named_by_what_sets_them_apart_and_many_of_them_by_the_others
     }
 
 
+@pytest.mark.parametrize(
+    ("plain", "word"),
+    [
+        ({"ownership": verdict("copy")}, "copy"),
+        ({"changed": {"values": {"different": 1, "of": 1}}}, "?"),
+    ],
+)
+def test_an_empty_array_that_is_right_is_what_the_plain_one_is_if_that_is_known(plain, word):
+    empty = surveyed(shape=(0,), ownership=verdict("unknown", reason="no elements"))
+    (table,) = survey.tables(make_session(surveyed(**plain), empty), is_brief=False)
+    assert [row[1].text for row in table.rows if "0" in row[2].text.split("; ")] == [word]
+
+
 def test_a_result_that_breaks_a_rule_has_a_row_of_its_own():
     results = [surveyed(), surveyed("int8"), surveyed("bool", changed={"dtype": ["bool", "int8"]})]
     session = make_session(*results, findings=[one.model_dump() for one in find(results)])
