@@ -23,14 +23,17 @@ some imports are a view of aligned memory only."""
 ONE_ELEMENT_OFF = ("int8", "float64", "complex128")
 """Dtypes of one, 8 and 16 bytes: so many bytes from an aligned address the array begins."""
 CROSSED = (
-    *(("F", "complex64"), ("strided", "int8"), ("strided", "complex64")),
-    *(("broadcast", "int8"), ("readonly", "int64")),
+    *(("F", "complex64"), ("F", "float64"), ("strided", "int8"), ("strided", "complex64")),
+    *(("broadcast", "int8"), ("readonly", "int64"), ("reversed", "int64")),
 )
 """Layouts of other items than float32: of one byte, of eight, and of two parts. With every dtype
-they would be most of the survey. A negative stride ends the process of some paths, whatever the
-dtype, and costs two processes each time: it is tried with float32 alone."""
+they would be most of the survey. A negative stride is last: it ends the process of some paths,
+which are tried with no other array then."""
 SHAPES = ((), (1,), (0,), (0, 3), (1, 1, 7), (100_003,))
 """A scalar, one element, none, none in one of two axes, axes of length one, and a long axis."""
+CROSSED_SHAPES = (((), "int64"), ((0, 3), "float64"))
+CUBE = (2, 3, 4)
+"""In column-major order, as the transpose of an array of three axes is."""
 
 
 def arrays(flags: Iterable[str], device: str) -> Iterator[ArraySpec]:
@@ -44,9 +47,11 @@ def arrays(flags: Iterable[str], device: str) -> Iterator[ArraySpec]:
         ((SHAPE, dtype, plain) for dtype in sorted(DTYPES, key=lambda dtype: dtype != "float32")),
         ((SHAPE, "float32", layout) for layout in layouts),
         ((SHAPE, dtype, "sliced") for dtype in ONE_ELEMENT_OFF),
-        ((SHAPE, dtype, layout) for layout, dtype in CROSSED),
         ((SHAPE, FLAGGED_DTYPES.get(flag, "float32"), flag) for flag in flags),
         ((shape, "float32", plain) for shape in SHAPES),
+        ((shape, dtype, plain) for shape, dtype in CROSSED_SHAPES),
+        [(CUBE, "float32", "F")],
+        ((SHAPE, dtype, layout) for layout, dtype in CROSSED),
     )
     return (ArraySpec(*array, device, corners=True) for array in found)
 
@@ -54,7 +59,8 @@ def arrays(flags: Iterable[str], device: str) -> Iterator[ArraySpec]:
 def is_looked_at_once(case: Case) -> bool:
     """Whether other arrays of its path tell what a further conversion, or a refusal, leaves."""
     off = case.layout == "sliced" and case.dtype in ONE_ELEMENT_OFF
-    return case.surveyed and (off or (case.layout, case.dtype) in CROSSED)
+    crossed = (case.layout, case.dtype) in CROSSED or (case.shape, case.dtype) in CROSSED_SHAPES
+    return case.surveyed and (off or crossed)
 
 
 class Label(NamedTuple):
@@ -63,7 +69,7 @@ class Label(NamedTuple):
     axis: str
     name: str
     dtype: str = ""
-    """Of an array that is not aligned, and of a layout of another dtype than float32."""
+    """Of an array that is not aligned, and of a layout or shape of another dtype than float32."""
 
 
 UNALIGNED = "unaligned arrays"
@@ -78,7 +84,9 @@ def is_plainest(case: Case) -> bool:
 
 def label_of(case: CaseRecord) -> Label:
     if case.shape != SHAPE:
-        return Label("shapes", shape_text(case.shape))
+        dtype = case.dtype if (case.shape, case.dtype) in CROSSED_SHAPES else ""
+        other = case.layout if case.shape == CUBE else dtype
+        return Label("shapes", f"{shape_text(case.shape)} {other}".rstrip(), dtype)
     if case.layout in PLAIN.values():
         return Label("dtypes", case.dtype)
     if case.layout == "sliced":

@@ -90,8 +90,9 @@ class Group(NamedTuple):
 
 def label_of(case: CaseRecord) -> Label:
     label = array_label(case)
-    is_shape = label.axis == "shapes"
-    return label._replace(name=label.name.replace("x", BY)) if is_shape else label
+    shape, *others = label.name.split(" ")
+    name = " ".join((shape.replace("x", BY), *others))
+    return label._replace(name=name) if label.axis == "shapes" else label
 
 
 def surveyed(session: Session) -> dict[str, list[CaseView]]:

@@ -121,7 +121,7 @@ def _layouts(labels: Collection[Label]) -> Iterator[str]:
 
 
 def _array_text(label: Label) -> str:
-    is_length = label.axis == "shapes" and label.name != shape_text(())
+    is_length = label.axis == "shapes" and not label.name.startswith(shape_text(()))
     return f"shape {label.name}" if is_length else label.name
 
 

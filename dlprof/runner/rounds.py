@@ -19,7 +19,7 @@ from dlprof.plan.schedule import (
     process_of,
     shuffled,
 )
-from dlprof.plan.survey import is_plainest
+from dlprof.plan.survey import PLAINEST, is_looked_at_once, is_plainest
 from dlprof.protocol.messages import OTHER_VALUES, verdict
 from dlprof.runner.case_client import CaseClient, Turns, imports_of, status_of
 from dlprof.runner.diagnosis import Diagnosis, changed_settings, died_before, serves_no_more
@@ -44,6 +44,7 @@ REFUSED_AT_ONCE = "a process without other conversions refused a plain array at 
 """Why refusals alone are not the cause, or are not known to be."""
 UNMAKES = "not tried: its array cannot be made after other conversions"
 SPOILS = f"not tried: the path ended or changed {MOST_SPOILED} processes before"
+ENDS = f"not tried: such an array of {PLAINEST.name} ended the process"
 
 
 class Doubt(NamedTuple):
@@ -90,6 +91,8 @@ class Runner:
         """The cases that they survey, those of one path together."""
         self._spoiled: Counter[Any] = Counter()
         """How many processes each path ended, or changed the settings of."""
+        self._ended: set[Any] = set()
+        """Paths, shapes and layouts of which the plainest dtype ended a process."""
         self._unmade: dict[Kind, str] = {}
         """The arrays of the survey that a producer cannot make, and why."""
         self._makes: set[Kind] = set()
@@ -394,6 +397,8 @@ class Runner:
             return False
         if self._spoiled[case.pair, case.path] >= MOST_SPOILED:
             found = Outcome("skipped", SPOILS)
+        elif is_looked_at_once(case) and _but_dtype(case) in self._ended:
+            found = Outcome("skipped", ENDS)
         elif (why := self._unmade.get(_array(case))) is not None:
             found = Outcome("unsupported", why, {"refused_at": "create"})
         else:
@@ -469,6 +474,8 @@ class Runner:
         # What changes a setting in the timed rounds is surveyed all the same.
         spoils = not outcome.alive or (case.surveyed and changed_settings(outcome))
         self._spoiled[case.pair, case.path] += spoils
+        if case.dtype == PLAINEST.name and not outcome.alive:
+            self._ended.add(_but_dtype(case))
 
     def _alone(
         self, index: int, round_: int, broken: Outcome, turns: Turns | None
@@ -517,6 +524,10 @@ def _by_path(group: Group) -> deque[Group]:
     for index, case in group:
         paths.setdefault((case.pair, case.path), []).append((index, case))
     return deque(paths.values())
+
+
+def _but_dtype(case: Case) -> tuple[object, ...]:
+    return case.pair, case.path, case.shape, case.layout
 
 
 def _array(case: Case) -> Kind:

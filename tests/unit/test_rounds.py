@@ -127,6 +127,18 @@ def test_a_path_that_ended_three_processes_of_a_survey_gets_no_other_array(worke
     assert found == ["crashed"] * 3 + ["skipped"] * 2 + ["ok"]
 
 
+def test_what_ended_a_process_with_the_plain_dtype_is_not_tried_with_another_one(workers, journal):
+    workers.dies = {"import0"}
+    arrays = [
+        make_case(name=name, dtype=dtype, shape=SHAPE, layout="reversed", surveyed=True)
+        for name in ("import0", "import1")
+        for dtype in ("float32", "int64")
+    ]
+    run(arrays, journal)
+    found = [statuses(journal, case)[0][1] for case in range(4)]
+    assert found == ["crashed", "skipped", "ok", "ok"]
+
+
 def test_two_workers_share_a_survey_and_settle_what_the_other_doubts(workers, journal, monkeypatch):
     monkeypatch.setattr(rounds, "lanes", lambda _: 2)
     workers.most_open, workers.refuses = 2, {"import3", "import8"}
