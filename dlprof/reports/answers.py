@@ -188,7 +188,8 @@ def _why_none(array: Array, kind: str, none: str) -> str:
         against = [{rule for rule, _ in path.safety.marked} for path in of_kind]
         ids = sorted(set.intersection(*against) or set.union(*against))[:MOST_IDS]
         named = ", ".join(map(with_name, ids))
-        return f"{none}: see {named}" if ids else f"{none}: every {kind} depends on the process"
+        # The same path was something else: of another array, at another address, or later.
+        return f"{none}: see {named}" if ids else f"{none}: no path is always a {kind}"
     if timed:
         unknown = [path for path in timed if path.case.kind in (None, "unknown")]
         no_path = f"no path is {'known to be ' if unknown else ''}a {kind}"

@@ -158,6 +158,12 @@ def test_where_every_copy_is_narrowed_it_says_by_which_rule():
     assert found["fastest safe view"].note == "none: no path is a view"
 
 
+def test_a_copy_that_was_a_view_of_other_arrays_is_not_said_to_depend_on_the_process():
+    looks = {place: {"verdict": "view", "alignment_bytes": 64} for place in ("aligned", "sliced")}
+    found = answers(document(view(), copy(alignment=verdict("independent", **looks))))
+    assert found["fastest safe copy"].note == "none: no path is always a copy"
+
+
 def test_a_question_mark_says_only_that_view_or_copy_is_not_known():
     found = document(view(), view("empty(x)", ownership=owned("unknown")))
     assert "? It is not known whether the result is a view or a copy." in found.marks
