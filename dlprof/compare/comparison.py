@@ -25,6 +25,7 @@ from dlprof.compare.times import Settings, Time, judge
 from dlprof.compare.verdicts import (
     LOST,
     MEASURED,
+    RACE_LOOKS,
     SKIPPED,
     Change,
     both_measured,
@@ -194,7 +195,8 @@ def compare(base: Session, head: Session, settings: Settings) -> Comparison:
     cases = []
     for pair, own in zip(pairs, times, strict=True):
         asked = turns or asked_for(head, pair.case)
-        cases.append(judged(_compared(pair, own, tried, severities, asked), settings.criteria))
+        case = _compared(pair, own, tried, severities, asked, settings.in_turns)
+        cases.append(judged(case, settings.criteria))
     return Comparison(
         base=base,
         head=head,
@@ -307,6 +309,7 @@ def _compared(
     tried: tuple[Tried, Tried],
     severities: Severities,
     asked: bool,
+    in_turns: bool,
 ) -> Compared:
     base, head = pair.base, pair.head
     found = Compared(
@@ -320,7 +323,9 @@ def _compared(
     if base is None or head is None or pair.twice:
         return found
     looks = tried[0].get(base.case.conversion), tried[1].get(head.case.conversion)
-    changed = changes(base, head, looks, severities)
+    # A gate in turns looks again for a race that only one side showed.
+    race_looks = RACE_LOOKS if in_turns else 1
+    changed = changes(base, head, looks, severities, (race_looks, race_looks))
     return replace(found, changes=changed, looked_at=looked_at(base, head))
 
 

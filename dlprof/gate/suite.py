@@ -19,7 +19,7 @@ from dlprof.compare.matching import Key, key, match
 from dlprof.compare.samples import Sample
 from dlprof.compare.sequential import Course
 from dlprof.compare.times import Settings
-from dlprof.compare.verdicts import RACE
+from dlprof.compare.verdicts import RACE, RACE_LOOKS
 from dlprof.measuring.measure import running
 from dlprof.plan.floors import Floor
 from dlprof.plan.pairing import Case
@@ -121,11 +121,6 @@ def _common_calls(players: Sequence[Player]) -> int | None:
 
 TIMERS: tuple[str, ...] = ("host_time", "ready_time", "device_time")
 """What later rounds measure: what a case is was seen in the first."""
-
-
-RACES = 5
-"""How often the gate looks again for a race that one side showed and the other not. Equal code of
-JAX was unsafe on one side alone in 1 to 5 of 15 paths."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,7 +286,7 @@ class MeasuredSuite:
         for side in self.sides:
             wanted = side.measurement.request.settings.diagnose
             side.diagnose(self._names_in(side) if wanted else self._differing(side))
-        for look in range(RACES):
+        for look in range(RACE_LOOKS - 1):
             for side, names in self._unequal_races().items():
                 side.runner.look_again({side.numbers[name] for name in names}, RACE, look)
         self.diagnosis_s = time.monotonic() - begun

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from dlprof.analysis.case_view import seen
 from dlprof.analysis.slower import FAMILY_LEVEL
 from dlprof.compare.processes import logs
 from dlprof.compare.severity import Severities
@@ -21,6 +22,7 @@ from dlprof.compare.verdicts import (
     CRASHED,
     LOST,
     MEASURED,
+    NOT_SEEN,
     SCALES,
     SKIPPED,
     STATUS,
@@ -177,18 +179,23 @@ def verdict_steps(points: Sequence[Point]) -> tuple[VerdictStep, ...]:
 @dataclass
 class _Known:
     """``measured`` is the newest session that was measured, ``answered`` by measure the newest that
-    answered it, ``crashed`` the instruments that crashed since.
+    answered it, ``crashed`` the instruments that crashed since. ``race_looks`` is the number of
+    sessions in turn that saw no race.
     """
 
     measured: Point | None = None
     answered: dict[str, Point] = field(default_factory=dict)
     tried: Verdict[Any] | None = None
     crashed: set[str] = field(default_factory=set)
+    race_looks: int = 0
 
     def steps(self, point: Point) -> list[VerdictStep]:
         """What changed with the next session that was measured, which is remembered then."""
         found = [] if self.measured is None else [*self._changes(self.measured, point)]
         self.measured, self.tried = point, point.tried or self.tried
+        words = {word for word, _ in seen(point.result.early_write)}
+        if words & {"safe", "unsafe"}:
+            self.race_looks = 0 if "unsafe" in words else self.race_looks + 1
         self.answered |= {name: point for name in NAMES if answers(point.result, name)}
         return found
 
@@ -199,9 +206,11 @@ class _Known:
             yield VerdictStep(ended, cause(measured, point))
         tried = self.tried, point.tried or self.tried
         severities = Severities(point.entry.session.results)
-        for change in changes(*self._filled(measured.result, point.result), tried, severities):
+        sides, looks = self._filled(measured.result, point.result), (self.race_looks, 1)
+        for change in changes(*sides, tried, severities, looks):
             known_crash = change.after == CRASHED and change.what in self.crashed
-            if change.what == STATUS or change.direction == LOST or known_crash:
+            is_doubt = change.direction == LOST or change.after == NOT_SEEN
+            if change.what == STATUS or is_doubt or known_crash:
                 continue
             if change.after == CRASHED:
                 self.crashed.add(change.what)

@@ -5,7 +5,7 @@ from builders import make_result
 from rule_builders import ordered, path, verdict
 
 from dlprof.compare.severity import Severities
-from dlprof.compare.verdicts import SCALES, changes, kept_differs
+from dlprof.compare.verdicts import RACE_LOOKS, SCALES, changes, kept_differs
 from dlprof.session.evidence import Alignment
 from dlprof.session.model import Verdict
 
@@ -26,13 +26,28 @@ def change(before, after):
         ("ordering", "host-sync", "unordered", "error"),
         ("lifetime", "safe", "retained", "error"),
         ("lifetime", "safe", "dangling", "error"),
-        ("early_write", "safe", "unsafe", "error"),
     ],
 )
 def test_a_worse_verdict_is_a_regression_and_the_way_back_is_none(what, before, after, severity):
     old, new = {what: verdict(before)}, {what: verdict(after)}
     assert change(old, new) == ((what, before, after), "worse", severity)
     assert change(new, old) == ((what, after, before), "better", "info")
+
+
+@pytest.mark.parametrize(
+    ("looks", "directions"),
+    [(1, ["lost", "other"]), (RACE_LOOKS, ["worse", "better"])],
+    ids=["one", "enough"],
+)
+def test_a_race_is_new_or_gone_only_if_enough_processes_saw_none(looks, directions):
+    calm, racy = (make_result(early_write=verdict(word)) for word in ("safe", "unsafe"))
+    found = [
+        change
+        for sides in ((calm, racy), (racy, calm))
+        for change in changes(*sides, race_looks=(looks, looks))
+    ]
+    assert [change.direction for change in found] == directions
+    assert [change.severity for change in found] == ["info" if looks == 1 else "error", "info"]
 
 
 def severity(head, *others, base=None):

@@ -6,7 +6,8 @@ from comparison_builders import timed
 
 from dlprof.compare.matching import key
 from dlprof.compare.times import Settings
-from dlprof.gate.suite import RACES, MeasuredSuite, Side
+from dlprof.compare.verdicts import RACE_LOOKS
+from dlprof.gate.suite import MeasuredSuite, Side
 from dlprof.runner.progress import Watcher
 
 SAFE, UNSAFE = ({"verdict": word, "evidence": {}} for word in ("safe", "unsafe"))
@@ -47,7 +48,7 @@ def test_the_side_that_did_not_show_it_is_looked_at_again_until_it_does():
 
 
 def test_a_race_that_only_head_has_stays_one_after_all_looks():
-    assert looked(FakeSide(SAFE), FakeSide(UNSAFE)) == (RACES, 0)
+    assert looked(FakeSide(SAFE), FakeSide(UNSAFE)) == (RACE_LOOKS - 1, 0)
 
 
 def test_equal_verdicts_are_not_looked_at_again():

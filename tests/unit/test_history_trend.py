@@ -4,6 +4,7 @@ import pytest
 from comparison_builders import timed
 from history_builders import created, entry, machine, month, result, stepped, trend, trends
 
+from dlprof.compare.verdicts import RACE_LOOKS
 from dlprof.history.series import series_of
 from dlprof.history.trend import chosen
 from dlprof.reports.history_document import changes_of
@@ -54,6 +55,14 @@ def test_another_machine_is_another_series_and_never_a_step(change):
 def test_another_kernel_is_the_same_machine():
     found = month([1000.0] * 5, header=lambda number: on(platform=f"Linux-6.{number}"))
     assert len(trend(found).series.points) == 5
+
+
+def test_a_race_is_a_step_only_after_so_many_sessions_without_it_that_it_is_no_chance():
+    safe, unsafe = ({"verdict": word, "evidence": {}} for word in ("safe", "unsafe"))
+    seldom = [safe, unsafe, safe, safe, unsafe]
+    assert words(answering(early_write=seldom).verdicts) == []
+    found = answering(early_write=[unsafe, *[safe] * RACE_LOOKS, unsafe])
+    assert words(found.verdicts) == [("early_write", "safe", "unsafe")]
 
 
 def test_view_to_copy_is_a_step_whatever_the_time_says():
