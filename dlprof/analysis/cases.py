@@ -22,6 +22,7 @@ from dlprof.analysis.safety import (
     unknown_kind,
     unmeasured,
 )
+from dlprof.analysis.slower import is_too_fast_to_copy
 from dlprof.probes.base import Protocol
 from dlprof.session.evidence import Alignment, Verdict
 from dlprof.session.model import FindingRecord, Result
@@ -284,8 +285,9 @@ class Cases:
         return self.safety(case).needs_wait and not self._paths[case.path].is_doubtful
 
     def copies(self, case: CaseView) -> bool:
-        """Whether it copies wherever the source begins, and its code does not forbid that."""
-        return case.kind == "copy" and not case.forbids_copy and self.is_constant(case)
+        """Whether it copies all wherever the source begins, and its code does not forbid that."""
+        is_copy = case.kind == "copy" and not case.forbids_copy and self.is_constant(case)
+        return is_copy and (case.is_cached_copy or not is_too_fast_to_copy(case))
 
     def offered(self, case: CaseView) -> str:
         """The kind as which it may be offered; empty if it is neither a view nor such a copy."""

@@ -180,16 +180,24 @@ def condition(path: Path) -> str:
     return "; ".join(found)
 
 
+def _why_not(paths: Sequence[Path], kind: str) -> str:
+    """Why none of the paths of a kind is offered."""
+    against = [{rule for rule, _ in path.safety.marked} for path in paths]
+    ids = sorted(set.intersection(*against) or set.union(*against))[:MOST_IDS]
+    if ids:
+        return f"see {', '.join(map(with_name, ids))}"
+    if all(path.is_part for path in paths):
+        return "no copy of all bytes"
+    # The same path was something else: of another array, at another address, or later.
+    return f"no path is always a {kind}"
+
+
 def _why_none(array: Array, kind: str, none: str) -> str:
     timed = [path for path in array.paths if path.is_measured]
     # The result of a path that gives wrong values is "wrong", whatever its kind.
     of_kind = [path for path in timed if kind in (path.result, path.case.kind)]
     if of_kind:
-        against = [{rule for rule, _ in path.safety.marked} for path in of_kind]
-        ids = sorted(set.intersection(*against) or set.union(*against))[:MOST_IDS]
-        named = ", ".join(map(with_name, ids))
-        # The same path was something else: of another array, at another address, or later.
-        return f"{none}: see {named}" if ids else f"{none}: no path is always a {kind}"
+        return f"{none}: {_why_not(of_kind, kind)}"
     if timed:
         unknown = [path for path in timed if path.case.kind in (None, "unknown")]
         no_path = f"no path is {'known to be ' if unknown else ''}a {kind}"

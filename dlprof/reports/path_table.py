@@ -21,7 +21,7 @@ from dlprof.analysis.quantity import (
 from dlprof.analysis.slower import is_too_fast_to_copy
 from dlprof.reports.answers import best, waited
 from dlprof.reports.document import Cell, Column, Lines, Section, Table
-from dlprof.reports.paths import KINDS, MORE, Array, Path, lines_of, plainest, queued_work
+from dlprof.reports.paths import KINDS, MORE, NOT_ALL, Array, Path, lines_of, plainest, queued_work
 from dlprof.rules import FAULTS
 from dlprof.rules.rule import SEVERITIES
 from dlprof.session.model import Note, TimeMeasure
@@ -110,6 +110,8 @@ def marks_of(timed: Sequence[Path]) -> tuple[str, ...]:
         found.append(f"{MARK} {' Or: '.join(causes)}")
     if True in kept:
         found.append(f"{MORE} This is the time of an array that was converted before.")
+    if any(path.is_part for path in timed):
+        found.append(f"{NOT_ALL}: The time is too short for them. The rest may be copied later.")
     if any(path.result == "?" for path in timed):
         found.append("? It is not known whether the result is a view or a copy.")
     starred = [path for path in timed if path.elsewhere]
@@ -248,7 +250,7 @@ def _share_of_memcpy(path: Path) -> str:
     cost = path.case.result.copy_cost if path.case.kind == "copy" else None
     share = cost.share_of_memcpy if cost is not None else None
     if is_too_fast_to_copy(path.case):
-        return "not all bytes"
+        return NOT_ALL
     return "" if share is None else f"{100 * share:.0f} %"
 
 

@@ -12,6 +12,7 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases
 from dlprof.analysis.quantity import MARK, plain_time, size_text
 from dlprof.analysis.safety import Safety
+from dlprof.analysis.slower import is_too_fast_to_copy
 from dlprof.plan.axes import shape_text
 from dlprof.reports.document import Cell, Tone
 from dlprof.rules import cases_in
@@ -22,6 +23,8 @@ from dlprof.text.clean import first_line
 BY = "\N{MULTIPLICATION SIGN}"
 MORE = ">"
 """Before the time of a copy that was made out of what the first conversion left behind."""
+NOT_ALL = "not all bytes"
+"""Beside a copy in a time in which no copy of all its bytes is made."""
 LAYOUTS = {"C": "C order", "F": "F order"}
 KINDS = ("view", "copy")
 ORDERS = ("synchronous", "stream-ordered", "host-sync", "device-sync")
@@ -45,6 +48,11 @@ class Path:
     def is_copy(self) -> bool:
         """Whether it copies wherever the array begins, and nothing asks it not to."""
         return self.offered == "copy"
+
+    @cached_property
+    def is_part(self) -> bool:
+        """Whether its time is too short for a copy of all bytes. A kept result is no such copy."""
+        return not self.case.is_cached_copy and is_too_fast_to_copy(self.case)
 
     @property
     def code(self) -> str:
@@ -145,7 +153,8 @@ class Path:
     def result_cell(self) -> Cell:
         """View or copy; with a star where that depends on where the array begins."""
         star = "*" if self.case.result.status == "ok" and self.elsewhere else ""
-        return Cell(self.result + star, TONES.get(self.result, "bad"))
+        note = NOT_ALL if self.is_part else ""
+        return Cell(self.result + star, TONES.get(self.result, "bad"), note=note)
 
     @property
     def problems(self) -> str:

@@ -366,6 +366,17 @@ def test_a_copy_that_takes_less_time_than_all_its_bytes_need_has_no_bandwidth(le
     assert words <= {cell.text for cell in row}
 
 
+def test_a_copy_that_takes_less_time_than_all_its_bytes_need_is_no_answer():
+    cost = {"size_bytes": 1 << 24, "gb_per_s": 16.0, "least_ns": 9 * MS}
+    large = {"shape": (1 << 22,)}
+    fast = copy("fast(x)", 1 * MS, copy_cost=cost, case=large)
+    whole = copy("whole(x)", 20 * MS, copy_cost=cost, case=large)
+    assert answers(document(fast, whole))["fastest safe copy"].code == "whole(x)"
+    alone = document(fast)
+    assert "not all bytes" in [cell.note for row in alone.tables[0].rows for cell in row]
+    assert answers(alone)["fastest safe copy"].code == ""
+
+
 def test_a_copy_of_one_row_that_is_repeated_may_be_faster_than_memcpy():
     cost = {"size_bytes": 1 << 24, "gb_per_s": 16.0, "least_ns": 9 * MS}
     shape = {"shape": (1 << 22,), "layout": "broadcast"}
