@@ -112,10 +112,10 @@ def normal(name: str) -> str:
 
 
 def promise_of(text: str) -> str | None:
-    """What the keywords of a statement's outermost call promise: "copy", "view" or nothing.
+    """What the keywords of a statement's outermost call ask for: "copy", "view" or nothing.
 
-    ``copy`` is that of the array API standard; ``may_alias`` is that of ``jax.device_put``. What
-    ``copy=False`` means to ``array`` depends on the framework and its version.
+    ``copy=True`` asks any function for a copy, and ``may_alias=False`` asks ``jax.device_put``.
+    ``copy=False`` forbids one in the array API standard alone: elsewhere it may mean "if needed".
     """
     call = parse(text)
     if not isinstance(call, ast.Call):
@@ -125,7 +125,7 @@ def promise_of(text: str) -> str | None:
     given = {
         (key.arg, key.value.value) for key in call.keywords if isinstance(key.value, ast.Constant)
     }
-    if ("may_alias", False) in given or (("copy", True) in given and name in (*STANDARD, "array")):
+    if ("may_alias", False) in given or ("copy", True) in given:
         return "copy"
     return "view" if ("copy", False) in given and name in STANDARD else None
 

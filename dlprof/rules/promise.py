@@ -8,6 +8,7 @@ from dlprof.analysis import alignment
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, by, groups
 from dlprof.analysis.safety import Fault
+from dlprof.protocol.statement import STATEMENT
 from dlprof.rules.finding import NONE_INSTEAD, Claim, code, finding, for_each_producer
 from dlprof.rules.rule import Rule, Severity, number
 from dlprof.rules.script import Effect, Subject
@@ -33,10 +34,10 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
     ):
         worst = found[0]
         severity: Severity = "warning"
-        verb, rest, effect = ("copies", "copy"), "a view", ""
+        verb, effect = ("copies", "copy"), ""
         if worst.promise == "copy":
             severity = "error"
-            verb, rest = ("shares memory with x", "share memory with x"), "a copy"
+            verb = "shares memory with x", "share memory with x"
             effect = "Writing to x changes the result."
         if _is_harmless(worst):
             severity, effect = "info", "Both are read-only."
@@ -48,7 +49,7 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
             found,
             Claim(
                 verb,
-                f"although {rest} is documented",
+                f"although {_promise_text(worst.result)}",
                 brief=effect,
                 more=f"{effect} Seen {_how_often(worst)}{where}.".strip(),
             ),
@@ -61,6 +62,14 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
             against=_as_promised(cases, worst),
             severity=severity,
         )
+
+
+def _promise_text(result: Result) -> str:
+    """Who promises what. Of a user's own call only the keyword is known."""
+    if result.case.import_ == STATEMENT:
+        asks = "forbids" if result.case.promise == "view" else "asks for"
+        return f"its keyword {asks} a copy"
+    return f"a {result.case.promise} is documented"
 
 
 def _in_processes(case: CaseView) -> dict[str, int]:
@@ -118,6 +127,8 @@ def documented(_: FindingRecord, result: Result) -> str:
     if quoted is not None:
         return f"The function's documentation: “{quoted[0]}” ([source]({quoted[1]}))."
     promise = case.promise if case.promise in COPY else "copy"
+    if case.import_ == STATEMENT:
+        return f"The keyword of the call asks for {'no' if promise == 'view' else 'a'} copy."
     does = {"copy": "copies", "view": "does not copy"}[promise]
     standard = COPY[promise] if "copy=" in case.code else ""
     return f"The documentation says that this call {does}. {standard}".strip()
@@ -134,7 +145,7 @@ NO_VIEW_MADE = """
 try:
     y = <code>
 except (ValueError, BufferError) as refusal:
-    print("it refuses, as documented:", refusal)
+    print("it refuses:", refusal)
     return False
 <wait of y>
 <look>
@@ -146,11 +157,11 @@ def show_promise_broken(subject: Subject, _: Subject | None, found: FindingRecor
     if subject.result.case.promise == "copy":
         at = number(found, "view_alignment_bytes")
         where = f" if x is aligned to {at:.0f} bytes" if at else ""
-        does = f"is documented to copy, but is a view{where}"
+        does = f"is a view{where}, although {_promise_text(subject.result)}"
         return subject.shown(does, NO_COPY_MADE, create=subject.create("view"))
     at = number(found, "copy_alignment_bytes")
     where = f" if x is only aligned to {at:.0f} bytes" if at else ""
-    does = f"is documented not to copy, but copies{where}"
+    does = f"copies{where}, although {_promise_text(subject.result)}"
     return subject.shown(does, NO_VIEW_MADE, create=subject.create("copy"))
 
 

@@ -6,6 +6,7 @@ dtype. Instruments that need more say that it is unknown.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -69,6 +70,15 @@ def metadata(thing: Any) -> Metadata:
     )
 
 
+def shape_of(thing: Any) -> tuple[int, ...]:
+    """The shape by an array protocol, else by the attribute ``shape``; empty if neither tells."""
+    found = metadata(thing)
+    if found is not NOTHING or isinstance(thing, type):
+        return found.shape
+    told = attempt(lambda: tuple(map(operator.index, thing.shape)))
+    return () if isinstance(told, Refusal) or min(told, default=0) < 0 else told
+
+
 def has(thing: Any, name: str) -> bool:
     """Whether it has the attribute, or an attribute that raises an error of its own."""
     found = attempt(partial(getattr, thing, name))
@@ -124,7 +134,7 @@ class Foreign(Probe):
         return metadata(array).address
 
     def shape(self, array: Any) -> tuple[int, ...]:
-        return metadata(array).shape
+        return shape_of(array)
 
     def dtype(self, array: Any) -> str:
         return metadata(array).dtype

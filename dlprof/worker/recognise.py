@@ -87,7 +87,7 @@ def describe(thing: Any, probes: list[tuple[str, Probe]]) -> dict[str, Any]:
                 return {"side": side, **known, "layout": layout}
     return {
         "side": {**_foreign_side(roots[0], probes), "wait": any_array.wait_text(thing)},
-        "shape": list(told.shape),
+        "shape": list(any_array.shape_of(thing)),
         "dtype": told.dtype,
         "device": told.device,
         "array": told is not any_array.NOTHING,

@@ -413,3 +413,10 @@ COPIES = at("f(x)", "copy", 128, 500 * US, case=NO_COPY)
 )  # fmt: skip
 def test_what_keeps_the_word_is_advised_as_far_as_it_is_known(results, advised):
     assert advised in found("DLP018", *results)[0].advice
+
+
+@pytest.mark.parametrize(("name", "words"), [("statement", "keyword"), ("asarray", "documented")])
+def test_a_call_of_the_user_is_known_by_its_keyword_alone(name, words):
+    (finding,) = found("DLP018", path("f(x)", case={**PROMISED, "import": name}))
+    assert words in finding.headline
+    assert ("documented" in finding.headline) == (words == "documented")

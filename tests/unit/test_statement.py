@@ -19,6 +19,8 @@ from dlprof.runner.user_code import Statement
         ("jax.device_put(x, may_alias=False)", "copy"),
         ("np.asarray(f(x), copy=False)", "view"),
         ("np.array(x, copy=False)", None),  # a copy where one is needed, in some frameworks
+        ("x.to('cpu', copy=True)", "copy"),
+        ("x.astype('f4', copy=False)", None),
         ("f(np.asarray(x, copy=False))", None),
         ("np.asarray(x, copy=forced)", None),
         ("x", None),
