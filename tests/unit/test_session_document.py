@@ -239,6 +239,14 @@ def test_a_path_whose_time_others_disturbed_is_not_called_the_fastest():
     assert found["fastest safe copy"].note == ""
 
 
+def test_a_disturbed_time_is_no_answer_if_there_is_another_path():
+    found = answers(document(view("busy(x)", disturbed(2 * US)), view("calm(x)", 9 * US)))
+    assert found["safe view"].code == "calm(x)"
+    assert "1 path" in found["safe view"].note
+    found = answers(document(view("busy(x)", disturbed(9 * US)), view("calm(x)", 2 * US)))
+    assert found["fastest safe view"].code == "calm(x)"
+
+
 # Problems
 
 
