@@ -94,6 +94,22 @@ def test_a_statement_that_changes_a_setting_is_told(timed):
     assert "DLP025" in done.out
 
 
+@pytest.mark.parametrize(
+    ("statement", "dtype"), [("x.astype('M8[s]')", "datetime64[s]"), ("x.view('i8')", "int64")]
+)
+def test_a_dtype_of_numpy_without_a_name_of_ours_is_compared(timed, statement, dtype):
+    setup = "import numpy; x = numpy.arange(30).astype('M8[ms]')"
+    result, _ = timed(statement, setup, "--quick")
+    assert result["values"]["verdict"] == "wrong"
+    assert result["values"]["evidence"]["changed"] == {"dtype": ["datetime64[ms]", dtype]}
+
+
+def test_an_equal_dtype_without_a_name_of_ours_is_no_answer_on_values(timed):
+    setup = "import numpy; x = numpy.arange(30).astype('M8[ms]')"
+    result, _ = timed("x.copy()", setup, "--quick")
+    assert result["values"]["verdict"] == "unknown"
+
+
 def test_a_result_whose_ready_time_is_not_known_has_a_host_time_and_a_setup_may_print(timed):
     setup = "print('{}' * 9)\n@import numpy, types; x = numpy.arange(3)"
     result, done = timed("types.SimpleNamespace(a=x)", setup, "--quick")

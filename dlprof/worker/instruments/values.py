@@ -70,7 +70,7 @@ def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
         "dtype": [subject.producer.dtype(source) or spec.dtype, subject.consumer.dtype(result)],
     }
     if UNKNOWN in seen["dtype"]:
-        return unknown("nothing tells the dtype of source or result")
+        return _of_other_dtypes(source, result)
     changed: dict[str, Any] = {what: pair for what, pair in seen.items() if pair[0] != pair[1]}
     if "shape" not in changed:
         changed.update(_difference(subject, source, result, changed.get("dtype")))
@@ -98,6 +98,20 @@ def _judged(subject: Subject, evidence: dict[str, Any]) -> dict[str, Any]:
         reason = "all values of the source are equal, so that a wrong order would not show"
         return verdict("unknown", evidence, reason)
     return verdict("wrong" if changed else "ok", evidence)
+
+
+def _of_other_dtypes(source: Any, result: Any) -> dict[str, Any]:
+    """What the dtypes of two NumPy arrays tell if dlprof has no name for one of them, such as
+    ``datetime64[ms]``. Their values are not compared.
+    """
+    import numpy
+
+    if not (isinstance(source, numpy.ndarray) and isinstance(result, numpy.ndarray)):
+        return unknown("nothing tells the dtype of source or result")
+    dtypes = [str(side.dtype) for side in (source, result)]
+    if dtypes[0] != dtypes[1]:
+        return {"verdict": "wrong", "evidence": {"changed": {"dtype": dtypes}}}
+    return unknown(f"values of dtype {dtypes[0]} are not compared")
 
 
 def _besides(subject: Subject, source: Any, result: Any) -> dict[str, Any]:
