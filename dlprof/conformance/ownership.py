@@ -229,20 +229,27 @@ def device_keyword(framework: Any) -> None:
 
 @must(
     f"{IMPORT}, device",
-    "An array of its own stays on its device, with each copy=.",
+    "An array of its own keeps device and values with each copy=.",
     keyword("device"),
     keyword("copy"),
     exports,
 )
 def stays_on_device(framework: Any) -> None:
-    x = framework.make("C")
-    device = getattr(x, "device", None)
+    device = getattr(framework.make("C"), "device", None)
     if device is None:
         raise Unknown("its array has no attribute device")
-    for how in ({}, {"device": device}, {"copy": True}, {"device": device, "copy": True}):
-        y = arrives(framework, x, **how)
-        if y.device != device:
-            raise Violated(f"with {how} its device is {y.device}, and was {device}")
+    for name in DTYPES:
+        if not has_dtype(framework, name):
+            continue
+        x = framework.make(name)
+        for how in ({}, {"device": device}, {"copy": True}, {"device": device, "copy": True}):
+            y, error = attempt(framework.from_dlpack, x, **how)
+            if error is not None:
+                raise Violated(f"it refuses {name} with {how}") from error
+            if y.device != device:
+                raise Violated(f"{name} with {how} is on {y.device}, and was on {device}")
+            if framework.values(y) != framework.values(x):
+                raise Violated(f"{name} with {how} has other values")
 
 
 @must(f"{IMPORT}, Raises", "An object without the methods raises AttributeError.", objects, taking)

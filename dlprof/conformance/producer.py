@@ -28,7 +28,6 @@ from dlprof.conformance.counterpart import (
     READ_ONLY,
     USED,
     attempt,
-    floats_of,
     has_dtype,
     held_by,
     numbers_at,
@@ -174,10 +173,12 @@ def old_for_older(framework: Any) -> None:
     *map(export_keyword, ("max_version", "dl_device", "copy")),
 )
 def keywords_together(framework: Any) -> None:
-    for kind in ("C", "empty"):
+    for kind in ("C", "empty", *DTYPES):
         x, error = attempt(framework.make, kind)
-        if error is not None:
+        missing = kind in DTYPES and not has_dtype(framework, kind)
+        if missing or error is not None or attempt(x.__dlpack__)[1] is not None:
             continue
+        form = DTYPES[kind][2] if kind in DTYPES else "f"
         # What is refused alone is a deviation of another check.
         alone: Any = [{"dl_device": (1, 0)}, {"copy": False}, {"copy": True}]
         known = [how for how in alone if not attempt(x.__dlpack__, max_version=(1, 3), **how)[1]]
@@ -191,9 +192,8 @@ def keywords_together(framework: Any) -> None:
                 continue
             if error is not None:
                 raise Violated(f"it refuses {kind} with {how}") from error
-            values = framework.values(x)
-            if floats_of(held_by(capsule), len(values)) != values:
-                raise Violated(f"{how} gives other values")
+            if values_of(held_by(capsule), form) != framework.values(x):
+                raise Violated(f"{kind} with {how} has other values")
 
 
 @must(f"{EXPORT}, stream", "On the CPU only a stream of None is accepted.", methods)
@@ -233,13 +233,24 @@ def unknown_dl_device(framework: Any) -> None:
 
 @must(f"{EXPORT}, copy", "copy=True always copies.", export_keyword("copy"))
 def copies(framework: Any) -> None:
-    x = framework.make("C")
-    first, second = exported(framework, x, copy=True), exported(framework, x)
-    copy, array = held_by(first), held_by(second)
-    if copy.data == array.data:
-        raise Violated("the capsule has the memory of the array")
-    if floats_of(copy) != framework.values(x):
-        raise Violated(f"the copy has the values {floats_of(copy)}")
+    names = [name for name in DTYPES if has_dtype(framework, name)]
+    refused, why = [], None
+    for name in names:
+        x = framework.make(name)
+        array, error = attempt(framework.export, x, **framework.newest)
+        if error is not None:
+            continue  # that is a deviation of another check
+        copy, error = attempt(framework.export, x, **framework.newest, copy=True)
+        if error is not None:
+            refused.append(name)
+            why = error
+        elif held_by(copy).data == held_by(array).data:
+            raise Violated(f"the capsule of {name} has the memory of the array")
+        elif values_of(held_by(copy), DTYPES[name][2]) != framework.values(x):
+            raise Violated(f"the copy of {name} has other values")
+    if refused:
+        which = "" if refused == names else f" {', '.join(refused)}"
+        raise Violated(f"it refuses{which}") from why
 
 
 @must(f"{EXPORT}, copy", "A copy has the flag IS_COPIED.", versioned_copies)

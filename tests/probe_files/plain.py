@@ -1,6 +1,7 @@
 """A framework of plain ctypes memory that follows DLPack and the array API standard.
 
-``fault`` names the one check of ``dlprof conformance`` that it violates; empty: none.
+``fault`` names the one check of ``dlprof conformance`` that it violates; empty: none. Some faults
+have a name of a check and a dtype: it violates that check for arrays of the dtype alone.
 """
 
 import ctypes
@@ -131,7 +132,7 @@ class Array:
     def __dlpack_device__(self):
         return (2, 0) if fault == "device-pair" else (1, 0)
 
-    def __dlpack__(  # noqa: C901 - a branch for each fault
+    def __dlpack__(  # noqa: C901, PLR0912 - a branch for each fault
         self, *, stream=None, max_version=None, dl_device=None, copy=None
     ):
         if stream is not None and fault != "no-stream-on-cpu":
@@ -145,6 +146,10 @@ class Array:
                 raise ValueError("no such memory")
             if fault not in ("mask", "lazy-values"):
                 raise BufferError("its memory does not hold its values")
+        if fault == f"copies-{self.dtype}" and copy:
+            raise SystemError("no copy")
+        if fault == f"keywords-together-{self.dtype}" and copy and dl_device:
+            raise SystemError("not both")
         flags, source = 0, self
         if fault == "keywords-together" and copy and dl_device:
             raise BufferError("not both")
@@ -280,6 +285,8 @@ def capsule_from(x, copy):
 
 def from_dlpack(x, /, **how):  # noqa: C901, PLR0912 - a branch for each fault
     device, copy = how.get("device"), how.get("copy")
+    if fault == f"stays-on-device-{getattr(x, 'dtype', '')}" and device and copy:
+        raise SystemError("not both")
     if how and fault == "knows-import-keywords":
         raise TypeError("no keywords")
     if fault == "takes-objects":

@@ -63,6 +63,15 @@ def test_a_framework_that_violates_a_clause_is_found(name, verdict):
     assert verdict(name, name)[0] == "violated", verdict(name, name)
 
 
+@pytest.mark.parametrize("name", ["copies", "keywords-together", "stays-on-device"])
+@pytest.mark.parametrize("dtype", ["int8", "complex128"])
+def test_a_violation_for_one_dtype_names_it(name, dtype, verdict):
+    word, seen = verdict(name, f"{name}-{dtype}")
+    assert word == "violated"
+    assert dtype in seen
+    assert "float32" not in seen
+
+
 def ended(code):
     raise SystemExit(code)
 
