@@ -48,6 +48,12 @@ from dlprof.probes.capsule import capsule_name
 
 must, should, may = (partial(check, "producer", word) for word in SEVERITIES)
 LAYOUTS = ("C", "sliced", "F", "strided", "reversed", "broadcast", "scalar", "empty", "cube")
+OTHERS = (
+    *("conjugated", "negated", "swapped", "masked", "requires-grad", "structured", "datetime"),
+    *("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"),
+    *("float8_e8m0fnu", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz"),
+)
+"""Arrays of other properties and dtypes than the standard's."""
 Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
@@ -416,7 +422,7 @@ def mask(framework: Any) -> None:
 @should(f"{EXPORT}, Raises", "What DLPack cannot describe is refused with BufferError.", exports)
 def refusal_type(framework: Any) -> None:
     others = []
-    for kind in (*LAYOUTS, *LAZY, "masked", "requires-grad"):
+    for kind in (*LAYOUTS, *DTYPES, *OTHERS):
         x, error = attempt(framework.make, kind)
         if error is not None:
             continue

@@ -146,6 +146,8 @@ class Array:
                 raise ValueError("no such memory")
             if fault not in ("mask", "lazy-values"):
                 raise BufferError("its memory does not hold its values")
+        if fault == f"refusal-type-{self.dtype}":
+            raise SystemError("no such dtype")
         if fault == f"copies-{self.dtype}" and copy:
             raise SystemError("no copy")
         if fault == f"keywords-together-{self.dtype}" and copy and dl_device:

@@ -63,7 +63,7 @@ def test_a_framework_that_violates_a_clause_is_found(name, verdict):
     assert verdict(name, name)[0] == "violated", verdict(name, name)
 
 
-@pytest.mark.parametrize("name", ["copies", "keywords-together", "stays-on-device"])
+@pytest.mark.parametrize("name", ["copies", "keywords-together", "stays-on-device", "refusal-type"])
 @pytest.mark.parametrize("dtype", ["int8", "complex128"])
 def test_a_violation_for_one_dtype_names_it(name, dtype, verdict):
     word, seen = verdict(name, f"{name}-{dtype}")
