@@ -401,13 +401,21 @@ def views(results: Iterable[Result]) -> Iterator[CaseView]:
     known = [one for one in enumerate(results) if one[1].case.protocol != Protocol.STEP]
     looks = alignments(result for _, result in known)
     owned: dict[int, Owned] = {}
+    dtypes: dict[str, set[str]] = defaultdict(set)
+    for _, result in known:
+        if result.case.survey and result.refused_at != "create":
+            dtypes[result.case.producer].add(result.case.dtype)
+    made = {producer: frozenset(found) for producer, found in dtypes.items()}
     for index, result in known:
         of_path = None if result.case.survey else looks.get(result.case.conversion)
         verdict = id(result.ownership)  # one object wherever a file has the same
         same = owned.get(verdict)
         if same is None:
             same = owned[verdict] = Owned(result.ownership)
-        yield CaseView(index, result, result.alignment or of_path, same)
+        surveyed = (
+            made.get(result.case.producer, frozenset()) if result.case.survey else frozenset()
+        )
+        yield CaseView(index, result, result.alignment or of_path, same, surveyed)
 
 
 def alignments(results: Iterable[Result]) -> dict[tuple[str, ...], Verdict[Alignment]]:

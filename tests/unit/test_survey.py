@@ -115,6 +115,12 @@ class TestRules:
         (found,) = find([surveyed(**one, changed=values) for one in arrays] + [surveyed()])
         assert "(shape 2x3x4 F, scalar, shape 0x3)" in found.headline
 
+    def test_the_plain_dtype_of_a_shape_stands_for_the_others(self):
+        values = {"values": {"different": 1, "of": 1}}
+        both = [surveyed(dtype, shape=(), changed=values) for dtype in ("float32", "int64")]
+        (found,) = find(both)
+        assert "(scalar)" in found.headline
+
     @pytest.mark.parametrize(
         ("layout", "dtypes", "named"),
         [
@@ -130,6 +136,48 @@ class TestRules:
         values = {"values": {"different": 1, "of": 1}}
         (found,) = find([surveyed(dtype, layout, changed=values) for dtype in dtypes])
         assert named in found.headline
+
+    @pytest.mark.parametrize(
+        ("wrong", "named"),
+        [
+            (("int64", "uint64", "float64", "complex64"), "(all 8-byte dtypes)"),
+            (("int64", "uint64", "float64"), "(int64, uint64, float64)"),
+            (("complex64", "complex128"), "(all complex dtypes)"),
+            (("int16", "uint16", "float16"), "(all 2-byte dtypes)"),
+        ],
+    )
+    def test_a_finding_names_what_its_dtypes_have_in_common(self, wrong, named):
+        values = {"values": {"different": 1, "of": 1}}
+        unmade = {"status": "unsupported", "refused_at": "create"}
+        results = [
+            surveyed(dtype, changed=values if dtype in wrong else None)
+            for dtype in DTYPES
+            if dtype != "bfloat16"
+        ]
+        (found,) = find([*results, surveyed("bfloat16", **unmade)])
+        assert named in found.headline
+
+    def test_dtypes_of_one_kind_tell_of_their_layouts_and_shapes(self):
+        values = {"values": {"different": 1, "of": 1}}
+        both = [surveyed(dtype, changed=values) for dtype in ("complex64", "complex128")]
+        others = surveyed("complex64", "F", changed=values), surveyed(layout="F", changed=values)
+        (found,) = find([surveyed(), *both, *others])
+        assert "(all complex dtypes, F)" in found.headline
+
+    def test_paths_that_differ_in_their_dtypes_have_no_dtypes_in_common(self):
+        values = {"values": {"different": 1, "of": 1}}
+        results = [
+            surveyed(dtype, code=code, case={"import": "both"}, changed=changed)
+            for code, dtype, changed in (
+                ("f(x)", "float32", None),
+                ("f(x)", "complex64", values),
+                ("f(x)", "complex128", values),
+                ("g(x)", "complex64", values),
+                ("g(x)", "complex128", None),
+            )
+        ]
+        (found,) = find(results)
+        assert "(complex64, complex128)" in found.headline
 
     @pytest.mark.parametrize(
         ("documented", "rules"), [("int32", []), ("int16", ["DLP007"]), (None, ["DLP007"])]
