@@ -262,7 +262,8 @@ class Corners:
 
 def corners(dtype: str) -> Corners:
     """Both zeros, extremes, infinities, a NaN with a payload and denormals of floats (IEEE 754);
-    extremes, the top bit and numbers beyond 2**53 of integers; the two values of a bool.
+    extremes, the top bit and numbers beyond 2**53 of integers; the two values of a bool. The first
+    is not zero: an array of one element has no other.
     """
     if dtype == "bool":
         return Corners((1, 0, 1), 8)
@@ -270,13 +271,13 @@ def corners(dtype: str) -> Corners:
         width = 8 * DTYPES[dtype]
         top, every = 1 << (width - 1), (1 << width) - 1
         beyond = (1 << 53) + 1 if width > 53 else 3  # noqa: PLR2004 - the mantissa of float64
-        return Corners((0, 1, top - 1, top, every, beyond, every // 3), width)
+        return Corners((beyond, 0, 1, top - 1, top, every, every // 3), width)
     exponent, mantissa = FLOATS[dtype]
     width = 1 + exponent + mantissa
     sign, one = 1 << (width - 1), ((1 << (exponent - 1)) - 1) << mantissa
     infinity, quiet = ((1 << exponent) - 1) << mantissa, 1 << (mantissa - 1)
     denormal, largest = (1 << mantissa) - 1, infinity - 1
-    finite = (0, sign, one, one + 1, sign | one | 1, largest, sign | largest, 1 << mantissa)
+    finite = (one + 1, 0, sign, one, sign | one | 1, largest, sign | largest, 1 << mantissa)
     others = (infinity, sign | infinity, infinity | quiet | 1, 1, sign | denormal)
     return Corners((*finite, *others), width, 2 if dtype.startswith("complex") else 1)
 

@@ -42,6 +42,10 @@ class TestCorners:
         assert all(0 <= bits < 1 << found.word for bits in found.bits)
         assert found.word * found.words == 8 * DTYPES[dtype]
 
+    @pytest.mark.parametrize("dtype", DTYPES)
+    def test_the_first_one_is_not_zero_so_that_a_scalar_shows_a_lost_value(self, dtype):
+        assert corners(dtype).bits[0]
+
     @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
     def test_floats_have_zeros_infinities_a_nan_and_denormals(self, dtype):
         found = words(corners(dtype).bits, 8 * DTYPES[dtype], dtype)
