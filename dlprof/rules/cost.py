@@ -16,7 +16,7 @@ from dlprof.analysis.slower import (
     saved_ns,
     surely_saved_ns,
 )
-from dlprof.rules.finding import Claim, code, finding, instead_of, longer, time
+from dlprof.rules.finding import Claim, all_longer, code, finding, instead_of, longer, time
 from dlprof.rules.rule import BY_COST, Rule, expect
 from dlprof.rules.script import HYSTERESIS, TIMED, Effect, Subject, function
 from dlprof.rules.script import compared as compared_subject
@@ -69,7 +69,7 @@ def costs_more(
             verb,
             rest,
             f"{time(worst)} instead of {time(other)}",
-            single=longer(worst, other),
+            single=all_longer(found, other),
         ),
         {
             "cost_ns": saved_ns(worst, other) or None,

@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, by
-from dlprof.analysis.quantity import brief_text, is_wide, plain_time, times_text
+from dlprof.analysis.quantity import (
+    brief_text,
+    is_wide,
+    least_times_text,
+    plain_time,
+    times_text,
+)
 from dlprof.plan.axes import shape_text
 from dlprof.plan.survey import PLAINEST, UNALIGNED, Label, label_of
 from dlprof.probes.base import DTYPES
@@ -45,7 +51,7 @@ class Claim(NamedTuple):
     """Of one path, and of several."""
     rest: str = ""
     numbers: str = ""
-    """The end of the sentence; of several cases these are the first's."""
+    """The end of the sentence in the summary; of several cases these are the first's."""
     brief: str = ""
     """A sentence that follows in the headline."""
     more: str = ""
@@ -192,6 +198,17 @@ def longer(case: CaseView, other: CaseView) -> str:
         times = times_text(case.ready, other.ready)
         return f"{times} times as long" if times else ""
     return f"{time(case)} instead of {time(other)}"
+
+
+def all_longer(cases: Sequence[CaseView], other: CaseView) -> str:
+    """``at least 3.3 times as long``, which is so of each of the cases; as ``longer`` of one."""
+    if count_paths(cases) == 1:
+        return longer(cases[0], other)
+    known = [case.ready for case in cases if case.ready is not None]
+    if other.ready is None or len(known) < len(cases):
+        return ""
+    times = least_times_text(known, other.ready)
+    return f"{times} times as long" if times else ""
 
 
 def instead_of(case: CaseView, other: CaseView, what: str) -> str:

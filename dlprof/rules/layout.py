@@ -67,7 +67,7 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
                 ("copies", "copy"),
                 claimed,
                 f"{time(worst)} instead of {time(view)}" if view else "",
-                single=longer(worst, view) if view else "",
+                single=longer(worst, view) if view and len(found) == 1 else "",
                 more="Otherwise the result is a view." if limits else "",
             ),
             {

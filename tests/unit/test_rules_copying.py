@@ -1,5 +1,7 @@
 """Rules on views and copies: DLP004, DLP005, DLP006, DLP017, DLP018."""
 
+import re
+
 import pytest
 from builders import make_answer, make_record
 from rule_builders import (
@@ -40,6 +42,13 @@ def test_a_copy_beside_a_view_is_avoidable():
     assert "500 µs instead of 5.0 µs" in finding.headline
     assert "view(x) is a view" in finding.advice
     assert finding.evidence == {"cost_ns": 495 * US, "copy_ns": 500 * US, "view_ns": 5 * US}
+
+
+def test_the_headline_of_several_copies_holds_for_each_of_them():
+    others = [path("copy_b(x)", 300 * US, "copy"), path("copy_c(x)", 50 * US, "copy")]
+    (finding,) = found("DLP004", COPY, *others, VIEW)
+    times = re.search(r"at least (\S+) times as long", finding.headline)
+    assert 9 < float(times[1]) <= 10
 
 
 def test_the_headline_has_one_number_where_the_processes_differ():

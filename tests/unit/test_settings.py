@@ -3,12 +3,12 @@
 import ctypes
 import faulthandler
 import gc
-import json
 import os
 import platform
 import signal
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 from builders import make_subject
@@ -161,20 +161,20 @@ def test_a_setting_of_the_process_counts_also_if_the_call_is_refused():
     assert one["name"] == "warning filters of the process"
 
 
-def in_a_child(change):
-    """What the instrument says of ``change``, which holds for a process that ends then."""
-    receive, send = os.pipe()
-    child = os.fork()
-    if child:
-        os.close(send)
-        with os.fdopen(receive) as answer:
-            found = json.load(answer)
-        os.waitpid(child, 0)
-        return found
-    try:
-        os.write(send, json.dumps(looked(change)).encode())
-    finally:
-        os._exit(0)
+@pytest.fixture
+def put_back():
+    """The settings of this process as they were."""
+    limit, folder, environment = sys.getrecursionlimit(), Path.cwd(), dict(os.environ)
+    processors, mask = os.sched_getaffinity(0), os.umask(0o022)
+    os.umask(mask)
+    yield
+    gc.enable()
+    sys.setrecursionlimit(limit)
+    os.chdir(folder)
+    os.umask(mask)
+    os.sched_setaffinity(0, processors)
+    os.environ.clear()
+    os.environ.update(environment)
 
 
 @pytest.mark.parametrize(
@@ -194,19 +194,21 @@ def in_a_child(change):
         ("environment variable PATH", lambda _: os.environ.pop("PATH")),
     ],
 )
+@pytest.mark.usefixtures("put_back")
 def test_a_setting_of_the_process_is_seen_and_no_value_of_the_environment(name, change):
-    (one,) = in_a_child(change)["evidence"]["changed"]
+    (one,) = looked(change)["evidence"]["changed"]
     assert one["name"] == f"{name} of the process"
     assert one["before"] != one["after"]
     assert "secret" not in one["after"]
 
 
+@pytest.mark.usefixtures("put_back")
 def test_a_conversion_that_switches_the_collector_off_is_seen_while_it_is_timed():
     def off(_):
         with timer.collector_off():
             gc.disable()
 
-    (one,) = in_a_child(off)["evidence"]["changed"]
+    (one,) = looked(off)["evidence"]["changed"]
     assert one["name"] == "garbage collector of the process"
 
 
