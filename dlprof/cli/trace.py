@@ -129,6 +129,7 @@ def trace(
     from dlprof.session import state, trace_file
     from dlprof.session.interrupts import uninterrupted
 
+    _check_order(program)
     # All is read before the program runs.
     outputs, words, by = Outputs.of(given.raw), given[FAIL_ON], given[BY]
     asked = tracing.Program(
@@ -148,6 +149,17 @@ def trace(
     show(found, by, outputs.full, path)
     write(found, by, outputs, path)
     end(found, words)
+
+
+def _check_order(program: Sequence[str]) -> None:
+    """Raise :class:`UsageError` for an option that CI relies on, and that the script would get."""
+    script, *words = program
+    flag = FAIL_ON.flags[0]
+    if "--" not in sys.argv and any(word.partition("=")[0] == flag for word in words):
+        raise UsageError(
+            f"{flag} after {script} would go to {script}: write it before {script}, or -- before"
+            f" {script} if it is meant for it"
+        )
 
 
 def report_trace(path: Path, given: Given) -> None:
@@ -211,14 +223,17 @@ def end(found: Trace, words: Sequence[str]) -> None:
     failed = {word: lines for word in words if (lines := places(faults, word))}
     if failed:
         told = "; ".join(f"{word}: {_few(lines)}" for word, lines in failed.items())
-        raise FindingsFailed(f"--fail-on {told}")
+        accepts = ", ".join(failed)
+        raise FindingsFailed(
+            f"--fail-on {told}; a comment '# dlprof: allow {accepts}' accepts a line"
+        )
     why = _lost(found)
     if words and why:
-        complain(f"--fail-on {','.join(words)}: unknown, as {why}")
+        complain(f"dlprof: --fail-on {','.join(words)}: unknown, as {why}")
     elif words:
         unknown = places(doubts, *words)
         but = f", but unknown for {_few(unknown)}" if unknown else ""
-        complain(f"--fail-on {','.join(words)}: passed{but}")
+        complain(f"dlprof: --fail-on {','.join(words)}: passed{but}")
     code = found.exit_code
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program has left one

@@ -298,6 +298,16 @@ for _ in range(3):
     assert "--fail-on wait: app.py:1" in traced.stderr
 
 
+def test_an_option_for_ci_after_the_script_is_no_pass(tmp_path):
+    (tmp_path / "app.py").write_text("import sys; print(sys.argv[1:])", encoding="utf-8")
+    after = ("app.py", "--fail-on", "copy")
+    refused = python(tmp_path, "-m", "dlprof", "trace", *after)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "write it before app.py" in refused.stderr
+    meant = python(tmp_path, "-m", "dlprof", "trace", "--", *after)
+    assert (meant.returncode, meant.stdout) == (0, "['--fail-on', 'copy']\n")
+
+
 def test_the_workers_of_torchrun_are_traced(trace):
     pytest.importorskip("torch")
     text = """\
@@ -373,7 +383,7 @@ numpy.array(Foreign())
 """
     found, traced = trace(text, options=("--fail-on", "copy"))
     assert traced.returncode == 1
-    assert traced.stderr.rstrip().endswith("dlprof: --fail-on copy: app.py:9")
+    assert "dlprof: --fail-on copy: app.py:9; " in traced.stderr
     assert [row["line"] for row in found["rows"] if row["allowed"] == ["copy"]] == [8]
     _, traced = trace(
         text.replace("Foreign())\n", "Foreign())  # dlprof: allow copy\n"),

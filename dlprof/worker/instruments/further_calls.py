@@ -38,7 +38,7 @@ OWN_LARGEST_BYTES = 64 << 20
 """A user's own array is read four times, and cannot be made smaller."""
 OWN_COPIES = 5
 """Another source, its values before and after the call, the result and its values."""
-OF_OWN = "later results of an array of your own are not compared"
+OF_OWN = "of an array of your own, only the first result is compared with it"
 SLOW_NS = 500_000_000
 RING = 4
 """So many later results are held with the first."""
