@@ -200,7 +200,7 @@ class TestFurtherLooks:
         producer = self.Own() if own else None
         found = measured("convert({x})", producer=producer, convert=numpy.copy)
         assert found["verdict"] == "ok"
-        assert ("later results" in found["evidence"].get("left_out", "")) == is_part
+        assert ("only the first result" in found["evidence"].get("left_out", "")) == is_part
 
     @pytest.mark.parametrize("code", ["{x}.copy()", "{x}[...]"])
     def test_an_array_that_changes_without_a_conversion_proves_nothing(self, code):
