@@ -149,15 +149,16 @@ def _reason_to_stop(ran: Ran, suite: Suite, budget: Budget, first: bool) -> str:
 
 def _waits(ran: Ran, suite: Suite, budget: Budget, round_s: float, first: bool) -> bool:
     """Whether a budget that is over lasts on: until a time can be called slower at all, and then
-    for what is likely slower.
+    for what is likely slower. In a second pass that is all that still seems slower, as the first
+    has shown it.
     """
     share = PATIENCE * WHOLE * (FIRST if first and SLOWER in ran.course.words else 1.0)
     if not budget.patient or budget.is_over(share, round_s):
         return False
     if ran.rounds < (earliest(ran.course.plan, len(ran.course.words)) or 0):
         return True
-    likely = likely_slower(ran.course, suite.samples())
-    ran.given_up |= ran.course.open - likely
+    if first:
+        ran.given_up |= ran.course.open - likely_slower(ran.course, suite.samples())
     return bool(_left(ran, suite))
 
 

@@ -169,6 +169,13 @@ def test_a_budget_that_nobody_asked_for_lasts_on_for_what_is_likely_slower(ratio
     assert all(cases == {0} for cases in suite.asked[14:])
 
 
+@pytest.mark.parametrize(("first", "rounds"), [(True, 8), (False, 16)])
+def test_a_second_pass_lasts_on_for_what_the_first_found_slower(first, rounds):
+    suite = FakeSuite([1.05], [0.06], seed=3)
+    budget = Budget(8.2 * ROUND_S, 0.0, lambda: suite.now, patient=True)
+    assert run(suite, 1, IN_TURNS, budget, first).rounds == rounds
+
+
 def test_a_case_is_measured_on_until_its_bound_is_below_the_limit():
     suite = FakeSuite([1.0], [0.2], seed=3)
     ran, _ = suite.run()
