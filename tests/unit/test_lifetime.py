@@ -360,8 +360,9 @@ def test_a_source_or_a_result_that_is_kept_for_good_is_retained(keeps):
         assert found["evidence"]["bytes_per_conversion"] > SIZE_BYTES / 2
 
 
-def test_what_is_kept_of_each_new_source_and_of_no_later_conversion_is_retained():
-    kept, last = [], [None]
+def keeps_each_new_source(kept):
+    """A conversion that keeps a copy of each source it meets for the first time."""
+    last = [None]
 
     def keep_each(array):
         if last[0] is None or last[0]() is not array:
@@ -369,7 +370,12 @@ def test_what_is_kept_of_each_new_source_and_of_no_later_conversion_is_retained(
             kept.append(array.copy())
         return array.copy()
 
-    found = measured("take({x})", take=keep_each)
+    return keep_each
+
+
+def test_what_is_kept_of_each_new_source_and_of_no_later_conversion_is_retained():
+    kept = []
+    found = measured("take({x})", take=keeps_each_new_source(kept))
     assert (found["verdict"], found["evidence"]["per_source"]) == ("retained", True)
     assert found["evidence"]["created_shape"] == [lifetime.NEW_SOURCE_BYTES // 4]
 
@@ -409,16 +415,9 @@ def test_a_source_of_a_users_own_that_is_spoiled_is_lost_whatever_values_the_set
 
 
 def test_what_is_kept_of_each_new_array_of_a_users_own_is_retained():
-    kept, last = [], [None]
-
-    def keep_each(array):
-        if last[0] is None or last[0]() is not array:
-            last[0] = weakref.ref(array)
-            kept.append(array.copy())
-        return array.copy()
-
+    kept = []
     spec = ArraySpec((64, 64), "float32")
-    found = measured("take({x})", producer=Own(), take=keep_each, spec=spec)
+    found = measured("take({x})", producer=Own(), take=keeps_each_new_source(kept), spec=spec)
     assert (found["verdict"], found["evidence"]["per_source"]) == ("retained", True)
 
 
@@ -444,15 +443,8 @@ def test_what_a_conversion_leaves_behind_is_found_beside_what_the_making_of_the_
         def create(self, spec):
             return f"{super().create(spec)}\nkept.append(object())"
 
-    kept, last = [], [None]
-
-    def keep_each(array):
-        if last[0] is None or last[0]() is not array:
-            last[0] = weakref.ref(array)
-            kept.append(array.copy())
-        return array.copy()
-
-    found = measured("take({x})", producer=Leaking(), take=keep_each, kept=kept)
+    kept = []
+    found = measured("take({x})", producer=Leaking(), take=keeps_each_new_source(kept), kept=kept)
     assert (found["verdict"], found["evidence"]["per_source"]) == ("retained", True)
     assert found["evidence"]["bytes_per_conversion"] > lifetime.NEW_SOURCE_BYTES / 2
 

@@ -594,48 +594,31 @@ def test_code_of_packages_is_not_the_users_unless_it_is_included():
     assert not Places().is_own(frame_of(types.__file__))
 
 
-def queue_of(monkeypatch, busy):
-    """A device to which the calls of ``torch.tensor`` copy, busy or not in turn."""
-    turns = iter(busy)
+def waits_of_uploads(monkeypatch, device, queued_and_slow):
+    """Calls of ``torch.tensor`` that wait and that may, if each meets a queue and is slow or not."""
+    turns, times = iter(queued_and_slow), iter(queued_and_slow)
     monkeypatch.setattr(calls, "busy_at_upload", lambda probe: lambda: next(turns))
 
-
-def upload(took):
-    """``torch.tensor`` to a device, which takes ``took`` seconds in turn."""
-    times = iter(took)
-
-    def convert(memory):
-        time.sleep(next(times))
+    def upload(memory):
+        time.sleep(0.2 * next(times))
         return Foreign(memory.copy())
 
-    return convert
+    tracer = Tracer(Places(), Rows(None))
+    tracer.kinds[Foreign] = foreign_kind(device)
+    convert = make(upload, target("torch.tensor(x)"), tracer)
+    for _ in queued_and_slow:
+        convert(numpy.zeros(3))
+    (row,) = as_rows(tracer)
+    return row["waits"], row["maybe_waits"]
 
 
 def test_a_copy_to_a_device_behind_its_queue_waits(monkeypatch):
-    queue_of(monkeypatch, [False, False, True])
-    tracer = Tracer(Places(), Rows(None))
-    tracer.kinds[Foreign] = foreign_kind("cuda:0")
-    convert = make(upload([0, 0, 0.2]), target("torch.tensor(x)"), tracer)
-    for _ in range(3):
-        convert(numpy.zeros(3))
-    assert [row["waits"] for row in as_rows(tracer)] == [1]
+    assert waits_of_uploads(monkeypatch, "cuda:0", [False, False, True]) == (1, 0)
 
 
 def test_a_copy_on_the_host_does_not_wait_for_a_device(monkeypatch):
-    queue_of(monkeypatch, [False, False, True])
-    tracer = Tracer(Places(), Rows(None))
-    tracer.kinds[Foreign] = foreign_kind()
-    convert = make(upload([0, 0, 0.2]), target("torch.tensor(x)"), tracer)
-    for _ in range(3):
-        convert(numpy.zeros(3))
-    assert [(row["waits"], row["maybe_waits"]) for row in as_rows(tracer)] == [(0, 0)]
+    assert waits_of_uploads(monkeypatch, "cpu", [False, False, True]) == (0, 0)
 
 
 def test_the_first_call_of_a_function_is_no_proof_of_a_wait(monkeypatch):
-    queue_of(monkeypatch, [True, False, True])
-    tracer = Tracer(Places(), Rows(None))
-    tracer.kinds[Foreign] = foreign_kind("cuda:0")
-    convert = make(upload([0.2, 0, 0.2]), target("torch.tensor(x)"), tracer)
-    for _ in range(3):
-        convert(numpy.zeros(3))
-    assert [(row["waits"], row["maybe_waits"]) for row in as_rows(tracer)] == [(1, 1)]
+    assert waits_of_uploads(monkeypatch, "cuda:0", [True, False, True]) == (1, 1)

@@ -9,7 +9,7 @@ from dlprof.probes.numpy import NumPy
 from dlprof.protocol.messages import UNSTEADY
 from dlprof.worker import memory
 from dlprof.worker.elements import unequal
-from dlprof.worker.instruments import values
+from dlprof.worker.instruments import further_calls, values
 from dlprof.worker.subject import OneArray
 
 
@@ -200,7 +200,7 @@ class TestFurtherLooks:
         producer = self.Own() if own else None
         found = measured("convert({x})", producer=producer, convert=numpy.copy)
         assert found["verdict"] == "ok"
-        assert ("only the first result" in found["evidence"].get("left_out", "")) == is_part
+        assert (further_calls.OF_OWN in found["evidence"].get("left_out", "")) == is_part
 
     @pytest.mark.parametrize("code", ["{x}.copy()", "{x}[...]"])
     def test_an_array_that_changes_without_a_conversion_proves_nothing(self, code):

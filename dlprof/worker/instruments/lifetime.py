@@ -16,9 +16,8 @@ result is held whose source is gone, and read last: a framework may release the 
 Growth is measured in runs of many conversions after a first one that fills caches. The smallest
 growth of all runs counts, since a leak grows in each. Further runs follow if two leave it open. If
 something stays behind, a last run begins and is counted up to :data:`RELEASED_S` later: what is
-released late is no leak. If
-nothing does, each call gets a new source: a framework may keep something of each array that it
-sees for the first time.
+released late is no leak. If nothing does, each call gets a new source: a framework may keep
+something of each array that it sees for the first time.
 
 Verdicts: ``safe``, ``dangling``, ``retained``, ``unknown``.
 
