@@ -225,6 +225,14 @@ class Proof:
     same: float = 1.0
 
 
+def is_likely_slower(low: float, step: float) -> bool:
+    """Whether a case would be SLOWER, were it the only one: by the low end of its interval.
+
+    Both are differences of logarithms; ``step`` is the floor.
+    """
+    return low > MARGIN * step
+
+
 def prove(test: Test, step: float, common: float = 0.0, least: float = 0.0) -> Proof:
     """What a test proves of one case in two builds. All arguments are differences of logarithms.
 

@@ -12,7 +12,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.analysis.slower import FAMILY_LEVEL, MARGIN, SAME_LEVEL, SLOWER, UNSURE, decide
+from dlprof.analysis.slower import (
+    FAMILY_LEVEL,
+    MARGIN,
+    SAME_LEVEL,
+    SLOWER,
+    UNSURE,
+    decide,
+    is_likely_slower,
+)
 from dlprof.compare.samples import (
     Sample,
     Tested,
@@ -170,16 +178,14 @@ def futile(course: Course, samples: Sequence[Sample], late: bool = False) -> fro
 
 
 def likely_slower(course: Course, samples: Sequence[Sample]) -> frozenset[int]:
-    """The open cases that would be SLOWER, were each the only one that is judged."""
-    found = set()
-    for place in course.open:
-        sample = samples[place]
-        test = tested(sample, SAME_LEVEL)
-        if isinstance(test, Tested):
-            low, _ = test.test.interval(SAME_LEVEL)
-            if low > MARGIN * sample.step:
-                found.add(place)
-    return frozenset(found)
+    """The open cases that are likely slower."""
+    tests = {place: tested(samples[place], SAME_LEVEL) for place in course.open}
+    return frozenset(
+        place
+        for place, test in tests.items()
+        if isinstance(test, Tested)
+        and is_likely_slower(test.test.interval(SAME_LEVEL)[0], samples[place].step)
+    )
 
 
 def rounds_needed(sample: Sample, test: Tested | Untestable) -> float:

@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from dlprof.analysis.slower import FAMILY_LEVEL, MARGIN, SAME, SAME_LEVEL, UNSURE, WIDE, decide
+from dlprof.analysis.slower import (
+    FAMILY_LEVEL,
+    MARGIN,
+    SAME,
+    SAME_LEVEL,
+    UNSURE,
+    WIDE,
+    decide,
+    is_likely_slower,
+)
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.matching import Key
 from dlprof.compare.processes import median_ns
@@ -51,7 +60,7 @@ class Time:
         """Whether it is WIDE, and slower by more than half the floor if it alone were judged."""
         if self.word != WIDE or self.interval is None:
             return False
-        return math.log(self.interval[0]) > MARGIN * self.floor.step(self.base_ns or 0.0)
+        return is_likely_slower(math.log(self.interval[0]), self.floor.step(self.base_ns or 0.0))
 
 
 @dataclass(frozen=True)
@@ -165,7 +174,7 @@ def _time(sample: Sample, test: Tested | Untestable, word: str, level: float) ->
     found = replace(found, reason=sample.doubt or _why_open(test))
     most = bound(sample, IN_TURNS.bound_level(len(sample.head)))
     # Between two sessions the machine may be what makes it slower: then the bound is no answer.
-    is_likely = interval[0] > MARGIN * sample.step
+    is_likely = is_likely_slower(interval[0], sample.step)
     if most is None or (is_likely and not sample.in_turns):
         return found
     return replace(found, word=WIDE, bound=_ratio(most))
