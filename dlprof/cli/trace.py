@@ -157,8 +157,8 @@ def _check_order(program: Sequence[str]) -> None:
     flag = FAIL_ON.flags[0]
     if "--" not in sys.argv and any(word.partition("=")[0] == flag for word in words):
         raise UsageError(
-            f"{flag} after {script} would go to {script}: write it before {script}, or -- before"
-            f" {script} if it is meant for it"
+            f"{flag} stands behind the script: write it before {script}. If it is the script's own,"
+            " write -- there"
         )
 
 

@@ -303,7 +303,7 @@ def test_an_option_for_ci_after_the_script_is_no_pass(tmp_path):
     after = ("app.py", "--fail-on", "copy")
     refused = python(tmp_path, "-m", "dlprof", "trace", *after)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "write it before app.py" in refused.stderr
+    assert "before app.py" in refused.stderr
     meant = python(tmp_path, "-m", "dlprof", "trace", "--", *after)
     assert (meant.returncode, meant.stdout) == (0, "['--fail-on', 'copy']\n")
 
