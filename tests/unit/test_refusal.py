@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from builders import make_subject
@@ -74,6 +75,20 @@ def test_a_refusal_that_takes_long_is_not_repeated():
     found = measured(refuse)
     assert (found["verdict"], "too long" in found["evidence"]["reason"]) == ("unknown", True)
     assert len(calls) == 1
+
+
+def test_a_refusal_that_takes_rather_long_is_repeated_a_few_times(monkeypatch):
+    kept, calls, times = [], [], iter((0.0, refusal.MOST_S / 12))
+    monkeypatch.setattr(refusal, "time", SimpleNamespace(perf_counter=lambda: next(times)))
+
+    def refuse(array):
+        calls.append(None)
+        if len(calls) < 8:  # as a compiler's caches do at first
+            kept.append([object() for _ in range(9)])
+        raise TypeError("no")
+
+    assert measured_after_a_plain_array(refuse)["verdict"] == "clean"
+    assert len(calls) < lifetime.FEW
 
 
 def test_a_refusal_is_not_clean_if_no_framework_counts_the_devices_memory():

@@ -305,9 +305,10 @@ def growth_of_calls(
     subject: Subject,
     meters: Sequence[Callable[[], int]],
     use: Callable[[Callable[[], Any]], None],
+    few: int = FEW,
 ) -> dict[str, Any]:
     """What stays behind of calls with a new source each, besides what the making of the sources
-    leaves; empty unless something plainly does.
+    leaves; empty unless something plainly does in ``few`` calls.
 
     ``use`` gets the call. Raises :class:`Unsupported` if only the making plainly leaves something.
     """
@@ -320,13 +321,16 @@ def growth_of_calls(
         use(convert)
 
     def is_plain_in_few(call: Callable[[], Any]) -> bool:
-        return is_plain(measure_growth(call, object(), meters, size, FEW, plain_only=True))
+        found = measure_growth(call, object(), meters, size, few, plain_only=True, waits=False)
+        return is_plain(found)
 
     if not is_plain_in_few(once):
         return {}
-    found = measure_growth(once, object(), meters, size)
+    found = measure_growth(once, object(), meters, size, plain_only=True)
+    if not is_plain(found):
+        return {}
     if not is_plain_in_few(create):
-        return found if is_plain(found) else {}
+        return found
     alone = measure_growth(create, object(), meters, size)
     found |= {name: found[name] - alone[name] for name in found if name.endswith("_per_conversion")}
     if not is_plain(found):
@@ -549,12 +553,13 @@ def measure_growth(
     size_bytes: int,
     in_each_run: int = CONVERSIONS,
     plain_only: bool = False,
+    waits: bool = True,
 ) -> dict[str, float]:
     """Evidence of what one conversion leaves behind.
 
     The one of ``meters`` that grew most counts, since none of them sees every allocation. If
-    ``plain_only``, it ends with the first run that leaves less than a plain growth, and waits for
-    nothing that is released late.
+    ``plain_only``, it ends with the first run that leaves less than a plain growth. Unless it
+    ``waits``, what is released late counts as well.
     """
     handles = HANDLE_COUNTS.values()
     counters = [*handles, *meters, lambda: sys.getrefcount(source), sys.getallocatedblocks]
@@ -592,7 +597,7 @@ def measure_growth(
             break
         if found["bytes_per_conversion"] * found["conversions"] > MOST_BYTES:
             break
-    if plain_only or judge_growth(found) == "nothing":
+    if not waits or judge_growth(found) == "nothing":
         return found
     time.sleep(RELEASED_S)  # what the runs before it left may not hide what this one leaves
     last = convert_many()

@@ -35,8 +35,11 @@ SAME = 24
 """Characters of an error that tell it from another one of the same path."""
 MOST_ALIKE = 3
 """Errors of one class that are tried on one path: a framework may word each one differently."""
-MOST_S = 2.0
-"""A loop of refusals takes no longer, or is left out: a compiler may take half a second each."""
+MOST_S = 0.5
+"""A loop of refusals that leak nothing takes no longer, or is left out: a compiler may take half a
+second each."""
+FEWEST = 5
+"""Calls that tell what stays at each from one chance object."""
 NO_PLAIN = "no plain array was converted before, which could show what the refusals broke"
 OTHER_DEVICE = {"cpu": (2, 0), "cuda": (1, 0)}
 """``kDLCUDA`` and ``kDLCPU``: a device where the array is not."""
@@ -117,9 +120,11 @@ def _growth(subject: Subject) -> dict[str, Any]:
     convert, began = other.converting(other.make_another()), time.perf_counter()
     _refused(convert)
     each_s = time.perf_counter() - began
-    if 2 * lifetime.FEW * each_s > MOST_S:
+    # Two runs, the first to warm up. Calls that take long are fewer: a leak shows at each.
+    few = min(lifetime.FEW, int(MOST_S / 2 / each_s))
+    if few < FEWEST:
         raise Unsupported(f"a refusal takes {1e3 * each_s:.0f} ms: too long to repeat")
-    found = lifetime.growth_of_calls(other, meters, _refused)
+    found = lifetime.growth_of_calls(other, meters, _refused, few)
     if is_uncounted and not found:
         raise Unsupported(lifetime.UNCOUNTED)
     return found | other.made() if found else {}
