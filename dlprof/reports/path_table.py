@@ -76,8 +76,6 @@ def short_tables(array: Array, room: Room | None) -> tuple[tuple[Table, ...], tu
         _more(left, "slower path" if is_timed and lines[: len(shown)] == shown else "other path"),
         _more(lost_left, "more path", " without a time" if is_timed else " without an answer"),
     ]
-    if not any(more) and any(len(line) > 1 for line in (*shown, *lost)):
-        more[1 if lost else 0] = "similar paths"
     tables = [
         _summary(TIMED if is_timed else UNTIMED, shown, more[0]),
         _summary(UNMEASURED, lost[: room.lost], more[1]),
