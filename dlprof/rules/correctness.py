@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.cases import Cases, groups
-from dlprof.analysis.safety import Fault
+from dlprof.analysis.safety import Fault, unknown_kind
 from dlprof.errors import NoReproducer
 from dlprof.plan.axes import shape_text
 from dlprof.rules.finding import NONE_INSTEAD, Claim, finding, or_a_copy, replacements
@@ -368,6 +368,19 @@ def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) ->
 
 
 READ_ONLY_LOST = "DLP009"
+WRITABLE_ARRAY = "an array of a framework that tells whether it can be written"
+READ_ONLY_ARRAY = "a read-only array, as --layout readonly and a survey make it"
+
+
+def is_read_only(case: CaseView) -> bool:
+    return case.result.case.layout == "readonly" or case.writable.source is False
+
+
+def untold_flag(case: CaseView) -> str:
+    """Why it is not known whether a view has the flag of its source."""
+    if bool(case.failure) or case.kind == "copy" or case.writable.result is not None:
+        return ""
+    return "nothing tells whether the result can be written"
 
 
 def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
@@ -469,6 +482,12 @@ def _is_writable_view(case: CaseView) -> bool:
     return (case.writable.source, case.writable.result, case.kind) == (True, True, "view")
 
 
+def untold_lock(case: CaseView) -> str:
+    if case.kind == "copy" or case.writable.result or case.writable.immutable:
+        return ""
+    return untold_flag(case) or unknown_kind(case)
+
+
 READ_ONLY_GAINED = """
 <create>
 <write of x>
@@ -496,6 +515,10 @@ def property_lost(cases: Cases) -> Iterator[FindingRecord]:
 def _lost_properties(case: CaseView) -> tuple[str, ...]:
     known = [evidence.dropped for _, evidence in seen(case.result.values) if evidence.dropped]
     return known[0] if known else ()
+
+
+def has_property(case: CaseView) -> bool:
+    return case.result.case.layout == "masked" or bool(_lost_properties(case))
 
 
 MASK_LOST = """
@@ -555,6 +578,9 @@ RULES = (
         changes=("read-only flag",),
         is_avoided=_keeps_read_only,
         of_views=True,
+        needs=READ_ONLY_ARRAY,
+        has_need=is_read_only,
+        untold=untold_flag,
     ),
     Rule(
         "DLP021",
@@ -564,6 +590,8 @@ RULES = (
         expect("The result is masked as its source is, or the call refuses it."),
         show_property_lost,
         "values",
+        needs="an array with a mask, as a survey makes it",
+        has_need=has_property,
     ),
     Rule(
         "DLP022",
@@ -573,5 +601,8 @@ RULES = (
         expect("The result of a writable array can be written, or is a copy.", READ_ONLY),
         shows("makes a read-only view of a writable array", READ_ONLY_GAINED),
         "values",
+        needs=WRITABLE_ARRAY,
+        has_need=lambda case: case.writable.source is True,
+        untold=untold_lock,
     ),
 )

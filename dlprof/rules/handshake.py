@@ -17,6 +17,7 @@ from dlprof.rules.script import Effect, Subject
 from dlprof.rules.standards import EXPORT
 from dlprof.session.evidence import HandshakeEvent
 from dlprof.session.model import FindingRecord
+from dlprof.text.clean import first_line
 from dlprof.text.source import NOT_PYTHON
 
 PROTOCOLS = ("dlpack", "cuda-array-interface")
@@ -80,6 +81,27 @@ def _calls(case: CaseView) -> list[HandshakeEvent]:
 
 def _asks_once(case: CaseView) -> bool:
     return bool(_calls(case)) and _retry(case) is None
+
+
+def _has_handshake(case: CaseView) -> bool:
+    """Whether the path worked, and a recorder can stand for its source."""
+    is_timed = case.result.status == "ok" and not case.surveyed
+    return is_timed and case.result.case.protocol in PROTOCOLS
+
+
+def _untold_calls(case: CaseView) -> str:
+    return "" if _calls(case) else _unrecorded(case)
+
+
+def _unrecorded(case: CaseView) -> str:
+    """Why nothing of the handshake was recorded, in words."""
+    noted = next((one.reason for one in case.result.notes if one.instrument == "handshake"), "")
+    if noted:
+        return first_line(noted)
+    whole = [event for event in case.result.handshake if event.call == "import"]
+    if whole and not _returned(whole[-1]):
+        return f"the recorder of the handshake gave: {first_line(whole[-1].outcome or '')}"
+    return "the consumer asked nothing of the recorder" if whole else "no handshake was recorded"
 
 
 def _returned(event: HandshakeEvent) -> bool:
@@ -195,6 +217,16 @@ def _answered(case: CaseView) -> Answered | None:
     return found if found.difference and not asked_by_user else None
 
 
+def _could_negotiate(case: CaseView) -> bool:
+    return case.result.case.protocol == "dlpack" and case.result.status in ("ok", "unsupported")
+
+
+def _untold_request(case: CaseView) -> str:
+    """What was not refused was negotiated."""
+    asked = any(event.call == "__dlpack__" for event in case.result.handshake)
+    return "" if asked or case.result.status == "ok" else _unrecorded(case)
+
+
 def _listed(arguments: Mapping[str, Any]) -> str:
     """As in a call."""
     return ", ".join(
@@ -254,6 +286,9 @@ RULES = (
         ),
         show_retry,
         other_arrays=True,
+        needs="the handshake of a path by DLPack or the CUDA Array Interface",
+        has_need=_has_handshake,
+        untold=_untold_calls,
     ),
     Rule(
         "DLP023",
@@ -267,5 +302,8 @@ RULES = (
             f" ({EXPORT}, 2023.12).",
         ),
         show_not_negotiated,
+        needs="a path by DLPack",
+        has_need=_could_negotiate,
+        untold=_untold_request,
     ),
 )

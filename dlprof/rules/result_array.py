@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.cases import Cases, groups
 from dlprof.probes.base import ANY_DEVICE
+from dlprof.rules.correctness import WRITABLE_ARRAY
 from dlprof.rules.finding import Claim, finding, or_a_copy, replacements
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import Effect, Subject, shows
@@ -69,6 +70,16 @@ def _orders(case: CaseView) -> tuple[str, str] | None:
 
 def _is_view_in_order(case: CaseView) -> bool:
     return case.kind == "view" and _orders(case) == ("F", "F")
+
+
+def is_column_major(case: CaseView) -> bool:
+    return case.result.case.layout == "F" and len(case.result.case.shape) == 2  # noqa: PLR2004
+
+
+def untold_order(case: CaseView) -> str:
+    if case.failure or _orders(case) is not None:
+        return ""
+    return "nothing tells the order of source and result"
 
 
 ORDER = """
@@ -146,6 +157,9 @@ RULES = (
         expect(f"The result has the order of its source. {SAME_ORDER}"),
         shows("makes row-major order of column-major order", ORDER),
         "values",
+        needs="an array of two axes in column-major order, as --layout F and a survey make it",
+        has_need=is_column_major,
+        untold=untold_order,
     ),
     Rule(
         "DLP029",
@@ -155,5 +169,7 @@ RULES = (
         not_mutated,
         show_immutable_shared,
         "ownership",
+        needs=WRITABLE_ARRAY,
+        has_need=lambda case: case.writable.source is True or case.writable.immutable is False,
     ),
 )

@@ -125,6 +125,12 @@ class Rule:
     """Whether its reproducer makes the source several times."""
     tells: Tells = is_known
     """Whether a verdict of the instrument is an answer."""
+    needs: str = ""
+    """In words: what a conversion must have to break it, such as ``a read-only array``."""
+    has_need: Callable[[CaseView], bool] = lambda _: True
+    """Whether a conversion has what the rule ``needs``."""
+    untold: Callable[[CaseView], str] = lambda _: ""
+    """Why it cannot tell of a conversion although its instrument answered, in words."""
 
     def lack(self, results: Sequence[Result]) -> str:
         """What it needs that none of these results has, in words; empty where it could look."""
@@ -132,6 +138,10 @@ class Rule:
         if results and not conversions:
             return NO_CONVERSION
         known = (could_tell(result, self.instrument, self.tells) for result in conversions)
+        if self.needs:
+            fit = [result for result in conversions if self._has_need(result)]
+            reasons = [self._why_untold(result) for result in fit]
+            return self.needs if not fit else reasons[0] if all(reasons) else ""
         if self.instrument and not any(known):
             name = self.instrument.replace("_", " ")
             return f"{name} (see --diagnose)" if self.instrument in DIAGNOSIS else name
@@ -139,8 +149,25 @@ class Rule:
             return NO_TIMES if all(one.untimed for one in conversions) else "times"
         return self.lacks(conversions)
 
+    def _has_need(self, result: Result) -> bool:
+        """Whether a conversion, which was tried, could break it."""
+        case = CaseView(0, result)
+        is_tried = result.status != "unsupported" or case.failure == "refused"
+        return is_tried and self.has_need(case)
+
+    def _why_untold(self, result: Result) -> str:
+        """Why it cannot tell of a conversion, in words; empty where it can."""
+        is_kept = bool(self.needs) and result.status == "unsupported"  # a refusal breaks nothing
+        if self.instrument and not is_kept:
+            why = why_untold(result, self.instrument, self.tells)
+            if why:
+                return why
+        return self.untold(CaseView(0, result))
+
     def _is_asked(self, result: Result) -> bool:
         """Whether its instrument looks at such a result by design."""
+        if self.needs:
+            return self._has_need(result)
         if self.instrument in IF_ASKED:
             return getattr(result, self.instrument) is not None
         is_refused = result.status == "unsupported" and not result.is_of_faulty_probe
@@ -152,13 +179,13 @@ class Rule:
         """
         looks: dict[object, list[str]] = defaultdict(list)
         once = self.instrument in DIAGNOSIS
-        for result in results if self.instrument else ():
+        for result in results if self.instrument or self.needs else ():
             case = result.case
             if case.protocol == Protocol.STEP or 0 in case.shape:
                 continue
             if self._is_asked(result):
                 key = case.conversion if once else (case.conversion, case.shape, case.survey)
-                looks[key].append(why_untold(result, self.instrument, self.tells))
+                looks[key].append(self._why_untold(result))
         lost = [reasons for reasons in looks.values() if all(reasons)]
         told = dict.fromkeys(reason for reasons in lost for reason in reasons[-1:])
         return Unknown(len(lost), len(looks), tuple(told))

@@ -143,6 +143,66 @@ def test_one_result_that_was_looked_at_is_enough_to_tell(rule, results):
     parse([rule]).check_looked_for(results)
 
 
+def told(layout="C", source=None, result=None, **values):
+    """A view, with what was seen besides its values."""
+    writable = {"source": source, "result": result, "immutable": False}
+    evidence = {"writable": writable, **values}
+    return make_result(
+        case={"layout": layout, "shape": (6, 10)},
+        values={"verdict": "ok", "evidence": evidence},
+        ownership={"verdict": "view", "evidence": {}},
+    )
+
+
+ASKED = [{"call": "__dlpack__", "outcome": "returned"}, {"call": "import", "outcome": "returned"}]
+UNASKED = ASKED[1:]
+DEAF = [{"call": "import", "outcome": "TypeError: no array"}]
+
+
+@pytest.mark.parametrize(
+    ("rule", "results", "lack"),
+    [
+        ("DLP009", [told(source=True, result=True)], "read-only array"),
+        ("DLP009", [told("readonly")], "whether the result can be written"),
+        ("DLP015", [make_result(case={"protocol": "array-interface"})], "handshake of a path"),
+        ("DLP015", [make_result()], "no handshake was recorded"),
+        ("DLP015", [make_result(notes=["handshake: it broke"])], "it broke"),
+        ("DLP015", [make_result(handshake=UNASKED)], "asked nothing"),
+        ("DLP015", [make_result(handshake=DEAF)], "TypeError: no array"),
+        ("DLP021", [told()], "mask"),
+        ("DLP022", [told(source=None, result=True)], "whether it can be written"),
+        ("DLP022", [told(source=True)], "whether the result can be written"),
+        ("DLP023", [make_result(case={"protocol": "numpy"})], "a path by DLPack"),
+        ("DLP023", [make_result(status="unsupported", reason="no")], "no handshake was recorded"),
+        ("DLP028", [told()], "column-major"),
+        ("DLP028", [told("F")], "the order of source and result"),
+    ],
+)
+def test_without_an_array_or_a_record_that_could_show_it_a_rule_does_not_pass(rule, results, lack):
+    with pytest.raises(FindingsUnknown, match=f"nothing looked for {rule}: .*{lack}"):
+        parse([rule]).check_looked_for(results)
+
+
+@pytest.mark.parametrize(
+    ("rule", "results"),
+    [
+        ("DLP009", [told(), told("readonly", source=False, result=False)]),
+        (
+            "DLP009",
+            [make_result(case={"layout": "readonly"}, status="unsupported", reason="no")],
+        ),
+        ("DLP015", [make_result(handshake=ASKED)]),
+        ("DLP021", [told("masked")]),
+        ("DLP022", [told(source=True, result=True)]),
+        ("DLP023", [make_result()]),
+        ("DLP028", [told("F", orders=["F", "F"])]),
+    ],
+)
+def test_an_array_or_a_record_that_could_show_it_is_enough(rule, results):
+    parse([rule]).check_looked_for(results)
+    assert parse([rule]).unknown(results) == ""
+
+
 def at(path, **fields):
     return make_result(case={"import": path}, **fields)
 
