@@ -76,8 +76,7 @@ class FailOn:
             found = rule.unknown(results) if asked and not rule.lack(results) else None
             if found is not None and found.conversions:
                 lost.setdefault(found, []).append(rule.id)
-        told = [_unknown_text(found, rules) for found, rules in lost.items()]
-        return "; ".join(told)
+        return "; ".join(f"{', '.join(rules)} {found}" for found, rules in lost.items())
 
     def check_looked_for(self, results: Iterable[Result]) -> None:
         """Raise :class:`FindingsUnknown` for what :meth:`unseen` names."""
@@ -94,13 +93,6 @@ class FailOn:
         if found:
             names = ", ".join(dict.fromkeys(f"{f.rule} {f.name}" for f in found))
             raise FindingsFailed(f"--fail-on: found {names}")
-
-
-def _unknown_text(found: Unknown, rules: Sequence[str]) -> str:
-    first, *others = found.reasons
-    more = f", and {len(others)} more reason{'s' * (len(others) > 1)}" if others else ""
-    counted = f"{found.conversions:,} of {found.of:,} conversions"
-    return f"{', '.join(rules)} unknown for {counted} ({first}{more})"
 
 
 def parse(texts: Sequence[str], where: str = "--fail-on") -> FailOn:

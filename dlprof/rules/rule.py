@@ -69,6 +69,12 @@ class Unknown(NamedTuple):
     of: int
     reasons: tuple[str, ...]
 
+    def __str__(self) -> str:
+        """``unknown for 2 of 9 conversions (it crashed, and 1 more reason)``."""
+        first, *others = self.reasons
+        more = f", and {len(others)} more reason{'s' * (len(others) > 1)}" if others else ""
+        return f"unknown for {self.conversions:,} of {self.of:,} conversions ({first}{more})"
+
 
 IF_ASKED = ("refusal", "settings")
 """Instruments that look at some conversions by design: at those that are refused, or in a survey

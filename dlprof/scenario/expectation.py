@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
-from dlprof.rules import BY_WORD, RULES, WRITTEN
+from dlprof.rules import BY_ID, BY_WORD, RULES, WRITTEN
 from dlprof.rules.cost import lacks_direction
 from dlprof.rules.rule import NAME_ONE, SEVERITIES
 from dlprof.scenario.pairs import PairPattern
@@ -82,14 +82,29 @@ def _unknown(expectation: Expectation, seen: Sequence[Result], rounds: int) -> s
     for pair in sorted(lost - {one.case.pair for one in those}):
         if expectation.pair.matches(pair):
             return f"nothing of {'->'.join(pair)} was measured"
-    back = [one for one in measured if expectation.pair.matches(one.case.pair[::-1])]
-    for rule in RULES:
-        around = [*those, *back] if rule.lacks is lacks_direction else those
-        if rule.id == expectation.what and (lack := rule.lack(around)):
-            return f"not measured: {lack}"
+    if lack := _untold(expectation, seen, measured, those):
+        return lack
     if rounds == 1 and expectation.what in TIMED:
         return "one process only, so that times cannot be told apart"
     return ""
+
+
+def _untold(
+    expectation: Expectation,
+    seen: Sequence[Result],
+    measured: Sequence[Result],
+    those: Sequence[Result],
+) -> str:
+    """Why the rule of the expectation could not tell of each of its conversions."""
+    rule = BY_ID.get(expectation.what)
+    if rule is None:
+        return ""
+    back = [one for one in measured if expectation.pair.matches(one.case.pair[::-1])]
+    lack = rule.lack([*those, *back] if rule.lacks is lacks_direction else those)
+    if lack:
+        return f"not measured: {lack}"
+    unknown = rule.unknown([one for one in seen if expectation.pair.matches(one.case.pair)])
+    return str(unknown) if unknown.conversions else ""
 
 
 def raise_for(header: Header, verdict: str) -> None:

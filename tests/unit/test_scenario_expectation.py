@@ -48,6 +48,16 @@ def test_without_its_instrument_a_rule_is_not_checked(text, ordering):
     assert (told, "ordering" in reason) == ("not checked", True)
 
 
+@pytest.mark.parametrize(("expected", "told"), [("no DLP001", "not checked"), ("DLP001", "met")])
+def test_the_absence_of_a_rule_is_asked_of_each_path_of_the_pair(expected, told):
+    lost = {"verdict": "unknown", "evidence": {"reason": "it crashed"}}
+    paths = [("a", WAITS), ("b", lost)]
+    results = [make_result(case={"import": name}, ordering=word) for name, word in paths]
+    findings = [finding()] if told == "met" else []
+    found, reason = verdict(expected, *findings, results=results)
+    assert (found, "1 of 2 conversions (it crashed)" in reason) == (told, told != "met")
+
+
 @pytest.mark.parametrize("text", ["DLP012", "no slow-path", "no warning", "info"])
 def test_one_process_cannot_tell_times_apart(text):
     told, reason = verdict(text, rounds=1)
