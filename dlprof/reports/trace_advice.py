@@ -13,7 +13,7 @@ from dlprof.analysis.quantity import plain_time
 from dlprof.errors import DlprofError
 from dlprof.reports.answers import best, condition
 from dlprof.reports.paths import Array, Path, arrays_of
-from dlprof.reports.trace_document import is_of_one
+from dlprof.reports.trace_document import may_be_advised
 from dlprof.rules import with_findings
 from dlprof.session import model, state
 from dlprof.session.model import Session
@@ -25,7 +25,7 @@ WORTH = 0.9
 
 def advice(trace: Trace) -> Mapping[int, str]:
     """By the place of a row: what takes its place, and how long that takes."""
-    wanted = {at: row for at, row in enumerate(trace.rows) if row.arrays}
+    wanted = {at: row for at, row in enumerate(trace.rows) if row.arrays and may_be_advised(row)}
     found: dict[int, str] = {}
     for session in _sessions(wanted.values()):
         arrays = arrays_of(session) if _is_alike(session, trace) else []
@@ -71,13 +71,11 @@ def _fits(array: Array, row: Row) -> bool:
 
 
 def _sentence(row: Row, array: Array) -> str:
-    if row.crossings or row.retyped or not row.calls:
-        return ""
     if row.waits:
         offered = _offered(array, ("view", "copy"))
         ordered = [path for path in offered if path.case.order == "stream-ordered"]
         return f"{ordered[0].code} does not wait" if ordered else ""
-    for path in _offered(array, ("view", "copy")) if row.copies and is_of_one(row) else ():
+    for path in _offered(array, ("view", "copy")):
         took = path.cost_ns * row.calls
         if took <= WORTH * row.total_ns and (path.case.kind == "view" or len(row.arrays) == 1):
             what = "a view" if path.case.kind == "view" else "a faster copy"

@@ -191,10 +191,16 @@ def trace_document(
     )
 
 
-def _copying(trace: Trace) -> Row | None:
+def _copying(rows: Iterable[Row]) -> Row | None:
     """The line to change first: of those that copy, and may not, the one that takes longest."""
-    copying = [row for row in trace.rows if row.copies and "copy" not in row.allowed]
+    copying = (row for row in rows if row.copies and "copy" not in row.allowed)
     return max(copying, key=_without_waits, default=None)
+
+
+def _waiting(rows: Iterable[Row]) -> Row | None:
+    """Of those that wait, and may not, the one that waits longest."""
+    waiting = (row for row in rows if row.waits and "wait" not in row.allowed)
+    return max(waiting, key=lambda row: row.waited_ns, default=None)
 
 
 def _without_waits(row: Row) -> int:
@@ -202,26 +208,28 @@ def _without_waits(row: Row) -> int:
 
 
 def _costliest_copy(trace: Trace, advised: Mapping[int, str]) -> Answer:
-    row = _copying(trace)
+    row = _copying(trace.rows)
     if row is None:
         return Answer("costliest copy", "", note=_none(trace, "copy"))
     return _answer("costliest copy", row, _without_waits(row), advised)
 
 
 def _costliest_wait(trace: Trace, advised: Mapping[int, str]) -> Answer:
-    waiting = [row for row in trace.rows if row.waits and "wait" not in row.allowed]
-    if not waiting:
+    row = _waiting(trace.rows)
+    if row is None:
         return Answer("costliest wait", "", note=_none(trace, "wait"))
-    row = max(waiting, key=lambda one: one.waited_ns)
     return _answer("costliest wait", row, row.waited_ns, advised)
 
 
 def _none(trace: Trace, word: str) -> str:
-    """``none``, or what speaks against it."""
+    """``none``, or what speaks against it; ``none but allowed ones`` if lines do it and may."""
     if unknown := sum(word in doubts(row) for row in trace.rows):
         return f"none known, {counted(unknown, 'line')} may"
     is_whole = trace.processes and all(process.ended for process in trace.processes)
-    return "none" if is_whole and not trace.troubles else "none known, not all was traced"
+    if not is_whole or trace.troubles:
+        return "none known, not all was traced"
+    allowed = any(word in row.allowed for row in trace.rows)
+    return "none but allowed ones" if allowed else "none"
 
 
 def _answer(label: str, row: Row, took_ns: int, advised: Mapping[int, str]) -> Answer:
@@ -399,8 +407,8 @@ def _facts(group: Group, by: str, full: bool) -> Iterable[str]:
 
 def _of_line(row: Row, full: bool) -> Iterable[str]:
     sizes = {size for dtype, _, _, size in row.arrays if dtype != OTHERS}
-    if row.copies and not is_of_one(row):
-        mean = " per copy on average" if row.copies > 1 else " copied"
+    if row.copies and (row.retyped or not is_of_one(row)):  # no size of a source is that of a copy
+        mean = " per copy" if row.copies > 1 else " copied"
         yield size_text(round(row.bytes / row.copies), 2) + mean
     elif sizes and row.result != "view":
         lengths = dict.fromkeys((size_text(min(sizes), 2), size_text(max(sizes), 2)))
@@ -432,9 +440,17 @@ def _arrays(row: Row) -> str:
     return ", ".join([*texts, f"{left} more"] if left > 0 and texts else texts)
 
 
+def may_be_advised(row: Row) -> bool:
+    """Whether a session that measures its array can tell what to write instead."""
+    if row.crossings or row.retyped or row.consumer in (row.producer, UNTRACED):
+        return False
+    return bool(row.waits or (row.copies and is_of_one(row)))
+
+
 def _commands(trace: Trace, name: str) -> Iterable[str]:
-    row = _copying(trace) or trace.rows[0]
-    if row.consumer not in (row.producer, UNTRACED):
+    fit = [row for row in trace.rows if may_be_advised(row)]
+    row = _copying(fit) or _waiting(fit)
+    if row is not None:
         pair, number = shlex.join([row.producer, row.consumer]), trace.rows.index(row) + 1
         yield f"dlprof run {pair} --from {shlex.quote(name)}:{number}"
     yield f"dlprof report {shlex.quote(name)} --html report.html"

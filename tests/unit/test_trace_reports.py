@@ -59,7 +59,7 @@ def test_a_list_of_arrays_is_told_with_all_that_each_copy_took():
     trace = trace_of({**ROW, "bytes": 32, "arrays": one}, {**SLOW, "bytes": 16, "arrays": one})
     single, several = (row[-1].text for row in trace_document(trace).tables[0].rows)
     assert single.startswith("16 B each")
-    assert several.startswith("32 B per copy on average")
+    assert several.startswith("32 B")
 
 
 def test_rows_of_different_processes_say_of_which():
@@ -87,6 +87,7 @@ def test_a_row_has_the_number_that_from_takes():
         ({}, {}, "a.py:2"),
         ({}, VIEW, "a.py:1"),
         ({}, {"allowed": ["copy"]}, "a.py:1"),
+        ({"allowed": ["copy"]}, {"allowed": ["copy"]}, "none but allowed ones"),
         (VIEW, VIEW, "none"),
         (VIEW, {"copies": 0, "unknown": 2, "result": "unknown"}, "none known, 1 line may"),
     ],
@@ -104,6 +105,21 @@ def test_a_wait_is_no_cost_of_a_conversion_and_the_next_command_is_for_the_costl
     assert document.context.startswith("conversions 10 µs (100 %), waits 8.0 µs (80 %), ")
     assert [answer.value for answer in document.answers] == ["200 ns", "8.0 µs"]
     assert document.commands[0].endswith("--from LAST:2")
+
+
+@pytest.mark.parametrize(
+    "change", [{"retyped": ["float16"]}, {"crossings": [["cuda:0", "cpu", 1]]}]
+)
+def test_no_command_promises_advice_that_a_line_cannot_get(change):
+    viewed = {**SLOW, **VIEW}
+    assert "--from LAST:2" in trace_document(trace_of(ROW, viewed)).commands[0]
+    assert "--from" not in str(trace_document(trace_of({**ROW, **change}, viewed)).commands)
+
+
+def test_a_size_beside_another_dtype_is_that_of_the_copy():
+    narrowed = {**SLOW, "retyped": ["float16"], "copies": 1, "bytes": 4}
+    first, *_ = trace_document(trace_of(ROW, narrowed)).tables[0].rows
+    assert first[-1].text.startswith("4 B ")
 
 
 @pytest.mark.parametrize(
