@@ -19,7 +19,7 @@ LEAST, MOST = 1e-9, 1e15
 """Beyond these a number is written with an exponent."""
 NOTHING = 1e-9
 """A half width that is a smaller part of its value is what floats leave of equal times."""
-FAR = 1000
+FAR = 100
 """Times whose ratio is as large have units of their own."""
 WIDE = 0.5
 """An interval wider than this share of its value is not written as ±: a range says more."""

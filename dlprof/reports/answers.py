@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dlprof.analysis import thresholds
-from dlprof.analysis.quantity import MARK, plain_time, range_text
+from dlprof.analysis.quantity import plain_time, range_text
 from dlprof.analysis.safety import Level, not_looked_at, unchecked
 from dlprof.reports.document import Answer
 from dlprof.reports.paths import KINDS, Array, Path, lines_of, plainest
@@ -97,8 +97,7 @@ def _of_several(arrays: Sequence[Array], kind: str) -> Answer:
     low, high = ordered[0], ordered[-1]
     times = low.brief_time
     if high.brief_time != times:
-        mark = "" if low.is_certain and high.is_certain else MARK
-        times = mark + range_text(low.cost_ns, high.cost_ns)
+        times = range_text(low.cost_ns, high.cost_ns)
     return Answer(label, paths[0].code, times, next(filter(None, notes), ""))
 
 

@@ -299,7 +299,8 @@ def full_section(array: Array, heading: str) -> Section:
     lost = tuple(
         f"{path.result}: {path.code}: {path.reason}" for path in array.paths if not path.is_measured
     )
-    return Section(heading, (*tables, *([Lines(lost)] if lost else [])))
+    blocks = (Lines(text) for text in (marks_of(timed), lost) if text)
+    return Section(heading, (*tables, *blocks))
 
 
 def _full_table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -45,7 +46,7 @@ GAP = 3
 CODE_SHARE = 0.45
 """Of the width, what the code of an answer may take without being folded."""
 WORD = 12
-"""A column of texts this short is as wide as they are."""
+"""A column of texts this short is as wide as they are; no word this short is broken."""
 MARKS = (" ,([{", ".=)]}-")
 """Code is folded after these, the first rather than the others."""
 TEXT_WIDTH, CODE_WIDTH = 26, 20
@@ -166,6 +167,8 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
         rows = tuple(row[:-1] for row in table.rows)
         table = replace(table, columns=table.columns[:-1], rows=rows)
         longest = [*longest[:-2], max(longest[-2:])]
+    if is_wide:
+        table, longest = _with_folded_titles(table, longest, is_stacked)
     codes = {at for row in table.rows for at, cell in enumerate(row) if cell.code}
     place = max(PLACE_WIDTH, round(PLACE_SHARE * width))
     places = {at for at, column in enumerate(table.columns) if is_wide and column.is_place}
@@ -182,14 +185,15 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
     room = max(room // max(len(codes), 1), CODE_WIDTH)
     folds = {**dict.fromkeys(codes, room), **{at: longest[at] for at in places}}
     for at, column in enumerate(table.columns):
-        is_word = longest[at] <= WORD
+        words = [word for row in table.rows for word in _cell(row[at]).plain.split(" ")]
+        word = max((length for length in map(len, words) if length <= WORD), default=0)
         grid.add_column(
             column.title,
             justify="right" if column.right else "left",
             no_wrap=column.right,
             overflow="ellipsis" if column.right else "fold",
             width=min(longest[at], folds[at]) if at in folds else None,
-            min_width=longest[at] if column.right or is_word else None,
+            min_width=longest[at] if column.right or longest[at] <= WORD else word,
         )
     for row, note in zip(table.rows, notes, strict=True):
         texts = [_cell(cell, is_stacked) for cell in row]
@@ -198,12 +202,31 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
     return _flush(Group(grid, *more))
 
 
+def _with_folded_titles(
+    table: Table, longest: Sequence[int], is_stacked: bool
+) -> tuple[Table, list[int]]:
+    """With titles of numbers in several lines, if they are wider than the numbers; and the widths
+    of the columns.
+    """
+    bare = replace(table, columns=tuple(replace(one, title="") for one in table.columns))
+    titles = [
+        "\n".join(textwrap.wrap(column.title, max(cells, 1), break_long_words=False))
+        if column.right
+        else column.title
+        for column, cells in zip(table.columns, _longest(bare, is_stacked), strict=True)
+    ]
+    columns = (replace(one, title=title) for one, title in zip(table.columns, titles, strict=True))
+    table = replace(table, columns=tuple(columns))
+    found = zip(table.columns, longest, _longest(table, is_stacked), strict=True)
+    return table, [new if column.right else old for column, old, new in found]
+
+
 def _longest(table: Table, is_stacked: bool) -> list[int]:
     """The most characters of a line in each column."""
     return [
         max(
             [
-                len(column.title),
+                *map(len, column.title.split("\n")),
                 *(
                     Text(line).cell_len
                     for row in table.rows

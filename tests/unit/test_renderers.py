@@ -74,6 +74,20 @@ def test_only_full_has_every_row_of_a_long_table():
     assert terminal.render(document, 80, level=Level.FULL).count("row ") == 999
 
 
+def test_no_code_of_a_rule_is_broken_in_80_columns():
+    numbers = (Column("behind queued work", right=True), Column("call returns", right=True))
+    columns = (*numbers, *numbers, Column("problem"), Column("path"))
+    rules = ("DLP018", "DLP020", "DLP029")
+    row = (
+        *[Cell("130 \u00b120 \u00b5s")] * 4,
+        Cell(" ".join(rules)),
+        Cell("f(x, y)" * 9, code=True),
+    )
+    lines = terminal.render(Document("a", tables=(Table(columns, (row,)),)), 80).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert all(rule in "\n".join(lines) for rule in rules)
+
+
 @pytest.mark.parametrize("level", Level)
 def test_only_full_shows_what_is_one_step_away(level):
     text = terminal.render(
