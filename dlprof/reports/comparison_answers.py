@@ -18,10 +18,12 @@ from dlprof.compare.comparison import (
     exit_code,
 )
 from dlprof.compare.times import Time
-from dlprof.compare.verdicts import BETTER
+from dlprof.compare.verdicts import BETTER, LOST, OTHER, Change
+from dlprof.compare.verdicts import WORSE as WORSE_CHANGE
 from dlprof.plan.axes import shape_text
 from dlprof.plan.floors import Floor
 from dlprof.reports.document import Answer, Cell
+from dlprof.rules.rule import SEVERITIES
 from dlprof.scenario.expectation import MET, MISSED
 from dlprof.session.model import CaseRecord, ExpectationRecord, pair_text
 from dlprof.text.clean import counted, listed
@@ -33,6 +35,7 @@ ENOUGH_ROUNDS = 10
 """What two sessions should have a side; see docs/compare.md."""
 SHIFTED = 0.01
 """What all cases share is worth a word from here on."""
+DIRECTIONS = (WORSE_CHANGE, LOST, OTHER, BETTER)
 
 
 def array_text(case: CaseRecord) -> str:
@@ -130,11 +133,17 @@ def _regressions(comparison: Comparison) -> Iterator[Answer]:
     slower = [one for one in comparison.times if one[1].word == SLOWER]
     if slower:
         yield _of_times(comparison, "HEAD is slower", slower)
-    for word, label in ((WORSE, "HEAD is worse"), (GONE, "gone in HEAD")):
-        yield from _of_cases(comparison, label, comparison.having(word))
+    worse = sorted(comparison.having(WORSE), key=lambda case: min(map(rank, case.changes)))
+    yield from _of_cases(comparison, "HEAD is worse", worse)
+    yield from _of_cases(comparison, "gone in HEAD", comparison.having(GONE))
     missed = [one for one in comparison.head.expectations if one.verdict == MISSED]
     if missed:
         yield Answer("HEAD breaks the scenario", "", note=_expected(missed))
+
+
+def rank(change: Change) -> tuple[int, int]:
+    """What is worse comes first, and of that the most severe."""
+    return DIRECTIONS.index(change.direction), SEVERITIES.index(change.severity)
 
 
 def _of_times(comparison: Comparison, label: str, found: Sequence[tuple[Compared, Time]]) -> Answer:

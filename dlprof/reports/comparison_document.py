@@ -22,6 +22,7 @@ from dlprof.reports.comparison_answers import (
     array_texts,
     code_cells,
     floors_text,
+    rank,
     ratio_text,
 )
 from dlprof.reports.document import (
@@ -42,7 +43,6 @@ from dlprof.text.clean import counted
 FIRST_ROWS, ALL_ROWS = 12, 1000
 """Rows of a table on the first screen, and in full. The JSON has all."""
 ORDER = (SLOWER, GONE, WORSE_CASE, UNSURE, WIDE, FASTER, NEW, SAME, INVALID, UNMEASURED)
-DIRECTIONS = (WORSE, LOST, OTHER, BETTER)
 TONES: dict[str, Tone] = {
     SLOWER: "worse",
     GONE: "worse",
@@ -62,7 +62,7 @@ def comparison_document(
     rows = sorted(_rows(comparison), key=_badness)
     changes = sorted(
         ((case, change) for case in comparison.cases for change in case.changes),
-        key=lambda one: (DIRECTIONS.index(one[1].direction), one[1].severity),
+        key=lambda one: rank(one[1]),
     )
     short_changes = _changes_table(_alike(changes), FIRST_ROWS)
     all_changes = _changes_table([[one] for one in changes], ALL_ROWS)

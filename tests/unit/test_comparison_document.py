@@ -89,6 +89,15 @@ def test_a_worse_verdict_is_in_the_answer_and_in_a_table():
     assert "copy" in row[1].text
 
 
+def test_the_answer_and_the_table_begin_with_the_most_severe_change():
+    head = suite(seed=50)
+    head[2] = suite(seed=50, ownership=COPY)[2]
+    head[5] = make_result("numpy.f(x)", None, case={"import": "f"}, status="crashed", reason="no")
+    found = document(suite(), head)
+    assert found.answers[0].code == "numpy.f(x)"
+    assert [row[0].text for row in found.tables[0].rows] == ["error", "warning"]
+
+
 def test_paths_that_changed_alike_share_a_line_before_the_times_and_stand_apart_in_full():
     found = document(suite(), suite(seed=50, ownership=COPY))
     (row,) = found.tables[0].rows
