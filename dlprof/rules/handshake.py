@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
 from dlprof.errors import NoReproducer
-from dlprof.protocol.messages import ASKED_OTHERWISE
+from dlprof.protocol.messages import ASKED_OTHERWISE, IMPORTED_AGAIN, IMPORTED_OTHERWISE
 from dlprof.rules.finding import Claim, finding, replacements
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import Effect, Subject
@@ -185,24 +185,41 @@ OF_THE_USER = {"copy": "copy=", "dl_device": "device="}
 
 
 def not_negotiated(cases: Cases) -> Iterator[FindingRecord]:
-    """The producer refuses a request, and answers one that the consumer could have made."""
-    found_of = {
-        case.index: one for case in cases.looked_at("handshake") if (one := _answered(case))
+    """What the consumer gets is refused, and one thing that is different makes it work."""
+    causes = {
+        case.index: cause
+        for case in cases.looked_at("handshake")
+        if case.result.status == "unsupported" and (cause := _cause(case))
     }
-    refused = [case for case in cases.cases if case.index in found_of]
-    for found in groups(refused, lambda case: (case.pair, found_of[case.index].difference)):
-        producer, consumer = found[0].pair
-        first = found_of[found[0].index]
+    refused = [case for case in cases.cases if case.index in causes]
+    for found in groups(refused, lambda case: (case.pair, causes[case.index].words)):
+        cause = causes[found[0].index]
         yield finding(
             found,
-            Claim(
-                ("is refused", "are refused"),
-                "although the producer can deliver",
-                f"{consumer} asks {producer} {first.difference}",
-            ),
-            {"asked": _listed(first.refused), "answered": _listed(first.answered)},
+            Claim(("is refused", "are refused"), "although the producer can deliver", cause.words),
+            cause.evidence,
             advice=replacements(cases, found, "takes it"),
         )
+
+
+class Cause(NamedTuple):
+    """What is different in the call that is refused, in words, and the evidence of it."""
+
+    words: str
+    evidence: dict[str, str]
+
+
+def _cause(case: CaseView) -> Cause | None:
+    producer, consumer = case.pair
+    if found := _answered(case):
+        evidence = {"asked": _listed(found.refused), "answered": _listed(found.answered)}
+        return Cause(f"{consumer} asks {producer} {found.difference}", evidence)
+    if taken := _taken_if_legacy(case):
+        words = f"the capsule of {producer} is versioned, and {consumer} takes a legacy one"
+        return Cause(words, {"taken": taken})
+    if protocol := _taken_alone(case):
+        return Cause(f"{consumer} takes an object that has {protocol} only", {"taken": protocol})
+    return None
 
 
 def _answered(case: CaseView) -> Answered | None:
@@ -210,7 +227,7 @@ def _answered(case: CaseView) -> Answered | None:
     events = case.result.handshake
     exports = [event for event in events if event.call == "__dlpack__"]
     others = [event for event in events if event.call == ASKED_OTHERWISE and _returned(event)]
-    if case.result.status != "unsupported" or not exports or not others or _returned(exports[-1]):
+    if not exports or not others or _returned(exports[-1]):
         return None
     found = Answered(exports[-1].arguments or {}, others[0].arguments or {})
     asked_by_user = any(OF_THE_USER.get(name, "\0") in case.code for name in found.left_out)
@@ -218,13 +235,31 @@ def _answered(case: CaseView) -> Answered | None:
 
 
 def _could_negotiate(case: CaseView) -> bool:
-    return case.result.case.protocol == "dlpack" and case.result.status in ("ok", "unsupported")
+    is_tried = case.result.status in ("ok", "unsupported")
+    return is_tried and case.result.case.protocol in (*PROTOCOLS, "dlpack-capsule")
 
 
 def _untold_request(case: CaseView) -> str:
     """What was not refused was negotiated."""
-    asked = any(event.call == "__dlpack__" for event in case.result.handshake)
+    asked = any(event.call != "import" for event in case.result.handshake)
     return "" if asked or case.result.status == "ok" else _unrecorded(case)
+
+
+def _taken_if_legacy(case: CaseView) -> str:
+    """The code that gives the same import a legacy capsule, and works; else empty."""
+    for event in case.result.handshake:
+        if event.call == IMPORTED_OTHERWISE and _returned(event):
+            return str((event.arguments or {}).get("code", ""))
+    return ""
+
+
+def _taken_alone(case: CaseView) -> str:
+    """What a stand-in has that is taken, while the source is refused before and after; or empty."""
+    outcomes = {event.call: _returned(event) for event in case.result.handshake}
+    if outcomes.get("import") and outcomes.get(IMPORTED_AGAIN) is False:
+        is_dlpack = case.result.case.protocol == "dlpack"
+        return "__dlpack__" if is_dlpack else "__cuda_array_interface__"
+    return ""
 
 
 def _listed(arguments: Mapping[str, Any]) -> str:
@@ -248,15 +283,59 @@ return True
 """
 
 
+TAKES = """
+<stand_in>
+<create>
+try:
+    y = <code>
+except Exception as refusal:
+    print("refused:", type(refusal).__name__, refusal)
+else:
+    print("y is there")
+    return False
+<replace>
+y = <taken>
+print("taken: <what>")
+return True
+"""
+STAND_INS = {
+    "dlpack": """
+class StandIn:
+    def __dlpack_device__(self):
+        return array.__dlpack_device__()
+
+    def __dlpack__(self, *args, **asked):
+        return array.__dlpack__(*args, **asked)
+""",
+    "cuda-array-interface": """
+class StandIn:
+    @property
+    def __cuda_array_interface__(self):
+        return array.__cuda_array_interface__
+""",
+}
+"""By protocol: an object that has the methods of ``array`` and nothing else."""
+
+
 def show_not_negotiated(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    found = _answered(CaseView(0, subject.result))
-    if found is None:
-        raise NoReproducer("the session does not say which request is answered")
-    return subject.shown(
-        "is refused, although the producer can deliver",
-        DELIVERS,
-        answered=_listed(_literals(found.answered)),
-    )
+    case = CaseView(0, subject.result)
+    does = "is refused, although the producer can deliver"
+    if found := _answered(case):
+        return subject.shown(does, DELIVERS, answered=_listed(_literals(found.answered)))
+    if taken := _taken_if_legacy(case):
+        return subject.shown(
+            does, TAKES, stand_in="", replace="", taken=taken, what="a legacy capsule"
+        )
+    if protocol := _taken_alone(case):
+        return subject.shown(
+            does,
+            TAKES,
+            stand_in=STAND_INS[case.result.case.protocol].lstrip("\n"),
+            replace="array, x = x, StandIn()",
+            taken=subject.code,
+            what=f"an object that has {protocol} only",
+        )
+    raise NoReproducer("the session does not say which request is answered")
 
 
 def _literals(arguments: Mapping[str, Any]) -> dict[str, str]:
@@ -297,12 +376,12 @@ RULES = (
         not_negotiated,
         expect(
             "The consumer says its newest version, and asks again without what the producer does"
-            " not know.",
+            " not know. Without `max_version` it gets a legacy capsule.",
             f"`__dlpack__` has keywords only, and its notes say how to ask an older producer"
             f" ({EXPORT}, 2023.12).",
         ),
         show_not_negotiated,
-        needs="a path by DLPack",
+        needs="a path by DLPack or the CUDA Array Interface",
         has_need=_could_negotiate,
         untold=_untold_request,
     ),

@@ -143,6 +143,7 @@ def _convert_first(
         found, first = first_call.measure(subject, before)
     except Exception as error:
         check_mistake(subject, error)
+        answer.stage("handshake")
         asked = attempt(lambda: handshake.of_refusal(subject))
         if isinstance(asked, Refusal):
             answer.failed("handshake", asked.reason)
@@ -151,7 +152,7 @@ def _convert_first(
         if "refusal" in instruments:
             answer.stage("refusal")
             answer.part("refusal", refusal.measure(subject, error))
-            answer.stage("first call")  # where it was refused
+        answer.stage("first call")  # where it was refused
         raise
     answer.part("first_call", found)
     return first.result, first

@@ -4,7 +4,7 @@ import numpy
 import pytest
 from builders import make_subject
 
-from dlprof.probes.base import Export, Import, Protocol
+from dlprof.probes.base import ArraySpec, Export, Import, Protocol
 from dlprof.worker.instruments import handshake
 from dlprof.worker.instruments.handshake import proxy
 
@@ -117,6 +117,51 @@ def test_an_error_that_is_an_answer_leaves_out_no_argument():
 
     source = Elsewhere(numpy.arange(6.0))
     assert asked_otherwise(source, max_version=(1, 0), copy=False) == []
+
+
+class Unasked:
+    """A producer whose method of its own gives a versioned capsule without being asked for one."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def capsule(self):
+        return self.array.__dlpack__(max_version=(1, 0))
+
+    def __dlpack__(self):
+        return self.array.__dlpack__()
+
+
+def test_a_refused_versioned_capsule_is_followed_by_a_legacy_one():
+    def take_legacy(given):
+        if "dltensor_versioned" in repr(given):
+            raise ValueError("a legacy capsule is needed")
+
+    export = Export("own", Protocol.DLPACK_CAPSULE, "{x}.capsule()")
+    import_ = Import("legacy", (Protocol.DLPACK_CAPSULE,), "take_legacy({x})")
+    subject = make_subject(export, import_, take_legacy=take_legacy)
+    subject.namespace["x"] = Unasked(numpy.arange(6.0))
+    given, exported, imported = handshake.of_refusal(subject)
+    assert given["capsule"]["name"] == "dltensor_versioned"
+    assert exported["capsule"]["name"] == "dltensor"
+    assert imported["arguments"] == {"code": "take_legacy(x.__dlpack__())"}
+    assert imported["outcome"] == "returned"
+
+
+@pytest.mark.parametrize(
+    ("layout", "calls"), [("C", ["import", "import again"]), ("swapped", ["import"])]
+)
+def test_an_array_that_its_stand_in_replaces_is_converted_again_if_the_protocol_says_all_of_it(
+    layout, calls
+):
+    def refuse_arrays(thing):
+        if isinstance(thing, numpy.ndarray):
+            raise TypeError("no arrays")
+
+    refusing = Import("refuse", (Protocol.DLPACK,), "refuse_arrays({x})")
+    spec = ArraySpec((4, 8), "float32", layout)
+    subject = make_subject(import_=refusing, spec=spec, refuse_arrays=refuse_arrays)
+    assert [event["call"] for event in handshake.of_refusal(subject)] == calls
 
 
 class Wordless(Exception):

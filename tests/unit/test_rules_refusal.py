@@ -93,3 +93,35 @@ def test_an_export_that_was_asked_alone_is_one_finding_and_marks_no_path():
     refuses = "refuses another device with ValueError: the standard requires BufferError"
     assert found.headline == f"{call} of {results[0].case.producer} {refuses}."
     assert rules_by_case([found]) == {}
+
+
+def test_a_refused_versioned_capsule_is_named_if_the_consumer_takes_a_legacy_one():
+    events = [
+        {"call": "export", "outcome": "PyCapsule", "capsule": {"name": "dltensor_versioned"}},
+        {"call": "other export", "arguments": {}, "outcome": "returned"},
+        {"call": "other import", "arguments": {"code": "f(x.__dlpack__())"}, "outcome": "returned"},
+    ]
+    case = {"protocol": "dlpack-capsule"}
+    (found,) = find([path("f(c(x))", status="unsupported", handshake=events, case=case)])
+    assert (found.rule, found.evidence) == ("DLP023", {"taken": "f(x.__dlpack__())"})
+    events[-1]["outcome"] = "TypeError: not this dtype"
+    assert find([path("f(c(x))", status="unsupported", handshake=events, case=case)]) == []
+
+
+@pytest.mark.parametrize(
+    ("stand_in", "again", "is_found"),
+    [
+        ("returned", "RuntimeError: no", True),
+        ("returned", "returned", False),
+        ("RuntimeError: no", "RuntimeError: no", False),
+        ("returned", None, False),
+    ],
+)
+def test_a_refusal_is_named_if_a_stand_in_is_taken_and_the_array_is_refused_again(
+    stand_in, again, is_found
+):
+    events = [{"call": "import", "outcome": stand_in}]
+    events += [{"call": "import again", "outcome": again}] * (again is not None)
+    case = {"protocol": "cuda-array-interface"}
+    found = find([path("f(x)", status="unsupported", handshake=events, case=case)])
+    assert [one.rule for one in found] == ["DLP023"] * is_found

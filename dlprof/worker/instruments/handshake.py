@@ -15,8 +15,13 @@ from functools import partial
 from typing import Any
 
 from dlprof.probes import capsule
-from dlprof.probes.base import Protocol, written
-from dlprof.protocol.messages import ASKED_OTHERWISE, words
+from dlprof.probes.base import BITS, FLAGS, Protocol, written
+from dlprof.protocol.messages import (
+    ASKED_OTHERWISE,
+    IMPORTED_AGAIN,
+    IMPORTED_OTHERWISE,
+    words,
+)
 from dlprof.worker.any_array import has
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call
@@ -28,6 +33,7 @@ LONGEST = 500
 VERSION = (1, 3)
 """The newest version of DLPack that is known here."""
 EXPORT = "__dlpack__"
+LEGACY, VERSIONED = "dltensor", "dltensor_versioned"
 NEWER = ("copy", "dl_device", "max_version", "stream")
 """Arguments that an older producer may not know."""
 
@@ -65,14 +71,24 @@ def measure(subject: Subject, asked: list[Request] | None = None) -> list[dict[s
 
 
 def of_refusal(subject: Subject) -> list[dict[str, Any]]:
-    """The events of a conversion that is refused. If the producer refused the consumer's last
-    request, requests that differ from it in one thing follow, until one is answered. Empty for
-    other protocols than DLPack.
+    """What a conversion that is refused was asked, and experiments that change one thing.
+
+    If the export gives a versioned capsule without being asked for one, the import gets a legacy
+    one. If the producer refused the consumer's last request, requests that differ from it in one
+    thing follow, until one is answered. If the proxy is taken in the place of the source, the
+    source follows once more. Empty for other protocols.
     """
-    if subject.export.protocol is not Protocol.DLPACK or subject.is_one_array:
+    protocol = subject.export.protocol
+    if subject.is_one_array:
+        return []
+    if protocol is Protocol.DLPACK_CAPSULE:
+        return _with_legacy_capsule(subject)
+    if protocol not in (Protocol.DLPACK, Protocol.CUDA_ARRAY_INTERFACE):
         return []
     asked: list[Request] = []
     events = measure(subject, asked)
+    if events[-1]["outcome"] == "returned":
+        return [*events, *_once_more(subject)]
     last = next((event for event in reversed(events) if event["call"] == EXPORT), None)
     if last is None or last["outcome"] == "returned":
         return events
@@ -83,6 +99,33 @@ def of_refusal(subject: Subject) -> list[dict[str, Any]]:
         answer = attempt(partial(_record, events, ASKED_OTHERWISE, arguments, call))
         if not isinstance(answer, Refusal):
             break
+    return events
+
+
+def _with_legacy_capsule(subject: Subject) -> list[dict[str, Any]]:
+    events = [_capsule_event(subject)]
+    given = events[0].get("capsule") or {}
+    if given.get("name") != VERSIONED or not has(subject.source, EXPORT):
+        return events
+    legacy = attempt(partial(_record, events, ASKED_OTHERWISE, {}, subject.source.__dlpack__))
+    if not isinstance(legacy, Refusal) and events[-1].get("capsule", {}).get("name") == LEGACY:
+        spec = subject.spec
+        code = written(subject.import_.code, f"x.{EXPORT}()", spec.dtype, spec.shape)
+        take = compile_call(code, subject.namespace)
+        attempt(partial(_record, events, IMPORTED_OTHERWISE, {"code": code}, take))
+    return events
+
+
+def _once_more(subject: Subject) -> list[dict[str, Any]]:
+    """The source itself, after the proxy was taken in its place: a consumer may refuse the first
+    call alone. Empty for an array of which the protocol does not say everything, since a consumer
+    may refuse it for that.
+    """
+    spec = subject.spec
+    if spec.layout in FLAGS or spec.dtype in BITS:
+        return []
+    events: list[dict[str, Any]] = []
+    attempt(partial(_record, events, IMPORTED_AGAIN, {}, subject.convert))
     return events
 
 
