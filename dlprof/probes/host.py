@@ -25,6 +25,11 @@ from dlprof.probes.base import (
 from dlprof.probes.numpy import HOST_ARRAY
 
 BLOCK_BYTES = 1 << 20
+ALIGNED_BYTES = 64
+MOST_OF_HEAP_BYTES = 32 << 20
+"""glibc takes a mapping of its own for a larger block, 16 bytes off a page."""
+MOST_PLACES = 8
+_ADDRESS = "numpy.frombuffer(x, dtype='uint8').ctypes.data"
 _FILL = """\
 view, at = memoryview({memory}).cast('B'), 0
 for piece in pieces:
@@ -143,7 +148,14 @@ class ByteArray(HostMemory):
     module = "builtins"
 
     def memory(self, spec: ArraySpec) -> str:
-        return "x = bytearray().join(pieces)\ndel pieces, block\n"
+        if spec.layout != "aligned":
+            return "x = bytearray().join(pieces)\ndel pieces, block\n"
+        # What is deleted in front leaves the rest where it is.
+        return (
+            f"x = bytearray({spec.size_bytes + ALIGNED_BYTES})\n"
+            f"del x[:-{_ADDRESS} % {ALIGNED_BYTES}]\n"
+            f"del x[{spec.size_bytes}:]\n"
+        ) + _FILL.format(memory="x")
 
 
 class Array(HostMemory):
@@ -155,7 +167,17 @@ class Array(HostMemory):
     def memory(self, spec: ArraySpec) -> str:
         # Their letters are NumPy's; array.array refuses the letter of a dtype that it lacks.
         code = f"numpy.dtype('{spec.dtype}').char"
-        return f"x = array.array({code}, [0]) * {spec.elements}\n" + _FILL.format(memory="x")
+        made = f"x = array.array({code}, [0]) * {spec.elements}\n"
+        if spec.layout != "aligned" or spec.size_bytes > MOST_OF_HEAP_BYTES:
+            return made + _FILL.format(memory="x")
+        # malloc has a mapping for the first large block, and the heap once that was given back.
+        # The places in the heap differ by 16 bytes, for most sizes.
+        return (
+            f"{made}x, others = None, []\n"
+            f"while x is None or {_ADDRESS} % {ALIGNED_BYTES} and len(others) < {MOST_PLACES}:\n"
+            f"    others.append(x)\n    {made}"
+            "del others\n"
+        ) + _FILL.format(memory="x")
 
 
 class Mmap(HostMemory):

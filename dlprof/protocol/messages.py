@@ -18,7 +18,7 @@ ASKED_OTHERWISE = "other export"
 """The event of a handshake in which dlprof itself asks, after a request was refused."""
 IMPORTED_OTHERWISE = "other import"
 """The consumer's import of what that export gave."""
-IMPORTED_AGAIN = "import again"
+IMPORTED_AGAIN = "second import"
 """The conversion once more, after the consumer took a stand-in for its source."""
 
 NO_CUPTI = "cupti-python is not installed: pip install cupti-python"

@@ -46,6 +46,9 @@ def _problem(
     worst = findings[0]
     indices = _indices(findings)
     results = [session.results[index] for index in indices]
+    codes: dict[tuple[str, ...], str] = {}
+    for one in results:
+        codes.setdefault(one.case.way, one.case.code)
     commands = [f"dlprof explain {worst.rule}", f"dlprof ticket {name} {worst.rule}"]
     again = _rerun(session, worst)
     sentence, more = _sentence(session, findings)
@@ -55,9 +58,7 @@ def _problem(
         severity_of(worst.severity),
         sentence if worst.subject else _where(session, indices, has_pairs) + sentence,
         more,
-        (worst.subject,)
-        if worst.subject
-        else tuple(dict.fromkeys(one.case.code for one in results)),
+        (worst.subject,) if worst.subject else tuple(codes.values()),
         _advice(session, findings),
         (
             # A ticket is asked for by the number of its finding.
@@ -113,9 +114,8 @@ def _advice(session: Session, findings: Sequence[FindingRecord]) -> tuple[str, .
     return tuple(f"For {listed(ids)}: {advice}" for advice, ids in numbers.items() if advice)
 
 
-def _paths(session: Session, findings: Iterable[FindingRecord]) -> set[tuple[str, str, str]]:
-    cases = (session.results[index].case for index in _indices(findings))
-    return {(case.producer, case.consumer, case.code) for case in cases}
+def _paths(session: Session, findings: Iterable[FindingRecord]) -> set[tuple[str, ...]]:
+    return {session.results[index].case.way for index in _indices(findings)}
 
 
 def _headline(finding: FindingRecord) -> str:

@@ -120,7 +120,7 @@ def finding_of_call(
 
 
 def count_paths(cases: Sequence[CaseView]) -> int:
-    return len({(case.pair, case.code) for case in cases})
+    return len({case.result.case.way for case in cases})
 
 
 def _among(cases: Sequence[CaseView]) -> str:
@@ -148,7 +148,7 @@ def _kind_of_dtypes(cases: Sequence[CaseView]) -> str:
     paths: dict[object, set[str]] = defaultdict(set)
     for case in cases:
         if label_of(case.result.case).axis == PLAINEST.axis:
-            paths[case.pair, case.code].add(case.result.case.dtype)
+            paths[case.result.case.way].add(case.result.case.dtype)
     found, *others = paths.values() or [set()]
     if len(found) < LEAST_OF_A_KIND or any(one != found for one in others):
         return ""

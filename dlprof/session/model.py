@@ -19,6 +19,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError, m
 
 from dlprof.errors import SessionError
 from dlprof.protocol.messages import FAULTY
+from dlprof.protocol.statement import STATEMENT
 from dlprof.session import files
 from dlprof.session.evidence import (
     Alignment,
@@ -130,6 +131,12 @@ class CaseRecord(Model):
     @property
     def path(self) -> str:
         return f"{self.export}->{self.import_}"
+
+    @property
+    def way(self) -> tuple[str, ...]:
+        """The path, whatever the array; calls of a user's own are told apart by their code."""
+        own = (self.code,) if self.import_ == STATEMENT else ()
+        return (*self.pair, self.export, self.import_, *own)
 
     @property
     def form(self) -> str:

@@ -149,7 +149,7 @@ def test_a_refused_versioned_capsule_is_followed_by_a_legacy_one():
 
 
 @pytest.mark.parametrize(
-    ("layout", "calls"), [("C", ["import", "import again"]), ("swapped", ["import"])]
+    ("layout", "calls"), [("C", ["import", "second import"]), ("swapped", ["import"])]
 )
 def test_an_array_that_its_stand_in_replaces_is_converted_again_if_the_protocol_says_all_of_it(
     layout, calls

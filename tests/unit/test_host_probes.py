@@ -100,3 +100,16 @@ def test_a_placed_array_begins_at_a_boundary_that_the_allocator_gives_to_one_in_
     placed = subject(Shifted).subject(SPEC, at_boundary=True)
     for array in (placed.source, placed.make_another()):
         assert placed.producer.pointer(array) % 64 == 0
+
+
+@pytest.mark.parametrize("kind", [ByteArray, Array])
+@pytest.mark.parametrize("shape", [(6, 10), (64, 64), (1024, 1024)])
+def test_host_memory_is_made_at_a_boundary_with_the_same_values(kind, shape):
+    def made(layout):
+        names = {}
+        exec(f"{kind.setup}\n{kind().create(ArraySpec(shape, 'float32', layout))}", names)
+        return names["x"]
+
+    placed = made("aligned")
+    assert kind().pointer(placed) % 64 == 0
+    assert bytes(placed) == bytes(made("C"))

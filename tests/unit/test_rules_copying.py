@@ -429,3 +429,13 @@ def test_a_call_of_the_user_is_known_by_its_keyword_alone(name, words):
     (finding,) = found("DLP018", path("f(x)", case={**PROMISED, "import": name}))
     assert words in finding.headline
     assert ("documented" in finding.headline) == (words == "documented")
+
+
+def test_arrays_of_which_the_code_says_the_dtype_are_of_one_path():
+    arrays = [
+        path(f"take(x, '{dtype}')", case=PROMISED | {"import": "take", "dtype": dtype})
+        for dtype in ("float32", "int8")
+    ]
+    (finding,) = found("DLP018", *arrays)
+    assert finding.results == [0, 1]
+    assert finding.headline.startswith("1 path ")

@@ -121,7 +121,7 @@ def test_a_refusal_is_named_if_a_stand_in_is_taken_and_the_array_is_refused_agai
     stand_in, again, is_found
 ):
     events = [{"call": "import", "outcome": stand_in}]
-    events += [{"call": "import again", "outcome": again}] * (again is not None)
+    events += [{"call": "second import", "outcome": again}] * (again is not None)
     case = {"protocol": "cuda-array-interface"}
     found = find([path("f(x)", status="unsupported", handshake=events, case=case)])
     assert [one.rule for one in found] == ["DLP023"] * is_found
