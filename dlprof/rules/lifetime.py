@@ -154,12 +154,12 @@ def _kept_text(evidence: LeftBehind) -> str:
 
 
 LEFT = """
-<made>
+<create>
 def grow():
     before = <meter>
     for _ in range(<calls>):
         <each>
-    <drop>
+    del y
     gc.collect()
     sleep(2)  # what is released late stays no longer
     return (<meter> - before) / <calls>
@@ -167,6 +167,31 @@ def grow():
 grow()  # fills caches
 left = min(grow(), grow())
 print(f"each <what> left {left:.1f} <unit> behind")
+return left > <most>
+"""
+LEFT_ANEW = """
+def make():
+    <create>
+
+def make_and_convert():
+    <each>
+
+def grow(call):
+    before = <meter>
+    for _ in range(<calls>):
+        call()
+    gc.collect()
+    sleep(2)  # what is released late stays no longer
+    return (<meter> - before) / <calls>
+
+def least(call):
+    grow(call)  # fills caches
+    return min(grow(call), grow(call))
+
+alone = least(make)
+left = least(make_and_convert) - alone
+print(f"making each array alone left {alone:.1f} <unit> behind")
+print(f"each <what> left {left:.1f} <unit> more")
 return left > <most>
 """
 EACH_REFUSAL = """
@@ -201,19 +226,17 @@ def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
     if name == BYTES and subject.result.case.device == "cuda":
         meter = subject.said("memory", "y" if subject.has("memory", "y") else "x")
     create, does, what = subject.create_by(evidence), f"leaves {unit} behind", "conversion"
-    made, each, drop = create, subject.filled("<convert of y>"), "del y"
+    each = subject.filled("<convert of y>")
     if anew:
-        made, each, drop = "", f"{create}\n{each}", "del x, y"
-        what = "new array that was converted"
+        each, what = f"{create}\n{each}", "new array that was converted"
     if refused:
-        each, drop = subject.filled(EACH_REFUSAL, create=create), "del x" if create else ""
+        each = subject.filled(EACH_REFUSAL, create=create)
         does, what = f"{does} when it refuses", "refusal"
     return subject.shown(
         does,
-        LEFT,
-        made=made,
+        LEFT_ANEW if anew else LEFT,
+        create=create or "pass",
         each=each,
-        drop=drop,
         what=what,
         calls="50" if name in HANDLES else "200",  # a process may have a thousand descriptors
         meter=meter,

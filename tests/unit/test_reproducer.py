@@ -164,6 +164,17 @@ def test_a_script_of_a_leak_per_array_makes_a_new_one_for_each_conversion():
     assert ended(script) == (0, "the problem is gone")
 
 
+@pytest.mark.parametrize(
+    ("code", "end"),
+    [("x.view()", (0, "the problem is gone")), ("keep(x.view())", (1, "the problem is there"))],
+)
+def test_what_making_the_arrays_leaves_behind_is_not_that_of_their_conversion(code, end):
+    made = recipe_of(setup="kept = []\ndef keep(y):\n    kept.append([y])\n    return y")
+    made["create"] = {"C": f"{made['create']['C']}\nkept.append([[], [], []])"}
+    left = verdict("retained", per_source=True, objects_per_conversion=2.0, size_bytes=16384)
+    assert ended(text_of("DLP010", code=code, recipe=made, lifetime=left)) == end
+
+
 def hostile(**texts):
     return {"recipe": {**recipe_of(), **texts}}
 
