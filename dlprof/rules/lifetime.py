@@ -65,6 +65,9 @@ def _kept_by_refusal(result: Result) -> Refused:
     return (result.refusal.of("retained") if result.refusal else None) or Refused()
 
 
+STILL_THERE = "It is still there 2 s later."
+
+
 def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
     """Every conversion leaves something behind after its result is gone."""
     leaking = filter(_is_retained, cases.looked_at("lifetime"))
@@ -81,6 +84,7 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
                 ("leaves", "leave"),
                 f"{_kind(kept)} behind at {when}",
                 f"{_kept_text(kept)}{average}",
+                more=STILL_THERE,
             ),
             _counts(kept),
             advice=replacements(cases, found, "leaves nothing behind", cases.outlasts),
@@ -94,7 +98,12 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
         left = _kept_by_refusal(found[0].result)
         yield finding(
             found,
-            Claim(("leaves", "leave"), f"{_kind(left)} behind at every refusal", _kept_text(left)),
+            Claim(
+                ("leaves", "leave"),
+                f"{_kind(left)} behind at every refusal",
+                _kept_text(left),
+                more=STILL_THERE,
+            ),
             _counts(left),
             advice=f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}".strip(),
             severity=_severity(left),
@@ -311,6 +320,8 @@ def expected_to_live(found: FindingRecord, result: Result) -> str:
     return f"{text} {KEPT_ALIVE.get(result.case.protocol, '')}".strip()
 
 
+LATER_S = 0.3
+"""How long a script holds a result without its source, if dlprof did not hold it longer."""
 READ_AFTER_DROP = """
 def make():
     <create>
@@ -322,7 +333,7 @@ x = make()
 before = <kept_values>
 del <dropped>
 gc.collect()
-sleep(0.3)  # it may be released late
+sleep(<later>)  # it may be released late
 others = []  # arrays that may be given the memory of <dropped>
 for _ in range(8):
     x = make()
@@ -355,6 +366,7 @@ def show_dangling(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
         create=subject.create_by(evidence),
         hold="source = x" if is_source else "",
         restore="x = source" if is_source else "",
+        later=f"{max(LATER_S, evidence.later_s or 0.0):g}",
         kept=kept,
         dropped=dropped,
         kept_values=subject.said("values", kept),

@@ -175,6 +175,16 @@ def test_what_making_the_arrays_leaves_behind_is_not_that_of_their_conversion(co
     assert ended(text_of("DLP010", code=code, recipe=made, lifetime=left)) == end
 
 
+def test_a_result_that_was_lost_late_is_read_as_late_by_the_script():
+    late = verdict("dangling", changed_after_drop=True, later_s=0.8)
+    setup = (
+        "import threading\ndef take(x):\n    y = x.view()\n"
+        "    threading.Timer(0.6, y.fill, [3]).start()\n    return y"
+    )
+    script = text_of("DLP011", code="take(x)", recipe=recipe_of(setup=setup), lifetime=late)
+    assert ended(script) == (1, "the problem is there")
+
+
 def hostile(**texts):
     return {"recipe": {**recipe_of(), **texts}}
 
