@@ -94,12 +94,14 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     declared, subject = subject, subject if none else subject.placed(result)
     timed = "host_time" in request["instruments"] and not subject.is_one_array
     once = None
+    began_as_view = not none and ownership.is_at_source(subject, result)
     del result
     if first and timed and subject is declared:  # else it was not waited for as it must be
         answer.stage("host_time")
         once = first_call.serves(first)
     del first
     instruments = Instruments(subject, request, answer, none, is_smaller=spec != asked)
+    instruments.began_as_view = began_as_view
     doubt = gpu_state.watch(lambda: instruments.run(once), instruments.gpu)
     if AT_ANY_LOAD.issuperset(request["instruments"]):
         doubt = doubt.as_note()
@@ -243,6 +245,8 @@ class Instruments:
         self.none, self.is_smaller = none, is_smaller
         self.again: bool = request.get("again", True)
         """Whether to look at further conversions."""
+        self.began_as_view = False
+        """Whether the first result of the process began where its source does."""
 
     def run(self, once: first_call.OneCall | None) -> None:
         """Run all wanted instruments; ``once`` is the one conversion of a long one."""
@@ -310,7 +314,8 @@ class Instruments:
         if self.none:
             self.answer.failed("result", self.none)
         self._take("values", lambda: self._values(subject, again))
-        return self._take("ownership", lambda: ownership.measure(subject, self.gpu))
+        owned = partial(ownership.measure, subject, self.gpu, began_as_view=self.began_as_view)
+        return self._take("ownership", owned)
 
     def _values(self, subject: Subject, again: bool) -> dict[str, Any]:
         instrument = partial(values.measure, subject, again)
