@@ -15,7 +15,7 @@ from dlprof.text.clean import counted
 LEVELS: tuple[Level, ...] = ("safe", "right", "unchecked")
 """Of what may be written, the best first."""
 MOST_IDS = 3
-RACE = "DLP003"
+RACE, CRASH = "DLP003", "DLP016"
 DISTURBED = "other programs disturbed its time: it may be far less"
 
 
@@ -31,9 +31,8 @@ def answers_of(arrays: Sequence[Array]) -> tuple[Answer, ...]:
     view, copy = (best(arrays[0], kind) for kind in KINDS)
     default = [] if view else _on_default_stream(arrays[0])
     late = [] if copy else _after_a_wait(arrays[0])
-    without = " without a wait" if late else ""
-    of_copies = _answer(arrays[0], "copy", f"none{without}")
-    return (_answer(arrays[0], "view"), *default, of_copies, *late)
+    copies = late or [_answer(arrays[0], "copy")]
+    return (_answer(arrays[0], "view"), *default, *copies)
 
 
 def fastest(array: Array, kind: str) -> list[Path]:
@@ -90,7 +89,7 @@ def _of_several(arrays: Sequence[Array], kind: str) -> Answer:
     label = f"{_fastest(arrays) if is_fastest else ''}{_word(paths)} {kind}"
     if len({path.case.path[:4] for path in paths}) > 1:
         return Answer(label, "", "", "depends on the array: see the table")
-    notes = [condition(path) for path in paths]
+    notes = [_condition(array, path) for array, path in found]
     if len(paths) < len(arrays):
         notes.insert(0, f"for {len(paths)} of {len(arrays)} arrays")
     ordered = sorted(paths, key=lambda path: path.cost_ns)
@@ -107,25 +106,25 @@ def _word(paths: Sequence[Path]) -> str:
     return levels.pop() if levels in ({"safe"}, {"unchecked"}) else "correct"
 
 
-def _answer(array: Array, kind: str, none: str = "none") -> Answer:
-    """The fastest path of a kind; where there is ``none``, why."""
+def _answer(array: Array, kind: str) -> Answer:
+    """The fastest path of a kind; where there is none, why."""
     line = fastest(array, kind)
     if not line:
-        return Answer(f"{_fastest([array])}safe {kind}", "", "", _why_none(array, kind, none))
+        return Answer(f"{_fastest([array])}safe {kind}", "", "", _why_none(array, kind))
     found = plainest(line)
     if _is_disturbed(found):  # nobody knows which is the fastest
-        notes = filter(None, (condition(found), DISTURBED))
+        notes = filter(None, (_condition(array, found), DISTURBED))
         label = f"{_word([found])} {kind}"
         return _named(label, found, "; ".join(notes))
     if faster := _may_be_faster(array, found, kind):
         note = f"{counted(faster, 'path')} with a disturbed time may be faster"
-        notes = filter(None, (condition(found), note))
+        notes = filter(None, (_condition(array, found), note))
         return _named(f"{_word([found])} {kind}", found, "; ".join(notes))
     label = f"{_fastest([array])}{_word([found])} {kind}"
     others = len(line) - 1
     # The times of such paths are listed too, and one of them may be a little lower.
     near = f"{counted(others, 'other')} about as fast" if others and found.is_timed else ""
-    return _named(label, found, condition(found) or near)
+    return _named(label, found, _condition(array, found) or near)
 
 
 def _named(label: str, path: Path, note: str, code: str = "") -> Answer:
@@ -175,7 +174,19 @@ def _after_a_wait(array: Array) -> list[Answer]:
         code, when = wait.format(x=found.code), "until then"
     else:
         code, when = found.code, "before the result is ready"
-    return [_named("copy and wait", found, f"do not write to {found.source} {when}", code)]
+    rules = ", ".join(found.safety.rules)
+    note = f"no copy is safe before: do not write to {found.source} {when} ({rules})"
+    return [_named("copy and wait", found, note, code)]
+
+
+def _condition(array: Array, path: Path) -> str:
+    """When the answer holds; and that the path ends the process for other arrays."""
+    ended = any(
+        one.is_lost_for_sure and one.surveyed and (one.pair, one.code) == (path.pair, path.code)
+        for one in array.cases.cases
+    )
+    crash = f"crashes or hangs for other arrays: {CRASH}" if ended else ""
+    return "; ".join(filter(None, (crash, condition(path))))
 
 
 def condition(path: Path) -> str:
@@ -210,21 +221,21 @@ def _why_not(paths: Sequence[Path], kind: str) -> str:
     return f"no path is always a {kind}"
 
 
-def _why_none(array: Array, kind: str, none: str) -> str:
+def _why_none(array: Array, kind: str) -> str:
     timed = [path for path in array.paths if path.is_measured]
     # The result of a path that gives wrong values is "wrong", whatever its kind.
     of_kind = [path for path in timed if kind in (path.result, path.case.kind)]
     if of_kind:
-        return f"{none}: {_why_not(of_kind, kind)}"
+        return f"none: {_why_not(of_kind, kind)}"
     if timed:
         unknown = [path for path in timed if path.case.kind in (None, "unknown")]
         no_path = f"no path is {'known to be ' if unknown else ''}a {kind}"
-        return f"{none}: {no_path if len(unknown) < len(timed) else 'view or copy is not known'}"
+        return f"none: {no_path if len(unknown) < len(timed) else 'view or copy is not known'}"
     ended_at = {path.case.result.refused_at for path in array.paths}
     if ended_at == {"import"}:
         return "unknown: a framework cannot be imported"
     if ended_at == {"create"}:
         return f"unknown: {array.pair[0]} cannot make the array"
     if {path.result for path in array.paths} == {"refused"}:
-        return f"{none}: every path is refused"
-    return f"{none}: no path could be measured"
+        return "none: every path is refused"
+    return "none: no path could be measured"

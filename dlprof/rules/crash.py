@@ -33,7 +33,11 @@ def crash(cases: Cases) -> Iterator[FindingRecord]:
         other = cases.replacement(worst)
         yield finding(
             [case for case, _ in found],
-            Claim(("did not return:", "did not return:"), f"{first_line(lost.how)}{during}"),
+            Claim(
+                ("did not return:", "did not return:"),
+                f"{first_line(lost.how)}{during}",
+                is_named=True,
+            ),
             {"stage": lost.stage},
             advice=f"{code(other)} works." if other else "",
             how_often=_returned(worst),

@@ -58,6 +58,8 @@ class Claim(NamedTuple):
     """Sentences that follow in the summary."""
     single: str | None = None
     """The end of the headline, where ``numbers`` has ranges or more than the reader needs."""
+    is_named: bool = False
+    """Whether the headline names the first path, and does not only count them."""
 
 
 def finding(
@@ -79,6 +81,7 @@ def finding(
     first, count = cases[0], count_paths(cases)
     paths = "1 path" if count == 1 else f"{count:,} paths"
     others = {1: "", 2: " and 1 more path"}.get(count, f" and {count - 1:,} more paths")
+    named = f"{code(first)}{others}"
     where = _among(cases)
     said = f"{claim.verb[count > 1]} {claim.rest}".strip() + where
     told = f": {claim.numbers}" if claim.numbers else ""
@@ -90,9 +93,9 @@ def finding(
         name="",
         severity=severity or "",
         results=[case.index for case in cases],
-        headline=f"{paths} {said}{single}. {brief}".strip(),
+        headline=f"{named if claim.is_named else paths} {said}{single}. {brief}".strip(),
         said=f"{claim.verb[1]} {claim.rest}".strip() + f"{where}. {brief}".rstrip(),
-        summary=f"{code(first)}{others} {said}{told}{which}. {more}".strip(),
+        summary=f"{named} {said}{told}{which}. {more}".strip(),
         evidence={name: value for name, value in evidence.items() if value is not None},
         advice=advice,
         against=None if against is None else against.index,

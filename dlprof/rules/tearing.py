@@ -41,7 +41,7 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
             advice = "Do not write x while you use the result: it may be a view."
         # One headline counts both, and holds for both.
         if worst.pair[1] in viewed:
-            brief = "Wait for the result before you write x. A view shows every write."
+            brief = f"{brief} If the result is a view, later writes change it too."
         # Not only was it whole when it was tried: it is safe.
         whole = replacements(
             cases,

@@ -487,7 +487,8 @@ def _read(text: IO[str], name: str) -> Session:
         raise SessionError(f"{name} cannot be read as a session: {error}") from None
     except json_text.NotJson as error:
         hint = "is damaged" if "schema" in found else "is not JSON"
-        raise SessionError(f"{name} is no session: it {hint}: {error}") from None
+        known = "dlprof list --sessions lists the kept ones"
+        raise SessionError(f"{name} is no session: it {hint}: {error}; {known}") from None
     except (ValidationError, _Invalid) as error:
         said = first_error(error) if isinstance(error, ValidationError) else error
         raise SessionError(f"{name} is not a valid session: {said}") from None

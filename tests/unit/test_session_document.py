@@ -146,9 +146,18 @@ def test_a_path_of_which_something_is_not_known_says_what():
 
 def test_where_every_copy_is_torn_none_is_named_and_one_after_a_wait_is():
     found = answers(document(view(), torn()))
-    assert not found["fastest safe copy"].code
-    assert "DLP020" in found["fastest safe copy"].note
+    assert "fastest safe copy" not in found
+    assert "DLP020" in found["copy and wait"].note
     assert found["copy and wait"].code == "late(x)"
+
+
+def test_a_path_that_crashes_for_other_arrays_says_so_where_it_is_named():
+    lost = {"lost": {"how": "SIGSEGV", "signal": "SIGSEGV"}, "status": "crashed"}
+    empty = view(**lost, case={"survey": True, "shape": [0, 3]})
+    found = document(view(), copy(), empty)
+    assert "DLP016" in answers(found)["fastest safe view"].note
+    assert "DLP016" not in answers(found)["fastest safe copy"].note
+    assert view().case.code in next(one.sentence for one in found.problems if one.rule == "DLP016")
 
 
 def test_where_every_copy_is_narrowed_it_says_by_which_rule():
