@@ -119,7 +119,7 @@ def gate(task: Task) -> Gated:
         interrupted = again.interrupted
     found = confirmed(first, second)
     wall_s = budget.clock() - budget.begun
-    told = (_measured_text(task, ran, again, wall_s), *task.told)
+    told = (_measured_text(task, ran, again, wall_s, suite.diagnosis_s), *task.told)
     return Gated(replace(found, told=told, too_few_rounds=_too_few(task, ran)), interrupted)
 
 
@@ -244,7 +244,9 @@ def check_baseline(
         raise Unsure(f"baseline and HEAD are {days}, or take a new baseline")
 
 
-def _measured_text(task: Task, first: Ran, second: Ran | None, wall_s: float) -> str:
+def _measured_text(
+    task: Task, first: Ran, second: Ran | None, wall_s: float, diagnosis_s: float
+) -> str:
     """How many rounds were measured, how long that took, and why it stopped."""
     how = "HEAD alone" if isinstance(task.base, Session) else "in turns"
     times = bool(first.course.words)
@@ -253,7 +255,9 @@ def _measured_text(task: Task, first: Ran, second: Ran | None, wall_s: float) ->
     if second is not None:
         ended = f": {second.stopped}" if times or second.interrupted else ""
         text += f" The second pass took {counted(second.rounds, 'round')}{ended}."
-    return f"{text} {duration_text(wall_s)} in all."
+    # The diagnosis is in no budget.
+    diagnosis = f" with {duration_text(diagnosis_s)} of diagnosis" if diagnosis_s >= 1 else ""
+    return f"{text} {duration_text(wall_s)} in all{diagnosis}."
 
 
 def flagged(comparison: Comparison, *words: str) -> frozenset[Key]:

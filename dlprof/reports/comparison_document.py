@@ -79,12 +79,20 @@ def comparison_document(
     return Document(
         title="BASE and HEAD",
         scope=_scope(comparison.cases),
-        context=_differences(comparison, "python", "version") or "the same versions on both sides",
+        context=_sides(comparison, names),
         notices=tuple(filter(None, notices)),
         answers=answers_of(comparison),
         tables=(*short_changes, *_first_times(telling, len(comparison.times))),
         marks=comparison.told[:1],  # how many rounds a gate took, and why it stopped
         sections=tuple(Section(heading, tuple(found)) for heading, found in sections if found),
+    )
+
+
+def _sides(comparison: Comparison, names: tuple[str, str]) -> str:
+    """How the versions of the sides differ, or what is the same."""
+    same = "BASE and HEAD are the same file" if len({*names}) == 1 else ""
+    return (
+        _differences(comparison, "python", "version") or same or "the same versions on both sides"
     )
 
 
@@ -161,8 +169,7 @@ def _times_table(rows: Rows, most: int) -> tuple[Table, ...]:
 def _first_times(telling: Rows, count: int) -> tuple[Table, ...]:
     """The rows of the first screen; how many of all times there are in full."""
     (table,) = _times_table(telling, FIRST_ROWS) or (Table((), ()),)
-    times = counted(count, "time")
-    more = f"All {times}" if count > 1 else times * count
+    more = f"All {count:,} times" if count > 1 else "The time" * (count > len(telling))
     return (replace(table, more=more, is_summary=True),) if telling or count else ()
 
 

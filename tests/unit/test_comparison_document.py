@@ -252,3 +252,8 @@ def test_the_json_holds_what_the_table_shows():
     assert time["processes"] == {"base": 10, "head": 10}
     (change,) = slower["changes"]
     assert (change["before"], change["after"]) == ("view", "copy")
+
+
+def test_the_same_file_on_both_sides_is_told():
+    found = comparison_document(compared(suite(), suite(seed=50)), ("a/bin/python", "a/bin/python"))
+    assert "same file" in found.context
