@@ -10,8 +10,11 @@ from dlprof.analysis.safety import Safety
 from dlprof.reports.answers import LEVELS, best
 from dlprof.reports.document import Answer, Cell, Column, Level, Section, Table
 from dlprof.reports.paths import KINDS, Array, Path, queued_work
+from dlprof.rules import FAULTS
 from dlprof.text.clean import listed
 
+CONDITION = "!"
+"""Behind a result that is safe under a condition."""
 FEW, FEW_REASONS = 8, 3
 """So many pairs have their code on the first screen, and so many reasons stand there."""
 
@@ -56,13 +59,21 @@ def cell_of(path: Choice | None, results: Iterable[str]) -> tuple[str, Cell]:
     if path.safety.level == "unsafe":
         return "unsafe", Cell(path.brief_time, "bad", under="unsafe")
     shown, waits = path.result_cell, " waits" if path.waits else ""
-    return path.result, Cell(path.brief_time, shown.tone, under=f"{shown.text}{waits}")
+    mark = CONDITION if path.safety.conditions else ""
+    return path.result, Cell(path.brief_time, shown.tone, under=f"{shown.text}{mark}{waits}")
 
 
 def fastest(array: Array) -> Path | None:
     """The path that stands for an array."""
     offered = [path for kind in KINDS if (path := best(array, kind)) is not None]
     return chosen(offered, array.paths)
+
+
+def marks(chosen: Iterable[Choice | None]) -> tuple[str, ...]:
+    """What the mark of a condition means in the cells of these paths."""
+    rules = {rule for path in chosen if path is not None for rule in path.safety.conditions}
+    told = [f"{FAULTS[rule].condition} ({rule})" for rule in sorted(rules)]
+    return (f"{CONDITION} Safe only if you {' or '.join(told)}.",) if told else ()
 
 
 def answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:

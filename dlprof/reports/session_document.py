@@ -166,7 +166,7 @@ def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...
         return (), marks
     if _is_one_pair(arrays):
         return (path_table.shapes_table(arrays),), marks
-    return matrix.tables(arrays), marks
+    return matrix.tables(arrays), (*marks, *matrix.marks(map(matrix.fastest, arrays)))
 
 
 def _sections(

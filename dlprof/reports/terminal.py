@@ -155,6 +155,10 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
     more = [Text(table.more + hint, style="dim")] if table.more else []
     if not table.rows:
         return _flush(Group(*more))
+    pieces = _pieces(table, width)
+    if len(pieces) > 1:
+        told = [part for one in pieces for part in (Text(), _table(one, width))]
+        return Group(*told[1:], _flush(Group(*more)))
     grid = _grid()
     grid.show_header, grid.header_style = not headless, "dim"
     longest = _longest(table, is_stacked=False)
@@ -200,6 +204,31 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
         cells = [_folded(one, folds[at]) if at in folds else one for at, one in enumerate(texts)]
         grid.add_row(*cells[:-1], Text("\n").join([cells[-1], note]) if note else cells[-1])
     return _flush(Group(grid, *more))
+
+
+def _pieces(table: Table, width: int) -> list[Table]:
+    """A table of words that has too many columns as several, each with the first column."""
+    first, *others = _longest(table, is_stacked=True)
+    room = width - INDENT - first
+    if max(others, default=0) > WORD or sum(others) + (GAP - 1) * len(others) <= room:
+        return [table]
+    pieces: list[list[int]] = []
+    left = 0
+    for at, length in enumerate(others, 1):
+        if length + GAP - 1 > left:
+            pieces.append([0])
+            left = room
+        pieces[-1].append(at)
+        left -= length + GAP - 1
+    return [
+        replace(
+            table,
+            columns=tuple(table.columns[at] for at in piece),
+            rows=tuple(tuple(row[at] for at in piece) for row in table.rows),
+            more="",
+        )
+        for piece in pieces
+    ]
 
 
 def _with_folded_titles(

@@ -62,7 +62,7 @@ def test_the_first_screen_fits(width, most):
     lines = terminal.render(session_document(a_session(40), width=width), width).splitlines()
     assert len(lines) <= most
     assert max(map(len, lines)) <= width
-    assert sum("fastest" in line for line in lines[:6]) == 2
+    assert sum("fastest safe view" in line or "copy and wait" in line for line in lines[:6]) == 2
 
 
 def test_only_full_has_every_row_of_a_long_table():
@@ -86,6 +86,15 @@ def test_no_code_of_a_rule_is_broken_in_80_columns():
     lines = terminal.render(Document("a", tables=(Table(columns, (row,)),)), 80).splitlines()
     assert max(map(len, lines)) <= 80
     assert all(rule in "\n".join(lines) for rule in rules)
+
+
+def test_a_table_with_too_many_columns_loses_no_cell_in_80_columns():
+    names = [f"framework{number}" for number in range(10)]
+    row = (Cell("torch"), *(Cell(f"{number} \u00b5s", under="view") for number in range(10)))
+    table = Table(tuple(map(Column, ("from", *names))), (row,))
+    screen = terminal.render(Document("a", tables=(table,)), 80)
+    assert all(name in screen for name in names)
+    assert all(f"{number} \u00b5s" in screen for number in range(10))
 
 
 @pytest.mark.parametrize("level", Level)

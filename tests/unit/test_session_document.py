@@ -337,6 +337,14 @@ def test_several_pairs_are_a_table_of_producers_and_consumers():
     assert answers(found)["share memory"].note == "2 of 3 pairs"
 
 
+def test_a_cell_marks_a_path_that_is_safe_under_a_condition():
+    lost = verdict("ok", writable={"source": False, "result": True})
+    found = document(view(values=lost), view(case={"producer": "b"}))
+    (table,) = found.tables
+    assert [row[1].under for row in table.rows] == ["view!", "view"]
+    assert any("DLP009" in mark for mark in found.marks)
+
+
 def test_a_pair_without_a_safe_path_is_called_unsafe_or_by_its_status():
     bad = view("bad(x)", 1 * US, lifetime=verdict("dangling", changed_after_drop=True))
     lost = make_result("no(x)", None, status="crashed", case={"producer": "b"})

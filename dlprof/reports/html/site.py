@@ -136,6 +136,7 @@ def _home(site: Site) -> Document:
         scope=f"{document.title}, {document.scope}",
         answers=document.answers,
         tables=(matrix_table(site),),
+        marks=matrix.marks(map(_chosen, map(choices_of, site.grid.pairs.values()))),
         sections=sections if newest else sections[1:],
         search=tuple(_searched(site))[:MOST_SEARCHED],
     )
@@ -155,13 +156,16 @@ def matrix_table(site: Site) -> Table:
     )
 
 
+def _chosen(choices: Sequence[Choice]) -> Choice | None:
+    return matrix.chosen((one for one in choices if one.is_offered), choices)
+
+
 def _matrix_cell(site: Site, pair: Pair) -> Cell:
     own = site.grid.pairs.get(pair)
     if own is None:
         return Cell("-", "dim")
     choices = choices_of(own)
-    best = matrix.chosen((one for one in choices if one.is_offered), choices)
-    _, shown = matrix.cell_of(best, (one.result_cell.text for one in choices))
+    _, shown = matrix.cell_of(_chosen(choices), (one.result_cell.text for one in choices))
     count = len(grids.alike(site.by_pair.get(pair, ())))
     note = f"({counted(count, 'change')})" if count else ""
     return replace(shown, note=note, link=site.addresses[pair])
