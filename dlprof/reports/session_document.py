@@ -41,6 +41,7 @@ from dlprof.session.evidence import HandshakeEvent
 from dlprof.session.measured import ProcessSamples, TimeMeasure
 from dlprof.session.model import Result, Session
 from dlprof.text.clean import clean, counted
+from dlprof.tickets.rerun_command import pair_command
 
 LAST = "LAST"
 """The newest session, in commands."""
@@ -88,7 +89,7 @@ def session_document(
         problems=found,
         chart=alone or _chart(arrays, {answer.result for answer in told}),
         sections=tuple(_sections(session, arrays, level, width is None, () if alone else drawn)),
-        commands=_commands(found, name),
+        commands=_commands(session, found, name),
     )
     if len(arrays) == 1:
         return _fitted(document, arrays[0], survey.summary(session), width)
@@ -231,10 +232,11 @@ def _point(path: Path, group: str, named: Collection[int | None]) -> Point:
     )
 
 
-def _commands(found: Sequence[Problem], name: str) -> tuple[str, ...]:
+def _commands(session: Session, found: Sequence[Problem], name: str) -> tuple[str, ...]:
     worst = found[0].rule if found else ""
     told = [f"dlprof explain {worst}", f"dlprof ticket {name} {worst}"] if worst else []
-    return (*told, f"dlprof report {name} --full")
+    others = pair_command(session, session.results[0].case) if session.results else ""
+    return (*filter(None, [others]), *told, f"dlprof report {name} --full")
 
 
 INSTRUMENTS = {

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.thresholds import ALIGNED_BYTES
 from dlprof.plan.axes import shape_text
+from dlprof.probes.base import DTYPES, LAYOUTS
 from dlprof.protocol.statement import UserCode
 from dlprof.rules import BY_ID
-from dlprof.session.model import Header
+from dlprof.session.model import CaseRecord, Header
 
 MOST_PATHS = 6
 
@@ -48,6 +49,32 @@ def rerun_command(
     if any(value.startswith("-") for value in arguments):
         words = [*options, "--", *arguments]
     return shlex.join(["dlprof", "time" if own else "run", *words])
+
+
+def pair_command(session: Header, case: CaseRecord) -> str:
+    """The command that measures every path between the frameworks of a user's own ``case``, for an
+    array like it; empty if that is no such case, or if dlprof makes no such array.
+    """
+    own = [one for one in session.request.probe_files or () if one.startswith(UserCode.PREFIX)]
+    is_made = case.dtype in DTYPES and case.layout in LAYOUTS
+    if not own or not is_made or case.producer == case.consumer:
+        return ""
+    try:
+        found = UserCode.read(own[0])
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return ""
+    sides = found.producer.probe, found.consumer.probe
+    if any(probe is None or probe[0] != "builtin" for probe in sides):
+        return ""
+    array = [
+        ("--shape", shape_text(case.shape)),
+        ("--dtype", case.dtype),
+        ("--layout", case.layout),
+    ]
+    array.append(("--device", device_word(session) or case.device))
+    usual = {"float32", "C", "cpu"}
+    options = [word for option, value in array if value not in usual for word in (option, value)]
+    return shlex.join(["dlprof", "run", case.producer, case.consumer, *options])
 
 
 def _shown(cases: Sequence[CaseView], against: CaseView | None) -> list[CaseView]:
