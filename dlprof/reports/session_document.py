@@ -146,7 +146,7 @@ def _answers(session: Session, arrays: Sequence[Array]) -> tuple[Answer, ...]:
     if _is_round_trip(session):
         found = loops.trip_answers(loops.trips_of(arrays))
     elif not arrays:
-        return ()
+        found = tuple(survey.answers(session))
     else:
         found = answers_of(arrays) if _is_one_pair(arrays) else matrix.answers(arrays)
     return (*method.expectations(session), *found)
@@ -155,7 +155,8 @@ def _answers(session: Session, arrays: Sequence[Array]) -> tuple[Answer, ...]:
 def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...], tuple[str, ...]]:
     """The tables of the first screen, and what their marks mean."""
     if not arrays:
-        return tuple(survey.tables(session)), survey.marks(session)
+        shown = tuple(survey.tables(session))
+        return shown, survey.marks(session, shown)
     fastest = [
         path
         for array in arrays

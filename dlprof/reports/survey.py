@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
 
 from dlprof.analysis.alignment import WORDS
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.safety import unchecked
-from dlprof.plan.survey import PLAINEST, Label
+from dlprof.plan.survey import PLAINEST, UNALIGNED, Label
 from dlprof.plan.survey import label_of as array_label
 from dlprof.probes.base import FLOAT8
 from dlprof.reports.document import (
+    Answer,
     Band,
     Cell,
     Column,
@@ -24,7 +26,7 @@ from dlprof.reports.document import (
     Tiles,
     Tone,
 )
-from dlprof.reports.paths import BY, rules_by_case
+from dlprof.reports.paths import BY, KINDS, rules_by_case
 from dlprof.session.model import CaseRecord, Session, pair_text
 from dlprof.text.clean import counted, first_line
 
@@ -54,13 +56,20 @@ MOST_ROWS = 22
 MOST_DRAWN = 40
 """Rows of a picture, each with the paths that do the same."""
 REST = "all but those below"
+BAD = {"crash", "hangs", "wrong"}
+"""Results for which a path is not advised."""
 MOST_MISSING = 2
 MOST_KINDS = 2
 """So many kinds of float8 have names in a row of the table."""
 
 
 GLOSSES = {
+    "F": "column-major order",
+    "strided": "every second element",
+    "sliced": "one element into a larger array",
     "reversed": "a negative stride",
+    "readonly": "not writable",
+    "masked": "some elements masked",
     "swapped": "the other byte order",
     "unaligned": "one byte off a multiple of its item size",
     "structured": "elements of one named field",
@@ -128,6 +137,41 @@ def tables(session: Session, is_brief: bool = True) -> Iterator[Table]:
         yield Table(columns, tuple(chain(*rows[:shown])), more, is_summary=is_brief)
 
 
+def answers(session: Session) -> Iterator[Answer]:
+    """The path of a single pair that takes most arrays as a view, and the one as a copy, without
+    an error there; none that crashes or gives wrong values for another array.
+    """
+    pairs = surveyed(session)
+    errors = {one.rule for one in session.findings if one.severity == "error"}
+    for cases in pairs.values() if len(pairs) == 1 else ():
+        known = _without(cases, _unmade(cases))
+        count = len({label_of(case.result.case) for case in known})
+        fit = [
+            group
+            for group in _groups(known, rules_by_case(session.findings))
+            if not any(one.result in BAD for one in group.outcomes)
+        ]
+        for kind in KINDS:
+            taken = [(group.codes[0], _taken(group, kind, errors)) for group in fit]
+            code, found = max(taken, key=lambda one: sum(one[1].values()), default=("", {}))
+            if found:
+                rules = dict.fromkeys(rule for one in found for rule in one.rules.split())
+                told = [
+                    f"{sum(found.values())} of {count}",
+                    *([f"see {', '.join(rules)}"] * bool(rules)),
+                ]
+                yield Answer(f"most arrays as a {kind}", code, "", "; ".join(told))
+
+
+def _taken(group: Group, kind: str, errors: Collection[str]) -> dict[Outcome, int]:
+    """How many arrays the paths take as a ``kind`` without a rule of ``errors``, by outcome."""
+    return {
+        one: len(labels)
+        for one, labels in group.outcomes.items()
+        if one.result == kind and not {*one.rules.split()} & {*errors}
+    }
+
+
 def _shown(rows: Sequence[Sequence[object]]) -> int:
     """How many groups the first screen has room for, each with all of its rows; one at least."""
     ends = accumulate(map(len, rows))
@@ -177,8 +221,8 @@ def _caption(pair: str, bands: Iterable[Band], groups: int) -> str:
     return f"{f'{pair}: ' if pair else ''}{told}.{framed}{left}"
 
 
-def marks(session: Session) -> tuple[str, ...]:
-    """What the less known words of the tables mean, and which arrays are not in them."""
+def marks(session: Session, shown: Iterable[Table]) -> tuple[str, ...]:
+    """Which arrays are not in the tables that are ``shown``, and what less known words mean."""
     pairs = surveyed(session).values()
     cases = [case for pair in pairs for case in pair]
     unmade = dict.fromkeys(
@@ -189,10 +233,12 @@ def marks(session: Session) -> tuple[str, ...]:
     narrowed = dict.fromkeys(
         case.result.case.narrows_why or "" for case in cases if _word(case) == "narrowed"
     )
-    names = {label_of(case.result.case).name for case in cases}
-    names |= {"narrowed"} & {_word(case) for case in cases}
-    told = [f"{name}: {gloss}" for name, gloss in GLOSSES.items() if name in names]
-    glossed = [f"{'; '.join(told)}."] if told else []
+    texts = [cell.text for table in shown for row in table.rows for cell in row if not cell.code]
+    # An axis has the name of a flag.
+    told = (text.replace(UNALIGNED, "") for text in (*texts, *unmade))
+    words = {word for text in told for word in re.findall(r"[\w-]+", text)}
+    meanings = [f"{name}: {gloss}" for name, gloss in GLOSSES.items() if name in words]
+    glossed = [f"{'; '.join(meanings)}."] if meanings else []
     return tuple(filter(None, (*unmade, *narrowed, *glossed)))
 
 
@@ -214,9 +260,10 @@ def section(session: Session, drawn: Iterable[Tiles] = ()) -> Iterator[Section]:
     for cases in found.values():
         for first, *others in (group.codes for group in _groups(cases, rules)):
             lines += [f"The same as {first}: {', '.join(others)}"] if others else []
-    meanings = Lines(marks(session))
+    whole = tuple(tables(session, is_brief=False))
+    meanings = Lines(marks(session, whole))
     notes = [one for one in (meanings, Lines(tuple(lines))) if one.lines]
-    yield Section("Survey", (*drawn, *tables(session, is_brief=False), *notes))
+    yield Section("Survey", (*drawn, *whole, *notes))
 
 
 def summary(session: Session) -> str:
@@ -304,10 +351,21 @@ def _rows(group: Group, is_brief: bool) -> Iterator[tuple[Cell, ...]]:
     path = _name(group)
     for outcome in sorted(group.outcomes, key=rank):
         is_rest = is_brief and outcome == usual and len(group.outcomes) > 1
-        text = REST if is_rest else arrays_text(group.outcomes[outcome], every)
+        labels = group.outcomes[outcome]
+        text = f"{_dtypes(labels)}{REST}" if is_rest else arrays_text(labels, every)
         tone = RESULTS.get(outcome.result, "")
         yield path, Cell(outcome.result, tone), Cell(text), Cell(outcome.rules)
         path = Cell("")
+
+
+def _dtypes(labels: Iterable[Label]) -> str:
+    """``float32 and 15 more dtypes; ``; empty if there are none."""
+    names = [label.name for label in labels if label.axis == PLAINEST.axis]
+    if not names:
+        return ""
+    first = PLAINEST.name if PLAINEST.name in names else names[0]
+    more = f" and {counted(len(names) - 1, 'more dtype')}" if len(names) > 1 else ""
+    return f"{first}{more}; "
 
 
 def _folded(names: Iterable[str]) -> list[str]:

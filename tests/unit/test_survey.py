@@ -215,7 +215,7 @@ class TestTable:
         session = make_session(*results)
         (table,) = survey.tables(session)
         assert [row[1].text for row in table.rows] == ["view"]
-        assert " ".join(survey.marks(session)).count("bfloat16") == 1
+        assert " ".join(survey.marks(session, survey.tables(session))).count("bfloat16") == 1
 
     def test_the_first_screen_names_the_unusual_arrays_of_each_path_that_it_shows(self):
         session = make_session(
@@ -353,7 +353,30 @@ def test_every_word_that_is_less_known_has_a_meaning():
     (table,) = survey.tables(session)
     shown = {row[1].text for row in table.rows}
     assert shown == {"view", "copy", "narrowed"}
-    assert "narrowed: " in " ".join(survey.marks(session))
+    assert "narrowed: " in " ".join(survey.marks(session, survey.tables(session)))
+
+
+def test_the_legend_has_the_words_that_are_shown_and_no_others():
+    refused = {"status": "unsupported"}
+    session = make_session(
+        surveyed(), surveyed("int8"), surveyed(layout="F", **refused), surveyed(layout="strided")
+    )
+    legend = " ".join(survey.marks(session, survey.tables(session)))
+    assert "F: " in legend
+    assert "strided: " not in legend
+
+
+def test_the_path_that_takes_most_arrays_is_named_and_none_that_crashes_for_another():
+    lost = {"status": "crashed", "reason": "killed by SIGSEGV during first call"}
+    session = make_session(
+        *(surveyed(dtype, code="some(x)") for dtype in ("float32", "int8")),
+        surveyed("bool", code="some(x)", status="unsupported"),
+        *(surveyed(dtype, code="crashes(x)") for dtype in ("float32", "int8", "bool")),
+        surveyed("int16", code="crashes(x)", **lost),
+    )
+    found = {answer.label: answer for answer in survey.answers(session)}
+    assert [*found] == ["most arrays as a view"]
+    assert found["most arrays as a view"].code == "some(x)"
 
 
 def test_a_survey_that_was_left_out_is_no_pass():
