@@ -95,7 +95,8 @@ def test_a_severity_that_the_rule_does_not_declare_is_no_finding_but_a_mistake(s
 @pytest.mark.parametrize("one", find(GUILTY), ids=lambda one: one.rule)
 def test_a_finding_is_told_in_short_sentences(one):
     assert len(one.headline.split()) <= 20
-    assert re.search(r"\d", one.headline)
+    is_named = one.headline.startswith(GUILTY[one.results[0]].case.code)
+    assert is_named or re.search(r"\d", one.headline)
     for text in (one.headline, one.summary, one.advice):
         assert not text or text.endswith(".")
         assert "; " not in text
