@@ -230,7 +230,9 @@ def _doubts(comparison: Comparison) -> Iterator[Answer]:
             share = f"{100 * abs(comparison.common - 1):.1f} % {word}"
             note = f"nine in ten cases are {share} or more: machine or code"
             yield Answer("shifted", "", note=note)
-        note = f"{len(unsure):,} of {len(comparison.times):,} times; {_advice(comparison, unsure)}"
+        # The first line has the advice of a gate that had too little time.
+        advice = "" if comparison.too_few_rounds else f"; {_advice(comparison, unsure)}"
+        note = f"{len(unsure):,} of {len(comparison.times):,} times{advice}"
         yield Answer("unsure", "", note=note)
     untimed = [case for case in comparison.having(UNSURE) if not case.times]
     yield from _of_cases(comparison, "unsure", untimed)

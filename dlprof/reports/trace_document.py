@@ -412,7 +412,7 @@ def _of_line(row: Row, full: bool) -> Iterable[str]:
         yield size_text(round(row.bytes / row.copies), 2) + mean
     elif sizes and row.result != "view":
         lengths = dict.fromkeys((size_text(min(sizes), 2), size_text(max(sizes), 2)))
-        yield f"{' to '.join(lengths)} each"
+        yield f"{' to '.join(lengths)}{' each' if row.calls > 1 else ''}"
     if row.retyped:
         yield f"to {', '.join(row.retyped)}"
     if full:
