@@ -14,6 +14,7 @@ from typing import Any
 from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
 from dlprof.compare.severity import Severities
+from dlprof.plan.axes import shape_text
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.session.evidence import VARIES, FreshSource
 from dlprof.session.model import Result, Verdict
@@ -110,6 +111,7 @@ class Change:
     """``what`` was ``before`` in BASE and is ``after`` in HEAD.
 
     ``worst`` is the worst word of HEAD's processes, where they disagree or may by the address.
+    ``note`` says more of what is so in HEAD.
     """
 
     what: str
@@ -118,6 +120,7 @@ class Change:
     direction: str
     severity: str = "info"
     worst: str = ""
+    note: str = ""
 
     @property
     def word(self) -> str:
@@ -132,7 +135,8 @@ class Change:
 
     def __str__(self) -> str:
         before, after = (_word(self.what, word) for word in (self.before, self.after))
-        return f"{NAMES.get(self.what, self.what.replace('_', ' '))}: {before}, now {after}"
+        note = f" ({self.note})" if self.note else ""
+        return f"{NAMES.get(self.what, self.what.replace('_', ' '))}: {before}, now {after}{note}"
 
 
 ALONE = Severities()
@@ -231,7 +235,8 @@ def _of_measures(base: Result, head: Result, tried: Tried) -> Iterator[Change]:
         used = _PROMISED_COPY if what == "ownership" and head.case.promise == "copy" else scale
         for change in _on_scale(what, used, getattr(base, what), getattr(head, what)):
             copies_more |= what == "ownership" and change.direction == WORSE
-            yield change
+            is_wrong = what == "values" and change.direction == WORSE
+            yield replace(change, note=_metadata_changed(head)) if is_wrong else change
     old, new = before.result_device, after.result_device
     if old is not None and new is not None and old != new:
         yield _directed(
@@ -247,6 +252,18 @@ def _of_measures(base: Result, head: Result, tried: Tried) -> Iterator[Change]:
     if lost[0] != lost[1] and before.writable and after.writable:
         words = ("lost" if lost[0] else "kept", "lost" if lost[1] else "kept")
         yield _directed("read-only flag", words, lost[1] - lost[0])
+
+
+def _metadata_changed(head: Result) -> str:
+    """The dtype and the shape that a wrong result has instead of those of the source."""
+    found = next((one.changed for word, one in seen(head.values) if word == "wrong"), None)
+    if not found:
+        return ""
+    pairs = {
+        "dtype": found.dtype,
+        "shape": found.shape and tuple(map(shape_text, found.shape)),
+    }
+    return ", ".join(f"{what} {two[1]} instead of {two[0]}" for what, two in pairs.items() if two)
 
 
 def _directed(what: str, words: tuple[str, str], badness: float, worst: str = "") -> Change:
