@@ -1,10 +1,13 @@
 """The action and the GitLab job with the real dlprof: a regression fails the step, and is told."""
 
+import os
+import sys
 from xml.etree import ElementTree as ET
 
 import pytest
+from command_line import PROBE_FILES
 from comparison_builders import suite
-from pipelines import JOB, run_action, run_job, this_dlprof
+from pipelines import JOB, run_action, run_job, run_page_job, run_workflow, this_dlprof
 
 
 @pytest.fixture
@@ -32,3 +35,60 @@ def test_the_job_fails_and_leaves_its_reports(tmp_path, gated):
     assert ran.code == 1, ran.err
     assert all((tmp_path / name).is_file() for name in JOB["artifacts"]["paths"])
     assert failures(tmp_path / JOB["artifacts"]["reports"]["junit"]) == 1
+
+
+SCENARIO = f"""
+title = "Views"
+question = "Is it still a view?"
+pairs = ["addressed->addressed"]
+shapes = ["64"]
+probes = ["{PROBE_FILES / "addressed.py"}"]
+expect = ["no error"]
+diagnose = false
+layouts = ["aligned"]
+"""
+PYTHON = f"""#!/bin/sh
+case "$*" in
+    "-m venv "*) mkdir -p "$3/bin" && exec cp "$0" "$3/bin/python" ;;
+    "-m pip install "*) exec echo "$0 $*" ;;
+esac
+case "$0" in
+    *after/bin/python) [ ! -e "$HOME/planted" ] || export DLPROF_TEST_COPIES=1 ;;
+esac
+exec {sys.executable} "$@"
+"""
+"""In the place of python3: an environment is a copy of it, and pip says what it is asked for.
+With a file ``planted`` the framework of the environment ``after`` copies."""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """The folder of a project with a scenario, in which the workflows of docs/ci.md can run."""
+    (tmp_path / "conversions.toml").write_text(SCENARIO, encoding="utf-8")
+    python = tmp_path / "path" / "python3"
+    python.parent.mkdir()
+    python.write_text(PYTHON, encoding="utf-8")
+    python.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{python.parent}:{os.environ['PATH']}")
+    return tmp_path
+
+
+@pytest.mark.parametrize("planted", [False, True], ids=["equal", "planted"])
+def test_the_workflow_of_the_page_passes_equal_code_and_fails_a_copy(project, planted):
+    if planted:
+        (project / "planted").touch()
+    ran = run_workflow({"dlprof": str(this_dlprof(project / "path"))}, project)
+    assert (ran.code, ran.output) == (int(planted), f"exit-code={int(planted)}\n"), ran.err
+    assert ("HEAD is worse" in ran.summary) == planted
+    assert ("result: a view, now a copy" in ran.out) == planted
+    assert failures(project / "dlprof-junit.xml") == planted
+
+
+@pytest.mark.parametrize("planted", [False, True], ids=["equal", "planted"])
+def test_the_job_of_the_page_passes_equal_code_and_fails_a_copy(project, planted):
+    if planted:
+        (project / "planted").touch()
+    ran = run_page_job({"command": str(this_dlprof(project / "path"))}, project)
+    assert ran.code == planted, ran.err
+    assert all((project / name).is_file() for name in JOB["artifacts"]["paths"])
+    assert failures(project / JOB["artifacts"]["reports"]["junit"]) == planted

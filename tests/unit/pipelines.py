@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,8 +70,41 @@ def this_dlprof(folder: Path) -> Path:
     return file
 
 
+class _GitLab(yaml.SafeLoader):
+    """Reads ``!reference [job, key]`` as what the job has under this key."""
+
+
+_GitLab.add_constructor(
+    "!reference",
+    lambda loader, node: GITLAB[loader.construct_sequence(node)[0]][node.value[1].value],
+)
+
+
+def workflows() -> tuple[dict, dict]:
+    """The workflow of GitHub and the file of GitLab in docs/ci.md."""
+    page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    github, gitlab = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    # yaml.load is safe with this loader, which makes no objects.
+    return yaml.safe_load(github), yaml.load(gitlab, _GitLab)
+
+
+def run_workflow(inputs: dict[str, str], folder: Path) -> Ran:
+    """The steps of the workflow in docs/ci.md, up to one that fails, with these inputs besides."""
+    ran = Ran(0, "", "")
+    for step in workflows()[0]["jobs"]["gate"]["steps"]:
+        if "run" in step:
+            ran = run_step(step, {}, folder)
+        elif step["uses"] == "OWNER/dlprof@COMMIT":
+            ran = run_action({**step["with"], **inputs}, folder)
+        if ran.code:
+            break
+    return ran
+
+
 def run_action(inputs: dict[str, str], folder: Path) -> Ran:
     """All steps of the action that apply, up to one that fails."""
+    unknown = set(inputs) - set(ACTION["inputs"])
+    assert not unknown, unknown
     given = {name: found.get("default", "") for name, found in ACTION["inputs"].items()} | inputs
     ran = Ran(0, "", "")
     for step in ACTION["runs"]["steps"]:
@@ -94,13 +128,28 @@ def run_step(step: dict, inputs: dict[str, str], folder: Path) -> Ran:
     return Ran(done.returncode, done.stdout, done.stderr, output, summary)
 
 
-def run_job(inputs: dict[str, str], folder: Path, shell_name: str = "bash") -> Ran:
+def run_page_job(inputs: dict[str, str], folder: Path) -> Ran:
+    """The job of docs/ci.md that extends the one of ci/gitlab.yml, with these inputs besides."""
+    job = workflows()[1]["conversions"]
+    before = [
+        line for part in job["before_script"] for line in ([part] if type(part) is str else part)
+    ]
+    given = {name.removeprefix("DLPROF_").lower(): text for name, text in job["variables"].items()}
+    return run_job({**given, **inputs}, folder, before=before)
+
+
+def run_job(
+    inputs: dict[str, str],
+    folder: Path,
+    shell_name: str = "bash",
+    before: Sequence[str] = tuple(JOB["before_script"]),
+) -> Ran:
     """before_script and script of the job as one script, as GitLab's runner joins them."""
     variables = {f"DLPROF_{name.replace('-', '_').upper()}": text for name, text in inputs.items()}
     unknown = set(variables) - set(JOB["variables"])
     assert not unknown, unknown
     *words, script = GITLAB_SHELLS[shell_name]
-    lines = "\n".join([*JOB["before_script"], *JOB["script"]])
+    lines = "\n".join([*before, *JOB["script"]])
     values = {**JOB["variables"], **variables, "CI_PROJECT_DIR": folder}
     done = shell([*words, script.format(lines)], values, folder)
     return Ran(done.returncode, done.stdout, done.stderr)
