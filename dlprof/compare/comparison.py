@@ -21,7 +21,7 @@ from dlprof.compare.matching import Key, Pair, asked_for, key, match
 from dlprof.compare.processes import processes, steady
 from dlprof.compare.samples import APART, STATEFUL_BYTES, Sample
 from dlprof.compare.severity import Severities
-from dlprof.compare.times import Settings, Time, judge
+from dlprof.compare.times import LARGEST_FLOOR, Settings, Time, judge
 from dlprof.compare.verdicts import (
     LOST,
     MEASURED,
@@ -50,6 +50,7 @@ FAULTY = "faulty"
 """The status of a side whose probe failed, which is no crash of its framework."""
 
 UNCALIBRATED = "the calibration has no floor for it"
+TOO_NOISY = f"by the calibration equal code differs by more than {100 * LARGEST_FLOOR:g} %"
 
 DONE, REGRESSION, NOT_KNOWN, NOTHING = 0, 1, 3, 4
 """Exit codes."""
@@ -288,7 +289,8 @@ def drifting(sample: Sample, name: Key, settings: Settings, days: str) -> Sample
     """
     if settings.drifts is not None:
         drift = settings.drifts.get((name, sample.floor.measure))
-        return replace(sample, drift=drift, doubt=UNCALIBRATED if drift is None else "")
+        too_noisy = TOO_NOISY if (drift or 0.0) > math.log1p(LARGEST_FLOOR) else ""
+        return replace(sample, drift=drift, doubt=UNCALIBRATED if drift is None else too_noisy)
     if days:
         return replace(sample, doubt=days)
     return replace(sample, drift=None if sample.stateful else APART)

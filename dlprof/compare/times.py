@@ -28,6 +28,10 @@ ACROSS_SESSIONS = 0.1
 """The least relative floor of two finished sessions: less than this is not told apart from what a
 machine does between two days."""
 
+LARGEST_FLOOR = 0.3
+"""A case that needs a larger floor is too noisy to gate: a conversion that takes a third longer is
+what a gate is for, and a floor above that lets it pass."""
+
 MOST_LOG = 700.0
 """Larger logarithms are of no number that a float can hold."""
 

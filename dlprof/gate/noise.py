@@ -21,6 +21,7 @@ from dlprof.compare.matching import Key, key
 from dlprof.compare.processes import median_ns, modes_of_both, rounds_of
 from dlprof.compare.samples import APART, Sample
 from dlprof.compare.sequential import LOOKS
+from dlprof.compare.times import LARGEST_FLOOR
 from dlprof.errors import Unsure, UsageError
 from dlprof.gate.gate import Task, side_of
 from dlprof.gate.rounds import Budget
@@ -38,10 +39,6 @@ from dlprof.text import json_text
 from dlprof.text.clean import listed
 
 SCHEMA = "dlprof.noise/1"
-
-LARGEST_FLOOR = 0.3
-"""A case that needs a larger floor is too noisy to gate: a conversion that takes a third longer is
-what a gate is for, and a floor above that lets it pass."""
 
 BLOCK = 4
 """So many rounds, of two processes each, stand for a session."""

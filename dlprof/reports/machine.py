@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from dlprof.analysis.quantity import plain_time, significant
-from dlprof.gate.noise import LARGEST_FLOOR, Calibrated, CaseNoise
+from dlprof.compare.times import LARGEST_FLOOR
+from dlprof.gate.noise import Calibrated, CaseNoise
 from dlprof.measuring.selftest import Outcome, Selftest
 from dlprof.reports.comparison_answers import array_texts, case_name, code_cells
 from dlprof.reports.document import (

@@ -143,6 +143,14 @@ def test_sessions_from_before_and_after_a_restart_are_not_called_the_same():
     assert "restart" in found.cases[0].reason
 
 
+def test_what_a_calibration_finds_too_noisy_is_not_the_same_nor_slower():
+    (name,) = {key(one.case) for one in suite(names="a")}
+    drifts = {(name, "ready"): math.log(1.5)}
+    for ratio in (1.0, 1.4):
+        sides = suite(names="a"), suite({"a": ratio}, names="a", seed=50)
+        assert set(case_words(compared(*sides, drifts=drifts)).values()) == {UNSURE}
+
+
 def test_what_two_sessions_leave_open_has_a_bound_that_holds_their_drift():
     spread = [medians(10, spread=0.15, seed=seed) for seed in (1, 2)]
     (view,) = compared(*([timed(ns=ns)] for ns in spread)).cases
