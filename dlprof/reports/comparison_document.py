@@ -91,9 +91,7 @@ def comparison_document(
 def _sides(comparison: Comparison, names: tuple[str, str]) -> str:
     """How the versions of the sides differ, or what is the same."""
     same = "BASE and HEAD are the same file" if len({*names}) == 1 else ""
-    return (
-        _differences(comparison, "python", "version") or same or "the same versions on both sides"
-    )
+    return _differences(comparison, "python", "version") or same or _same_versions(comparison)
 
 
 def refusal_document(reason: str) -> Document:
@@ -125,6 +123,12 @@ def _scope(cases: Sequence[Compared]) -> str:
 
 def _differences(comparison: Comparison, *kinds: str) -> str:
     return ", ".join(str(one) for one in comparison.differences if one.kind in kinds)
+
+
+def _same_versions(comparison: Comparison) -> str:
+    """That nothing differs, if the version of a framework is known at all."""
+    known = comparison.base.environment.packages and comparison.head.environment.packages
+    return "the same versions on both sides" if known else ""
 
 
 def _word(case: Compared, time: Time | None) -> str:
