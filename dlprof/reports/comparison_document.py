@@ -126,9 +126,14 @@ def _differences(comparison: Comparison, *kinds: str) -> str:
 
 
 def _same_versions(comparison: Comparison) -> str:
-    """That nothing differs, if the version of a framework is known at all."""
-    known = comparison.base.environment.packages and comparison.head.environment.packages
-    return "the same versions on both sides" if known else ""
+    """That nothing differs, if the versions of all frameworks are known."""
+    frameworks = {name for case in comparison.cases for name in case.case.pair}
+    are_known = all(
+        side.environment.distributions([name])
+        for name in frameworks
+        for side in (comparison.base, comparison.head)
+    )
+    return "the same versions on both sides" if are_known and frameworks else ""
 
 
 def _word(case: Compared, time: Time | None) -> str:

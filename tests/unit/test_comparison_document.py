@@ -98,11 +98,14 @@ def test_the_answer_and_the_table_begin_with_the_most_severe_change():
     assert [row[0].text for row in found.tables[0].rows] == ["error", "warning"]
 
 
-@pytest.mark.parametrize("packages", [{}, {"numpy": "2.4.6"}])
-def test_versions_are_called_the_same_only_if_some_are_known(packages):
+@pytest.mark.parametrize(
+    ("packages", "known"),
+    [({"numpy": "2.4.6"}, False), ({"numpy": "2.4.6", "torch": "2.13.0"}, True)],
+)
+def test_versions_are_called_the_same_only_if_all_are_known(packages, known):
     side = {"environment": {"packages": packages}}
     found = document(suite(), suite(seed=50), base_header=side, head_header=side)
-    assert bool(found.context) == bool(packages)
+    assert bool(found.context) == known
 
 
 def test_paths_that_changed_alike_share_a_line_before_the_times_and_stand_apart_in_full():
