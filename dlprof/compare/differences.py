@@ -17,6 +17,7 @@ from dlprof.session.model import Header
 
 MACHINE = ("machine", "cpu", "cores", "platform", "cuda_devices")
 GPU = ("name", "sm_clock_max_mhz", "memory_clock_max_mhz")
+GOVERNOR = "CPU governor"
 SAMPLE = "sample_ns"
 WORDS = {
     SAMPLE: "samples of",
@@ -130,6 +131,7 @@ def disturbance(header: Header) -> str | None:
 def _machine(base: Environment, head: Environment) -> Iterator[Difference]:
     for name in MACHINE:
         yield from _differ(name, getattr(base, name), getattr(head, name), "machine")
+    yield from _differ(GOVERNOR, base.governor, head.governor, "measuring")
     if on_one_machine(base, head) is False:
         yield from _differ("machine id", base.machine_id, head.machine_id, "machine")
     if base.known_gpus is None or head.known_gpus is None:  # their number is compared above

@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from dlprof.analysis.rank_tests import wilcoxon
 from dlprof.analysis.slower import MARGIN, SAME_LEVEL
-from dlprof.compare.differences import in_place, tunables_of
+from dlprof.compare.differences import GOVERNOR, in_place, tunables_of
 from dlprof.compare.matching import Key, key
 from dlprof.compare.processes import median_ns, modes_of_both, rounds_of
 from dlprof.compare.samples import APART, Sample
@@ -247,6 +247,8 @@ def check_machine(noise: Noise, here: Environment, allocator: str) -> None:
         raise Unsure(f"the noise file is of another machine: {', '.join(machine)}")
     if on_one_machine(noise.environment, here) is None:
         raise Unsure("it is not known whether the noise file is of this machine: calibrate again")
+    if clocks := [str(one) for one in found if one.what == GOVERNOR]:
+        raise Unsure(f"the noise file is of another {clocks[0]}: calibrate again")
     if noise.allocator != allocator:
         raise Unsure(
             f"the noise file is of the allocator {noise.allocator}, and this is measured with "

@@ -34,6 +34,7 @@ class Environment(Record):
     machine: Maybe[str] = None
     cpu: Maybe[str] = None
     cores: Maybe[Whole] = None
+    governor: Maybe[str] = None
     machine_id: Maybe[str] = None
     boot_id: Maybe[str] = None
     """Hashes that tell the machine, and the time since it was started, from others."""

@@ -9,6 +9,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,7 @@ def interpreter() -> dict[str, Any]:
         "machine": platform.machine(),
         "cpu": cpu_model(),
         "cores": len(os.sched_getaffinity(0)),
+        "governor": governor(),
         "machine_id": fingerprint(MACHINE_ID),
         "boot_id": fingerprint(BOOT_ID),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
@@ -142,6 +144,18 @@ def cpu_model() -> str:
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+def governor(folder: Path = Path("/sys/devices/system/cpu")) -> str | None:
+    """What chooses the clocks of the processors this process may use: ``performance``; several
+    names if they differ. None if the system does not say.
+    """
+    found = set()
+    for cpu in os.sched_getaffinity(0):
+        with suppress(OSError):
+            file = folder / f"cpu{cpu}" / "cpufreq" / "scaling_governor"
+            found.add(file.read_text(encoding="ascii", errors="replace").strip())
+    return ", ".join(sorted(found)) or None
 
 
 def fingerprint(path: Path) -> str | None:

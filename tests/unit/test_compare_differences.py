@@ -1,10 +1,12 @@
 """What differs between two sessions besides what they found."""
 
+import os
+
 import pytest
 from builders import make_header
 
 from dlprof.compare.differences import apart, differences, disturbance, refusal
-from dlprof.worker.inspect import fingerprint
+from dlprof.worker.inspect import fingerprint, governor
 
 GPU = {
     "name": "H200",
@@ -68,6 +70,20 @@ def test_other_tunables_of_one_allocator_are_another_way_of_measuring():
     assert found(one, one) == []
     assert found(one, other) == [("GLIBC_TUNABLES a=1 → a=2", "measuring")]
     assert found(one, {}) == [("GLIBC_TUNABLES a=1 → unset", "measuring")]
+
+
+def test_another_governor_is_another_way_of_measuring():
+    one, other = {"governor": "performance"}, {"governor": "powersave"}
+    assert found(one, other) == [("CPU governor performance → powersave", "measuring")]
+
+
+def test_the_governor_is_that_of_the_processors_of_this_process(tmp_path):
+    assert governor(tmp_path) is None
+    for cpu in os.sched_getaffinity(0):
+        file = tmp_path / f"cpu{cpu}" / "cpufreq" / "scaling_governor"
+        file.parent.mkdir(parents=True)
+        file.write_text("performance\n", encoding="ascii")
+    assert governor(tmp_path) == "performance"
 
 
 def test_a_session_that_does_not_say_differs_in_nothing():

@@ -95,6 +95,13 @@ def test_a_noise_file_of_other_tunables_is_refused():
         check_machine(told, HERE, "steady")
 
 
+def test_a_noise_file_of_another_governor_is_refused():
+    here = HERE.model_copy(update={"governor": "powersave"})
+    told = noise(of(), environment={**MACHINE, "cpu": "a", "governor": "performance"})
+    with pytest.raises(Unsure, match="another CPU governor performance → powersave"):
+        check_machine(told, here, "steady")
+
+
 def test_a_noise_file_from_before_a_restart_counts():
     before = noise(of(), environment={**MACHINE, "boot_id": "before"})
     check_machine(before, HERE, "steady")
