@@ -16,6 +16,8 @@ SAME = "same"
 
 ASKED_OTHERWISE = "other export"
 """The event of a handshake in which dlprof itself asks, after a request was refused."""
+REFUSED = "refused"
+"""The part that says why a conversion was refused: what follows may end the process."""
 IMPORTED_OTHERWISE = "other import"
 """The consumer's import of what that export gave."""
 IMPORTED_AGAIN = "second import"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from dlprof.plan.pairing import Case
@@ -21,6 +22,7 @@ from dlprof.plan.schedule import (
     Stop,
 )
 from dlprof.plan.survey import is_looked_at_once
+from dlprof.protocol.messages import REFUSED
 from dlprof.runner.journal import INTERRUPTED, Journal
 from dlprof.runner.progress import Watcher
 from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool
@@ -48,6 +50,22 @@ def imports_of(case: Case) -> dict[str, Any]:
 def status_of(outcome: Outcome) -> str:
     """The status in the session: an error of the worker or of the probe is a crash, too."""
     return "crashed" if outcome.status in ("failed", "faulty") else outcome.status
+
+
+def _as_refused(outcome: Outcome) -> Outcome:
+    """A refusal whose experiments ended the worker: that is no crash of the conversion."""
+    reason = outcome.parts.get(REFUSED)
+    if reason is None:
+        return outcome
+    ended = {"instrument": "handshake", "reason": f"the worker was lost: {outcome.reason}"}
+    return replace(
+        outcome,
+        status="unsupported",
+        reason=reason,
+        parts={**outcome.parts, "refused_at": "first call"},
+        failures=[*outcome.failures, ended],
+        lost=None,
+    )
 
 
 def _lost(outcome: Outcome) -> dict[str, Any] | None:
@@ -141,6 +159,8 @@ class CaseClient:
         self.on_answer()
 
     def record(self, index: int, round_: int, outcome: Outcome) -> None:
+        if outcome.status in ("crashed", "timeout") and outcome.stage == "handshake":
+            outcome = _as_refused(outcome)
         answer = {
             "status": status_of(outcome),
             "reason": outcome.reason,

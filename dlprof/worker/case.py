@@ -14,7 +14,7 @@ from typing import Any
 
 from dlprof.device import gpu_state
 from dlprof.probes.base import ArraySpec, Protocol, Unsupported
-from dlprof.protocol.messages import DIAGNOSIS, unknown
+from dlprof.protocol.messages import DIAGNOSIS, REFUSED, unknown
 from dlprof.worker import heap, memory, simulated, timer, turns
 from dlprof.worker.channel import Answer
 from dlprof.worker.contract import FaultyProbe
@@ -145,6 +145,7 @@ def _convert_first(
         found, first = first_call.measure(subject, before)
     except Exception as error:
         check_mistake(subject, error)
+        answer.part(REFUSED, Refusal(error).reason)
         answer.stage("handshake")
         asked = attempt(lambda: handshake.of_refusal(subject))
         if isinstance(asked, Refusal):
