@@ -38,6 +38,7 @@ from dlprof.tickets.reproducer import reproducer
 HERE = Path(__file__).parent
 TIME_LIMIT_S = 900
 SAYS = {0: "absent", 1: "there", 2: "cannot tell"}
+FAILED = 3
 
 
 @dataclass(frozen=True)
@@ -133,17 +134,18 @@ def look(bug: dict[str, Any], name: str, wanted: dict[str, Any], given: argparse
         variables = on_simulated_device({**variables, DEVICES: "1"}, str(python))
     command = [python, HERE / bug["script"]]
     script = subprocess.run(command, capture_output=True, check=False, env=variables)
+    ended = script.returncode
+    if b"Traceback" in script.stderr:  # Python's own exit status 1 says nothing of the bug
+        ended = FAILED
     told, path = dlprof_run(bug, name, python, given)
     if path is None:
-        return Seen(said_by(script.returncode), "", told, None, python)
+        return Seen(said_by(ended), "", told, None, python)
     session = json.loads(path.read_text())
-    named = {finding["rule"] for finding in session["findings"] if names(finding, bug, session)} | {
-        "refused" for result in session["results"] if refuses(result, bug)
-    }
+    named = {finding["rule"] for finding in session["findings"] if names(finding, bug, session)}
     cases = [result["case"]["code"] for result in session["results"]]
     tried = any(re.search(bug["code"], code) for code in cases)
     return Seen(
-        said_by(script.returncode),
+        said_by(ended),
         " ".join(sorted(named)),
         "" if tried else f"no path of the pair has the code {bug['expression']}",
         path,
@@ -160,16 +162,6 @@ def names(finding: dict[str, Any], bug: dict[str, Any], session: dict[str, Any])
         finding["rule"] in bug["rules"]
         and any(re.search(bug["code"], case["code"]) for case in cases)
         and any(re.search(bug.get("words", ""), text) for text in texts)
-    )
-
-
-def refuses(result: dict[str, Any], bug: dict[str, Any]) -> bool:
-    """Whether a call of the bug is refused with the words of the bug."""
-    words = bug.get("refusal")
-    return bool(
-        words
-        and re.search(bug["code"], result["case"]["code"])
-        and re.search(words, result["reason"] or "")
     )
 
 
