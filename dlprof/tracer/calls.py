@@ -218,7 +218,8 @@ class Calls:
             found = None if leaf is None else self._way(leaf)
             if _is_no_array(found):
                 return None, source, None, None
-            return found, source, self._container, self._is_any_busy(source)
+            record = partial(self._container, [self._keeps(one) for one in leaves(source)])
+            return found, source, record, self._is_any_busy(source)
         if way.kind is VIEW:
             found, record = self._way(source.obj), partial(self._view, source.obj)
             return (None if _is_no_array(found) else found), source, record, None
@@ -227,6 +228,11 @@ class Calls:
             record = partial(self._consumed, export)
             return self._of(export.kind), source, record, export.is_busy
         return way, source, partial(self._loose, LOOSE.address(source)), None
+
+    def _keeps(self, array: Any) -> bool:
+        """Whether an array keeps a copy of itself on the host by now."""
+        kind = self.tracer.kinds[type(array)]
+        return kind is not None and kind.kept is not None and kind.kept(array) is not None
 
     def _is_any_busy(self, source: Any) -> bool | None:
         """Whether work on an array of a container is queued; None if no framework says."""
@@ -359,31 +365,42 @@ class Calls:
         self.met(way, site, array, result, took, queue)
 
     def _container(
-        self, _: Way, site: Site, source: Any, result: Any, took: float, queue: Queue | None
+        self,
+        kept: list[bool],
+        _: Way,
+        site: Site,
+        source: Any,
+        result: Any,
+        took: float,
+        queue: Queue | None,
     ) -> None:
         row, found, made = site[ROW], list(leaves(source)), self.tracer.kinds[type(result)]
         if made is not None:  # one array of many: it cannot be a view of all
             row.consumer, outcome = made.framework, (COPIES, made.nbytes(result))
         else:
-            outcome = self._compared_leaves(row, found, list(leaves(result)))
+            outcome = self._compared_leaves(row, found, list(leaves(result)), kept)
         first = found[0]
         kind = row.kind
         row.first_ns = row.first_ns or took
         key = kind.key(first)
         count(row.numbers(key, lambda: kind.nbytes(first)), took, *outcome)
         if queue is not None:
-            self._queued(row, key, outcome[0], queue, took)
+            form = KEPT if any(kept) else queue[1]
+            self._queued(row, key, outcome[0], (queue[0], form), took)
 
-    def _compared_leaves(self, row: Row, found: list[Any], given: list[Any]) -> tuple[int, int]:
+    def _compared_leaves(
+        self, row: Row, found: list[Any], given: list[Any], kept: list[bool]
+    ) -> tuple[int, int]:
         """One call: a copy if anything was copied, a view if all are views."""
         outcomes = []
-        for one, other in zip(found, given, strict=False):
+        for one, other, keeps in zip(found, given, kept, strict=False):
             kind, made = self.tracer.kinds[type(one)], self.tracer.kinds[type(other)]
             if kind is not None and made is not None and one is not other:
                 row.consumer = made.framework
                 here, there = kind.address(one), made.address(other)
                 outcomes.append(
-                    _compared(row, kind, one, here, kind.nbytes(one), made, other, there)
+                    (keeps and self._of_kept(row, kind, one, made, other, there))
+                    or _compared(row, kind, one, here, kind.nbytes(one), made, other, there)
                 )
         words = {at for at, _ in outcomes}
         if len(found) != len(given) or not words:

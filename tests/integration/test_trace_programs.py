@@ -339,6 +339,22 @@ np.array(y)
     assert counts == {4: (3, 1), 5: (0, 1)}
 
 
+def test_a_copy_on_the_host_that_jax_keeps_is_one_copy_in_a_container(trace):
+    pytest.importorskip("jax")
+    text = """\
+import jax, jax.numpy as jnp
+y, z = (jnp.full(1000, n, "int4").block_until_ready() for n in (1, 2))
+for _ in range(4):
+    jax.device_get({"y": y})
+for _ in range(4):
+    jax.device_get([y, (z,)])
+jax.device_get([y, z + 1])
+"""
+    found, _ = trace(text)
+    counts = {row["line"]: (row["views"], row["copies"], row["bytes"]) for row in found["rows"]}
+    assert counts == {4: (3, 1, 1000), 6: (3, 1, 1000), 7: (0, 1, 1000)}
+
+
 def test_tensorflow_does_not_rewrite_the_tracer(trace):
     pytest.importorskip("tensorflow")
     text = """\
