@@ -40,6 +40,7 @@ from dlprof.tracer.ways import (
     KEPT,
     MADE,
     NAMED,
+    OWN,
     ROW,
     Export,
     Missing,
@@ -100,6 +101,8 @@ class Calls:
             is_leaf = self._is_leaf and kind is getattr(sys.modules.get("numpy"), "ndarray", None)
             converts = found is not None and self._converts(found)
             way = self._of(found, is_leaf) if found is not None and converts else None
+            if way is None and self.target.takes_capsules and found is not None:
+                way = OWN
         self.ways[kind] = way
         return way
 
@@ -159,6 +162,8 @@ class Calls:
 
     def site(self, frame: types.FrameType, way: Way) -> Site:
         """The site of a call from ``frame``."""
+        if way is OWN:
+            return way.last  # it has no row
         code, at = frame.f_code, frame.f_lasti
         found = way.sites.get(id(code) + at)
         if found is None or found[0] is not code or found[1] != at:
@@ -199,7 +204,7 @@ class Calls:
             found = way.distant[0, 0, 0] = site(None, -1, row)
         return found
 
-    def special(
+    def special(  # noqa: PLR0911 - one for each that is no array
         self, way: Way, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> tuple[Way | None, Any, Callable[..., None] | None, bool | None]:
         """The way, the array and the record for what is no array itself, and whether work on it is
@@ -208,6 +213,8 @@ class Calls:
         There is no record where the array was only given by its name.
         """
         source: Any = args[0] if args else self._named(kwargs)
+        if way is OWN:
+            return way, source, None, None
         if way is NAMED:
             named = self._way(source)
             if named is None or not named.is_special:

@@ -46,6 +46,8 @@ class Target:
     """Whether it may move to another device, and does no more for the tracer if it does not."""
     uploads: bool = False
     """Whether it may copy host memory to a device, where its framework queues work."""
+    takes_capsules: bool = False
+    """Whether it asks an array for a capsule of DLPack, and for nothing else."""
 
     @property
     def root(self) -> str:
@@ -76,6 +78,7 @@ def _both(one: Target, other: Target) -> Target:
         one.takes_numpy_only and other.takes_numpy_only,
         one.is_move and other.is_move,
         one.uploads or other.uploads,
+        one.takes_capsules or other.takes_capsules,
     )
 
 
@@ -148,6 +151,7 @@ def _functions(
             takes_buffers=Protocol.BUFFER in protocols or "frombuffer" in names[-1],
             takes_numpy_only=is_import and set(protocols) == {Protocol.NUMPY},
             uploads=uploads and at == 0 and not HOST_ONLY.isdisjoint(protocols),
+            takes_capsules=is_import and set(protocols) == {Protocol.DLPACK},
         )
 
 

@@ -59,7 +59,10 @@ def site(code: Any, instruction: int, row: Any) -> Site:
     return [code, instruction, row, None, None, None, None, None, False, None]
 
 
-CONTAINER, NAMED = (Way(replace(LOOSE, framework=name)) for name in ("container", "named"))
+CONTAINER, NAMED, OWN = (
+    Way(replace(LOOSE, framework=name)) for name in ("container", "named", "own")
+)
+"""OWN is of an array that its own framework takes in by a capsule: it converts nothing."""
 
 
 KEPT = "kept"

@@ -307,6 +307,12 @@ def a_capsule_counts_where_it_is_consumed():
         torch.from_dlpack(one)  #: 3 torch.from_dlpack(x) view
 
 
+def a_capsule_for_its_own_framework_converts_nothing():
+    torch.from_dlpack(T)
+    torch.from_dlpack(ext_tensor=T)
+    np.from_dlpack(X)
+
+
 def a_capsule_of_an_untraced_producer():
     torch.from_dlpack(X.__dlpack__())  #: 1 torch.from_dlpack(x) view
 
