@@ -54,6 +54,7 @@ from dlprof.tracer.ways import (
 NUMPY_AND_TORCH = {"numpy", "torch"}
 MOST_SITES = 50_000
 """Places in code; more are met only if a program makes code without end."""
+WRAPPERS = "dlprof.tracer.wrappers"
 FIRST = "first"
 """Stands for the form of the first call."""
 NAMES = {
@@ -164,6 +165,8 @@ class Calls:
         """The site of a call from ``frame``."""
         if way is OWN:
             return way.last  # it has no row
+        while frame.f_back is not None and frame.f_globals.get("__name__") == WRAPPERS:
+            frame = frame.f_back  # C code, called by a wrapper, converts what that let through
         code, at = frame.f_code, frame.f_lasti
         found = way.sites.get(id(code) + at)
         if found is None or found[0] is not code or found[1] != at:

@@ -355,6 +355,14 @@ jax.device_get([y, z + 1])
     assert counts == {4: (3, 1, 1000), 6: (3, 1, 1000), 7: (0, 1, 1000)}
 
 
+def test_a_call_that_lets_its_argument_through_is_no_package_that_converts(trace):
+    pytest.importorskip("torch")
+    text = "import numpy as np, torch\nfor _ in range(3): np.array([1, torch.ones(())])\n"
+    found, _ = trace(text)
+    rows = [(row["line"], row["via"], row["calls"]) for row in found["rows"]]
+    assert rows == [(2, "", 3)]
+
+
 def test_tensorflow_does_not_rewrite_the_tracer(trace):
     pytest.importorskip("tensorflow")
     text = """\
