@@ -8,7 +8,8 @@ each side, and the table. Both sides run in turns, each in an empty folder.
 
 ``--foreign`` runs the programs of other projects that ``foreign.toml`` names. Put them into FOLDER
 before, each as ``REPOSITORY/PATH``; it refuses a file that is not the one of the commit. With PATH
-it runs only these.
+it runs only these. A program finds what is in ``FOLDER/data/NAME`` in its own folder, if it names
+such data.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import hashlib
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,7 +34,8 @@ else:
 
 NOISE = re.compile(rb"^[IWE]\d{4} \d\d:|^\d{4}-\d\d-\d\d |^WARNING: All log messages before absl")
 """Lines of logs with a time in them: no two runs have the same."""
-NUMBER = re.compile(rb"\s*-?\d[\d.]*(e[-+]?\d+)?")
+NUMBER = re.compile(rb"\s*-?\d[\d.]*(e[-+]?\d+)?|\x08+")
+"""A number, or what takes back a line with numbers: it is as long as these."""
 REPORT = b"\ndlprof trace   "
 
 
@@ -52,9 +55,11 @@ def cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def ran(command: list[str], environment: Mapping[str, str]) -> End:
-    began = cpu_s()
+def ran(command: list[str], environment: Mapping[str, str], data: Path | None) -> End:
     with tempfile.TemporaryDirectory() as folder:
+        if data is not None:
+            shutil.copytree(data, folder, dirs_exist_ok=True)
+        began = cpu_s()
         done = subprocess.run(
             command,
             capture_output=True,
@@ -86,13 +91,15 @@ def first_difference(plain: bytes, traced: bytes) -> str:
     return f"{len(plain.splitlines())} lines without dlprof, {len(traced.splitlines())} with it"
 
 
-def compare(words: list[str], environment: Mapping[str, str], times: int) -> bool:
+def compare(
+    words: list[str], environment: Mapping[str, str], times: int, data: Path | None = None
+) -> bool:
     """Print what a program's runs came to; whether nothing differs."""
     tracer = [sys.executable, "-m", "dlprof", "trace", "--full"]
     plain, traced = [], []
     for _ in range(max(times, 2)):  # two without dlprof show what the program changes by itself
-        plain.append(ran([sys.executable, *words], environment))
-        traced.append(ran([*tracer, *words], environment))
+        plain.append(ran([sys.executable, *words], environment, data))
+        traced.append(ran([*tracer, *words], environment, data))
     is_same = {end.code for end in plain} == {end.code for end in traced}
     print(f"exit code {plain[0].code}: {'same' if is_same else 'DIFFERS'}")
     for name in ("out", "err"):
@@ -129,8 +136,9 @@ def foreign(folder: Path, only: list[str], times: int) -> bool:
             print(f"{path}: not there, or not the file of the commit")
             is_same = False
             continue
-        words = [str(path.resolve()), *one.get("arguments", ())]
-        is_same &= compare(words, one.get("environment", {}), times)
+        words = [*one.get("before", ()), str(path.resolve()), *one.get("arguments", ())]
+        data = folder / "data" / one["data"] if "data" in one else None
+        is_same &= compare(words, one.get("environment", {}), times, data)
     return is_same
 
 
