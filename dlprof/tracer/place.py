@@ -11,6 +11,8 @@ from types import CodeType, FrameType
 from dlprof.probes import ALL
 
 PACKAGES = ("site-packages", "dist-packages")
+REWRITTEN = "__autograph_generated_file"
+"""How files begin that TensorFlow writes of a function, and removes again."""
 FRAMEWORKS = frozenset(probe.module for probe in ALL)
 
 
@@ -60,6 +62,8 @@ class Places:
             if folder in parts:
                 package = parts[parts.index(folder) + 1 :][:1]
                 return bool(package) and package[0].removesuffix(".py") in self._include
+        if parts[-1].startswith(REWRITTEN):
+            return False
         path = os.path.abspath(name)  # noqa: PTH100
         return not any(path.startswith(other) for other in self._others)
 

@@ -377,6 +377,19 @@ print(f(tf.constant([2.0], tf.float64)).numpy())
     assert "AutoGraph" not in traced.stderr
 
 
+def test_a_function_that_tensorflow_rewrites_is_told_by_the_line_that_calls_it(trace):
+    pytest.importorskip("tensorflow")
+    text = """\
+import numpy as np, tensorflow as tf
+@tf.function
+def f(x):
+    return x + tf.constant(np.ones(3))
+f(tf.zeros(3, tf.float64))
+"""
+    found, _ = trace(text)
+    assert {(row["file"].endswith("app.py"), row["line"]) for row in found["rows"]} == {(True, 5)}
+
+
 def test_a_child_that_outlives_the_program_was_not_killed(trace):
     text = f"""\
 import os, time
