@@ -31,7 +31,7 @@ from dlprof.session import model as sessions
 from dlprof.session.model import FindingRecord, Result
 from dlprof.text.clean import first_line
 
-SETTINGS = Settings(rounds=3, sample_ns=10_000_000, limit_s=5.0, largest_bytes=1 << 20)
+SETTINGS = Settings(rounds=3, sample_ns=10_000_000, limit_s=15.0, largest_bytes=1 << 20)
 CUDA_SETTINGS = replace(SETTINGS, limit_s=20.0, together=True)
 """Each process makes a context and compiles the spin kernel, which takes longer than to measure."""
 SIMULATED_SETTINGS = replace(CUDA_SETTINGS, rounds=1, times=False)
