@@ -170,12 +170,9 @@ def _after_a_wait(array: Array) -> list[Answer]:
         return []
     recipe = found.case.result.recipe
     wait = recipe.result.get("wait", "") if recipe else ""
-    if "{x}" in wait and "\n" not in wait:
-        code, when = wait.format(x=found.code), "until then"
-    else:
-        code, when = found.code, "before the result is ready"
+    code = wait.format(x=found.code) if "{x}" in wait and "\n" not in wait else found.code
     rules = ", ".join(found.safety.rules)
-    note = f"no copy is safe before: do not write to {found.source} {when} ({rules})"
+    note = f"do not write to {found.source} before the result is ready ({rules})"
     return [_named("copy and wait", found, note, code)]
 
 

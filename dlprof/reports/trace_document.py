@@ -228,7 +228,7 @@ def _none(trace: Trace, word: str) -> str:
     is_whole = trace.processes and all(process.ended for process in trace.processes)
     if not is_whole or trace.troubles:
         return "none known, not all was traced"
-    allowed = any(word in row.allowed for row in trace.rows)
+    allowed = any(row.copies if word == "copy" else row.waits for row in trace.rows)
     return "none but allowed ones" if allowed else "none"
 
 
