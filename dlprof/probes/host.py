@@ -128,6 +128,18 @@ def pieces(spec: ArraySpec) -> str:
     )
 
 
+def _tried(made: str) -> str:
+    """Text that runs ``made`` until ``x`` begins at a boundary, as it does soon for most sizes:
+    places in the heap differ by 16 bytes.
+    """
+    return (
+        f"{made}others = []\n"
+        f"while {_ADDRESS} % {ALIGNED_BYTES} and len(others) < {MOST_PLACES}:\n"
+        f"    others.append(x)\n    {made}"
+        "del others\n"
+    )
+
+
 class Bytes(HostMemory):
     name = "bytes"
     module = "builtins"
@@ -150,7 +162,9 @@ class ByteArray(HostMemory):
     def memory(self, spec: ArraySpec) -> str:
         if spec.layout != "aligned":
             return "x = bytearray().join(pieces)\ndel pieces, block\n"
-        # What is deleted in front leaves the rest where it is.
+        if spec.size_bytes <= ALIGNED_BYTES:
+            return _tried(f"x = bytearray({spec.size_bytes})\n") + _FILL.format(memory="x")
+        # What is deleted in front leaves the rest where it is, unless half of the memory is free.
         return (
             f"x = bytearray({spec.size_bytes + ALIGNED_BYTES})\n"
             f"del x[:-{_ADDRESS} % {ALIGNED_BYTES}]\n"
@@ -171,13 +185,7 @@ class Array(HostMemory):
         if spec.layout != "aligned" or spec.size_bytes > MOST_OF_HEAP_BYTES:
             return made + _FILL.format(memory="x")
         # malloc has a mapping for the first large block, and the heap once that was given back.
-        # The places in the heap differ by 16 bytes, for most sizes.
-        return (
-            f"{made}x, others = None, []\n"
-            f"while x is None or {_ADDRESS} % {ALIGNED_BYTES} and len(others) < {MOST_PLACES}:\n"
-            f"    others.append(x)\n    {made}"
-            "del others\n"
-        ) + _FILL.format(memory="x")
+        return f"{made}del x\n" + _tried(made) + _FILL.format(memory="x")
 
 
 class Mmap(HostMemory):

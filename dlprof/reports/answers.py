@@ -96,7 +96,12 @@ def _of_several(arrays: Sequence[Array], kind: str) -> Answer:
     low, high = ordered[0], ordered[-1]
     times = low.brief_time
     if high.brief_time != times:
-        times = range_text(low.cost_ns, high.cost_ns)
+        are_certain = low.is_certain and high.is_certain
+        times = (
+            range_text(low.cost_ns, high.cost_ns)
+            if are_certain
+            else f"{low.brief_time} to {high.brief_time}"
+        )
     return Answer(label, paths[0].code, times, next(filter(None, notes), ""))
 
 
@@ -179,7 +184,7 @@ def _after_a_wait(array: Array) -> list[Answer]:
 def _condition(array: Array, path: Path) -> str:
     """When the answer holds; and that the path ends the process for other arrays."""
     ended = any(
-        one.is_lost_for_sure and one.surveyed and (one.pair, one.code) == (path.pair, path.code)
+        one.is_lost_for_sure and one.surveyed and one.result.case.way == path.case.result.case.way
         for one in array.cases.cases
     )
     crash = f"crashes or hangs for other arrays: {CRASH}" if ended else ""

@@ -408,8 +408,9 @@ def _facts(group: Group, by: str, full: bool) -> Iterable[str]:
 def _of_line(row: Row, full: bool) -> Iterable[str]:
     sizes = {size for dtype, _, _, size in row.arrays if dtype != OTHERS}
     if row.copies and (row.retyped or not is_of_one(row)):  # no size of a source is that of a copy
-        mean = " per copy" if row.copies > 1 else " copied"
-        yield size_text(round(row.bytes / row.copies), 2) + mean
+        alike = len(row.arrays) == 1 and is_of_one(row)
+        each = " each" if alike else " per copy on average"
+        yield size_text(round(row.bytes / row.copies), 2) + (each if row.copies > 1 else " copied")
     elif sizes and row.result != "view":
         lengths = dict.fromkeys((size_text(min(sizes), 2), size_text(max(sizes), 2)))
         yield f"{' to '.join(lengths)}{' each' if row.calls > 1 else ''}"

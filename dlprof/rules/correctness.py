@@ -369,7 +369,7 @@ def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) ->
 
 READ_ONLY_LOST = "DLP009"
 WRITABLE_ARRAY = "an array of a framework that tells whether it can be written"
-READ_ONLY_ARRAY = "a read-only array, as --layout readonly and a survey make it"
+READ_ONLY_ARRAY = "a read-only array, which --layout readonly and a survey make if the producer can"
 
 
 def is_read_only(case: CaseView) -> bool:
@@ -378,9 +378,11 @@ def is_read_only(case: CaseView) -> bool:
 
 def untold_flag(case: CaseView) -> str:
     """Why it is not known whether a view has the flag of its source."""
-    if bool(case.failure) or case.kind == "copy" or case.writable.result is not None:
+    flags = case.writable
+    is_known = flags.result is False or None not in (flags.source, flags.result)
+    if case.failure or case.kind == "copy" or is_known:
         return ""
-    return "nothing tells whether the result can be written"
+    return "nothing tells whether source and result can be written"
 
 
 def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:

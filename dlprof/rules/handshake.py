@@ -110,13 +110,15 @@ def _returned(event: HandshakeEvent) -> bool:
 
 RECORDERS = {
     "dlpack": """
+calls = []
+
 class Recorder:
     def __dlpack_device__(self):
         return array.__dlpack_device__()
 
-    def __dlpack__(self, **asked):
+    def __dlpack__(self, *stream, **asked):
         try:
-            capsule = array.__dlpack__(**asked)
+            capsule = array.__dlpack__(*stream, **asked)
         except Exception as refusal:
             calls.append(f"asked for {asked}: refused, {type(refusal).__name__}: {refusal}")
             raise
@@ -124,6 +126,8 @@ class Recorder:
         return capsule
 """,
     "cuda-array-interface": """
+calls = []
+
 class Recorder:
     @property
     def __cuda_array_interface__(self):
@@ -138,8 +142,6 @@ class Recorder:
 }
 """By protocol: what stands in for the source and writes down what it is asked."""
 HANDSHAKE = """
-calls = []
-
 <recorder>
 
 <create>
@@ -241,7 +243,8 @@ def _could_negotiate(case: CaseView) -> bool:
 
 def _untold_request(case: CaseView) -> str:
     """What was not refused was negotiated."""
-    asked = any(event.call != "import" for event in case.result.handshake)
+    calls = {event.call for event in case.result.handshake}
+    asked = calls - {"import", IMPORTED_AGAIN}
     return "" if asked or case.result.status == "ok" else _unrecorded(case)
 
 
@@ -256,10 +259,10 @@ def _taken_if_legacy(case: CaseView) -> str:
 def _taken_alone(case: CaseView) -> str:
     """What a stand-in has that is taken, while the source is refused before and after; or empty."""
     outcomes = {event.call: _returned(event) for event in case.result.handshake}
-    if outcomes.get("import") and outcomes.get(IMPORTED_AGAIN) is False:
-        is_dlpack = case.result.case.protocol == "dlpack"
-        return "__dlpack__" if is_dlpack else "__cuda_array_interface__"
-    return ""
+    is_dlpack = case.result.case.protocol == "dlpack"
+    asked = "__dlpack__" if is_dlpack else "__cuda_array_interface__"
+    is_taken = outcomes.get(asked) and outcomes.get("import")
+    return asked if is_taken and outcomes.get(IMPORTED_AGAIN) is False else ""
 
 
 def _listed(arguments: Mapping[str, Any]) -> str:
@@ -284,7 +287,7 @@ return True
 
 
 TAKES = """
-<stand_in>
+<recorder>
 <create>
 try:
     y = <code>
@@ -298,23 +301,6 @@ y = <taken>
 print("taken: <what>")
 return True
 """
-STAND_INS = {
-    "dlpack": """
-class StandIn:
-    def __dlpack_device__(self):
-        return array.__dlpack_device__()
-
-    def __dlpack__(self, *args, **asked):
-        return array.__dlpack__(*args, **asked)
-""",
-    "cuda-array-interface": """
-class StandIn:
-    @property
-    def __cuda_array_interface__(self):
-        return array.__cuda_array_interface__
-""",
-}
-"""By protocol: an object that has the methods of ``array`` and nothing else."""
 
 
 def show_not_negotiated(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
@@ -324,14 +310,14 @@ def show_not_negotiated(subject: Subject, _: Subject | None, __: FindingRecord) 
         return subject.shown(does, DELIVERS, answered=_listed(_literals(found.answered)))
     if taken := _taken_if_legacy(case):
         return subject.shown(
-            does, TAKES, stand_in="", replace="", taken=taken, what="a legacy capsule"
+            does, TAKES, recorder="", replace="", taken=taken, what="a legacy capsule"
         )
     if protocol := _taken_alone(case):
         return subject.shown(
             does,
             TAKES,
-            stand_in=STAND_INS[case.result.case.protocol].lstrip("\n"),
-            replace="array, x = x, StandIn()",
+            recorder=RECORDERS[case.result.case.protocol].lstrip("\n"),
+            replace="array, x = x, Recorder()",
             taken=subject.code,
             what=f"an object that has {protocol} only",
         )

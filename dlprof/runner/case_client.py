@@ -53,11 +53,15 @@ def status_of(outcome: Outcome) -> str:
 
 
 def _as_refused(outcome: Outcome) -> Outcome:
-    """A refusal whose experiments ended the worker: that is no crash of the conversion."""
+    """The refusal, if an experiment after it ended the worker: the conversion did not.
+
+    A loop of refusals that crashes is the conversion's crash; one that takes too long is not.
+    """
     reason = outcome.parts.get(REFUSED)
-    if reason is None:
+    ends = [("crashed", "handshake"), ("timeout", "handshake"), ("timeout", "refusal")]
+    if reason is None or (outcome.status, outcome.stage) not in ends:
         return outcome
-    ended = {"instrument": "handshake", "reason": f"the worker was lost: {outcome.reason}"}
+    ended = {"instrument": outcome.stage, "reason": f"the worker was lost: {outcome.reason}"}
     return replace(
         outcome,
         status="unsupported",
@@ -102,7 +106,8 @@ class CaseClient:
     ) -> Outcome:
         """The outcome of ``instruments``, by default of those of the round, of a case alone."""
         request = self._request(case, round_, instruments)
-        return worker.ask(request, self._limit_s(case, True), self._on_stage(case, round_))
+        limit_s, on_stage = self._limit_s(case, True), self._on_stage(case, round_)
+        return _as_refused(worker.ask(request, limit_s, on_stage))
 
     def beside(
         self,
@@ -117,7 +122,7 @@ class CaseClient:
         limit_s, on_stage = self._limit_s(case, alone), self._on_stage(case, round_)
         while (outcome := worker.poll(limit_s, on_stage)) is None:
             yield worker
-        return outcome
+        return _as_refused(outcome)
 
     def unmade(
         self, worker: WorkerClient, cases: Sequence[Case]
@@ -151,7 +156,7 @@ class CaseClient:
         limit_s, on_stage = self._limit_s(case, alone), self._on_stage(case, round_)
         while (outcome := worker.until_turn(limit_s, on_stage)) is None:
             worker.go((yield Stop(index, worker.turn, worker.calls)))
-        return outcome
+        return _as_refused(outcome)
 
     def keep(self, index: int, round_: int, outcome: Outcome) -> None:
         self.record(index, round_, outcome)
@@ -159,8 +164,6 @@ class CaseClient:
         self.on_answer()
 
     def record(self, index: int, round_: int, outcome: Outcome) -> None:
-        if outcome.status in ("crashed", "timeout") and outcome.stage == "handshake":
-            outcome = _as_refused(outcome)
         answer = {
             "status": status_of(outcome),
             "reason": outcome.reason,

@@ -472,9 +472,10 @@ class Runner:
             outcome.parts["refusal"] = verdict("unknown", kept, reason)
         self._client.keep(index, round_, outcome)
         # What changes a setting in the timed rounds is surveyed all the same.
-        spoils = not outcome.alive or (case.surveyed and changed_settings(outcome))
+        ended = _ended_worker(outcome)
+        spoils = ended or (case.surveyed and changed_settings(outcome))
         self._spoiled[case.pair, case.path] += spoils
-        if case.dtype == PLAINEST.name and not outcome.alive:
+        if case.dtype == PLAINEST.name and ended:
             self._ended.add(_but_dtype(case))
 
     def _alone(
@@ -542,7 +543,12 @@ def _name(round_: int) -> str:
 def _broke(outcome: Outcome) -> bool:
     """Whether earlier cases may have broken a worker. They do not make an import hang."""
     hung = outcome.status == "timeout" and outcome.stage in ("start", "import")
-    return not outcome.alive and not hung
+    return _ended_worker(outcome) and not hung
+
+
+def _ended_worker(outcome: Outcome) -> bool:
+    """Whether a conversion ended its worker, and no experiment after its refusal did."""
+    return not outcome.alive and outcome.status != "unsupported"
 
 
 def _breaks_plain(outcome: Outcome) -> bool:

@@ -35,9 +35,7 @@ def rerun_command(
     files = [one for one in probes if one not in own]
     found = _time(own[0], session) if own else _run(_shown(cases, against), session, rule)
     found += [("--probe", name) for name in files]
-    own_python = session.environment.parent_python
-    if own_python is not None and own_python != session.environment.python:
-        found.append(("--python", session.request.python or ""))
+    found += _python(session)
     is_fit = all(
         name.startswith("/") for option, name in found if option in ("--probe", "--python")
     )
@@ -71,10 +69,18 @@ def pair_command(session: Header, case: CaseRecord) -> str:
         ("--dtype", case.dtype),
         ("--layout", case.layout),
     ]
-    array.append(("--device", device_word(session) or case.device))
+    array += [("--device", device_word(session) or case.device), *_python(session)]
     usual = {"float32", "C", "cpu"}
     options = [word for option, value in array if value not in usual for word in (option, value)]
     return shlex.join(["dlprof", "run", case.producer, case.consumer, *options])
+
+
+def _python(session: Header) -> Words:
+    """The interpreter, if it was not dlprof's own."""
+    own = session.environment.parent_python
+    if own is None or own == session.environment.python:
+        return []
+    return [("--python", session.request.python or "")]
 
 
 def _shown(cases: Sequence[CaseView], against: CaseView | None) -> list[CaseView]:

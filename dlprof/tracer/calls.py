@@ -216,13 +216,13 @@ class Calls:
         There is no record where the array was only given by its name.
         """
         source: Any = args[0] if args else self._named(kwargs)
-        if way is OWN:
-            return way, source, None, None
         if way is NAMED:
             named = self._way(source)
             if named is None or not named.is_special:
                 return named, source, None, None
             way = named
+        if way is OWN:
+            return way, source, None, None
         if way is CONTAINER:
             leaf = first_of(source)
             found = None if leaf is None else self._way(leaf)

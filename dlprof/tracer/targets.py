@@ -78,7 +78,7 @@ def _both(one: Target, other: Target) -> Target:
         one.takes_numpy_only and other.takes_numpy_only,
         one.is_move and other.is_move,
         one.uploads or other.uploads,
-        one.takes_capsules or other.takes_capsules,
+        one.takes_capsules and other.takes_capsules,
     )
 
 
@@ -151,7 +151,9 @@ def _functions(
             takes_buffers=Protocol.BUFFER in protocols or "frombuffer" in names[-1],
             takes_numpy_only=is_import and set(protocols) == {Protocol.NUMPY},
             uploads=uploads and at == 0 and not HOST_ONLY.isdisjoint(protocols),
-            takes_capsules=is_import and set(protocols) == {Protocol.DLPACK},
+            takes_capsules=is_import
+            and Protocol.DLPACK in protocols
+            and {*protocols} <= {Protocol.DLPACK, Protocol.DLPACK_CAPSULE},
         )
 
 

@@ -100,8 +100,9 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
         answer.stage("host_time")
         once = first_call.serves(first)
     del first
-    instruments = Instruments(subject, request, answer, none, is_smaller=spec != asked)
-    instruments.began_as_view = began_as_view
+    instruments = Instruments(
+        subject, request, answer, none, is_smaller=spec != asked, began_as_view=began_as_view
+    )
     doubt = gpu_state.watch(lambda: instruments.run(once), instruments.gpu)
     if AT_ANY_LOAD.issuperset(request["instruments"]):
         doubt = doubt.as_note()
@@ -234,6 +235,7 @@ class Instruments:
         none: str = "",
         *,
         is_smaller: bool = False,
+        began_as_view: bool = False,
     ) -> None:
         self.subject = subject
         self.answer = answer
@@ -246,7 +248,7 @@ class Instruments:
         self.none, self.is_smaller = none, is_smaller
         self.again: bool = request.get("again", True)
         """Whether to look at further conversions."""
-        self.began_as_view = False
+        self.began_as_view = began_as_view
         """Whether the first result of the process began where its source does."""
 
     def run(self, once: first_call.OneCall | None) -> None:

@@ -1,30 +1,38 @@
 """What the client of a worker keeps of its answers."""
 
-from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
+from builders import make_case
 
+from dlprof.plan.request import Settings
 from dlprof.runner.case_client import CaseClient
-from dlprof.runner.journal import Journal
+from dlprof.runner.progress import Watcher
 from dlprof.runner.worker_client import Outcome
 from dlprof.session.evidence import Lost
 
 
 @pytest.mark.parametrize(
-    ("stage", "parts", "status"),
+    ("ended", "parts", "status"),
     [
-        ("handshake", {"refused": "TypeError: no"}, "unsupported"),
-        ("handshake", {}, "crashed"),
-        ("refusal", {"refused": "TypeError: no"}, "crashed"),
+        (("crashed", "handshake"), {"refused": "TypeError: no"}, "unsupported"),
+        (("crashed", "handshake"), {}, "crashed"),
+        (("crashed", "refusal"), {"refused": "TypeError: no"}, "crashed"),
+        (("timeout", "refusal"), {"refused": "TypeError: no"}, "unsupported"),
     ],
-    ids=["an experiment after a refusal", "the handshake of a result", "a loop of refusals"],
+    ids=[
+        "an experiment after a refusal",
+        "the handshake of a result",
+        "a loop of refusals",
+        "a loop of refusals that takes too long",
+    ],
 )
-def test_a_refusal_whose_experiment_ended_the_process_is_a_refusal(stage, parts, status):
-    lost = Lost(how="killed by SIGABRT", stage=stage)
-    outcome = Outcome("crashed", lost.how, parts, stage=stage, lost=lost, alive=False)
-    with closing(Journal()) as journal:
-        CaseClient(None, None, journal, None, None).record(0, 0, outcome)
-        ((_, answer),) = journal.answers(0)
+def test_a_refusal_whose_experiment_ended_the_process_is_a_refusal(ended, parts, status):
+    was, stage = ended
+    lost = Lost(how="lost", stage=stage)
+    outcome = Outcome(was, lost.how, parts, stage=stage, lost=lost, alive=False)
+    client = CaseClient(None, Settings(), None, Watcher(), None)
+    found = client.ask(SimpleNamespace(ask=lambda *_: outcome), make_case(), 0)
     is_refused = status == "unsupported"
-    assert (answer["status"], answer["lost"] is None) == (status, is_refused)
-    assert answer["reason"] == ("TypeError: no" if is_refused else "killed by SIGABRT")
+    assert (found.status, found.lost is None) == (status, is_refused)
+    assert found.reason == ("TypeError: no" if is_refused else "lost")

@@ -163,7 +163,8 @@ DEAF = [{"call": "import", "outcome": "TypeError: no array"}]
     ("rule", "results", "lack"),
     [
         ("DLP009", [told(source=True, result=True)], "read-only array"),
-        ("DLP009", [told("readonly")], "whether the result can be written"),
+        ("DLP009", [told("readonly")], "result can be written"),
+        ("DLP009", [told("readonly", result=True)], "source and result can be written"),
         ("DLP015", [make_result(case={"protocol": "array-interface"})], "handshake of a path"),
         ("DLP015", [make_result()], "no handshake was recorded"),
         ("DLP015", [make_result(notes=["handshake: it broke"])], "it broke"),
@@ -171,10 +172,11 @@ DEAF = [{"call": "import", "outcome": "TypeError: no array"}]
         ("DLP015", [make_result(handshake=DEAF)], "TypeError: no array"),
         ("DLP021", [told()], "mask"),
         ("DLP022", [told(source=None, result=True)], "whether it can be written"),
-        ("DLP022", [told(source=True)], "whether the result can be written"),
+        ("DLP022", [told(source=True)], "result can be written"),
         ("DLP023", [make_result(case={"protocol": "numpy"})], "a path by DLPack"),
         ("DLP023", [make_result(status="unsupported", reason="no")], "no handshake was recorded"),
         ("DLP028", [told()], "column-major"),
+        ("DLP029", [make_result()], "whether it can be written"),
         ("DLP028", [told("F")], "the order of source and result"),
     ],
 )

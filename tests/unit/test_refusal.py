@@ -1,5 +1,6 @@
 """What a loop of refusals leaves behind, and when there is none."""
 
+import itertools
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -78,7 +79,7 @@ def test_a_refusal_that_takes_long_is_not_repeated():
 
 
 def test_a_refusal_that_takes_rather_long_is_repeated_a_few_times(monkeypatch):
-    kept, calls, times = [], [], iter((0.0, refusal.MOST_S / 12))
+    kept, calls, times = [], [], itertools.count(0.0, refusal.MOST_S / 12)
     monkeypatch.setattr(refusal, "time", SimpleNamespace(perf_counter=lambda: next(times)))
 
     def refuse(array):

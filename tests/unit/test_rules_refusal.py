@@ -109,18 +109,20 @@ def test_a_refused_versioned_capsule_is_named_if_the_consumer_takes_a_legacy_one
 
 
 @pytest.mark.parametrize(
-    ("stand_in", "again", "is_found"),
+    ("asked", "stand_in", "again", "is_found"),
     [
-        ("returned", "RuntimeError: no", True),
-        ("returned", "returned", False),
-        ("RuntimeError: no", "RuntimeError: no", False),
-        ("returned", None, False),
+        ("returned", "returned", "RuntimeError: no", True),
+        (None, "returned", "RuntimeError: no", False),
+        ("returned", "returned", "returned", False),
+        ("returned", "RuntimeError: no", "RuntimeError: no", False),
+        ("returned", "returned", None, False),
     ],
 )
 def test_a_refusal_is_named_if_a_stand_in_is_taken_and_the_array_is_refused_again(
-    stand_in, again, is_found
+    asked, stand_in, again, is_found
 ):
-    events = [{"call": "import", "outcome": stand_in}]
+    events = [{"call": "__cuda_array_interface__", "outcome": asked}] * (asked is not None)
+    events += [{"call": "import", "outcome": stand_in}]
     events += [{"call": "second import", "outcome": again}] * (again is not None)
     case = {"protocol": "cuda-array-interface"}
     found = find([path("f(x)", status="unsupported", handshake=events, case=case)])

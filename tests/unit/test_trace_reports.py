@@ -59,7 +59,7 @@ def test_a_list_of_arrays_is_told_with_all_that_each_copy_took():
     trace = trace_of({**ROW, "bytes": 32, "arrays": one}, {**SLOW, "bytes": 16, "arrays": one})
     single, several = (row[-1].text for row in trace_document(trace).tables[0].rows)
     assert single.startswith("16 B each")
-    assert several.startswith("32 B")
+    assert several.startswith("32 B per copy on average")
 
 
 def test_rows_of_different_processes_say_of_which():
@@ -89,6 +89,7 @@ def test_a_row_has_the_number_that_from_takes():
         ({}, {"allowed": ["copy"]}, "a.py:1"),
         ({"allowed": ["copy"]}, {"allowed": ["copy"]}, "none but allowed ones"),
         (VIEW, VIEW, "none"),
+        ({**VIEW, "allowed": ["copy"]}, VIEW, "none"),
         (VIEW, {"copies": 0, "unknown": 2, "result": "unknown"}, "none known, 1 line may"),
     ],
 )

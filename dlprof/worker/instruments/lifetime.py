@@ -308,7 +308,7 @@ def growth_of_calls(
     few: int = FEW,
 ) -> dict[str, Any]:
     """What stays behind of calls with a new source each, besides what the making of the sources
-    leaves; empty unless something plainly does in ``few`` calls.
+    leaves; empty unless something plainly does in ``few`` calls. Fewer are for slow ones.
 
     ``use`` gets the call. Raises :class:`Unsupported` if only the making plainly leaves something.
     """
@@ -326,12 +326,13 @@ def growth_of_calls(
 
     if not is_plain_in_few(once):
         return {}
-    found = measure_growth(once, object(), meters, size, plain_only=True)
+    number = CONVERSIONS * few // FEW
+    found = measure_growth(once, object(), meters, size, number, plain_only=True)
     if not is_plain(found):
         return {}
     if not is_plain_in_few(create):
         return found
-    alone = measure_growth(create, object(), meters, size)
+    alone = measure_growth(create, object(), meters, size, number)
     found |= {name: found[name] - alone[name] for name in found if name.endswith("_per_conversion")}
     if not is_plain(found):
         raise Unsupported("making the array alone leaves about as much behind")
