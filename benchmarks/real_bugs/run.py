@@ -135,7 +135,7 @@ def look(bug: dict[str, Any], name: str, wanted: dict[str, Any], given: argparse
     command = [python, HERE / bug["script"]]
     script = subprocess.run(command, capture_output=True, check=False, env=variables)
     ended = script.returncode
-    if ended == 1 and b"Traceback" in script.stderr:  # Python's own exit status 1 says nothing of the bug
+    if ended == 1 and b"Traceback" in script.stderr:
         ended = FAILED
     told, path = dlprof_run(bug, name, python, given)
     if path is None:

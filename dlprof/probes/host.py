@@ -25,7 +25,8 @@ from dlprof.probes.base import (
 from dlprof.probes.numpy import HOST_ARRAY
 
 BLOCK_BYTES = 1 << 20
-ALIGNED_BYTES = 64
+ALIGNED_BYTES, SPARE_BYTES = 64, 48
+"""The allocator gives every fourth place of 16 bytes."""
 MOST_OF_HEAP_BYTES = 32 << 20
 """glibc takes a mapping of its own for a larger block, 16 bytes off a page."""
 MOST_PLACES = 8
@@ -162,11 +163,11 @@ class ByteArray(HostMemory):
     def memory(self, spec: ArraySpec) -> str:
         if spec.layout != "aligned":
             return "x = bytearray().join(pieces)\ndel pieces, block\n"
-        if spec.size_bytes <= ALIGNED_BYTES:
+        if spec.size_bytes < SPARE_BYTES:
             return _tried(f"x = bytearray({spec.size_bytes})\n") + _FILL.format(memory="x")
         # What is deleted in front leaves the rest where it is, unless half of the memory is free.
         return (
-            f"x = bytearray({spec.size_bytes + ALIGNED_BYTES})\n"
+            f"x = bytearray({spec.size_bytes + SPARE_BYTES})\n"
             f"del x[:-{_ADDRESS} % {ALIGNED_BYTES}]\n"
             f"del x[{spec.size_bytes}:]\n"
         ) + _FILL.format(memory="x")
