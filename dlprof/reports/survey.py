@@ -56,8 +56,6 @@ MOST_ROWS = 22
 MOST_DRAWN = 40
 """Rows of a picture, each with the paths that do the same."""
 REST = "all but those below"
-BAD = {"crash", "hangs", "wrong"}
-"""Results for which a path is not advised."""
 MOST_MISSING = 2
 MOST_KINDS = 2
 """So many kinds of float8 have names in a row of the table."""
@@ -149,7 +147,7 @@ def answers(session: Session) -> Iterator[Answer]:
         fit = [
             group
             for group in _groups(known, rules_by_case(session.findings))
-            if not any(one.result in BAD for one in group.outcomes)
+            if not any(RESULTS.get(one.result) == "bad" for one in group.outcomes)
         ]
         for kind in KINDS:
             taken = [(group.codes[0], _taken(group, kind, errors)) for group in fit]
