@@ -30,6 +30,8 @@ ALIGNED_BYTES, SPARE_BYTES = 64, 48
 MOST_OF_HEAP_BYTES = 32 << 20
 """glibc takes a mapping of its own for a larger block, 16 bytes off a page."""
 MOST_PLACES = 8
+SMALL_BYTES, MOST_SMALL_PLACES = 512, 256
+"""Python has an allocator of its own for these, which gives freed places again in any order."""
 _ADDRESS = "numpy.frombuffer(x, dtype='uint8').ctypes.data"
 _FILL = """\
 view, at = memoryview({memory}).cast('B'), 0
@@ -129,13 +131,14 @@ def pieces(spec: ArraySpec) -> str:
     )
 
 
-def _tried(made: str) -> str:
+def _tried(made: str, size_bytes: int) -> str:
     """Text that runs ``made`` until ``x`` begins at a boundary, as it does soon for most sizes:
     places in the heap differ by 16 bytes.
     """
+    most = MOST_SMALL_PLACES if size_bytes < SMALL_BYTES else MOST_PLACES
     return (
         f"{made}others = []\n"
-        f"while {_ADDRESS} % {ALIGNED_BYTES} and len(others) < {MOST_PLACES}:\n"
+        f"while {_ADDRESS} % {ALIGNED_BYTES} and len(others) < {most}:\n"
         f"    others.append(x)\n    {made}"
         "del others\n"
     )
@@ -164,7 +167,8 @@ class ByteArray(HostMemory):
         if spec.layout != "aligned":
             return "x = bytearray().join(pieces)\ndel pieces, block\n"
         if spec.size_bytes < SPARE_BYTES:
-            return _tried(f"x = bytearray({spec.size_bytes})\n") + _FILL.format(memory="x")
+            made = f"x = bytearray({spec.size_bytes})\n"
+            return _tried(made, spec.size_bytes) + _FILL.format(memory="x")
         # What is deleted in front leaves the rest where it is, unless half of the memory is free.
         return (
             f"x = bytearray({spec.size_bytes + SPARE_BYTES})\n"
@@ -186,7 +190,7 @@ class Array(HostMemory):
         if spec.layout != "aligned" or spec.size_bytes > MOST_OF_HEAP_BYTES:
             return made + _FILL.format(memory="x")
         # malloc has a mapping for the first large block, and the heap once that was given back.
-        return f"{made}del x\n" + _tried(made) + _FILL.format(memory="x")
+        return f"{made}del x\n" + _tried(made, spec.size_bytes) + _FILL.format(memory="x")
 
 
 class Mmap(HostMemory):
