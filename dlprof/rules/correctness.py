@@ -84,11 +84,23 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
     call changes more than it makes.
     """
     wrong = [case for case in cases.cases if _wrong_text(case)]
-    by_import = groups(wrong, lambda case: (case.way_in, min(case.changed.kinds), _how_often(case)))
+    by_import = groups(
+        wrong,
+        lambda case: (
+            *(case.way_in, min(case.changed.kinds)),
+            *(_cause(case), _how_often(case)),
+        ),
+    )
     for found in by_import:
         yield finding(
             found,
-            Claim(("gives", "give"), _wrong_part(found[0].changed), _wrong_text(found[0])),
+            Claim(
+                ("gives", "give"),
+                _wrong_part(found[0].changed),
+                _wrong_text(found[0]),
+                brief=_cause(found[0]),
+                more=_cause(found[0]),
+            ),
             _what_changed(found[0]),
             advice=replacements(cases, found, "gives the right result", none=NONE_INSTEAD),
             how_often=_how_often(found[0]),
@@ -106,6 +118,12 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
             advice=replacements(cases, found, "does not", _is_tried_again, NONE_INSTEAD),
             how_often=_how_often(found[0]),
         )
+
+
+def _cause(case: CaseView) -> str:
+    """Why the values are wrong, where an experiment shows it."""
+    values = case.changed.values
+    return "The byte order was lost." if values is not None and values.byte_order_lost else ""
 
 
 def _what_changed(case: CaseView) -> dict[str, str]:
@@ -317,6 +335,16 @@ wrong = <differing>
 print(wrong, "values of y differ from those of x")
 return wrong > 0
 """
+BYTES_IN_ORDER = """
+<create>
+<convert of y>
+before, after = <values of x>, <flat_values of y>
+wrong = <differing>
+before = before.byteswap()
+others = <differing>
+print(wrong, "values of y differ from those of x,", others, "from those of its swapped bytes")
+return wrong > 0 and others == 0
+"""
 SHAPE = """
 <create>
 <convert of y>
@@ -356,6 +384,8 @@ def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) ->
             raise NoReproducer("it takes two arrays, and the setup of your own makes one")
     elif "shape" in wrong.kinds:
         symptom, template = "loses the shape", SHAPE
+    elif wrong.values is not None and wrong.values.byte_order_lost:
+        symptom, template = "loses the byte order", BYTES_IN_ORDER
     create, other = subject.create_by(evidence), plain(getattr(evidence, "other", None) or "")
     if "<other>" in template and not other:
         other = f"{create}\n{subject.said('write', 'x')}"

@@ -159,7 +159,8 @@ def _count(what: str, found: Mapping[str, Any]) -> str:
     if found.get("same_address"):
         return f"{what}: two results begin at the same address"
     first = f", first at index {found['first_index']}" if "first_index" in found else ""
-    return f"{what}: {found.get('different', '?')} of {found.get('of', '?')} differ{first}"
+    lost = "; they are the source's bytes, swapped" if found.get("byte_order_lost") else ""
+    return f"{what}: {found.get('different', '?')} of {found.get('of', '?')} differ{first}{lost}"
 
 
 def _source_writable(found: Any) -> str:

@@ -103,6 +103,7 @@ PLANTS = _sorted(
     Plant("surveyed-view", ("view",), surveyed=True),
     Plant("flush-denormals", ("flush_denormals",), "DLP008", promise="copy", surveyed=True),
     Plant("crash-if-empty", ("crash_if_empty",), "DLP016", surveyed=True),
+    Plant("lose-byte-order", ("lose_byte_order",), "DLP008", surveyed=True),
     Plant("forget-mask", ("forget_mask",), "DLP021", surveyed=True),
     Plant("keep-refused", ("keep_refused",), "DLP010", surveyed=True),
     Plant("set-default", ("set_default",), "DLP025", surveyed=True),

@@ -328,6 +328,12 @@ def wrong_strides(source: Array) -> Array:
     return copied(numpy.ascontiguousarray(source.wait().data.T).reshape(source.shape))
 
 
+def lose_byte_order(source: Array) -> Array:
+    """Fault: a view that takes the bytes of each number for those of the machine's order."""
+    native = source.data.view(source.dtype.newbyteorder("="))
+    return Array(native, source.owner, source.done)
+
+
 def change_source(source: Array) -> Array:
     """Fault: a copy that leaves its mark in the source."""
     result = copy(source)

@@ -59,8 +59,8 @@ class OnHost(Synthetic):
     distributions = ("numpy",)
     setup = "import numpy\nfrom dlprof.selftest import host"
     devices = CPU
-    layouts = ("C", "aligned", "F", "readonly", "strided", "masked")
-    flags = ("masked",)
+    layouts = ("C", "aligned", "F", "readonly", "strided", "masked", "swapped")
+    flags = ("masked", "swapped")
     own = "host"
     settings = {"default dtype": "host.defaults['dtype']"}  # noqa: RUF012 - as the contract has it
     exports = (

@@ -236,6 +236,8 @@ class Count(Record):
     of: Maybe[Whole] = None
     first_index: Maybe[Whole] = None
     same_address: Maybe[Flag] = None
+    byte_order_lost: Maybe[Flag] = None
+    """Whether the result is the bytes of the source, read in the machine's order."""
 
 
 class Changed(Record):

@@ -86,6 +86,13 @@ def bits(array: Any) -> Any:
     return array.view(f"uint{8 * min(array.dtype.itemsize, 8)}")
 
 
+def lost_byte_order(before: Any, after: Any) -> bool:
+    """Whether ``before`` has the other byte order, and ``after`` is its bytes in the machine's."""
+    if before.dtype.isnative:
+        return False
+    return bool((bits(before.byteswap()) == bits(after)).all())
+
+
 def _are_numbers(values: Any, dtype: str) -> bool:
     # For a dtype that NumPy lacks these are its bits, which are no numbers of another dtype.
     return values.dtype.kind in "biufc" and values.dtype.name == dtype

@@ -54,6 +54,15 @@ def test_a_wrong_result_is_an_error_that_says_what_changed(changed, words):
     assert finding.advice.startswith("right(x)")
 
 
+def test_a_lost_byte_order_is_a_cause_of_its_own():
+    values = wrong(values=VALUES | {"byte_order_lost": True})
+    other = {"shape": [3]}
+    results = [path("f(x)", values=values), path("f(x)", values=wrong(values=VALUES), case=other)]
+    named, unnamed = found("DLP008", *results)
+    assert "The byte order was lost." in named.headline
+    assert "byte order" not in unnamed.headline + unnamed.summary
+
+
 def test_a_path_that_was_converted_once_is_not_said_to_keep_its_earlier_results():
     overwrites = path("f(x)", values=wrong(earlier_result=VALUES))
     once = path("g(x)", values=verdict("ok", changed={}, left_out="it takes too long"))

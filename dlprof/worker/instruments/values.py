@@ -5,7 +5,8 @@ The source holds a pattern that shows wrong strides and truncation
 compared bit for bit, the result first: what is read at once shows whether its values are there.
 What differs at first and not a moment later is ``unfinished``. The source was converted before, for
 its time. If a new array is right at first, and wrong when it is converted again, the values of a
-``repeated`` conversion are wrong.
+``repeated`` conversion are wrong. If the bytes of a source in the other byte order, read in the
+machine's order, are the result, the byte order was lost.
 
 If they agree, an array of the same size is converted whose values are those at which conversions go
 wrong (:func:`dlprof.probes.base.corners`). Then come the looks of
@@ -30,7 +31,7 @@ from dlprof.probes.base import Probe, Unsupported
 from dlprof.protocol.messages import NO_ARRAY, UNSTEADY, unknown, verdict
 from dlprof.worker import memory
 from dlprof.worker.any_array import UNKNOWN
-from dlprof.worker.elements import bits, changes_alone, read_elements, unequal
+from dlprof.worker.elements import bits, changes_alone, lost_byte_order, read_elements, unequal
 from dlprof.worker.instruments import further_calls
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.simulated import OnSimulatedDevice
@@ -228,19 +229,21 @@ def _is_constant(subject: Subject) -> bool:
 def _difference(
     subject: Subject, source: Any, result: Any, dtypes: tuple[str, str] | None
 ) -> dict[str, Any]:
-    different, first = 0, None
+    different, first, order_lost = 0, None, dtypes is None
     masked = getattr(source, "mask", None)  # the value of a masked element is no data
     for start, before, after in _parts(subject, source, result):
         differ = unequal(before, after, dtypes)
         if masked is not None and differ.size == masked.size:
             differ &= ~masked.reshape(-1)
+        order_lost = order_lost and lost_byte_order(before, after)
         count = int(differ.sum())
         different += count
         if count and first is None:
             first = start + int(differ.argmax())
     if not different:
         return {}
-    return {"values": {"different": different, "of": subject.spec.elements, "first_index": first}}
+    found = {"different": different, "of": subject.spec.elements, "first_index": first}
+    return {"values": {**found, **({"byte_order_lost": True} if order_lost else {})}}
 
 
 def _parts(subject: Subject, source: Any, result: Any) -> Iterator[tuple[int, Any, Any]]:
