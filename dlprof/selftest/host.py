@@ -102,6 +102,10 @@ class Array:
         """A TypeError for any other keyword, as an older producer gives it."""
         return self.data.__dlpack__(**({"max_version": max_version} if max_version else {}))
 
+    def to_dlpack(self) -> Any:
+        """A versioned capsule, which no consumer asked for."""
+        return self.wait().__dlpack__(max_version=(1, 0))
+
 
 default_queue = Queue()
 other_queue = Queue()
@@ -371,6 +375,25 @@ def unversioned(source: Any) -> Array:
     """Fault: asks for no version, so that read-only memory is refused."""
     data = numpy.from_dlpack(_Holder(source.__dlpack__()))
     return Array(data, source, getattr(source, "done", None))
+
+
+def from_capsule(capsule: Any) -> Array:
+    """Innocent: copies what a capsule of either kind holds."""
+    return copied(numpy.from_dlpack(_Holder(capsule)))
+
+
+def legacy_capsule(capsule: Any) -> Array:
+    """Fault: refuses a versioned capsule."""
+    if "dltensor_versioned" in repr(capsule):
+        raise BufferError("only capsules without a version")
+    return from_capsule(capsule)
+
+
+def by_strides(source: Any) -> Array:
+    """Fault: refuses what has strides, before it asks by the protocol."""
+    if hasattr(source, "strides"):
+        raise TypeError("strides of a foreign array")
+    return Array(numpy.from_dlpack(source), source)
 
 
 class _Holder:

@@ -66,6 +66,7 @@ class OnHost(Synthetic):
     exports = (
         Export("array", Protocol.NATIVE, "{x}", CPU),
         Export("dlpack", Protocol.DLPACK, "{x}", CPU),
+        Export("capsule", Protocol.DLPACK_CAPSULE, "{x}.to_dlpack()", CPU),
     )
     imports = (
         Import(

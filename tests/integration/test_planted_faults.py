@@ -34,6 +34,7 @@ CONTROLS = {
     "asymmetric": ("host.slow(x)", "host.view(x)"),
     "retry": ("host.retry(x)", "x.__dlpack__()"),
     "freeze": ("host.lock(x)", "host.copy(x)"),
+    "legacy-capsule": ("host.legacy_capsule(x.to_dlpack())", "host.from_capsule(x.to_dlpack())"),
     "refuse-oddly": ("host.asarray(x, copy=False)", "host.view(x)"),
 }
 """By plant: the fault in its reproducer and its control, where these do not follow from it."""
