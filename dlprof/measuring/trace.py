@@ -338,11 +338,10 @@ def doubts(row: Any) -> list[str]:
     """What the line may do of it: not all of its calls were looked at, its memory or its device is
     not known, or one sign of a wait was seen.
     """
-    empty = sum(calls for _, shape, calls, _ in row.arrays if 0 in shape)
     is_cut = bool(row.trouble or row.stopped_ns)
     found = {
-        COPY: is_cut or row.unknown > empty,
+        COPY: is_cut or row.unknown > row.empty,
         WAIT: is_cut or row.maybe_waits > 0,
-        CROSSING: is_cut or (row.unknown > empty and row.device in {"", "?"}),
+        CROSSING: is_cut or (row.unknown > row.empty and row.device in {"", "?"}),
     }
     return [word for word, may in found.items() if may and word not in row.allowed]

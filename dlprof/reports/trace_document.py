@@ -60,8 +60,8 @@ def result_of(rows: Sequence[Row]) -> str:
     """``waits`` if one did, else what all are: ``view``, ``copy``, ``mixed`` or ``unknown``."""
     if any(row.waits for row in rows):
         return "waits"
-    found = {row.result for row in rows}
-    return found.pop() if len(found) == 1 else "mixed"
+    found = {row.result for row in rows if row.result != "unknown" or row.unknown > row.empty}
+    return found.pop() if len(found) == 1 else "mixed" if found else "unknown"
 
 
 def grouped(rows: Sequence[Row], by: str, program: str = "") -> list[Group]:

@@ -16,7 +16,7 @@ from dlprof.errors import SessionError
 from dlprof.session import files
 from dlprof.session.evidence import Maybe, Model, Number, Whole
 from dlprof.text import json_text
-from dlprof.tracer.rows import OTHERS
+from dlprof.tracer.rows import OTHERS, result_of
 
 SCHEMA = "dlprof.trace/1"
 SUMMED = (
@@ -66,6 +66,11 @@ class Row(Model):
     trouble: str = ""
     allowed: list[str] = Field(default_factory=list)
     processes: list[Whole] = Field(default_factory=list)
+
+    @property
+    def empty(self) -> int:
+        """Calls for arrays without elements, which have no memory."""
+        return _empty(self.arrays)
 
 
 class Process(Model):
@@ -167,14 +172,6 @@ def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
 def _add(row: dict[str, Any], other: Mapping[str, Any]) -> None:
     for name in SUMMED:
         row[name] += other[name]
-    kinds = [
-        kind
-        for kind, count in zip(
-            ("view", "copy", "unknown"), ("views", "copies", "unknown"), strict=True
-        )
-        if row[count]
-    ]
-    row["result"] = kinds[0] if len(kinds) == 1 else "mixed" if kinds else "unknown"
     row["crossings"] = _summed([*row["crossings"], *other["crossings"]], 2)
     arrays = [
         (dtype, tuple(shape), size, calls)
@@ -182,11 +179,17 @@ def _add(row: dict[str, Any], other: Mapping[str, Any]) -> None:
     ]
     summed = sorted(_summed(arrays, 3), key=lambda one: one[0] == OTHERS)
     row["arrays"] = [(dtype, list(shape), calls, size) for dtype, shape, size, calls in summed]
+    empty = _empty(row["arrays"])
+    row["result"] = result_of(row["views"], row["copies"], row["unknown"], empty)
     stops = [one["stopped_ns"] for one in (row, other) if one["stopped_ns"]]
     row["stopped_ns"] = min(stops, default=0)
     row["device"] = row["device"] or other["device"]
     row["retyped"] = sorted({*row["retyped"], *other["retyped"]})
     row["trouble"] = row["trouble"] or other["trouble"]
+
+
+def _empty(arrays: Iterable[Sequence[Any]]) -> int:
+    return sum(calls for _, shape, calls, _ in arrays if 0 in shape)
 
 
 def _summed(entries: Iterable[Sequence[Any]], names: int) -> list[tuple[Any, ...]]:

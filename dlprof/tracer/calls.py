@@ -281,6 +281,8 @@ class Calls:
             made and are_apart(kind.device(source), made.device(result))
         ):
             return  # it stays on its device, and in its framework
+        if _is_on_meta(kind, source) or _is_on_meta(made, result):
+            return
         key = kind.key(source)
         numbers = row.arrays.get(key)
         if numbers is None:
@@ -314,6 +316,8 @@ class Calls:
         queue: Queue | None,
     ) -> None:
         """Count a call by its ends: an array and its address, and a result and its address."""
+        if _is_on_meta(kind, source) or _is_on_meta(made, result):
+            return
         found = None
         if queue is not None and queue[1] is KEPT:
             found = self._of_kept(row, kind, source, made, result, there)
@@ -386,11 +390,16 @@ class Calls:
     ) -> None:
         row, found, made = site[ROW], list(leaves(source)), self.tracer.kinds[type(result)]
         if made is not None:  # one array of many: it cannot be a view of all
-            row.consumer, outcome = made.framework, (COPIES, made.nbytes(result))
+            if _is_on_meta(made, result):
+                return
+            copied = made.nbytes(result)
+            outcome = (UNKNOWN, 0) if _is_empty(made, result) else (COPIES, copied)
+            row.consumer = made.framework
         else:
             outcome = self._compared_leaves(row, found, list(leaves(result)), kept)
-        first = found[0]
         kind = row.kind
+        alike = (one for one in found if self.tracer.kinds[type(one)] is kind)
+        first = next((one for one in alike if not _is_empty(kind, one)), found[0])
         row.first_ns = row.first_ns or took
         key = kind.key(first)
         count(row.numbers(key, lambda: kind.nbytes(first)), took, *outcome)
@@ -407,6 +416,8 @@ class Calls:
             kind, made = self.tracer.kinds[type(one)], self.tracer.kinds[type(other)]
             if kind is not None and made is not None and one is not other:
                 row.consumer = made.framework
+                if _is_empty(made, other):
+                    continue
                 here, there = kind.address(one), made.address(other)
                 outcomes.append(
                     (keeps and self._of_kept(row, kind, one, made, other, there))
@@ -463,6 +474,8 @@ class Calls:
         if made is None:
             return UNKNOWN, 0
         row.consumer, there = made.framework, made.address(result)
+        if _is_empty(made, result):
+            return UNKNOWN, 0
         found = _seen(here, size, made, result, there)
         if found[0] == VIEWS and here != there:
             return _confirmed(bounds, made, result, there)
@@ -499,6 +512,8 @@ def _compared(  # noqa: PLR0913, PLR0917 - both ends
     there: int | None,
 ) -> tuple[int, int]:
     """View or copy, by the addresses and sizes of both ends; and the bytes that were copied."""
+    if _is_empty(made, result):
+        return UNKNOWN, 0
     one = "cpu" if kind.is_host else kind.device(source)
     other = "cpu" if made.is_host else made.device(result)
     is_same = here and here == there  # of memory that two devices share
@@ -512,13 +527,21 @@ def _compared(  # noqa: PLR0913, PLR0917 - both ends
     return (UNKNOWN, 0) if kind.may_keep and found[0] == COPIES else found
 
 
+def _is_empty(kind: Kind, array: Any) -> bool:
+    """Whether an array has no elements: it has no memory, and is neither view nor copy."""
+    return not kind.nbytes(array) and 0 in (kind.key(array)[1] or ())
+
+
+def _is_on_meta(kind: Kind | None, array: Any) -> bool:
+    """Whether it is a tensor of PyTorch that stands for no data: nothing is converted."""
+    return kind is not None and kind.framework == "torch" and bool(array.is_meta)
+
+
 def _seen(
     here: int | None, size: int, made: Kind, result: Any, there: int | None
 ) -> tuple[int, int]:
     """A view begins at the same address, or may overlap by the sizes of both."""
     copied = made.nbytes(result)
-    if not copied and 0 in (made.key(result)[1] or ()):
-        return UNKNOWN, 0  # an array without elements has no memory
     if here and there:
         if here == there or (here < there + copied and there < here + size):
             return VIEWS, 0

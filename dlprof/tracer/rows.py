@@ -142,7 +142,7 @@ class Row:
             sum(one[at] for _, one in numbers) for at in (TIME, VIEWS, COPIES, UNKNOWN)
         )
         waits, maybe, waited = self._waits(idle)
-        results = [n for n, c in (("view", views), ("copy", copies), ("unknown", unknown)) if c]
+        empty = sum(calls_of(one) for key, one in numbers if 0 in words(key)[1])
         top = sorted(numbers, key=lambda item: (item[0] == OTHERS, -calls_of(item[1])))
         return {
             "file": self.file,
@@ -157,7 +157,7 @@ class Row:
             "total_ns": round(total),
             "first_ns": round(self.first_ns),
             "bytes": sum(one[BYTES] for _, one in numbers),
-            "result": results[0] if len(results) == 1 else "mixed" if results else "unknown",
+            "result": result_of(views, copies, unknown, empty),
             "views": views,
             "copies": copies,
             "unknown": unknown,
@@ -186,6 +186,15 @@ class Row:
             elif took > calls * (LONGER * empty + LONGER_NS):
                 waits, waited = waits + int(calls), waited + took - calls * empty
         return waits, maybe, waited
+
+
+def result_of(views: int, copies: int, unknown: int, empty: int) -> str:
+    """The word for these calls. An array without elements is neither view nor copy: beside others
+    it says nothing. Such calls are ``empty`` of the unknown ones.
+    """
+    counts = {"view": views, "copy": copies, "unknown": max(unknown - empty, 0)}
+    found = [word for word, count in counts.items() if count]
+    return found[0] if len(found) == 1 else "mixed" if found else "unknown"
 
 
 def calls_of(numbers: list[Any]) -> int:

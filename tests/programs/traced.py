@@ -126,8 +126,13 @@ def decorators():
     total(X), total(X)
 
 
-def a_tensor_that_moves():
-    T.to("meta")  #: 1 x.to() copy
+def tensors_without_memory():
+    T.to("meta")
+    for device in ("cpu", "meta", "cpu", "meta"):
+        torch.tensor(X, device=device)  #: 2 torch.tensor(x) copy
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.tensor([X, X], device="meta")
 
 
 def a_tensor_that_stays_on_its_device():
@@ -284,6 +289,9 @@ def strided_arrays():
 def empty_arrays_and_scalars():
     torch.from_numpy(np.zeros((0, 3)))  #: 1 torch.from_numpy(x) unknown
     torch.from_numpy(np.array(1.0))  #: 1 torch.from_numpy(x) view
+    for x in (X, X[:0], X):
+        torch.from_numpy(x)  #: 3 torch.from_numpy(x) view
+        torch.tensor(x)  #: 3 torch.tensor(x) copy
 
 
 def lists_of_arrays():

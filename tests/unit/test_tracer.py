@@ -18,7 +18,7 @@ from dlprof.errors import UsageError
 from dlprof.measuring.trace import Program, completed, doubts, expression, faults, trace
 from dlprof.reports import terminal
 from dlprof.reports.document import Level
-from dlprof.reports.trace_document import trace_document
+from dlprof.reports.trace_document import result_of, trace_document
 from dlprof.session.trace_file import Row, merged
 from dlprof.tracer import calls, state
 from dlprof.tracer.arrays import KEY, Kind, Kinds, are_apart
@@ -456,6 +456,16 @@ def test_processes_are_added_up():
     assert both["processes"] == [1, 2]
     assert both["arrays"] == [("float32", [1], 2, 4)]
     assert [one["ended"] for one in found["processes"]] == [False, True]
+
+
+def test_an_array_without_elements_makes_no_line_mixed_in_any_process():
+    arrays = [["float32", [0, 3], 1, 0]]
+    empty = {**ROW, "copies": 0, "unknown": 1, "result": "unknown", "bytes": 0, "arrays": arrays}
+    (both,) = merged([part(1, ROW), part(2, empty)])["rows"]
+    assert (both["calls"], both["result"]) == (2, "copy")
+    rows = [Row.model_validate(row) for row in (ROW, empty)]
+    assert result_of(rows) == "copy"
+    assert result_of(rows[1:]) == "unknown"
 
 
 def test_a_block_is_traced_with_names_that_were_taken_out_before():
