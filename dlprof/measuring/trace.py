@@ -163,15 +163,14 @@ def completed(fields: Mapping[str, Any], listed: Sequence[tuple[str, str, str]] 
     harmless.
     """
     linecache.checkcache()
-    rows = [
-        row.model_copy(
-            update={
-                "expression": expression(row.file, row.line, row.span),
-                "allowed": sorted({*_allowed_at(row), *_allowed_in(row, listed)}),
-            }
-        )
-        for row in map(Row.model_validate, fields["rows"])
-    ]
+    rows = []
+    for placed in map(Row.model_validate, fields["rows"]):
+        row = placed.model_copy(update={"span": _span_of_value(placed.file, placed.span)})
+        words = {
+            "expression": expression(row.file, row.line, row.span),
+            "allowed": sorted({*_allowed_at(row), *_allowed_in(row, listed)}),
+        }
+        rows.append(row.model_copy(update=words))
     told = [row.model_copy(update={"expression": _step(row, rows)[:WIDEST]}) for row in rows]
     whole = {**fields, "rows": [row.model_dump() for row in told], "sources": _sources(rows)}
     return Trace.model_validate(sanitised(whole))
@@ -206,6 +205,47 @@ def _sources(rows: Sequence[Any]) -> dict[str, list[tuple[int, str]]]:
 def _source(file: str) -> list[str]:
     """The lines of a file, or of a notebook's cell, as Python counts them."""
     return [line.rstrip("\n") for line in linecache.getlines(file)]
+
+
+def _span_of_value(file: str, span: list[int] | None) -> list[int] | None:
+    """Where the value stands that Python unpacks or iterates over at ``span``.
+
+    In ``a, *b = map(torch.from_numpy, xs)`` it converts when it unpacks, and places that at the
+    names. In a loop over ``map(…)``, Python 3.11 places it at the whole loop.
+    """
+    if span is None:
+        return None
+    return _values("\n".join(_source(file)) + "\n").get(tuple(span), span)
+
+
+@cache
+def _values(text: str) -> dict[tuple[int, ...], list[int]]:
+    """By the span of a target of several names, or of a loop: that of the value or iterable."""
+    found: dict[tuple[int, ...], list[int]] = {}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python has said it
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return found  # a cell of a notebook has a syntax of its own
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            targets, value = node.targets, node.value
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            targets, value = [node.target], node.iter
+        else:
+            continue
+        if isinstance(node, ast.For):
+            found[tuple(_span(node))] = _span(value)
+        for one in (inner for target in targets for inner in ast.walk(target)):
+            if isinstance(one, (ast.Tuple, ast.List)) and isinstance(one.ctx, ast.Store):
+                found[tuple(_span(one))] = _span(value)
+    return found
+
+
+def _span(node: ast.expr | ast.stmt) -> list[int]:
+    last, end = node.end_lineno, node.end_col_offset
+    return [node.lineno, last or node.lineno, node.col_offset, end or 0]
 
 
 def expression(file: str, line: int, span: Sequence[int] | None) -> str:

@@ -148,6 +148,20 @@ def callbacks_from_c():
     list(itertools.starmap(torch.from_numpy, [(X,), (X,)]))  #: 2 torch.from_numpy(x) view
 
 
+def unpacked_and_iterated():
+    _first, *_rest = map(torch.from_numpy, [X, X, X])  #: 3 torch.from_numpy(x) view
+    for _ in map(torch.from_numpy, [X, X]):  #: 2 torch.from_numpy(x) view
+        torch.tensor(X)  #: 2 torch.tensor(x) copy
+
+
+def an_own_class_of_arrays():
+    class Batch:
+        def __array__(self, dtype=None, copy=None):
+            return T.numpy()  #: 1 x.numpy() view
+
+    np.asarray(Batch())
+
+
 def methods_of_classes():
     class Loader:
         convert = torch.from_numpy

@@ -507,6 +507,25 @@ def test_the_expression_stands_in_one_line(tmp_path):
     assert expression("<string>", 1, None) == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "span", "shown"),
+    [
+        ("a, *b = map(f, xs)", (2, 2, 0, 5), "map(f, xs)"),
+        ("(a, (b, c)) = d = map(f, xs)", (2, 2, 4, 10), "map(f, xs)"),
+        ("for x in map(f, xs):\n    pass", (2, 3, 0, 8), "map(f, xs)"),
+        ("for a, b in maps:\n    pass", (2, 2, 4, 8), "maps"),
+        ("y = a, b", (2, 2, 4, 8), "(a, b)"),
+        ("a, b = !ls", (2, 2, 0, 4), "(a, b)"),
+    ],
+)
+def test_what_is_converted_when_it_is_unpacked_is_told_by_its_value(tmp_path, text, span, shown):
+    program = tmp_path / "app.py"
+    program.write_text(f"\n{text}\n", encoding="utf-8")
+    rows = [{**ROW, "file": str(program), "span": [*span], "line": 2}]
+    trace = completed({"program": [], "exit_code": 0, "wall_ns": 1, "rows": rows})
+    assert trace.rows[0].expression == shown
+
+
 def test_a_comment_behind_an_expression_of_several_lines_allows_it(tmp_path):
     program = tmp_path / "app.py"
     text = "y = f(\n    x,\n)  # dlprof: allow copy, wait\nz = f(x)  # dlprof: allow wait\n"
