@@ -30,6 +30,7 @@ from dlprof.gate.gate import (
     gate,
     has_large_arrays,
     kept_in,
+    limits_text,
 )
 from dlprof.plan import options
 from dlprof.plan.axes import NO_TIMES, simulated_in
@@ -95,10 +96,12 @@ def measure(
         told += tuple(noise.texts(known, own))
     left = (baseline or kept.path("base"), kept.path("head"))
     stopped = f"stopped; see what is there with: dlprof compare {shlex.join(map(str, left))}"
-    with Bar() as bar:
+    bar = Bar()
+    task = Task(base, head, settings, kept, bar, budget_s, told, "budget" not in given.values)
+    complain(f"dlprof: {limits_text(task)}")
+    with bar:
         try:
-            patient = "budget" not in given.values
-            found = gate(Task(base, head, settings, kept, bar, budget_s, told, patient))
+            found = gate(task)
         except KeyboardInterrupt:  # before the first round, or while a session is written
             raise Interrupted(stopped) from None
     names = (str(baseline or raw["base_python"]), str(head_python or sys.executable))

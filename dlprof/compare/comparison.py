@@ -25,7 +25,6 @@ from dlprof.compare.times import LARGEST_FLOOR, Settings, Time, judge
 from dlprof.compare.verdicts import (
     LOST,
     MEASURED,
-    RACE_LOOKS,
     SKIPPED,
     Change,
     both_measured,
@@ -105,6 +104,8 @@ class Comparison:
     """How a gate measured it, in sentences; none of two finished sessions."""
     too_few_rounds: str = ""
     """Why a gate could not have called any time slower, in words."""
+    undiagnosed: str = ""
+    """Which paths a gate had no time to diagnose, in words."""
 
     @property
     def floors(self) -> tuple[Floor, ...]:
@@ -144,8 +145,9 @@ class Comparison:
     @property
     def inconclusive(self) -> str:
         """Why a regression could have stayed unseen, whatever becomes of a case that is UNSURE."""
-        if self.too_few_rounds:
-            return self.too_few_rounds
+        undiagnosed = self.undiagnosed if self.settings.criteria.need_diagnosis else ""
+        if no_time := self.too_few_rounds or undiagnosed:
+            return no_time
         if not self.head.complete and not self.told:
             return "HEAD was stopped before its end"
         seen = frozenset[str]().union(*(case.looked_at for case in self.cases))
@@ -196,7 +198,9 @@ def compare(base: Session, head: Session, settings: Settings) -> Comparison:
     cases = []
     for pair, own in zip(pairs, times, strict=True):
         asked = turns or asked_for(head, pair.case)
-        case = _compared(pair, own, tried, severities, asked, settings.in_turns)
+        # A gate in turns looks again for a race that only one side showed.
+        race_looks = settings.race_looks if turns else 1
+        case = _compared(pair, own, tried, severities, asked, race_looks)
         cases.append(judged(case, settings.criteria))
     return Comparison(
         base=base,
@@ -311,7 +315,7 @@ def _compared(
     tried: tuple[Tried, Tried],
     severities: Severities,
     asked: bool,
-    in_turns: bool,
+    race_looks: int,
 ) -> Compared:
     base, head = pair.base, pair.head
     found = Compared(
@@ -325,8 +329,6 @@ def _compared(
     if base is None or head is None or pair.twice:
         return found
     looks = tried[0].get(base.case.conversion), tried[1].get(head.case.conversion)
-    # A gate in turns looks again for a race that only one side showed.
-    race_looks = RACE_LOOKS if in_turns else 1
     changed = changes(base, head, looks, severities, (race_looks, race_looks))
     return replace(found, changes=changed, looked_at=looked_at(base, head))
 

@@ -19,6 +19,7 @@ from dlprof.errors import UsageError
 from dlprof.plan.axes import NO_TIMES
 from dlprof.plan.floors import DEFAULT, Floor, FloorRule
 from dlprof.plan.options import REPEATED
+from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.rules.rule import SEVERITIES
 from dlprof.session.model import CaseRecord
 from dlprof.text.clean import nearest
@@ -56,6 +57,11 @@ class Criteria:
         """The verdicts that are named, and that none of these measures of a case looks for."""
         known = {word for what in measures for word in SCALES.get(what, ())}
         return tuple(sorted(self.words - known))
+
+    @property
+    def need_diagnosis(self) -> bool:
+        """Whether a verdict of the diagnosis may be a regression."""
+        return bool(self.severities or self.unlooked(set(SCALES) - set(DIAGNOSIS)))
 
     def fails(self, change: Change) -> bool:
         """Whether a change of verdict is a regression.

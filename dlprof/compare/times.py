@@ -22,6 +22,7 @@ from dlprof.compare.matching import Key
 from dlprof.compare.processes import median_ns
 from dlprof.compare.samples import Sample, Tested, Untestable, bound, proofs_of, tested
 from dlprof.compare.sequential import IN_TURNS, WIDE_LIMIT
+from dlprof.compare.verdicts import RACE_LOOKS
 from dlprof.plan.floors import Floor
 
 ACROSS_SESSIONS = 0.1
@@ -73,7 +74,8 @@ class Settings:
 
     ``own_floors`` are those of single cases, by :func:`~dlprof.compare.matching.key`. ``decided``
     are the words of a gate that looked more than once, by case and measure. ``across_pythons`` says
-    that two versions of Python are what is compared. A time that is WIDE passes if it is slower by
+    that two versions of Python are what is compared. ``race_looks`` is how many processes of a side
+    in turns looked for a race, if they saw none. A time that is WIDE passes if it is slower by
     ``wide_limit`` at most (0.25 is 25 %) and not likely slower, and never if ``strict``.
 
     ``drifts`` are what sessions of equal code may differ by, from a calibration, by case and
@@ -88,6 +90,7 @@ class Settings:
     in_turns: bool = False
     decided: Mapping[tuple[Key, str], str] = field(default_factory=lambda: MappingProxyType({}))
     across_pythons: bool = False
+    race_looks: int = RACE_LOOKS
     wide_limit: float = WIDE_LIMIT
     strict: bool = False
     drifts: Mapping[tuple[Key, str], float | None] | None = None

@@ -21,7 +21,7 @@ from dlprof.compare.sequential import IN_TURNS, LOOKS, Plan, earliest
 from dlprof.compare.times import Settings, Time
 from dlprof.compare.verdicts import CRASHED_IN_COMPANY, LOST, MEASURED, Change
 from dlprof.errors import Unmeasured, Unsure, UsageError
-from dlprof.gate.rounds import BUDGET, PATIENCE, STOPPED, WHOLE, Budget, Ran, run
+from dlprof.gate.rounds import BUDGET, FIRST, PATIENCE, STOPPED, WHOLE, Budget, Ran, run
 from dlprof.gate.suite import TIMERS, MeasuredSuite, Side, SideWatcher, opened
 from dlprof.plan.catalog import environment
 from dlprof.plan.pairing import Case
@@ -92,6 +92,15 @@ class Task:
         plan = Plan() if isinstance(self.base, Session) else IN_TURNS
         return replace(plan, wide_limit=0.0 if self.settings.strict else self.settings.wide_limit)
 
+    @property
+    def most_s(self) -> float | None:
+        """The longest that all rounds take, and the diagnosis again; None for no limit."""
+        return None if self.budget_s is None else self.budget_s * (PATIENCE if self.patient else 1)
+
+    @property
+    def diagnoses(self) -> bool:
+        return self.head.request.settings.diagnose
+
 
 @dataclass(frozen=True)
 class Gated:
@@ -101,25 +110,43 @@ class Gated:
     interrupted: bool
 
 
+def limits_text(task: Task) -> str:
+    """How long a gate takes at most, for its user to know before it begins; empty for no limit."""
+    if task.budget_s is None or task.most_s is None:
+        return ""
+    most = duration_text(task.most_s)
+    rounds = f"at most {duration_text(task.budget_s)}"
+    busy = f", or {most} on a busy machine" if task.patient else ""
+    diagnosis = f"; then the diagnosis takes at most {most}" if task.diagnoses else ""
+    return f"rounds take {rounds}{busy}{diagnosis}. The first round is measured to its end."
+
+
 def gate(task: Task) -> Gated:
     """Measure, and measure again what seems to be a regression.
 
     Raises :class:`~dlprof.errors.UsageError` if the sessions cannot be kept.
     """
     budget = Budget(task.budget_s, time.monotonic(), patient=task.patient)
-    first, ran, suite = _pass(task, budget)
-    interrupted, second, again = ran.interrupted, None, None
-    # The diagnosis is in no budget, and takes no time from the second pass.
-    left = budget.later(suite.diagnosis_s)
+    most_s = task.most_s
+    first, ran, suite = _pass(task, budget, None if most_s is None else FIRST * most_s)
+    interrupted, second, again, diagnosis_s = ran.interrupted, None, None, suite.diagnosis_s
+    # The diagnosis takes no time from the rounds of the second pass.
+    left = budget.later(diagnosis_s)
     # One round shows a verdict again, and that much is measured however late it is.
     late = left.is_over(PATIENCE * WHOLE if task.patient else WHOLE, ran.round_s)
     cases = flagged(first, WORSE) if late else flagged(first)
     if cases and not interrupted:
-        second, again, _ = _pass(task, left, "-again", _alone(first, cases))
+        rest_s = None if most_s is None else max(most_s - diagnosis_s, (1 - FIRST) * most_s)
+        second, again, suite = _pass(task, left, rest_s, "-again", _alone(first, cases))
         interrupted = again.interrupted
+        diagnosis_s += suite.diagnosis_s
     found = confirmed(first, second)
     wall_s = budget.clock() - budget.begun
-    told = (_measured_text(task, ran, again, wall_s, suite.diagnosis_s), *task.told)
+    told = (
+        _measured_text(task, ran, again, wall_s, diagnosis_s),
+        *filter(None, [first.undiagnosed and f"There was {first.undiagnosed}."]),
+        *task.told,
+    )
     return Gated(replace(found, told=told, too_few_rounds=_too_few(task, ran)), interrupted)
 
 
@@ -129,12 +156,21 @@ def _too_few(task: Task, ran: Ran) -> str:
         return ""
     times = len(ran.course.words)
     rounds = earliest(ran.course.plan, times)
-    if rounds is None or ran.looked >= rounds:
+    if rounds is None or ran.rounds >= rounds:
         return ""
     return (
-        f"a decision on {counted(times, 'time')} needs {rounds} rounds, and the last look"
-        f" was after {ran.looked}: raise --budget, or measure fewer paths"
+        f"a decision on {counted(times, 'time')} needs {rounds} rounds, and there was time for"
+        f" {ran.rounds}: raise --budget, or measure fewer paths"
     )
+
+
+def _undiagnosed(task: Task, suite: MeasuredSuite) -> str:
+    """Of how many paths the verdicts were not looked at for lack of time; empty for none."""
+    count = len(suite.undiagnosed)
+    if not count:
+        return ""
+    what = "waiting, memory and lifetime" if task.diagnoses else "view or copy by the address"
+    return f"no time to look at {what} of {counted(count, 'path')}: raise --budget"
 
 
 def _alone(found: Comparison, cases: frozenset[Key]) -> frozenset[Key] | None:
@@ -151,8 +187,13 @@ def _alone(found: Comparison, cases: frozenset[Key]) -> frozenset[Key] | None:
 
 
 def _pass(
-    task: Task, budget: Budget, again: str = "", only: frozenset[Key] | None = None
+    task: Task,
+    budget: Budget,
+    diagnosis_s: float | None,
+    again: str = "",
+    only: frozenset[Key] | None = None,
 ) -> tuple[Comparison, Ran, MeasuredSuite]:
+    """One pass; ``diagnosis_s`` is the time for its diagnosis."""
     with ExitStack() as stack:
         base: Side | Session = (
             task.base
@@ -165,12 +206,12 @@ def _pass(
         ran = run(suite, len(suite.entries), task.plan, budget, first=not again)
         if not ran.interrupted:
             try:
-                suite.diagnose()
+                suite.diagnose(Budget(diagnosis_s, budget.clock(), budget.clock))
             except KeyboardInterrupt:
                 ran.stopped = STOPPED
         for side in suite.sides:
             side.measurement.complete = not ran.interrupted
-        found = suite.comparison(ran.course)
+        found = replace(suite.comparison(ran.course), undiagnosed=_undiagnosed(task, suite))
     return replace(found, head=head.measurement.judged(found.head)), ran, suite
 
 
@@ -255,7 +296,6 @@ def _measured_text(
     if second is not None:
         ended = f": {second.stopped}" if times or second.interrupted else ""
         text += f" The second pass took {counted(second.rounds, 'round')}{ended}."
-    # The diagnosis is in no budget.
     diagnosis = f" with {duration_text(diagnosis_s)} of diagnosis" if diagnosis_s >= 1 else ""
     return f"{text} {duration_text(wall_s)} in all{diagnosis}."
 

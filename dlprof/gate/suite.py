@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import random
-import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from dlprof.analysis.case_view import seen
 from dlprof.compare.comparison import Comparison, compare, drifting, sample_of
@@ -20,6 +20,7 @@ from dlprof.compare.samples import Sample
 from dlprof.compare.sequential import Course
 from dlprof.compare.times import Settings
 from dlprof.compare.verdicts import RACE, RACE_LOOKS
+from dlprof.gate.rounds import Budget
 from dlprof.measuring.measure import running
 from dlprof.plan.floors import Floor
 from dlprof.plan.pairing import Case
@@ -148,10 +149,11 @@ class Side:
     def is_large(self, number: int) -> bool:
         return self.runner.cases[number].size_bytes >= OWN_PROCESS_BYTES
 
-    def diagnose(self, names: Collection[Key]) -> None:
-        numbers = {self.numbers[name] for name in names if name in self.numbers}
-        if numbers:
-            self.runner.diagnose(numbers)
+    def diagnose(self, names: Collection[Key], is_over: Callable[[], bool]) -> set[Key]:
+        """Diagnose these cases until the time ``is_over``. Those that are left."""
+        named = {self.numbers[name]: name for name in names if name in self.numbers}
+        left = self.runner.diagnose(set(named), is_over) if named else set()
+        return {named[number] for number in left}
 
 
 @contextmanager
@@ -185,7 +187,8 @@ class MeasuredSuite:
     ``base`` is a side that is measured too, or a finished session. ``only`` are the keys of HEAD's
     cases to be measured; None for all. ``entries`` are the times to be judged: the keys in BASE and
     in HEAD, and the floor; without any, one round shows the verdicts. ``names`` are the keys in
-    BASE by those in HEAD.
+    BASE by those in HEAD. ``undiagnosed`` are the keys in HEAD of paths that the diagnosis had no
+    time for on both sides.
     """
 
     base: Side | Session
@@ -193,7 +196,10 @@ class MeasuredSuite:
     settings: Settings
     watcher: Watcher
     only: Collection[Key] | None = None
-    diagnosis_s: float = 0.0
+    diagnosis_s: float = field(default=0.0, init=False)
+    undiagnosed: set[Key] = field(default_factory=set, init=False)
+    race_looks: int = field(default=RACE_LOOKS, init=False)
+    """How many processes of the side that saw no race looked for one, at least."""
     entries: list[tuple[Key, Key, Floor]] = field(init=False)
     names: dict[Key, Key] = field(init=False)
 
@@ -276,20 +282,30 @@ class MeasuredSuite:
             or (isinstance(self.base, Side) and self.base.is_settled(base))
         )
 
-    def diagnose(self) -> None:
-        """The diagnosis, if it is wanted.
+    def diagnose(self, limit: Budget) -> None:
+        """The diagnosis, if it is wanted, until the limit is over. BASE has half of it.
 
-        Otherwise it looks at paths that were a view on one side and a copy on the other: that may
-        depend on the address of the array, which is chance.
+        Paths that were a view on one side and a copy on the other are always looked at, and first:
+        that may depend on the address of the array, which is chance.
         """
-        begun = time.monotonic()
-        for side in self.sides:
-            wanted = side.measurement.request.settings.diagnose
-            side.diagnose(self._names_in(side) if wanted else self._differing(side))
+        begun = limit.clock()
+        heads = {base: head for head, base in self.names.items()}
+        for names_of in (self._differing, self._to_diagnose):
+            for place, side in enumerate(self.sides, 1):
+                is_over = partial(limit.is_over, place / len(self.sides))
+                left = side.diagnose(names_of(side), is_over)
+                self.undiagnosed |= left if side is self.head else {heads.get(n, n) for n in left}
         for look in range(RACE_LOOKS - 1):
-            for side, names in self._unequal_races().items():
+            unequal = self._unequal_races()
+            if unequal and limit.is_over(1.0):
+                self.race_looks = 1 + look
+                break
+            for side, names in unequal.items():
                 side.runner.look_again({side.numbers[name] for name in names}, RACE, look)
-        self.diagnosis_s = time.monotonic() - begun
+        self.diagnosis_s = limit.clock() - begun
+
+    def _to_diagnose(self, side: Side) -> set[Key]:
+        return self._names_in(side) if side.measurement.request.settings.diagnose else set()
 
     def _unequal_races(self) -> dict[Side, set[Key]]:
         """The cases in which one side saw an early write, by the side that did not."""
@@ -320,7 +336,7 @@ class MeasuredSuite:
         """What was found, with the words of the looks."""
         words = zip(self.entries, course.words, strict=True)
         decided = {(head, floor.measure): word for (_, head, floor), word in words}
-        settings = replace(self.settings, decided=decided)
+        settings = replace(self.settings, decided=decided, race_looks=self.race_looks)
         return compare(self._session(self.base), self._session(self.head), settings)
 
     def _session(self, side: Side | Session) -> Session:

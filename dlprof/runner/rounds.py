@@ -227,10 +227,12 @@ class Runner:
             yield from self._again(round_, turns)
         self.rounds_done = max(self.rounds_done, round_ + 1)
 
-    def diagnose(self, only: set[int]) -> None:
+    def diagnose(self, only: set[int], is_over: Callable[[], bool]) -> set[int]:
+        """Diagnose the paths of some cases until the time ``is_over``. The cases that are left."""
         chosen = sorted(self._diagnosis.left() & only)
         groups = shuffled(self._grouped(chosen), self.settings.seed, self.settings.rounds)
-        finish([self._diagnosis.lane(deque(groups), lambda: False)])
+        finish([self._diagnosis.lane(deque(groups), is_over)])
+        return self._diagnosis.left() & only
 
     def look_again(self, only: set[int], instrument: str, look: int) -> None:
         """See :meth:`~dlprof.runner.diagnosis.Diagnosis.look_again`."""

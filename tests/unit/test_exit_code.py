@@ -1,5 +1,7 @@
 """What a comparison comes to: what is missing, broken or unknown is never a pass."""
 
+from dataclasses import replace
+
 import pytest
 from builders import make_result
 from comparison_builders import case_words, compared, medians, suite, timed
@@ -23,6 +25,13 @@ def codes(base, head, *fail_on, **headers):
     """The exit codes by the default and by ``--unsure pass``."""
     found = compared(base, head, *fail_on, **headers)
     return exit_code(found), exit_code(found, DONE)
+
+
+def test_paths_that_a_gate_had_no_time_to_diagnose_are_no_pass_where_their_verdicts_count():
+    sides = suite(names="abcdefg"), suite(names="abcdefg", seed=50)
+    for fail_on, code in ((), NOT_KNOWN), (("ready:5%", "copy"), DONE):
+        found = replace(compared(*sides, *fail_on), undiagnosed="no time to look at 2 paths")
+        assert exit_code(found, DONE) == code
 
 
 def test_a_slower_case_is_a_regression_and_outweighs_every_doubt():

@@ -1,12 +1,14 @@
-"""A race that one side of a gate showed, and the other not yet."""
+"""The diagnosis of a gate: what it looks at again, and when its time is over. The clock is false."""
 
 from types import SimpleNamespace
 
+import pytest
 from comparison_builders import timed
 
 from dlprof.compare.matching import key
 from dlprof.compare.times import Settings
 from dlprof.compare.verdicts import RACE_LOOKS
+from dlprof.gate.rounds import Budget
 from dlprof.gate.suite import MeasuredSuite, Side
 from dlprof.runner.progress import Watcher
 
@@ -33,12 +35,16 @@ class FakeSide:
         settings = SimpleNamespace(diagnose=False)
         request = SimpleNamespace(settings=settings)
         measurement = SimpleNamespace(results=self.results, request=request)
-        runner = SimpleNamespace(diagnose=lambda _: None, look_again=self.look_again)
+        runner = SimpleNamespace(look_again=self.look_again)
         return Side(measurement, runner, {key(self.results()[0].case): 0})
 
 
+def suite_of(base, head):
+    return MeasuredSuite(base.side(), head.side(), Settings(in_turns=True), Watcher())
+
+
 def looked(base, head):
-    MeasuredSuite(base.side(), head.side(), Settings(in_turns=True), Watcher()).diagnose()
+    suite_of(base, head).diagnose(Budget(None, 0.0))
     return base.looks, head.looks
 
 
@@ -54,3 +60,47 @@ def test_a_race_that_only_head_has_stays_one_after_all_looks():
 def test_equal_verdicts_are_not_looked_at_again():
     assert looked(FakeSide(SAFE), FakeSide(SAFE)) == (0, 0)
     assert looked(FakeSide(UNSAFE), FakeSide(UNSAFE)) == (0, 0)
+
+
+class SlowSide:
+    """Cases that are diagnosed one after the other, each in 1 s of ``clock``."""
+
+    def __init__(self, clock, names, verdict=None):
+        self.clock, self.names, self.verdict = clock, names, verdict
+        self.left = set(range(len(names)))
+
+    def results(self):
+        return [timed(name, early_write=self.verdict) for name in self.names]
+
+    def diagnose(self, only, is_over):
+        for number in sorted(self.left & only):
+            if not is_over():
+                self.left.remove(number)
+                self.clock.now += 1.0
+        return self.left & only
+
+    def look_again(self, numbers, instrument, look):
+        self.clock.now += 1.0
+
+    def side(self):
+        request = SimpleNamespace(settings=SimpleNamespace(diagnose=True))
+        measurement = SimpleNamespace(results=self.results, request=request)
+        numbers = {key(result.case): number for number, result in enumerate(self.results())}
+        return Side(measurement, self, numbers)
+
+
+@pytest.mark.parametrize(("seconds", "left"), [(None, 0), (8.0, 0), (4.0, 2), (0.0, 4)])
+def test_each_side_has_half_of_the_time_and_paths_that_it_had_none_for_are_known(seconds, left):
+    clock = SimpleNamespace(now=0.0)
+    suite = suite_of(SlowSide(clock, "abcd"), SlowSide(clock, "abcd"))
+    suite.diagnose(Budget(seconds, 0.0, lambda: clock.now))
+    assert len(suite.undiagnosed) == left
+    assert suite.diagnosis_s == clock.now == 2.0 * (4 - left)
+
+
+@pytest.mark.parametrize(("seconds", "looks"), [(None, RACE_LOOKS), (4.0, 3)])
+def test_a_race_is_a_doubt_if_there_was_no_time_for_all_looks(seconds, looks):
+    clock = SimpleNamespace(now=0.0)
+    suite = suite_of(SlowSide(clock, "a", SAFE), SlowSide(clock, "a", UNSAFE))
+    suite.diagnose(Budget(seconds, 0.0, lambda: clock.now))
+    assert suite.race_looks == looks
