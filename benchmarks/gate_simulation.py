@@ -124,13 +124,7 @@ def one_pass(samples: Sequence[Sample]) -> tuple[list[Time], int]:
             done if place in given_up else cut_to(one, used)
             for place, (one, done) in enumerate(zip(samples, cut, strict=True))
         ]
-        words = course.words
         course = look(course, cut)
-        kept = [
-            old if place in given_up else new
-            for place, (old, new) in enumerate(zip(words, course.words, strict=True))
-        ]
-        course = type(course)(course.plan, tuple(kept), course.looks_done)
         given_up |= futile(course, cut)
     decided = [None if word == UNSURE else word for word in course.words]
     return judge(cut, Settings(in_turns=True).level, decided)[0], used
@@ -141,14 +135,20 @@ def cut_to(sample: Sample, rounds: int) -> Sample:
 
 
 def gate(noise: str, seed: int, slower: float = 1.0, sd: float = VIEW_SD) -> tuple[set, set, list]:
-    """The cases that the first pass flags, those that both do, and the times of the first."""
+    """The cases that the first pass flags, those that both do, and the times after both.
+
+    What the second pass calls SAME is that; of all else that was flagged the first word stays.
+    """
     times, _ = one_pass(suite(noise, 2 * seed, slower, sd))
     flagged = {place for place, time in enumerate(times) if time.word == SLOWER}
     again = suite(noise, 2 * seed + 1, slower, sd)
     seconds, _ = one_pass([again[place] for place in sorted(flagged)]) if flagged else ([], 0)
-    confirmed = {
-        place for place, time in zip(sorted(flagged), seconds, strict=True) if time.word == SLOWER
-    }
+    confirmed = set()
+    for place, second in zip(sorted(flagged), seconds, strict=True):
+        if second.word == SLOWER:
+            confirmed.add(place)
+        elif second.word == SAME:
+            times[place] = second
     return flagged, confirmed, times
 
 
