@@ -34,6 +34,7 @@ from dlprof.gate.gate import (
 )
 from dlprof.plan import options
 from dlprof.plan.axes import NO_TIMES, simulated_in
+from dlprof.plan.catalog import in_one_place
 from dlprof.plan.floors import Floor, idle
 from dlprof.plan.option import value_of
 from dlprof.protocol.messages import DIAGNOSIS
@@ -97,7 +98,11 @@ def measure(
     left = (baseline or kept.path("base"), kept.path("head"))
     stopped = f"stopped; see what is there with: dlprof compare {shlex.join(map(str, left))}"
     bar = Bar()
-    task = Task(base, head, settings, kept, bar, budget_s, told, "budget" not in given.values)
+    task = Task(
+        *(base, head, settings, kept, bar, budget_s, told),
+        patient="budget" not in given.values,
+        in_one_place=_in_one_place(base, head),
+    )
     complain(f"dlprof: {limits_text(task)}")
     with bar:
         try:
@@ -174,6 +179,14 @@ def _sides(
     for side in (base, head):
         cases_of(side)
     return base, head
+
+
+def _in_one_place(base: Sweep | Session, head: Sweep) -> tuple[str, ...]:
+    """The frameworks that are measured, and that both sides load from the same file."""
+    if isinstance(base, Session):
+        return ()
+    measured = {name for case in cases_of(head) for name in case.pair}
+    return tuple(one for one in in_one_place(base.catalog, head.catalog) if one in measured)
 
 
 def _check_looked_for(criteria: Criteria, head: Sweep) -> None:

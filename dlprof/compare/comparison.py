@@ -104,6 +104,8 @@ class Comparison:
     """How a gate measured it, in sentences; none of two finished sessions."""
     too_few_rounds: str = ""
     """Why a gate could not have called any time slower, in words."""
+    in_one_place: tuple[str, ...] = ()
+    """The frameworks that two interpreters loaded from the same file."""
     undiagnosed: str = ""
     """Which paths a gate had no time to diagnose, in words."""
 

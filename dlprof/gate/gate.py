@@ -74,7 +74,8 @@ class Task:
     """What to measure, and how to judge it.
 
     ``base`` is measured in turns with ``head``, or it is a finished session. ``budget_s`` None is
-    no limit; it is ``patient`` if nobody asked for it. ``told`` is what the report says besides.
+    no limit; it is ``patient`` if nobody asked for it. ``told`` is what the report says besides,
+    and ``in_one_place`` are the frameworks that both sides load from the same file.
     """
 
     base: Sweep | Session
@@ -85,6 +86,7 @@ class Task:
     budget_s: float | None
     told: tuple[str, ...] = ()
     patient: bool = False
+    in_one_place: tuple[str, ...] = ()
 
     @property
     def plan(self) -> Plan:
@@ -147,7 +149,8 @@ def gate(task: Task) -> Gated:
         *filter(None, [first.undiagnosed and f"There was {first.undiagnosed}."]),
         *task.told,
     )
-    return Gated(replace(found, told=told, too_few_rounds=_too_few(task, ran)), interrupted)
+    found = replace(found, told=told, in_one_place=task.in_one_place)
+    return Gated(replace(found, too_few_rounds=_too_few(task, ran)), interrupted)
 
 
 def _too_few(task: Task, ran: Ran) -> str:

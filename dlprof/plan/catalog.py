@@ -60,6 +60,8 @@ class ProbeInfo:
     flags: tuple[str, ...] = ()
     narrows: dict[str, str] = field(default_factory=dict)
     narrows_why: str = ""
+    file: str | None = None
+    """What Python would load, without links; no session has it."""
 
     @property
     def reference(self) -> tuple[str, str]:
@@ -205,6 +207,14 @@ def pairs_named(catalog: Catalog, producers: str, consumers: str) -> tuple[tuple
         for words in (producers, consumers)
     )
     return tuple(dict.fromkeys(product(left, right)))
+
+
+def in_one_place(one: Catalog, other: Catalog) -> tuple[str, ...]:
+    """The frameworks that two interpreters load from the same file; none of one interpreter."""
+    if os.path.abspath(one.python) == os.path.abspath(other.python):  # noqa: PTH100 - as below
+        return ()
+    files = {probe.name: probe.file for probe in one.probes if probe.file and probe.imports}
+    return tuple(probe.name for probe in other.probes if probe.file == files.get(probe.name, ""))
 
 
 def same_interpreter(python: str) -> bool:

@@ -38,7 +38,7 @@ from dlprof.reports.document import (
     more_rows,
 )
 from dlprof.session.model import Header
-from dlprof.text.clean import counted
+from dlprof.text.clean import counted, listed
 
 FIRST_ROWS, ALL_ROWS = 12, 1000
 """Rows of a table on the first screen, and in full. The JSON has all."""
@@ -91,7 +91,9 @@ def comparison_document(
 def _sides(comparison: Comparison, names: tuple[str, str]) -> str:
     """How the versions of the sides differ, or what is the same."""
     same = "BASE and HEAD are the same file" if len({*names}) == 1 else ""
-    return _differences(comparison, "python", "version") or same or _same_versions(comparison)
+    differ = _differences(comparison, "python", "version") or same or _same_versions(comparison)
+    shared = listed(comparison.in_one_place)
+    return ", ".join(filter(None, (differ, shared and f"both load {shared} from one place")))
 
 
 def refusal_document(reason: str) -> Document:

@@ -62,7 +62,8 @@ def describe(probe: Probe, source: str) -> dict[str, Any]:
         "name": probe.name,
         "aliases": list(probe.aliases),
         "module": probe.module,
-        "found": _found(probe.module),
+        "found": (found := _spec(probe.module)) is not None,
+        "file": os.path.realpath(found.origin) if found and found.has_location else None,
         "version": versions[distribution] if distribution else None,
         "distribution": distribution,
         "also": {name: known for name in probe.also if (known := _installed(name))},
@@ -93,11 +94,12 @@ def _way(way: Any, protocols: Any) -> dict[str, Any]:
     }
 
 
-def _found(module: str) -> bool:
+def _spec(module: str) -> Any:
+    """Where Python finds a module; None for nowhere."""
     try:
-        return importlib.util.find_spec(module) is not None
+        return importlib.util.find_spec(module)
     except (ImportError, ValueError):
-        return False
+        return None
 
 
 def _installed(distribution: str) -> str | None:
@@ -129,7 +131,7 @@ def interpreter() -> dict[str, Any]:
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "gpus": gpus,
         "simulated": simulated,
-        "cupti": _found("cupti"),
+        "cupti": _spec("cupti") is not None,
         "cuda_devices": devices if isinstance(devices, int) else 0,
         "no_cuda": None if isinstance(devices, int) and devices else str(devices or "no device"),
     }

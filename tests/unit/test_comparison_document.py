@@ -1,6 +1,7 @@
 """What a report of a comparison says: the answer, what changed, and checks that fail as a gate."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from builders import make_result
@@ -267,3 +268,9 @@ def test_the_json_holds_what_the_table_shows():
 def test_the_same_file_on_both_sides_is_told():
     found = comparison_document(compared(suite(), suite(seed=50)), ("a/bin/python", "a/bin/python"))
     assert "same file" in found.context
+
+
+def test_what_both_sides_load_from_one_place_is_told_beside_the_versions():
+    found = replace(compared(suite(), suite(seed=50)), in_one_place=("torch",))
+    context = comparison_document(found, ("old/python", "new/python")).context
+    assert context.endswith("both load torch from one place")

@@ -1,5 +1,8 @@
 """Versions are told of frameworks and of the libraries that do their work."""
 
+import json
+import os
+
 import pytest
 from builders import make_header
 from hypothesis import given
@@ -41,6 +44,17 @@ def test_a_probe_names_the_libraries_that_are_installed():
         also = ("pluggy", "no-such-distribution")
 
     assert list(describe(Working(), "builtin")["also"]) == ["pluggy"]
+
+
+def test_a_probe_names_the_file_of_its_framework_unless_it_is_built_in():
+    class Working(Probe):
+        name = "working"
+        distributions = ()
+
+    Working.module = "json"
+    assert describe(Working(), "builtin")["file"] == os.path.realpath(json.__file__)
+    Working.module = "sys"
+    assert describe(Working(), "builtin")["file"] is None
 
 
 @pytest.fixture
