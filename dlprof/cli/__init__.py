@@ -134,7 +134,8 @@ def main() -> NoReturn:
         print("dlprof: interrupted", file=sys.stderr)  # noqa: T201 - the message to the user
         sys.exit(Interrupted.exit_code)
     except DlprofError as error:
-        complain(f"dlprof: {_shown(error)}")
+        if said := _shown(error):  # empty if the report says it, in the same place
+            complain(f"dlprof: {said}")
         sys.exit(error.exit_code)
 
 
