@@ -49,6 +49,7 @@ ROOMS = tuple(
 MOST_COPIES = 3
 """Lines of copies: views answer the question, and there is always another copy."""
 MOST_WORDS = 8
+LEAST_SHARE = 0.005
 LEAST_BYTES = 64 * 2**10
 """A bandwidth of fewer bytes tells of the call, not of the copy."""
 LEAST_MADE_BYTES = 1 << 20
@@ -245,11 +246,14 @@ def _speed(path: Path) -> str:
 
 
 def _share_of_memcpy(path: Path) -> str:
-    cost = path.case.result.copy_cost if path.case.kind == "copy" else None
-    share = cost.share_of_memcpy if cost is not None else None
+    """Where one number stands for the time."""
+    cost, ready = path.case.result.copy_cost, path.case.ready
+    share = cost.share_of_memcpy if cost is not None and path.case.kind == "copy" else None
     if is_too_fast_to_copy(path.case):
         return NOT_ALL
-    return "" if share is None else f"{100 * share:.0f} %"
+    if share is None or ready is None or not path.is_known or is_wide(ready):
+        return ""
+    return f"{100 * share:.0f} %" if share >= LEAST_SHARE else "<1 %"
 
 
 def _peak(path: Path) -> str:

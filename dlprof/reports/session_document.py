@@ -49,6 +49,8 @@ MOST_ARRAYS = 60
 """Arrays whose paths are all told; the session file has the others."""
 WIDE, MOST_LINES, MOST_NARROW_LINES = 100, 30, 34
 """The most lines of the first screen of so many columns, and of fewer."""
+MOST_PROBLEMS = 5
+"""On the first screen of several pairs or arrays; the others are counted."""
 ROUND_TRIP = "round trip"
 NO_RESULTS = "The session has no results"
 
@@ -95,7 +97,8 @@ def session_document(
         return _fitted(document, arrays[0], survey.summary(session), width)
     tables, marks = _tables(session, arrays)
     # The picture of a survey says the same as its table, which stands in a section.
-    return replace(document, tables=() if alone else tables, marks=marks)
+    most = None if width is None or len(arrays) == 0 else MOST_PROBLEMS
+    return replace(document, tables=() if alone else tables, marks=marks, most_problems=most)
 
 
 def _fitted(document: Document, array: Array, tried: str, width: int | None) -> Document:

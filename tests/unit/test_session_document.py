@@ -391,6 +391,17 @@ def test_a_copy_that_takes_less_time_than_all_its_bytes_need_has_no_bandwidth(le
     assert words <= {cell.text for cell in row}
 
 
+def test_the_share_of_memcpy_is_told_where_one_number_stands_for_the_time():
+    cost = {"size_bytes": 1 << 24, "gb_per_s": 0.01, "share_of_memcpy": 0.001}
+
+    def shown(ready):
+        (row,) = part(document(copy("slow(x)", ready, copy_cost=cost)), "All paths").blocks[1].rows
+        return [cell.text for cell in row]
+
+    assert "<1 %" in shown(spread(1 * MS))
+    assert not [text for text in shown(spread(1 * MS, 0.9)) if "%" in text]
+
+
 def test_a_copy_that_takes_less_time_than_all_its_bytes_need_is_no_answer():
     cost = {"size_bytes": 1 << 24, "gb_per_s": 16.0, "least_ns": 9 * MS}
     large = {"shape": (1 << 22,)}
