@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +29,7 @@ from dlprof.runner.journal import Journal
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Bar
 from dlprof.scenario.expectation import MISSED, UNKNOWN, raise_for
-from dlprof.session.model import Session
+from dlprof.session.model import Result, Session
 from dlprof.session.state import is_own, remember_last, untrusted_reason
 from dlprof.text.clean import clean
 
@@ -134,8 +135,14 @@ def _check(session: Session, fail_on: FailOn | None) -> None:
     if fail_on is not None:
         fail_on.check_looked_for(session.results)
     raise_for(session, UNKNOWN)
-    if fail_on is not None and (unknown := fail_on.unknown(session.results)):
-        complain(f"dlprof: --fail-on: {unknown}")
+    if fail_on is not None:
+        complain_of_unknown(fail_on, session.results)
+
+
+def complain_of_unknown(fail_on: FailOn, results: Sequence[Result]) -> None:
+    """Say on stderr for what of ``--fail-on`` there is no answer, where that fails nothing."""
+    for told in filter(None, (fail_on.lacking(results), fail_on.unknown(results))):
+        complain(f"dlprof: --fail-on: {told}")
 
 
 def allowed(given: Given) -> FailOn | None:

@@ -23,7 +23,7 @@ def report(session: SessionFile, *, given: Given) -> None:
 
         report_trace(session, given)
         return
-    from dlprof.cli.measure import allowed
+    from dlprof.cli.measure import allowed, complain_of_unknown
     from dlprof.cli.outputs import Outputs, write_session
     from dlprof.reports.checks import check_measured
     from dlprof.reports.document import Level
@@ -60,6 +60,5 @@ def report(session: SessionFile, *, given: Given) -> None:
             fail_on.check(found.findings)
             check_measured(found.results, found.simulated)
             fail_on.check_looked_for(found.results)
-            if unknown := fail_on.unknown(found.results):
-                complain(f"dlprof: --fail-on: {unknown}")
+            complain_of_unknown(fail_on, found.results)
         gc.freeze()  # the process ends: nothing of it needs to be looked through

@@ -9,7 +9,7 @@ from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
 from dlprof.plan.axes import NO_TIMES
 from dlprof.plan.option import split
 from dlprof.rules import BY_WORD, NEED_SURVEY, NEED_TIMES, NEEDS, RULES, WRITTEN
-from dlprof.rules.rule import NAME_ONE, NO_CONVERSION, SEVERITIES, Unknown, could_tell
+from dlprof.rules.rule import NAME_ONE, NO_CONVERSION, SEVERITIES, Rule, Unknown, could_tell
 from dlprof.session.model import FindingRecord, Result
 from dlprof.text.clean import nearest
 
@@ -45,7 +45,7 @@ class FailOn:
             "there are no times": () if timed else NEED_TIMES,
             "there is no survey": () if surveyed else NEED_SURVEY,
         }
-        asked = {one.id for one in RULES if not self.severities.isdisjoint(one.severities)}
+        asked = {one.id for one in RULES if self._has_severity_of(one)}
         found = {words: asked.intersection(rules) for words, rules in lost.items()}
         if not any(found.values()):
             return ""
@@ -65,6 +65,23 @@ class FailOn:
             found[max(self.severities, key=SEVERITIES.index)] = NO_CONVERSION
         return found
 
+    def lacking(self, results: Iterable[Result]) -> str:
+        """Which rules of the severities could look at no result for lack of an array, a flag or a
+        handshake, in words; empty where all could. What :meth:`unseen` names is left out.
+        """
+        results, lost = list(results), dict[str, list[str]]()
+        for rule in RULES:
+            if rule.needs and rule.id not in self.rules and self._has_severity_of(rule):
+                lost.setdefault(rule.lack(results), []).append(rule.id)
+        return "; ".join(
+            f"nothing looked for {', '.join(rules)}: not measured: {lack}"
+            for lack, rules in lost.items()
+            if lack not in ("", NO_CONVERSION)
+        )
+
+    def _has_severity_of(self, rule: Rule) -> bool:
+        return not self.severities.isdisjoint(rule.severities)
+
     def unknown(self, results: Iterable[Result]) -> str:
         """For how many conversions the answer is unknown, and why, in words; empty where it is
         known for all. What :meth:`unseen` names is left out.
@@ -72,7 +89,7 @@ class FailOn:
         results = list(results)
         lost: dict[Unknown, list[str]] = {}
         for rule in RULES:
-            asked = rule.id in self.rules or not self.severities.isdisjoint(rule.severities)
+            asked = rule.id in self.rules or self._has_severity_of(rule)
             found = rule.unknown(results) if asked and not rule.lack(results) else None
             if found is not None and found.conversions:
                 lost.setdefault(found, []).append(rule.id)

@@ -205,6 +205,28 @@ def test_an_array_or_a_record_that_could_show_it_is_enough(rule, results):
     assert parse([rule]).unknown(results) == ""
 
 
+def test_a_severity_names_its_rules_for_which_no_array_was_there_and_does_not_fail():
+    results = [told(source=True, result=True)]
+    said = parse(["error"]).lacking(results)
+    assert said.startswith("nothing looked for DLP009: not measured: a read-only array")
+    assert "DLP028" not in said
+    assert "DLP028" in parse(["info"]).lacking(results)
+    parse(["error"]).check_looked_for(results)
+
+
+@pytest.mark.parametrize(
+    ("words", "results"),
+    [
+        (["error"], [told("readonly", source=False, result=False)]),
+        (["DLP009"], [told(source=True, result=True)]),
+        (["error"], [STEP]),
+    ],
+    ids=["a read-only array", "a rule that was named", "steps alone"],
+)
+def test_a_severity_does_not_name_what_was_looked_for_or_fails_by_itself(words, results):
+    assert parse(words).lacking(results) == ""
+
+
 def at(path, **fields):
     return make_result(case={"import": path}, **fields)
 
