@@ -69,7 +69,7 @@ STILL_THERE = "It is still there 2 s later."
 
 
 def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
-    """Every conversion leaves something behind after its result is gone."""
+    """What a conversion leaves behind is still there a while after its result is gone."""
     leaking = filter(_is_retained, cases.looked_at("lifetime"))
     for found in groups(leaking, _way_of_leaking, _kept_bytes):
         kept = _kept(found[0].result)
@@ -84,6 +84,7 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
                 ("leaves", "leave"),
                 f"{_kind(kept)} behind at {when}",
                 f"{_kept_text(kept)}{average}",
+                brief=STILL_THERE,
                 more=STILL_THERE,
             ),
             _counts(kept),
@@ -102,6 +103,7 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
                 ("leaves", "leave"),
                 f"{_kind(left)} behind at every refusal",
                 _kept_text(left),
+                brief=STILL_THERE,
                 more=STILL_THERE,
             ),
             _counts(left),
