@@ -253,25 +253,6 @@ if __name__ == "__main__":
     assert (found.exit_code, [row.calls for row in found.rows]) == (0, [3])
 
 
-def test_spawned_workers_of_a_loader_are_traced(trace):
-    text = """\
-import numpy, torch
-from torch.utils.data import DataLoader
-class Rows:
-    def __len__(self):
-        return 8
-    def __getitem__(self, n):
-        return torch.from_numpy(numpy.full(4, n, "float32"))
-if __name__ == "__main__":
-    loader = DataLoader(Rows(), batch_size=2, num_workers=2, multiprocessing_context="spawn")
-    print(sum(len(batch) for batch in loader))
-"""
-    found, traced = trace(text)
-    assert (traced.returncode, traced.stdout) == (0, "8\n"), traced.stderr
-    (row,) = (row for row in found["rows"] if "__getitem__" in row["function"])
-    assert (row["calls"], row["result"]) == (8, "view")
-
-
 def test_jax_waits_where_work_is_queued_and_nowhere_else(trace):
     pytest.importorskip("jax")
     text = """\
@@ -306,23 +287,6 @@ def test_an_option_for_ci_after_the_script_is_no_pass(tmp_path):
     assert "before app.py" in refused.stderr
     meant = python(tmp_path, "-m", "dlprof", "trace", "--", *after)
     assert (meant.returncode, meant.stdout) == (0, "['--fail-on', 'copy']\n")
-
-
-def test_the_workers_of_torchrun_are_traced(trace):
-    pytest.importorskip("torch")
-    text = """\
-import os, sys
-if "RANK" in os.environ:
-    import numpy as np, torch
-    for _ in range(3 + int(os.environ["RANK"])):
-        torch.tensor(np.ones(10))
-else:
-    from torch.distributed.run import main
-    main(["--standalone", "--nproc_per_node", "2", "app.py"])
-"""
-    found, traced = trace(text)
-    assert traced.returncode == 0
-    assert [(row["line"], row["calls"]) for row in found["rows"]] == [(5, 7)]
 
 
 def test_a_copy_on_the_host_that_jax_keeps_is_one_copy(trace):

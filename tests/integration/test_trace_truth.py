@@ -13,7 +13,8 @@ from command_line import environment
 
 from dlprof.tracer.rows import NO_LINE
 
-PATH = Path(__file__).parents[1] / "programs" / "traced.py"
+PROGRAMS = Path(__file__).parents[1] / "programs"
+PATH, PROCESSES = PROGRAMS / "traced.py", PROGRAMS / "traced_processes.py"
 EXPECTED = re.compile(r"#: (.*)$")
 
 
@@ -37,22 +38,22 @@ def expected_by_line(text):
     return found
 
 
+def lines_of_programs(text):
+    """Of each program, which is a function of the file."""
+    functions = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
+    return {node.name: range(node.lineno, node.end_lineno + 1) for node in functions}
+
+
 TEXT = PATH.read_text(encoding="utf-8")
-LINES = {
-    node.name: range(node.lineno, node.end_lineno + 1)
-    for node in ast.parse(TEXT).body
-    if isinstance(node, ast.FunctionDef)
-}
-"""Of each program, which is a function of the file."""
+LINES = lines_of_programs(TEXT)
+TEXT_OF_PROCESSES = PROCESSES.read_text(encoding="utf-8")
+LINES_OF_PROCESSES = lines_of_programs(TEXT_OF_PROCESSES)
 
 
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory):
-    """The trace of all programs."""
-    pytest.importorskip("torch")
-    target = tmp_path_factory.mktemp("trace") / "trace.json"
+def traced(folder, *words):
+    target = folder / "trace.json"
     done = subprocess.run(
-        [sys.executable, "-m", "dlprof", "trace", "-o", str(target), str(PATH)],
+        [sys.executable, "-m", "dlprof", "trace", "-o", str(target), *map(str, words)],
         capture_output=True,
         text=True,
         env=environment(),
@@ -60,8 +61,16 @@ def trace(tmp_path_factory):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"ran {len(LINES)} programs\n"
-    return json.loads(target.read_text(encoding="utf-8"))
+    return json.loads(target.read_text(encoding="utf-8")), done.stdout
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory):
+    """The trace of all programs of one process."""
+    pytest.importorskip("torch")
+    found, out = traced(tmp_path_factory.mktemp("trace"), PATH)
+    assert out == f"ran {len(LINES)} programs\n"
+    return found
 
 
 @pytest.mark.parametrize("name", LINES)
@@ -69,6 +78,17 @@ def test_the_lines_of_a_program(trace, name):
     found = found_by_line(trace)
     expected, lines = expected_by_line(TEXT), LINES[name]
     assert {at: found[at] for at in found if at in lines} == {
+        at: expected[at] for at in expected if at in lines
+    }
+
+
+@pytest.mark.parametrize("name", LINES_OF_PROCESSES)
+def test_the_lines_of_a_program_of_several_processes_or_that_ends_early(tmp_path, name):
+    if "torch" in name:
+        pytest.importorskip("torch")
+    found, _ = traced(tmp_path, PROCESSES, name)
+    expected, lines = expected_by_line(TEXT_OF_PROCESSES), LINES_OF_PROCESSES[name]
+    assert found_by_line(found, str(PROCESSES)) == {
         at: expected[at] for at in expected if at in lines
     }
 
