@@ -11,6 +11,7 @@ from typing import Any
 from dlprof.tracer.arrays import (
     CONTAINERS,
     LOOSE,
+    MOST_TYPES,
     VIEW,
     Kind,
     are_apart,
@@ -104,6 +105,8 @@ class Calls:
             way = self._of(found, is_leaf) if found is not None and converts else None
             if way is None and self.target.takes_capsules and found is not None:
                 way = OWN
+        if len(self.ways) > MOST_TYPES:  # they are kept: a program may make types without end
+            self.ways.clear()
         self.ways[kind] = way
         return way
 
@@ -464,6 +467,7 @@ class Calls:
         key = made.key(result) if made is not None else ("?", ())
         begin = address or 0
         outcome = self._ends(row, address, size, (begin, begin + size), result)
+        row.first_ns = row.first_ns or took
         count(row.numbers(key, lambda: size), took, *outcome)
 
     def _ends(

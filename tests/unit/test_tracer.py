@@ -286,6 +286,23 @@ def test_a_type_that_cannot_be_looked_at_converts_as_without_the_tracer():
         assert convert(one := kind()) == id(one)
 
 
+def test_types_that_a_program_makes_without_end_are_not_kept(monkeypatch):
+    monkeypatch.setattr(calls, "MOST_TYPES", 3)
+    tracer = Tracer(Places(), Rows(None))
+    convert = make(id, target("torch.from_numpy(x)"), tracer)
+    for at in range(20):
+        convert(type(f"Made{at}", (), {})())
+    assert len(tracer.calls[0].ways) <= 4
+
+
+def test_the_first_call_of_a_capsule_of_untraced_code_has_its_time():
+    tracer = Tracer(Places(), Rows(None))
+    take = make(lambda _: numpy.zeros(3), target("torch.from_dlpack(x)"), tracer)
+    take(numpy.zeros(3).__dlpack__())
+    (row,) = as_rows(tracer)
+    assert row["first_ns"] == row["total_ns"]
+
+
 def test_a_conversion_in_a_method_of_the_users_array_is_a_row():
     tracer = Tracer(Places(), Rows(None))
     inner = make(lambda x: x.copy(), target("torch.tensor(x)"), tracer)
