@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dlprof.analysis import thresholds
 from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import size_text
@@ -87,18 +86,8 @@ def _only_where(case: CaseView) -> str:
         *(one.aligned for one in _torn(case)),
     ):
         return COPIED
-    return UNALIGNED if all(map(_is_of_unaligned, _torn(case))) else ""
-
-
-def _is_of_unaligned(evidence: EarlyWrite) -> bool:
-    """Whether what was torn was of a source that was not aligned, and of an aligned one nothing."""
-    if evidence.aligned is not None:
-        return evidence.aligned == "whole"
-    begins = evidence.torn_alignment_bytes
-    if begins is not None:
-        return begins < thresholds.ALIGNED_BYTES
-    aligned, others = evidence.sizes_bytes or {}, evidence.unaligned_bytes or {}
-    return "torn" in others.values() and "torn" not in aligned.values()
+    # Only an aligned source of the size that was torn tells whether the address decides.
+    return UNALIGNED if all(one.aligned == "whole" for one in _torn(case)) else ""
 
 
 def _torn(case: CaseView) -> list[EarlyWrite]:
