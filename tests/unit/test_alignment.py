@@ -50,6 +50,7 @@ def test_an_import_that_refuses_both_is_unknown_with_its_words():
     found = measured("refuse()")
     assert found["verdict"] == "unknown"
     assert "not aligned" in found["evidence"]["reason"]
+    assert "{" not in found["evidence"]["reason"]  # words, and no evidence as it is held
 
 
 @pytest.mark.parametrize("layout", ["F", "strided", "reversed", "broadcast", "readonly"])
