@@ -74,6 +74,7 @@ def test_the_parent_may_raise_the_number_of_calls():
     assert len(timing.samples_ns) == 40
 
 
+@pytest.mark.usefixtures("no_other_threads")
 @pytest.mark.parametrize("cpu", [CPU, None, 10**6])
 def test_the_thread_is_pinned_for_its_samples_only_if_there_is_such_a_processor(channel, cpu):
     before = os.sched_getaffinity(0)
