@@ -209,8 +209,11 @@ def ready_for(
     """The conversions that are to be slower, with what they take now. The machine may be slower
     than at an earlier gate, and the spin is not slower by as much.
     """
+    if not slower:
+        return []
     codes = [one["code"] for one in known if one["name"] in slower]
-    return [one for one in conversions(file, codes) if one["name"] in slower] if codes else []
+    found = {one["name"]: one for one in conversions(file, codes)}
+    return [found[name] for name in slower]
 
 
 def run(given: Namespace) -> None:

@@ -113,14 +113,14 @@ class Gated:
 
 
 def limits_text(task: Task) -> str:
-    """How long a gate takes at most, for its user to know before it begins; empty for no limit."""
+    """How long a gate takes, for its user to know before it begins."""
     if task.budget_s is None or task.most_s is None:
-        return ""
+        return "there is no limit of time."
     most = duration_text(task.most_s)
-    rounds = f"at most {duration_text(task.budget_s)}"
-    busy = f", or {most} on a busy machine" if task.patient else ""
-    diagnosis = f"; then the diagnosis takes at most {most}" if task.diagnoses else ""
-    return f"rounds take {rounds}{busy}{diagnosis}. The first round is measured to its end."
+    rounds = f"rounds take {duration_text(task.budget_s)} at most"
+    longer = f", and up to {most} if a time is likely slower" if task.patient else ""
+    diagnosis = f"; then the diagnosis takes up to {most}" if task.diagnoses else ""
+    return f"{rounds}{longer}{diagnosis}. What has begun is finished."
 
 
 def gate(task: Task) -> Gated:
@@ -146,7 +146,14 @@ def gate(task: Task) -> Gated:
     wall_s = budget.clock() - budget.begun
     told = (
         _measured_text(task, ran, again, wall_s, diagnosis_s),
-        *filter(None, [first.undiagnosed and f"There was {first.undiagnosed}."]),
+        *(
+            f"There was {words}{when}."
+            for words, when in (
+                (first.undiagnosed, ""),
+                (second.undiagnosed if second else "", ", in the second pass"),
+            )
+            if words
+        ),
         *task.told,
     )
     found = replace(found, told=told, in_one_place=task.in_one_place)
@@ -167,13 +174,15 @@ def _too_few(task: Task, ran: Ran) -> str:
     )
 
 
-def _undiagnosed(task: Task, suite: MeasuredSuite) -> str:
+def _undiagnosed(suite: MeasuredSuite) -> str:
     """Of how many paths the verdicts were not looked at for lack of time; empty for none."""
     count = len(suite.undiagnosed)
     if not count:
         return ""
-    what = "waiting, memory and lifetime" if task.diagnoses else "view or copy by the address"
-    return f"no time to look at {what} of {counted(count, 'path')}: raise --budget"
+    return (
+        f"no time to look at waiting, memory and lifetime of {counted(count, 'path')}:"
+        " raise --budget"
+    )
 
 
 def _alone(found: Comparison, cases: frozenset[Key]) -> frozenset[Key] | None:
@@ -214,7 +223,7 @@ def _pass(
                 ran.stopped = STOPPED
         for side in suite.sides:
             side.measurement.complete = not ran.interrupted
-        found = replace(suite.comparison(ran.course), undiagnosed=_undiagnosed(task, suite))
+        found = replace(suite.comparison(ran.course), undiagnosed=_undiagnosed(suite))
     return replace(found, head=head.measurement.judged(found.head)), ran, suite
 
 
@@ -349,7 +358,7 @@ def _is_seen(change: Change, again: Compared | None, criteria: Criteria) -> bool
 
 def _lost(change: Change) -> Change:
     """What only one pass saw: nobody can be sure of it."""
-    after = f"{change.after} (in one pass only)"
+    after = f"{change.after} (seen in one pass only)"
     return replace(change, after=after, direction=LOST, severity="info")
 
 

@@ -187,8 +187,8 @@ class MeasuredSuite:
     ``base`` is a side that is measured too, or a finished session. ``only`` are the keys of HEAD's
     cases to be measured; None for all. ``entries`` are the times to be judged: the keys in BASE and
     in HEAD, and the floor; without any, one round shows the verdicts. ``names`` are the keys in
-    BASE by those in HEAD. ``undiagnosed`` are the keys in HEAD of paths that the diagnosis had no
-    time for on both sides.
+    BASE by those in HEAD. ``undiagnosed`` are the keys in HEAD of cases that the diagnosis had no
+    time for on one side or both.
     """
 
     base: Side | Session
@@ -285,16 +285,18 @@ class MeasuredSuite:
     def diagnose(self, limit: Budget) -> None:
         """The diagnosis, if it is wanted, until the limit is over. BASE has half of it.
 
-        Paths that were a view on one side and a copy on the other are always looked at, and first:
+        Paths that were a view on one side and a copy on the other come first, whatever the limit:
         that may depend on the address of the array, which is chance.
         """
         begun = limit.clock()
-        heads = {base: head for head, base in self.names.items()}
-        for names_of in (self._differing, self._to_diagnose):
-            for place, side in enumerate(self.sides, 1):
-                is_over = partial(limit.is_over, place / len(self.sides))
-                left = side.diagnose(names_of(side), is_over)
-                self.undiagnosed |= left if side is self.head else {heads.get(n, n) for n in left}
+        for side in self.sides:
+            side.diagnose(self._differing(side), lambda: False)
+        for place, side in enumerate(self.sides, 1):
+            is_over = partial(limit.is_over, place / len(self.sides))
+            left = side.diagnose(self._to_diagnose(side), is_over)
+            self.undiagnosed |= {
+                head for head, base in self.names.items() if (base, head)[side is self.head] in left
+            }
         for look in range(RACE_LOOKS - 1):
             unequal = self._unequal_races()
             if unequal and limit.is_over(1.0):

@@ -93,7 +93,9 @@ def _sides(comparison: Comparison, names: tuple[str, str]) -> str:
     same = "BASE and HEAD are the same file" if len({*names}) == 1 else ""
     differ = _differences(comparison, "python", "version") or same or _same_versions(comparison)
     shared = listed(comparison.in_one_place)
-    return ", ".join(filter(None, (differ, shared and f"both load {shared} from one place")))
+    return ", ".join(
+        filter(None, (differ, shared and f"both load the Python files of {shared} from one place"))
+    )
 
 
 def refusal_document(reason: str) -> Document:

@@ -105,7 +105,7 @@ class Calls:
             way = self._of(found, is_leaf) if found is not None and converts else None
             if way is None and self.target.takes_capsules and found is not None:
                 way = OWN
-        if len(self.ways) > MOST_TYPES:  # they are kept: a program may make types without end
+        if len(self.ways) >= MOST_TYPES:  # they are kept: a program may make types without end
             self.ways.clear()
         self.ways[kind] = way
         return way
@@ -162,7 +162,10 @@ class Calls:
 
     def _way(self, source: Any) -> Way | None:
         kind = type(source)
-        return self.ways[kind] if kind in self.ways else self.learn(kind)
+        try:  # another thread may clear them
+            return self.ways[kind]
+        except KeyError:
+            return self.learn(kind)
 
     def site(self, frame: types.FrameType, way: Way) -> Site:
         """The site of a call from ``frame``."""

@@ -36,6 +36,8 @@ STEPS = 32
 """Times are told apart to this part of them, at least."""
 MOST_SHAPES, OTHERS = 64, "others"
 """Kinds of array that a row tells apart, and how what comes later counts: without a size."""
+OTHERS_EMPTY = OTHERS, (0,)
+"""Of what comes later, the arrays without elements."""
 TIME, VIEWS, COPIES, UNKNOWN, SIZE, BYTES, DTYPE, EACH = range(8)
 """Of a row's numbers for one dtype and shape. SIZE is the bytes of one array, and DTYPE that of the
 last copy. EACH is the bytes of a copy with this DTYPE, if it was one between NumPy and a tensor of
@@ -110,7 +112,7 @@ class Row:
     def numbers(self, key: Any, size: Callable[[], int]) -> list[Any]:
         """The numbers for arrays of a dtype and shape, which are met for the first time."""
         if len(self.arrays) >= MOST_SHAPES:
-            key, size = OTHERS, lambda: 0
+            key, size = OTHERS_EMPTY if 0 in words(key)[1] else OTHERS, lambda: 0
         return self.arrays.setdefault(key, [0, 0, 0, 0, size(), 0, None, 0])
 
     def queued(self, key: Any, outcome: int, queue: Queue, took: float) -> None:

@@ -34,9 +34,8 @@ def a_fork_that_ends_at_once():
 def a_fork_that_is_killed():
     child = os.fork()
     if not child:
-        for _ in range(2):
-            np.frombuffer(b"1234", "uint8")  #: 2 numpy.frombuffer(x) view
-            time.sleep(0.05)  # the first file of a process comes after 10 ms
+        time.sleep(0.05)  # the first file of a process comes with its first call after 10 ms
+        np.frombuffer(b"1234", "uint8")  #: 1 numpy.frombuffer(x) view
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
 
@@ -51,6 +50,7 @@ def an_exit_in_the_middle():
 
 
 def ctrl_c_in_a_loop():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's "&" ignores it
     try:
         for n in range(5):
             np.frombuffer(b"1234", "uint8")  #: 3 numpy.frombuffer(x) view

@@ -273,4 +273,4 @@ def test_the_same_file_on_both_sides_is_told():
 def test_what_both_sides_load_from_one_place_is_told_beside_the_versions():
     found = replace(compared(suite(), suite(seed=50)), in_one_place=("torch",))
     context = comparison_document(found, ("old/python", "new/python")).context
-    assert context.endswith("both load torch from one place")
+    assert context.endswith("both load the Python files of torch from one place")

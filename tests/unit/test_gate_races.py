@@ -65,12 +65,13 @@ def test_equal_verdicts_are_not_looked_at_again():
 class SlowSide:
     """Cases that are diagnosed one after the other, each in 1 s of ``clock``."""
 
-    def __init__(self, clock, names, verdict=None):
-        self.clock, self.names, self.verdict = clock, names, verdict
+    def __init__(self, clock, names, verdict=None, ownership=None):
+        self.clock, self.names = clock, names
+        self.seen = {"early_write": verdict, "ownership": ownership}
         self.left = set(range(len(names)))
 
     def results(self):
-        return [timed(name, early_write=self.verdict) for name in self.names]
+        return [timed(name, **self.seen) for name in self.names]
 
     def diagnose(self, only, is_over):
         for number in sorted(self.left & only):
@@ -96,6 +97,16 @@ def test_each_side_has_half_of_the_time_and_paths_that_it_had_none_for_are_known
     suite.diagnose(Budget(seconds, 0.0, lambda: clock.now))
     assert len(suite.undiagnosed) == left
     assert suite.diagnosis_s == clock.now == 2.0 * (4 - left)
+
+
+def test_a_view_on_one_side_and_a_copy_on_the_other_are_looked_at_however_late_it_is():
+    clock = SimpleNamespace(now=0.0)
+    words = [{"verdict": verdict, "evidence": {}} for verdict in ("view", "copy")]
+    sides = [SlowSide(clock, "a", ownership=words[0]), SlowSide(clock, "a", ownership=words[1])]
+    suite = suite_of(*sides)
+    suite.diagnose(Budget(0.0, 0.0, lambda: clock.now))
+    assert [side.left for side in sides] == [set(), set()]
+    assert not suite.undiagnosed
 
 
 @pytest.mark.parametrize(("seconds", "looks"), [(None, RACE_LOOKS), (4.0, 3)])

@@ -20,6 +20,7 @@ from rule_builders import (
     wrong,
 )
 
+from dlprof.reports import terminal
 from dlprof.reports.answers import DISTURBED
 from dlprof.reports.document import Level, Table
 from dlprof.reports.session_document import session_document
@@ -400,6 +401,19 @@ def test_the_share_of_memcpy_is_told_where_one_number_stands_for_the_time():
 
     assert "<1 %" in shown(spread(1 * MS))
     assert not [text for text in shown(spread(1 * MS, 0.9)) if "%" in text]
+
+
+def test_the_first_screen_of_several_arrays_counts_the_problems_that_it_leaves_out():
+    rules = ("DLP008", "DLP010", "DLP011", "DLP018", "DLP020", "DLP022", "DLP023")
+    findings = [finding_of(rule, against=None) for rule in rules]
+    arrays = [view(case={"shape": (size,)}) for size in (4, 400)]
+    session = make_session(*arrays, findings=findings)
+    screen = terminal.render(session_document(session, level=Level.FIRST), 100)
+    assert [rule for rule in rules if rule in screen] == list(rules[:5])
+    assert "2 more" in screen
+    page = session_document(session, width=None)
+    assert page.most_problems is None
+    assert len(page.problems) == len(rules)
 
 
 def test_a_copy_that_takes_less_time_than_all_its_bytes_need_is_no_answer():
