@@ -134,8 +134,7 @@ def main() -> NoReturn:
         print("dlprof: interrupted", file=sys.stderr)  # noqa: T201 - the message to the user
         sys.exit(Interrupted.exit_code)
     except DlprofError as error:
-        if said := _shown(error):  # empty if the report says it, in the same place
-            complain(f"dlprof: {said}")
+        complain(f"dlprof: {_shown(error)}")
         sys.exit(error.exit_code)
 
 

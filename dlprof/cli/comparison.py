@@ -7,7 +7,6 @@ from pathlib import Path
 
 from dlprof.cli.options import ANY_PYTHON, STRICT, Given
 from dlprof.cli.outputs import Annotations, Outputs, below, scenario_file
-from dlprof.cli.streams import are_one_place
 from dlprof.compare.comparison import (
     NOT_KNOWN,
     NOTHING,
@@ -102,8 +101,7 @@ def tell(
     )
     errors = {REGRESSION: Regression, NOT_KNOWN: Unsure, NOTHING: Unmeasured}
     if code in errors:
-        is_said = not outputs.printed and are_one_place()
-        raise errors[code]("" if is_said else sentence(answers_of(found)[0]))
+        raise errors[code](sentence(answers_of(found)[0]))
 
 
 def refuse(outputs: Outputs, error: DlprofError, scenario: Path) -> None:

@@ -119,14 +119,6 @@ def complain(text: str, nl: bool = True) -> None:
         sys.stderr.flush()
 
 
-def are_one_place() -> bool:
-    """Whether stdout and stderr end in one terminal, file or pipe: who reads one reads both."""
-    try:
-        return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
-    except (OSError, ValueError):  # replaced by a caller, or closed
-        return False
-
-
 def width(is_error: bool = False) -> int:
     """Columns of the terminal behind stdout, or stderr; of a pipe, ``COLUMNS`` or 100."""
     if not is_error and sys.stdout.isatty():

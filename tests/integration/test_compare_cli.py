@@ -1,10 +1,9 @@
 """``dlprof compare`` and ``dlprof gate`` of two files: reports and exit codes."""
 
 import json
-import subprocess
 
 import pytest
-from command_line import COMMAND, content, dlprof
+from command_line import content, dlprof
 from comparison_builders import suite
 
 
@@ -56,12 +55,3 @@ def test_the_comparison_is_given_in_every_form(tmp_path, sides):
         assert "numpy.c(x)" in (tmp_path / form).read_text(encoding="utf-8")
     printed = dlprof("compare", *sides, "--json", "-")
     assert json.loads(printed.out) == content(tmp_path / "json")
-
-
-def test_what_stdout_and_stderr_would_both_say_in_one_place_is_said_once(tmp_path, base, keep):
-    command = [*COMMAND, "gate", base, keep("head", suite({"c": 1.5}, seed=50))]
-    both = tmp_path / "both.txt"
-    with both.open("w", encoding="utf-8") as file:
-        code = subprocess.run(command, stdout=file, stderr=file, check=False).returncode
-    text = both.read_text(encoding="utf-8")
-    assert (code, text.lower().count("head is slower")) == (1, 1), text
