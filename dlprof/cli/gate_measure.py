@@ -103,7 +103,8 @@ def measure(
         patient="budget" not in given.values,
         in_one_place=_in_one_place(base, head),
     )
-    complain(f"dlprof: {limits_text(task)}")
+    if limits := limits_text(task):
+        complain(f"dlprof: {limits}")
     with bar:
         try:
             found = gate(task)

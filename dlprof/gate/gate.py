@@ -113,14 +113,13 @@ class Gated:
 
 
 def limits_text(task: Task) -> str:
-    """How long a gate takes, for its user to know before it begins."""
+    """How long a gate takes, for its user to know before it begins; empty for no limit."""
     if task.budget_s is None or task.most_s is None:
-        return "there is no limit of time."
+        return ""
     most = duration_text(task.most_s)
-    rounds = f"rounds take {duration_text(task.budget_s)} at most"
-    longer = f", and up to {most} if a time is likely slower" if task.patient else ""
-    diagnosis = f"; then the diagnosis takes up to {most}" if task.diagnoses else ""
-    return f"{rounds}{longer}{diagnosis}. What has begun is finished."
+    longer = f", or {most} if a time is likely slower" if task.patient else ""
+    diagnosis = f", the diagnosis up to {most}" if task.diagnoses else ""
+    return f"the rounds take up to {duration_text(task.budget_s)}{longer}{diagnosis}."
 
 
 def gate(task: Task) -> Gated:
