@@ -15,7 +15,7 @@ def statements(text: str, namespace: dict[str, Any], what: str) -> Callable[[], 
     return lambda: exec(code, namespace)  # noqa: S102 - the purpose of this module
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _compiled(text: str, what: str) -> CodeType:
     # Without dont_inherit the text would get this module's __future__ imports.
     return compile(text, f"<{what}>", "exec", dont_inherit=True)
@@ -43,7 +43,7 @@ def is_mistake(error: NameError | KeyError, what: str) -> bool:
 def define(text: str, namespace: dict[str, Any], what: str) -> dict[str, Any]:
     """The functions that ``text`` defines, by name. Their global names are ``namespace``."""
     scope: dict[str, Any] = {}
-    exec(compile(text, f"<{what}>", "exec", dont_inherit=True), namespace, scope)  # noqa: S102
+    exec(_compiled(text, what), namespace, scope)  # noqa: S102
     return scope
 
 

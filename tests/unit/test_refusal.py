@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from builders import make_subject
 
-from dlprof.probes.base import ArraySpec, Import, Protocol
+from dlprof.probes.base import ArraySpec, Export, Import, Protocol
 from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments import lifetime, refusal
 
@@ -90,6 +90,49 @@ def test_a_refusal_that_takes_rather_long_is_repeated_a_few_times(monkeypatch):
 
     assert measured_after_a_plain_array(refuse)["verdict"] == "clean"
     assert len(calls) < lifetime.FEW
+
+
+def counting(monkeypatch, each_s):
+    """What refuses, the arrays that it refused, and a clock for a refusal that takes so long."""
+    refused, times = [], itertools.count(0.0, each_s)
+    monkeypatch.setattr(refusal, "time", SimpleNamespace(perf_counter=lambda: next(times)))
+
+    def refuse(array):
+        refused.append(array)
+        raise TypeError("no")
+
+    return refuse, refused
+
+
+@pytest.mark.parametrize(
+    ("each_s", "code", "repeats"),
+    [
+        (2 * refusal.SLOW_S, "{x}.view()", False),
+        (2 * refusal.SLOW_S, "({x},)", True),
+        (refusal.SLOW_S / 2, "{x}.view()", True),
+    ],
+    ids=["slow", "of another type", "fast"],
+)
+def test_a_compiler_that_refuses_the_arrays_of_two_exports_is_asked_often_of_one(
+    monkeypatch, each_s, code, repeats
+):
+    refuse, refused = counting(monkeypatch, each_s)
+    import_ = Import("take", (Protocol.DLPACK,), "take({x})")
+    often = []
+    for name, text in (("own", "{x}"), ("other", code)):
+        refused.clear()
+        export = Export(name, Protocol.DLPACK, text)
+        refusal.measure(make_subject(export, import_, take=refuse), TypeError("no"))
+        often.append(len(refused) >= refusal.FEWEST)
+    assert often == [True, repeats]
+
+
+def test_what_another_process_looked_at_is_not_repeated(monkeypatch):
+    refuse, refused = counting(monkeypatch, 1e-5)
+    subject = make_subject(import_=Import("take", (Protocol.DLPACK,), "take({x})"), take=refuse)
+    found = refusal.measure(subject, TypeError("no"), ["TypeError: no"])
+    assert (found["verdict"], found["evidence"]["moot"]) == ("unknown", True)
+    assert len(refused) < refusal.FEWEST
 
 
 def test_a_refusal_is_not_clean_if_no_framework_counts_the_devices_memory():

@@ -4,7 +4,8 @@ A conversion that was refused is refused again and again, of a new source each t
 meanwhile is judged as :mod:`~dlprof.worker.instruments.lifetime` judges conversions. A few calls
 come first. The many that prove a leak follow if these leave something at every call or two. The
 same path and words are tried once in a process, and three errors of one class. If the export alone
-raises this error, that is once for all its paths.
+raises this error, that is once for all its paths. What a compiler refuses takes long: one export
+that gives a NumPy array stands for all. What another process of a survey told is not tried again.
 
 A producer whose conversion works is asked by ``__dlpack__`` for another device, with ``copy=False``
 and with ``copy=None``. If the first is refused in other words than the second, ``copy=False`` is
@@ -20,19 +21,17 @@ Verdicts: ``clean``, ``retained``, ``broken``, ``unknown``. The evidence has the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dlprof.probes.base import ArraySpec, Unsupported, written
-from dlprof.protocol.messages import OTHER_VALUES, verdict, words
+from dlprof.protocol.messages import OTHER_VALUES, SAME_ERROR, verdict, words
 from dlprof.worker.instruments import lifetime, values
 from dlprof.worker.instruments.handshake import VERSION
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call
 from dlprof.worker.subject import Subject, compose
 
-SAME = 24
-"""Characters of an error that tell it from another one of the same path."""
 MOST_ALIKE = 3
 """Errors of one class that are tried on one path: a framework may word each one differently."""
 MOST_S = 0.5
@@ -40,6 +39,9 @@ MOST_S = 0.5
 second each."""
 FEWEST = 5
 """Calls that tell what stays at each from one chance object."""
+SLOW_S = 2e-3
+"""A compiler takes longer to refuse. What it leaves behind of one NumPy array tells of those that
+other exports give: a loop takes seconds."""
 NO_PLAIN = "no plain array was converted before, which could show what the refusals broke"
 OTHER_DEVICE = {"cpu": (2, 0), "cuda": (1, 0)}
 """``kDLCUDA`` and ``kDLCPU``: a device where the array is not."""
@@ -54,22 +56,26 @@ def kinds_of(error: BaseException) -> list[str]:
     return [kind.__name__ for kind in type(error).__mro__ if kind is not object]
 
 
-def measure(subject: Subject, error: Exception) -> dict[str, Any]:
-    """What the refusal of a conversion shows, and a loop of refusals leaves behind."""
+def measure(subject: Subject, error: Exception, judged: Sequence[str] = ()) -> dict[str, Any]:
+    """What the refusal of a conversion shows, and a loop of refusals leaves behind.
+
+    ``judged`` is how errors of the path begin that another process has repeated.
+    """
     evidence: dict[str, Any] = {"error": kinds_of(error)}
-    key = (*_refusing(subject, error), words(error)[:SAME])
+    key = (*_refusing(subject, error), words(error)[:SAME_ERROR])
     kind = type(error).__name__
     alike = [one for one in _tried if one[:-1] == key[:-1] and one[-1].startswith(kind)]
     if key in _tried or subject.is_one_array or len(alike) >= MOST_ALIKE:
         moot = {"moot": True} if key in _tried else {}  # the first one is judged
         return verdict("unknown", evidence | moot, "the same refusal was repeated before")
     _tried.add(key)
-    found = attempt(lambda: _growth(subject))
+    found = attempt(lambda: _growth(subject, words(error)[:SAME_ERROR], judged))
     broken = _broken(subject)
     if broken:
         return verdict("broken", evidence | broken)
     if isinstance(found, Refusal):
-        return verdict("unknown", evidence, found.reason)
+        moot = {"moot": True} if isinstance(found.error, Judged) else {}
+        return verdict("unknown", evidence | moot, found.reason)
     if _path(subject) in _working:
         return verdict("retained" if found else "clean", evidence | found)
     if found:
@@ -114,7 +120,9 @@ def _refusing(subject: Subject, error: Exception) -> tuple[str, ...]:
     return _path(subject)
 
 
-def _growth(subject: Subject) -> dict[str, Any]:
+def _growth(subject: Subject, begins: str, judged: Sequence[str]) -> dict[str, Any]:
+    if begins in judged:
+        raise Judged("another process has repeated it")
     other = subject.of_bytes(lifetime.NEW_SOURCE_BYTES)
     meters, is_uncounted = lifetime.meters_of(subject)
     convert, began = other.converting(other.make_another()), time.perf_counter()
@@ -124,10 +132,21 @@ def _growth(subject: Subject) -> dict[str, Any]:
     few = min(lifetime.FEW, int(MOST_S / 2 / each_s))
     if few < FEWEST:
         raise Unsupported(f"a refusal takes {1e3 * each_s:.0f} ms: too long to repeat")
+    if each_s > SLOW_S and _gives_numpy(subject):
+        key = (subject.consumer.name, subject.import_.name, begins)
+        if key in _tried:
+            raise Judged("the same refusal of another export's NumPy array was repeated before")
+        _tried.add(key)
     found = lifetime.growth_of_calls(other, meters, _refused, few)
     if is_uncounted and not found:
         raise Unsupported(lifetime.UNCOUNTED)
     return found | other.made() if found else {}
+
+
+def _gives_numpy(subject: Subject) -> bool:
+    code = written(subject.export.code, "x", subject.spec.dtype, subject.spec.shape)
+    given = attempt(compile_call(code, subject.namespace))
+    return (type(given).__module__, type(given).__name__) == ("numpy", "ndarray")
 
 
 def _refused(convert: Callable[[], Any]) -> None:
@@ -137,6 +156,10 @@ def _refused(convert: Callable[[], Any]) -> None:
 
 class NotRefused(Exception):
     """A conversion that was refused works."""
+
+
+class Judged(Exception):
+    """What the refusal leaves behind was looked at before."""
 
 
 def of_export(subject: Subject) -> dict[str, Any] | None:
