@@ -224,7 +224,7 @@ def marks(session: Session, shown: Iterable[Table]) -> tuple[str, ...]:
     pairs = surveyed(session).values()
     cases = [case for pair in pairs for case in pair]
     unmade = dict.fromkeys(
-        f"{pair[0].pair[0]} cannot make {arrays_text(missing, ())}."
+        f"{pair[0].pair[0]} cannot make {arrays_text(_but_implied(missing), ())}."
         for pair in pairs
         if (missing := _unmade(pair))
     )
@@ -350,10 +350,22 @@ def _rows(group: Group, is_brief: bool) -> Iterator[tuple[Cell, ...]]:
     for outcome in sorted(group.outcomes, key=rank):
         is_rest = is_brief and outcome == usual and len(group.outcomes) > 1
         labels = group.outcomes[outcome]
-        text = f"{_dtypes(labels)}{REST}" if is_rest else arrays_text(labels, every)
+        shown = _but_implied(labels) if is_brief else labels
+        known = [one for one in every if one in shown or one not in labels]
+        text = f"{_dtypes(labels)}{REST}" if is_rest else arrays_text(shown, known)
         tone = RESULTS.get(outcome.result, "")
         yield path, Cell(outcome.result, tone), Cell(text), Cell(outcome.rules)
         path = Cell("")
+
+
+def _but_implied(labels: Collection[Label]) -> list[Label]:
+    """Without those of which the dtype alone, or the layout or shape alone, is among them."""
+
+    def is_implied(one: Label) -> bool:
+        whole = one._replace(name=one.name.removesuffix(one.dtype).strip(), dtype="")
+        return bool(one.dtype) and (PLAINEST._replace(name=one.dtype) in labels or whole in labels)
+
+    return [one for one in labels if not is_implied(one)]
 
 
 def _dtypes(labels: Iterable[Label]) -> str:

@@ -49,8 +49,8 @@ WORD = 12
 """A column of texts this short is as wide as they are; no word this short is broken."""
 MARKS = (" ,([{", ".=)]}-")
 """Code is folded after these, the first rather than the others."""
-TEXT_WIDTH, CODE_WIDTH = 26, 20
-"""Columns that a text in a table may take before code is folded, and the least of code."""
+TEXT_SHARE, CODE_WIDTH = 0.36, 20
+"""Of the width, what a text in a table may take before code is folded; and the least of code."""
 PLACE_WIDTH, PLACE_SHARE, NAME_WIDTH = 16, 0.2, 28
 """Columns that a place may take at least before it is folded, and their share of the width. A name
 in it is not folded if it is not longer than :data:`NAME_WIDTH`."""
@@ -125,7 +125,7 @@ def _section(section: Section, width: int) -> Iterator[RenderableType]:
 
 def _answers(answers: Sequence[Answer], width: int) -> RenderableType:
     grid = _grid()
-    grid.add_column(no_wrap=max(len(answer.label) for answer in answers) <= TEXT_WIDTH)
+    grid.add_column(no_wrap=max(len(answer.label) for answer in answers) <= TEXT_SHARE * width)
     longest = max(len(answer.code or answer.note) for answer in answers)
     others = [(a.label, a.value, a.note if a.code else "") for a in answers]
     widest = sum(max(map(len, column)) for column in zip(*others, strict=True))
@@ -181,7 +181,7 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
         name = max((length for length in names if length <= NAME_WIDTH), default=0)
         longest[at] = min(longest[at], max(place, name))
     others = [
-        length if column.right else min(length, TEXT_WIDTH)
+        length if column.right else min(length, round(TEXT_SHARE * width))
         for at, (column, length) in enumerate(zip(table.columns, longest, strict=True))
         if at not in codes
     ]

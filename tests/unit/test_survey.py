@@ -303,6 +303,21 @@ def test_arrays_are_named_by_what_sets_them_apart_and_many_of_them_by_the_others
 
 
 @pytest.mark.parametrize(
+    ("is_brief", "arrays"),
+    [(True, "complex64"), (False, "complex64; strided complex64")],
+    ids=["first screen", "whole"],
+)
+def test_an_array_of_which_its_dtype_tells_has_a_name_in_the_whole_table_alone(is_brief, arrays):
+    refused = {"status": "unsupported", "reason": "TypeError: no", "values": None}
+    kinds = [("complex64", "aligned"), ("complex64", "strided")]
+    views = [surveyed(dtype) for dtype in ("float32", "int8", "int16", "bool")]
+    views += [surveyed(layout="F")]
+    session = make_session(*views, *(surveyed(*one, **refused) for one in kinds))
+    (table,) = survey.tables(session, is_brief)
+    assert [row[2].text for row in table.rows if row[1].text == "refused"] == [arrays]
+
+
+@pytest.mark.parametrize(
     ("plain", "word"),
     [
         ({"ownership": verdict("copy")}, "copy"),
