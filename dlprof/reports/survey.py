@@ -353,6 +353,8 @@ def _rows(group: Group, is_brief: bool) -> Iterator[tuple[Cell, ...]]:
         shown = _but_implied(labels) if is_brief else labels
         known = [one for one in every if one in shown or one not in labels]
         text = f"{_dtypes(labels)}{REST}" if is_rest else arrays_text(shown, known)
+        if is_brief and len(group.outcomes) == 1:
+            text = "all"
         tone = RESULTS.get(outcome.result, "")
         yield path, Cell(outcome.result, tone), Cell(text), Cell(outcome.rules)
         path = Cell("")
