@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from dlprof.analysis.quantity import plain_time
 from dlprof.errors import DlprofError
 from dlprof.reports.answers import best, condition
 from dlprof.reports.paths import Array, Path, arrays_of
@@ -24,7 +23,10 @@ WORTH = 0.9
 
 
 def advice(trace: Trace) -> Mapping[int, str]:
-    """By the place of a row: what takes its place, and how long that takes."""
+    """By the place of a row: what takes its place, and how long one call of both took alone.
+
+    In a program it takes longer as a rule: caches are cold, and other threads compute.
+    """
     wanted = {at: row for at, row in enumerate(trace.rows) if row.arrays and may_be_advised(row)}
     found: dict[int, str] = {}
     for session in _sessions(wanted.values()):
@@ -78,9 +80,11 @@ def _sentence(row: Row, array: Array) -> str:
     for path in _offered(array, ("view", "copy")):
         took = path.cost_ns * row.calls
         if took <= WORTH * row.total_ns and (path.case.kind == "view" or len(row.arrays) == 1):
-            what = "a view" if path.case.kind == "view" else "a faster copy"
             when = f", but {condition(path)}" if condition(path) else ""
-            return f"{path.code} is {what}: {plain_time(took)}{when}"
+            what = f"{path.code} {path.brief_time} ({path.case.kind}{when})"
+            own = next((one for one in array.paths if one.code == row.conversion), None)
+            as_now = f", {own.code} {own.brief_time}" if own is not None and own.is_timed else ""
+            return f"alone, a call takes: {what}{as_now}"
     return ""
 
 

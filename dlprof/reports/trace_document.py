@@ -132,7 +132,8 @@ LONG = 36
 """Characters from which on a conversion is shortened."""
 ROW = Column("row", right=True)
 """What ``--from LAST:ROW`` takes."""
-FIGURES = (Column("own time", right=True), Column("calls", right=True), Column("result"))
+FIGURES = (Column("own\u00a0time", right=True), Column("calls", right=True), Column("result"))
+OWN_TIME = "own time: in the calls themselves, without their arguments."
 PROCESS = Column("proc")
 """If rows are of different processes."""
 CONVERSION, WHAT = Column("conversion"), Column("what", is_under=True)
@@ -150,6 +151,8 @@ def trace_document(
     ``advice`` has what to write instead, by the place of a row.
     """
     advised = {id(row): advice[at] for at, row in enumerate(trace.rows) if at in advice}
+    answered = {id(_copying(trace.rows)), id(_waiting(trace.rows))}
+    others = {row: text for row, text in advised.items() if row not in answered}
     groups = sorted(
         grouped(trace.rows, by, _program(trace)), key=lambda group: -group.total("total_ns")
     )
@@ -169,7 +172,7 @@ def trace_document(
             *((Cell(process),) if has_processes else ()),
             Cell(group.place),
             *(() if by == "pair" else (_conversion(group, full),)),
-            _what(group, by, full, advised),
+            _what(group, by, full, others),
         )
         rows.append((Cell(str(number), "dim"), *cells) if by == "line" else cells)
     table = Table(
@@ -185,9 +188,10 @@ def trace_document(
         answers=(_costliest_copy(trace, advised), _costliest_wait(trace, advised)),
         notices=tuple(_notices(trace)),
         tables=(table,),
+        marks=(OWN_TIME,),
         chart=timeline(trace),
         sections=tuple(sections(trace)),
-        commands=tuple(_commands(trace, name)) if trace.program else (),
+        commands=tuple(_commands(trace, name, advised)) if trace.program else (),
     )
 
 
@@ -448,8 +452,8 @@ def may_be_advised(row: Row) -> bool:
     return bool(row.waits or (row.copies and is_of_one(row)))
 
 
-def _commands(trace: Trace, name: str) -> Iterable[str]:
-    fit = [row for row in trace.rows if may_be_advised(row)]
+def _commands(trace: Trace, name: str, advised: Mapping[int, str]) -> Iterable[str]:
+    fit = [row for row in trace.rows if may_be_advised(row) and id(row) not in advised]
     row = _copying(fit) or _waiting(fit)
     if row is not None:
         pair, number = shlex.join([row.producer, row.consumer]), trace.rows.index(row) + 1

@@ -36,12 +36,14 @@ def trace_of(line, versions=VERSIONS):
 
 
 @pytest.mark.usefixtures("kept")
-def test_a_copy_is_advised_to_be_the_view_that_was_measured():
+def test_a_copy_is_advised_to_be_the_view_that_was_measured_beside_it():
     trace = trace_of(LINE)
     found = advice(trace)
-    assert found == {0: "torch.from_numpy(x) is a view: 10 µs"}
-    (row,) = trace_document(trace, advice=found).tables[0].rows
-    assert row[-1].text.endswith("each; torch.from_numpy(x) is a view: 10 µs")
+    (text,) = found.values()
+    assert "torch.from_numpy(x) 1.0 µs (view), torch.tensor(x) 5.0 µs" in text
+    document = trace_document(trace, advice=found)
+    assert document.answers[0].note.endswith(text)
+    assert not any("--from" in command for command in document.commands)
 
 
 @pytest.mark.usefixtures("kept")
