@@ -64,7 +64,8 @@ class Unsupported(Exception):
 class ArraySpec:
     """The array to make: ``shape`` in elements (``()`` is a scalar), ``dtype`` one of
     :data:`DTYPES`, ``layout`` one of :data:`LAYOUTS` or :data:`FLAGS`, ``device`` ``cpu`` or
-    ``cuda``. With ``corners`` its values are those of :func:`corners`, else :data:`PATTERNS`.
+    ``cuda``. With ``corners`` its values are those of :func:`corners`, else those of
+    :func:`numbers`.
     """
 
     shape: tuple[int, ...]
@@ -72,6 +73,8 @@ class ArraySpec:
     layout: str = "C"
     device: str = "cpu"
     corners: bool = False
+    shifted: bool = False
+    """Made in the same way with other values."""
 
     @property
     def elements(self) -> int:
@@ -511,7 +514,8 @@ class Probe:
 
 def numbers(spec: ArraySpec) -> Pattern:
     """The pattern of the values that an array of ``spec`` should have."""
-    return PATTERNS[spec.dtype]
+    pattern = PATTERNS[spec.dtype]
+    return replace(pattern, offset=pattern.offset + 1) if spec.shifted else pattern
 
 
 NEEDS_AXIS = {"strided": "stride over", "reversed": "reverse", "broadcast": "broadcast along"}

@@ -15,7 +15,6 @@ from dlprof.probes.base import (
     DLPACK,
     NATIVE,
     NUMPY,
-    PATTERNS,
     ArraySpec,
     Export,
     Import,
@@ -25,6 +24,7 @@ from dlprof.probes.base import (
     copies,
     corners,
     laid_out,
+    numbers,
     row_of,
     views,
 )
@@ -193,7 +193,7 @@ def values(elements: int, spec: ArraySpec) -> str:
     if spec.corners:
         text = corners(spec.dtype).text(elements)
         return f"cupy.array({text.replace('numpy.', 'cupy.')}).view('{spec.dtype}')"
-    pattern = PATTERNS[spec.dtype]
+    pattern = numbers(spec)
     return (
         f"((cupy.arange({elements}) % {pattern.modulus} + {pattern.offset!r}){pattern.times})"
         f".astype('{spec.dtype}')"

@@ -15,12 +15,12 @@ from dlprof.probes.base import (
     CPU,
     DTYPES,
     NUMPY,
-    PATTERNS,
     ArraySpec,
     Export,
     Probe,
     Unsupported,
     corners,
+    numbers,
 )
 from dlprof.probes.numpy import HOST_ARRAY
 
@@ -122,7 +122,7 @@ def pieces(spec: ArraySpec) -> str:
     """Source text that makes ``pieces``: bytes that together are the values of ``spec``."""
     if spec.corners:
         return f"pieces = [{corners(spec.dtype).text(spec.elements)}.tobytes()]\nblock = None\n"
-    pattern = PATTERNS[spec.dtype]
+    pattern = numbers(spec)
     period_bytes = pattern.modulus * DTYPES[spec.dtype]
     periods = max(1, BLOCK_BYTES // period_bytes)
     whole, rest = divmod(spec.size_bytes, periods * period_bytes)

@@ -15,7 +15,6 @@ from dlprof.probes.base import (
     CUDA_ARRAY,
     DLPACK,
     NUMPY,
-    PATTERNS,
     ArraySpec,
     Export,
     Import,
@@ -23,6 +22,7 @@ from dlprof.probes.base import (
     check_layout,
     copies,
     corners,
+    numbers,
     views,
     without_strides,
 )
@@ -157,7 +157,7 @@ def values(elements: int, spec: ArraySpec) -> str:
     """Source text of ``elements`` values, one-dimensional."""
     if spec.corners:
         return f"jnp.array({corners(spec.dtype).text(elements)}.view('{spec.dtype}'))"
-    pattern = PATTERNS[spec.dtype]
+    pattern = numbers(spec)
     text = f"jnp.arange({elements}) % {pattern.modulus}"
     if spec.is_integer:
         # A Python int beyond 32 bits is an error in JAX; a NumPy scalar is narrowed as arrays are.

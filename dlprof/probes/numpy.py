@@ -18,7 +18,6 @@ from dlprof.probes.base import (
     HOST_MEMORY,
     NATIVE,
     NUMPY,
-    PATTERNS,
     ArraySpec,
     Export,
     Import,
@@ -28,6 +27,7 @@ from dlprof.probes.base import (
     copies,
     corners,
     laid_out,
+    numbers,
     row_of,
     views,
 )
@@ -192,7 +192,7 @@ def values(elements: int, spec: ArraySpec) -> str:
     """Source text of ``elements`` values, one-dimensional."""
     if spec.corners:
         return f"{corners(spec.dtype).text(elements)}.view('{spec.dtype}')"
-    pattern = PATTERNS[spec.dtype]
+    pattern = numbers(spec)
     # One period, repeated: a large array costs little more than its memory. NumPy makes a list of
     # the periods first.
     period = (

@@ -16,7 +16,6 @@ from dlprof.probes.base import (
     DLPACK,
     NATIVE,
     NUMPY,
-    PATTERNS,
     ArraySpec,
     Export,
     Import,
@@ -25,6 +24,7 @@ from dlprof.probes.base import (
     check_layout,
     copies,
     corners,
+    numbers,
     views,
     without_strides,
 )
@@ -226,7 +226,7 @@ def _source(values: str, dtype: str) -> str:
 
 
 def _contiguous(spec: ArraySpec) -> str:
-    pattern = PATTERNS[spec.dtype]
+    pattern = numbers(spec)
     values = f"(numpy.arange({spec.elements}) % {pattern.modulus} + {pattern.offset!r})"
     if spec.corners and spec.dtype not in _BITS:  # those are made of float32 values
         values = f"{corners(spec.dtype).text(spec.elements)}.view('{spec.dtype}')"

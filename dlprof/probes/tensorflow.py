@@ -16,7 +16,6 @@ from dlprof.probes.base import (
     CUDA,
     DLPACK,
     NUMPY,
-    PATTERNS,
     ArraySpec,
     Export,
     Import,
@@ -24,6 +23,7 @@ from dlprof.probes.base import (
     Unsupported,
     check_layout,
     corners,
+    numbers,
     views,
     without_strides,
 )
@@ -176,7 +176,7 @@ def values(elements: int, spec: ArraySpec) -> str:
     """Source text of ``elements`` values, one-dimensional."""
     if spec.corners:
         return f"tf.constant({corners(spec.dtype).text(elements)}.view('{spec.dtype}'))"
-    pattern = PATTERNS[spec.dtype]
+    pattern = numbers(spec)
     # Many dtypes lack arithmetic in TensorFlow, so the values are made in 64 bits and then cast.
     wide = "int64" if spec.is_integer else "float64"
     text = f"tf.range({elements}, dtype=tf.{wide}) % {pattern.modulus} + {pattern.offset!r}"

@@ -20,7 +20,6 @@ from dlprof.probes.base import (
     HOST_MEMORY,
     NATIVE,
     NUMPY,
-    PATTERNS,
     ArraySpec,
     Export,
     Import,
@@ -29,6 +28,7 @@ from dlprof.probes.base import (
     copies,
     corners,
     laid_out,
+    numbers,
     row_of,
     views,
 )
@@ -204,7 +204,7 @@ def values(elements: int, spec: ArraySpec) -> str:
     """Source text of ``elements`` values, one-dimensional, on the device."""
     if spec.corners:
         return _corners(elements, spec)
-    pattern = PATTERNS[spec.dtype]
+    pattern = numbers(spec)
     # Many dtypes lack arithmetic in torch, so the values are made in 64 bits and then cast.
     wide = "int64" if spec.is_integer else "float64"
     # One period, repeated: a large array costs little more than its memory.

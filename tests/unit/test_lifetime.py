@@ -1,5 +1,6 @@
 """Lifetime: the judgment, what a conversion leaves behind, and real memory that is used again."""
 
+import ctypes
 import gc
 import itertools
 import math
@@ -203,6 +204,16 @@ def test_a_source_that_is_lost_at_one_size_only_is_lost(size_bytes, shape):
     found = measured("take({x})", take=take)
     assert (found["verdict"], found["evidence"]["changed_after_drop"]) == ("dangling", True)
     assert found["evidence"]["created_shape"] == shape
+
+
+def test_a_small_view_is_dangling_although_equal_arrays_pass_through_its_memory():
+    def take(array):
+        if array.nbytes > lifetime.SMALL_BYTES:
+            return array.copy()
+        memory = (ctypes.c_uint8 * array.nbytes).from_address(array.ctypes.data)
+        return numpy.frombuffer(memory, array.dtype).reshape(array.shape)
+
+    assert measured("take({x})", take=take, producer=NumPy())["verdict"] == "dangling"
 
 
 @pytest.mark.parametrize("pool", [Pool(), Pool(blocks=13, turn=0)], ids=["only", "last"])

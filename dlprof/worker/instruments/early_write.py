@@ -3,10 +3,10 @@
 A copy that still reads its source when the source changes is torn. The source is written by its
 own framework right after the call has returned, at sizes from 4 KiB to 64 MiB and at the case's own
 shape. Then the result is waited for and compared with what the source held. Proof of an unsafe
-copy: a value changed, and the same conversion without a write changes none. A user's own array must
-keep its values without a conversion, too. A result that differs
-is read again a moment later: it may not have been finished when its framework said so, and what
-differs then is what counts. A whole copy does not prove that there is no race.
+copy: a value became what was written, and the same conversion without a write changes none. A
+user's own array must keep its values without a conversion, too. A result that differs is read again
+a moment later: it may not have been finished when its framework said so, and what differs then is
+what counts. A whole copy does not prove that there is no race.
 After a whole copy or a view the same is tried from a source one element further: unaligned memory
 may be copied in another way. If a copy of an unaligned source was torn, an aligned one of the same
 size is tried as well. Only that tells whether the address is the cause.
@@ -16,6 +16,7 @@ Verdicts: ``safe``, ``unsafe``, ``unknown``.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,7 @@ MOSTLY = 0.5
 """If this share of a user's values are ones, zeros are written."""
 ORDINARY, UNALIGNED, ALIGNED = "C", "sliced", "aligned"
 CHANGED = "changed without a write"
+STRANGE = "values that nobody wrote"
 UNFINISHED = "unfinished"
 NO_MEMORY, FAILED = "no memory", "not read"
 FINISHED_S = 0.25
@@ -50,6 +52,7 @@ CONTROLS = 2
 """A torn copy counts if so many more conversions, without a write, change nothing."""
 REASONS = {
     CHANGED: "the result differs from the source without a write, too",
+    STRANGE: "the result has values that are not in the source, neither before the write nor after",
     UNFINISHED: "the result was not there when it should be, and a moment later it was",
     "immutable": "the source cannot be written",
 }
@@ -163,7 +166,7 @@ def judge(tried: Tried) -> dict[str, Any]:
     left_out = [why for seen, why in LEFT_OUT.items() if seen in looks]
     if left_out:
         evidence["left_out"] = "; ".join(left_out)
-    if "whole" in looks and not looks & {CHANGED, UNFINISHED}:
+    if "whole" in looks and not looks & {CHANGED, STRANGE, UNFINISHED}:
         return {"verdict": "safe", "evidence": evidence}
     reason = next(
         (why for seen, why in REASONS.items() if seen in looks),
@@ -245,10 +248,21 @@ def _try_once(subject: Subject, value: int | None) -> tuple[str, int | None]:
     seen = _of_right_values(subject, result, before, after, value)
     if seen:
         return seen, begins
-    # A result elsewhere in memory is a copy, whatever it shows later: it may still be read.
-    if not located and value is not None and _follows(subject, source, result, value):
-        return "view", begins
-    return "torn", begins
+    return _of_wrong_values(subject, source, result, before, value, located), begins
+
+
+def _of_wrong_values(
+    subject: Subject, source: Any, result: Any, before: Any, value: int | None, located: bool
+) -> str:
+    """``torn``, unless nobody wrote what differs; ``view`` of a result that follows its source.
+
+    A result elsewhere in memory is a copy, whatever it shows later: it may still be read.
+    """
+    if value is None:
+        return "torn"
+    written = subject.producer.to_numpy(source)
+    seen = "torn" if _has_written(before, subject.consumer.to_numpy(result), written) else STRANGE
+    return "view" if not located and _follows(subject, source, result, value) else seen
 
 
 def _of_right_values(
@@ -263,6 +277,16 @@ def _of_right_values(
     time.sleep(FINISHED_S)
     later = subject.consumer.to_numpy(result)
     return UNFINISHED if bool((_words(later) == _words(before)).all()) else ""
+
+
+def _has_written(before: Any, after: Any, written: Any) -> bool:
+    """Whether an element that differs from the source has what was written into the source later.
+
+    A conversion that is wrong now and then, without a write too, is not torn.
+    """
+    unit = math.gcd(before.itemsize, 8)
+    old, now, new = (values.reshape(-1).view(f"u{unit}") for values in (before, after, written))
+    return bool(((now != old) & (now == new)).any())
 
 
 def _elements(values: Any, word: int) -> Any:

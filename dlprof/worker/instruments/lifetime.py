@@ -37,6 +37,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -453,6 +454,9 @@ def _churn(subject: Subject, gpu: Gpu | None, address: int | None) -> Churn:
     So many that one of them lies at ``address``, where the source was, if that is free.
     """
     size = subject.spec.size_bytes
+    # What is made on the way to an array may come to lie where the source was, and go again: with
+    # the same values nobody would see that.
+    subject = replace(subject, spec=replace(subject.spec, shifted=True))
     kept: list[Any] = []
     is_used_again = is_seen = False
     most = min(MOST_CHURN, MOST_CHURN_BYTES // size)
