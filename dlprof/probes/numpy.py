@@ -60,6 +60,8 @@ class NumPy(Probe):
     c_exchange_type = "numpy.ndarray"
     settings = {  # noqa: RUF012 - as the contract has it
         "handling of float errors": "numpy.geterr()",
+        "size of buffers": "numpy.getbufsize()",
+        "print options": "numpy.get_printoptions()",
         "global random state": "(hash(numpy.random.get_state()[1].tobytes()),"
         " numpy.random.get_state()[2:])",
     }

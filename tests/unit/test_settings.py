@@ -5,11 +5,13 @@ import faulthandler
 import gc
 import os
 import platform
+import resource
 import signal
 import sys
 import warnings
 from pathlib import Path
 
+import numpy
 import pytest
 from builders import make_subject
 from rule_builders import path, verdict
@@ -20,6 +22,9 @@ from dlprof.rules import find
 from dlprof.worker import timer
 from dlprof.worker.instruments import settings
 from dlprof.worker.refusal import Refusal
+
+SOFT, HARD = resource.getrlimit(resource.RLIMIT_NOFILE)
+FEWER_FILES = (SOFT - 1, HARD)
 
 
 class WithSettings(NumPy):
@@ -139,7 +144,6 @@ def test_a_setting_that_can_no_longer_be_read_is_not_kept():
 
 
 def test_a_setting_of_a_framework_is_told_before_and_after():
-    numpy = pytest.importorskip("numpy")
     with numpy.errstate(all="warn"):
         found = looked(lambda _: numpy.seterr(over="raise"))
     assert found["verdict"] == "changed"
@@ -166,9 +170,14 @@ def put_back():
     """The settings of this process as they were."""
     limit, folder, environment = sys.getrecursionlimit(), Path.cwd(), dict(os.environ)
     processors, mask = os.sched_getaffinity(0), os.umask(0o022)
+    threshold, interval = gc.get_threshold(), sys.getswitchinterval()
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)
     os.umask(mask)
     yield
     gc.enable()
+    gc.set_threshold(*threshold)
+    sys.setswitchinterval(interval)
+    resource.setrlimit(resource.RLIMIT_NOFILE, files)
     sys.setrecursionlimit(limit)
     os.chdir(folder)
     os.umask(mask)
@@ -181,6 +190,9 @@ def put_back():
     ("name", "change"),
     [
         ("garbage collector", lambda _: gc.disable()),
+        ("garbage collector", lambda _: gc.set_threshold(50_000)),
+        ("switch interval", lambda _: sys.setswitchinterval(0.123)),
+        ("resource limits", lambda _: resource.setrlimit(resource.RLIMIT_NOFILE, FEWER_FILES)),
         ("recursion limit", lambda _: sys.setrecursionlimit(2345)),
         ("working folder", lambda _: os.chdir("/")),
         ("umask", lambda _: os.umask(0o031)),
@@ -212,9 +224,21 @@ def test_a_conversion_that_switches_the_collector_off_is_seen_while_it_is_timed(
     assert one["name"] == "garbage collector of the process"
 
 
-def test_the_random_state_of_numpy_is_a_setting():
-    numpy = pytest.importorskip("numpy")
-    assert names(lambda _: numpy.random.random()) == ["global random state of numpy"]
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("global random state", numpy.random.random),
+        ("size of buffers", lambda: numpy.setbufsize(32_768)),
+        ("print options", lambda: numpy.set_printoptions(precision=3)),
+    ],
+)
+def test_settings_of_numpy_are_seen(name, change):
+    size, options = numpy.getbufsize(), numpy.get_printoptions()
+    try:
+        assert names(lambda _: change()) == [f"{name} of numpy"]
+    finally:
+        numpy.setbufsize(size)
+        numpy.set_printoptions(**options)
 
 
 CHANGED = {"name": "grad mode of torch", "code": "torch.is_grad_enabled()"}

@@ -56,7 +56,10 @@ OF_PROCESS = {
     rf" re.findall(r'Sig(?:Ign|Cgt):\s*(\w+)', {_STATUS})]",
     "blocked signals": "sorted(signal.pthread_sigmask(signal.SIG_BLOCK, []))",
     "warning filters": "warnings.filters",
-    "garbage collector": "gc.isenabled()",
+    "garbage collector": "(gc.isenabled(), gc.get_threshold())",
+    "switch interval": "sys.getswitchinterval()",
+    "resource limits": "[(one, resource.getrlimit(getattr(resource, one)))"
+    " for one in dir(resource) if one.startswith('RLIMIT_')]",
     "recursion limit": "sys.getrecursionlimit()",
     "working folder": "os.getcwd()",
     "umask": rf"re.search(r'Umask:\s*(\w+)', {_STATUS})[1]",
@@ -68,7 +71,9 @@ OF_PROCESS = {
 }
 """By name: an expression of Python's standard library. Half of the smallest normal number is zero
 if the processor flushes denormals, and so is a product of a denormal if it takes these for zero."""
-IMPORTS = "import ctypes, gc, locale, os, re, signal, sys, warnings\nfrom pathlib import Path"
+IMPORTS = (
+    "import ctypes, gc, locale, os, re, resource, signal, sys, warnings\nfrom pathlib import Path"
+)
 NUMPY = NumPy()
 """Most libraries convert with its help, and share its settings."""
 UNSET = "None"
