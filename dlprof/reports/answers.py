@@ -176,8 +176,9 @@ def _after_a_wait(array: Array) -> list[Answer]:
     recipe = found.case.result.recipe
     wait = recipe.result.get("wait", "") if recipe else ""
     code = wait.format(x=found.code) if "{x}" in wait and "\n" not in wait else found.code
-    rules = ", ".join(found.safety.rules)
-    note = f"do not write to {found.source} before the result is ready ({rules})"
+    rules = ", ".join(found.safety.rules or found.safety.suspected)
+    see = f" ({rules})" if rules else ""
+    note = f"do not write to {found.source} before the result is ready{see}"
     return [_named("copy and wait", found, note, code)]
 
 

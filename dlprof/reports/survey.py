@@ -11,7 +11,7 @@ from typing import NamedTuple
 from dlprof.analysis.alignment import WORDS
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.safety import unchecked
-from dlprof.plan.survey import PLAINEST, UNALIGNED, Label
+from dlprof.plan.survey import PLAIN, PLAINEST, UNALIGNED, Label
 from dlprof.plan.survey import label_of as array_label
 from dlprof.probes.base import FLOAT8
 from dlprof.reports.document import (
@@ -224,7 +224,7 @@ def marks(session: Session, shown: Iterable[Table]) -> tuple[str, ...]:
     pairs = surveyed(session).values()
     cases = [case for pair in pairs for case in pair]
     unmade = dict.fromkeys(
-        f"{pair[0].pair[0]} cannot make {arrays_text(_but_implied(missing), ())}."
+        f"{pair[0].pair[0]} cannot make {_unmade_text(pair, missing)}."
         for pair in pairs
         if (missing := _unmade(pair))
     )
@@ -291,6 +291,13 @@ def _unmade(cases: Sequence[CaseView]) -> list[Label]:
     """The arrays that the producer cannot make."""
     unmade = (case.result.case for case in cases if case.result.refused_at == "create")
     return list(dict.fromkeys(map(label_of, unmade)))
+
+
+def _unmade_text(cases: Sequence[CaseView], missing: Collection[Label]) -> str:
+    dtypes = {label_of(case.result.case) for case in cases} - {*missing}
+    if not any(label.axis == PLAINEST.axis for label in dtypes):
+        return f"{PLAIN['cpu']} arrays, so that no dtype was surveyed"
+    return arrays_text(_but_implied(missing), ())
 
 
 def _without(cases: Sequence[CaseView], unmade: Sequence[Label]) -> list[CaseView]:

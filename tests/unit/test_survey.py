@@ -394,6 +394,14 @@ def test_the_path_that_takes_most_arrays_is_named_and_none_that_crashes_for_anot
     assert found["most arrays as a view"].code == "some(x)"
 
 
+def test_a_producer_that_makes_no_aligned_arrays_is_not_said_to_lack_all_dtypes():
+    lost = {"status": "unsupported", "reason": "no layout", "refused_at": "create", "values": None}
+    results = [surveyed(dtype, **lost) for dtype in ("float32", "int8")]
+    session = make_session(*results, surveyed(layout="F"))
+    (mark, *_) = survey.marks(session, survey.tables(session))
+    assert mark == "torch cannot make aligned arrays, so that no dtype was surveyed."
+
+
 def test_a_survey_that_was_left_out_is_no_pass():
     session = make_session(make_result(), surveyed(**SKIPPED), surveyed("int8", **SKIPPED))
     assert "problem" not in survey.summary(session)
