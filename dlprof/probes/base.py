@@ -264,9 +264,9 @@ class Corners:
 
 
 def corners(dtype: str) -> Corners:
-    """Both zeros, extremes, infinities, a NaN with a payload and denormals of floats (IEEE 754);
-    extremes, the top bit and numbers beyond 2**53 of integers; the two values of a bool. The first
-    is not zero: an array of one element has no other.
+    """Both zeros, extremes, infinities, a negative NaN with a payload and denormals of floats (IEEE
+    754); extremes, the top bit and numbers beyond 2**53 of integers; the two values of a bool. The
+    first is not zero: an array of one element has no other.
     """
     if dtype == "bool":
         return Corners((1, 0, 1), 8)
@@ -281,7 +281,7 @@ def corners(dtype: str) -> Corners:
     infinity, quiet = ((1 << exponent) - 1) << mantissa, 1 << (mantissa - 1)
     denormal, largest = (1 << mantissa) - 1, infinity - 1
     finite = (one + 1, 0, sign, one, sign | one | 1, largest, sign | largest, 1 << mantissa)
-    others = (infinity, sign | infinity, infinity | quiet | 1, 1, sign | denormal)
+    others = (infinity, sign | infinity, sign | infinity | quiet | 1, 1, sign | denormal)
     return Corners((*finite, *others), width, 2 if dtype.startswith("complex") else 1)
 
 

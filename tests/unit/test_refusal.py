@@ -10,6 +10,7 @@ from builders import make_subject
 
 from dlprof.probes.base import ArraySpec, Export, Import, Protocol
 from dlprof.probes.numpy import NumPy
+from dlprof.protocol.messages import OTHER_VALUES
 from dlprof.worker.instruments import lifetime, refusal
 
 
@@ -145,6 +146,26 @@ def test_a_refusal_is_not_clean_if_no_framework_counts_the_devices_memory():
         "unknown",
         refusal.lifetime.UNCOUNTED,
     )
+
+
+def test_a_path_that_gives_an_earlier_result_again_after_a_refusal_is_broken():
+    results, refused = [], []
+
+    def take(array):
+        if array.dtype.kind == "c":
+            refused.append(None)
+            raise TypeError("no complex numbers")
+        results.append(results[-1] if refused else array.copy())
+        return results[-1]
+
+    import_ = Import("take", (Protocol.DLPACK,), "take({x})")
+    plain, other = (
+        make_subject(import_=import_, spec=ArraySpec((4, 8), dtype, corners=True), take=take)
+        for dtype in ("float32", "complex64")
+    )
+    refusal.worked(plain)
+    found = refusal.measure(other, TypeError("no complex numbers"))
+    assert (found["verdict"], found["evidence"]["after"]) == ("broken", OTHER_VALUES)
 
 
 class Guarded(NumPy):

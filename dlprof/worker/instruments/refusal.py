@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dlprof.probes.base import ArraySpec, Unsupported, written
@@ -90,10 +91,14 @@ def worked(subject: Subject) -> None:
 
 
 def _broken(subject: Subject) -> dict[str, str]:
-    """What became of the array that the path converted before; empty if it still does."""
+    """What became of an array like the one that the path converted before; empty if it still does.
+
+    It has other values: the path may give an earlier result once more.
+    """
     spec = _working.get(_path(subject))
     if spec is None:
         return {}
+    spec = replace(spec, corners=False, shifted=True)
     found = attempt(lambda: values.different(subject.subject(spec)))
     if not found:
         return {}
