@@ -6,7 +6,7 @@ What was measured before a crash has been sent by then.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -348,7 +348,7 @@ class Instruments:
             "peak_memory": peak_memory.measure,
             "early_write": lambda subject: early_write.measure(subject, sizes),
             "lifetime": lambda subject: lifetime.measure(
-                subject, self.gpu, self.answer, held if subject is self.subject else None
+                subject, self.gpu, self.answer, held if subject is self.subject else ()
             ),
         }
         self._take("ordering", self._ordering)
@@ -360,15 +360,15 @@ class Instruments:
             self._take(name, answer)
         self._take("trace", lambda: trace.measure(self.subject, self.gpu))
 
-    def _held_for_lifetime(self) -> lifetime.WithoutSource | None:
+    def _held_for_lifetime(self) -> Sequence[lifetime.WithoutSource]:
         """What the last instrument reads a while after its source is gone: the others need not
         wait for that.
         """
         if "lifetime" not in self.wanted or self.none:
-            return None
+            return ()
         self.answer.stage("lifetime")
         held = attempt(lambda: lifetime.hold(self.subject, self.answer))
-        return None if isinstance(held, Refusal) else held
+        return () if isinstance(held, Refusal) else held
 
     def _ordering(self) -> dict[str, Any]:
         found = ordering.measure(self.subject, self.gpu)

@@ -349,9 +349,26 @@ def test_what_was_held_before_is_read_last_without_a_wait_if_enough_time_has_pas
     waits.append(0.0)
     kept.clear()
     monkeypatch.setattr(lifetime.time, "sleep", waits.append)
-    found = lifetime.measure(subject, None, Silent(), held._replace(since=held.since - 1))
+    before = [one._replace(since=one.since - 1) for one in held]
+    found = lifetime.measure(subject, None, Silent(), before)
     assert (found["verdict"], found["evidence"]["later_s"] >= 1) == ("dangling", True)
     assert set(waits) == {0.0}
+
+
+def test_a_small_view_whose_source_goes_late_is_dangling(monkeypatch):
+    kept = []
+
+    def take(array):
+        if array.nbytes != lifetime.SMALL_BYTES:
+            return array.copy()
+        kept.append(array)
+        return without_owner(array)
+
+    monkeypatch.setattr(lifetime.time, "sleep", lambda _: kept.clear())
+    found = measured("take({x})", take=take)
+    assert found["verdict"] == "dangling"
+    assert {"later_s", "created_shape"} <= {*found["evidence"]}
+    assert found["evidence"]["created_shape"] == [128]
 
 
 @pytest.mark.parametrize("keeps", ["source", "result"])
@@ -411,7 +428,7 @@ def test_an_array_of_a_users_own_is_dropped_in_another_thread_and_read_late_as_w
     held = lifetime.hold(subject, Silent())
     found = lifetime.measure(subject, None, Silent(), held)
     assert (found["verdict"], "left_out" in found["evidence"]) == ("safe", False)
-    assert held is not None
+    assert held
     assert len(dropped_in) > 1
 
 
@@ -435,7 +452,7 @@ def test_what_is_kept_of_each_new_array_of_a_users_own_is_retained():
 def test_a_setup_that_takes_long_is_not_run_hundreds_of_times_and_that_is_told(monkeypatch):
     monkeypatch.setattr(lifetime, "SLOW_SETUP_S", -1.0)
     subject = subject_of("{x}.copy()", producer=Own())
-    assert lifetime.hold(subject, Silent()) is None
+    assert lifetime.hold(subject, Silent()) == []
     assert lifetime.measure(subject, None, Silent())["evidence"]["left_out"] == lifetime.SLOW_SETUP
 
 

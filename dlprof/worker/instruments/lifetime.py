@@ -104,6 +104,7 @@ class Control(NamedTuple):
 class WithoutSource(NamedTuple):
     """A result, its values before its source was dropped, where that was, and since when."""
 
+    subject: Subject
     result: Any
     values: bytes
     address: int | None
@@ -111,25 +112,28 @@ class WithoutSource(NamedTuple):
     control: Control
 
 
-def hold(subject: Subject, answer: Answer) -> WithoutSource | None:
-    """A result to be read later, at the size of the instrument. None where that is not looked at:
-    on a device, without values, and for a user's own array that takes long or is large.
+def hold(subject: Subject, answer: Answer) -> list[WithoutSource]:
+    """Results to be read later, at the size of the instrument and a small one. None where that is
+    not looked at: on a device, without values, and for a user's own array that takes long or is
+    large.
     """
     on_host = subject.spec.device == "cpu"
     if not on_host or not subject.import_.returns_array or subject.spec.elements == 0:
-        return None
+        return []
     other = subject.of_bytes(SIZE_BYTES)
     is_slow = attempt(lambda: _is_slow_to_make(subject))
     if other.spec.size_bytes > LARGEST_BYTES or is_slow is not False:
-        return None
-    answer.part("after_drop", other.made())  # if the process dies of it, this tells of which array
-    held = _without_source(other, answer, _drop)
-    answer.stage("lifetime")  # the result is not read now: a death would prove nothing of it
+        return []
+    held = []
+    for one in (other,) if subject.is_one_array else (other, subject.of_bytes(SMALL_BYTES)):
+        answer.part("after_drop", one.made())  # if the process dies of it, this tells of which
+        held.append(_without_source(one, answer, _drop))
+    answer.stage("lifetime")  # no result is read now: a death would prove nothing of it
     return held
 
 
 def measure(
-    subject: Subject, gpu: Gpu | None, answer: Answer, held: WithoutSource | None = None
+    subject: Subject, gpu: Gpu | None, answer: Answer, held: Sequence[WithoutSource] = ()
 ) -> dict[str, Any]:
     """The verdict, at a size of its own. What was ``held`` before is read without a wait."""
     subject.check_own()
@@ -159,13 +163,13 @@ def _look(
     other: Subject,
     gpu: Gpu | None,
     answer: Answer,
-    held: WithoutSource | None,
+    held: Sequence[WithoutSource],
 ) -> dict[str, Any]:
     evidence = _after_drops(other, gpu, answer, _drop)
     answer.part("after_drop", evidence)
     if judge_drops(evidence) == "dangling":  # a conversion more may end the process
         return verdict("dangling", evidence | other.made())
-    waiting = None
+    waiting: Sequence[WithoutSource] = ()
     is_slow = _is_slow_to_make(subject)
     has_values = evidence["changed_after_drop"] is not None
     if has_values and subject.spec.device == "cpu" and not is_slow:
@@ -184,18 +188,17 @@ def _look(
     growth, repeated = _growth(subject, other, meters, is_slow)
     looks = [evidence, growth, {"left_out": SLOW_SETUP} if is_slow else {}]
     evidence = evidence | growth
-    if waiting is not None:
-        looks.append(_read_late(other, gpu, answer, waiting, evidence))
-        evidence |= looks[-1]
-        answer.part("after_drop", evidence)
+    looks.append(_read_late(gpu, answer, waiting, evidence))
+    evidence |= looks[-1]
+    answer.part("after_drop", evidence)
     left_out = dict.fromkeys(one["left_out"] for one in looks if "left_out" in one)
     if left_out:
         evidence["left_out"] = "; ".join(left_out)
     if uncounted:
         evidence["device_counted"] = False
     word, reason = judge(evidence)
-    if word in ("dangling", "retained"):
-        evidence |= (repeated if word == "retained" else other).made()
+    made = {"dangling": other.made() | evidence, "retained": evidence | repeated.made()}
+    evidence = made.get(word, evidence)
     return verdict(word, evidence, reason)
 
 
@@ -243,21 +246,25 @@ def _after_drops(
 
 
 def _read_late(
-    subject: Subject,
     gpu: Gpu | None,
     answer: Answer,
-    waiting: WithoutSource,
+    waiting: Sequence[WithoutSource],
     evidence: dict[str, Any],
 ) -> dict[str, Any]:
-    """Evidence of a result that has changed, or would not show it; empty if it has its values."""
-    time.sleep(max(0.0, waiting.since + LATER_S - time.monotonic()))
-    later = {"later_s": round(time.monotonic() - waiting.since, 1)}
-    answer.part("after_drop", evidence | subject.made() | later)
-    answer.stage(AFTER_DROP)
-    kept = _churn(subject, gpu, waiting.address)
-    found = _judged(_is_changed(subject, waiting), subject, waiting.control)
-    del kept
-    return {} if found["changed_after_drop"] is False else found | later
+    """Evidence of a result that has changed, or would not show it; empty if none of them has."""
+    if not waiting:
+        return {}
+    time.sleep(max(0.0, waiting[-1].since + LATER_S - time.monotonic()))
+    for one in waiting:
+        later = {"later_s": round(time.monotonic() - one.since, 1), **one.subject.made()}
+        answer.part("after_drop", evidence | later)
+        answer.stage(AFTER_DROP)
+        kept = _churn(one.subject, gpu, one.address)
+        found = _judged(_is_changed(one.subject, one), one.subject, one.control)
+        del kept
+        if found["changed_after_drop"] is not False:
+            return found | later
+    return {}
 
 
 def _of_source(subject: Subject, source: Any, values: bytes | Refusal) -> str:
@@ -428,7 +435,7 @@ def _without_source(
     drop(held)
     gc.collect()
     subject.producer.give_back(subject.spec.device)
-    return WithoutSource(result, values, address, time.monotonic(), control)
+    return WithoutSource(subject, result, values, address, time.monotonic(), control)
 
 
 def _is_changed(subject: Subject, found: WithoutSource) -> bool:
