@@ -62,8 +62,8 @@ class NumPy(Probe):
         "handling of float errors": "numpy.geterr()",
         "size of buffers": "numpy.getbufsize()",
         "print options": "numpy.get_printoptions()",
-        "global random state": "(hash(numpy.random.get_state()[1].tobytes()),"
-        " numpy.random.get_state()[2:])",
+        "global random state": "[hash(one.tobytes()) if hasattr(one, 'tobytes') else one"
+        " for one in numpy.random.get_state()]",
     }
     exports: ClassVar[tuple[Export, ...]] = (
         Export("dlpack", DLPACK, "{x}", CPU),

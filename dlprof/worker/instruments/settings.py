@@ -74,6 +74,10 @@ if the processor flushes denormals, and so is a product of a denormal if it take
 IMPORTS = (
     "import ctypes, gc, locale, os, re, resource, signal, sys, warnings\nfrom pathlib import Path"
 )
+QUICK = "import _signal as signal"
+"""After the imports: the module ``signal`` looks for an enumeration's name of each handler, which
+took a third of the time of a survey's looks."""
+HANDLER_WORDS = {"0": "SIG_DFL", "1": "SIG_IGN"}
 NUMPY = NumPy()
 """Most libraries convert with its help, and share its settings."""
 UNSET = "None"
@@ -162,11 +166,16 @@ def _hidden(before: str, after: str) -> tuple[str, str]:
 
 def _read(owners: Iterable[Probe | None]) -> Found:
     """The settings of these frameworks; those of the process for None."""
-    found: Found = {
-        name: (code, attempt(lambda: repr(value_of())))  # noqa: B023 - called at once
-        for probe in owners
-        for name, code, value_of in _getters(probe)
-    }
+    found: Found = {}
+    for probe in owners:
+        for name, code, value_of in _getters(probe):
+            try:
+                text = repr(value_of())
+            except Exception as error:  # noqa: BLE001 - a framework's own
+                found[name] = code, Refusal(error)
+            else:
+                is_handler = name.startswith(HANDLER)
+                found[name] = code, HANDLER_WORDS.get(text, text) if is_handler else text
     return found | {
         f"{VARIABLE}{name} of the process": (f"os.environ.get({name!r})", repr(value))
         for name, value in os.environ.items()
@@ -184,6 +193,8 @@ def _getters(probe: Probe | None) -> tuple[tuple[str, str, Callable[[], Any]], .
     namespace: dict[str, Any] = {}
     if texts:  # an error of the setup is one of each text, which lacks its names then
         attempt(partial(execute, setup, namespace, "setup"))
+        if probe is None:
+            execute(QUICK, namespace, "setup")
     return tuple(
         (f"{name} of {owner}", code, compile_call(code, namespace)) for name, code in texts.items()
     )
