@@ -294,10 +294,12 @@ def _unmade(cases: Sequence[CaseView]) -> list[Label]:
 
 
 def _unmade_text(cases: Sequence[CaseView], missing: Collection[Label]) -> str:
-    dtypes = {label_of(case.result.case) for case in cases} - {*missing}
-    if not any(label.axis == PLAINEST.axis for label in dtypes):
-        return f"{PLAIN['cpu']} arrays, so that no dtype was surveyed"
-    return arrays_text(_but_implied(missing), ())
+    made = {label_of(case.result.case) for case in cases} - {*missing}
+    if any(label.axis == PLAINEST.axis for label in made):
+        return arrays_text(_but_implied(missing), ())
+    plain = f"{PLAIN[cases[0].result.case.device]} arrays, so that no dtype was surveyed"
+    others = [label for label in missing if label.axis != PLAINEST.axis]
+    return "; ".join(filter(None, (arrays_text(others, ()), plain)))
 
 
 def _without(cases: Sequence[CaseView], unmade: Sequence[Label]) -> list[CaseView]:
@@ -357,7 +359,13 @@ def _rows(group: Group, is_brief: bool) -> Iterator[tuple[Cell, ...]]:
     for outcome in sorted(group.outcomes, key=rank):
         is_rest = is_brief and outcome == usual and len(group.outcomes) > 1
         labels = group.outcomes[outcome]
-        shown = _but_implied(labels) if is_brief else labels
+        named = [
+            one
+            for other in group.outcomes
+            if other not in (outcome, usual)
+            for one in group.outcomes[other]
+        ]
+        shown = _but_implied(labels, named) if is_brief else labels
         known = [one for one in every if one in shown or one not in labels]
         text = f"{_dtypes(labels)}{REST}" if is_rest else arrays_text(shown, known)
         if is_brief and len(group.outcomes) == 1:
@@ -367,12 +375,16 @@ def _rows(group: Group, is_brief: bool) -> Iterator[tuple[Cell, ...]]:
         path = Cell("")
 
 
-def _but_implied(labels: Collection[Label]) -> list[Label]:
-    """Without those of which the dtype alone, or the layout or shape alone, is among them."""
+def _but_implied(labels: Collection[Label], named: Collection[Label] = ()) -> list[Label]:
+    """Without those of which the dtype alone, or the layout or shape alone, is among them, and the
+    other of both has no name in another row.
+    """
 
     def is_implied(one: Label) -> bool:
         whole = one._replace(name=one.name.removesuffix(one.dtype).strip(), dtype="")
-        return bool(one.dtype) and (PLAINEST._replace(name=one.dtype) in labels or whole in labels)
+        both = (PLAINEST._replace(name=one.dtype), whole)
+        in_others = any(other in named for other in both)
+        return bool(one.dtype) and not in_others and any(other in labels for other in both)
 
     return [one for one in labels if not is_implied(one)]
 

@@ -19,7 +19,7 @@ from dlprof.session.model import Session
 from dlprof.session.trace_file import Row, Trace
 
 WORTH = 0.9
-"""A copy is advised if it takes at most this share of what the line took."""
+"""What is advised takes at most this share of a call of the line, in the program and alone."""
 
 
 def advice(trace: Trace) -> Mapping[int, str]:
@@ -77,13 +77,16 @@ def _sentence(row: Row, array: Array) -> str:
         offered = _offered(array, ("view", "copy"))
         ordered = [path for path in offered if path.case.order == "stream-ordered"]
         return f"{ordered[0].code} does not wait" if ordered else ""
+    own = next((one for one in array.paths if one.code == row.conversion and one.is_timed), None)
+    most_ns = (
+        row.total_ns / row.calls if own is None else min(own.cost_ns, row.total_ns / row.calls)
+    )
     for path in _offered(array, ("view", "copy")):
-        took = path.cost_ns * row.calls
-        if took <= WORTH * row.total_ns and (path.case.kind == "view" or len(row.arrays) == 1):
+        fits = path.case.kind == "view" or len(row.arrays) == 1
+        if path is not own and path.cost_ns <= WORTH * most_ns and fits:
             when = f", but {condition(path)}" if condition(path) else ""
             what = f"{path.code} {path.brief_time} ({path.case.kind}{when})"
-            own = next((one for one in array.paths if one.code == row.conversion), None)
-            as_now = f", {own.code} {own.brief_time}" if own is not None and own.is_timed else ""
+            as_now = f", {own.code} {own.brief_time}" if own is not None else ""
             return f"alone, a call takes: {what}{as_now}"
     return ""
 

@@ -150,7 +150,7 @@ def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
             Claim(
                 ("fails", "fail"),
                 "for plain arrays after a refusal",
-                more=f"Afterwards a plain array gives: {after}. It was converted before.",
+                more=f"Afterwards a plain array gives: {after}. One like it was converted before.",
             ),
             {"refused_by": (evidence.error or ("?",))[0], "after": after},
             advice=f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}".strip(),
@@ -176,6 +176,7 @@ def plain():
     return <values of y>
 
 before = plain()
+<earlier>
 try:
     <create>
     y = <code>
@@ -184,7 +185,7 @@ except Exception as refusal:
 try:
     after = plain()
 except Exception as error:
-    print("a plain array, which was converted before:", type(error).__name__, error)
+    print("a plain array, as it was converted before:", type(error).__name__, error)
     return True
 wrong = <differing>
 print(wrong, "values of a plain array differ from those before the refusal")
@@ -196,11 +197,15 @@ def show_broken(subject: Subject, _: Subject | None, __: FindingRecord) -> Effec
     evidence = _broken(subject.result)
     if not evidence.plain_create or not evidence.plain_code:
         raise NoReproducer("the session does not say which plain array was converted")
+    code, earlier = expression(evidence.plain_code), "# another array may give its result again"
+    if evidence.earlier_create:
+        earlier = f"{earlier}\n{plain(evidence.earlier_create)}\ny = {code}"
     return subject.shown(
         "fails for plain arrays after a refusal",
         BROKEN,
         plain_create=plain(evidence.plain_create),
-        plain_code=expression(evidence.plain_code),
+        plain_code=code,
+        earlier=earlier if evidence.earlier_create else "",
     )
 
 

@@ -116,10 +116,9 @@ class CaseClient:
         round_: int,
         instruments: tuple[str, ...] = (),
         alone: bool = False,
-        judged: Sequence[str] = (),
     ) -> Generator[WorkerClient, Any, Outcome]:
-        """As :meth:`ask`, in a lane. ``judged``: see ``refusal.measure``."""
-        worker.send(self._request(case, round_, instruments) | {"judged": judged})
+        """As :meth:`ask`, in a lane."""
+        worker.send(self._request(case, round_, instruments))
         limit_s, on_stage = self._limit_s(case, alone), self._on_stage(case, round_)
         while (outcome := worker.poll(limit_s, on_stage)) is None:
             yield worker
@@ -146,11 +145,10 @@ class CaseClient:
         round_: int,
         turns: Turns | None,
         alone: bool = False,
-        judged: Sequence[str] = (),
     ) -> Generator[Any, int | None, Outcome]:
         """Ask for the answers of a round. With ``turns`` it stops before each sample."""
         if turns is None:
-            return (yield from self.beside(worker, case, round_, alone=alone, judged=judged))
+            return (yield from self.beside(worker, case, round_, alone=alone))
         # Two large cases at once may need more memory than there is.
         if case.size_bytes >= OWN_PROCESS_BYTES:
             return self.ask(worker, case, round_)

@@ -127,13 +127,13 @@ def _varies(verdicts: Sequence[dict[str, Any]], reason: str) -> dict[str, Any]:
 
 
 def _lifetime(parts: Parts) -> dict[str, Any] | None:
-    """The verdict of all; unknown if it is *safe* by arrays of its own, and a round left files open
-    at the array of the case.
+    """The verdict of all; unknown if it is *safe* by arrays of its own, and a process left
+    files open.
     """
     found, left = agree(_all(parts, "lifetime")), max(_all(parts, "left_open"), default=0)
     if not left or found is None or found["verdict"] != "safe":
         return found
-    return unknown(f"the calls of a round left {left:,} file descriptors open")
+    return unknown(f"a process left {left:,} file descriptors open")
 
 
 OTHER_STREAM = "the copy was not made on the consumer's stream, where device time is measured"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from dlprof.plan.schedule import (
     shuffled,
 )
 from dlprof.plan.survey import PLAINEST, is_looked_at_once, is_plainest
-from dlprof.protocol.messages import OTHER_VALUES, SAME_ERROR, verdict
+from dlprof.protocol.messages import OTHER_VALUES, verdict
 from dlprof.runner.case_client import CaseClient, Turns, imports_of, status_of
 from dlprof.runner.diagnosis import Diagnosis, changed_settings, died_before, serves_no_more
 from dlprof.runner.journal import Journal
@@ -37,8 +37,6 @@ Kind = tuple[Any, ...]
 """What cases that share a process have in common: see :func:`process_of`."""
 CONTROL = ("lifetime",)
 """What converts an array hundreds of times."""
-JUDGED = ("clean", "retained", "broken")
-"""What a loop of refusals can tell."""
 NOT_BROKEN = "not in a process without other conversions"
 NO_PLAIN = "the survey has no plain array of the path to try that again with"
 UNTRIED = "a process without other conversions did not come to that: {}"
@@ -101,8 +99,6 @@ class Runner:
         """The arrays of the survey that a new process made."""
         self._tried: set[str] = set()
         """The producers that were asked for that."""
-        self._judged: defaultdict[Kind, set[str]] = defaultdict(set)
-        """How errors of a path begin of which a process of the survey told what they leave."""
         self._kept_from: Counter[str] = Counter()
         """How many processes could not make an array any more that a new one makes."""
         self._pool = WorkerPool(python, variables)
@@ -327,11 +323,9 @@ class Runner:
             self._asked[kind] += doubt is None
             with self._client.kept_if_stopped(index, round_, _name(round_), worker.heard):
                 outcome = yield from self._client.in_turns(
-                    worker, index, case, round_, turns, alone, [*self._judged[case.pair, case.path]]
+                    worker, index, case, round_, turns, alone
                 )
             self._asked[kind] -= doubt is None
-            if case.surveyed and outcome.reason and _refusal_of(outcome) in JUDGED:
-                self._judged[case.pair, case.path].add(outcome.reason[:SAME_ERROR])
             if served and self._needs_another(case, outcome):
                 waiting.insert(0, entry)
                 self._doubts |= {index: doubt} if doubt else {}
@@ -392,8 +386,7 @@ class Runner:
         if outcome.reason == doubt.refused.reason:
             # A process looks once at what refusals of a kind leave behind; what they break shows
             # only where a plain array came before; and what one process saw, another may not see.
-            is_seen = _refusal_of(doubt.refused) in JUDGED and not _breaks_plain(outcome)
-            seen = ("refusal",) if is_seen else ()
+            seen = ("refusal",) if _refusal_of(doubt.refused) in ("broken", "retained") else ()
             outcome.parts = doubt.refused.parts | {
                 name: part for name, part in outcome.parts.items() if name not in seen
             }

@@ -399,6 +399,8 @@ class Refused(LeftBehind):
     after: Maybe[str] = None
     """Where it broke something: what becomes of a plain array that was converted before."""
     plain_create: Maybe[str] = None
+    earlier_create: Maybe[str] = None
+    """The array that was converted last before, if the plain one has other values."""
     plain_code: Maybe[str] = None
     processes: Maybe[tuple[Verdict[Refused], ...]] = None
 

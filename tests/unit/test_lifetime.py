@@ -1,6 +1,5 @@
 """Lifetime: the judgment, what a conversion leaves behind, and real memory that is used again."""
 
-import ctypes
 import gc
 import itertools
 import math
@@ -206,14 +205,21 @@ def test_a_source_that_is_lost_at_one_size_only_is_lost(size_bytes, shape):
     assert found["evidence"]["created_shape"] == shape
 
 
-def test_a_small_view_is_dangling_although_equal_arrays_pass_through_its_memory():
-    def take(array):
-        if array.nbytes > lifetime.SMALL_BYTES:
-            return array.copy()
-        memory = (ctypes.c_uint8 * array.nbytes).from_address(array.ctypes.data)
-        return numpy.frombuffer(memory, array.dtype).reshape(array.shape)
+def test_memory_that_is_used_again_gets_arrays_of_other_values_made_in_the_same_way():
+    texts = []
 
-    assert measured("take({x})", take=take, producer=NumPy())["verdict"] == "dangling"
+    class Noting(NumPy):
+        def create(self, spec):
+            texts.append((spec.shape, super().create(spec)))
+            return texts[-1][1]
+
+    subject = subject_of("{x}.copy()", producer=Noting())
+    texts.clear()
+    lifetime.measure(subject, None, Silent())
+    made = defaultdict(set)
+    for shape, text in texts:
+        made[shape].add(text)
+    assert {len(made[shape]) for shape in ((128,), (16384,))} == {2}
 
 
 @pytest.mark.parametrize("pool", [Pool(), Pool(blocks=13, turn=0)], ids=["only", "last"])
@@ -355,16 +361,16 @@ def test_what_was_held_before_is_read_last_without_a_wait_if_enough_time_has_pas
     assert set(waits) == {0.0}
 
 
-def test_a_small_view_whose_source_goes_late_is_dangling(monkeypatch):
+def test_a_small_view_whose_source_goes_late_is_dangling(clock):
     kept = []
 
     def take(array):
         if array.nbytes != lifetime.SMALL_BYTES:
             return array.copy()
         kept.append(array)
+        clock.due.append((clock.now + 0.1, kept.clear))
         return without_owner(array)
 
-    monkeypatch.setattr(lifetime.time, "sleep", lambda _: kept.clear())
     found = measured("take({x})", take=take)
     assert found["verdict"] == "dangling"
     assert {"later_s", "created_shape"} <= {*found["evidence"]}

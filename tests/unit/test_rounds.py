@@ -200,15 +200,6 @@ def test_what_became_of_a_plain_array_is_kept_if_no_other_process_shows_it(
     assert found["reason"].startswith(f"a plain array {does} later, but not in a process")
 
 
-def test_what_a_refusal_leaves_behind_is_looked_at_by_one_process_of_a_survey(workers, journal):
-    workers.most_open, workers.jams = 2, {"import0": "none"}
-    names = {"import1": "float32", "import0": "complex64"}
-    run([make_case(name=name, dtype=names[name], surveyed=True) for name in names], journal)
-    told = [one["judged"] for one in workers.requests if one["dtype"] == "complex64"]
-    assert told == [[], ["TypeError: no"]]
-    assert journal.answers(1)[0][1]["parts"]["refusal"]["verdict"] == "clean"
-
-
 def survey_of(dtypes):
     return [
         make_case(name=f"import{index}", dtype=dtype, surveyed=True)

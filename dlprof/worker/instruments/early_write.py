@@ -52,7 +52,7 @@ CONTROLS = 2
 """A torn copy counts if so many more conversions, without a write, change nothing."""
 REASONS = {
     CHANGED: "the result differs from the source without a write, too",
-    STRANGE: "the result has values that are not in the source, neither before the write nor after",
+    STRANGE: "elements of the result have neither the value of their source nor the written one",
     UNFINISHED: "the result was not there when it should be, and a moment later it was",
     "immutable": "the source cannot be written",
 }
@@ -284,7 +284,8 @@ def _has_written(before: Any, after: Any, written: Any) -> bool:
 
     A conversion that is wrong now and then, without a write too, is not torn.
     """
-    unit = math.gcd(before.itemsize, 8)
+    parts = 2 if before.dtype.kind == "c" else 1
+    unit = math.gcd(before.itemsize // parts, 8)
     old, now, new = (values.reshape(-1).view(f"u{unit}") for values in (before, after, written))
     return bool(((now != old) & (now == new)).any())
 

@@ -84,8 +84,6 @@ LATER_S = 0.3
 """How long a result is held without its source."""
 RELEASED_S, LOOK_S = 2.0, 0.1
 """What is released late is released by then, and how often that is looked at."""
-SETTLED_S = 0.8
-"""If nothing was released for so long, nothing more of the earlier runs is waited for."""
 CHANGED = "changed"
 SLOW_SETUP = (
     f"x is dropped in one way, and not in others: its setup takes over {1000 * SLOW_SETUP_S:.0f} ms"
@@ -126,6 +124,7 @@ def hold(subject: Subject, answer: Answer) -> list[WithoutSource]:
         return []
     held = []
     for one in (other,) if subject.is_one_array else (other, subject.of_bytes(SMALL_BYTES)):
+        answer.stage("lifetime")  # a death while this one is made proves nothing of the last one
         answer.part("after_drop", one.made())  # if the process dies of it, this tells of which
         held.append(_without_source(one, answer, _drop))
     answer.stage("lifetime")  # no result is read now: a death would prove nothing of it
@@ -613,24 +612,12 @@ def measure_growth(
             break
     if not waits or judge_growth(found) == "nothing":
         return found
-    _settle(counters)  # what the runs before it left may not hide what this one leaves
+    time.sleep(RELEASED_S)  # what the runs before it left may not hide what this one leaves
     last = convert_many()
     end = time.monotonic() + RELEASED_S
     while judge_growth(found := counted(run + 1, *last)) != "nothing" and time.monotonic() < end:
         time.sleep(LOOK_S)
     return found
-
-
-def _settle(counters: Sequence[Callable[[], int]]) -> None:
-    """Wait until nothing more is released, at most :data:`RELEASED_S`."""
-    least = [count() for count in counters]
-    begun = released = time.monotonic()
-    while (now := time.monotonic()) < min(released + SETTLED_S, begun + RELEASED_S):
-        time.sleep(LOOK_S)
-        counts = [count() for count in counters]
-        if any(count < before for count, before in zip(counts, least, strict=True)):
-            released = now
-        least = [min(pair) for pair in zip(counts, least, strict=True)]
 
 
 def _convert_many(

@@ -5,7 +5,7 @@ meanwhile is judged as :mod:`~dlprof.worker.instruments.lifetime` judges convers
 come first. The many that prove a leak follow if these leave something at every call or two. The
 same path and words are tried once in a process, and three errors of one class. If the export alone
 raises this error, that is once for all its paths. What a compiler refuses takes long: one export
-that gives a NumPy array stands for all. What another process of a survey told is not tried again.
+that gives a NumPy array stands for all.
 
 A producer whose conversion works is asked by ``__dlpack__`` for another device, with ``copy=False``
 and with ``copy=None``. If the first is refused in other words than the second, ``copy=False`` is
@@ -21,18 +21,21 @@ Verdicts: ``clean``, ``retained``, ``broken``, ``unknown``. The evidence has the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from dlprof.probes.base import ArraySpec, Unsupported, written
-from dlprof.protocol.messages import OTHER_VALUES, SAME_ERROR, verdict, words
+from dlprof.protocol.messages import OTHER_VALUES, verdict, words
 from dlprof.worker.instruments import lifetime, values
 from dlprof.worker.instruments.handshake import VERSION
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call
 from dlprof.worker.subject import Subject, compose
 
+SAME = 24
+"""Characters of an error that tell it from another one of the same path."""
 MOST_ALIKE = 3
 """Errors of one class that are tried on one path: a framework may word each one differently."""
 MOST_S = 0.5
@@ -57,20 +60,17 @@ def kinds_of(error: BaseException) -> list[str]:
     return [kind.__name__ for kind in type(error).__mro__ if kind is not object]
 
 
-def measure(subject: Subject, error: Exception, judged: Sequence[str] = ()) -> dict[str, Any]:
-    """What the refusal of a conversion shows, and a loop of refusals leaves behind.
-
-    ``judged`` is how errors of the path begin that another process has repeated.
-    """
+def measure(subject: Subject, error: Exception) -> dict[str, Any]:
+    """What the refusal of a conversion shows, and a loop of refusals leaves behind."""
     evidence: dict[str, Any] = {"error": kinds_of(error)}
-    key = (*_refusing(subject, error), words(error)[:SAME_ERROR])
+    key = (*_refusing(subject, error), words(error)[:SAME])
     kind = type(error).__name__
     alike = [one for one in _tried if one[:-1] == key[:-1] and one[-1].startswith(kind)]
     if key in _tried or subject.is_one_array or len(alike) >= MOST_ALIKE:
         moot = {"moot": True} if key in _tried else {}  # the first one is judged
         return verdict("unknown", evidence | moot, "the same refusal was repeated before")
     _tried.add(key)
-    found = attempt(lambda: _growth(subject, words(error)[:SAME_ERROR], judged))
+    found = attempt(lambda: _growth(subject, words(error)[:SAME]))
     broken = _broken(subject)
     if broken:
         return verdict("broken", evidence | broken)
@@ -91,23 +91,29 @@ def worked(subject: Subject) -> None:
 
 
 def _broken(subject: Subject) -> dict[str, str]:
-    """What became of an array like the one that the path converted before; empty if it still does.
-
-    It has other values: the path may give an earlier result once more.
+    """What became of the array that the path converted before, and of one with other values, for
+    which it may give an earlier result once more; empty if it still converts both.
     """
     spec = _working.get(_path(subject))
     if spec is None:
         return {}
-    spec = replace(spec, corners=False, shifted=True)
-    found = attempt(lambda: values.different(subject.subject(spec)))
-    if not found:
+    for tried in (spec, replace(spec, corners=False, shifted=True)):
+        found = attempt(partial(_different, subject, tried))
+        if found:
+            break
+    else:
         return {}
     del _working[_path(subject)]
     after = found.reason if isinstance(found, Refusal) else OTHER_VALUES
     code = compose(subject.export, subject.import_, spec)
-    create = attempt(lambda: subject.producer.create(spec))
-    made = {} if isinstance(create, Refusal) else {"plain_create": create}
+    texts = {"plain_create": tried} | ({} if tried is spec else {"earlier_create": spec})
+    creates = {name: attempt(partial(subject.producer.create, one)) for name, one in texts.items()}
+    made = {name: one for name, one in creates.items() if not isinstance(one, Refusal)}
     return {"after": after, **made, "plain_code": code}
+
+
+def _different(subject: Subject, spec: ArraySpec) -> Any:
+    return values.different(subject.subject(spec))
 
 
 def _path(subject: Subject) -> tuple[str, ...]:
@@ -125,27 +131,32 @@ def _refusing(subject: Subject, error: Exception) -> tuple[str, ...]:
     return _path(subject)
 
 
-def _growth(subject: Subject, begins: str, judged: Sequence[str]) -> dict[str, Any]:
-    if begins in judged:
-        raise Judged("another process has repeated it")
+def _growth(subject: Subject, begins: str) -> dict[str, Any]:
     other = subject.of_bytes(lifetime.NEW_SOURCE_BYTES)
     meters, is_uncounted = lifetime.meters_of(subject)
-    convert, began = other.converting(other.make_another()), time.perf_counter()
-    _refused(convert)
-    each_s = time.perf_counter() - began
+    convert = other.converting(other.make_another())
+    each_s = _seconds(convert)
     # Two runs, the first to warm up. Calls that take long are fewer: a leak shows at each.
     few = min(lifetime.FEW, int(MOST_S / 2 / each_s))
     if few < FEWEST:
         raise Unsupported(f"a refusal takes {1e3 * each_s:.0f} ms: too long to repeat")
-    if each_s > SLOW_S and _gives_numpy(subject):
-        key = (subject.consumer.name, subject.import_.name, begins)
-        if key in _tried:
-            raise Judged("the same refusal of another export's NumPy array was repeated before")
-        _tried.add(key)
+    # The processor may be taken away in one call.
+    is_slow = each_s > SLOW_S and _seconds(convert) > SLOW_S and _gives_numpy(subject)
+    key = (subject.consumer.name, subject.import_.name, begins)
+    if is_slow and key in _tried:
+        raise Judged("the same refusal of another export's NumPy array was repeated before")
     found = lifetime.growth_of_calls(other, meters, _refused, few)
+    if is_slow:
+        _tried.add(key)
     if is_uncounted and not found:
         raise Unsupported(lifetime.UNCOUNTED)
     return found | other.made() if found else {}
+
+
+def _seconds(convert: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    _refused(convert)
+    return time.perf_counter() - began
 
 
 def _gives_numpy(subject: Subject) -> bool:
