@@ -297,7 +297,9 @@ def _unmade_text(cases: Sequence[CaseView], missing: Collection[Label]) -> str:
     made = {label_of(case.result.case) for case in cases} - {*missing}
     if any(label.axis == PLAINEST.axis for label in made):
         return arrays_text(_but_implied(missing), ())
-    plain = f"{PLAIN[cases[0].result.case.device]} arrays, so that no dtype was surveyed"
+    plain = (
+        f"{PLAIN.get(cases[0].result.case.device, 'plain')} arrays, so that no dtype was surveyed"
+    )
     others = [label for label in missing if label.axis != PLAINEST.axis]
     return "; ".join(filter(None, (arrays_text(others, ()), plain)))
 
@@ -367,7 +369,10 @@ def _rows(group: Group, is_brief: bool) -> Iterator[tuple[Cell, ...]]:
         ]
         shown = _but_implied(labels, named) if is_brief else labels
         known = [one for one in every if one in shown or one not in labels]
-        text = f"{_dtypes(labels)}{REST}" if is_rest else arrays_text(shown, known)
+        text = arrays_text(shown, known)
+        if is_rest:  # what a row below seems to name is named here
+            also = [one for one in labels if any(other in named for other in _alone(one))]
+            text = "; ".join(filter(None, (f"{_dtypes(labels)}{REST}", arrays_text(also, ()))))
         if is_brief and len(group.outcomes) == 1:
             text = "all"
         tone = RESULTS.get(outcome.result, "")
@@ -381,12 +386,18 @@ def _but_implied(labels: Collection[Label], named: Collection[Label] = ()) -> li
     """
 
     def is_implied(one: Label) -> bool:
-        whole = one._replace(name=one.name.removesuffix(one.dtype).strip(), dtype="")
-        both = (PLAINEST._replace(name=one.dtype), whole)
-        in_others = any(other in named for other in both)
-        return bool(one.dtype) and not in_others and any(other in labels for other in both)
+        known = any(other in labels for other in _alone(one))
+        return known and not any(other in named for other in _alone(one))
 
     return [one for one in labels if not is_implied(one)]
+
+
+def _alone(label: Label) -> tuple[Label, ...]:
+    """The arrays that have the dtype alone, and the layout or shape alone, of one that has both."""
+    if not label.dtype:
+        return ()
+    whole = label._replace(name=label.name.removesuffix(label.dtype).strip(), dtype="")
+    return PLAINEST._replace(name=label.dtype), whole
 
 
 def _dtypes(labels: Iterable[Label]) -> str:

@@ -75,7 +75,11 @@ def _fits(array: Array, row: Row) -> bool:
 def _sentence(row: Row, array: Array) -> str:
     if row.waits:
         offered = _offered(array, ("view", "copy"))
-        ordered = [path for path in offered if path.case.order == "stream-ordered"]
+        ordered = [
+            path
+            for path in offered
+            if path.case.order == "stream-ordered" and path.code != row.conversion
+        ]
         return f"{ordered[0].code} does not wait" if ordered else ""
     own = next((one for one in array.paths if one.code == row.conversion and one.is_timed), None)
     most_ns = (

@@ -116,7 +116,8 @@ def test_an_array_of_a_users_own_that_something_else_writes_is_not_called_torn()
     assert seen(measured("take({x})", take=take, **own)) == [CHANGED]
 
 
-def test_a_copy_that_is_wrong_now_and_then_is_not_called_torn():
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_a_copy_that_is_wrong_now_and_then_is_not_called_torn(dtype):
     tries = []
 
     def take(source):
@@ -126,7 +127,7 @@ def test_a_copy_that_is_wrong_now_and_then_is_not_called_torn():
             result[-1] = 0
         return result
 
-    found = measured("take({x})", take=take)
+    found = measured("take({x})", take=take, spec=ArraySpec((4, 8), dtype))
     assert (seen(found)[0], found["verdict"]) == (early_write.STRANGE, "unknown")
 
 

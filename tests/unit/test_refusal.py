@@ -76,7 +76,7 @@ def test_a_refusal_that_takes_long_is_not_repeated():
 
     found = measured(refuse)
     assert (found["verdict"], "too long" in found["evidence"]["reason"]) == ("unknown", True)
-    assert len(calls) == 1
+    assert len(calls) < refusal.FEWEST
 
 
 def test_a_refusal_that_takes_rather_long_is_repeated_a_few_times(monkeypatch):

@@ -317,6 +317,17 @@ def test_an_array_of_which_its_dtype_tells_has_a_name_in_the_whole_table_alone(i
     assert [row[2].text for row in table.rows if row[1].text == "refused"] == [arrays]
 
 
+def test_an_array_that_a_row_seems_to_name_and_does_not_is_named_in_its_own():
+    refused = {"status": "unsupported", "reason": "TypeError: no", "values": None}
+    views = [surveyed(dtype) for dtype in ("float32", "int8", "int16", "bool")]
+    views += [surveyed(layout="strided"), surveyed("complex64", "strided")]
+    session = make_session(*views, surveyed("complex64", **refused))
+    (table,) = survey.tables(session)
+    arrays = {row[1].text: row[2].text for row in table.rows}
+    assert arrays["refused"] == "complex64"
+    assert arrays["view"].endswith("all but those below; strided complex64")
+
+
 @pytest.mark.parametrize(
     ("plain", "word"),
     [
