@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
+from dlprof.analysis.quantity import plain_time
 from dlprof.errors import DlprofError
 from dlprof.reports.answers import best, condition
 from dlprof.reports.paths import Array, Path, arrays_of
@@ -89,9 +90,10 @@ def _sentence(row: Row, array: Array) -> str:
         fits = path.case.kind == "view" or len(row.arrays) == 1
         if path is not own and path.cost_ns <= WORTH * most_ns and fits:
             when = f", but {condition(path)}" if condition(path) else ""
-            what = f"{path.code} {path.brief_time} ({path.case.kind}{when})"
-            as_now = f", {own.code} {own.brief_time}" if own is not None else ""
-            return f"alone, a call takes: {what}{as_now}"
+            instead = f"{path.code} {path.brief_time} ({path.case.kind}{when})"
+            as_now = f"{own.code} {own.brief_time}, " if own is not None else ""
+            here = plain_time(row.total_ns / row.calls)
+            return f"a call takes {here} here; alone: {as_now}{instead}"
     return ""
 
 
