@@ -410,7 +410,7 @@ def test_a_producer_that_makes_no_aligned_arrays_is_not_said_to_lack_all_dtypes(
     results = [surveyed(dtype, **lost) for dtype in ("float32", "int8")]
     session = make_session(*results, surveyed(layout="F"))
     (mark, *_) = survey.marks(session, survey.tables(session))
-    assert mark == "torch cannot make aligned arrays, so that no dtype was surveyed."
+    assert ("aligned" in mark, "float32" in mark) == (True, False)
 
 
 def test_a_survey_that_was_left_out_is_no_pass():

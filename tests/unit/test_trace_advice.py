@@ -40,9 +40,8 @@ def test_a_copy_is_advised_to_be_the_view_that_was_measured_beside_it():
     trace = trace_of(LINE)
     found = advice(trace)
     (text,) = found.values()
-    assert text == (
-        "a call takes 100 µs here; alone: torch.tensor(x) 5.0 µs, torch.from_numpy(x) 1.0 µs (view)"
-    )
+    shown = ["100 µs", "torch.tensor(x) 5.0 µs", "torch.from_numpy(x) 1.0 µs"]
+    assert all(one in text for one in shown)
     document = trace_document(trace, advice=found)
     assert document.answers[0].note.endswith(text)
     assert not any("--from" in command for command in document.commands)

@@ -75,8 +75,7 @@ IMPORTS = (
     "import ctypes, gc, locale, os, re, resource, signal, sys, warnings\nfrom pathlib import Path"
 )
 QUICK = "import _signal as signal"
-"""After the imports: the module ``signal`` looks for an enumeration's name of each handler, which
-took a third of the time of a survey's looks."""
+"""After the imports: the module ``signal`` asks an enumeration about each handler, which is slow."""
 HANDLER_WORDS = {"0": "SIG_DFL", "1": "SIG_IGN"}
 NUMPY = NumPy()
 """Most libraries convert with its help, and share its settings."""
