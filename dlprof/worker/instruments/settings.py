@@ -75,7 +75,7 @@ IMPORTS = (
     "import ctypes, gc, locale, os, re, resource, signal, sys, warnings\nfrom pathlib import Path"
 )
 QUICK = "import _signal as signal"
-"""After the imports: the module ``signal`` asks an enumeration about each handler, which is slow."""
+"""After the imports: the module ``signal`` asks an enumeration about each handler."""
 HANDLER_WORDS = {"0": "SIG_DFL", "1": "SIG_IGN"}
 NUMPY = NumPy()
 """Most libraries convert with its help, and share its settings."""
