@@ -1,19 +1,22 @@
 """What tracing costs: a recorded conversion, a call that passes through, and a training loop.
 
-Each time is the smallest of many: other programs only add to it. Run it on a quiet machine.
+Each time of a call is the smallest of many: other programs only add to it. An epoch of the loop is
+compared with its neighbours, one with and one without the tracer. Run it on a quiet machine.
 
     python benchmarks/trace/overhead.py
+    DLPROF_TRACE_IN_PYTHON=1 python benchmarks/trace/overhead.py
 """
 
 from __future__ import annotations
 
 import platform
+import statistics
 import sys
 import tempfile
 import time
 import timeit
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -27,7 +30,7 @@ from dlprof.tracer.state import Tracer
 from dlprof.tracer.wrappers import Builtin
 
 CALLS, REPEATS = 1_000, 20
-TURNS, EPOCHS = 12, 4
+TURNS, PAIRS = 12, 60
 """With and without the tracer in turns: the machine may be slow for a while."""
 GOAL_RECORDED_NS, GOAL_PASSED_NS, GOAL_LOOP_PERCENT = 1200, 100, 3.0
 FROM_NUMPY, ASARRAY = torch.from_numpy, np.asarray
@@ -128,12 +131,12 @@ def main() -> None:
     traced: dict[Any, list[Any]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
         tracer = Tracer(Places(("benchmarks",)), Rows(folder))
-        for _ in range(TURNS):
-            measure(plain, epoch)
-            installed = Installed(tracer)
-            installed.start()
-            measure(traced, epoch)
-            installed.stop()
+        for found in turns(tracer, TURNS, plain, traced):
+            for call in (*RECORDED, *PASSED):
+                found[call].append(best_ns(call))
+        for found in turns(tracer, PAIRS, plain, traced):
+            epoch()  # of caches that others filled, and of places that are met first
+            found[epoch].append(epoch())
     for calls, goal in ((RECORDED, GOAL_RECORDED_NS), (PASSED, GOAL_PASSED_NS)):
         for call in calls:
             alone, cost = min(plain[call]), min(traced[call]) - min(plain[call])
@@ -143,23 +146,29 @@ def main() -> None:
     torch.from_numpy, np.asarray = FROM_NUMPY, ASARRAY
     print(f"the least wrapper of torch.from_numpy takes {floor[0] - min(plain[from_numpy]):.0f} ns")
     print(f"an empty wrapper of numpy.asarray takes {floor[1] - min(plain[passed]):.0f} ns")
-    (loop_s, view_s), (traced_s, traced_view_s) = (
-        map(min, zip(*found[epoch], strict=True)) for found in (plain, traced)
-    )
+    view_s, traced_view_s = (min(view for _, view in found[epoch]) for found in (plain, traced))
     cost = (traced_view_s - view_s) * 1e9
     print(f"a view in a loop  {view_s * 1e9:8.0f} ns  {cost:+8.0f} ns")
-    share = 100 * (traced_s / loop_s - 1)
+    pairs = zip(plain[epoch], traced[epoch], strict=True)
+    shares = [100 * (traced_s / plain_s - 1) for (plain_s, _), (traced_s, _) in pairs]
+    low, middle, high = statistics.quantiles(shares, n=4)
     print(
-        f"training loop     {loop_s * 1e3:8.0f} ms  {share:+8.1f} %  (goal {GOAL_LOOP_PERCENT} %)"
+        f"training loop, {PAIRS} pairs of epochs: {middle:+.1f} %, half of them {low:+.1f} to"
+        f" {high:+.1f} %  (goal {GOAL_LOOP_PERCENT} %)"
     )
     print(f"took {time.perf_counter() - began:.0f} s")
 
 
-def measure(found: dict[Any, list[Any]], epoch: Callable[[], Any]) -> None:
-    """Add one turn: the least of some times of each call, and epochs of the training loop."""
-    for call in (*RECORDED, *PASSED):
-        found[call].append(best_ns(call))
-    found[epoch] += [epoch() for _ in range(EPOCHS)]
+def turns(
+    tracer: Tracer, count: int, plain: dict[Any, Any], traced: dict[Any, Any]
+) -> Iterator[dict[Any, Any]]:
+    """What is found without the tracer, and with it, in turns."""
+    for _ in range(count):
+        yield plain
+        installed = Installed(tracer)
+        installed.start()
+        yield traced
+        installed.stop()
 
 
 if __name__ == "__main__":

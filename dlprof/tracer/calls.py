@@ -488,6 +488,15 @@ class Calls:
             return _confirmed(bounds, made, result, there)
         return found
 
+    def ended(
+        self, way: Way, site: Site, source: Any, result: Any, took: float, is_alone: bool
+    ) -> None:
+        """Count a call that C has made and timed."""
+        try:
+            self.met(way, site, source, result, took, None, is_alone)
+        except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
+            self.failed(error, site, took)
+
     def failed(self, error: Exception, site: Site, took: float) -> None:
         """A failure of the tracer ends the look at addresses for this row; calls still count."""
         raise_of_handler(error)

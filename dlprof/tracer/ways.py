@@ -31,7 +31,7 @@ class Way:
     )  # fmt: skip
 
     def __init__(self, kind: Kind, is_leaf: bool = False) -> None:
-        self.kind, self.is_special, self.is_leaf = kind, kind.is_special, is_leaf
+        self.kind, self.is_special, self.is_leaf = kind, kind.is_special, bool(is_leaf)
         self.address, self.in_head, self.is_busy = kind.address, kind.in_head, kind.is_busy
         self.kept, self.may_run_own = kind.kept, kind.may_keep
         """Whether the call runs a method of the array that may be the user's, as ``__array__``."""

@@ -1,4 +1,4 @@
-"""The traced call: times around it, addresses after it.
+"""The traced call: times around it, addresses after it. fast.c makes the usual one in less time.
 
 The frames of a wrapper take themselves out of the traceback of what the call raises. This needs
 Python 3.11: before, a bare ``raise`` keeps the traceback of the handler.
@@ -18,9 +18,9 @@ from typing import Any
 from dlprof.tracer.arrays import HEADS, resolved
 from dlprof.tracer.calls import Calls
 from dlprof.tracer.rows import BYTES, COPIES, DTYPE, EACH, SIZE, TIME, VIEWS
-from dlprof.tracer.state import Tracer
+from dlprof.tracer.state import Tracer, fast
 from dlprof.tracer.targets import Target
-from dlprof.tracer.ways import KEPT, MISSING
+from dlprof.tracer.ways import KEPT, MISSING, Way
 
 WORDS = (*functools.WRAPPER_ASSIGNMENTS, "__text_signature__")
 _getframe, _clock = sys._getframe, time.perf_counter  # noqa: SLF001 - CPython's own way
@@ -56,13 +56,23 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
 
     # torch.compile looks into the original instead of the wrapper.
     traced._torchdynamo_inline = original  # type: ignore[attr-defined]  # noqa: SLF001
+    wrapper: Callable[..., Any] = _like(original, target, traced, record)
+    return wrapper
+
+
+def _like(original: Callable[..., Any], target: Target, traced: Any, record: Any) -> Any:
+    """``traced``, to be taken for ``original``. ``record`` is what it calls."""
     is_plain = target.is_method or isinstance(original, types.FunctionType)
-    wrapper = functools.update_wrapper(traced if is_plain else Builtin(traced), original, WORDS)
+    wrapper: Any = functools.update_wrapper(
+        traced if is_plain else Builtin(traced), original, WORDS
+    )
     vars(wrapper)["autograph_info__"] = {}  # TensorFlow does not rewrite what has it
     if target.is_method:  # pickled by its name, where a method in C has no module
         owner = resolved(target.owner)
         wrapper.__module__ = getattr(owner, "__module__", wrapper.__module__)
         wrapper.__qualname__ = f"{getattr(owner, '__qualname__', '')}.{target.name}".lstrip(".")
+    if isinstance(wrapper, Builtin) and not isinstance(record, types.FunctionType):
+        fast.attach(wrapper, record)
     return wrapper
 
 
@@ -84,8 +94,9 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
         rest: tuple[Any, ...],
         kwargs: Mapping[str, Any],
         is_inside: bool = False,
+        busy: bool | None = None,
     ) -> Any:
-        row = args = handed = busy = queue = took = me = None
+        row = args = handed = queue = took = me = None
         try:
             try:
                 if way.is_special:
@@ -99,7 +110,7 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
                     if frame.f_code is not code or frame.f_lasti != at:
                         site = calls.site(frame, way)
                         _, _, row, made, address, dtype, shape, numbers, at_result, kind = site
-                    if way.is_busy is not None and handed is None:
+                    if busy is None and way.is_busy is not None and handed is None:
                         busy = way.is_busy(source)
                     if busy is not None:
                         form: Any = None if args is None else (len(args), *kwargs)
@@ -183,7 +194,10 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
             raise
         return result
 
-    return record
+    if fast is None or with_events:
+        return record
+    in_c: Callable[..., Any] = fast.Recorder(original, record, calls)
+    return in_c
 
 
 VECTORCALL, FLAGS = 1 << 11, 168
@@ -197,6 +211,9 @@ class Builtin(functools.partial):  # type: ignore[type-arg]
     is pickled by the name of the original, and equal to it: programs and frameworks keep tables of
     functions, and torch gives ``__torch_function__`` the original.
     """
+
+    __slots__ = ("recorder",)
+    """What calls the function in C, if anything does."""
 
     def __eq__(self, other: object) -> bool:
         mine, others = (getattr(one, "__wrapped__", one) for one in (self, other))
@@ -224,3 +241,6 @@ def _inherit_vectorcall() -> None:
 
 if sys.implementation.name == "cpython" and sys.version_info < (3, 12):
     _inherit_vectorcall()
+
+if fast is not None:
+    fast.learn(Way, Builtin)

@@ -1,0 +1,87 @@
+"""The part of the tracer in C: it counts as Python does (test_tracer.py), and needs less for it."""
+
+import gc
+import sys
+
+import numpy
+import pytest
+
+from dlprof.tracer import state
+from dlprof.tracer.place import Places
+from dlprof.tracer.rows import Rows
+from dlprof.tracer.state import Tracer
+from dlprof.tracer.targets import declared
+from dlprof.tracer.wrappers import make
+
+pytestmark = pytest.mark.skipif(state.fast is None, reason="the part in C is not built here")
+CALLS = 20_000
+
+
+def traced(original, conversion):
+    (target,) = (one for one in declared() if one.conversion == conversion)
+    tracer = Tracer(Places(), Rows(None))
+    tracer.rows.next_s = float("inf")  # what is done now and then is no call
+    return make(original, target, tracer), tracer
+
+
+def functions_of_the_tracer_in(call):
+    """The Python functions of the tracer that ``call`` runs."""
+    seen = []
+
+    def profile(frame, event, _):
+        if event == "call" and frame.f_globals["__name__"].startswith("dlprof.tracer"):
+            seen.append(frame.f_code.co_name)
+
+    sys.setprofile(profile)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("convert", "source"),
+    [
+        pytest.param("frombuffer", numpy.zeros(3), id="a view"),
+        pytest.param("asarray", numpy.zeros(3), id="what passes through"),
+    ],
+)
+def test_a_call_like_the_one_before_runs_nothing_of_the_tracer_in_python(convert, source):
+    convert, _ = traced(getattr(numpy, convert), f"numpy.{convert}(x)")
+    sources = source, source, source
+    for _ in range(3):  # which one place calls
+        seen = functions_of_the_tracer_in(lambda: list(map(convert, sources)))
+    assert seen == []
+
+
+def test_calls_keep_nothing():
+    source = numpy.zeros((2, 3))
+    view, counts = traced(lambda x: x[:], "torch.from_numpy(x)")
+    again, _ = traced(numpy.frombuffer, "numpy.frombuffer(x)")
+
+    def failing(x):
+        raise ValueError(x)
+
+    refused, _ = traced(failing, "torch.from_numpy(x)")
+
+    def run():
+        for _ in range(CALLS):
+            view(source)
+            again(source)
+            with pytest.raises(ValueError, match="0"):
+                refused(source)
+
+    def held():
+        gc.collect()
+        things = source, source.dtype, numpy.ndarray, view, again, refused
+        return [*map(sys.getrefcount, things), sys.getallocatedblocks()]
+
+    run()
+    before = held()
+    run()
+    assert [abs(now - then) > CALLS / 100 for now, then in zip(held(), before, strict=True)] == [
+        False
+    ] * len(before)
+    (row,) = counts.rows.as_dict(ended=True)["rows"]
+    assert row["views"] == 2 * CALLS
