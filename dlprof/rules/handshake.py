@@ -178,7 +178,9 @@ class Answered(NamedTuple):
         if any(map(str.isdigit, self.left_out)) and "stream" in self.answered:
             return "with a positional stream"
         added = [name for name in self.answered if name not in self.refused]
-        texts = {"with": self.left_out, "without": added}
+        pairs = self.refused.items()
+        other = [f"{name}={own}" for name, own in pairs if self.answered.get(name, own) != own]
+        texts = {"with": [*self.left_out, *other], "without": added}
         return " and ".join(f"{how} {', '.join(names)}" for how, names in texts.items() if names)
 
 

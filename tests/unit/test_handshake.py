@@ -74,7 +74,7 @@ class Frozen(Old):
     """A producer that delivers to nobody who names no version."""
 
     def __dlpack__(self, *, stream=None, max_version=None):
-        if max_version is None:
+        if max_version is None or max_version < (1, 0):
             raise BufferError("it is read-only")
         return self.array.__dlpack__(max_version=max_version)
 
@@ -96,12 +96,13 @@ def asked_otherwise(source, *args, **how):
     ("producer", "args", "how", "answered"),
     [
         (Frozen, (), {}, {"max_version": "(1, 3)"}),
+        (Frozen, (), {"max_version": (0, 8)}, {"max_version": "(1, 3)"}),
         (Frozen, (None,), {"max_version": (1, 0)}, {"stream": None, "max_version": "(1, 0)"}),
         (Frozen, (), {"max_version": (1, 0), "copy": None}, {"max_version": "(1, 0)"}),
         (Old, (), {"stream": None, "max_version": (1, 0)}, {"stream": None}),
         (Old, (), {"stream": None, "max_version": (1, 0), "copy": None}, {}),
     ],
-    ids=["no version", "position", "copy", "version", "version and copy"],
+    ids=["no version", "old version", "position", "copy", "version", "version and copy"],
 )
 def test_a_refused_request_is_made_again_without_what_may_be_the_cause(
     producer, args, how, answered

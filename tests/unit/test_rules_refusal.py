@@ -65,6 +65,7 @@ def unanswered(code, asked, answered):
     ("asked", "answered", "says"),
     [
         ({}, {"max_version": "(1, 3)"}, "without max_version"),
+        ({"max_version": "(0, 8)"}, {"max_version": "(1, 3)"}, "with max_version=(0, 8)"),
         ({"0": "None"}, {"stream": None}, "with a positional stream"),
         ({"copy": None, "max_version": "(1, 0)"}, {"max_version": "(1, 0)"}, "with copy"),
         ({"dl_device": None, "copy": None}, {}, "with dl_device, copy"),

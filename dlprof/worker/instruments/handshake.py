@@ -32,6 +32,8 @@ LARGEST_BYTES = 256 << 20
 LONGEST = 500
 VERSION = (1, 3)
 """The newest version of DLPack that is known here."""
+LAST_LEGACY, VERSIONED_FROM = (0, 8), (1, 0)
+"""A capsule of an older version has no flags, so that read-only memory is refused."""
 EXPORT = "__dlpack__"
 LEGACY, VERSIONED = "dltensor", "dltensor_versioned"
 NEWER = ("copy", "dl_device", "max_version", "stream")
@@ -137,7 +139,7 @@ def _otherwise(args: tuple[Any, ...], how: dict[str, Any], is_unknown: bool) -> 
     """
     if args:
         yield (), {"stream": args[0], **how}
-    if "max_version" not in how:
+    if (how.get("max_version") or LAST_LEGACY) < VERSIONED_FROM:
         yield args, {**how, "max_version": VERSION}
     if is_unknown:
         for left_out in filter(how.__contains__, NEWER):
