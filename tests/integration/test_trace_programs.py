@@ -112,6 +112,17 @@ print(sys.modules[__name__].__annotations__)
     assert calls(found) == 1
 
 
+def test_a_pytest_that_takes_warnings_for_errors_runs_its_tests(run):
+    text = """\
+import pathlib, pytest
+test = "import numpy\\ndef test_one():\\n    numpy.frombuffer(b'1234', 'uint8')\\n"
+pathlib.Path("test_one.py").write_text(test)
+raise SystemExit(pytest.main(["-W", "error", "-p", "no:cacheprovider", "test_one.py"]))
+"""
+    found, plain, traced = run(text)
+    assert (plain.returncode, traced.returncode, calls(found)) == (0, 0, 1)
+
+
 def test_an_error_that_ends_a_module_has_the_traceback_of_python(run):
     _, plain, traced = run(f"{CONVERTS}def f(): numpy.frombuffer(3)\nf()\n", options=("-m",))
     check_same(plain, traced)
