@@ -30,7 +30,7 @@ CROSSED = (
 they would be most of the survey. A negative stride is last: it ends the process of some paths,
 which are tried with no other array then."""
 SHAPES = ((), (1,), (0,), (0, 3), (1, 1, 7), (100_003,))
-"""A scalar, one element, none, none in the first of two axes, axes of length one, and a long axis."""
+"""A scalar, one element, none, none in one of two axes, axes of length one, and a long axis."""
 CROSSED_SHAPES = (((), "int64"), ((3, 0), "float64"))
 CUBE = (2, 3, 4)
 """In column-major order, as the transpose of an array of three axes is."""
