@@ -83,8 +83,14 @@ class Calls:
         self._by_kind: dict[tuple[Kind, bool], Way] = {}
         tracer.calls.append(self)
 
-    def first_way(self, kind: type) -> Way | None:
-        """The way of a type that is met for the first time; None if the tracer fails at it."""
+    raise_of_handler = staticmethod(raise_of_handler)
+
+    def first_way(self, kind: type, unknown: Exception) -> Way | None:
+        """The way of a type that is met for the first time; None if the tracer fails at it.
+
+        ``unknown`` is how the look among the known ones ended.
+        """
+        raise_of_handler(unknown)
         try:
             return self.learn(kind)
         except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's

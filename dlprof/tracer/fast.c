@@ -2,8 +2,9 @@
    that the function knows, and no queue on a device. Every other call goes on in Python, so what
    is counted is the same with and without this part.
 
-   Its frames are none of Python's. So a traceback, a warning or a profiler of the program sees
-   the original function alone. */
+   It has no frame of Python: a traceback or a warning of the program sees the original alone. So it
+   must not stand where Python asks whose frame is above (calls inside a call), nor where a profiler
+   wants to see the call of a function in C. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -33,8 +34,10 @@ typedef struct {
 /* Where the slots of the class Way are in its objects, and that of a Builtin for its Recorder. */
 static Py_ssize_t is_special, is_busy, is_leaf, may_run_own, in_head, address, last, sites, recorder;
 
+static PyTypeObject *recorder_type, *way_type;
+
 /* Names that are asked for in each call. */
-static PyObject *dtype_name, *shape_name, *is_cpu_name, *next_s_name;
+static PyObject *dtype_name, *shape_name, *is_cpu_name, *next_s_name, *raised_name;
 
 #define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
 
@@ -46,15 +49,26 @@ now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Whether the error that is set is the tracer's own. Python meets it again, and says so. */
+/* Whether the error that is set is the tracer's own: then it is set no more. What the handler of a
+   signal raised is the program's, and stays set. */
 static int
-is_own_failure(void)
+is_own_failure(Recorder *self)
 {
     if (!PyErr_ExceptionMatches(PyExc_Exception)) {
         return 0;
     }
-    PyErr_Clear();
-    return 1;
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyErr_NormalizeException(&type, &error, &traceback);
+    if (traceback != NULL) {
+        PyException_SetTraceback(error, traceback);
+    }
+    PyObject *done = PyObject_CallMethod(self->calls, "raise_of_handler", "O", error);
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(traceback);
+    Py_XDECREF(done);
+    return done != NULL;
 }
 
 /* The address of the first element; 0 if it is not known, -1 with an error. */
@@ -167,7 +181,7 @@ ended(Recorder *self, PyObject *way, PyObject *site, PyObject *source, PyObject 
 {
     double began = (double)began_ns / 1e9, took = (double)(ended_ns - began_ns);
     int is_counted = counted(way, site, source, result, took, is_alone);
-    if (is_counted < 0 && !is_own_failure()) {
+    if (is_counted < 0 && !is_own_failure(self)) {
         return -1;
     }
     if (is_counted < 1) {
@@ -201,9 +215,9 @@ note_raised(PyObject *row)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    PyObject *count = PyObject_GetAttrString(row, "raised"), *one = PyLong_FromLong(1);
+    PyObject *count = PyObject_GetAttr(row, raised_name), *one = PyLong_FromLong(1);
     PyObject *sum = count && one ? PyNumber_Add(count, one) : NULL;
-    if (sum == NULL || PyObject_SetAttrString(row, "raised", sum) < 0) {
+    if (sum == NULL || PyObject_SetAttr(row, raised_name, sum) < 0) {
         PyErr_Clear();
     }
     Py_XDECREF(count);
@@ -218,7 +232,7 @@ in_python(Recorder *self, PyObject *way, PyFrameObject *frame, PyObject *const *
           PyObject *names, PyObject *busy)
 {
     Py_ssize_t count = PyVectorcall_NARGS(flags), named = names ? PyTuple_GET_SIZE(names) : 0;
-    PyObject *result = NULL, *rest = PyTuple_New(count - 1), *kwargs = PyDict_New();
+    PyObject *result = NULL, *kwargs = PyDict_New(), *rest = PyTuple_New(count - 1);
     for (Py_ssize_t at = 1; rest != NULL && at < count; at++) {
         PyTuple_SET_ITEM(rest, at - 1, Py_NewRef(args[at]));
     }
@@ -243,8 +257,7 @@ is_at(PyObject *site, PyObject *code, int instruction)
            PyLong_AsLong(PyList_GET_ITEM(site, AT)) == instruction;
 }
 
-/* The site of the call, a new reference. NULL if its calls are not counted or it was not found; the
-   error of the program may be set. */
+/* The site of the call, a new reference; NULL if it was not found. */
 static PyObject *
 site_of(Recorder *self, PyObject *way, PyFrameObject *frame)
 {
@@ -264,12 +277,6 @@ site_of(Recorder *self, PyObject *way, PyFrameObject *frame)
         }
     }
     Py_DECREF(code);
-    if (site == NULL) {
-        is_own_failure();
-    }
-    else if (PyList_GET_ITEM(site, ROW) == Py_None) {
-        Py_CLEAR(site);
-    }
     return site;
 }
 
@@ -298,6 +305,36 @@ left(Recorder *self, PyObject *way, PyObject *me)
     Py_DECREF(me);
 }
 
+/* Call the original at a site that is known. */
+static PyObject *
+called(Recorder *self, PyObject *way, PyObject *site, PyObject *const *args, size_t flags,
+       PyObject *names)
+{
+    PyObject *me = NULL, *row = PyList_GET_ITEM(site, ROW);
+    if (SLOT(way, is_leaf) != Py_True && (me = entered(self, way)) == NULL) {
+        return NULL;
+    }
+    PyObject *source = Py_NewRef(args[0]);
+    int is_alone = PyVectorcall_NARGS(flags) == 1 && (names == NULL || !PyTuple_GET_SIZE(names));
+    int64_t began = now_ns();
+    PyObject *result = PyObject_Vectorcall(self->original, args, flags, names);
+    int64_t end = now_ns();
+    if (row == Py_None) {
+        ; /* its calls are counted no more */
+    }
+    else if (result == NULL) {
+        note_raised(row);
+    }
+    else if (ended(self, way, site, source, result, began, end, is_alone) < 0) {
+        Py_CLEAR(result);
+    }
+    Py_DECREF(source);
+    if (me != NULL) {
+        left(self, way, me);
+    }
+    return result;
+}
+
 /* Call the original and count that. NULL without an error: Python is to do it, nothing was done. */
 static PyObject *
 recorded(Recorder *self, PyObject *way, PyFrameObject *frame, PyObject *const *args, size_t flags,
@@ -306,45 +343,29 @@ recorded(Recorder *self, PyObject *way, PyFrameObject *frame, PyObject *const *a
     if (SLOT(way, is_special) != Py_False) {
         return NULL;
     }
-    if (SLOT(way, is_busy) != Py_None) {
-        PyObject *busy = PyObject_CallOneArg(SLOT(way, is_busy), args[0]);
-        if (busy != Py_None) {
-            PyObject *found = NULL;
-            if (busy != NULL) {
-                found = in_python(self, way, frame, args, flags, names, busy);
-            }
-            else {
-                is_own_failure();
-            }
-            Py_XDECREF(busy);
-            return found;
-        }
-        Py_DECREF(busy);
+    PyObject *site = site_of(self, way, frame), *busy = NULL, *result = NULL;
+    if (site != NULL && SLOT(way, is_busy) != Py_None && PyList_GET_ITEM(site, ROW) != Py_None) {
+        busy = PyObject_CallOneArg(SLOT(way, is_busy), args[0]);
     }
-    PyObject *site = site_of(self, way, frame);
-    if (site == NULL) {
-        return NULL;
+    if (busy != NULL && busy != Py_None) {
+        result = in_python(self, way, frame, args, flags, names, busy);
     }
-    PyObject *source = args[0], *result, *me = NULL;
-    if (SLOT(way, is_leaf) != Py_True && (me = entered(self, way)) == NULL) {
-        Py_DECREF(site);
-        return NULL;
+    else if (PyErr_Occurred()) {
+        is_own_failure(self);
     }
-    int is_alone = PyVectorcall_NARGS(flags) == 1 && names == NULL;
-    int64_t began = now_ns();
-    result = PyObject_Vectorcall(self->original, args, flags, names);
-    int64_t end = now_ns();
-    if (result == NULL) {
-        note_raised(PyList_GET_ITEM(site, ROW));
+    else {
+        result = called(self, way, site, args, flags, names);
     }
-    else if (ended(self, way, site, source, result, began, end, is_alone) < 0) {
-        Py_CLEAR(result);
-    }
-    if (me != NULL) {
-        left(self, way, me);
-    }
-    Py_DECREF(site);
+    Py_XDECREF(busy);
+    Py_XDECREF(site);
     return result;
+}
+
+/* Whether a profiler wants to see the original called: no call from C is an event. */
+static int
+is_profiled(void)
+{
+    return PyThreadState_Get()->c_profilefunc != NULL;
 }
 
 /* A Recorder called as record() is: with the frame, the way and the arguments. */
@@ -352,8 +373,9 @@ static PyObject *
 recorder_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
 {
     Recorder *self = (Recorder *)object;
-    if (PyVectorcall_NARGS(flags) == 5 && PyTuple_GET_SIZE(args[3]) == 0 &&
-        PyDict_GET_SIZE(args[4]) == 0) {
+    if (PyVectorcall_NARGS(flags) == 5 && !is_profiled() && PyFrame_Check(args[0]) &&
+        Py_IS_TYPE(args[1], way_type) && PyTuple_Check(args[3]) &&
+        PyTuple_GET_SIZE(args[3]) == 0 && PyDict_Check(args[4]) && PyDict_GET_SIZE(args[4]) == 0) {
         PyObject *given[] = {NULL, args[2]};
         PyObject *result = recorded(self, args[1], (PyFrameObject *)args[0], given + 1,
                                     1 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
@@ -364,28 +386,51 @@ recorder_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *n
     return PyObject_Vectorcall(self->record, args, flags, names);
 }
 
-/* A Builtin called by the program, as traced() is. */
+/* What a Builtin does if called, but for what it is without its Recorder. */
+static PyObject *
+traced_call(Recorder *self, PyObject *const *args, size_t flags, PyObject *names)
+{
+    PyObject *way = NULL;
+    if (PyVectorcall_NARGS(flags) > 0 && !is_profiled()) {
+        way = PyDict_GetItemWithError(self->ways, (PyObject *)Py_TYPE(args[0]));
+        if (way == NULL && PyErr_Occurred() && !is_own_failure(self)) { /* of its hash */
+            return NULL;
+        }
+    }
+    if (way == Py_None && PySet_GET_SIZE(self->within) == 0) {
+        return PyObject_Vectorcall(self->original, args, flags, names);
+    }
+    PyObject *result = NULL;
+    if (way != NULL && way != Py_None && SLOT(way, may_run_own) != Py_True &&
+        PySet_GET_SIZE(self->inside) == 0) {
+        Py_INCREF(way);
+        PyFrameObject *frame = PyEval_GetFrame(); /* may collect garbage */
+        if (frame != NULL) {
+            result = recorded(self, way, frame, args, flags, names);
+        }
+        Py_DECREF(way);
+    }
+    if (result == NULL && !PyErr_Occurred()) {
+        result = PyObject_Vectorcall(self->traced, args, flags, names);
+    }
+    return result;
+}
+
+/* A Builtin called by the program. Its slot is the program's to reach, and the collector's. */
 static PyObject *
 builtin_call(PyObject *builtin, PyObject *const *args, size_t flags, PyObject *names)
 {
-    Recorder *self = (Recorder *)SLOT(builtin, recorder);
-    PyFrameObject *frame;
-    if (PyVectorcall_NARGS(flags) > 0) {
-        PyObject *way = PyDict_GetItemWithError(self->ways, (PyObject *)Py_TYPE(args[0]));
-        if (way == Py_None) {
-            return PyObject_Vectorcall(self->original, args, flags, names);
-        }
-        PyErr_Clear(); /* a class may say how it is hashed, and fail */
-        if (way != NULL && PySet_GET_SIZE(self->inside) == 0 && (frame = PyEval_GetFrame())) {
-            Py_INCREF(way);
-            PyObject *result = recorded(self, way, frame, args, flags, names);
-            Py_DECREF(way);
-            if (result != NULL || PyErr_Occurred()) {
-                return result;
-            }
-        }
+    PyObject *self = SLOT(builtin, recorder), *result;
+    if (self == NULL || !Py_IS_TYPE(self, recorder_type)) {
+        PyObject *traced = PyObject_GetAttrString(builtin, "func");
+        result = traced == NULL ? NULL : PyObject_Vectorcall(traced, args, flags, names);
+        Py_XDECREF(traced);
+        return result;
     }
-    return PyObject_Vectorcall(self->traced, args, flags, names);
+    Py_INCREF(self);
+    result = traced_call((Recorder *)self, args, flags, names);
+    Py_DECREF(self);
+    return result;
 }
 
 static int
@@ -404,27 +449,20 @@ recorder_traverse(Recorder *self, visitproc visit, void *arg)
     return 0;
 }
 
-static int
-recorder_clear(Recorder *self)
-{
-    Py_CLEAR(self->original);
-    Py_CLEAR(self->traced);
-    Py_CLEAR(self->record);
-    Py_CLEAR(self->calls);
-    Py_CLEAR(self->tracer);
-    Py_CLEAR(self->rows);
-    Py_CLEAR(self->ways);
-    Py_CLEAR(self->inside);
-    Py_CLEAR(self->within);
-    return 0;
-}
-
 static void
 recorder_dealloc(Recorder *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    recorder_clear(self);
+    Py_XDECREF(self->original);
+    Py_XDECREF(self->traced);
+    Py_XDECREF(self->record);
+    Py_XDECREF(self->calls);
+    Py_XDECREF(self->tracer);
+    Py_XDECREF(self->rows);
+    Py_XDECREF(self->ways);
+    Py_XDECREF(self->inside);
+    Py_XDECREF(self->within);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -464,7 +502,6 @@ static PyType_Slot recorder_slots[] = {
     {Py_tp_new, recorder_new},
     {Py_tp_dealloc, recorder_dealloc},
     {Py_tp_traverse, recorder_traverse},
-    {Py_tp_clear, recorder_clear},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_members, recorder_members},
     {0, NULL},
@@ -481,17 +518,17 @@ static PyType_Spec recorder_spec = {
 static PyObject *
 attach(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *builtin;
+    PyObject *builtin, *traced;
     Recorder *self;
-    if (!PyArg_ParseTuple(args, "OO:attach", &builtin, &self)) {
+    if (!PyArg_ParseTuple(args, "OO!O:attach", &builtin, recorder_type, &self, &traced)) {
         return NULL;
     }
-    self->traced = PyObject_GetAttrString(builtin, "func");
-    if (self->traced == NULL) {
-        return NULL;
+    Py_ssize_t offset = Py_TYPE(builtin)->tp_vectorcall_offset;
+    if (offset > 0) { /* functools.partial is in C */
+        Py_XSETREF(self->traced, Py_NewRef(traced));
+        Py_XSETREF(SLOT(builtin, recorder), Py_NewRef(self));
+        *(vectorcallfunc *)((char *)builtin + offset) = builtin_call;
     }
-    SLOT(builtin, recorder) = Py_NewRef(self);
-    *(vectorcallfunc *)((char *)builtin + Py_TYPE(builtin)->tp_vectorcall_offset) = builtin_call;
     Py_RETURN_NONE;
 }
 
@@ -527,9 +564,10 @@ learn(PyObject *Py_UNUSED(module), PyObject *args)
         (may_run_own = offset_of(way, "may_run_own")) < 0 ||
         (in_head = offset_of(way, "in_head")) < 0 || (address = offset_of(way, "address")) < 0 ||
         (last = offset_of(way, "last")) < 0 || (sites = offset_of(way, "sites")) < 0 ||
-        (recorder = offset_of(builtin, "recorder")) < 0) {
+        (recorder = offset_of(builtin, "_recorder")) < 0) {
         return NULL;
     }
+    Py_XSETREF(way_type, (PyTypeObject *)Py_NewRef(way));
     Py_RETURN_NONE;
 }
 
@@ -545,16 +583,21 @@ execute(PyObject *module)
     if (!(dtype_name = PyUnicode_InternFromString("dtype")) ||
         !(shape_name = PyUnicode_InternFromString("shape")) ||
         !(is_cpu_name = PyUnicode_InternFromString("is_cpu")) ||
-        !(next_s_name = PyUnicode_InternFromString("next_s"))) {
+        !(next_s_name = PyUnicode_InternFromString("next_s")) ||
+        !(raised_name = PyUnicode_InternFromString("raised"))) {
         return -1;
     }
-    PyObject *type = PyType_FromSpec(&recorder_spec);
-    int failed = type == NULL ? -1 : PyModule_AddObjectRef(module, "Recorder", type);
-    Py_XDECREF(type);
-    return failed;
+    recorder_type = (PyTypeObject *)PyType_FromSpec(&recorder_spec);
+    return recorder_type ? PyModule_AddObjectRef(module, "Recorder", (PyObject *)recorder_type) : -1;
 }
 
-static PyModuleDef_Slot slots[] = {{Py_mod_exec, execute}, {0, NULL}};
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, execute},
+#if PY_VERSION_HEX >= 0x030C0000
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+    {0, NULL},
+};
 
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,

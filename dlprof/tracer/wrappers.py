@@ -27,7 +27,9 @@ _getframe, _clock = sys._getframe, time.perf_counter  # noqa: SLF001 - CPython's
 """Seconds: Python subtracts and compares floats faster than integers of that size."""
 
 
-def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callable[..., Any]:
+def make(  # noqa: C901 - one frame alone may stand before the call
+    original: Callable[..., Any], target: Target, tracer: Tracer
+) -> Callable[..., Any]:
     """``original`` with a record of each conversion."""
     calls = Calls(tracer, target, isinstance(original, types.BuiltinFunctionType))
     ways, inside, record = calls.ways, tracer.inside, _record(original, calls)
@@ -37,8 +39,8 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
         try:
             try:
                 way = ways[type(source)]
-            except (KeyError, TypeError):
-                way = calls.first_way(type(source))
+            except Exception as error:  # noqa: BLE001 - a class may say how it is hashed
+                way = calls.first_way(type(source), error)
             if way is None:
                 if rest or kwargs:
                     return original(source, *rest, **kwargs)
@@ -46,10 +48,16 @@ def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callab
             if inside and get_ident() in inside:
                 if calls.within and get_ident() in calls.within and calls.is_own(_getframe(1)):
                     return record(_getframe(1), way, source, rest, kwargs, True)
-                if rest or kwargs or source is MISSING:
-                    return original(*_given(source, rest), **kwargs)
-                return original(source)
-            return record(_getframe(1), way, source, rest, kwargs)
+            else:
+                try:
+                    frame = _getframe(1)
+                except ValueError:  # at exit, or in a thread of C: no line of the program
+                    pass
+                else:
+                    return record(frame, way, source, rest, kwargs)
+            if rest or kwargs or source is MISSING:
+                return original(*_given(source, rest), **kwargs)
+            return original(source)
         except BaseException as error:
             error.__traceback__ = error.__traceback__.tb_next  # type: ignore[union-attr]
             raise
@@ -72,7 +80,7 @@ def _like(original: Callable[..., Any], target: Target, traced: Any, record: Any
         wrapper.__module__ = getattr(owner, "__module__", wrapper.__module__)
         wrapper.__qualname__ = f"{getattr(owner, '__qualname__', '')}.{target.name}".lstrip(".")
     if isinstance(wrapper, Builtin) and not isinstance(record, types.FunctionType):
-        fast.attach(wrapper, record)
+        fast.attach(wrapper, record, traced)
     return wrapper
 
 
@@ -212,7 +220,7 @@ class Builtin(functools.partial):  # type: ignore[type-arg]
     functions, and torch gives ``__torch_function__`` the original.
     """
 
-    __slots__ = ("recorder",)
+    __slots__ = ("_recorder",)
     """What calls the function in C, if anything does."""
 
     def __eq__(self, other: object) -> bool:

@@ -81,6 +81,8 @@ def check_same(plain, traced):
         "warnings.warn('of the caller', stacklevel=2)",
         "subprocess.run(['/nowhere'])",
         "sys.excepthook = lambda *e: print(e[0], traceback.extract_tb(e[2]).format()); 1 / 0",
+        "atexit.register(numpy.frombuffer, b'1234', 'uint8')",
+        "import _thread, time\n_thread.start_new_thread(numpy.frombuffer, ('',)); time.sleep(0.2)",
         "def broken(*_): raise KeyError('in the hook')\nsys.excepthook = broken\n1 / 0",
     ],
 )

@@ -162,6 +162,23 @@ def an_own_class_of_arrays():
     np.asarray(Batch())
 
 
+def calls_inside_the_call_of_a_class():
+    class Passed:
+        @property
+        def __array__(self):
+            return T.__array__
+
+    class Foreign:
+        def __dlpack__(self, **how):
+            return T.__dlpack__(**how)
+
+        def __array__(self, dtype=None, copy=None):
+            return np.asarray(Passed())
+
+    for _ in range(3):
+        np.asarray(Foreign())  #: 3 numpy.asarray(x) unknown
+
+
 def methods_of_classes():
     class Loader:
         convert = torch.from_numpy

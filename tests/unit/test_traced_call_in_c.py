@@ -28,15 +28,16 @@ def functions_of_the_tracer_in(call):
     """The Python functions of the tracer that ``call`` runs."""
     seen = []
 
-    def profile(frame, event, _):
-        if event == "call" and frame.f_globals["__name__"].startswith("dlprof.tracer"):
+    def look(frame, event, _):
+        if frame.f_globals["__name__"].startswith("dlprof.tracer"):
             seen.append(frame.f_code.co_name)
 
-    sys.setprofile(profile)
+    before = sys.gettrace()
+    sys.settrace(look)
     try:
         call()
     finally:
-        sys.setprofile(None)
+        sys.settrace(before)
     return seen
 
 
@@ -85,3 +86,31 @@ def test_calls_keep_nothing():
     ] * len(before)
     (row,) = counts.rows.as_dict(ended=True)["rows"]
     assert row["views"] == 2 * CALLS
+
+
+def test_a_profiler_sees_the_call_of_the_original():
+    convert, _ = traced(numpy.frombuffer, "numpy.frombuffer(x)")
+    source, seen = b"1234", []
+    convert(source, "uint8"), convert(source, "uint8")
+    sys.setprofile(lambda _, event, about: seen.append((event, about)))
+    convert(source, "uint8")
+    sys.setprofile(None)
+    assert ("c_call", numpy.frombuffer) in seen
+
+
+def test_a_wrapper_that_lost_its_part_in_c_converts():
+    convert, counts = traced(numpy.frombuffer, "numpy.frombuffer(x)")
+    for lost in (None, "not what it was"):
+        convert(b"1234", "uint8")
+        convert._recorder = lost
+    del convert._recorder
+    assert convert(b"1234", "uint8").size == 4
+    (row,) = counts.rows.as_dict(ended=True)["rows"][1:]
+    assert row["views"] == 1
+
+
+def test_a_recorder_that_gets_anything_else_than_a_call_raises_an_error_of_python():
+    convert, _ = traced(numpy.frombuffer, "numpy.frombuffer(x)")
+    for arguments in [(), (1, 2, 3, 4, 5), (sys._getframe(), 2, b"", (), {})]:
+        with pytest.raises((TypeError, AttributeError)):
+            convert._recorder(*arguments)

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import types
+from contextlib import nullcontext
 
 import numpy
 import pytest
@@ -260,14 +261,38 @@ def test_what_the_handler_of_a_signal_raises_inside_the_tracer_is_raised():
     def handler(*_):
         raise TimeoutError
 
+    def address(_):
+        if is_raising:
+            signal.raise_signal(signal.SIGUSR1)
+        return 0
+
     tracer = Tracer(Places(), Rows(None))
-    tracer.kinds[numpy.ndarray].address = lambda _: signal.raise_signal(signal.SIGUSR1)
+    kind = tracer.kinds[numpy.ndarray]
+    kind.address, kind.in_head = address, False
+    convert = make(lambda x: x[:], target("torch.from_numpy(x)"), tracer)
     before = signal.signal(signal.SIGUSR1, handler)
     try:
-        with pytest.raises(TimeoutError):
-            make(lambda x: x[:], target("torch.from_numpy(x)"), tracer)(numpy.zeros(3))
+        for is_raising in (True, False, True):  # at an array that is new, and as the one before
+            with pytest.raises(TimeoutError) if is_raising else nullcontext():
+                convert(numpy.zeros(3))
     finally:
         signal.signal(signal.SIGUSR1, before)
+
+
+def test_what_the_hash_of_a_class_raises_is_raised_if_a_signal_did():
+    class Hashed(type):
+        def __hash__(cls):
+            return signal.raise_signal(signal.SIGINT) or 0
+
+    class Strange(type):
+        def __hash__(cls):
+            raise ValueError
+
+    convert = make(numpy.asarray, target("numpy.asarray(x)"), Tracer(Places(), Rows(None)))
+    for kind in (Hashed, Strange):
+        thing = kind("Thing", (), {"__array__": lambda *_, **__: numpy.ones(2)})()
+        with pytest.raises(KeyboardInterrupt) if kind is Hashed else nullcontext():
+            assert convert(thing).shape == (2,)
 
 
 def test_an_array_that_refuses_to_be_looked_at_converts_as_without_the_tracer():
