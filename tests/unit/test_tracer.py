@@ -279,20 +279,28 @@ def test_what_the_handler_of_a_signal_raises_inside_the_tracer_is_raised():
         signal.signal(signal.SIGUSR1, before)
 
 
-def test_what_the_hash_of_a_class_raises_is_raised_if_a_signal_did():
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, TimeoutError])
+def test_what_the_hash_of_a_class_raises_is_raised_if_a_signal_did(raised):
     class Hashed(type):
         def __hash__(cls):
-            return signal.raise_signal(signal.SIGINT) or 0
+            return signal.raise_signal(signal.SIGUSR1) or 0
 
     class Strange(type):
         def __hash__(cls):
             raise ValueError
 
+    def handler(*_):
+        raise raised
+
     convert = make(numpy.asarray, target("numpy.asarray(x)"), Tracer(Places(), Rows(None)))
-    for kind in (Hashed, Strange):
-        thing = kind("Thing", (), {"__array__": lambda *_, **__: numpy.ones(2)})()
-        with pytest.raises(KeyboardInterrupt) if kind is Hashed else nullcontext():
-            assert convert(thing).shape == (2,)
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        for kind in (Hashed, Strange):
+            thing = kind("Thing", (), {"__array__": lambda *_, **__: numpy.ones(2)})()
+            with pytest.raises(raised) if kind is Hashed else nullcontext():
+                assert convert(thing).shape == (2,)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_an_array_that_refuses_to_be_looked_at_converts_as_without_the_tracer():
