@@ -21,7 +21,7 @@ run: $(VENV)/.installed
 	$(BIN)/dlprof run torch numpy --shape 4096x4096
 
 # The folders with long tests come first, so that no process is left alone with one at the end.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadscope --no-loadscope-reorder
 
 # Where this is set, each of the processes that tests start would compile dlprof anew.
 test: export PYTHONDONTWRITEBYTECODE :=

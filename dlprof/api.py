@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -186,9 +187,8 @@ def trace(include: Words = ()) -> Iterator[Traced]:
     from dlprof.measuring.trace import of_block
 
     found, packages = Traced(), (include,) if isinstance(include, str) else tuple(include)
-    with of_block(packages) as ended:
+    with of_block(packages, partial(setattr, found, "trace")):
         yield found
-    found.trace = ended()
 
 
 def read(given: Mapping[str, Any], known: Sequence[Option]) -> dict[str, Any]:

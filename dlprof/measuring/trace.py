@@ -116,25 +116,21 @@ def _environment(program: Program) -> Mapping[str, str]:
 
 
 @contextmanager
-def of_block(include: tuple[str, ...]) -> Iterator[Callable[[], Trace]]:
-    """Trace this process; what is given makes the trace once the block has ended."""
+def of_block(include: tuple[str, ...], keep: Callable[[Trace], None]) -> Iterator[None]:
+    """Trace this process. However the block ends, its trace is kept."""
     rows, listed = Rows(None), _listed(Path.cwd())
     tracer = Tracer(Places(include), rows)
     installed = Installed(tracer, everywhere=True)
-    parts: list[dict[str, Any]] = []
-
-    def ended() -> Trace:
-        fields = {"program": [], "exit_code": 0, "wall_ns": parts[0]["wall_ns"], **merged(parts)}
-        return completed(json.loads(json.dumps(fields)), listed)
-
     installed.start()
     try:
-        yield ended
+        yield
     finally:
         installed.stop()
         tracer.stop()
         tracer.finish()
-        parts.append(rows.as_dict(ended=True))
+        part = rows.as_dict(ended=True)
+        fields = {"program": [], "exit_code": 0, "wall_ns": part["wall_ns"], **merged([part])}
+        keep(completed(json.loads(json.dumps(fields)), listed))
 
 
 def _parts(folder: Path) -> Iterator[dict[str, Any]]:

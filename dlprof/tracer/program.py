@@ -25,7 +25,8 @@ from dlprof.tracer.state import Tracer
 from dlprof.tracer.tracebacks import HERE, Hook, WithoutFrame
 
 MAIN = os.path.join(HERE, "__main__.py")  # noqa: PTH118
-ENDS = ("_exit", "abort", "execv", "execve")
+BECOMES = ("execv", "execve")
+ENDS = ("_exit", "abort", *BECOMES)
 """What ends a process or its program at once, by functions of ``os``."""
 STARTS = ("from multiprocessing.spawn", "from multiprocessing.forkserver")
 """How the text begins that a new process of :mod:`multiprocessing` runs."""
@@ -102,9 +103,13 @@ def _follow_spawned(arguments: tuple[object, ...]) -> None:
 
 
 def _follow_programs(asked: dict[str, object]) -> None:
-    """What :mod:`subprocess` starts in this interpreter is traced: ``torchrun`` starts its so."""
+    """What :mod:`subprocess` starts in this interpreter is traced: ``torchrun`` starts its so. And
+    what this process becomes, or a child of ``os.spawnv``.
+    """
     original = subprocess.Popen.__init__
     searched = os.environ.get("PYTHONPATH")
+    for name in BECOMES:
+        setattr(os, name, _traced_after(getattr(os, name), asked, searched))
 
     def init(self: Any, args: Any, *rest: Any, **kwargs: Any) -> None:
         env = kwargs.get("env")
@@ -116,6 +121,21 @@ def _follow_programs(asked: dict[str, object]) -> None:
         self.args = args  # as errors name it
 
     subprocess.Popen.__init__ = functools.wraps(original)(init)  # type: ignore[method-assign]
+
+
+def _traced_after(
+    become: Callable[..., Any], asked: dict[str, object], searched: str | None
+) -> Callable[..., Any]:
+    def traced(path: Any, args: Any, *env: Any) -> Any:
+        is_found = not env or env[0].get("PYTHONPATH") == searched
+        words = args
+        if is_found and path == sys.executable and isinstance(args, (list, tuple)) and args:
+            words = [args[0], *traced_words([path, *args[1:]], asked)[1:]]
+        with WithoutFrame():
+            return become(path, words, *env)
+
+    functools.update_wrapper(traced, become)
+    return traced
 
 
 def traced_words(args: Any, asked: dict[str, object]) -> Any:
@@ -137,6 +157,8 @@ def run(words: list[str], as_module: bool) -> None:
     """Run the script or module ``words[0]`` with its arguments, as ``python`` would."""
     main = types.ModuleType("__main__")
     main.__dict__["__builtins__"] = builtins
+    if sys.version_info < (3, 14):
+        main.__annotations__ = {}
     sys.modules["__main__"] = main
     sys.argv[:] = words
     try:
@@ -157,7 +179,7 @@ def _run_script(path: str, main: types.ModuleType) -> None:
     if not sys.flags.safe_path if hasattr(sys.flags, "safe_path") else True:
         sys.path[0] = os.path.dirname(os.path.realpath(path))  # noqa: PTH120
     if os.path.isdir(path) or path.endswith((".zip", ".pyz")):  # noqa: PTH112
-        sys.path[0] = path
+        sys.path[0] = os.path.abspath(path)  # noqa: PTH100
         runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]  # noqa: SLF001
         return
     path = os.path.abspath(path)  # noqa: PTH100

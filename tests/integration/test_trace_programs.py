@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import zipfile
 
 import pytest
 from command_line import dlprof, environment, running
@@ -80,6 +81,8 @@ def check_same(plain, traced):
         "warnings.warn('a warning')",
         "warnings.warn('of the caller', stacklevel=2)",
         "subprocess.run(['/nowhere'])",
+        "os.execv('/nowhere', ['/nowhere'])",
+        "os.execv(sys.executable, 'no words')",
         "sys.excepthook = lambda *e: print(e[0], traceback.extract_tb(e[2]).format()); 1 / 0",
         "atexit.register(numpy.frombuffer, b'1234', 'uint8')",
         "import _thread, time\n_thread.start_new_thread(numpy.frombuffer, ('',)); time.sleep(0.2)",
@@ -226,6 +229,39 @@ start("old.pyc", "not read")
     found, plain, traced = run(text)
     check_same(plain, traced)
     assert calls(found) == 4
+
+
+@pytest.mark.parametrize(
+    "become",
+    [
+        "os.execv(sys.executable, ['python', *sys.argv, '2'])",
+        "os.execve(sys.executable, [sys.executable, *sys.argv, '2'], {**os.environ, 'MORE': ''})",
+        "os.spawnv(os.P_WAIT, sys.executable, [sys.executable, *sys.argv, '2'])",
+    ],
+)
+def test_the_program_that_a_process_becomes_is_traced(run, become):
+    text = f"import os, sys\n{CONVERTS}print(sys.argv, flush=True)\nif not sys.argv[1:]: {become}\n"
+    found, plain, traced = run(text)
+    check_same(plain, traced)
+    assert calls(found) == 2
+
+
+def test_the_annotations_of_a_program_are_there_before_its_first(run):
+    _, plain, traced = run("print(sorted(globals()))\n")
+    check_same(plain, traced)
+
+
+@pytest.mark.parametrize("name", ["folder", "packed.pyz"])
+def test_a_folder_or_a_zip_file_runs_as_python_runs_it(tmp_path, name):
+    main = "import sys\nprint(__name__, sys.path[0], sys.argv)\n"
+    if name == "folder":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__main__.py").write_text(main, encoding="utf-8")
+    else:
+        with zipfile.ZipFile(tmp_path / name, "w") as file:
+            file.writestr("__main__.py", main)
+    plain = python(tmp_path, name)
+    check_same(plain, python(tmp_path, "-m", "dlprof", "trace", name))
 
 
 def test_a_program_reads_the_descriptors_that_dlprof_was_given(tmp_path):

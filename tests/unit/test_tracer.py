@@ -540,6 +540,16 @@ def test_a_block_is_traced_with_names_that_were_taken_out_before():
     assert "taken_out" in str(found)
 
 
+def test_a_block_that_an_error_ends_keeps_its_rows():
+    def stopped():
+        numpy.frombuffer(b"1234", "uint8")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), dlprof.trace() as found:
+        stopped()
+    assert [row.calls for row in found.rows] == [1]
+
+
 def test_what_a_thread_was_given_to_call_stands_on_no_line():
     with dlprof.trace() as found:
         for _ in range(2):
