@@ -196,6 +196,8 @@ class Calls:
                 way.sites[id(code) + at] = found
         if found[ROW] is not None and found[ROW].stopped_ns:  # by another thread, meanwhile
             found = site(code, at, found[ROW])
+            if id(code) + at in way.sites:
+                way.sites[id(code) + at] = found
         way.last = found
         return found
 
@@ -328,6 +330,9 @@ class Calls:
         queue: Queue | None,
     ) -> None:
         """Count a call by its ends: an array and its address, and a result and its address."""
+        if row.trouble:
+            count(numbers, took, UNKNOWN, 0)
+            return
         if _is_on_meta(kind, source) or _is_on_meta(made, result):
             return
         found = None

@@ -21,6 +21,9 @@
 enum { CODE, AT, ROW, MADE, ADDRESS, KNOWN_DTYPE, SHAPE, NUMBERS, AT_RESULT };
 enum { TIME, VIEWS, COPIES, UNKNOWN, SIZE, BYTES, DTYPE, EACH };
 
+/* sys.monitoring.events.CALL is this power of two. */
+#define EVENT_CALL 4
+
 /* Bytes from a numpy.ndarray to its address, as in arrays.py. */
 #define DATA 16
 
@@ -365,7 +368,20 @@ recorded(Recorder *self, PyObject *way, PyFrameObject *frame, PyObject *const *a
 static int
 is_profiled(void)
 {
-    return PyThreadState_Get()->c_profilefunc != NULL;
+    if (PyThreadState_Get()->c_profilefunc != NULL) {
+        return 1;
+    }
+#if PY_VERSION_HEX >= 0x030C0000 /* cProfile and others are tools of sys.monitoring */
+    PyFrameObject *frame = PyEval_GetFrame();
+    if (frame != NULL) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        int is_seen =
+            code->_co_monitoring != NULL && code->_co_monitoring->active_monitors.tools[EVENT_CALL];
+        Py_DECREF(code);
+        return is_seen;
+    }
+#endif
+    return 0;
 }
 
 /* A Recorder called as record() is: with the frame, the way and the arguments. */
@@ -373,7 +389,7 @@ static PyObject *
 recorder_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
 {
     Recorder *self = (Recorder *)object;
-    if (PyVectorcall_NARGS(flags) == 5 && !is_profiled() && PyFrame_Check(args[0]) &&
+    if (PyVectorcall_NARGS(flags) == 5 && names == NULL && !is_profiled() && PyFrame_Check(args[0]) &&
         Py_IS_TYPE(args[1], way_type) && PyTuple_Check(args[3]) &&
         PyTuple_GET_SIZE(args[3]) == 0 && PyDict_Check(args[4]) && PyDict_GET_SIZE(args[4]) == 0) {
         PyObject *given[] = {NULL, args[2]};
@@ -481,12 +497,18 @@ recorder_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
     self->vectorcall = recorder_call;
     self->original = Py_NewRef(original);
     self->record = Py_NewRef(record);
+    self->traced = Py_NewRef(record); /* until it is attached */
     self->calls = Py_NewRef(calls);
     if (!(self->ways = PyObject_GetAttrString(calls, "ways")) ||
         !(self->within = PyObject_GetAttrString(calls, "within")) ||
         !(self->tracer = PyObject_GetAttrString(calls, "tracer")) ||
         !(self->inside = PyObject_GetAttrString(self->tracer, "inside")) ||
         !(self->rows = PyObject_GetAttrString(self->tracer, "rows"))) {
+        Py_CLEAR(self);
+    }
+    else if (!PyDict_Check(self->ways) || !PyAnySet_Check(self->inside) ||
+             !PyAnySet_Check(self->within)) {
+        PyErr_SetString(PyExc_TypeError, "these are no calls of a tracer");
         Py_CLEAR(self);
     }
     return (PyObject *)self;

@@ -292,13 +292,13 @@ def test_what_the_hash_of_a_class_raises_is_raised_if_a_signal_did(raised):
     def handler(*_):
         raise raised
 
-    convert = make(numpy.asarray, target("numpy.asarray(x)"), Tracer(Places(), Rows(None)))
+    convert = make(id, target("numpy.asarray(x)"), Tracer(Places(), Rows(None)))
     before = signal.signal(signal.SIGUSR1, handler)
     try:
         for kind in (Hashed, Strange):
             thing = kind("Thing", (), {"__array__": lambda *_, **__: numpy.ones(2)})()
             with pytest.raises(raised) if kind is Hashed else nullcontext():
-                assert convert(thing).shape == (2,)
+                assert convert(thing) == id(thing)
     finally:
         signal.signal(signal.SIGUSR1, before)
 
