@@ -176,6 +176,7 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
     codes = {at for row in table.rows for at, cell in enumerate(row) if cell.code}
     place = max(PLACE_WIDTH, round(PLACE_SHARE * width))
     places = {at for at, column in enumerate(table.columns) if is_wide and column.is_place}
+    whole = list(longest)
     for at in places:
         names = (len(name) for row in table.rows for name in row[at].text.split())
         name = max((length for length in names if length <= NAME_WIDTH), default=0)
@@ -187,6 +188,10 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
     ]
     room = width - INDENT - sum(others) - (GAP - 1) * (len(longest) - 1)
     room = max(room // max(len(codes), 1), CODE_WIDTH)
+    spare = sum(max(room - longest[at], 0) for at in codes)  # for names of files and functions
+    for at in places:
+        wider = min(spare // len(places), whole[at] - longest[at])
+        longest[at], room = longest[at] + wider, room - wider
     folds = {**dict.fromkeys(codes, room), **{at: longest[at] for at in places}}
     for at, column in enumerate(table.columns):
         words = [word for row in table.rows for word in _cell(row[at]).plain.split(" ")]
