@@ -410,7 +410,7 @@ def _facts(group: Group, by: str, full: bool) -> Iterable[str]:
 
 
 def _of_line(row: Row, full: bool) -> Iterable[str]:
-    sizes = {size for dtype, _, _, size in row.arrays if dtype != OTHERS}
+    sizes = {size for dtype, _, _, size in row.arrays if dtype not in ("?", OTHERS)}
     if row.copies and (row.retyped or not is_of_one(row)):  # no size of a source is that of a copy
         alike = len(row.arrays) == 1 and is_of_one(row)
         each = " each" if alike else " per copy on average"
