@@ -12,7 +12,7 @@ import runpy
 import subprocess
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.machinery import SourceFileLoader, SourcelessFileLoader
 from importlib.util import MAGIC_NUMBER
 from typing import Any
@@ -126,13 +126,14 @@ def _follow_programs(asked: dict[str, object]) -> None:
 def _traced_after(
     become: Callable[..., Any], asked: dict[str, object], searched: str | None
 ) -> Callable[..., Any]:
-    def traced(path: Any, args: Any, *env: Any) -> Any:
-        is_found = not env or env[0].get("PYTHONPATH") == searched
-        words = args
+    def traced(*given: Any, **named: Any) -> Any:
+        path, args, env = (*given, None, None, None)[:3]
+        is_found = env is None or (isinstance(env, Mapping) and env.get("PYTHONPATH") == searched)
         if is_found and path == sys.executable and isinstance(args, (list, tuple)) and args:
             words = [args[0], *traced_words([path, *args[1:]], asked)[1:]]
+            given = path, words, *given[2:]
         with WithoutFrame():
-            return become(path, words, *env)
+            return become(*given, **named)
 
     functools.update_wrapper(traced, become)
     return traced

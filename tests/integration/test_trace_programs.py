@@ -83,6 +83,8 @@ def check_same(plain, traced):
         "subprocess.run(['/nowhere'])",
         "os.execv('/nowhere', ['/nowhere'])",
         "os.execv(sys.executable, 'no words')",
+        "os.execve(path='/nowhere', argv=['/nowhere'], env={})",
+        "os.execve(sys.executable, [sys.executable], 'no mapping')",
         "sys.excepthook = lambda *e: print(e[0], traceback.extract_tb(e[2]).format()); 1 / 0",
         "atexit.register(numpy.frombuffer, b'1234', 'uint8')",
         "import _thread, time\n_thread.start_new_thread(numpy.frombuffer, ('',)); time.sleep(0.2)",
