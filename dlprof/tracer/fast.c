@@ -21,7 +21,7 @@
 enum { CODE, AT, ROW, MADE, ADDRESS, KNOWN_DTYPE, SHAPE, NUMBERS, AT_RESULT };
 enum { TIME, VIEWS, COPIES, UNKNOWN, SIZE, BYTES, DTYPE, EACH };
 
-/* sys.monitoring.events.CALL is this power of two. */
+/* sys.monitoring.events.CALL is 2 to the power of this. */
 #define EVENT_CALL 4
 
 /* Bytes from a numpy.ndarray to its address, as in arrays.py. */
