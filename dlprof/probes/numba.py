@@ -266,14 +266,21 @@ def _on_host(spec: ArraySpec) -> str:
     if spec.layout == "broadcast":
         return f"x = numpy.broadcast_to({row_of(spec, _own_values)}, {spec.shape})"
     if spec.layout == "F":
-        whole = f"{values(spec.elements, spec)}.reshape({spec.shape})"
-        return f"x = own(numpy.asfortranarray({whole}).T).T.reshape({spec.shape}, order='F')"
+        in_memory = f"{values(spec.elements, spec)}.reshape({spec.shape}).ravel(order='F')"
+        return f"x = {_own(in_memory, spec)}.reshape({spec.shape}, order='F')"
     locked = "\nx.flags.writeable = False" if spec.layout == "readonly" else ""
     return laid_out(spec, _own_values) + locked
 
 
 def _own_values(elements: int, spec: ArraySpec) -> str:
-    return f"own({values(elements, spec)})"
+    return _own(values(elements, spec), spec)
+
+
+def _own(array: str, spec: ArraySpec) -> str:
+    """A copy in memory of Numba's runtime. As bytes: ``own`` is compiled for each dtype, which
+    takes longer than all that a survey asks of one.
+    """
+    return f"own({array}.view('uint8')).view('{spec.dtype}')"
 
 
 def _on_device(spec: ArraySpec) -> str:

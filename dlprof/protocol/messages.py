@@ -29,6 +29,8 @@ NO_CUPTI = "cupti-python is not installed: pip install cupti-python"
 FAULTY = "the probe is faulty"
 """How the reason begins of a case that says nothing about a framework."""
 
+SAME_ERROR = 24
+"""Characters of a refusal that tell it from another one of the same path."""
 OTHER_VALUES = "other values"
 """What becomes of a plain array after refusals, if it is converted still."""
 

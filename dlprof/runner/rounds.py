@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from dlprof.plan.schedule import (
     shuffled,
 )
 from dlprof.plan.survey import PLAINEST, is_looked_at_once, is_plainest
-from dlprof.protocol.messages import OTHER_VALUES, verdict
+from dlprof.protocol.messages import OTHER_VALUES, SAME_ERROR, verdict
 from dlprof.runner.case_client import CaseClient, Turns, imports_of, status_of
 from dlprof.runner.diagnosis import Diagnosis, changed_settings, died_before, serves_no_more
 from dlprof.runner.journal import Journal
@@ -99,6 +99,8 @@ class Runner:
         """The arrays of the survey that a new process made."""
         self._tried: set[str] = set()
         """The producers that were asked for that."""
+        self._retained: defaultdict[Kind, set[str]] = defaultdict(set)
+        """How refusals of a path begin that are known to leave something behind."""
         self._kept_from: Counter[str] = Counter()
         """How many processes could not make an array any more that a new one makes."""
         self._pool = WorkerPool(python, variables)
@@ -322,8 +324,9 @@ class Runner:
                 continue
             self._asked[kind] += doubt is None
             with self._client.kept_if_stopped(index, round_, _name(round_), worker.heard):
+                known = self._retained[case.pair, case.path]
                 outcome = yield from self._client.in_turns(
-                    worker, index, case, round_, turns, alone
+                    worker, index, case, round_, turns, alone, known
                 )
             self._asked[kind] -= doubt is None
             if served and self._needs_another(case, outcome):
@@ -473,6 +476,8 @@ class Runner:
             reason = f"a plain array {does} later, but {doubt}"
             outcome.parts["refusal"] = verdict("unknown", kept, reason)
         self._client.keep(index, round_, outcome)
+        if case.surveyed and outcome.reason and _refusal_of(outcome) == "retained":
+            self._retained[case.pair, case.path].add(outcome.reason[:SAME_ERROR])
         # What changes a setting in the timed rounds is surveyed all the same.
         ended = _ended_worker(outcome)
         spoils = ended or (case.surveyed and changed_settings(outcome))

@@ -89,7 +89,7 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     simulated.misuse(path.producer, path.consumer)  # of a case before
     looks = settings.watched(subject, answer) if "settings" in request["instruments"] else None
     with looks or nullcontext():
-        result, first = _convert_first(subject, request["instruments"], before, answer)
+        result, first = _convert_first(subject, request, before, answer)
     none = no_array(subject, result)
     declared, subject = subject, subject if none else subject.placed(result)
     timed = "host_time" in request["instruments"] and not subject.is_one_array
@@ -135,9 +135,10 @@ def unmade(state: WorkerState, cases: list[dict[str, Any]], answer: Answer) -> d
 
 
 def _convert_first(
-    subject: Subject, instruments: list[str], before: int, answer: Answer
+    subject: Subject, request: dict[str, Any], before: int, answer: Answer
 ) -> tuple[Any, first_call.OneCall | None]:
     """The first result; and the call that gave it, if an instrument wants its time."""
+    instruments = request["instruments"]
     try:
         if TIMED.isdisjoint(instruments):
             result = subject.convert()
@@ -155,7 +156,7 @@ def _convert_first(
             answer.part("handshake", asked)
         if "refusal" in instruments:
             answer.stage("refusal")
-            answer.part("refusal", refusal.measure(subject, error))
+            answer.part("refusal", refusal.measure(subject, error, request.get("retained", ())))
         answer.stage("first call")  # where it was refused
         raise
     answer.part("first_call", found)

@@ -15,7 +15,7 @@ class Workers:
     ``dies_in_company`` only if it served another case before; after ``poisons`` it dies before it
     begins the next case. After ``spoils`` it refuses all others. ``jams`` refuse complex numbers, and
     a plain array afterwards, if the import that they name came before. What becomes of that array is
-    ``jammed``. What is asked for ``refused_with`` instruments is refused. ``unmade`` dtypes are those
+    ``jammed``. Refusals of ``leaks`` leave something. What is asked for ``refused_with`` instruments is refused. ``unmade`` dtypes are those
     of which no array can be made, ``unmade_later`` those of which none can after a conversion. ``fatal`` instruments end their
     worker, in ``stopped`` ones the user stops the run, and in ``stopped_again`` imports if they are
     tried once more.
@@ -28,6 +28,7 @@ class Workers:
     spoils: set = field(default_factory=set)
     jams: dict = field(default_factory=dict)
     jammed: str = "TypeError: no"
+    leaks: set = field(default_factory=set)
     refused_with: set = field(default_factory=set)
     unmade: set = field(default_factory=set)
     unmade_later: set = field(default_factory=set)
@@ -171,6 +172,9 @@ class ScriptedWorker:
             word = "broken" if workers.jams[name] in before else "clean"
             evidence = {"error": ["TypeError"], "after": workers.jammed}
             return {"refusal": {"verdict": word, "evidence": evidence}}
+        if name in workers.leaks:
+            word = "unknown" if self.request["retained"] else "retained"
+            return {"refusal": {"verdict": word, "evidence": {"error": ["TypeError"]}}}
         if name in workers.refuses or workers.spoils & before:
             return {} if workers.refuses & before else {"refusal": {}}
         return None

@@ -81,7 +81,7 @@ def test_a_handshake_that_cannot_be_recorded_is_a_failure_beside_the_refusal(mon
     answer = Answer(SimpleNamespace(send=lambda _: None), 1)
     subject = make_subject(import_=Import("any", (Protocol.DLPACK,), "{x}.no_such_method()"))
     with pytest.raises(AttributeError):
-        case._convert_first(subject, [], 0, answer)
+        case._convert_first(subject, {"instruments": []}, 0, answer)
     assert answer.failures == {"handshake": "RuntimeError: no proxy"}
 
 

@@ -80,7 +80,7 @@ class TestGrowth:
         for descriptor in kept:
             os.close(descriptor)
         assert found["descriptors_per_conversion"] == pytest.approx(1, abs=0.1)
-        assert len(kept) == 4 * 200
+        assert len(kept) == 3 * 200
         assert lifetime.judge_growth(found) == "retained"
 
     @pytest.mark.parametrize(

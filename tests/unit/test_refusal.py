@@ -129,6 +129,14 @@ def test_a_compiler_that_refuses_the_arrays_of_two_exports_is_asked_often_of_one
     assert often == [True, repeats]
 
 
+def test_what_is_known_to_leave_something_is_not_proved_again(monkeypatch):
+    refuse, refused = counting(monkeypatch, 1e-5)
+    subject = make_subject(import_=Import("take", (Protocol.DLPACK,), "take({x})"), take=refuse)
+    found = refusal.measure(subject, TypeError("no"), ["TypeError: no"])
+    assert (found["verdict"], found["evidence"]["moot"]) == ("unknown", True)
+    assert len(refused) < refusal.FEWEST
+
+
 def test_a_refusal_is_not_clean_if_no_framework_counts_the_devices_memory():
     def refuse(array):
         raise TypeError("no")

@@ -200,6 +200,34 @@ def test_what_became_of_a_plain_array_is_kept_if_no_other_process_shows_it(
     assert found["reason"].startswith(f"a plain array {does} later, but not in a process")
 
 
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (("import0", "import0"), [[], ["TypeError: no"], ["TypeError: no"]]),
+        (("import1", "import0", "import0"), [[], [], [], ["TypeError: no"]]),
+    ],
+    ids=["at once", "after others"],
+)
+def test_what_refusals_leave_is_proved_again_until_a_kept_answer_tells_it(
+    workers, journal, monkeypatch, names, told
+):
+    monkeypatch.setattr(rounds, "lanes", lambda _: 1)
+    workers.leaks, workers.most_open = {"import0"}, 2
+    cases = [
+        make_case(name=name, dtype=dtype, surveyed=True)
+        for name, dtype in zip(names, ("float32", "int8", "complex64"), strict=False)
+    ]
+    run(cases, journal)
+    assert [one["retained"] for one in workers.requests if one["import"] == "import0"] == told
+    kept = [
+        answer["parts"]["refusal"]["verdict"]
+        for case, name in enumerate(names)
+        for _, answer in journal.answers(case)
+        if name == "import0"
+    ]
+    assert "retained" in kept
+
+
 def survey_of(dtypes):
     return [
         make_case(name=f"import{index}", dtype=dtype, surveyed=True)

@@ -15,9 +15,9 @@ result is held whose source is gone, and read last: a framework may release the 
 
 Growth is measured in runs of many conversions after a first one that fills caches. The smallest
 growth of all runs counts, since a leak grows in each. Further runs follow if two leave it open. If
-something stays behind, a last run begins and is counted up to :data:`RELEASED_S` later: what is
-released late is no leak. If nothing does, each call gets a new source: a framework may keep
-something of each array that it sees for the first time.
+something stays behind, it is counted for :data:`RELEASED_S` more. If it falls, a last run begins
+and is counted as long: what is released late is no leak. If nothing stays, each call gets a new
+source: a framework may keep something of each array that it sees for the first time.
 
 Verdicts: ``safe``, ``dangling``, ``retained``, ``unknown``.
 
@@ -84,6 +84,8 @@ LATER_S = 0.3
 """How long a result is held without its source."""
 RELEASED_S, LOOK_S = 2.0, 0.1
 """What is released late is released by then, and how often that is looked at."""
+RELEASED = 0.1
+"""A growth stays if it falls by no more than this: some objects of Python come and go."""
 CHANGED = "changed"
 SLOW_SETUP = (
     f"x is dropped in one way, and not in others: its setup takes over {1000 * SLOW_SETUP_S:.0f} ms"
@@ -601,7 +603,8 @@ def measure_growth(
         }
 
     for run in range(1, MOST_RUNS + 1):
-        found = counted(run, *convert_many())
+        last = convert_many()
+        found = counted(run, *last)
         if plain_only and not is_plain(found):
             return found
         if run == 1:
@@ -610,14 +613,40 @@ def measure_growth(
             break
         if found["bytes_per_conversion"] * found["conversions"] > MOST_BYTES:
             break
-    if not waits or judge_growth(found) == "nothing":
+    each = bytes_limit(size_bytes)
+    limits = [HANDLES] * len(handles) + [each] * len(meters) + [REFERENCES, OBJECTS]
+    if not waits or judge_growth(found) == "nothing" or _stays(counters, last, limits):
         return found
-    time.sleep(RELEASED_S)  # what the runs before it left may not hide what this one leaves
+    # What the runs before left is released by now, and cannot hide what one more leaves.
     last = convert_many()
     end = time.monotonic() + RELEASED_S
     while judge_growth(found := counted(run + 1, *last)) != "nothing" and time.monotonic() < end:
         time.sleep(LOOK_S)
     return found
+
+
+def _stays(
+    counters: Sequence[Callable[[], int]], last: tuple[list[int], int], limits: Sequence[Limit]
+) -> bool:
+    """Whether all that conversions left behind is still there after :data:`RELEASED_S`.
+
+    ``last`` is what was counted before them, and how many they were.
+    """
+    before, conversions = last
+    left = [count() for count in counters]
+    grown = [
+        place
+        for place, limit in enumerate(limits)
+        if left[place] - before[place] >= limit.nothing * conversions
+    ]
+    fell = not grown
+    end = time.monotonic() + RELEASED_S
+    while time.monotonic() < end:
+        time.sleep(LOOK_S)
+        gc.collect()
+        now = [count() for count in counters]
+        fell |= any(left[n] - now[n] > RELEASED * (left[n] - before[n]) for n in grown)
+    return not fell
 
 
 def _convert_many(

@@ -5,7 +5,8 @@ meanwhile is judged as :mod:`~dlprof.worker.instruments.lifetime` judges convers
 come first. The many that prove a leak follow if these leave something at every call or two. The
 same path and words are tried once in a process, and three errors of one class. If the export alone
 raises this error, that is once for all its paths. What a compiler refuses takes long: one export
-that gives a NumPy array stands for all.
+that gives a NumPy array stands for all. What another process of a survey showed to leave something
+is not proved again.
 
 A producer whose conversion works is asked by ``__dlpack__`` for another device, with ``copy=False``
 and with ``copy=None``. If the first is refused in other words than the second, ``copy=False`` is
@@ -21,21 +22,19 @@ Verdicts: ``clean``, ``retained``, ``broken``, ``unknown``. The evidence has the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from dlprof.probes.base import ArraySpec, Unsupported, written
-from dlprof.protocol.messages import OTHER_VALUES, verdict, words
+from dlprof.protocol.messages import OTHER_VALUES, SAME_ERROR, verdict, words
 from dlprof.worker.instruments import lifetime, values
 from dlprof.worker.instruments.handshake import VERSION
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call
 from dlprof.worker.subject import Subject, compose
 
-SAME = 24
-"""Characters of an error that tell it from another one of the same path."""
 MOST_ALIKE = 3
 """Errors of one class that are tried on one path: a framework may word each one differently."""
 MOST_S = 0.5
@@ -60,17 +59,20 @@ def kinds_of(error: BaseException) -> list[str]:
     return [kind.__name__ for kind in type(error).__mro__ if kind is not object]
 
 
-def measure(subject: Subject, error: Exception) -> dict[str, Any]:
-    """What the refusal of a conversion shows, and a loop of refusals leaves behind."""
+def measure(subject: Subject, error: Exception, retained: Collection[str] = ()) -> dict[str, Any]:
+    """What the refusal of a conversion shows, and a loop of refusals leaves behind.
+
+    ``retained`` is how errors of the path begin that are known to leave something.
+    """
     evidence: dict[str, Any] = {"error": kinds_of(error)}
-    key = (*_refusing(subject, error), words(error)[:SAME])
+    key = (*_refusing(subject, error), words(error)[:SAME_ERROR])
     kind = type(error).__name__
     alike = [one for one in _tried if one[:-1] == key[:-1] and one[-1].startswith(kind)]
     if key in _tried or subject.is_one_array or len(alike) >= MOST_ALIKE:
         moot = {"moot": True} if key in _tried else {}  # the first one is judged
         return verdict("unknown", evidence | moot, "the same refusal was repeated before")
     _tried.add(key)
-    found = attempt(lambda: _growth(subject, words(error)[:SAME]))
+    found = attempt(lambda: _growth(subject, words(error)[:SAME_ERROR], retained))
     broken = _broken(subject)
     if broken:
         return verdict("broken", evidence | broken)
@@ -131,7 +133,9 @@ def _refusing(subject: Subject, error: Exception) -> tuple[str, ...]:
     return _path(subject)
 
 
-def _growth(subject: Subject, begins: str) -> dict[str, Any]:
+def _growth(subject: Subject, begins: str, retained: Collection[str]) -> dict[str, Any]:
+    if begins in retained:
+        raise Judged("another process showed what the same refusal leaves behind")
     other = subject.of_bytes(lifetime.NEW_SOURCE_BYTES)
     meters, is_uncounted = lifetime.meters_of(subject)
     convert = other.converting(other.make_another())
