@@ -154,9 +154,11 @@ class Jax(Probe):
 
 
 def values(elements: int, spec: ArraySpec) -> str:
-    """Source text of ``elements`` values, one-dimensional."""
+    """Source text of ``elements`` values, one-dimensional or in the shape of ``spec``."""
     if spec.corners:
-        return f"jnp.array({corners(spec.dtype).text(elements)}.view('{spec.dtype}'))"
+        host = f"{corners(spec.dtype).text(elements)}.view('{spec.dtype}')"
+        # NumPy reshapes them: JAX would compile that for each dtype and shape.
+        return f"jnp.array({host}{f'.reshape({spec.shape})' * (elements == spec.elements)})"
     pattern = numbers(spec)
     text = f"jnp.arange({elements}) % {pattern.modulus}"
     if spec.is_integer:
