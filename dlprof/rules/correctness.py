@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from dlprof.analysis.case_view import CaseView, seen
@@ -164,6 +165,9 @@ def _side_effect(changed: Changed) -> str:
 
 
 def _extent(kind: str, changed: Changed) -> str:
+    if kind == "source_shape":
+        shapes = map(shape_text, changed.source_shape or ())
+        return " became ".join(shapes)
     if kind != "source_writable":
         return _lost(getattr(changed, kind))
     before, after = changed.source_writable or (None, None)
@@ -200,6 +204,17 @@ print(wrong, "of", before.size, "values of x were changed by the call")
 return wrong > 0
 """,
     ),
+    "source_shape": SideEffect(
+        ("changes the shape of its source", "change the shape of their source"),
+        """
+<create>
+before = tuple(<shape of x>)
+<convert of y>
+after = tuple(<shape of x>)
+print("x has the shape", before, "before the call,", after, "after it")
+return before != after
+""",
+    ),
     "source_writable": SideEffect(
         (
             "changes whether its source can be written",
@@ -212,6 +227,22 @@ before = <writable of x>
 after = <writable of x>
 print("x can be written:", before, "before the call,", after, "after it")
 return before != after
+""",
+    ),
+    "first_result": SideEffect(
+        (
+            "gives wrong values when it converts an array for the first time",
+            "give wrong values when they convert an array for the first time",
+        ),
+        """
+<create>
+<convert of y>
+after, before = <flat_values of y>, <values of x>
+first = <differing>
+<convert of y>
+after = <flat_values of y>
+print("values that differ from x:", first, "of the first y,", <differing>, "of the second")
+return first > 0 and <differing> == 0
 """,
     ),
     "repeated": SideEffect(
@@ -304,6 +335,24 @@ for name, x in 4 * (("second", second), ("first", first)):
     wrong = max(wrong, <differing>)
 print(wrong, "values of y are not those of the first conversion of its source")
 return wrong > 0
+""",
+    ),
+    "one_result": SideEffect(
+        (
+            "gives one copy for two conversions of an array",
+            "give one copy for two conversions of an array",
+        ),
+        """
+<create>
+<convert of y>
+<convert of z>
+before, source = <values of y>, <values of x>
+<write of z>
+after = <values of y>
+wrong = <differing>
+before, after = source, <values of x>
+print(wrong, "values of y changed with z, and", <differing>, "of x, which both were made of")
+return wrong > 0 and <differing> == 0
 """,
     ),
     "equal_sources": SideEffect(
@@ -399,6 +448,7 @@ def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) ->
 
 READ_ONLY_LOST = "DLP009"
 WRITABLE_ARRAY = "an array of a framework that tells whether it can be written"
+UNTOLD_FLAG = "nothing tells whether source and result can be written"
 READ_ONLY_ARRAY = "a read-only array, which --layout readonly and a survey make if the producer can"
 
 
@@ -412,7 +462,7 @@ def untold_flag(case: CaseView) -> str:
     is_known = flags.result is False or None not in (flags.source, flags.result)
     if case.failure or case.kind == "copy" or is_known:
         return ""
-    return "nothing tells whether source and result can be written"
+    return UNTOLD_FLAG
 
 
 def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
@@ -491,17 +541,22 @@ def show_read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) 
 
 
 def read_only_gained(cases: Cases) -> Iterator[FindingRecord]:
-    """A view cannot be written, although its source can.
+    """A result cannot be written, although its source can.
 
     A consumer whose arrays can never be written has no choice.
     """
-    losing = [case for case in cases.cases if case.kind == "view" and _is_locked(case)]
-    for found in groups(losing, lambda case: case.way_in):
+    verbs = {
+        "view": ("makes a read-only view", "make read-only views"),
+        "copy": ("makes a read-only copy", "make read-only copies"),
+    }
+    losing = [case for case in cases.cases if case.kind in verbs and _is_locked(case)]
+    for found in groups(losing, lambda case: (case.way_in, case.kind)):
+        kind = found[0].kind or ""
         yield finding(
             found,
-            Claim(("makes a read-only view", "make read-only views"), "of a writable array"),
+            Claim(verbs[kind], "of a writable array"),
             {"source_writable": True, "result_writable": False},
-            advice=replacements(cases, found, "can be written", _is_writable_view),
+            advice=replacements(cases, found, "can be written", partial(_is_writable, kind)),
         )
 
 
@@ -510,14 +565,15 @@ def _is_locked(case: CaseView) -> bool:
     return (found.source, found.result, found.immutable) == (True, False, False)
 
 
-def _is_writable_view(case: CaseView) -> bool:
-    return (case.writable.source, case.writable.result, case.kind) == (True, True, "view")
+def _is_writable(kind: str, case: CaseView) -> bool:
+    return (case.writable.source, case.writable.result, case.kind) == (True, True, kind)
 
 
 def untold_lock(case: CaseView) -> str:
-    if case.kind == "copy" or case.writable.result or case.writable.immutable:
+    flags = case.writable
+    if case.failure or flags.result or flags.immutable:
         return ""
-    return untold_flag(case) or unknown_kind(case)
+    return UNTOLD_FLAG if None in (flags.source, flags.result) else unknown_kind(case)
 
 
 READ_ONLY_GAINED = """
@@ -630,8 +686,8 @@ RULES = (
         "read-only-gained",
         "info",
         read_only_gained,
-        expect("The result of a writable array can be written, or is a copy.", READ_ONLY),
-        shows("makes a read-only view of a writable array", READ_ONLY_GAINED),
+        expect("The result of a writable array can be written.", READ_ONLY),
+        shows("makes a read-only array of a writable one", READ_ONLY_GAINED),
         "values",
         needs=WRITABLE_ARRAY,
         has_need=lambda case: case.writable.source is True,

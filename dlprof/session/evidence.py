@@ -247,13 +247,16 @@ class Changed(Record):
     dtype: Maybe[tuple[str, str]] = None
     values: Maybe[Count] = None
     repeated: Maybe[Count] = None
+    first_result: Maybe[Count] = None
     source: Maybe[Count] = None
+    source_shape: Maybe[tuple[tuple[Whole, ...], tuple[Whole, ...]]] = None
     source_writable: Maybe[tuple[Flag | None, Flag | None]] = None
     earlier_result: Maybe[Count] = None
     after_write: Maybe[Count] = None
     unfinished: Maybe[Count] = None
     in_turns: Maybe[Count] = None
     equal_sources: Maybe[Count] = None
+    one_result: Maybe[Count] = None
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -6,11 +6,11 @@ What was measured before a crash has been sent by then.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from dlprof.device import gpu_state
 from dlprof.probes.base import ArraySpec, Protocol, Unsupported
@@ -94,14 +94,19 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     declared, subject = subject, subject if none else subject.placed(result)
     timed = "host_time" in request["instruments"] and not subject.is_one_array
     once = None
-    began_as_view = not none and ownership.is_at_source(subject, result)
+    seen = FirstSeen() if none else _first_seen(subject, result, request)
     del result
     if first and timed and subject is declared:  # else it was not waited for as it must be
         answer.stage("host_time")
         once = first_call.serves(first)
     del first
     instruments = Instruments(
-        subject, request, answer, none, is_smaller=spec != asked, began_as_view=began_as_view
+        subject,
+        request,
+        answer,
+        none,
+        is_smaller=spec != asked,
+        seen=seen,
     )
     doubt = gpu_state.watch(lambda: instruments.run(once), instruments.gpu)
     if AT_ANY_LOAD.issuperset(request["instruments"]):
@@ -113,6 +118,24 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     if "host_time" in answer.failures:
         return "unsupported", answer.failures["host_time"]
     return ("invalid", doubt.trouble) if doubt.trouble else ("ok", None)
+
+
+class FirstSeen(NamedTuple):
+    """What the first result of an array in the process showed: whether it began where its source
+    does, and how its values were wrong.
+    """
+
+    began_as_view: bool = False
+    wrong: Mapping[str, Any] | None = None
+
+
+def _first_seen(subject: Subject, result: Any, request: dict[str, Any]) -> FirstSeen:
+    """The values are compared in a survey alone: a large array would be held for that."""
+    wrong: Any = None
+    if subject.spec.corners and request.get("again", True):
+        wrong = attempt(partial(values.wrong_at_first, subject, result))
+    is_known = not isinstance(wrong, Refusal)
+    return FirstSeen(ownership.is_at_source(subject, result), wrong if is_known else None)
 
 
 def unmade(state: WorkerState, cases: list[dict[str, Any]], answer: Answer) -> dict[str, str]:
@@ -236,7 +259,7 @@ class Instruments:
         none: str = "",
         *,
         is_smaller: bool = False,
-        began_as_view: bool = False,
+        seen: FirstSeen | None = None,
     ) -> None:
         self.subject = subject
         self.answer = answer
@@ -249,8 +272,7 @@ class Instruments:
         self.none, self.is_smaller = none, is_smaller
         self.again: bool = request.get("again", True)
         """Whether to look at further conversions."""
-        self.began_as_view = began_as_view
-        """Whether the first result of the process began where its source does."""
+        self.seen = seen or FirstSeen()
 
     def run(self, once: first_call.OneCall | None) -> None:
         """Run all wanted instruments; ``once`` is the one conversion of a long one."""
@@ -318,11 +340,11 @@ class Instruments:
         if self.none:
             self.answer.failed("result", self.none)
         self._take("values", lambda: self._values(subject, again))
-        owned = partial(ownership.measure, subject, self.gpu, began_as_view=self.began_as_view)
+        owned = partial(ownership.measure, subject, self.gpu, began_as_view=self.seen.began_as_view)
         return self._take("ownership", owned)
 
     def _values(self, subject: Subject, again: bool) -> dict[str, Any]:
-        instrument = partial(values.measure, subject, again)
+        instrument = partial(values.measure, subject, again, self.seen.wrong)
         return as_far_as_computed("values", self.gpu, instrument)
 
     def _refusal(self) -> dict[str, Any] | None:

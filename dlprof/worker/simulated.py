@@ -34,7 +34,8 @@ LARGEST_BYTES = 1 << 20
 """Where the size does not matter. The host makes the copies, and queues must outlast them."""
 NOT_COMPUTED = "a kernel of the framework was not computed"
 CONTENTS = (
-    *("values", "repeated", "source", "after_write", "unfinished", "in_turns", "equal_sources"),
+    *("values", "first_result", "repeated", "source", "after_write", "unfinished", "in_turns"),
+    *("equal_sources", "one_result"),
 )
 """What a comparison of contents alone can say of a conversion that is wrong."""
 

@@ -19,8 +19,11 @@ MIB = 1 << 20
 kept = queue.SimpleQueue()
 pending = []
 last = {"source": None, "calls": 0, "result": None}
+by_source = weakref.WeakValueDictionary()
 by_content = weakref.WeakValueDictionary()
 ring = []
+known = {"source": None}
+large_kept = []
 first_seen = {"source": None, "kept": []}
 
 
@@ -88,6 +91,29 @@ def share_equal(source):
     return found
 
 
+def share_copies(source):
+    """An array gets its copy once more, as long as somebody holds it."""
+    found = by_source.get(id(source))
+    if found is None or found.shape != source.shape or not numpy.array_equal(found, source):
+        found = by_source[id(source)] = source.copy()
+    return found
+
+
+def flatten_source(source):
+    """The source has one axis afterwards."""
+    result = source.copy()
+    if source.flags.c_contiguous:
+        source.shape = (source.size,)
+    return result
+
+
+def wrong_at_first(source):
+    """The first conversion of each array gives zeros."""
+    is_new = known["source"] is None or known["source"]() is not source
+    known["source"] = weakref.ref(source)
+    return numpy.zeros_like(source) if is_new else source.copy()
+
+
 def four_buffers(source):
     """Four buffers in turns, whoever still holds the first."""
     alike = [one for one in ring if (one.shape, one.dtype) == (source.shape, source.dtype)]
@@ -104,6 +130,13 @@ def keep_each(source):
     if first_seen["source"] is None or first_seen["source"]() is not source:
         first_seen["source"] = weakref.ref(source)
         first_seen["kept"].append(numpy.ones(5 << 10))
+    return source.copy()
+
+
+def keep_large(source):
+    """Something of each array of more than 1 MiB stays for good."""
+    if source.nbytes > MIB:
+        large_kept.append(source.copy())
     return source.copy()
 
 
@@ -150,8 +183,8 @@ def finish(_):
 
 VIEWS = ("view", "defer", "dangle_later", "take_along")
 COPIES = (
-    *("copy", "habit", "share_equal", "four_buffers", "keep_each", "flush_large"),
-    *("late_rows", "early_large"),
+    *("copy", "habit", "share_equal", "share_copies", "flatten_source", "wrong_at_first"),
+    *("four_buffers", "keep_each", "keep_large", "flush_large", "late_rows", "early_large"),
 )
 
 

@@ -131,7 +131,8 @@ def test_a_read_only_flag_that_is_not_seen_lost(flags, owner):
         (False, "view", ["DLP022"]),
         (True, "view", ["DLP029"]),
         (None, "view", []),
-        (False, "copy", []),
+        (False, "copy", ["DLP022"]),
+        (False, "unknown", []),
         (True, "copy", []),
     ],
 )

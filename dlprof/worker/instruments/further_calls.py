@@ -2,7 +2,8 @@
 
 New arrays of one path are converted, of 64 KiB at most:
 
-- The source is compared with what it was before the call, and must not have become writable.
+- The source is compared with what it was before the call. It must have its shape, and must not have
+  become writable.
 - A first result is held while other values are converted four times, for buffers that take turns.
   If it changes and its source does not, a later conversion has overwritten it. For sources that
   cannot be written, two held results that are writable and at one address prove the same.
@@ -12,6 +13,9 @@ New arrays of one path are converted, of 64 KiB at most:
   another. If a result differs from the first one of its array, other calls have changed it.
 - The results of the two arrays of equal content are held. If a write to one shows in the other,
   and both may be written, one of them is not the result of its own array.
+
+- An array is converted twice. If both results are copies, and a write to one shows in the other,
+  they are one.
 
 Nothing is written before its results were waited for: a write could tear an unfinished copy.
 """
@@ -72,12 +76,13 @@ def look(subject: Subject) -> dict[str, Any]:
     elif subject.is_one_array:
         left_out.append(OF_OWN)
     # A survey takes many arrays, and what a framework learns does not depend on the array.
-    if not changed and not subject.is_one_array and not subject.spec.corners:
-        turned = attempt(partial(_take_turns, subject))
-        if not isinstance(turned, Refusal):
-            evidence |= turned
-        elif isinstance(looked, Refusal) or not isinstance(turned.error, NothingToTry):
-            left_out.append(turned.reason)
+    later = [_convert_twice] if subject.spec.corners else [_take_turns, _convert_twice]
+    for one in [] if changed or subject.is_one_array else later:
+        found = attempt(partial(one, subject))
+        if not isinstance(found, Refusal):
+            evidence |= {} if evidence["changed"] else found
+        elif isinstance(looked, Refusal) or not isinstance(found.error, NothingToTry):
+            left_out.append(found.reason)
     if left_out and not evidence["changed"]:
         evidence["left_out"] = "; ".join(dict.fromkeys(left_out))
     return evidence
@@ -139,15 +144,37 @@ def _convert(subject: Subject, source: Any, changed: dict[str, Any]) -> Conversi
     """Convert, and compare the source with what it was before."""
     producer = subject.producer
     before, writable = host_copy(subject, source, producer), producer.writable(source)
+    shape = producer.shape(source)
     result = subject.converting(source)()
     subject.wait_for(result)
-    difference = count_different(before, host_copy(subject, source, producer))
-    if difference:
+    if (now := producer.shape(source)) != shape:
+        changed["source_shape"] = [shape, now]
+    elif difference := count_different(before, host_copy(subject, source, producer)):
         changed["source"] = difference
     if writable is False and producer.writable(source) is True:
         # The opposite is allowed: MXNet makes a source read-only that it shares.
         changed["source_writable"] = [False, True]
     return Conversion(source, before, result, host_copy(subject, result, subject.consumer))
+
+
+def _convert_twice(subject: Subject) -> dict[str, Any]:
+    """Evidence of a copy that is the result of two conversions; empty if there is none."""
+    if subject.spec.elements == 0:
+        return {}
+    subject, consumer = _of_size(subject), subject.consumer
+    first = _convert(subject, subject.make_another(), {})
+    second = subject.converting(first.source)()
+    subject.wait_for(second)
+    at = consumer.pointer(second)
+    others = consumer.pointer(first.result), subject.producer.pointer(first.source)
+    if at is None or at != others[0] or at == others[1] or consumer.writable(second) is False:
+        return {}
+    if memory.is_read_only(at) or consumer.write(second, WRITTEN) is NotImplemented:
+        return {}
+    shown = _result_changed(subject, first)
+    if not shown or _source_changed(subject, first):
+        return {}
+    return {"changed": {"one_result": shown}} | subject.made()
 
 
 def _convert_others(subject: Subject, first: Conversion, changed: dict[str, Any]) -> None:

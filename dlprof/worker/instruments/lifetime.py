@@ -17,7 +17,8 @@ Growth is measured in runs of many conversions after a first one that fills cach
 growth of all runs counts, since a leak grows in each. Further runs follow if two leave it open. If
 something stays behind, it is counted for :data:`RELEASED_S` more. If it falls, a last run begins
 and is counted as long: what is released late is no leak. If nothing stays, each call gets a new
-source: a framework may keep something of each array that it sees for the first time.
+source: a framework may keep something of each array that it sees for the first time. Then a small
+and a large array are converted a few times: a pool may keep those of one size.
 
 Verdicts: ``safe``, ``dangling``, ``retained``, ``unknown``.
 
@@ -72,6 +73,8 @@ NEW_SOURCE_BYTES = 16 << 10
 for each array on a busy machine."""
 FEW = 30
 """Calls of each run that only asks whether something stays at every call or two."""
+FEW_RESIZED = 10
+"""Calls of each run at another size, where something may stay at each."""
 SMALL_BYTES = 512
 """Some frameworks keep small arrays in the object itself, or copy them."""
 LARGE_BYTES = 2 << 20
@@ -307,9 +310,29 @@ def _growth(
     )
     if isinstance(per_source, Refusal):
         return found | {"left_out": f"new arrays: {per_source.reason}"}, other
-    if not per_source:
-        return found, other
-    return per_source | {"per_source": True}, anew
+    if per_source:
+        return per_source | {"per_source": True}, anew
+    for size_bytes in () if subject.is_one_array else (SMALL_BYTES, LARGE_BYTES):
+        resized = subject.of_bytes(size_bytes)
+        plain = _plain_growth(resized, meters)
+        if plain:
+            return plain, resized
+    return found, other
+
+
+def _plain_growth(subject: Subject, meters: Sequence[Callable[[], int]]) -> dict[str, Any]:
+    """What plainly stays behind of each conversion of one source; empty if nothing does."""
+    source = subject.make_another()
+    convert = subject.converting(source)
+    found = measure_growth(
+        lambda: subject.wait_for(convert()),
+        source,
+        meters,
+        subject.spec.size_bytes,
+        FEW_RESIZED,
+        plain_only=True,
+    )
+    return found if is_plain(found) else {}
 
 
 def growth_of_calls(

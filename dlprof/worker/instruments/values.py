@@ -3,10 +3,11 @@
 The source holds a pattern that shows wrong strides and truncation
 (:data:`dlprof.probes.base.PATTERNS`). Source and result are read back by their own frameworks and
 compared bit for bit, the result first: what is read at once shows whether its values are there.
-What differs at first and not a moment later is ``unfinished``. The source was converted before, for
-its time. If a new array is right at first, and wrong when it is converted again, the values of a
-``repeated`` conversion are wrong. If the bytes of a source in the other byte order, read in the
-machine's order, are the result, the byte order was lost.
+What differs at first and not a moment later is ``unfinished``. In a survey the first result is
+compared as well, which may be the only one that is wrong (``first_result``). Elsewhere the source
+was converted before, for its time. If a new array is right at first, and wrong when it is converted
+again, the values of a ``repeated`` conversion are wrong. If the bytes of a source in the other byte
+order, read in the machine's order, are the result, the byte order was lost.
 
 If they agree, an array of the same size is converted whose values are those at which conversions go
 wrong (:func:`dlprof.probes.base.corners`). Then come the looks of
@@ -22,7 +23,7 @@ Verdicts: ``ok``, ``wrong``, ``unknown``.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -42,7 +43,7 @@ COPIES = 3
 PART_BYTES = 16 << 20
 """If whole copies do not fit, parts of this size are compared. malloc reuses memory of this size,
 and takes new pages for more."""
-CONTENTS = {"values", "repeated", "unfinished", "source"}
+CONTENTS = {"values", "first_result", "repeated", "unfinished", "source"}
 """What changes if something else writes the source."""
 ONCE = "the array was converted once"
 REPEATED, REPEATED_S = 200, 5.0
@@ -51,8 +52,27 @@ FINISHED_S = 0.25
 """A copy that is made beside the call has come to its end by then."""
 
 
-def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
-    """The verdict. ``again`` says whether to make more conversions than one."""
+def wrong_at_first(subject: Subject, result: Any) -> dict[str, Any]:
+    """How the values of a first result differ from those of its source; empty if they do not, or
+    if its shape or dtype does.
+    """
+    producer, consumer, source = subject.producer, subject.consumer, subject.source
+    sides = (
+        (probe.shape(one), probe.dtype(one))
+        for probe, one in ((producer, source), (consumer, result))
+    )
+    if len(set(sides)) > 1:
+        return {}
+    found = _difference(subject, source, result, None)
+    return {} if not found or _is_unfinished(subject, source, result) else found
+
+
+def measure(
+    subject: Subject, again: bool = True, at_first: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The verdict. ``again`` says whether to make more conversions than one, ``at_first`` is what
+    :func:`wrong_at_first` found.
+    """
     if not subject.import_.returns_array:
         return unknown(NO_ARRAY)
     try:
@@ -75,10 +95,7 @@ def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
     changed: dict[str, Any] = {what: pair for what, pair in seen.items() if pair[0] != pair[1]}
     if "shape" not in changed:
         changed.update(_difference(subject, source, result, changed.get("dtype")))
-        if changed.keys() == {"values"} and _is_unfinished(subject, source, result):
-            changed = {"unfinished": changed["values"]}
-        elif changed.keys() == {"values"}:
-            changed = _of_repeated(subject) or changed
+        changed = _of_which_call(subject, source, result, changed, at_first or {})
     evidence = {"changed": changed, **_besides(subject, source, result)}
     if not again and not changed:
         evidence["left_out"] = ONCE
@@ -89,6 +106,23 @@ def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
         if not changed or "source" in found["changed"]:
             evidence |= found
     return _judged(subject, evidence)
+
+
+def _of_which_call(
+    subject: Subject,
+    source: Any,
+    result: Any,
+    changed: dict[str, Any],
+    at_first: Mapping[str, Any],
+) -> dict[str, Any]:
+    """``changed`` if values alone differ: at which calls, or until when."""
+    if not changed and at_first:
+        return {"first_result": at_first["values"]}
+    if changed.keys() != {"values"}:
+        return changed
+    if _is_unfinished(subject, source, result):
+        return {"unfinished": changed["values"]}
+    return _of_repeated(subject) or changed
 
 
 def _judged(subject: Subject, evidence: dict[str, Any]) -> dict[str, Any]:
