@@ -35,6 +35,8 @@ class Way:
     promise: str | None
     producers: tuple[str, ...] = ()
     setup: str = ""
+    result_device: str = ""
+    """Where an import's result is; empty for where its source is."""
     array: str = "x"
     """The name of the source in what is shown; a user's own code may call it otherwise."""
 

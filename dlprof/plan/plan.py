@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from itertools import islice, product
 
 from dlprof import inference
-from dlprof.errors import MissingFramework, Unmeasured, UsageError
+from dlprof.errors import MissingDevice, MissingFramework, Unmeasured, UsageError
 from dlprof.plan import pairing, survey
 from dlprof.plan.axes import NO_TIMES
 from dlprof.plan.catalog import Catalog, ProbeInfo
@@ -46,16 +46,28 @@ def no_path(globs: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Target:
-    """A pair on a device, and why there."""
+    """A pair on a device, and why there. ``no_cuda`` is why this machine has no CUDA device."""
 
     producer: ProbeInfo
     consumer: ProbeInfo
     device: str
     reason: str
+    no_cuda: str = ""
 
     @property
     def paths(self) -> list[Path]:
-        return pairing.paths(self.producer, self.consumer, self.device)
+        """Those that can be measured here."""
+        found = pairing.paths(self.producer, self.consumer, self.device)
+        return [path for path in found if not self._is_missing(path)]
+
+    @property
+    def missing(self) -> list[Path]:
+        """Those to a device that this machine lacks."""
+        found = pairing.paths(self.producer, self.consumer, self.device)
+        return [path for path in found if self._is_missing(path)]
+
+    def _is_missing(self, path: Path) -> bool:
+        return bool(self.no_cuda) and path.import_.result_device == "cuda"
 
 
 def plan(request: Request, catalog: Catalog) -> Plan:
@@ -68,13 +80,16 @@ def plan(request: Request, catalog: Catalog) -> Plan:
         raise UsageError(f"steps of inference need {NO_TIMES}")
     found, refused = targets(request, catalog)
     cases = list(_all_cases(found, request))
+    lacking = [one for one in found if pairing.choose(one.missing, request.globs)]
+    if not cases and lacking:
+        raise MissingDevice(f"these paths end on cuda, and {lacking[0].no_cuda}")
     if not cases:
         raise UsageError(
             f"{no_path(request.globs)}; 'dlprof paths PRODUCER CONSUMER' lists them"
             if request.globs
             else "the frameworks share no protocol on this device"
         )
-    known = [path for target in found for path in target.paths]
+    known = [path for target in found for path in (*target.paths, *target.missing)]
     unmatched = tuple(
         glob for glob in request.globs if not any(pairing.matches(path, glob) for path in known)
     )
@@ -88,6 +103,7 @@ def plan(request: Request, catalog: Catalog) -> Plan:
         *([f"no path that was asked for: {without}"] if without else []),
         *refused,
         *([no_path(unmatched)] if unmatched else []),
+        *(f"paths of {one.consumer.name} to cuda ({one.no_cuda})" for one in lacking),
         *(request.scenario.left_out if request.scenario else ()),
     )
     reasons = dict.fromkeys(f"on {target.device}: {target.reason}" for target in found)
@@ -127,7 +143,8 @@ def targets(request: Request, catalog: Catalog) -> tuple[list[Target], list[str]
             except Unmeasured as error:
                 refused.setdefault(f"{pair_text((pair[0].name, pair[1].name))}: {error}", error)
                 continue
-            target = Target(*pair, device, reason)
+            no_cuda = catalog.interpreter.get("no_cuda") or ""
+            target = Target(*pair, device, reason, no_cuda)
             found.setdefault((pair[0].name, pair[1].name, device), target)
     if refused and not found:
         raise next(iter(refused.values()))

@@ -78,7 +78,12 @@ def describe(probe: Probe, source: str) -> dict[str, Any]:
             for export in probe.exports
         ],
         "imports": [
-            {**_way(way, way.protocols), "producers": list(way.producers), "setup": way.setup}
+            {
+                **_way(way, way.protocols),
+                "producers": list(way.producers),
+                "setup": way.setup,
+                "result_device": way.result_device,
+            }
             for way in probe.imports
         ],
     }

@@ -1,9 +1,11 @@
 """What a request comes to: paths, devices, cases, what is left out, and how it is scheduled."""
 
+from dataclasses import replace
+
 import pytest
 from builders import make_case, make_catalog, make_probe_info, make_way
 
-from dlprof.errors import MissingFramework, Unmeasured, UsageError
+from dlprof.errors import MissingDevice, MissingFramework, Unmeasured, UsageError
 from dlprof.plan.pairing import Axes, Path, choose_device, matches, paths
 from dlprof.plan.plan import not_paired, not_run, plan
 from dlprof.plan.request import Request, Settings, Step, step_framework, steps_named
@@ -215,6 +217,23 @@ def test_what_cannot_be_measured_beside_others_is_left_out_and_said(pairs, globs
     (said,) = found.left_out
     assert reason in said
     assert found.unmatched == globs[1:]
+
+
+def test_a_path_to_a_device_that_the_machine_lacks_is_left_out_and_said():
+    ways = make_way("here", code="here({x})"), make_way("there", code="there({x})")
+    imports = ways[0], replace(ways[1], result_device="cuda")
+    probes = make_probe_info("torch"), make_probe_info("numba", imports=imports)
+
+    def found(globs=(), no_cuda="no driver"):
+        catalog = make_catalog(*probes, no_cuda=no_cuda)
+        return planned(("torch", "numba"), globs=globs, catalog=catalog)
+
+    assert [case.path.import_.name for case in found().cases] == ["here"]
+    assert found().left_out == ("paths of numba to cuda (no driver)",)
+    assert len(found(no_cuda=None).cases) == 2
+    assert found(no_cuda=None).left_out == found(["here*"]).left_out == ()
+    with pytest.raises(MissingDevice, match="no driver"):
+        found(["there*"])
 
 
 def test_only_a_matrix_leaves_out_frameworks_that_nobody_named():
