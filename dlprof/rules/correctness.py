@@ -231,8 +231,8 @@ return before != after
     ),
     "first_result": SideEffect(
         (
-            "gives wrong values when it converts an array for the first time",
-            "give wrong values when they convert an array for the first time",
+            "gave wrong values at the first conversion of an array, and right ones later",
+            "gave wrong values at the first conversion of an array, and right ones later",
         ),
         """
 <create>
