@@ -42,8 +42,9 @@ def run(words: Sequence[str], environment: Mapping[str, str]) -> int:
             setsigmask=[*mask],
             setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],
         )
-        # If it is ignored, Linux does not tell the end of a process.
-        before = signal.signal(signal.SIGCHLD, lambda *_: None)
+        # If it is ignored, Linux does not tell the end of a process. A handler of Python's would
+        # complain if another thread got the signal.
+        before = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         while True:
             found = signal.sigwaitinfo(waited)
             if found.si_signo != signal.SIGCHLD:
