@@ -57,11 +57,15 @@ class Group:
 
 
 def result_of(rows: Sequence[Row]) -> str:
-    """``waits`` if one did, else what all are: ``view``, ``copy``, ``mixed`` or ``unknown``."""
+    """``waits`` if one did, else what all are. Rows that only raised, or only have arrays without
+    elements, count if there are no others.
+    """
     if any(row.waits for row in rows):
         return "waits"
-    found = {row.result for row in rows if row.result != "unknown" or row.unknown > row.empty}
-    return found.pop() if len(found) == 1 else "mixed" if found else "unknown"
+    found = {row.result for row in rows if row.calls > row.empty}
+    if found:
+        return found.pop() if len(found) == 1 else "mixed"
+    return "raised" if all(row.result == "raised" for row in rows) else "unknown"
 
 
 def grouped(rows: Sequence[Row], by: str, program: str = "") -> list[Group]:

@@ -23,7 +23,7 @@ SUMMED = (
     *("calls", "total_ns", "first_ns", "bytes", "views", "copies", "unknown"),
     *("raised", "waits", "maybe_waits", "waited_ns"),
 )
-Result = Literal["view", "copy", "mixed", "unknown"]
+Result = Literal["view", "copy", "mixed", "raised", "unknown"]
 
 
 class Row(Model):
@@ -180,7 +180,8 @@ def _add(row: dict[str, Any], other: Mapping[str, Any]) -> None:
     summed = sorted(_summed(arrays, 3), key=lambda one: one[0] == OTHERS)
     row["arrays"] = [(dtype, list(shape), calls, size) for dtype, shape, size, calls in summed]
     empty = _empty(row["arrays"])
-    row["result"] = result_of(row["views"], row["copies"], row["unknown"], empty)
+    views, copies, unknown = (row[name] for name in ("views", "copies", "unknown"))
+    row["result"] = result_of(views, copies, unknown, empty, row["raised"])
     stops = [one["stopped_ns"] for one in (row, other) if one["stopped_ns"]]
     row["stopped_ns"] = min(stops, default=0)
     row["device"] = row["device"] or other["device"]

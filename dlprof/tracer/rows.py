@@ -159,7 +159,7 @@ class Row:
             "total_ns": round(total),
             "first_ns": round(self.first_ns),
             "bytes": sum(one[BYTES] for _, one in numbers),
-            "result": result_of(views, copies, unknown, empty),
+            "result": result_of(views, copies, unknown, empty, self.raised),
             "views": views,
             "copies": copies,
             "unknown": unknown,
@@ -190,13 +190,15 @@ class Row:
         return waits, maybe, waited
 
 
-def result_of(views: int, copies: int, unknown: int, empty: int) -> str:
-    """The word for these calls. An array without elements is neither view nor copy: beside others
-    it says nothing. Such calls are ``empty`` of the unknown ones.
+def result_of(views: int, copies: int, unknown: int, empty: int, raised: int) -> str:
+    """The word for these calls, and for those that ``raised``. An array without elements is neither
+    view nor copy: beside others it says nothing. Such calls are ``empty`` of the unknown ones.
     """
     counts = {"view": views, "copy": copies, "unknown": max(unknown - empty, 0)}
     found = [word for word, count in counts.items() if count]
-    return found[0] if len(found) == 1 else "mixed" if found else "unknown"
+    if found:
+        return found[0] if len(found) == 1 else "mixed"
+    return "raised" if raised and not unknown else "unknown"
 
 
 def calls_of(numbers: list[Any]) -> int:

@@ -21,6 +21,13 @@ from dlprof.tracer.arrays import Kinds
 from dlprof.tracer.rows import MOST_TICKS, TIME, Rows
 
 SLOW = {**ROW, "line": 2, "total_ns": 400}
+RAISED = {
+    **ROW,
+    **dict.fromkeys(("calls", "copies", "bytes", "total_ns", "first_ns"), 0),
+    "raised": 2,
+    "result": "raised",
+    "arrays": [],
+}
 VIEW = {"copies": 0, "views": 1, "result": "view"}
 FILES = {"a.py": [(1, "import torch"), (2, "torch.tensor(x)"), (8, "y.numpy()")]}
 
@@ -72,6 +79,15 @@ def test_rows_of_different_processes_say_of_which():
     alike = trace_document(trace_of(ROW, SLOW))
     assert "proc" not in [column.title for column in alike.tables[0].columns]
     assert alike.context.endswith(", 2 processes")
+
+
+def test_a_row_whose_calls_all_raised_is_no_unknown_one():
+    trace = trace_of(RAISED, {**SLOW, **VIEW})
+    document = trace_document(trace)
+    assert [row[3].text for row in document.tables[0].rows] == ["view", "raised"]
+    assert [answer.note for answer in document.answers] == ["none", "none"]
+    (function,) = trace_document(trace, by="function").tables[0].rows
+    assert function[2].text == "view"
 
 
 def test_a_row_has_the_number_that_from_takes():
@@ -206,6 +222,7 @@ def test_without_single_conversions_chrome_gets_nothing():
     ("row", "said"),
     [
         (VIEW, "passed"),
+        (RAISED, "passed"),
         (
             {"copies": 0, "unknown": 1, "result": "unknown"},
             "passed, but unknown for a.py:1",

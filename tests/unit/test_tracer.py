@@ -135,6 +135,18 @@ def test_a_failure_of_the_tracer_leaves_the_call_and_its_count():
     assert row["trouble"].startswith("AttributeError: ")
 
 
+def test_a_line_whose_calls_all_raise_has_raised():
+    tracer = Tracer(Places(), Rows(None))
+    convert = make(lambda x: x[1, 1], target("torch.from_numpy(x)"), tracer)
+    for _ in range(2):
+        with pytest.raises(IndexError):
+            convert(numpy.zeros(3))
+    (row,) = tracer.rows.as_dict(ended=True)["rows"]
+    assert (row["calls"], row["raised"], row["result"]) == (0, 2, "raised")
+    (both,) = merged([part(1, row), part(2, row)])["rows"]
+    assert (both["raised"], both["result"]) == (4, "raised")
+
+
 def test_a_failure_before_the_call_leaves_the_call_and_is_said():
     tracer = Tracer(Places(), Rows(None))
     convert = make(numpy.asarray, target("numpy.asarray(x)"), tracer)
