@@ -319,6 +319,7 @@ def _notices(trace: Trace) -> Iterable[str]:
     yield from _cut(trace)
     for trouble in trace.troubles:
         yield f"Not all is traced of {first_line(trouble)}"
+    yield from _unmatched(trace)
     troubled = [row for row in trace.rows if row.trouble]
     if troubled:
         first = troubled[0]
@@ -354,6 +355,15 @@ def _cut(trace: Trace) -> Iterator[str]:
                 f"{len(cut)} of {len(trace.processes)} processes {verb} {how}: "
                 f"conversions later than {until} after its start may be missing."
             )
+
+
+def _unmatched(trace: Trace) -> Iterator[str]:
+    """Packages that ``--include`` names without effect: their names may be mistyped."""
+    parts = {part.removesuffix(".py") for row in trace.rows for part in row.file.split("/")}
+    for package in trace.include:
+        if package not in parts:
+            where = f"dlprof looked in site-packages/{package}"
+            yield f"No line of the included package {package} converted: {where}."
 
 
 def _processes(group: Group, trace: Trace) -> str:

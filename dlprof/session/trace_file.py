@@ -92,6 +92,7 @@ class Trace(Model):
     """``timeline`` has begin, end, row, time and process: what the calls of a row took meanwhile.
     ``events`` has begin, duration, row, process and thread of single conversions, where asked for.
     ``sources`` has numbered lines of each file around its rows. All times count from the start.
+    ``include`` names packages whose lines count as the program's own.
     """
 
     schema_: str = Field(SCHEMA, alias="schema")
@@ -100,6 +101,7 @@ class Trace(Model):
     wall_ns: Whole
     created: str = ""
     simulated: Whole = 0
+    include: list[str] = Field(default_factory=list)
     python: str = ""
     versions: dict[str, str] = Field(default_factory=dict)
     processes: list[Process] = Field(default_factory=list)

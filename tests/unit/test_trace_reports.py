@@ -171,6 +171,13 @@ def test_a_comment_that_allows_what_is_no_fault_is_said():
     )
 
 
+def test_a_package_that_is_included_and_converts_nowhere_is_said():
+    rows = [{**ROW, "file": f"/venv/site-packages/{name}"} for name in ("one/a.py", "two.py")]
+    trace = trace_of(*rows).model_copy(update={"include": ["one", "two", "three"]})
+    (said,) = trace_document(trace).notices
+    assert "package three" in said
+
+
 def test_the_timeline_says_when_a_line_took_how_much(trace):
     lanes = trace_document(trace).chart.lanes
     assert [lane.label for lane in lanes] == ["2 f", "1 f"]
