@@ -195,7 +195,7 @@ def trace_document(
         marks=(OWN_TIME,),
         chart=timeline(trace),
         sections=tuple(sections(trace)),
-        commands=tuple(_commands(trace, name, advised)) if trace.program else (),
+        commands=tuple(_commands(trace, by, name, advised)) if trace.program else (),
     )
 
 
@@ -466,10 +466,12 @@ def may_be_advised(row: Row) -> bool:
     return bool(row.waits or (row.copies and is_of_one(row)))
 
 
-def _commands(trace: Trace, name: str, advised: Mapping[int, str]) -> Iterable[str]:
+def _commands(trace: Trace, by: str, name: str, advised: Mapping[int, str]) -> Iterable[str]:
     fit = [row for row in trace.rows if may_be_advised(row) and id(row) not in advised]
     row = _copying(fit) or _waiting(fit)
-    if row is not None:
+    if row is not None and by != "line":  # only lines have the number of a row
+        yield f"dlprof report {shlex.quote(name)} --by line"
+    elif row is not None:
         pair, number = shlex.join([row.producer, row.consumer]), trace.rows.index(row) + 1
         yield f"dlprof run {pair} --from {shlex.quote(name)}:{number}"
     yield f"dlprof report {shlex.quote(name)} --html report.html"

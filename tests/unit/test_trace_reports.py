@@ -97,6 +97,13 @@ def test_a_row_has_the_number_that_from_takes():
     assert [trace.rows[int(number) - 1].line for number in numbers] == [2, 1]
 
 
+@pytest.mark.parametrize("by", ["line", "function", "pair"])
+def test_a_command_names_a_row_only_if_the_table_has_its_number(by):
+    document = trace_document(trace_of(ROW, SLOW), by=by)
+    has_number = document.tables[0].columns[0].title == "row"
+    assert ("--from LAST:1" in str(document.commands)) is has_number
+
+
 @pytest.mark.parametrize(
     ("row", "slow", "said"),
     [
