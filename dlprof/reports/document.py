@@ -55,7 +55,9 @@ class Column:
     right: bool = False
     """Whether it holds numbers."""
     is_place: bool = False
-    """Whether it holds files and lines, which lose nothing where a row has no room."""
+    """Whether it holds files and functions. Where a row has no room, names lose their middle."""
+    is_whole: bool = False
+    """Whether a long name of a place goes on in the next line instead."""
     is_under: bool = False
     """Whether it, as the last, stands under the column before it where a row has no room."""
 

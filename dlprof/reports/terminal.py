@@ -47,13 +47,13 @@ CODE_SHARE = 0.45
 """Of the width, what the code of an answer may take without being folded."""
 WORD = 12
 """A column of texts this short is as wide as they are; no word this short is broken."""
-MARKS = (" ,([{", ".=)]}-")
+MARKS = (" ,([{", ".=)]}-", "_")
 """Code is folded after these, the first rather than the others."""
 TEXT_SHARE, CODE_WIDTH = 0.36, 20
 """Of the width, what a text in a table may take before code is folded; and the least of code."""
 PLACE_WIDTH, PLACE_SHARE, NAME_WIDTH = 16, 0.2, 28
 """Columns that a place may take at least before it is folded, and their share of the width. A name
-in it is not folded if it is not longer than :data:`NAME_WIDTH`."""
+in it loses nothing if it is not longer than :data:`NAME_WIDTH`."""
 
 
 def render(
@@ -177,16 +177,18 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
     place = max(PLACE_WIDTH, round(PLACE_SHARE * width))
     places = {at for at, column in enumerate(table.columns) if is_wide and column.is_place}
     whole = list(longest)
-    for at in places:
-        names = (len(name) for row in table.rows for name in row[at].text.split())
-        name = max((length for length in names if length <= NAME_WIDTH), default=0)
-        longest[at] = min(longest[at], max(place, name))
     others = [
         length if column.right else min(length, round(TEXT_SHARE * width))
         for at, (column, length) in enumerate(zip(table.columns, longest, strict=True))
-        if at not in codes
+        if at not in codes | places
     ]
     room = width - INDENT - sum(others) - (GAP - 1) * (len(longest) - 1)
+    for at in places:
+        names = (len(name) for row in table.rows for name in row[at].text.split())
+        wanted = max(place, min(max(names, default=0), NAME_WIDTH))
+        most = max(room - CODE_WIDTH * len(codes), PLACE_WIDTH)
+        longest[at] = min(longest[at], wanted, most)
+        room -= longest[at]
     room = max(room // max(len(codes), 1), CODE_WIDTH)
     spare = sum(max(room - longest[at], 0) for at in codes)  # for names of files and functions
     for at in places:
@@ -206,9 +208,25 @@ def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> 
         )
     for row, note in zip(table.rows, notes, strict=True):
         texts = [_cell(cell, is_stacked) for cell in row]
-        cells = [_folded(one, folds[at]) if at in folds else one for at, one in enumerate(texts)]
+        cells = [_folded(one, folds[at]) if at in codes else one for at, one in enumerate(texts)]
+        for at in places:
+            cells[at] = _place(row[at].text, longest[at], table.columns[at].is_whole)
         grid.add_row(*cells[:-1], Text("\n").join([cells[-1], note]) if note else cells[-1])
     return _flush(Group(grid, *more))
+
+
+def _place(names: str, width: int, is_whole: bool) -> Text:
+    """Names in lines of ``width``. One that is longer loses its middle, or is folded."""
+    lines = textwrap.wrap(names, width, break_long_words=False, break_on_hyphens=False)
+    if is_whole:
+        return Text("\n").join(_folded(Text(line), width) for line in lines)
+    head = (width - 1) // 2
+    return Text(
+        "\n".join(
+            line if len(line) <= width else f"{line[:head]}…{line[head + 1 - width :]}"
+            for line in lines
+        )
+    )
 
 
 def _pieces(table: Table, width: int) -> list[Table]:

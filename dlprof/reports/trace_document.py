@@ -166,7 +166,8 @@ def trace_document(
     if not groups:
         return Document(title, "no conversions", notices=tuple(_notices(trace)))
     processes = [_processes(group, trace) for group in groups]
-    places = (Column("pair"),) if by == "pair" else (Column(by, is_place=True), CONVERSION)
+    place = Column(by, is_place=True, is_whole=full)
+    places = (Column("pair"),) if by == "pair" else (place, CONVERSION)
     has_processes = len({*processes}) > 1
     columns = (*FIGURES, *((PROCESS,) if has_processes else ()), *places, WHAT)
     rows = []
@@ -175,7 +176,7 @@ def trace_document(
             *_figures(group),
             *((Cell(process),) if has_processes else ()),
             Cell(group.place),
-            *(() if by == "pair" else (_conversion(group, full),)),
+            *(() if by == "pair" else (_conversion(group, by, full),)),
             _what(group, by, full, others),
         )
         rows.append((Cell(str(number), "dim"), *cells) if by == "line" else cells)
@@ -388,8 +389,9 @@ def _figures(group: Group) -> tuple[Cell, ...]:
     )
 
 
-def _conversion(group: Group, full: bool) -> Cell:
-    return Cell(group.code if full else shortened(group.code), code=True)
+def _conversion(group: Group, by: str, full: bool) -> Cell:
+    is_whole = full or by == "function"  # then it has the names of conversions
+    return Cell(group.code if is_whole else shortened(group.code), code=True)
 
 
 def _what(group: Group, by: str, full: bool, advised: Mapping[int, str]) -> Cell:

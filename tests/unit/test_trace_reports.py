@@ -162,13 +162,15 @@ def test_long_code_loses_the_arguments_of_its_innermost_calls(code, short):
     assert shortened(code, 52) == short
 
 
-def test_no_line_number_is_lost_in_80_columns():
+@pytest.mark.parametrize("full", [False, True])
+def test_in_80_columns_a_long_name_loses_its_middle_and_no_number_and_in_full_nothing(full):
     named = [{**ROW, "file": f"/p/{name}.py", "line": 125} for name in ("train", "a_long_name" * 3)]
-    text = terminal.render(trace_document(trace_of(*named, SLOW, {**SLOW, "via": "torch.a.f"})), 80)
+    trace = trace_of(*named, SLOW, {**SLOW, "via": "torch.a.f"})
+    text = terminal.render(trace_document(trace, full=full), 80)
     lines = [line.rstrip() for line in text.splitlines()]
     assert max(map(len, lines)) <= 80
     assert text.count("py:125") == 2
-    assert "…" not in text
+    assert ("…" in text) is not full
 
 
 def test_a_comment_that_allows_what_is_no_fault_is_said():
