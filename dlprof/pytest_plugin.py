@@ -48,16 +48,24 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         yield
         return
     from dlprof.claims.assertions import fail_on
+    from dlprof.errors import UsageError
 
+    try:
+        block = fail_on(*mark.args, **mark.kwargs)
+    except (UsageError, TypeError) as refusal:
+        told = f"the marker dlprof_fail_on: {refusal}"
+        raise pytest.fail.Exception(told, pytrace=False) from None
     outcome: Any = None
     try:
-        with fail_on(*mark.args, **mark.kwargs):
+        with block:
             outcome = yield
-    except Exception as error:  # noqa: BLE001 - a failure of this test, or a wrong marker
+    except Exception as error:
         if outcome is None:
-            outcome = yield
+            raise
         if outcome.excinfo is None:
-            outcome.force_exception(error)
+            names_lines = isinstance(error, AssertionError | Warning)  # those of the test
+            failed = pytest.fail.Exception(str(error), pytrace=False)
+            outcome.force_exception(failed if names_lines else error)
 
 
 @pytest.fixture
@@ -81,6 +89,7 @@ def dlprof(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 
 
 def skip_missing(error: DlprofError) -> NoReturn:
+    __tracebackhide__ = True
     pytest.skip(f"not measured: {error}")
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -37,6 +37,10 @@ ROUNDS = 3
 NO_WAIT = ("synchronous", "stream-ordered", "unordered")
 """``synchronous``: the producer's work is done before the conversion starts."""
 MOST_LINES = 12
+HIDDEN = methodcaller("errisinstance", (AssertionError, DlprofError, Warning))
+"""Of pytest's ``__tracebackhide__``: a failure stands at the line of the test, and a bug of dlprof
+where it is.
+"""
 
 Objection = Callable[[Cases, CaseView], str | None]
 """What speaks against a claim on a conversion that was measured to its end; None for nothing."""
@@ -95,7 +99,7 @@ class Assertions:
         ``warning`` and worse if neither is given. An unknown answer finds nothing, and is a
         warning; but a rule that is named and could look at no path fails, too.
         """
-        __tracebackhide__ = True
+        __tracebackhide__ = HIDDEN
         words = [rules] if isinstance(rules, str) else list(rules)
         words = [*words, *([] if severity is None else [severity])] or ["warning"]
         fails = _at_the_test(lambda: parse(words, "assert_no_finding"))
@@ -181,7 +185,7 @@ def check(
     Of the cases those are judged that are ``chosen``, or all if none is. Paths that the framework
     refuses are left out.
     """
-    __tracebackhide__ = True
+    __tracebackhide__ = HIDDEN
     session, file = measured
     cases = cases_in(session.results, session.findings)
     tried = [case for case in cases.cases if case.result.status != "unsupported"]
@@ -280,22 +284,37 @@ def _what(session: Session) -> str:
     return f"{case.producer} -> {case.consumer}, {array}"
 
 
-@contextmanager
-def fail_on(*words: str, include: Sequence[str] = ()) -> Iterator[api.Traced]:
+def fail_on(*words: str, include: Sequence[str] = ()) -> ForbiddingBlock:
     """Trace a block, and raise :class:`AssertionError` for a line that does one of ``words``.
 
     Without words, none of :data:`FAULTS` may happen. ``include`` names packages whose lines count
     as the test's own. Raises :class:`UsageError` for another word.
     """
     __tracebackhide__ = True
-    forbidden = checked(words) or FAULTS
-    with api.trace(include=include) as found:
-        yield found
-    said = _said(found.rows, forbidden)
-    if said:
-        raise AssertionError(said)
-    for text in _unknown(found, forbidden):
-        warnings.warn(text, stacklevel=3)
+    forbidden = _at_the_test(lambda: checked(words)) or FAULTS
+    return ForbiddingBlock(forbidden, include)
+
+
+class ForbiddingBlock:
+    """What :func:`fail_on` returns. A generator's failure would show lines of contextlib."""
+
+    def __init__(self, forbidden: Sequence[str], include: Sequence[str]) -> None:
+        self._forbidden, self._tracing = forbidden, api.trace(include=include)
+
+    def __enter__(self) -> api.Traced:
+        self._found = self._tracing.__enter__()
+        return self._found
+
+    def __exit__(self, *error: object) -> None:
+        __tracebackhide__ = HIDDEN
+        self._tracing.__exit__(*error)  # type: ignore[arg-type]
+        if error[0] is not None:
+            return
+        said = _said(self._found.rows, self._forbidden)
+        if said:
+            raise AssertionError(said)
+        for text in _unknown(self._found, self._forbidden):
+            warnings.warn(text, stacklevel=2)
 
 
 def _unknown(found: api.Traced, forbidden: Sequence[str]) -> Iterator[str]:

@@ -185,6 +185,13 @@ def test_a_failure_stands_at_the_line_of_the_test(run, measured):
     done.stdout.no_fnmatch_line("*assertions.py*")
 
 
+def test_a_bug_of_dlprof_is_shown_where_it_is(run, measured):
+    measured.answer = make_session(path("f(x)")).model_copy(update={"findings": None})
+    done = run(VIEW)
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["*assertions.py*", "E  *TypeError*"])
+
+
 def test_a_failure_is_not_endless_and_steers_no_terminal(failure):
     evil = "\x1b[31m\nE   fake\u2028line"
     results = [path(f"{evil}{n}", owner="copy") for n in range(40)]
