@@ -9,7 +9,6 @@ from contextlib import contextmanager
 import pytest
 
 from dlprof.cli import variables
-from dlprof.measuring import trace as tracing
 
 RUN = """\
 import fcntl, os, signal, sys, termios
@@ -17,6 +16,17 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)  # whatever these tests were starte
 exec(sys.argv[2])
 from dlprof.measuring import traced_process
 print("ended", traced_process.run([sys.executable, "-c", sys.argv[1]], os.environ))
+"""
+INTERRUPTED = """\
+import signal
+from dlprof.measuring import trace as tracing
+signal.signal(signal.SIGINT, signal.default_int_handler)
+whole = tracing.completed
+def interrupted(*fields):
+    signal.raise_signal(signal.SIGINT)
+    return whole(*fields)
+tracing.completed = interrupted
+print(tracing.trace(tracing.Program(("app.py",))).exit_code)
 """
 PROGRAM = """\
 import os, signal
@@ -112,16 +122,11 @@ def test_a_signal_that_comes_when_the_program_has_ended_ends_nothing():
         assert process.stdout.readline() in ("ended -10\n", "ended -12\n")
 
 
-def test_a_second_ctrl_c_does_not_lose_the_trace(tmp_path, monkeypatch):
-    def interrupted(*fields):
-        signal.raise_signal(signal.SIGINT)
-        return whole(*fields)
-
-    whole = tracing.completed
-    monkeypatch.setattr(tracing, "completed", interrupted)
-    monkeypatch.chdir(tmp_path)
+def test_a_second_ctrl_c_does_not_lose_the_trace(tmp_path):
     (tmp_path / "app.py").write_text("raise SystemExit(3)\n", encoding="utf-8")
-    assert tracing.trace(tracing.Program(("app.py",))).exit_code == 3
+    command = [sys.executable, "-c", INTERRUPTED]
+    done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout == "3\n"
 
 
 def test_a_program_gets_the_variables_as_the_user_set_them(monkeypatch):
