@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from types import SimpleNamespace
+import types
 from typing import Any
 
 from dlprof.conformance.check import HEADER, NotApplicable, Violated, check
@@ -48,7 +48,7 @@ def table_of(x: Any) -> Any:
     if error is not None:
         raise Violated("it is no capsule dlpack_exchange_api") from error
     found = struct.unpack("IIPPPPPP", ctypes.string_at(address, 56))
-    return SimpleNamespace(**dict(zip(TABLE.split(), found, strict=True)))
+    return types.SimpleNamespace(**dict(zip(TABLE.split(), found, strict=True)))
 
 
 def called(function: Any, kinds: Any, *arguments: Any) -> None:

@@ -17,7 +17,7 @@ def inlined(definitions: list[Any], body: list[Any]) -> tuple[list[Any], list[An
         if sum(isinstance(one, ast.Name) and one.id == function.name for one in every) != 1:
             continue
         taken = {one.id for some in body for one in ast.walk(some) if isinstance(one, ast.Name)}
-        place = _Place(function, taken.union(*map(_bound, others)))
+        place = _Place(function, taken.union(*map(bound_by, others)))
         longer = place.visit(ast.Module(deepcopy(body), []))
         if place.is_found:
             return inlined(others, longer.body)
@@ -35,7 +35,7 @@ def tried(definitions: list[Any], body: list[Any]) -> tuple[list[Any], list[Any]
     written = place.visit(ast.Module(deepcopy(body), [])).body
     if not place.is_found:
         return definitions, body
-    return [one for one in definitions if _bound(one) != {"attempt"}], written
+    return [one for one in definitions if bound_by(one) != {"attempt"}], written
 
 
 class _Try(ast.NodeTransformer):
@@ -68,7 +68,7 @@ class _Try(ast.NodeTransformer):
         self.is_found = True
         tries: Any = ast.parse(
             f"try:\n    {ast.unparse(_called(test.left.value))}\nexcept Exception as error:\n"
-            "    print('it raises', type(error).__name__, error)"
+            "    print('it raises', type(error).__name__, error, flush=True)"
         ).body[0]
         tries.orelse = node.body
         return tries
@@ -84,11 +84,11 @@ def _called(attempt: Any) -> ast.Call:
     if not isinstance(function, ast.Lambda):
         return ast.Call(function, arguments, attempt.keywords)
     (parameter,) = (one.arg for one in function.args.args)
-    given = _Given({parameter: arguments[0]}, attempt.keywords)
+    given = Given({parameter: arguments[0]}, attempt.keywords)
     return cast("ast.Call", given.visit(deepcopy(function.body)))
 
 
-def _bound(definition: Any) -> set[str]:
+def bound_by(definition: Any) -> set[str]:
     if isinstance(definition, ast.FunctionDef | ast.ClassDef):
         return {definition.name}
     targets = [one for target in definition.targets for one in ast.walk(target)]
@@ -140,7 +140,7 @@ class _Place(ast.NodeTransformer):
         if (names | stored(statements) - set(given)) & self.taken:
             return node
         self.is_found = True
-        return [*first, *map(_Given(given, rest).visit, statements)]
+        return [*first, *map(Given(given, rest).visit, statements)]
 
     def _parts(self) -> tuple[list[Any], Any]:
         """The statements without the docstring, and the name that the last one returns or None."""
@@ -169,7 +169,7 @@ class _Place(ast.NodeTransformer):
         return (given if set(given) == set(names) else None), rest
 
 
-class _Given(ast.NodeTransformer):
+class Given(ast.NodeTransformer):
     """Values in place of parameters."""
 
     def __init__(self, given: dict[str, Any], rest: list[ast.keyword]) -> None:
@@ -180,6 +180,8 @@ class _Given(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
+        if ast.unparse(node.func) == "list" and node.args and isinstance(node.args[0], ast.Tuple):
+            return ast.List(node.args[0].elts)
         starred = [
             one for one in node.keywords if one.arg is None and ast.unparse(one.value) == "how"
         ]

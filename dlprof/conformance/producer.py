@@ -28,10 +28,12 @@ from dlprof.conformance.counterpart import (
     READ_ONLY,
     USED,
     attempt,
+    flags_of,
     has_dtype,
     held_by,
     numbers_at,
     rename_capsule,
+    tensor_of,
     values_of,
 )
 from dlprof.conformance.needs import (
@@ -44,7 +46,7 @@ from dlprof.conformance.needs import (
     versioned_copies,
     versioned_exports,
 )
-from dlprof.probes.capsule import capsule_name
+from dlprof.probes.capsule import capsule_name, capsule_pointer
 
 must, should, may = (partial(check, "producer", word) for word in SEVERITIES)
 LAYOUTS = ("C", "sliced", "F", "strided", "reversed", "broadcast", "scalar", "empty", "cube")
@@ -137,8 +139,9 @@ def old_by_default(framework: Any) -> None:
 )
 def new_if_asked(framework: Any) -> None:
     x = framework.make("C")
-    capsule, error = attempt(x.__dlpack__, max_version=(1, 3))
-    if error is not None:
+    try:
+        capsule = x.__dlpack__(max_version=(1, 3))
+    except Exception as error:
         raise Violated("it refuses") from error
     if capsule_name(capsule) != NEW:
         raise Violated(f"the capsule is {capsule_name(capsule)!r}")
@@ -152,11 +155,15 @@ def new_if_asked(framework: Any) -> None:
 )
 def new_for_newer(framework: Any) -> None:
     x = framework.make("C")
-    capsule, error = attempt(x.__dlpack__, max_version=(2, 0))
-    if error is not None:
+    try:
+        capsule = x.__dlpack__(max_version=(2, 0))
+    except Exception as error:
         raise Violated("it refuses") from error
-    if capsule_name(capsule) != NEW or held_by(capsule).major != 1:
+    if capsule_name(capsule) != NEW:
         raise Violated(f"the capsule is {capsule_name(capsule)!r}")
+    major = ctypes.c_uint32.from_address(capsule_pointer(capsule, NEW)).value
+    if major != 1:
+        raise Violated(f"the capsule is of version {major}")
 
 
 @should(
@@ -262,9 +269,10 @@ def copies(framework: Any) -> None:
 @must(f"{EXPORT}, copy", "A copy has the flag IS_COPIED.", versioned_copies)
 def copied_flag(framework: Any) -> None:
     x = framework.make("C")
-    held = held_by(x.__dlpack__(max_version=(1, 3), copy=True))
-    if not held.flags & COPIED:
-        raise Violated(f"the flags of a copy are {held.flags}")
+    capsule = x.__dlpack__(max_version=(1, 3), copy=True)
+    flags = flags_of(capsule)
+    if not flags & COPIED:
+        raise Violated(f"the flags of a copy are {flags}")
 
 
 @must(f"{EXPORT}, copy", "copy=False never copies.", export_keyword("copy"))
@@ -298,9 +306,9 @@ def same_memory(first: Any, second: Any) -> None:
 def read_only_flag(framework: Any) -> None:
     x = framework.make("readonly")
     capsule = exported(framework, x)
-    held = held_by(capsule)
-    if not held.flags & READ_ONLY:
-        raise Violated(f"the flags of a read-only array are {held.flags}")
+    flags = flags_of(capsule)
+    if not flags & READ_ONLY:
+        raise Violated(f"the flags of a read-only array are {flags}")
 
 
 @should(
@@ -312,9 +320,9 @@ def read_only_flag(framework: Any) -> None:
 def immutable_flag(framework: Any) -> None:
     x = framework.make("C")
     capsule = exported(framework, x)
-    held = held_by(capsule)
-    if not held.flags & READ_ONLY:
-        raise Violated(f"the flags of an immutable array are {held.flags}")
+    flags = flags_of(capsule)
+    if not flags & READ_ONLY:
+        raise Violated(f"the flags of an immutable array are {flags}")
 
 
 # Memory and types
@@ -341,7 +349,8 @@ def layouts(framework: Any) -> None:
 @must(f"{HEADER}, DLTensor.strides", "From 1.2 on, strides are not NULL.", versioned_exports)
 def fills_strides(framework: Any) -> None:
     x = framework.make("C")
-    held = held_by(x.__dlpack__(max_version=(1, 3)))
+    capsule = x.__dlpack__(max_version=(1, 3))
+    held = held_by(capsule)
     if held.minor < 2:  # noqa: PLR2004
         raise NotApplicable("it gives no capsule of version 1.2 or newer")
     if not held.strides:
@@ -354,7 +363,8 @@ def fills_strides(framework: Any) -> None:
 def empty_is_null(framework: Any) -> None:
     x = framework.make("empty")
     capsule = exported(framework, x)
-    if held_by(capsule).data:
+    tensor = tensor_of(capsule)
+    if ctypes.c_void_p.from_address(tensor).value:
         raise Violated("the data pointer is not NULL")
 
 
@@ -397,14 +407,17 @@ def gives_half_dtypes(framework: Any) -> None:
 @must(f"{EXPORT}, Raises", "Memory that does not hold the values is not exported.", lazy_arrays)
 def lazy_values(framework: Any) -> None:
     for kind in LAZY:
-        x, refusal = attempt(framework.make, kind)
-        if refusal is None:
-            capsule, refusal = attempt(framework.export, x)
-        if refusal is not None:
+        try:
+            x = framework.make(kind)
+            capsule = framework.export(x)
+        except Exception:  # noqa: BLE001, S112 - it has no such arrays, or refuses them
             continue
-        found = values_of(held_by(capsule), "ff" if kind == "conjugated" else "f")
-        if found != framework.values(x):
-            raise Violated(f"{kind}: the capsule has {found[:3]} for {framework.values(x)[:3]}")
+        tensor = tensor_of(capsule)
+        data, offset = (ctypes.c_uint64.from_address(tensor + at).value for at in (0, 40))
+        numbers = (ctypes.c_float * 2).from_address(data + offset)
+        found = complex(*numbers) if kind == "conjugated" else numbers[0]
+        if found != framework.values(x)[0]:
+            raise Violated(f"{kind}: the memory begins with {found} for {framework.values(x)[0]}")
 
 
 @should(
@@ -423,11 +436,15 @@ def mask(framework: Any) -> None:
 def refusal_type(framework: Any) -> None:
     others = []
     for kind in (*LAYOUTS, *DTYPES, *OTHERS):
-        x, error = attempt(framework.make, kind)
-        if error is not None:
+        try:
+            x = framework.make(kind)
+        except Exception:  # noqa: BLE001, S112 - it has no such arrays
             continue
-        _, error = attempt(framework.export, x)
-        if error is not None and not isinstance(error, BufferError):
+        try:
+            framework.export(x)
+        except BufferError:
+            continue
+        except Exception as error:  # noqa: BLE001 - this is what the clause forbids
             others.append(f"{kind}: {type(error).__name__}: {error}")
     if others:
         raise Violated("; ".join(others))

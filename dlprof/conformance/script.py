@@ -15,37 +15,43 @@ from typing import Any
 
 from dlprof.conformance import counterpart
 from dlprof.conformance.binding import KINDS, Binding, with_keywords
-from dlprof.conformance.check import STANDARDS, Check, between
+from dlprof.conformance.check import STANDARDS, Check
+from dlprof.conformance.counterpart import DTYPES, LAZY, NEW, OLD, VALUES
 from dlprof.conformance.every import MODULES
-from dlprof.conformance.inline import inlined, stored, tried
+from dlprof.conformance.flat import flat
+from dlprof.conformance.inline import bound_by, inlined, stored, tried
+from dlprof.conformance.producer import LAYOUTS, OTHERS
 from dlprof.probes import capsule
 from dlprof.probes.base import Unsupported
 
 HEAD = '''\
 """{framework} as {role}: {clause}
 {source} ({severity}): {link}
-Exit code: 0 the clause holds, 1 it is violated, 2 it cannot be told. By dlprof for {standards}.
+Exit code: 0 it holds, 1 or a crash: violated, 2 it cannot be told. By dlprof for {standards}.
 """
 '''
-GUARD = """\
-if os.fork():  # a process of its own: the framework may end it, or give no answer
-    sys.exit({0: 0, 256: 1, 512: 2}.get(os.wait()[1], "it ends the process, or gives no answer"))
-sys.excepthook = lambda *error: (sys.__excepthook__(*error), os._exit(2))
+HOOK = """\
+sys.excepthook = lambda kind, *how: (sys.__excepthook__(kind, *how), os._exit({codes}.get(kind, 2)))
 """
-ALARM = "\nsignal.alarm(120)\n"
-END = """\
-print("the clause holds", flush=True)
-os._exit(0)
-"""
+CODES = {"Violated": 1, "Refused": 0}
+UNKNOWN = {"NotApplicable", "Unknown"}
+"""Answers by which a script cannot tell, as by any other exception."""
+LIMIT = "faulthandler.dump_traceback_later(120, exit=True)  # no answer is a violation\n"
+"""Where threads may wait for each other. Its exit code is 1."""
+END = "os._exit(0)\n"
 MAKE = """
 def make(kind):
     names = dict(globals())
     exec(arrays[kind], names)
     return names["x"]
 """
-CODES = ("take", "export", "values", "shape", "dtype", "writable")
+WAYS = ("take", "export", "values", "shape", "dtype", "writable")
+COLLECTIONS = {"DTYPES": tuple(DTYPES), "LAZY": LAZY, "LAYOUTS": LAYOUTS, "OTHERS": OTHERS}
+"""Kinds of arrays, by the name that checks have for them."""
+CONSTANTS = {"NEW": NEW, "OLD": OLD, "VALUES": VALUES}
+"""What says more than its name."""
 WIDTH = 100
-ALWAYS = {"os", "signal", "sys"}
+ALWAYS = {"os", "sys"}
 
 
 def script(check: Check, bound: Binding) -> str:
@@ -61,11 +67,14 @@ def script(check: Check, bound: Binding) -> str:
         chosen |= {id(node): written.visit(deepcopy(node)) for node in missing}
         used |= _names(chosen.values())
     every = [chosen[key] for key in dict.fromkeys(map(id, definitions.values())) if key in chosen]
-    every, body = tried(*inlined(every, body))
+    every, body = flat(*tried(*inlined(every, body)))
+    every = _used(every, body)
     made, body = _arrays(bound, every, body)
     used = _names([*every, *made, *body])
     modules = {name for name in imports if name in used and imports[name] == f"import {name}"}
-    lines = [f"import {', '.join(sorted(ALWAYS | modules))}"]
+    needed = ALWAYS | modules | ({"faulthandler"} if "threading" in modules else set())
+    limit = f"\n{LIMIT}" if "threading" in modules else "\n"
+    lines = [f"import {', '.join(sorted(needed))}"]
     lines += sorted(text for name, text in imports.items() if name in used - modules)
     facts = {
         **vars(check),
@@ -74,11 +83,21 @@ def script(check: Check, bound: Binding) -> str:
         "standards": STANDARDS,
     }
     parts = [
-        HEAD.format(**facts) + "\n".join(lines) + "\n" + GUARD + bound.setup + ALARM,
+        HEAD.format(**facts) + "\n".join(lines) + "\n" + _hook(used) + bound.setup + limit,
         *_blocks([*every, *made]),
         _text(body) + END,
     ]
     return "\n".join(parts)
+
+
+def _hook(used: set[str]) -> str:
+    """How an exception becomes an exit code: without the end of the interpreter, which frees in
+    any order what the framework and its arrays use.
+    """
+    kinds = [kind for kind in CODES if kind in used]
+    codes = ", ".join(f"{kind}: {CODES[kind]}" for kind in kinds)
+    classes = "".join(f"class {kind}(Exception): pass\n" for kind in kinds)
+    return classes + HOOK.format(codes=f"{{{codes}}}")
 
 
 def _text(nodes: Iterable[ast.stmt]) -> str:
@@ -137,10 +156,22 @@ def _names(nodes: Iterable[ast.AST]) -> set[str]:
     return {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
+def _used(definitions: list[Any], body: list[Any]) -> list[Any]:
+    """The definitions whose names are used, and the calls between them."""
+    left = [
+        one
+        for one in definitions
+        if isinstance(one, ast.Expr)
+        or bound_by(one) & _names([*body, *(other for other in definitions if other is not one)])
+    ]
+    return left if len(left) == len(definitions) else _used(left, body)
+
+
 def _arrays(
     bound: Binding, definitions: list[Any], body: list[ast.stmt]
 ) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """How the arrays are made, and the body: with the statement itself if there is only one."""
+    made: Any
     every = [node for whole in (*definitions, *body) for node in ast.walk(whole)]
     uses = sum(isinstance(node, ast.Name) and node.id == "make" for node in every)
     calls = [node for node in every if isinstance(node, ast.Call) and _is(node.func, "make")]
@@ -156,11 +187,18 @@ def _arrays(
             return [], [*body[:at], *statements, *body[at + 1 :]]
         for call in calls:
             call.args = []
-        made: Any = ast.parse("def make():\n    return x").body[0]
+        made = ast.parse("def make():\n    return x").body[0]
         made.body = [*statements, *made.body]
         return [made], body
     if not uses:
         return [], body
+    if len(bound.arrays) == 1:
+        statements = ast.parse(next(iter(bound.arrays.values()))).body
+        if len(calls) == uses == 1:
+            return statements, [_Unmade().visit(one) for one in body]
+        made = ast.parse("def make(kind):\n    return x").body[0]
+        made.body = [*statements, *made.body]
+        return [made], body
     texts = {
         node.value
         for node in every
@@ -209,6 +247,35 @@ class _Written(ast.NodeTransformer):
             node.body[0].value = ast.Constant(told.partition("\n")[0])
         return self.generic_visit(node)
 
+    def visit_Name(self, node: ast.Name) -> Any:
+        if isinstance(getattr(node, "ctx", None), ast.Store):
+            return node
+        if node.id in {"LAZY", "LAYOUTS"}:
+            return self.visit_Tuple(ast.Tuple([ast.Starred(node)]))
+        return _expression(repr(CONSTANTS[node.id])) if node.id in CONSTANTS else node
+
+    def visit_Tuple(self, node: ast.Tuple) -> Any:
+        """Without the kinds of arrays that the framework does not make."""
+        elements: list[Any] = []
+        for one in node.elts:
+            if isinstance(one, ast.Starred) and ast.unparse(one.value) in COLLECTIONS:
+                elements += map(ast.Constant, COLLECTIONS[ast.unparse(one.value)])
+            else:
+                elements.append(self.visit(one))
+        node.elts = [one for one in elements if self._is_made(one)]
+        return node
+
+    def visit_Dict(self, node: ast.Dict) -> Any:
+        pairs = zip(node.keys, node.values, strict=True)
+        left = [(one, self.visit(value)) for one, value in pairs if self._is_made(one)]
+        node.keys = [one and self.visit(one) for one, _ in left]
+        node.values = [value for _, value in left]
+        return node
+
+    def _is_made(self, node: ast.AST | None) -> bool:
+        kind = getattr(node, "value", None)
+        return not isinstance(kind, str) or kind not in KINDS or kind in self.bound.arrays
+
     def visit_arg(self, node: ast.arg) -> Any:
         return ast.arg(node.arg)
 
@@ -241,7 +308,7 @@ class _Written(ast.NodeTransformer):
         if (
             isinstance(function, ast.Attribute)
             and _is(owner, "framework")
-            and function.attr in CODES
+            and function.attr in WAYS
         ):
             code = _expression(self._code(function.attr))
             call = _Replaced(self.visit(node.args[0])).visit(code)
@@ -293,27 +360,22 @@ class _Written(ast.NodeTransformer):
         return node
 
     def visit_Raise(self, node: ast.Raise) -> Any:
-        if not isinstance(node.exc, ast.Call):
-            return self.generic_visit(node)
         self.generic_visit(node)
-        kind, told = ast.unparse(node.exc.func), node.exc.args[0]
-        if node.cause is not None:
-            told = _with_cause(told, ast.unparse(node.cause))
-        if kind == "Violated":
-            return ast.parse(f"sys.exit({ast.unparse(told)})").body
-        if kind == "Refused":
-            return ast.parse(f"print({ast.unparse(told)}, flush=True)\nos._exit(0)").body
-        if kind in ("NotApplicable", "Unknown"):
-            return ast.parse(f"raise RuntimeError({ast.unparse(told)})").body
+        if isinstance(node.exc, ast.Call) and ast.unparse(node.exc.func) in UNKNOWN:
+            node.exc.func = ast.Name("RuntimeError")
         return node
 
 
-def _with_cause(told: Any, cause: str) -> ast.JoinedStr:
-    """The text, and what the framework raised."""
-    begin = told.values if isinstance(told, ast.JoinedStr) else [told]
-    mark = between(str(getattr(begin[-1], "value", "")))
-    end: Any = _expression(f"f'{mark}{{type({cause}).__name__}}: {{{cause}}}'")
-    return ast.JoinedStr([*begin, *end.values])
+class _Unmade(ast.NodeTransformer):
+    """Statements without ``x = make(kind)``: the only array is made before them."""
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        is_made = isinstance(node.value, ast.Call) and _is(node.value.func, "make")
+        return None if is_made else node
+
+    def visit_Try(self, node: ast.Try) -> Any:
+        self.generic_visit(node)
+        return node if node.body else None
 
 
 class _Replaced(ast.NodeTransformer):

@@ -46,7 +46,6 @@ def test_a_framework_that_follows_the_standards_violates_nothing_and_the_answer_
     [
         ("byte-offset", "byte-offset", 1),
         ("byte-offset", "", 0),
-        ("deleter-in-thread", "deleter-in-thread", 1),
         ("exchange-gives", "exchange-gives", 1),
         ("layouts", "layouts", 1),
     ],
@@ -55,6 +54,12 @@ def test_a_script_says_whether_the_deviation_is_there(name, fault, code, catalog
     monkeypatch.setenv("PLAIN_FAULT", fault)
     text = runner.script(catalog, catalog.named("plain"), CHECKS[name])
     assert script_run.run(text, sys.executable).code == code
+
+
+def test_a_script_ends_by_a_signal_where_the_framework_ends_the_process(catalog, monkeypatch):
+    monkeypatch.setenv("PLAIN_FAULT", "deleter-in-thread")
+    text = runner.script(catalog, catalog.named("plain"), CHECKS["deleter-in-thread"])
+    assert script_run.run(text, sys.executable).code < 0
 
 
 def test_a_clause_that_does_not_apply_has_no_script():

@@ -14,6 +14,7 @@ from pathlib import Path
 PROBES = Path(__file__).with_name("conformance_probes.py")
 COMMAND = (sys.executable, "-m", "dlprof", "conformance")
 ANSWERS = {0: "not confirmed", 1: "confirmed", 2: "cannot tell"}
+LIMIT_S = 180
 WRONG = ("crashed", "violated")
 
 
@@ -37,11 +38,23 @@ def checked(folder, name, python):
                 check=True,
             ).stdout
             script.write_text(text, encoding="utf-8")
-            code = subprocess.run(
-                [python, str(script)], cwd=folder, capture_output=True, check=False
-            ).returncode
-            check["script"] = ANSWERS.get(code, f"exit code {code}")
+            check["script"] = confirmed(python, script)
     return found
+
+
+def confirmed(python, script):
+    """What a script says. A signal and no end in time are violations as well."""
+    try:
+        code = subprocess.run(
+            [python, str(script)],
+            cwd=script.parent,
+            capture_output=True,
+            check=False,
+            timeout=LIMIT_S,
+        ).returncode
+    except subprocess.TimeoutExpired:
+        return ANSWERS[1]
+    return ANSWERS[1] if code < 0 else ANSWERS.get(code, f"exit code {code}")
 
 
 def counted(found):
