@@ -25,9 +25,7 @@ def inlined(definitions: list[Any], body: list[Any]) -> tuple[list[Any], list[An
 
 
 def tried(definitions: list[Any], body: list[Any]) -> tuple[list[Any], list[Any]]:
-    """The same with a ``try`` in place of the only call of ``attempt``, where that is a statement
-    or decides on one.
-    """
+    """The same with a ``try`` in place of the only call of ``attempt``, if that is a statement."""
     every = [node for whole in (*definitions, *body) for node in ast.walk(whole)]
     if sum(isinstance(one, ast.Name) and one.id == "attempt" for one in every) != 1:
         return definitions, body
@@ -53,25 +51,6 @@ class _Try(ast.NodeTransformer):
         said = f"{value}, {error}"
         tries = f"try:\n    {said} = {code}, None\nexcept Exception as caught:\n"
         return ast.parse(f"{tries}    {said} = None, caught").body
-
-    def visit_If(self, node: ast.If) -> Any:
-        """``if attempt(call, x)[1] is None:``, without an ``else``."""
-        test = node.test
-        if not (
-            isinstance(test, ast.Compare)
-            and isinstance(test.ops[0], ast.Is)
-            and isinstance(test.left, ast.Subscript)
-            and _is_attempt(test.left.value)
-            and not node.orelse
-        ):
-            return self.generic_visit(node)
-        self.is_found = True
-        tries: Any = ast.parse(
-            f"try:\n    {ast.unparse(_called(test.left.value))}\nexcept Exception as error:\n"
-            "    print('it raises', type(error).__name__, error, flush=True)"
-        ).body[0]
-        tries.orelse = node.body
-        return tries
 
 
 def _is_attempt(node: ast.AST) -> bool:

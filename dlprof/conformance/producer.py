@@ -212,8 +212,11 @@ def keywords_together(framework: Any) -> None:
 @must(f"{EXPORT}, stream", "On the CPU only a stream of None is accepted.", methods)
 def no_stream_on_cpu(framework: Any) -> None:
     x = framework.make("C")
-    if attempt(x.__dlpack__, stream=1)[1] is None:
-        raise Violated("it accepts stream=1")
+    try:
+        x.__dlpack__(stream=1)
+    except Exception:  # noqa: BLE001 - the clause names no type
+        return
+    raise Violated("it accepts stream=1")
 
 
 @must(
@@ -234,11 +237,13 @@ def own_device(framework: Any) -> None:
 )
 def unknown_dl_device(framework: Any) -> None:
     x = framework.make("C")
-    _, error = attempt(x.__dlpack__, dl_device=(EXT_DEV, 0))
-    if error is None:
-        raise Violated("it gives a capsule")
-    if not isinstance(error, BufferError):
+    try:
+        x.__dlpack__(dl_device=(EXT_DEV, 0))
+    except BufferError:
+        return
+    except Exception as error:
         raise Violated("it raises") from error
+    raise Violated("it gives a capsule")
 
 
 # Copies and flags
@@ -428,8 +433,11 @@ def lazy_values(framework: Any) -> None:
 )
 def mask(framework: Any) -> None:
     x = framework.make("masked")
-    if attempt(framework.export, x)[1] is None:
-        raise Violated("the capsule has the masked elements, too")
+    try:
+        framework.export(x)
+    except Exception:  # noqa: BLE001 - another clause is about the type
+        return
+    raise Violated("the capsule has the masked elements, too")
 
 
 @should(f"{EXPORT}, Raises", "What DLPack cannot describe is refused with BufferError.", exports)

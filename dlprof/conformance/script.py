@@ -85,7 +85,7 @@ def script(check: Check, bound: Binding) -> str:
     parts = [
         HEAD.format(**facts) + "\n".join(lines) + "\n" + _hook(used) + bound.setup + limit,
         *_blocks([*every, *made]),
-        _text(body) + END,
+        _text(body) + ("" if isinstance(body[-1], ast.Raise) else END),
     ]
     return "\n".join(parts)
 
@@ -232,7 +232,7 @@ class _Written(ast.NodeTransformer):
         self.bound = bound
 
     def body(self, function: Any) -> list[ast.stmt]:
-        return list(self.visit(deepcopy(function)).body)
+        return [_Ended().visit(one) for one in self.visit(deepcopy(function)).body]
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         node.args.args = [one for one in node.args.args if one.arg != "framework"]
@@ -363,6 +363,16 @@ class _Written(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.exc, ast.Call) and ast.unparse(node.exc.func) in UNKNOWN:
             node.exc.func = ast.Name("RuntimeError")
+        return node
+
+
+class _Ended(ast.NodeTransformer):
+    """The end of the process in place of that of a check."""
+
+    def visit_Return(self, _: ast.Return) -> Any:
+        return ast.parse(END).body[0]
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         return node
 
 

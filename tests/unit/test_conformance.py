@@ -182,7 +182,7 @@ def code_lines(text):
 
 @pytest.mark.parametrize(
     ("name", "most"),
-    [("no-stream-on-cpu", 12), ("no-methods", 14), ("copied-flag", 12), ("negative-strides", 26)],
+    [("no-stream-on-cpu", 10), ("no-methods", 11), ("copied-flag", 12), ("negative-strides", 26)],
 )
 def test_a_script_has_few_lines(name, most):
     assert code_lines(script(CHECKS[name], binding(NumPy()))) <= most
