@@ -1,4 +1,4 @@
-"""Draw the pictures of the documentation from a recorded session: ``python docs/images.py``.
+"""Measure on a quiet machine and draw the pictures of the documentation: ``python docs/images.py``.
 
 ``python docs/images.py SITE`` draws those of docs/results/atlas.md from a built atlas.
 
@@ -8,7 +8,6 @@ Chromium.
 
 from __future__ import annotations
 
-import gzip
 import io
 import subprocess
 import sys
@@ -21,13 +20,11 @@ from rich.text import Text
 from dlprof.reports import html, terminal
 from dlprof.reports.document import Level
 from dlprof.reports.session_document import session_document
-from dlprof.rules import with_findings
-from dlprof.session.model import parse
+from dlprof.session.model import load
 
 ROOT = Path(__file__).resolve().parents[1]
-SESSION = ROOT / "tests" / "recorded" / "first_edition" / "torch-jax.json.gz"
 IMAGES = ROOT / "docs" / "images"
-COMMAND = "$ dlprof run torch jax --shape 1024x1024\n"
+COMMAND = "run torch jax --shape 1024x1024"
 COLUMNS = (80, 100)
 ATLAS = ROOT / "docs" / "results" / "atlas"
 ATLAS_PAGES = {"matrix": "index", "pair": "pair-numpy-jax"}
@@ -35,14 +32,19 @@ PAGES = {"light": (1440, 900), "dark": (1440, 900), "narrow": (390, 844)}
 
 
 def main() -> None:
-    recorded = parse(gzip.decompress(SESSION.read_bytes()).decode(), SESSION.name)
-    session = with_findings(recorded.model_copy(update={"findings": []}))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "session.json")
+        dlprof = [sys.executable, "-m", "dlprof", *COMMAND.split(), "--output", file]
+        subprocess.run(dlprof, check=True, stdout=subprocess.DEVNULL)
+        session = load(file)
     IMAGES.mkdir(exist_ok=True)
     for columns in COLUMNS:
         screen = terminal.render(
             session_document(session, width=columns), columns, True, Level.FIRST
         )
-        (IMAGES / f"terminal-{columns}.svg").write_text(drawn(COMMAND + screen, columns))
+        (IMAGES / f"terminal-{columns}.svg").write_text(
+            drawn(f"$ dlprof {COMMAND}\n{screen}", columns)
+        )
     document = session_document(session, html.SAVED, scripts=True, width=None)
     page = html.render(document, session)
     for name, size in PAGES.items():

@@ -70,7 +70,8 @@ def paths(
     elif devices == ("auto",):
         devices = [name for name in ("cpu", "cuda") if name in pair[0].devices]
     found = {name: pairing.paths(*pair, name) for name in devices}
-    say(paths_text(pair[0].name, pair[1].name, found))
+    no_cuda = catalog.interpreter.get("no_cuda") or ""
+    say(paths_text(pair[0].name, pair[1].name, found, no_cuda))
 
 
 def explain(
@@ -231,8 +232,10 @@ def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str
     return tabled(titles, rows) + "".join(f"\n{line}\n" for line in lines)
 
 
-def paths_text(producer: str, consumer: str, found: Mapping[str, Sequence[Path]]) -> str:
-    """The paths of each device as code."""
+def paths_text(
+    producer: str, consumer: str, found: Mapping[str, Sequence[Path]], no_cuda: str = ""
+) -> str:
+    """The paths of each device as code. ``no_cuda`` is why the machine has no CUDA device."""
     from dlprof.session.model import pair_text
 
     pair = pair_text((producer, consumer))
@@ -243,6 +246,8 @@ def paths_text(producer: str, consumer: str, found: Mapping[str, Sequence[Path]]
         if path.import_.setup.strip():
             needed.setdefault(path.import_.setup.strip(), _code(path))
     parts += [f"{code} needs:\n{indent(setup, '    ')}\n" for setup, code in needed.items()]
+    if no_cuda and any(path.import_.result_device == "cuda" for path in every):
+        parts.append(f"what ends on cuda is not measured here: {no_cuda}\n")
     if any(_code(path) != path.code for path in every):
         parts.append("dtype and shape are those of an array of float32, 1024x1024\n")
     return "\n".join(parts)

@@ -95,6 +95,7 @@ def plan(request: Request, catalog: Catalog) -> Plan:
     )
     measured = {case.pair for case in cases}
     pairs = dict.fromkeys((one.producer.name, one.consumer.name) for one in found)
+    measured |= {(one.producer.name, one.consumer.name) for one in lacking}
     without = ", ".join(pair_text(pair) for pair in pairs if pair not in measured)
     # Who names pairs wants no other framework; a scenario with wildcards says which it lacks.
     is_matrix = request.command[:1] == ("matrix",)

@@ -79,6 +79,12 @@ class Subject:
         """How many elements differ between ``before`` and ``after``: NaN is equal to itself."""
         if self.corners or self.result.case.survey:
             pairs = "zip(before.ravel(), after.ravel())"
+            if self.result.case.layout == "masked":  # what is masked has no value
+                known = "~numpy.ma.getmaskarray(before).ravel()"
+                sides = (
+                    f"numpy.ma.getdata({side}).ravel()[{known}]" for side in ("before", "after")
+                )
+                pairs = f"zip({', '.join(sides)})"
             return f"sum(a.tobytes() != b.tobytes() for a, b in {pairs})"
         differ = "before != after"
         if self.is_own:  # its values may be NaN

@@ -94,7 +94,7 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     declared, subject = subject, subject if none else subject.placed(result)
     timed = "host_time" in request["instruments"] and not subject.is_one_array
     once = None
-    seen = FirstSeen() if none else _first_seen(subject, result, request)
+    seen = FirstSeen() if none else _first_seen(subject, result, request, answer)
     del result
     if first and timed and subject is declared:  # else it was not waited for as it must be
         answer.stage("host_time")
@@ -129,10 +129,13 @@ class FirstSeen(NamedTuple):
     wrong: Mapping[str, Any] | None = None
 
 
-def _first_seen(subject: Subject, result: Any, request: dict[str, Any]) -> FirstSeen:
+def _first_seen(
+    subject: Subject, result: Any, request: dict[str, Any], answer: Answer
+) -> FirstSeen:
     """The values are compared in a survey alone: a large array would be held for that."""
     wrong: Any = None
     if subject.spec.corners and request.get("again", True):
+        answer.stage("values")
         wrong = attempt(partial(values.wrong_at_first, subject, result))
     is_known = not isinstance(wrong, Refusal)
     return FirstSeen(ownership.is_at_source(subject, result), wrong if is_known else None)

@@ -15,7 +15,6 @@ FAULTS = {
     "habit": ("DLP008", "values", "in_turns"),
     "share_equal": ("DLP008", "values", "equal_sources"),
     "share_copies": ("DLP008", "values", "one_result"),
-    "keep_large": ("DLP010", "lifetime", "bytes_per_conversion"),
     "four_buffers": ("DLP008", "values", "earlier_result"),
     "keep_each": ("DLP010", "lifetime", "per_source"),
     "flush_large": ("DLP008", "values", "values"),

@@ -23,7 +23,6 @@ by_source = weakref.WeakValueDictionary()
 by_content = weakref.WeakValueDictionary()
 ring = []
 known = {"source": None}
-large_kept = []
 first_seen = {"source": None, "kept": []}
 
 
@@ -133,13 +132,6 @@ def keep_each(source):
     return source.copy()
 
 
-def keep_large(source):
-    """Something of each array of more than 1 MiB stays for good."""
-    if source.nbytes > MIB:
-        large_kept.append(source.copy())
-    return source.copy()
-
-
 def flush_large(source):
     """Arrays of more than 1 MiB lose the numbers below the normal ones."""
     result = source.copy()
@@ -184,7 +176,7 @@ def finish(_):
 VIEWS = ("view", "defer", "dangle_later", "take_along")
 COPIES = (
     *("copy", "habit", "share_equal", "share_copies", "flatten_source", "wrong_at_first"),
-    *("four_buffers", "keep_each", "keep_large", "flush_large", "late_rows", "early_large"),
+    *("four_buffers", "keep_each", "flush_large", "late_rows", "early_large"),
 )
 
 

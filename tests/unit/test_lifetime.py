@@ -80,7 +80,7 @@ class TestGrowth:
         for descriptor in kept:
             os.close(descriptor)
         assert found["descriptors_per_conversion"] == pytest.approx(1, abs=0.1)
-        assert len(kept) == 3 * 200
+        assert len(kept) == 4 * 200
         assert lifetime.judge_growth(found) == "retained"
 
     @pytest.mark.parametrize(
@@ -95,6 +95,15 @@ class TestGrowth:
             kept.extend([object()] * leaks)
 
         assert lifetime.judge_growth(self.grown(convert)) == verdict
+
+    def test_what_the_next_call_lets_go_is_not_retained(self, clock):
+        kept = []
+
+        def convert():
+            kept[:] = [one for one in kept if one[0] > clock.now - 1]
+            kept.append((clock.now, [object() for _ in range(3)]))
+
+        assert lifetime.judge_growth(self.grown(convert)) == "nothing"
 
     def test_few_calls_that_leave_too_little_to_be_plain_end_after_one_run(self):
         kept, calls = [], []

@@ -13,9 +13,8 @@ New arrays of one path are converted, of 64 KiB at most:
   another. If a result differs from the first one of its array, other calls have changed it.
 - The results of the two arrays of equal content are held. If a write to one shows in the other,
   and both may be written, one of them is not the result of its own array.
-
-- An array is converted twice. If both results are copies, and a write to one shows in the other,
-  they are one.
+- Where a copy is documented, an array is converted twice. If both results are copies, and a write
+  to one shows in the other, they are one.
 
 Nothing is written before its results were waited for: a write could tear an unfinished copy.
 """
@@ -159,7 +158,8 @@ def _convert(subject: Subject, source: Any, changed: dict[str, Any]) -> Conversi
 
 def _convert_twice(subject: Subject) -> dict[str, Any]:
     """Evidence of a copy that is the result of two conversions; empty if there is none."""
-    if subject.spec.elements == 0:
+    promised = subject.export.promise, subject.import_.promise
+    if subject.spec.elements == 0 or "copy" not in promised:  # a mirror of each array is no fault
         return {}
     subject, consumer = _of_size(subject), subject.consumer
     first = _convert(subject, subject.make_another(), {})
@@ -169,7 +169,7 @@ def _convert_twice(subject: Subject) -> dict[str, Any]:
     others = consumer.pointer(first.result), subject.producer.pointer(first.source)
     if at is None or at != others[0] or at == others[1] or consumer.writable(second) is False:
         return {}
-    if memory.is_read_only(at) or consumer.write(second, WRITTEN) is NotImplemented:
+    if memory.must_not_be_written(at) or consumer.write(second, WRITTEN) is NotImplemented:
         return {}
     shown = _result_changed(subject, first)
     if not shown or _source_changed(subject, first):
@@ -293,7 +293,7 @@ def _shared(subject: Subject, one: tuple[Turn, Any], other: tuple[Turn, Any]) ->
     """How many values of one result a write to the other changes, where both may be written."""
     (turn, kept), (_, written) = one, other
     may_write = subject.consumer.writable(written), subject.producer.writable(turn.source)
-    if False in may_write or memory.is_read_only(subject.consumer.pointer(written)):
+    if False in may_write or memory.must_not_be_written(subject.consumer.pointer(written)):
         return {}
     if subject.consumer.write(written, WRITTEN) is NotImplemented:
         return {}

@@ -15,10 +15,10 @@ result is held whose source is gone, and read last: a framework may release the 
 
 Growth is measured in runs of many conversions after a first one that fills caches. The smallest
 growth of all runs counts, since a leak grows in each. Further runs follow if two leave it open. If
-something stays behind, it is counted for :data:`RELEASED_S` more. If it falls, a last run begins
-and is counted as long: what is released late is no leak. If nothing stays, each call gets a new
-source: a framework may keep something of each array that it sees for the first time. Then a small
-and a large array are converted a few times: a pool may keep those of one size.
+something stays behind, a last run follows after :data:`RELEASED_S`, and must leave something, too.
+If what stayed fell meanwhile, the last run is counted as long: what is released late is no leak. If
+nothing stays, each call gets a new source: a framework may keep something of each array that it
+sees for the first time.
 
 Verdicts: ``safe``, ``dangling``, ``retained``, ``unknown``.
 
@@ -73,8 +73,6 @@ NEW_SOURCE_BYTES = 16 << 10
 for each array on a busy machine."""
 FEW = 30
 """Calls of each run that only asks whether something stays at every call or two."""
-FEW_RESIZED = 10
-"""Calls of each run at another size, where something may stay at each."""
 SMALL_BYTES = 512
 """Some frameworks keep small arrays in the object itself, or copy them."""
 LARGE_BYTES = 2 << 20
@@ -312,27 +310,7 @@ def _growth(
         return found | {"left_out": f"new arrays: {per_source.reason}"}, other
     if per_source:
         return per_source | {"per_source": True}, anew
-    for size_bytes in () if subject.is_one_array else (SMALL_BYTES, LARGE_BYTES):
-        resized = subject.of_bytes(size_bytes)
-        plain = _plain_growth(resized, meters)
-        if plain:
-            return plain, resized
     return found, other
-
-
-def _plain_growth(subject: Subject, meters: Sequence[Callable[[], int]]) -> dict[str, Any]:
-    """What plainly stays behind of each conversion of one source; empty if nothing does."""
-    source = subject.make_another()
-    convert = subject.converting(source)
-    found = measure_growth(
-        lambda: subject.wait_for(convert()),
-        source,
-        meters,
-        subject.spec.size_bytes,
-        FEW_RESIZED,
-        plain_only=True,
-    )
-    return found if is_plain(found) else {}
 
 
 def growth_of_calls(
@@ -638,31 +616,28 @@ def measure_growth(
             break
     each = bytes_limit(size_bytes)
     limits = [HANDLES] * len(handles) + [each] * len(meters) + [REFERENCES, OBJECTS]
-    if not waits or judge_growth(found) == "nothing" or _stays(counters, last, limits):
+    if not waits or judge_growth(found) == "nothing":
         return found
-    # What the runs before left is released by now, and cannot hide what one more leaves.
+    grown = [n for n, limit in enumerate(limits) if least[n] >= limit.nothing]
+    stays = _stays(counters, grown, last[0])
+    # What the runs before left is released by now, and cannot hide what one more leaves. A pool of
+    # the framework's own, or its next call, may use the memory again.
     last = convert_many()
-    end = time.monotonic() + RELEASED_S
+    end = time.monotonic() + (0.0 if stays else RELEASED_S)
     while judge_growth(found := counted(run + 1, *last)) != "nothing" and time.monotonic() < end:
         time.sleep(LOOK_S)
     return found
 
 
 def _stays(
-    counters: Sequence[Callable[[], int]], last: tuple[list[int], int], limits: Sequence[Limit]
+    counters: Sequence[Callable[[], int]], grown: Sequence[int], before: Sequence[int]
 ) -> bool:
     """Whether all that conversions left behind is still there after :data:`RELEASED_S`.
 
-    ``last`` is what was counted before them, and how many they were.
+    ``grown`` are the places of the counters that say so, and ``before`` what they counted before.
     """
-    before, conversions = last
     left = [count() for count in counters]
-    grown = [
-        place
-        for place, limit in enumerate(limits)
-        if left[place] - before[place] >= limit.nothing * conversions
-    ]
-    fell = not grown
+    fell = False
     end = time.monotonic() + RELEASED_S
     while time.monotonic() < end:
         time.sleep(LOOK_S)
