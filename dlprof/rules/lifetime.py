@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -159,9 +160,14 @@ def _kept_arrays(evidence: LeftBehind) -> float:
 
 def _kept_text(evidence: LeftBehind) -> str:
     return ", ".join(
-        size_text(round(count)) if name == BYTES else f"{count:.3g} {METERS[name].words}"
+        size_text(round(count)) if name == BYTES else _counted(f"{count:.3g}", METERS[name].words)
         for name, count in _left(evidence).items()
     )
+
+
+def _counted(number: str, words: str) -> str:
+    one = re.sub(r"s\b", "", words, count=1)
+    return f"{number} {one if number == '1' else words}"
 
 
 LEFT = """

@@ -152,7 +152,7 @@ def kept(**per_conversion):
     ("counts", "severity", "words"),
     [
         ({"bytes": 65536.0}, "error", "at every conversion: 64 KiB."),
-        ({"objects": 2.0, "references": 1.0}, "warning", "1 references to x, 2 blocks"),
+        ({"objects": 2.0, "references": 1.0}, "warning", "1 reference to x, 2 blocks"),
         ({"bytes": 21657.0, "objects": 0.36}, "error", "at some conversions: 0.36 blocks"),
         ({"bytes": 20.0, "references": 0.33}, "warning", ": 0.33 references to x on"),
         ({"references": 0.07}, "warning", ": 0.07 references to x on average."),
