@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ContextDecorator
 from dataclasses import dataclass, field
 from operator import methodcaller
 from pathlib import Path
@@ -295,13 +296,15 @@ def fail_on(*words: str, include: Sequence[str] = ()) -> ForbiddingBlock:
     return ForbiddingBlock(forbidden, include)
 
 
-class ForbiddingBlock:
+class ForbiddingBlock(ContextDecorator):
     """What :func:`fail_on` returns. A generator's failure would show lines of contextlib."""
 
     def __init__(self, forbidden: Sequence[str], include: Sequence[str]) -> None:
-        self._forbidden, self._tracing = forbidden, api.trace(include=include)
+        self._forbidden = forbidden
+        self._include = include if isinstance(include, str) else tuple(include)
 
     def __enter__(self) -> api.Traced:
+        self._tracing = api.trace(include=self._include)
         self._found = self._tracing.__enter__()
         return self._found
 

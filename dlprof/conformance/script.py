@@ -37,8 +37,9 @@ CODES = {"Violated": 1, "Refused": 0}
 UNKNOWN = {"NotApplicable", "Unknown"}
 """Answers by which a script cannot tell, as by any other exception."""
 LIMIT = "faulthandler.dump_traceback_later(120, exit=True)  # no answer is a violation\n"
-"""Where threads may wait for each other. Its exit code is 1."""
+"""Its exit code is 1."""
 END = "os._exit(0)\n"
+DROP = "for name in {names}: globals().pop(name, None)\ngc.collect()  # a crash is a violation\n"
 MAKE = """
 def make(kind):
     names = dict(globals())
@@ -51,7 +52,7 @@ COLLECTIONS = {"DTYPES": tuple(DTYPES), "LAZY": LAZY, "LAYOUTS": LAYOUTS, "OTHER
 CONSTANTS = {"NEW": NEW, "OLD": OLD, "VALUES": VALUES}
 """What says more than its name."""
 WIDTH = 100
-ALWAYS = {"os", "sys"}
+ALWAYS = {"faulthandler", "os", "sys"}
 
 
 def script(check: Check, bound: Binding) -> str:
@@ -72,8 +73,8 @@ def script(check: Check, bound: Binding) -> str:
     made, body = _arrays(bound, every, body)
     used = _names([*every, *made, *body])
     modules = {name for name in imports if name in used and imports[name] == f"import {name}"}
-    needed = ALWAYS | modules | ({"faulthandler"} if "threading" in modules else set())
-    limit = f"\n{LIMIT}" if "threading" in modules else "\n"
+    end = "" if isinstance(body[-1], ast.Raise) else _end(body)
+    needed = ALWAYS | modules | ({"gc"} if "gc." in end else set())
     lines = [f"import {', '.join(sorted(needed))}"]
     lines += sorted(text for name, text in imports.items() if name in used - modules)
     facts = {
@@ -83,11 +84,18 @@ def script(check: Check, bound: Binding) -> str:
         "standards": STANDARDS,
     }
     parts = [
-        HEAD.format(**facts) + "\n".join(lines) + "\n" + _hook(used) + bound.setup + limit,
+        HEAD.format(**facts) + "\n".join(lines) + "\n" + _hook(used) + bound.setup + f"\n{LIMIT}",
         *_blocks([*every, *made]),
-        _text(body) + ("" if isinstance(body[-1], ast.Raise) else END),
+        _text(body) + end,
     ]
     return "\n".join(parts)
+
+
+def _end(body: list[ast.stmt]) -> str:
+    """What the check made is dropped, the last first, as at its end in a worker."""
+    every = (one for one in ast.walk(ast.parse(_text(body))) if isinstance(one, ast.Name))
+    names = dict.fromkeys(one.id for one in every if isinstance(one.ctx, ast.Store))
+    return DROP.format(names=[*reversed(names)]) + END if names else END
 
 
 def _hook(used: set[str]) -> str:

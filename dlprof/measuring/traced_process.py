@@ -32,7 +32,9 @@ def run(words: Sequence[str], environment: Mapping[str, str]) -> int:
     waited = {*PASSED_ON, signal.SIGCHLD}
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     group = Group()
-    before: Any = None
+    # If it is ignored, Linux does not tell the end of a process. A handler of Python's would
+    # complain if another thread got the signal. Set later, it would lose a signal that waits.
+    before = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         # As subprocess does, but with the signals blocked that dlprof was started with.
         program = os.posix_spawn(
@@ -42,9 +44,6 @@ def run(words: Sequence[str], environment: Mapping[str, str]) -> int:
             setsigmask=[*mask],
             setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],
         )
-        # If it is ignored, Linux does not tell the end of a process. A handler of Python's would
-        # complain if another thread got the signal.
-        before = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         while True:
             found = signal.sigwaitinfo(waited)
             if found.si_signo != signal.SIGCHLD:
@@ -57,8 +56,7 @@ def run(words: Sequence[str], environment: Mapping[str, str]) -> int:
                 return os.waitstatus_to_exitcode(status)
     finally:
         group.end()
-        if before is not None:
-            signal.signal(signal.SIGCHLD, before)
+        signal.signal(signal.SIGCHLD, before)
         while signal.sigtimedwait(PASSED_ON, 0) is not None:
             pass  # it was for the program, which has ended: the trace is not lost
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
