@@ -122,6 +122,14 @@ def test_a_signal_that_comes_when_the_program_has_ended_ends_nothing():
         assert process.stdout.readline() in ("ended -10\n", "ended -12\n")
 
 
+def test_programs_that_end_at_once_are_not_waited_for_any_longer():
+    code = "import os\nfrom dlprof.measuring.traced_process import run\n"
+    code += "print({run(['/bin/sh', '-c', 'exit 7'], os.environ) for _ in range(50)})"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=120)
+    assert done.stdout == "{7}\n"
+
+
 def test_a_second_ctrl_c_does_not_lose_the_trace(tmp_path):
     (tmp_path / "app.py").write_text("raise SystemExit(3)\n", encoding="utf-8")
     command = [sys.executable, "-c", INTERRUPTED]
