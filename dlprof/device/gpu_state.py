@@ -45,10 +45,6 @@ class Doubt(NamedTuple):
     note: str | None = None
     """Is normal on a machine that others use, too."""
 
-    def as_note(self) -> Doubt:
-        """The same doubt of what does not depend on the load of the device."""
-        return Doubt(None, _sentence(filter(None, self)))
-
 
 def read(since_ns: int | None = None) -> Reading:
     """The state of every GPU now, or the reason why it cannot be read.

@@ -38,9 +38,14 @@ def _is_moved(case: CaseView) -> bool:
 
 
 MOVED = """
+def device_type(array):  # DLPack's: 1 for the host, 2 for CUDA
+    if hasattr(array, "__dlpack_device__"):
+        return array.__dlpack_device__()[0]
+    return 2 if hasattr(array, "__cuda_array_interface__") else 1
+
 <create>
 <convert of y>
-devices = x.__dlpack_device__()[0], y.__dlpack_device__()[0]
+devices = device_type(x), device_type(y)
 print("DLPack's device type of x is %d, that of y is %d" % devices)
 return devices[0] != devices[1]
 """

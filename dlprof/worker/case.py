@@ -108,9 +108,11 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
         is_smaller=spec != asked,
         seen=seen,
     )
-    doubt = gpu_state.watch(lambda: instruments.run(once), instruments.gpu)
+    doubt = gpu_state.Doubt()
     if AT_ANY_LOAD.issuperset(request["instruments"]):
-        doubt = doubt.as_note()
+        instruments.run(once)  # unwatched: NVML's answers take as long as a case of a survey
+    else:
+        doubt = gpu_state.watch(lambda: instruments.run(once), instruments.gpu)
     for note in filter(None, (doubt.note, simulated.misuse(path.producer, path.consumer))):
         answer.failed("device", note)
     if state.channel.forks:

@@ -42,7 +42,7 @@ def lines(tmp_path_factory):
         ]
         print(
             f"{one['idle_s'] * 1e6:9.1f} µs idle {one['busy_s'] * 1e6:9.1f} behind "
-            f"{one['queued_s'] * 1e6:8.0f}  {one['text']}  {told}"
+            f"{one['queued_s'] * 1e6:8.0f}, {one['waits']} wait  {one['text']}  {told}"
         )
     return found
 
@@ -52,8 +52,7 @@ def test_each_conversion_of_a_line_is_a_row_with_all_its_calls(lines):
     assert {row["calls"] for _, rows in lines for row in rows} == {2 * CALLS + 1}
 
 
-def test_a_call_waits_where_the_clock_says_so(lines):
-    waiting = {one["text"]: one["busy_s"] - one["idle_s"] > one["queued_s"] / 2 for one, _ in lines}
+def test_as_many_calls_wait_as_the_clock_says(lines):
+    waiting = {one["text"]: one["waits"] for one, _ in lines}
     assert any(waiting.values())
-    told = {one["text"]: sum(row["waits"] for row in rows) for one, rows in lines}
-    assert told == {text: CALLS * waits for text, waits in waiting.items()}
+    assert waiting == {one["text"]: sum(row["waits"] for row in rows) for one, rows in lines}

@@ -137,6 +137,7 @@ def main():
             "idle_s": statistics.median(idle),
             "busy_s": statistics.median(busy),
             "queued_s": queued,
+            "waits": sum(one - statistics.median(idle) > queued / 2 for one in busy),
         }
         for call, idle, busy, queued in found
     ]

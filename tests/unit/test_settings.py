@@ -8,6 +8,7 @@ import platform
 import resource
 import signal
 import sys
+import types
 import warnings
 from pathlib import Path
 
@@ -163,6 +164,15 @@ def test_a_setting_of_the_process_counts_also_if_the_call_is_refused():
         subject.convert()
     (one,) = heard.found["evidence"]["changed"]
     assert one["name"] == "warning filters of the process"
+
+
+def test_a_warning_filter_of_a_module_that_the_call_imports_is_no_setting(monkeypatch):
+    def imports(_):
+        monkeypatch.setitem(sys.modules, "imported_by_the_call", types.ModuleType("one"))
+        warnings.simplefilter("ignore", BufferError)
+
+    with warnings.catch_warnings():
+        assert looked(imports)["verdict"] == "kept"
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ The texts of ``Probe.settings`` of both frameworks, and of NumPy if it is import
 refused or not. Values are compared as text. Which settings cannot be read, before the call or after
 it, is in the answer. The values of environment variables may be secrets: only their names are.
 
-The sticky flags of floating-point exceptions are no setting: any computation raises them.
+The sticky flags of floating-point exceptions are no setting: any computation raises them. Nor is a
+warning filter that comes with a module: a call that imports one does so once in a process.
 
 Verdicts: ``kept``, ``changed``, ``unknown`` (nothing can be read). The evidence has the settings
 that changed.
@@ -34,6 +35,7 @@ from dlprof.worker.subject import Subject
 HANDLER, HANDLERS_IN_C = "handler of ", "signals caught and ignored"
 NAMES = {one.value: one.name for one in signal.Signals}
 ROUNDING, ROUNDING_IN_C = "rounding of floats", "rounding mode of C"
+WARNING_FILTERS = "warning filters"
 VARIABLE = "environment variable "
 _STATUS = "Path('/proc/self/status').read_text()"
 _C = "ctypes.CDLL(None)"
@@ -55,7 +57,7 @@ OF_PROCESS = {
     HANDLERS_IN_C: "[hex(int(mask, 16) & ~(7 << 31)) for mask in"
     rf" re.findall(r'Sig(?:Ign|Cgt):\s*(\w+)', {_STATUS})]",
     "blocked signals": "sorted(signal.pthread_sigmask(signal.SIG_BLOCK, []))",
-    "warning filters": "warnings.filters",
+    WARNING_FILTERS: "warnings.filters",
     "garbage collector": "(gc.isenabled(), gc.get_threshold())",
     "switch interval": "sys.getswitchinterval()",
     "resource limits": "[(one, resource.getrlimit(getattr(resource, one)))"
@@ -93,11 +95,15 @@ def watched(subject: Subject, answer: Answer) -> Iterator[None]:
     """Send what the conversion inside changes, also if it raises."""
     numpy = (NUMPY,) if "numpy" in sys.modules else ()
     owners = dict.fromkeys((subject.producer, subject.consumer, *numpy, None))
-    before = _read(owners)
+    before, modules = _read(owners), len(sys.modules)
     try:
         yield
     finally:
-        answer.part("settings", _judge(before, _read(owners)))
+        after = _read(owners)
+        name = f"{WARNING_FILTERS} of the process"
+        if len(sys.modules) > modules:
+            after[name] = before[name]
+        answer.part("settings", _judge(before, after))
 
 
 def _judge(before: Found, after: Found) -> dict[str, Any]:
