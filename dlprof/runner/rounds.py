@@ -31,6 +31,8 @@ from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool
 MOST_SPOILED = 3
 """A path that ended so many processes, or changed their settings, is tried with no other array of
 the survey."""
+SPARES = 2
+"""Where a path ends processes: one to try its case alone, and one to go on with."""
 Answered = Generator[Any, int | None, None]
 """In turns, a :data:`~dlprof.plan.schedule.Round`; else a :data:`~dlprof.runner.parallel.Lane`."""
 Kind = tuple[Any, ...]
@@ -91,6 +93,8 @@ class Runner:
         """The cases that they survey, those of one path together."""
         self._spoiled: Counter[Any] = Counter()
         """How many processes each path ended, or changed the settings of."""
+        self._crashing: set[Any] = set()
+        """Pairs of which a case of the survey ended a process."""
         self._ended: set[Any] = set()
         """Paths, shapes and layouts of which the plainest dtype ended a process."""
         self._unmade: dict[Kind, str] = {}
@@ -143,7 +147,7 @@ class Runner:
         A setup of the user's own may do anything, and runs in one process at a time.
         """
         index, case = groups[0][0]
-        is_ready = self._pool.has_loaded(process_of(index, case, self.settings))
+        is_ready = self._pool.loaded(process_of(index, case, self.settings))
         of_all = [case for group in groups for _, case in group]
         fit = all(
             one.device == "cpu"
@@ -206,6 +210,7 @@ class Runner:
         self._surveying -= 1
         if not self._surveying:
             yield from self._again(0)
+            self._pool.close()  # a diagnosis measures waits: nothing imports beside it
         yield from self._diagnosis.lane(diagnoses, is_over)
 
     def _to_survey(self, surveys: deque[deque[Group]]) -> deque[Group] | None:
@@ -313,8 +318,11 @@ class Runner:
     ) -> Answered:
         """Ask one worker for all that is waiting, as long as it lives."""
         served: set[int] = set()
-        if not (yield from self._try_arrays(worker, (waiting or shared[0])[0][1])):
+        first = (waiting or shared[0])[0][1]
+        if not (yield from self._try_arrays(worker, first)):
             return
+        if first.pair in self._crashing:
+            self._load_beside(kind, first, SPARES)
         while entry := (yield from self._take(waiting, shared, served, kind, worker)):
             index, case = entry
             if served and turns:
@@ -411,12 +419,13 @@ class Runner:
         self._client.keep(index, round_, found)
         return True
 
-    def _load_beside(self, kind: Kind, case: Case) -> None:
-        """Let a worker for what is in doubt import beside the others of a survey, which takes no
+    def _load_beside(self, kind: Kind, case: Case, workers: int = 1) -> None:
+        """Let workers for what is in doubt import beside the others of a survey, which takes no
         time.
         """
-        if self._surveying == 1 and not self._pool.has_loaded(kind):
-            self._pool.load(kind, [imports_of(case)])
+        if self._surveying == 1:
+            for _ in range(min(workers, processors()) - self._pool.loaded(kind)):
+                self._pool.load(kind, [imports_of(case)])
 
     def _needs_another(self, case: Case, outcome: Outcome) -> bool:
         """Whether a worker died before it began, or cannot make an array any more."""
@@ -468,6 +477,9 @@ class Runner:
         """Keep the outcome of a case; of the case alone if it broke a worker of many cases."""
         case = self.cases[index]
         if _broke(outcome) and (self.settings.together or case.surveyed) and not alone:
+            if case.surveyed:
+                self._crashing.add(case.pair)
+                self._load_beside(process_of(index, case, self.settings), case, SPARES)
             outcome = yield from self._alone(index, round_, outcome, turns)
         elif _breaks_plain(outcome) and (doubt := (yield from self._unconfirmed(case, round_))):
             found = outcome.parts["refusal"].get("evidence")

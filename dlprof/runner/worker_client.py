@@ -411,9 +411,9 @@ class WorkerPool:
         self._loaded.append((kind, worker))
         worker.send({"do": "load", "cases": imports})
 
-    def has_loaded(self, kind: Hashable) -> bool:
-        """Whether :meth:`load` has started a worker of this kind that nobody has taken."""
-        return any(of == kind for of, _ in self._loaded)
+    def loaded(self, kind: Hashable) -> int:
+        """How many workers of this kind :meth:`load` has started that nobody has taken."""
+        return sum(of == kind for of, _ in self._loaded)
 
     def wait(self, limit_s: float) -> None:
         """Wait until all loaded workers have imported. A worker that died or hung is dropped."""

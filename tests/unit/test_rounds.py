@@ -120,7 +120,7 @@ def test_a_dead_worker_is_replaced_and_the_others_are_measured(workers, journal)
 
 
 def test_a_path_that_ended_three_processes_of_a_survey_gets_no_other_array(workers, journal):
-    workers.dies = {"import0"}
+    workers.dies, workers.most_open = {"import0"}, 3
     arrays = [make_case(name="import0", shape=(size,), surveyed=True) for size in range(1, 6)]
     run([*arrays, make_case(name="import1", surveyed=True)], journal)
     found = [statuses(journal, case)[0][1] for case in range(6)]
@@ -128,7 +128,7 @@ def test_a_path_that_ended_three_processes_of_a_survey_gets_no_other_array(worke
 
 
 def test_what_ended_a_process_with_the_plain_dtype_is_not_tried_with_another_one(workers, journal):
-    workers.dies = {"import0"}
+    workers.dies, workers.most_open = {"import0"}, 3
     arrays = [
         make_case(name=name, dtype=dtype, shape=SHAPE, layout="reversed", surveyed=True)
         for name in ("import0", "import1")
@@ -137,6 +137,18 @@ def test_what_ended_a_process_with_the_plain_dtype_is_not_tried_with_another_one
     run(arrays, journal)
     found = [statuses(journal, case)[0][1] for case in range(4)]
     assert found == ["crashed", "skipped", "ok", "ok"]
+
+
+@pytest.mark.parametrize(("processors", "ahead"), [(1, 1), (2, 2)])
+def test_where_a_path_of_a_survey_ends_processes_the_next_ones_import_beside_it(
+    workers, journal, monkeypatch, processors, ahead
+):
+    monkeypatch.setattr(rounds, "processors", lambda: processors)
+    workers.dies, workers.most_open = {"import0"}, 3
+    run([make_case(name=f"import{index}", surveyed=True) for index in range(3)], journal)
+    assert [statuses(journal, case)[0][1] for case in range(3)] == ["crashed", "ok", "ok"]
+    assert len(workers.loaded) >= ahead
+    assert workers.open == 0
 
 
 def test_two_workers_share_a_survey_and_settle_what_the_other_doubts(workers, journal, monkeypatch):
