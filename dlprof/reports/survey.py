@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
@@ -224,7 +224,7 @@ def marks(session: Session, shown: Iterable[Table]) -> tuple[str, ...]:
     pairs = surveyed(session).values()
     cases = [case for pair in pairs for case in pair]
     unmade = dict.fromkeys(
-        f"{pair[0].pair[0]} cannot make {_unmade_text(pair, missing)}."
+        f"{pair[0].pair[0]} {_unmade_text(pair, missing)}."
         for pair in pairs
         if (missing := _unmade(pair))
     )
@@ -256,6 +256,8 @@ def section(session: Session, drawn: Iterable[Tiles] = ()) -> Iterator[Section]:
     ]
     rules = rules_by_case(session.findings)
     for cases in found.values():
+        if not _made(cases):
+            continue  # no path was asked
         for first, *others in (group.codes for group in _groups(cases, rules)):
             lines += [f"The same as {first}: {', '.join(others)}"] if others else []
     whole = tuple(tables(session, is_brief=False))
@@ -293,15 +295,27 @@ def _unmade(cases: Sequence[CaseView]) -> list[Label]:
     return list(dict.fromkeys(map(label_of, unmade)))
 
 
+def _made(cases: Sequence[CaseView]) -> set[Label]:
+    return {label_of(case.result.case) for case in cases} - {*_unmade(cases)}
+
+
 def _unmade_text(cases: Sequence[CaseView], missing: Collection[Label]) -> str:
-    made = {label_of(case.result.case) for case in cases} - {*missing}
+    made = _made(cases)
+    if not made:
+        return f"makes no array: {'; '.join(_reasons(cases))}"
     if any(label.axis == PLAINEST.axis for label in made):
-        return arrays_text(_but_implied(missing), ())
+        return f"cannot make {arrays_text(_but_implied(missing), ())}"
     plain = (
         f"{PLAIN.get(cases[0].result.case.device, 'plain')} arrays, so that no dtype was surveyed"
     )
     others = [label for label in missing if label.axis != PLAINEST.axis]
-    return "; ".join(filter(None, (arrays_text(others, ()), plain)))
+    return f"cannot make {'; '.join(filter(None, (arrays_text(others, ()), plain)))}"
+
+
+def _reasons(cases: Iterable[CaseView]) -> list[str]:
+    """Why they were not measured, the commonest first."""
+    told = Counter(first_line(case.result.reason or "").rstrip(".") for case in cases)
+    return [reason for reason, _ in told.most_common(2)]
 
 
 def _without(cases: Sequence[CaseView], unmade: Sequence[Label]) -> list[CaseView]:

@@ -413,6 +413,13 @@ def test_a_producer_that_makes_no_aligned_arrays_is_not_said_to_lack_all_dtypes(
     assert ("aligned" in mark, "float32" in mark) == (True, False)
 
 
+def test_a_producer_that_makes_no_array_at_all_is_told_with_the_reason():
+    lost = {"status": "unsupported", "reason": "no backend", "refused_at": "create", "values": None}
+    session = make_session(*(surveyed(layout=layout, **lost) for layout in ("C", "F")))
+    (mark,) = survey.marks(session, survey.tables(session))
+    assert ("no backend" in mark, "column-major" in mark) == (True, False)
+
+
 def test_a_survey_that_was_left_out_is_no_pass():
     session = make_session(make_result(), surveyed(**SKIPPED), surveyed("int8", **SKIPPED))
     assert "problem" not in survey.summary(session)
