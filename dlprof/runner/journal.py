@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import math
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -28,6 +30,10 @@ INTERRUPTED = "interrupted"
 
 Subject = int | tuple[int, int]
 """The number of a case, or those of the two cases of a round trip."""
+
+
+SPENT_EVERY_S = 0.1
+"""A survey has more answers than the processor time of the machine needs to be read."""
 
 
 class InUse(UsageError):
@@ -60,6 +66,8 @@ class Journal:
         self.path = path
         self.header: Mapping[str, Any] = {} if header is None else {"journal": VERSION, **header}
         self.meter = Meter()
+        self._spent: tuple[float, float | None] = (0.0, 0.0)
+        self._spent_at = -math.inf
         self.has_grown = False
         """Whether answers came since it was opened."""
         self._entries: dict[Subject, list[Entry]] = {}
@@ -99,7 +107,9 @@ class Journal:
             self._file.truncate(0)
             self._append(self.header)
             self._is_foreign = False
-        line = {"of": of, "round": round_, "spent": self.meter.read(), "answer": answer}
+        if time.monotonic() > self._spent_at + SPENT_EVERY_S:
+            self._spent, self._spent_at = self.meter.read(), time.monotonic()
+        line = {"of": of, "round": round_, "spent": self._spent, "answer": answer}
         offset, size = self._append(line)
         self._entries.setdefault(of, []).append(Entry(offset, size, round_, answer["status"]))
         self.has_grown = True

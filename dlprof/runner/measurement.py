@@ -31,7 +31,7 @@ from dlprof.session.interrupts import uninterrupted
 from dlprof.session.state import journal_of
 from dlprof.text.clean import sanitised
 
-SAVE_EVERY_S = 5.0
+SAVE_EVERY_S = 10.0
 SAVE_SHARE = 50
 """A save waits until it would take less than one part in so many of the run."""
 
