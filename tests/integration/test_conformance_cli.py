@@ -56,9 +56,15 @@ def test_a_script_says_whether_the_deviation_is_there(name, fault, code, catalog
     assert script_run.run(text, sys.executable).code == code
 
 
-def test_a_script_ends_by_a_signal_where_the_framework_ends_the_process(catalog, monkeypatch):
-    monkeypatch.setenv("PLAIN_FAULT", "deleter-in-thread")
-    text = runner.script(catalog, catalog.named("plain"), CHECKS["deleter-in-thread"])
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [("deleter-in-thread", "deleter-in-thread"), ("byte-offset", "crashes-at-drop")],
+)
+def test_a_script_ends_by_a_signal_where_the_framework_ends_the_process(
+    name, fault, catalog, monkeypatch
+):
+    monkeypatch.setenv("PLAIN_FAULT", fault)
+    text = runner.script(catalog, catalog.named("plain"), CHECKS[name])
     assert script_run.run(text, sys.executable).code < 0
 
 

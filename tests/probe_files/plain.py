@@ -1,7 +1,8 @@
 """A framework of plain ctypes memory that follows DLPack and the array API standard.
 
 ``fault`` names the one check of ``dlprof conformance`` that it violates; empty: none. Some faults
-have a name of a check and a dtype: it violates that check for arrays of the dtype alone.
+have a name of a check and a dtype: it violates that check for arrays of the dtype alone. Of
+``crashes-at-drop`` the process ends where the last array on another's memory is gone.
 """
 
 import ctypes
@@ -85,6 +86,8 @@ class Owner:
         self.managed, self.address, self.thread = managed, address, threading.get_ident()
 
     def __del__(self):
+        if fault == "crashes-at-drop":
+            os.abort()
         leaks = fault == "deleter-once"
         leaks |= fault == "dropped-in-thread" and threading.get_ident() != self.thread
         if self.managed.deleter and not leaks:
