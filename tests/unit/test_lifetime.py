@@ -116,7 +116,7 @@ class TestGrowth:
         found = lifetime.measure_growth(
             leaves_one_in_three, object(), (lambda: 0,), SIZE_BYTES, 30, plain_only=True
         )
-        assert (len(calls), lifetime.is_plain(found)) == (30, False)
+        assert (len(calls), lifetime.is_plain(found)) == (60, False)
 
     def test_a_cache_that_fills_for_some_runs_is_waited_for(self):
         kept, calls = [], itertools.count()

@@ -336,8 +336,6 @@ def growth_of_calls(
         found = measure_growth(call, object(), meters, size, few, plain_only=True, waits=False)
         return is_plain(found)
 
-    for _ in range(few):  # what a first call keeps is no leak
-        once()
     if not is_plain_in_few(once):
         return {}
     number = CONVERSIONS * few // FEW
@@ -576,8 +574,8 @@ def measure_growth(
     """Evidence of what one conversion leaves behind.
 
     The one of ``meters`` that grew most counts, since none of them sees every allocation. If
-    ``plain_only``, it ends with the first run that leaves less than a plain growth, and a first
-    run counts: calls were made before. Unless it ``waits``, what is released late counts as well.
+    ``plain_only``, it ends with the first run that leaves less than a plain growth. Unless it
+    ``waits``, what is released late counts as well.
     """
     handles = HANDLE_COUNTS.values()
     counters = [*handles, *meters, lambda: sys.getrefcount(source), sys.getallocatedblocks]
@@ -586,8 +584,7 @@ def measure_growth(
     def convert_many() -> tuple[list[int], int]:
         return _convert_many(convert, counters, most, piece_of(size_bytes), in_each_run)
 
-    if not plain_only:
-        convert_many()
+    convert_many()
     least = [math.inf] * len(counters)
 
     def counted(run: int, before: list[int], conversions: int) -> dict[str, float]:
@@ -611,7 +608,11 @@ def measure_growth(
         found = counted(run, *last)
         if plain_only and not is_plain(found):
             return found
-        if run > 1 and _is_enough(found):
+        if run == 1:
+            continue
+        if is_plain(found) or judge_growth(found) == "nothing":
+            break
+        if found["bytes_per_conversion"] * found["conversions"] > MOST_BYTES:
             break
     each = bytes_limit(size_bytes)
     limits = [HANDLES] * len(handles) + [each] * len(meters) + [REFERENCES, OBJECTS]
@@ -626,12 +627,6 @@ def measure_growth(
     while judge_growth(found := counted(run + 1, *last)) != "nothing" and time.monotonic() < end:
         time.sleep(LOOK_S)
     return found
-
-
-def _is_enough(found: dict[str, float]) -> bool:
-    """Whether no further run is needed, or allowed."""
-    is_decided = is_plain(found) or judge_growth(found) == "nothing"
-    return is_decided or found["bytes_per_conversion"] * found["conversions"] > MOST_BYTES
 
 
 def _stays(

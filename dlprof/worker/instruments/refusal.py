@@ -42,8 +42,6 @@ MOST_S = 0.5
 second each."""
 FEWEST = 5
 """Calls that tell what stays at each from one chance object."""
-FEW_SLOW = lifetime.FEW // 2
-"""Of slow calls all runs have half as many: still a hundred, at each of which something stays."""
 SLOW_S = 2e-3
 """A compiler takes longer to refuse. What it leaves behind of one NumPy array tells of those that
 other exports give: a loop takes seconds."""
@@ -145,7 +143,7 @@ def _growth(subject: Subject, begins: str, retained: Collection[str]) -> dict[st
     if each_s > SLOW_S:  # the processor may have been taken away
         each_s = min(each_s, _seconds(convert))
     # Two runs, the first to warm up. Calls that take long are fewer: a leak shows at each.
-    few = min(FEW_SLOW if each_s > SLOW_S else lifetime.FEW, int(MOST_S / 2 / each_s))
+    few = min(lifetime.FEW, int(MOST_S / 2 / each_s))
     if few < FEWEST:
         raise Unsupported(f"a refusal takes {1e3 * each_s:.0f} ms: too long to repeat")
     is_slow = each_s > SLOW_S and _gives_numpy(subject)
