@@ -38,7 +38,7 @@ ROUNDING, ROUNDING_IN_C = "rounding of floats", "rounding mode of C"
 WARNING_FILTERS = "warning filters"
 VARIABLE = "environment variable "
 _STATUS = "Path('/proc/self/status').read_text()"
-_C = "ctypes.CDLL(None)"
+_C = "ctypes.pythonapi"
 
 
 def _handlers() -> dict[str, str]:
