@@ -22,7 +22,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 from dlprof.probes.base import Probe
 from dlprof.probes.numpy import NumPy
@@ -38,6 +38,7 @@ ROUNDING, ROUNDING_IN_C = "rounding of floats", "rounding mode of C"
 WARNING_FILTERS = "warning filters"
 VARIABLE = "environment variable "
 _STATUS = "Path('/proc/self/status').read_text()"
+LONGEST_STATUS = 1 << 16
 _C = "ctypes.pythonapi"
 
 
@@ -90,20 +91,31 @@ Found = dict[str, tuple[str, str | Refusal]]
 """By name: the expression, and its value as text or the error of reading it."""
 
 
+class Reading(NamedTuple):
+    """All values as text or the error of reading them, in their order, and the environment."""
+
+    texts: list[str | Refusal]
+    environment: dict[str, str]
+
+
 @contextmanager
 def watched(subject: Subject, answer: Answer) -> Iterator[None]:
     """Send what the conversion inside changes, also if it raises."""
     numpy = (NUMPY,) if "numpy" in sys.modules else ()
-    owners = dict.fromkeys((subject.producer, subject.consumer, *numpy, None))
+    owners = tuple(dict.fromkeys((subject.producer, subject.consumer, *numpy, None)))
     before, modules = _read(owners), len(sys.modules)
     try:
         yield
     finally:
         after = _read(owners)
-        name = f"{WARNING_FILTERS} of the process"
-        if len(sys.modules) > modules:
-            after[name] = before[name]
-        answer.part("settings", _judge(before, after))
+        if before == after:  # as a rule, and a survey has hundreds of cases
+            answer.part("settings", verdict("kept", {}))
+        else:
+            found, now = _named(owners, before), _named(owners, after)
+            name = f"{WARNING_FILTERS} of the process"
+            if len(sys.modules) > modules:
+                now[name] = found[name]
+            answer.part("settings", _judge(found, now))
 
 
 def _judge(before: Found, after: Found) -> dict[str, Any]:
@@ -169,27 +181,46 @@ def _hidden(before: str, after: str) -> tuple[str, str]:
     return old, "another value" if old == new else new
 
 
-def _read(owners: Iterable[Probe | None]) -> Found:
+def _read(owners: Iterable[Probe | None]) -> Reading:
     """The settings of these frameworks; those of the process for None."""
-    found: Found = {}
+    texts: list[str | Refusal] = []
     for probe in owners:
-        for name, code, value_of in _getters(probe):
-            try:
-                text = repr(value_of())
-            except Exception as error:  # noqa: BLE001 - a framework's own
-                found[name] = code, Refusal(error)
-            else:
-                is_handler = name.startswith(HANDLER)
-                found[name] = code, HANDLER_WORDS.get(text, text) if is_handler else text
+        settings, at_once = _settings(probe)
+        found = attempt(at_once)
+        if isinstance(found, Refusal):  # of one of them
+            texts += [attempt(one.read) for one in settings]
+        else:
+            texts += found
+    return Reading(texts, dict(os.environ))
+
+
+def _named(owners: Iterable[Probe | None], reading: Reading) -> Found:
+    settings = (one for probe in owners for one in _settings(probe)[0])
+    found: Found = {
+        one.name: (one.code, HANDLER_WORDS.get(str(text), text) if one.is_handler else text)
+        for one, text in zip(settings, reading.texts, strict=True)
+    }
     return found | {
         f"{VARIABLE}{name} of the process": (f"os.environ.get({name!r})", repr(value))
-        for name, value in os.environ.items()
+        for name, value in reading.environment.items()
     }
 
 
+class Setting(NamedTuple):
+    """Its name, the expression of its value, and a function that gives this as text."""
+
+    name: str
+    code: str
+    read: Callable[[], str]
+
+    @property
+    def is_handler(self) -> bool:
+        return self.name.startswith(HANDLER)
+
+
 @cache
-def _getters(probe: Probe | None) -> tuple[tuple[str, str, Callable[[], Any]], ...]:
-    """Name, expression and function of each setting; those of the process for None."""
+def _settings(probe: Probe | None) -> tuple[tuple[Setting, ...], Callable[[], list[str]]]:
+    """Those of a framework, or of the process for None; and a function that reads all at once."""
     setup, texts, owner = (
         (IMPORTS, OF_PROCESS, "the process")
         if probe is None
@@ -200,6 +231,20 @@ def _getters(probe: Probe | None) -> tuple[tuple[str, str, Callable[[], Any]], .
         attempt(partial(execute, setup, namespace, "setup"))
         if probe is None:
             execute(QUICK, namespace, "setup")
-    return tuple(
-        (f"{name} of {owner}", code, compile_call(code, namespace)) for name, code in texts.items()
+    read = {name: f"repr({code})" for name, code in texts.items()}
+    settings = (
+        Setting(f"{name} of {owner}", code, compile_call(read[name], namespace))
+        for name, code in texts.items()
     )
+    # The file is read once, without a file object of Python.
+    code = f"[{', '.join(read.values())}]".replace(_STATUS, "status")
+    all_texts = compile_call(code, namespace, "status")
+    return tuple(settings), lambda: all_texts(_status() if probe is None else "")
+
+
+def _status() -> str:
+    file = os.open("/proc/self/status", os.O_RDONLY)
+    try:
+        return os.read(file, LONGEST_STATUS).decode()
+    finally:
+        os.close(file)
