@@ -141,10 +141,12 @@ class Measurement:
             runner.close()
             self._merged = list(self.results())
             self._spent = self.journal.meter.read()  # the file and the report show the same
-            # A user who stops the rules loses only what they find.
-            with contextlib.suppress(UsageError):  # the last save gives the reason
+        try:
+            self._findings, self._expectations = judge(self)
+        except BaseException:  # a user who stops the rules loses only what they find
+            with uninterrupted(), contextlib.suppress(UsageError):
                 self.save()
-        self._findings, self._expectations = judge(self)
+            raise
         with uninterrupted():
             try:
                 self.save()
