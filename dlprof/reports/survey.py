@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import accumulate, chain
 from typing import NamedTuple
 
@@ -137,10 +138,12 @@ def tables(session: Session, is_brief: bool = True) -> Iterator[Table]:
 
 def answers(session: Session) -> Iterator[Answer]:
     """The path of a single pair that takes most arrays as a view, and the one as a copy, without
-    an error there; none that crashes or gives wrong values for another array.
+    an error there; one without a warning too, if that takes at least half as many. None crashes or
+    gives wrong values for another array.
     """
     pairs = surveyed(session)
     errors = {one.rule for one in session.findings if one.severity == "error"}
+    troubles = errors | {one.rule for one in session.findings if one.severity == "warning"}
     for cases in pairs.values() if len(pairs) == 1 else ():
         known = _without(cases, _unmade(cases))
         count = len({label_of(case.result.case) for case in known})
@@ -150,8 +153,10 @@ def answers(session: Session) -> Iterator[Answer]:
             if not any(RESULTS.get(one.result) == "bad" for one in group.outcomes)
         ]
         for kind in KINDS:
-            taken = [(group.codes[0], _taken(group, kind, errors)) for group in fit]
-            code, found = max(taken, key=lambda one: sum(one[1].values()), default=("", {}))
+            code, found = _best(fit, kind, errors)
+            untroubled, without = _best(fit, kind, troubles)
+            if 2 * sum(without.values()) >= sum(found.values()):
+                code, found = untroubled, without
             if found:
                 rules = dict.fromkeys(rule for one in found for rule in one.rules.split())
                 told = [
@@ -161,12 +166,21 @@ def answers(session: Session) -> Iterator[Answer]:
                 yield Answer(f"most arrays as a {kind}", code, "", "; ".join(told))
 
 
-def _taken(group: Group, kind: str, errors: Collection[str]) -> dict[Outcome, int]:
-    """How many arrays the paths take as a ``kind`` without a rule of ``errors``, by outcome."""
+def _best(
+    groups: Iterable[Group], kind: str, barred: AbstractSet[str]
+) -> tuple[str, dict[Outcome, int]]:
+    """The code that takes most arrays as a ``kind`` without a rule of ``barred``; and how many it
+    takes, by outcome.
+    """
+    taken = ((group.codes[0], _taken(group, kind, barred)) for group in groups)
+    return max(taken, key=lambda one: sum(one[1].values()), default=("", {}))
+
+
+def _taken(group: Group, kind: str, barred: AbstractSet[str]) -> dict[Outcome, int]:
     return {
         one: len(labels)
         for one, labels in group.outcomes.items()
-        if one.result == kind and not {*one.rules.split()} & {*errors}
+        if one.result == kind and barred.isdisjoint(one.rules.split())
     }
 
 

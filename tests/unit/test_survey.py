@@ -405,6 +405,21 @@ def test_the_path_that_takes_most_arrays_is_named_and_none_that_crashes_for_anot
     assert found["most arrays as a view"].code == "some(x)"
 
 
+@pytest.mark.parametrize(("taken", "named"), [(2, "clean(x)"), (1, "warned(x)")])
+def test_a_path_without_a_warning_is_named_unless_it_takes_few_arrays(taken, named):
+    dtypes = ("float32", "int8", "bool")
+    refused = {"status": "unsupported", "reason": "no"}
+    results = [
+        *(surveyed(dtype, code="warned(x)") for dtype in dtypes),
+        *(surveyed(dtype, code="clean(x)") for dtype in dtypes[:taken]),
+        *(surveyed(dtype, code="clean(x)", **refused) for dtype in dtypes[taken:]),
+    ]
+    warning = {"rule": "DLP006", "name": "bounce", "severity": "warning", "summary": "it goes"}
+    session = make_session(*results, findings=[{**warning, "results": [0, 1, 2]}])
+    (found,) = survey.answers(session)
+    assert found.code == named
+
+
 def test_a_producer_that_makes_no_aligned_arrays_is_not_said_to_lack_all_dtypes():
     lost = {"status": "unsupported", "reason": "no layout", "refused_at": "create", "values": None}
     results = [surveyed(dtype, **lost) for dtype in ("float32", "int8")]
