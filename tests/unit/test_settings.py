@@ -8,7 +8,6 @@ import platform
 import resource
 import signal
 import sys
-import types
 import warnings
 from pathlib import Path
 
@@ -166,13 +165,28 @@ def test_a_setting_of_the_process_counts_also_if_the_call_is_refused():
     assert one["name"] == "warning filters of the process"
 
 
-def test_a_warning_filter_of_a_module_that_the_call_imports_is_no_setting(monkeypatch):
-    def imports(_):
-        monkeypatch.setitem(sys.modules, "imported_by_the_call", types.ModuleType("one"))
-        warnings.simplefilter("ignore", BufferError)
+@pytest.mark.parametrize(("is_at_each_call", "found"), [(False, "kept"), (True, "changed")])
+def test_a_warning_filter_counts_unless_it_comes_with_a_module_once(is_at_each_call, found):
+    calls = []
+
+    def sets(_):
+        if is_at_each_call or not calls:
+            warnings.simplefilter("ignore", BufferError)
+        calls.append(None)
 
     with warnings.catch_warnings():
-        assert looked(imports)["verdict"] == "kept"
+        assert looked(sets)["verdict"] == found
+
+
+@pytest.mark.parametrize(
+    "text", ["numpy.geterr()['over'], numpy.geterr()['under']", "numpy.geterr()  # the handling"]
+)
+def test_a_setting_may_be_a_tuple_or_have_a_comment(text, monkeypatch):
+    monkeypatch.setattr(WithSettings, "settings", {"mine": text})
+    with numpy.errstate(all="warn"):
+        found = looked(lambda _: numpy.seterr(over="raise"))
+    before = {one["name"]: one["before"] for one in found["evidence"]["changed"]}
+    assert "warn" in before["mine of numpy"]
 
 
 @pytest.fixture

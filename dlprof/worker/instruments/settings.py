@@ -5,8 +5,8 @@ The texts of ``Probe.settings`` of both frameworks, and of NumPy if it is import
 refused or not. Values are compared as text. Which settings cannot be read, before the call or after
 it, is in the answer. The values of environment variables may be secrets: only their names are.
 
-The sticky flags of floating-point exceptions are no setting: any computation raises them. Nor is a
-warning filter that comes with a module: a call that imports one does so once in a process.
+The sticky flags of floating-point exceptions are no setting: any computation raises them. A warning
+filter counts if a second call sets it, too: else it came with a module that the call imported.
 
 Verdicts: ``kept``, ``changed``, ``unknown`` (nothing can be read). The evidence has the settings
 that changed.
@@ -19,6 +19,7 @@ import os
 import re
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial, reduce
@@ -103,7 +104,7 @@ def watched(subject: Subject, answer: Answer) -> Iterator[None]:
     """Send what the conversion inside changes, also if it raises."""
     numpy = (NUMPY,) if "numpy" in sys.modules else ()
     owners = tuple(dict.fromkeys((subject.producer, subject.consumer, *numpy, None)))
-    before, modules = _read(owners), len(sys.modules)
+    filters, before = [*warnings.filters], _read(owners)
     try:
         yield
     finally:
@@ -113,9 +114,16 @@ def watched(subject: Subject, answer: Answer) -> Iterator[None]:
         else:
             found, now = _named(owners, before), _named(owners, after)
             name = f"{WARNING_FILTERS} of the process"
-            if len(sys.modules) > modules:
+            if now[name] != found[name] and not _changes_again(subject, filters):
                 now[name] = found[name]
             answer.part("settings", _judge(found, now))
+
+
+def _changes_again(subject: Subject, filters: list[Any]) -> bool:
+    """Whether one more call changes the warning filters, too, once they are ``filters`` again."""
+    warnings.filters[:] = filters  # type: ignore[index]
+    attempt(subject.convert)
+    return [*warnings.filters] != filters
 
 
 def _judge(before: Found, after: Found) -> dict[str, Any]:
@@ -231,15 +239,18 @@ def _settings(probe: Probe | None) -> tuple[tuple[Setting, ...], Callable[[], li
         attempt(partial(execute, setup, namespace, "setup"))
         if probe is None:
             execute(QUICK, namespace, "setup")
-    read = {name: f"repr({code})" for name, code in texts.items()}
+    # In parentheses and on lines of its own: an expression may be a tuple, or have a comment.
+    read = {name: f"repr((\n{code}\n))" for name, code in texts.items()}
     settings = (
         Setting(f"{name} of {owner}", code, compile_call(read[name], namespace))
         for name, code in texts.items()
     )
+    at_once = f"[{', '.join(read.values())}]"
+    if probe is not None:
+        return tuple(settings), compile_call(at_once, namespace)
     # The file is read once, without a file object of Python.
-    code = f"[{', '.join(read.values())}]".replace(_STATUS, "status")
-    all_texts = compile_call(code, namespace, "status")
-    return tuple(settings), lambda: all_texts(_status() if probe is None else "")
+    all_texts = compile_call(at_once.replace(_STATUS, "status"), namespace, "status")
+    return tuple(settings), lambda: all_texts(_status())
 
 
 def _status() -> str:
