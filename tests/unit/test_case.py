@@ -121,6 +121,19 @@ def test_every_error_is_the_outcome_of_the_case(fault, outcome):
     assert served(measure)[0] == outcome
 
 
+def test_an_error_of_dlprof_itself_is_no_refusal(monkeypatch):
+    monkeypatch.setattr(case.settings, "verdict", None)
+
+    def measure(*_):
+        with case.settings.watched(make_subject(), answer):
+            pass
+
+    answer = Answer(SimpleNamespace(send=lambda _: None), 1)
+    (status, reason), _, sent = served(measure)
+    assert (status, "an error of dlprof in settings.py" in reason) == ("skipped", True)
+    assert not [one for one in sent if one.get("part") == "refused_at"]
+
+
 @pytest.mark.parametrize("count", [serve.MANY_FILES + 3, serve.MANY_FILES // 2])
 def test_many_files_that_a_case_leaves_open_are_told(count):
     files = []
