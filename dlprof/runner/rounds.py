@@ -205,7 +205,11 @@ class Runner:
         after other cases is settled by a process that was not asked for those.
         """
         self._surveying += 1
+        before = None
         while (paths := self._to_survey(surveys)) is not None:
+            if before is not None and before is not paths and self._surveying == 1:
+                self._pool.close()  # what was loaded for the pair before
+            before = paths
             yield from self._run(paths, 0)
         self._surveying -= 1
         if not self._surveying:
@@ -423,7 +427,8 @@ class Runner:
         """Let workers for what is in doubt import beside the others of a survey, which takes no
         time.
         """
-        if self._surveying == 1:
+        # Together, a worker serves cases of all pairs, and would import for this one alone.
+        if self._surveying == 1 and not self.settings.together:
             for _ in range(min(workers, processors()) - self._pool.loaded(kind)):
                 self._pool.load(kind, [imports_of(case)])
 

@@ -1,5 +1,6 @@
 """The journal: every answer on disk, in order, and taken up again after a run was killed."""
 
+import time
 from contextlib import closing
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlprof.errors import Unsaved, UsageError
-from dlprof.runner.journal import Journal
+from dlprof.runner.journal import SPENT_EVERY_S, Journal
 from dlprof.text.clean import sanitised
 
 
@@ -46,6 +47,16 @@ def test_every_answer_comes_back_as_it_was_in_order(entries):
                 for of, round_, text in entries
                 if of == case
             ]
+
+
+def test_a_run_that_is_taken_up_again_has_the_time_of_the_one_before(path):
+    spent_s = 2 * SPENT_EVERY_S
+    with resumed(path) as journal:
+        journal.add(1, 0, make_answer())
+        time.sleep(spent_s)
+        journal.add(2, 0, make_answer())
+    with resumed(path) as journal:
+        assert journal.meter.read()[0] >= spent_s
 
 
 def test_what_anybody_wrote_into_a_journal_steers_no_terminal(journal):

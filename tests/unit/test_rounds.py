@@ -139,7 +139,11 @@ def test_what_ended_a_process_with_the_plain_dtype_is_not_tried_with_another_one
     assert found == ["crashed", "skipped", "ok", "ok"]
 
 
-@pytest.mark.parametrize(("processors", "ahead"), [(1, 1), (2, 2)])
+def imported_ahead(workers):
+    return [one for one in workers.loaded if "do" not in one]  # and not those of arrays to make
+
+
+@pytest.mark.parametrize(("processors", "ahead"), [(1, 2), (2, 4)])
 def test_where_a_path_of_a_survey_ends_processes_the_next_ones_import_beside_it(
     workers, journal, monkeypatch, processors, ahead
 ):
@@ -147,8 +151,25 @@ def test_where_a_path_of_a_survey_ends_processes_the_next_ones_import_beside_it(
     workers.dies, workers.most_open = {"import0"}, 3
     run([make_case(name=f"import{index}", surveyed=True) for index in range(3)], journal)
     assert [statuses(journal, case)[0][1] for case in range(3)] == ["crashed", "ok", "ok"]
-    assert len(workers.loaded) >= ahead
+    assert len(imported_ahead(workers)) == ahead  # where it ended, and again for the next
     assert workers.open == 0
+
+
+def test_what_was_loaded_for_a_pair_is_closed_with_the_next(workers, journal, monkeypatch):
+    monkeypatch.setattr(rounds, "processors", lambda: 2)
+    workers.dies, workers.most_open = {"import0"}, 3
+    pairs = [("torch", "numpy"), ("torch", "jax"), ("jax", "numpy")]
+    cases = [
+        make_case(*pair, name=f"import{index}", surveyed=True) for pair in pairs for index in (0, 1)
+    ]
+    run(cases, journal)  # no more than three are ever open
+    assert [statuses(journal, case)[0][1] for case in range(6)] == ["crashed", "ok"] * 3
+
+
+def test_a_survey_that_shares_workers_loads_none_for_one_pair(workers, journal):
+    workers.dies = {"import0"}
+    run([make_case(name=f"import{i}", surveyed=True) for i in range(3)], journal, together=True)
+    assert imported_ahead(workers) == []
 
 
 def test_two_workers_share_a_survey_and_settle_what_the_other_doubts(workers, journal, monkeypatch):
