@@ -80,7 +80,7 @@ def test_a_refusal_that_takes_long_is_not_repeated():
 
 
 def test_a_refusal_that_takes_rather_long_is_repeated_a_few_times(monkeypatch):
-    kept, calls, times = [], [], itertools.count(0.0, refusal.MOST_S / 12)
+    kept, calls, times = [], [], itertools.count(0.0, refusal.MOST_S / 26)
     monkeypatch.setattr(refusal, "time", SimpleNamespace(perf_counter=lambda: next(times)))
 
     def refuse(array):
@@ -91,6 +91,20 @@ def test_a_refusal_that_takes_rather_long_is_repeated_a_few_times(monkeypatch):
 
     assert measured_after_a_plain_array(refuse)["verdict"] == "clean"
     assert len(calls) < lifetime.FEW
+
+
+def test_a_cache_of_errors_that_fills_while_slow_refusals_are_repeated_is_no_leak(monkeypatch):
+    monkeypatch.setattr(lifetime, "RELEASED_S", 0.0)
+    times = itertools.count(0.0, refusal.MOST_S / 2 / refusal.FEWEST)
+    monkeypatch.setattr(refusal, "time", SimpleNamespace(perf_counter=lambda: next(times)))
+    cached = []
+
+    def refuse(array):
+        if len(cached) < 256:
+            cached.append([object() for _ in range(3)])
+        raise TypeError("no")
+
+    assert measured_after_a_plain_array(refuse)["verdict"] == "clean"
 
 
 def counting(monkeypatch, each_s):

@@ -120,8 +120,7 @@ def _of_which_call(
         return {"first_result": at_first["values"]}
     if changed.keys() != {"values"}:
         return changed
-    # A first result that stayed wrong was waited for already.
-    if not at_first and _is_unfinished(subject, source, result):
+    if _is_unfinished(subject, source, result):
         return {"unfinished": changed["values"]}
     return _of_repeated(subject) or changed
 
