@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import accumulate, chain
 from typing import NamedTuple
 
@@ -58,6 +57,8 @@ MOST_DRAWN = 40
 """Rows of a picture, each with the paths that do the same."""
 REST = "all but those below"
 MOST_MISSING = 2
+NEARLY = 0.9
+"""The share of most arrays that a path without a warning must take to be named first."""
 MOST_KINDS = 2
 """So many kinds of float8 have names in a row of the table."""
 
@@ -138,12 +139,12 @@ def tables(session: Session, is_brief: bool = True) -> Iterator[Table]:
 
 def answers(session: Session) -> Iterator[Answer]:
     """The path of a single pair that takes most arrays as a view, and the one as a copy, without
-    an error there; one without a warning too, if that takes at least half as many. None crashes or
-    gives wrong values for another array.
+    an error there; one without a warning, too, if it takes nearly as many. None crashes or gives
+    wrong values for another array.
     """
     pairs = surveyed(session)
     errors = {one.rule for one in session.findings if one.severity == "error"}
-    troubles = errors | {one.rule for one in session.findings if one.severity == "warning"}
+    warnings = {one.rule for one in session.findings if one.severity == "warning"}
     for cases in pairs.values() if len(pairs) == 1 else ():
         known = _without(cases, _unmade(cases))
         count = len({label_of(case.result.case) for case in known})
@@ -153,12 +154,16 @@ def answers(session: Session) -> Iterator[Answer]:
             if not any(RESULTS.get(one.result) == "bad" for one in group.outcomes)
         ]
         for kind in KINDS:
-            code, found = _best(fit, kind, errors)
-            untroubled, without = _best(fit, kind, troubles)
-            if 2 * sum(without.values()) >= sum(found.values()):
-                code, found = untroubled, without
+            taken = [(group.codes[0], _taken(group, kind, errors)) for group in fit]
+            unwarned = [one for one in taken if warnings.isdisjoint(_rules_of(one[1]))]
+            (code, found), best = (
+                max(some, key=lambda one: sum(one[1].values()), default=("", {}))
+                for some in (taken, unwarned)
+            )
+            if sum(best[1].values()) >= NEARLY * sum(found.values()):
+                code, found = best
             if found:
-                rules = dict.fromkeys(rule for one in found for rule in one.rules.split())
+                rules = _rules_of(found)
                 told = [
                     f"{sum(found.values())} of {count}",
                     *([f"see {', '.join(rules)}"] * bool(rules)),
@@ -166,22 +171,17 @@ def answers(session: Session) -> Iterator[Answer]:
                 yield Answer(f"most arrays as a {kind}", code, "", "; ".join(told))
 
 
-def _best(
-    groups: Iterable[Group], kind: str, barred: AbstractSet[str]
-) -> tuple[str, dict[Outcome, int]]:
-    """The code that takes most arrays as a ``kind`` without a rule of ``barred``; and how many it
-    takes, by outcome.
-    """
-    taken = ((group.codes[0], _taken(group, kind, barred)) for group in groups)
-    return max(taken, key=lambda one: sum(one[1].values()), default=("", {}))
-
-
-def _taken(group: Group, kind: str, barred: AbstractSet[str]) -> dict[Outcome, int]:
+def _taken(group: Group, kind: str, errors: Collection[str]) -> dict[Outcome, int]:
+    """How many arrays the paths take as a ``kind`` without a rule of ``errors``, by outcome."""
     return {
         one: len(labels)
         for one, labels in group.outcomes.items()
-        if one.result == kind and barred.isdisjoint(one.rules.split())
+        if one.result == kind and not {*one.rules.split()} & {*errors}
     }
+
+
+def _rules_of(outcomes: Iterable[Outcome]) -> list[str]:
+    return list(dict.fromkeys(rule for one in outcomes for rule in one.rules.split()))
 
 
 def _shown(rows: Sequence[Sequence[object]]) -> int:
@@ -270,7 +270,7 @@ def section(session: Session, drawn: Iterable[Tiles] = ()) -> Iterator[Section]:
     ]
     rules = rules_by_case(session.findings)
     for cases in found.values():
-        if not _made(cases):
+        if not _is_any_made(cases):
             continue  # no path was asked
         for first, *others in (group.codes for group in _groups(cases, rules)):
             lines += [f"The same as {first}: {', '.join(others)}"] if others else []
@@ -309,14 +309,14 @@ def _unmade(cases: Sequence[CaseView]) -> list[Label]:
     return list(dict.fromkeys(map(label_of, unmade)))
 
 
-def _made(cases: Sequence[CaseView]) -> set[Label]:
-    return {label_of(case.result.case) for case in cases} - {*_unmade(cases)}
+def _is_any_made(cases: Iterable[CaseView]) -> bool:
+    return any(case.result.refused_at != "create" for case in cases)
 
 
 def _unmade_text(cases: Sequence[CaseView], missing: Collection[Label]) -> str:
-    made = _made(cases)
-    if not made:
+    if not _is_any_made(cases):
         return f"makes no array: {'; '.join(_reasons(cases))}"
+    made = {label_of(case.result.case) for case in cases} - {*missing}
     if any(label.axis == PLAINEST.axis for label in made):
         return f"cannot make {arrays_text(_but_implied(missing), ())}"
     plain = (

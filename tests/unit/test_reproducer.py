@@ -134,10 +134,11 @@ def test_a_script_converts_again_what_is_wrong_only_then():
     assert ended(script) == (1, "the problem is there")
 
 
-def test_a_script_finds_the_device_of_an_array_that_knows_only_the_cuda_array_interface():
-    setup = "import numpy\nclass OnDevice:\n    __cuda_array_interface__ = {}"
+def test_a_script_finds_the_device_of_an_array_without_dlpack():
+    setup = "import numpy\nclass OnHost: pass\nclass OnDevice:\n    __cuda_array_interface__ = {}"
     recipe = {**recipe_of(setup=setup), "create": {"C": "x = OnDevice()"}}
     assert ended(text_of("DLP027", recipe=recipe, code="numpy.ones(3)"))[0] == 1
+    assert ended(text_of("DLP027", recipe=recipe, code="OnHost()"))[0] == 1
     assert ended(text_of("DLP027", recipe=recipe, code="OnDevice()"))[0] == 0
 
 

@@ -405,9 +405,17 @@ def test_the_path_that_takes_most_arrays_is_named_and_none_that_crashes_for_anot
     assert found["most arrays as a view"].code == "some(x)"
 
 
-@pytest.mark.parametrize(("taken", "named"), [(2, "clean(x)"), (1, "warned(x)")])
-def test_a_path_without_a_warning_is_named_unless_it_takes_few_arrays(taken, named):
-    dtypes = ("float32", "int8", "bool")
+@pytest.mark.parametrize(
+    ("taken", "warned", "told"),
+    [
+        (9, 10, ("clean(x)", "9 of 10")),
+        (9, 1, ("clean(x)", "9 of 10")),
+        (8, 10, ("warned(x)", "10 of 10; see DLP006")),
+        (8, 1, ("warned(x)", "10 of 10; see DLP006")),
+    ],
+)
+def test_a_path_without_a_warning_is_named_if_it_takes_nearly_as_many_arrays(taken, warned, told):
+    dtypes = [*DTYPES][:10]
     refused = {"status": "unsupported", "reason": "no"}
     results = [
         *(surveyed(dtype, code="warned(x)") for dtype in dtypes),
@@ -415,9 +423,9 @@ def test_a_path_without_a_warning_is_named_unless_it_takes_few_arrays(taken, nam
         *(surveyed(dtype, code="clean(x)", **refused) for dtype in dtypes[taken:]),
     ]
     warning = {"rule": "DLP006", "name": "bounce", "severity": "warning", "summary": "it goes"}
-    session = make_session(*results, findings=[{**warning, "results": [0, 1, 2]}])
+    session = make_session(*results, findings=[{**warning, "results": list(range(warned))}])
     (found,) = survey.answers(session)
-    assert found.code == named
+    assert (found.code, found.note) == told
 
 
 def test_a_producer_that_makes_no_aligned_arrays_is_not_said_to_lack_all_dtypes():
@@ -430,9 +438,12 @@ def test_a_producer_that_makes_no_aligned_arrays_is_not_said_to_lack_all_dtypes(
 
 def test_a_producer_that_makes_no_array_at_all_is_told_with_the_reason():
     lost = {"status": "unsupported", "reason": "no backend", "refused_at": "create", "values": None}
-    session = make_session(*(surveyed(layout=layout, **lost) for layout in ("C", "F")))
+    results = [surveyed(layout=layout, code=f"{layout}(x)", **lost) for layout in ("C", "F")]
+    session = make_session(*results)
     (mark,) = survey.marks(session, survey.tables(session))
     assert ("no backend" in mark, "column-major" in mark) == (True, False)
+    texts = [one for section in survey.section(session) for one in section.blocks]
+    assert "The same as" not in str(texts)
 
 
 def test_a_survey_that_was_left_out_is_no_pass():
