@@ -19,7 +19,7 @@ from dlprof.text.clean import clean, counted
 if TYPE_CHECKING:
     from dlprof.history.store import Added, Folder
 
-history = group("Keep sessions for weeks, and see when something changed. See docs/history.md.")
+history = group("Keep sessions for weeks, and see when something changed.")
 
 TO = Option(
     "to",

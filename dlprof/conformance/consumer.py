@@ -121,7 +121,7 @@ def takes_versioned(framework: Any) -> None:
     class Versioned(Source):
         def __dlpack__(self, *, max_version: Any = None, **_: Any) -> Any:
             if not max_version:
-                raise BufferError("it needs a consumer of DLPack 1.0 or newer")
+                raise BufferError("__dlpack__ was called without a max_version")
             return self.capsule(NEW)
 
     if framework.takes_objects:

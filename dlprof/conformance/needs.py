@@ -60,8 +60,9 @@ def keyword(name: str) -> Function:
 def arrays(kind: str) -> Function:
     def need(framework: Any) -> None:
         error = attempt(framework.make, kind)[1]
-        if error is not None:
-            raise NotApplicable(f"it makes no {kind} array: {words(error)}")
+        if error is not None:  # a probe without a text for that raises a KeyError
+            why = "" if isinstance(error, KeyError) else f": {words(error)}"
+            raise NotApplicable(f"it makes no {kind} array{why}")
 
     return need
 

@@ -72,13 +72,13 @@ GLOSSES = {
     "masked": "some elements masked",
     "swapped": "the other byte order",
     "unaligned": "one byte off a multiple of its item size",
-    "structured": "elements of one named field",
+    "structured": "a dtype with a named field",
     "datetime": "datetime64[ms]",
     "broadcast": "a stride of 0",
     "negated": "a lazy negative",
     "conjugated": "a lazy conjugate",
     "scalar": "no axes",
-    "narrowed": "the result has a smaller dtype",
+    "narrowed": "a smaller dtype, which loses large values",
 }
 """Words of the table that a reader may not know."""
 
@@ -117,8 +117,12 @@ def title(session: Session) -> tuple[str, str]:
     """The pairs that a session of a survey alone looked at, and its arrays; empty for another."""
     found = surveyed(session)
     arrays = {label_of(case.result.case) for cases in found.values() for case in cases}
-    pairs = next(iter(found)) if len(found) == 1 else f"{len(found)} pairs"
-    return (pairs, f"{len(arrays)} small arrays") if found else ("", "")
+    told = f"{len(arrays)} small arrays"
+    if len(found) != 1:
+        return (f"{len(found)} pairs", told) if found else ("", "")
+    ((pair, cases),) = found.items()
+    unmade = len(_unmade(cases))
+    return pair, f"{told}, {len(arrays) - unmade} made" if unmade else told
 
 
 def tables(session: Session, is_brief: bool = True) -> Iterator[Table]:

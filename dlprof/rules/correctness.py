@@ -516,7 +516,7 @@ before = <values of x>
 <write of y>
 after = <values of x>
 changed = <differing>
-print(changed, "of", before.size, "values of x were overwritten through y")
+print(changed, "of", before.size, "values of x changed by a write to y")
 return changed > 0
 """
 
