@@ -278,6 +278,7 @@ def section(session: Session, drawn: Iterable[Tiles] = ()) -> Iterator[Section]:
             continue  # no path was asked
         for first, *others in (group.codes for group in _groups(cases, rules)):
             lines += [f"The same as {first}: {', '.join(others)}"] if others else []
+    lines += dict.fromkeys(line for cases in found.values() for line in _made(cases))
     whole = tuple(tables(session, is_brief=False))
     meanings = Lines(marks(session, whole))
     notes = [one for one in (meanings, Lines(tuple(lines))) if one.lines]
@@ -311,6 +312,16 @@ def _unmade(cases: Sequence[CaseView]) -> list[Label]:
     """The arrays that the producer cannot make."""
     unmade = (case.result.case for case in cases if case.result.refused_at == "create")
     return list(dict.fromkeys(map(label_of, unmade)))
+
+
+def _made(cases: Sequence[CaseView]) -> Iterator[str]:
+    """The names of all arrays, for which a row has a word such as ``all dtypes``."""
+    unmade = _unmade(cases)
+    labels = dict.fromkeys(label_of(case.result.case) for case in cases)
+    made = [label for label in labels if label not in unmade]
+    for axis in dict.fromkeys(label.axis for label in made):
+        names = (label.name for label in made if label.axis == axis)
+        yield f"All {axis} of {cases[0].pair[0]}: {', '.join(names)}"
 
 
 def _is_any_made(cases: Iterable[CaseView]) -> bool:

@@ -446,6 +446,14 @@ def test_a_producer_that_makes_no_array_at_all_is_told_with_the_reason():
     assert "The same as" not in str(texts)
 
 
+def test_the_whole_report_names_the_arrays_that_all_stands_for():
+    lost = {"status": "unsupported", "reason": "no", "refused_at": "create", "values": None}
+    session = make_session(surveyed(), surveyed("int8"), surveyed("bool", **lost))
+    (section,) = survey.section(session)
+    lines = [line for block in section.blocks for line in getattr(block, "lines", ())]
+    assert [line.rpartition(": ")[2] for line in lines if "All" in line] == ["float32, int8"]
+
+
 def test_a_survey_that_was_left_out_is_no_pass():
     session = make_session(make_result(), surveyed(**SKIPPED), surveyed("int8", **SKIPPED))
     assert "problem" not in survey.summary(session)
