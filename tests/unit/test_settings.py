@@ -8,6 +8,7 @@ import platform
 import resource
 import signal
 import sys
+import types
 import warnings
 from pathlib import Path
 
@@ -165,17 +166,33 @@ def test_a_setting_of_the_process_counts_also_if_the_call_is_refused():
     assert one["name"] == "warning filters of the process"
 
 
-@pytest.mark.parametrize(("is_at_each_call", "found"), [(False, "kept"), (True, "changed")])
-def test_a_warning_filter_counts_unless_it_comes_with_a_module_once(is_at_each_call, found):
-    calls = []
-
+@pytest.mark.parametrize(
+    ("imports", "message", "found"),
+    [
+        (True, "of one module", "kept"),
+        (True, "", "changed"),
+        (False, "of one module", "changed"),
+    ],
+)
+def test_a_warning_filter_counts_unless_it_comes_with_a_module(
+    imports, message, found, monkeypatch
+):
     def sets(_):
-        if is_at_each_call or not calls:
-            warnings.simplefilter("ignore", BufferError)
-        calls.append(None)
+        if imports:
+            monkeypatch.setitem(sys.modules, "imported_by_the_call", types.ModuleType("one"))
+        warnings.filterwarnings("ignore", message=message)
 
     with warnings.catch_warnings():
         assert looked(sets)["verdict"] == found
+
+
+def test_a_warning_filter_that_goes_while_a_module_is_imported_counts(monkeypatch):
+    def resets(_):
+        monkeypatch.setitem(sys.modules, "imported_by_the_call", types.ModuleType("one"))
+        warnings.resetwarnings()
+
+    with warnings.catch_warnings():
+        assert looked(resets)["verdict"] == "changed"
 
 
 @pytest.mark.parametrize(

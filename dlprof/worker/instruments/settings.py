@@ -5,8 +5,8 @@ The texts of ``Probe.settings`` of both frameworks, and of NumPy if it is import
 refused or not. Values are compared as text. Which settings cannot be read, before the call or after
 it, is in the answer. The values of environment variables may be secrets: only their names are.
 
-The sticky flags of floating-point exceptions are no setting: any computation raises them. A warning
-filter counts if a second call sets it, too: else it came with a module that the call imported.
+The sticky flags of floating-point exceptions are no setting: any computation raises them. Nor are
+warning filters for certain messages or modules that come while the call imports a module.
 
 Verdicts: ``kept``, ``changed``, ``unknown`` (nothing can be read). The evidence has the settings
 that changed.
@@ -104,7 +104,7 @@ def watched(subject: Subject, answer: Answer) -> Iterator[None]:
     """Send what the conversion inside changes, also if it raises."""
     numpy = (NUMPY,) if "numpy" in sys.modules else ()
     owners = tuple(dict.fromkeys((subject.producer, subject.consumer, *numpy, None)))
-    filters, before = [*warnings.filters], _read(owners)
+    filters, modules, before = [*warnings.filters], len(sys.modules), _read(owners)
     try:
         yield
     finally:
@@ -113,17 +113,19 @@ def watched(subject: Subject, answer: Answer) -> Iterator[None]:
             answer.part("settings", verdict("kept", {}))
         else:
             found, now = _named(owners, before), _named(owners, after)
-            name = f"{WARNING_FILTERS} of the process"
-            if now[name] != found[name] and not _changes_again(subject, filters):
+            if len(sys.modules) > modules and attempt(partial(_are_of_modules, filters)) is True:
+                name = f"{WARNING_FILTERS} of the process"
                 now[name] = found[name]
             answer.part("settings", _judge(found, now))
 
 
-def _changes_again(subject: Subject, filters: list[Any]) -> bool:
-    """Whether one more call changes the warning filters, too, once they are ``filters`` again."""
-    warnings.filters[:] = filters  # type: ignore[index]
-    attempt(subject.convert)
-    return [*warnings.filters] != filters
+def _are_of_modules(filters: list[Any]) -> bool:
+    """Whether what was added to these ``filters`` is for certain messages or modules, as what a
+    module adds when it is imported.
+    """
+    added = [one for one in warnings.filters if one not in filters]
+    is_kept = [one for one in warnings.filters if one in filters] == filters
+    return is_kept and all(message or module for _, message, _, module, _ in added)
 
 
 def _judge(before: Found, after: Found) -> dict[str, Any]:
@@ -239,6 +241,7 @@ def _settings(probe: Probe | None) -> tuple[tuple[Setting, ...], Callable[[], li
         attempt(partial(execute, setup, namespace, "setup"))
         if probe is None:
             execute(QUICK, namespace, "setup")
+    namespace["repr"] = repr  # a setup may have a name like that
     # In parentheses and on lines of its own: an expression may be a tuple, or have a comment.
     read = {name: f"repr((\n{code}\n))" for name, code in texts.items()}
     settings = (
