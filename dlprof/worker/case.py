@@ -39,7 +39,7 @@ from dlprof.worker.instruments import (
     values,
 )
 from dlprof.worker.loading import WorkerState, path_of, spec_of
-from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.refusal import Refusal, attempt, own_place
 from dlprof.worker.simulated import OnSimulatedDevice, as_far_as_computed
 from dlprof.worker.subject import Path, Subject, check_mistake, gpu_of, result_device
 
@@ -146,7 +146,8 @@ def _first_seen(
 def unmade(state: WorkerState, cases: list[dict[str, Any]], answer: Answer) -> dict[str, str]:
     """Why producers cannot make the arrays of these cases, by place; empty for one that is made.
 
-    A mistake of a probe, and memory that is too small, are told where the case is asked for.
+    A mistake of a probe or of dlprof, and memory that is too small, are told where the case is
+    asked for.
     """
     found = {}
     for at, request in enumerate(cases):
@@ -157,7 +158,7 @@ def unmade(state: WorkerState, cases: list[dict[str, Any]], answer: Answer) -> d
         made = attempt(partial(path.make, spec_of(request)))
         if not isinstance(made, Refusal):
             found[str(at)] = ""
-        elif not isinstance(made.error, NO_REFUSALS):
+        elif not (isinstance(made.error, NO_REFUSALS) or own_place(made.error)):
             found[str(at)] = made.reason
     return found
 
@@ -174,6 +175,8 @@ def _convert_first(
             return result, None
         found, first = first_call.measure(subject, before)
     except Exception as error:
+        if own_place(error):
+            raise
         check_mistake(subject, error)
         answer.part(REFUSED, Refusal(error).reason)
         answer.stage("handshake")

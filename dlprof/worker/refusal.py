@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sysconfig
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from dlprof.probes.base import Unsupported
@@ -34,3 +37,32 @@ def attempt(call: Callable[[], Answer], catch: type[BaseException] = Exception) 
         return call()
     except catch as error:
         return Refusal(error)
+
+
+DLPROF = Path(__file__).parents[1]
+LIBRARY = sysconfig.get_path("stdlib")
+
+
+def own_place(error: BaseException) -> str:
+    """The file and the line of dlprof that raised an error by mistake; empty for an answer in the
+    form of an error, and for one of frameworks, of probes and of their texts.
+    """
+    frames = [*traceback.walk_tb(error.__traceback__)]
+    files = [frame.f_code.co_filename for frame, _ in frames]
+    if not isinstance(error, Exception) or isinstance(error, Unsupported):
+        return ""
+    own = [
+        (Path(file).name, line)
+        for file, (_, line) in zip(files, frames, strict=True)
+        if _is_own(file)
+    ]
+    is_own = bool(own) and all(_is_own(file) or _is_of_library(file) for file in files)
+    return f"{own[-1][0]}, line {own[-1][1]}" if is_own else ""
+
+
+def _is_own(file: str) -> bool:
+    return Path(file).is_relative_to(DLPROF) and not Path(file).is_relative_to(DLPROF / "probes")
+
+
+def _is_of_library(file: str) -> bool:
+    return Path(file).is_relative_to(LIBRARY) and "-packages" not in file

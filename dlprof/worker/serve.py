@@ -9,13 +9,10 @@ import contextlib
 import gc
 import os
 import resource
-import traceback
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from dlprof.probes.base import Unsupported
 from dlprof.protocol.messages import FAULTY, words
 from dlprof.worker import case, inspect
 from dlprof.worker.case import Outcome
@@ -25,10 +22,9 @@ from dlprof.worker.instruments import round_trip, step
 from dlprof.worker.loading import WorkerState, path_of
 from dlprof.worker.memory import TooLarge
 from dlprof.worker.recognise import recognise
-from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.refusal import Refusal, attempt, own_place
 from dlprof.worker.subject import SetupFailed
 
-WORKER = Path(__file__).parent
 MANY_FILES = 64
 """More than the frameworks' own threads, pipes and files that are opened once."""
 
@@ -113,25 +109,14 @@ def _outcome_of(refusal: Refusal, answer: Answer) -> Outcome:
     if isinstance(error, (FaultyProbe, SyntaxError)):
         why = str(error) if isinstance(error, FaultyProbe) else words(error)
         return "faulty", f"{FAULTY}: {why}"
-    if (place := _own_place(error)) is not None:
-        return "skipped", f"an error of dlprof in {place}: {words(error)}"
+    if place := own_place(error):
+        return "skipped", f"dlprof or a probe failed in {place}: {words(error)}"
     if isinstance(error, Exception):
         answer.part("refused_at", answer.at)
         return "unsupported", refusal.reason
     if answer.at == "ready_time":  # else the host's time would be taken for it
         answer.failed("ready_time", words(error))
     return "crashed", f"raised {words(error)}"
-
-
-def _own_place(error: BaseException) -> str | None:
-    """Where dlprof itself raised an error that it does not mean; None for those of frameworks, of
-    probes and of their texts, and for answers in the form of an error.
-    """
-    if isinstance(error, Unsupported) or not isinstance(error, Exception):
-        return None
-    *_, (frame, line) = traceback.walk_tb(error.__traceback__)
-    file = Path(frame.f_code.co_filename)
-    return f"{file.name}, line {line}" if file.is_relative_to(WORKER) else None
 
 
 def open_files() -> int:

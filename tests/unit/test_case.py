@@ -17,6 +17,7 @@ from dlprof.worker.loading import WorkerState
 from dlprof.worker.subject import SetupFailed
 
 SPEC = ArraySpec((4, 8), "float32")
+INSTRUMENTS = "dlprof.worker.instruments"
 REQUEST = {"instruments": [], "budget_ns": 1, "largest_bytes": 1}
 
 
@@ -121,19 +122,6 @@ def test_every_error_is_the_outcome_of_the_case(fault, outcome):
     assert served(measure)[0] == outcome
 
 
-def test_an_error_of_dlprof_itself_is_no_refusal(monkeypatch):
-    monkeypatch.setattr(case.settings, "verdict", None)
-
-    def measure(*_):
-        with case.settings.watched(make_subject(), answer):
-            pass
-
-    answer = Answer(SimpleNamespace(send=lambda _: None), 1)
-    (status, reason), _, sent = served(measure)
-    assert (status, "an error of dlprof in settings.py" in reason) == ("skipped", True)
-    assert not [one for one in sent if one.get("part") == "refused_at"]
-
-
 @pytest.mark.parametrize("count", [serve.MANY_FILES + 3, serve.MANY_FILES // 2])
 def test_many_files_that_a_case_leaves_open_are_told(count):
     files = []
@@ -173,6 +161,14 @@ def test_a_busy_device_counts_only_where_times_or_waits_are_measured(
         return BUSY
 
     monkeypatch.setattr(case.gpu_state, "watch", watch)
+    found, sent = measured_by_numpy(instruments)
+    notes = [one["value"]["reason"] for one in sent if one.get("part") == "failed"]
+    assert found == (status, BUSY.trouble if status == "invalid" else None)
+    assert notes == ([BUSY.note] if status == "invalid" else [])
+
+
+def measured_by_numpy(instruments):
+    """The outcome of a small array of NumPy, and what was sent."""
     sent = []
     channel = SimpleNamespace(send=sent.append, begin=lambda: None, forks=0)
     numpy = NumPy()
@@ -180,7 +176,33 @@ def test_a_busy_device_counts_only_where_times_or_waits_are_measured(
     ways = {"export": numpy.exports[0].name, "import": numpy.imports[0].name}
     probes = dict.fromkeys(("producer", "consumer"), ("builtin", "numpy"))
     request = {**REQUEST, **array, **ways, **probes, "instruments": list(instruments)}
-    found = case.measure(WorkerState(channel), request, Answer(channel, 1))
-    notes = [one["value"]["reason"] for one in sent if one.get("part") == "failed"]
-    assert found == (status, BUSY.trouble if status == "invalid" else None)
-    assert notes == ([BUSY.note] if status == "invalid" else [])
+    answer = Answer(channel, 1)
+    return serve.measured(WorkerState(channel), request, answer, case.measure), sent
+
+
+@pytest.mark.parametrize("where", ["settings.verdict", "first_call.OneCall", "subject.settle"])
+def test_an_error_of_dlprof_itself_is_no_refusal(where, monkeypatch):
+    monkeypatch.setattr(f"{'dlprof.worker' if 'subject' in where else INSTRUMENTS}.{where}", None)
+    (status, reason), sent = measured_by_numpy(["settings", "first_call", "refusal"])
+    assert (status, "failed in" in reason) == ("skipped", True)
+    assert not [one for one in sent if one.get("part") in ("refused", "refused_at", "refusal")]
+
+
+def test_what_a_producer_cannot_make_is_no_mistake_of_dlprof(monkeypatch):
+    def made(*_):
+        raise Unsupported("no such dtype")
+
+    monkeypatch.setattr(case.Path, "make", made)
+    (status, reason), _ = measured_by_numpy(["values"])
+    assert (status, reason) == ("unsupported", "no such dtype")
+
+
+def test_an_array_that_dlprof_fails_to_make_is_none_that_the_producer_lacks(monkeypatch):
+    monkeypatch.setattr("dlprof.worker.subject.settle", None)
+    numpy = NumPy()
+    array = {"shape": [4, 8], "dtype": "float32", "layout": "C", "device": "cpu"}
+    ways = {"export": numpy.exports[0].name, "import": numpy.imports[0].name}
+    probes = dict.fromkeys(("producer", "consumer"), ("builtin", "numpy"))
+    channel = SimpleNamespace(send=lambda _: None)
+    asked = [{**REQUEST, **array, **ways, **probes}]
+    assert case.unmade(WorkerState(channel), asked, Answer(channel, 1)) == {}
