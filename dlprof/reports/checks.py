@@ -152,4 +152,7 @@ def _of_survey(
     if left:
         said = f"{left:,} of {len(cases):,} arrays were not tried"
         return Check(pair, SURVEY, ERROR, "skipped", said, said)
+    if all(case.result.refused_at == "create" for case in cases):
+        said = "no array could be made"
+        return Check(pair, SURVEY, ERROR, "unmade", said, cases[0].result.reason or said)
     return Check(pair, SURVEY, text=lines_of(one.line for one in told))

@@ -117,12 +117,13 @@ def title(session: Session) -> tuple[str, str]:
     """The pairs that a session of a survey alone looked at, and its arrays; empty for another."""
     found = surveyed(session)
     arrays = {label_of(case.result.case) for cases in found.values() for case in cases}
-    told = f"{len(arrays)} small arrays"
+    told = counted(len(arrays), "small array")
     if len(found) != 1:
         return (f"{len(found)} pairs", told) if found else ("", "")
     ((pair, cases),) = found.items()
-    unmade = len(_unmade(cases))
-    return pair, f"{told}, {len(arrays) - unmade} made" if unmade else told
+    tried = {label_of(case.result.case) for case in cases if case.result.status != "skipped"}
+    unmade = {*_unmade(cases)}
+    return pair, f"{told}, {len(tried - unmade)} made" if unmade else told
 
 
 def tables(session: Session, is_brief: bool = True) -> Iterator[Table]:
@@ -298,6 +299,8 @@ def summary(session: Session) -> str:
     )
     if left == len(cases):
         return "The survey of other arrays was left out."
+    if not _is_any_made(cases):
+        return f"No small array could be made: {'; '.join(_reasons(cases))}."
     arrays = len({label_of(case.result.case) for case in cases})
     tried = f"Also tried: {arrays} small arrays (dtypes, layouts, shapes)."
     shown = f"Only there: {', '.join(sorted(rules))}." if rules else "No other problem was seen."

@@ -80,7 +80,7 @@ def test_a_refusal_that_takes_long_is_not_repeated():
 
 
 def test_a_refusal_that_takes_rather_long_is_repeated_a_few_times(monkeypatch):
-    kept, calls, times = [], [], itertools.count(0.0, refusal.MOST_S / 26)
+    kept, calls, times = [], [], itertools.count(0.0, refusal.MOST_S / 20)
     monkeypatch.setattr(refusal, "time", SimpleNamespace(perf_counter=lambda: next(times)))
 
     def refuse(array):
@@ -100,7 +100,7 @@ def test_a_cache_of_errors_that_fills_while_slow_refusals_are_repeated_is_no_lea
     cached = []
 
     def refuse(array):
-        if len(cached) < 256:
+        if len(cached) < 128:
             cached.append([object() for _ in range(3)])
         raise TypeError("no")
 

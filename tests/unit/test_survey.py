@@ -438,12 +438,25 @@ def test_a_producer_that_makes_no_aligned_arrays_is_not_said_to_lack_all_dtypes(
 
 def test_a_producer_that_makes_no_array_at_all_is_told_with_the_reason():
     lost = {"status": "unsupported", "reason": "no backend", "refused_at": "create", "values": None}
-    results = [surveyed(layout=layout, code=f"{layout}(x)", **lost) for layout in ("C", "F")]
+    results = [
+        surveyed(layout=layout, code=code, **lost)
+        for layout in ("C", "F")
+        for code in ("f(x)", "g(x)")
+    ]
     session = make_session(*results)
+    assert "no backend" in survey.summary(session)
+    assert [one.outcome for one in checks(session) if one.name == SURVEY] == ["error"]
     (mark,) = survey.marks(session, survey.tables(session))
     assert ("no backend" in mark, "column-major" in mark) == (True, False)
     texts = [one for section in survey.section(session) for one in section.blocks]
     assert "The same as" not in str(texts)
+
+
+def test_the_header_counts_the_arrays_that_were_tried_and_made():
+    lost = {"status": "unsupported", "reason": "no", "refused_at": "create", "values": None}
+    results = [surveyed(), surveyed("int8"), surveyed("bool", **lost)]
+    session = make_session(*results, surveyed("int16", **SKIPPED))
+    assert survey.title(session)[1] == "4 small arrays, 2 made"
 
 
 def test_the_whole_report_names_the_arrays_that_all_stands_for():
