@@ -25,6 +25,8 @@ from dlprof.runner.journal import INTERRUPTED
 from dlprof.runner.parallel import Lane
 from dlprof.runner.worker_client import Outcome, WorkerClient
 
+IN_COMPANY = "after other conversions in the same process"
+
 
 class Diagnosis:
     def __init__(self, cases: Sequence[Case], client: CaseClient) -> None:
@@ -89,7 +91,9 @@ class Diagnosis:
                 left = tuple(name for name in self._instruments if name not in whole.parts)
                 while left:
                     outcome = yield from self._ask(worker, index, case, whole, left)
-                    if not (served and died_before(outcome)):
+                    if served and not outcome.alive:  # a case before it may be the cause
+                        left = take_answers(whole, outcome, left)
+                    else:
                         left = take_over(whole, outcome, left)
                     served += 1
                     if serves_no_more(outcome):
@@ -192,6 +196,19 @@ def serves_no_more(outcome: Outcome) -> bool:
 
 def changed_settings(outcome: Outcome) -> bool:
     return bool(outcome.parts.get("settings", {}).get("verdict") == "changed")
+
+
+def take_answers(whole: Outcome, outcome: Outcome, asked: tuple[str, ...]) -> tuple[str, ...]:
+    """Add what a worker answered before it was lost after other cases; returns what is to be asked
+    of a new one.
+    """
+    whole.parts |= {name: part for name, part in outcome.parts.items() if name in asked}
+    whole.failures += outcome.failures
+    if not died_before(outcome):
+        reason = outcome.reason or outcome.status
+        whole.failures.append({"instrument": IN_COMPANY, "reason": reason})
+    answered = {*whole.parts, *(failure["instrument"] for failure in whole.failures)}
+    return tuple(name for name in asked if name not in answered)
 
 
 def take_over(whole: Outcome, outcome: Outcome, asked: tuple[str, ...]) -> tuple[str, ...]:

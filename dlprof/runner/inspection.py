@@ -85,8 +85,8 @@ class Inspection:
         while True:
             outcome = self._worker.wait(INSPECT_LIMIT_S)
             self._worker.close()
-            if outcome.status == "ok":
-                found: dict[str, Any] = outcome.parts["inspect"]
+            # A probe's file may write into the pipe.
+            if outcome.status == "ok" and isinstance(found := outcome.parts.get("inspect"), dict):
                 return found
             source = self._source(outcome.stage)
             if source == "start" or source in self._skip:
@@ -133,6 +133,8 @@ def why_unusable(catalog: Catalog, probe: ProbeInfo, device: str) -> str | None:
 
 def last_words(outcome: Outcome) -> str:
     """The last line that a worker wrote before it ended, or how it ended."""
+    if outcome.status == "ok":
+        return "its answer did not arrive: what was loaded may have written into the pipe"
     if outcome.lost is None:
         return outcome.reason or outcome.status
     lines = (outcome.output or "").splitlines()

@@ -22,7 +22,13 @@ from dlprof.plan.schedule import (
 from dlprof.plan.survey import PLAINEST, is_looked_at_once, is_plainest
 from dlprof.protocol.messages import OTHER_VALUES, SAME_ERROR, verdict
 from dlprof.runner.case_client import CaseClient, Turns, imports_of, status_of
-from dlprof.runner.diagnosis import Diagnosis, changed_settings, died_before, serves_no_more
+from dlprof.runner.diagnosis import (
+    IN_COMPANY,
+    Diagnosis,
+    changed_settings,
+    died_before,
+    serves_no_more,
+)
 from dlprof.runner.journal import Journal
 from dlprof.runner.parallel import CASES_OF_LANE, Lane, finish, lanes, processors
 from dlprof.runner.progress import Watcher
@@ -351,7 +357,8 @@ class Runner:
                 self._load_beside(kind, case)
             else:
                 self._asked[kind] += doubt is None
-                yield from self._settle(index, round_, outcome, turns, alone)
+                blames = alone or self._is_its_own(case, outcome, served)
+                yield from self._settle(index, round_, outcome, turns, blames)
                 self._asked[kind] -= doubt is None
             served.add(index)
             if serves_no_more(outcome):
@@ -476,12 +483,19 @@ class Runner:
             for group in self._grouped(reversed(self._doubts)):
                 yield from self._run_group(group, round_, turns)
 
+    def _is_its_own(self, case: Case, outcome: Outcome, served: set[int]) -> bool:
+        """Whether the end of a worker is due to a timed case: none came before it, or it hung and
+        had the whole time limit.
+        """
+        is_timed = not (case.surveyed or self.settings.together)
+        return is_timed and (not served or outcome.status == "timeout")
+
     def _settle(
         self, index: int, round_: int, outcome: Outcome, turns: Turns | None, alone: bool
     ) -> Answered:
         """Keep the outcome of a case; of the case alone if it broke a worker of many cases."""
         case = self.cases[index]
-        if _broke(outcome) and (self.settings.together or case.surveyed) and not alone:
+        if _broke(outcome) and not alone:
             if case.surveyed:
                 self._crashing.add(case.pair)
                 self._load_beside(process_of(index, case, self.settings), case, SPARES)
@@ -540,6 +554,8 @@ class Runner:
                     return REFUSED_AT_ONCE.format(why)
                 if not found.alive or (_was_refused(found) and "refusal" not in found.parts):
                     return UNTRIED.format(why)
+                if instruments == CONTROL and found.failures:  # the plain array was refused, too
+                    return UNTRIED.format(found.failures[0]["reason"])
         return "" if _breaks_plain(found) else NOT_BROKEN
 
 
@@ -599,8 +615,8 @@ def _compare(outcome: Outcome, refused: Outcome | None) -> None:
 
 
 def _note_company(outcome: Outcome, before: Outcome) -> None:
-    what = "after other conversions in the same process"
-    outcome.failures.append({"instrument": what, "reason": before.reason or before.status})
+    reason = before.reason or before.status
+    outcome.failures.append({"instrument": IN_COMPANY, "reason": reason})
 
 
 def in_company(outcome: Outcome, broken: Outcome) -> Outcome:

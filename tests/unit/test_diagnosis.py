@@ -3,7 +3,7 @@
 import pytest
 
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.runner.diagnosis import take_over
+from dlprof.runner.diagnosis import IN_COMPANY, take_answers, take_over
 from dlprof.runner.worker_client import Outcome
 from dlprof.session.evidence import Lost
 
@@ -64,3 +64,12 @@ def test_a_worker_that_was_lost_before_any_instrument_is_a_failure_of_the_diagno
     assert whole.failures == [
         {"instrument": "diagnosis", "reason": "killed by SIGSEGV during first call"}
     ]
+
+
+def test_a_process_that_dies_after_other_cases_costs_nothing_but_a_new_one():
+    answered = {"ordering": {"verdict": "synchronous", "evidence": {}}}
+    whole, ended = Outcome("ok", None), Outcome("crashed", "killed", answered)
+    ended.stage, ended.alive = "lifetime after drop", False
+    left = take_answers(whole, ended, DIAGNOSIS)
+    assert left == tuple(name for name in DIAGNOSIS if name != "ordering")
+    assert whole.failures == [{"instrument": IN_COMPANY, "reason": "killed"}]

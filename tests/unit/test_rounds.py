@@ -113,7 +113,7 @@ def test_the_seed_gives_the_order_which_is_another_in_each_round(workers):
 def test_a_dead_worker_is_replaced_and_the_others_are_measured(workers, journal):
     workers.dies = {"import2"}
     run(cases_of(6), journal, rounds=1)
-    assert len(workers.asked) == 2
+    assert [asked for asked in workers.asked if asked == ["import2"]]  # once more, alone
     assert all(statuses(journal, case) == [(0, "ok")] for case in (0, 1, 3, 4, 5))
     ((_, answer),) = journal.answers(2)
     assert (answer["reason"], answer["output"]) == ("killed by SIGSEGV, import2", "last words")
@@ -322,9 +322,12 @@ def test_a_survey_of_several_pairs_together_settles_the_doubts_of_all(workers, j
     assert found == [["ok"], ["unsupported"], ["ok"], ["unsupported"]]
 
 
-def test_a_case_that_broke_a_shared_worker_is_tried_again_alone_and_says_so(workers, journal):
+@pytest.mark.parametrize("together", [False, True])
+def test_a_case_that_broke_a_worker_of_several_is_tried_again_alone_and_says_so(
+    workers, journal, together
+):
     workers.dies_in_company = {f"import{index}" for index in range(3)}
-    run(cases_of(3), journal, rounds=1, together=True)
+    run(cases_of(3), journal, rounds=1, together=together)
     assert [statuses(journal, case) for case in range(3)] == [[(0, "ok")]] * 3
     retried = workers.order()[1]
     answers = journal.answers(int(retried[-1]))
@@ -333,6 +336,15 @@ def test_a_case_that_broke_a_shared_worker_is_tried_again_alone_and_says_so(work
     assert answers[0][1]["failures"] == [{"instrument": what, "reason": reason}]
     company = Company(status="crashed", reason=reason, rounds=[0])
     assert merge(make_record(), answers, 1).in_company == company
+
+
+@pytest.mark.parametrize(("name", "asked"), [("dies", 1), ("hangs_at_import", 1)])
+def test_a_timed_case_that_ends_a_process_without_others_is_not_tried_again(
+    workers, journal, name, asked
+):
+    setattr(workers, name, {"import0"})
+    run(cases_of(1), journal, rounds=3)
+    assert workers.order().count("import0") == asked
 
 
 def test_an_import_that_hangs_among_others_is_not_waited_for_again(workers, journal):
@@ -370,14 +382,12 @@ def test_a_case_that_had_not_begun_when_its_worker_died_is_measured_in_the_next(
     assert [len(asked) for asked in workers.asked] == [1, 1, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("trouble", "asked", "status"), [("dies", 1, "crashed"), ("refuses", 2, "unsupported")]
-)
-def test_a_case_that_did_not_work_is_not_repeated(workers, journal, trouble, asked, status):
+@pytest.mark.parametrize(("trouble", "status"), [("dies", "crashed"), ("refuses", "unsupported")])
+def test_a_case_that_did_not_work_is_not_repeated(workers, journal, trouble, status):
     setattr(workers, trouble, {"import1"})
     watcher = Watched()
     run(cases_of(3), journal, watcher, rounds=3)
-    assert workers.order().count("import1") == asked  # a refusal once more, in a new process
+    assert workers.order().count("import1") == 2  # once more, in a new process
     assert [found for _, found in statuses(journal, 1)] == [status]
     assert workers.order().count("import0") == 3
     assert watcher.steps == watcher.total == 9
