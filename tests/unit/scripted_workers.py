@@ -15,7 +15,7 @@ class Workers:
     ``dies_in_company`` only if it served another case before; after ``poisons`` it dies before it
     begins the next case. After ``spoils`` it refuses all others. ``jams`` refuse complex numbers, and
     a plain array afterwards, if the import that they name came before. What becomes of that array is
-    ``jammed``. Refusals of ``leaks`` leave something. What is asked for ``refused_with`` instruments is refused. ``unmade`` dtypes are those
+    ``jammed``. Refusals of ``leaks`` leave something. What is asked for ``refused_with`` instruments is refused, and ``failed_in`` ones raise. ``unmade`` dtypes are those
     of which no array can be made, ``unmade_later`` those of which none can after a conversion. ``fatal`` instruments end their
     worker, in ``stopped`` ones the user stops the run, and in ``stopped_again`` imports if they are
     tried once more.
@@ -36,6 +36,7 @@ class Workers:
     changes_settings: set = field(default_factory=set)
     hangs_at_import: set = field(default_factory=set)
     fatal: set = field(default_factory=set)
+    failed_in: set = field(default_factory=set)
     stopped: set = field(default_factory=set)
     stopped_again: set = field(default_factory=set)
     dies_of_imports: bool = False
@@ -159,7 +160,9 @@ class ScriptedWorker:
         if name in workers.changes_settings:
             left["settings"] = {"verdict": "changed", "evidence": {}}
         self.converted = True
-        return Outcome("ok", None, parts=make_answer()["parts"] | left)
+        fail = workers.failed_in & {*request["instruments"]}
+        failures = [{"instrument": name, "reason": f"{name} raised"} for name in fail]
+        return Outcome("ok", None, make_answer()["parts"] | left, failures)
 
     def refusal(self, name, dtype, instruments):
         """The parts of a refusal; None where it is none."""

@@ -212,7 +212,11 @@ def unconfirmed(workers, journal):
 
 @pytest.mark.parametrize(
     ("trouble", "why"),
-    [("fatal", "SIGSEGV during lifetime"), ("refused_with", "refused a plain array at once")],
+    [
+        ("fatal", "SIGSEGV during lifetime"),
+        ("refused_with", "refused a plain array at once"),
+        ("failed_in", "lifetime raised"),
+    ],
 )
 def test_a_process_that_did_not_come_to_the_refusal_does_not_acquit_it(
     workers, journal, trouble, why
