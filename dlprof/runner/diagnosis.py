@@ -6,7 +6,7 @@ Its answers are in the round after the timed ones; traces are in the round after
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 from dlprof.plan.pairing import Case
@@ -19,6 +19,7 @@ from dlprof.protocol.messages import (
     SAME,
     SOURCE_AFTER_DROP,
     no_trace,
+    verdict,
 )
 from dlprof.runner.case_client import CaseClient, status_of
 from dlprof.runner.journal import INTERRUPTED
@@ -87,18 +88,20 @@ class Diagnosis:
                 taken.append((index, case))
                 if not self._client.journal.needs(index, self._round):
                     continue  # only its trace is left
-                whole = self._found_before(index)
+                whole, doubted = self._found_before(index), dict[str, str]()
                 left = tuple(name for name in self._instruments if name not in whole.parts)
                 while left:
                     outcome = yield from self._ask(worker, index, case, whole, left)
                     if served and not outcome.alive:  # a case before it may be the cause
                         left = take_answers(whole, outcome, left)
+                        doubted[instrument_of(outcome)] = outcome.reason or outcome.status
                     else:
                         left = take_over(whole, outcome, left)
                     served += 1
                     if serves_no_more(outcome):
                         worker.close()
                         worker, served = self._client.pool.worker(), 0
+                keep_doubts(whole, doubted)
                 self._client.keep(index, self._round, whole)
                 self.done.add(index)
         finally:
@@ -211,6 +214,22 @@ def take_answers(whole: Outcome, outcome: Outcome, asked: tuple[str, ...]) -> tu
     return tuple(name for name in asked if name not in answered)
 
 
+def instrument_of(outcome: Outcome) -> str:
+    """Where a worker was lost: ``lifetime`` of the stage ``lifetime after drop``."""
+    return outcome.stage.partition(" ")[0]
+
+
+def keep_doubts(whole: Outcome, doubted: Mapping[str, str]) -> None:
+    """No path is safe by an instrument in which a process died, though others came before: memory
+    that is gone may hold its values in the next process.
+    """
+    for name, reason in doubted.items():
+        part = whole.parts.get(name, {})
+        if part.get("verdict") == "safe":
+            why = f"another process died there after other conversions: {reason}"
+            whole.parts[name] = verdict("unknown", part["evidence"], why)
+
+
 def take_over(whole: Outcome, outcome: Outcome, asked: tuple[str, ...]) -> tuple[str, ...]:
     """Add a worker's answer to ``whole``; returns the instruments that it did not get to.
 
@@ -222,7 +241,7 @@ def take_over(whole: Outcome, outcome: Outcome, asked: tuple[str, ...]) -> tuple
     whole.output = whole.output or (outcome.output if not outcome.alive else None)
     if outcome.alive and outcome.status == "ok":
         return ()
-    instrument = outcome.stage.partition(" ")[0]  # "lifetime" of "lifetime after drop"
+    instrument = instrument_of(outcome)
     measured = outcome.alive and outcome.status == "invalid"  # all of it, on a disturbed device
     if measured or instrument not in asked:
         reason = outcome.reason or outcome.status
