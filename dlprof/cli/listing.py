@@ -228,7 +228,7 @@ def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str
     lines += [f"No CUDA device: {no_cuda}"] if no_cuda else []
     failed = {name: found["error"] for name, found in verified.items() if found.get("error")}
     lines += [f"{name}: {first_line(str(error))}" for name, error in failed.items()]
-    unasked = "Nothing was imported. --verify imports each in a worker, and asks for the API."
+    unasked = "Nothing was imported. --verify imports each in a worker, and fills the last column."
     lines += [] if verified else [unasked]
     return tabled(titles, rows) + "".join(f"\n{line}\n" for line in lines)
 

@@ -498,7 +498,7 @@ def _effect_of_a_write(case: CaseView) -> str:
     owned = case.result.ownership
     if owned is not None and owned.evidence.not_written:
         return "No write was tried: the memory is read-only, a file's or shared."
-    return "Writing to one changes x or ends the process."
+    return "A write changes x or ends the process."
 
 
 def _keeps_read_only(case: CaseView) -> bool:
