@@ -238,9 +238,19 @@ missing: it has no sign and no mantissa.
 """
 
 
-FEW_WORDS = 1 << 17
+MANY = 1 << 20
 PERIODS = 1 << 10
-"""A text for more than :data:`FEW_WORDS` words repeats this many periods as one."""
+
+
+def tiled(period: str, length: int, count: int) -> str:
+    """Source text of ``count`` values of NumPy: a ``period`` of ``length`` values, repeated.
+
+    ``numpy.resize`` takes up to forty times as long: it makes a list of the periods first. A short
+    period is slow, too: of :data:`MANY` values, :data:`PERIODS` of it are one.
+    """
+    if count > MANY:
+        period, length = f"numpy.tile({period}, {PERIODS})", length * PERIODS
+    return f"numpy.tile({period}, {-(-count // length)})[:{count}]"
 
 
 @dataclass(frozen=True)
@@ -257,10 +267,8 @@ class Corners:
 
     def text(self, elements: int) -> str:
         """Source text of the words of so many elements, as an array of NumPy."""
-        words, count = f"numpy.array({list(self.bits)}, dtype='uint{self.word}')", len(self.bits)
-        if elements * self.words > FEW_WORDS:  # NumPy makes a list of the periods first
-            words = f"numpy.resize({words}, {count * PERIODS})"
-        return f"numpy.resize({words}, {elements * self.words})"
+        words = f"numpy.array({list(self.bits)}, dtype='uint{self.word}')"
+        return tiled(words, len(self.bits), elements * self.words)
 
 
 def corners(dtype: str) -> Corners:

@@ -111,10 +111,18 @@ class Jax(Probe):
         return int(array.unsafe_buffer_pointer()) or None
 
     def to_numpy(self, array: Any) -> Any:
+        import jax
         import numpy as np
 
-        # A copy on the device first: JAX keeps the host copy of an array and would show that.
-        host = np.array(array.copy())
+        # JAX keeps the host copy of an array and would show that: another array of the same memory
+        # has none. A copy on the device would be compiled for each shape and dtype.
+        if array.is_deleted() or self.device(array) != "cpu":
+            another = array.copy()
+        else:
+            another = jax.make_array_from_single_device_arrays(
+                array.shape, array.sharding, [array]
+            )
+        host = np.array(another)
         bits = BITS.get(str(self.dtype(array)))
         return host if bits is None else host.view(bits)
 

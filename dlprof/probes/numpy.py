@@ -29,6 +29,7 @@ from dlprof.probes.base import (
     laid_out,
     numbers,
     row_of,
+    tiled,
     views,
 )
 
@@ -40,11 +41,6 @@ HOST_ARRAY: Mapping[str, str] = {
     "writable": "{x}.flags.writeable",
     "write": "{x}[...] = 1",
 }
-
-
-MANY = 1 << 24
-PERIODS = 1 << 12
-"""An array of more than :data:`MANY` elements repeats this many periods as one."""
 
 
 class NumPy(Probe):
@@ -195,15 +191,11 @@ def values(elements: int, spec: ArraySpec) -> str:
     if spec.corners:
         return f"{corners(spec.dtype).text(elements)}.view('{spec.dtype}')"
     pattern = numbers(spec)
-    # One period, repeated: a large array costs little more than its memory. NumPy makes a list of
-    # the periods first.
     period = (
         f"((numpy.arange({pattern.modulus}) + {pattern.offset!r}){pattern.times})"
         f".astype('{spec.dtype}')"
     )
-    if elements > MANY:
-        period = f"numpy.resize({period}, {pattern.modulus * PERIODS})"
-    return f"numpy.resize({period}, {elements})"
+    return tiled(period, pattern.modulus, elements)
 
 
 def placed(spec: ArraySpec, allocate: str = "numpy.empty({size}, dtype='uint8')") -> str:
