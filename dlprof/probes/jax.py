@@ -119,9 +119,7 @@ class Jax(Probe):
         if array.is_deleted() or self.device(array) != "cpu":
             another = array.copy()
         else:
-            another = jax.make_array_from_single_device_arrays(
-                array.shape, array.sharding, [array]
-            )
+            another = jax.make_array_from_single_device_arrays(array.shape, array.sharding, [array])
         host = np.array(another)
         bits = BITS.get(str(self.dtype(array)))
         return host if bits is None else host.view(bits)

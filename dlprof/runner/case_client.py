@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -116,10 +116,11 @@ class CaseClient:
         round_: int,
         instruments: tuple[str, ...] = (),
         alone: bool = False,
-        retained: Collection[str] = (),
+        known: Mapping[str, Collection[str]] | None = None,
     ) -> Generator[WorkerClient, Any, Outcome]:
-        """As :meth:`ask`, in a lane. ``retained``: see ``refusal.measure``."""
-        worker.send({**self._request(case, round_, instruments), "retained": sorted(retained)})
+        """As :meth:`ask`, in a lane. ``known``: see ``refusal.Known``."""
+        given = {name: sorted(begins) for name, begins in (known or {}).items()}
+        worker.send({**self._request(case, round_, instruments), "known": given})
         limit_s, on_stage = self._limit_s(case, alone), self._on_stage(case, round_)
         while (outcome := worker.poll(limit_s, on_stage)) is None:
             yield worker
@@ -146,11 +147,11 @@ class CaseClient:
         round_: int,
         turns: Turns | None,
         alone: bool = False,
-        retained: Collection[str] = (),
+        known: Mapping[str, Collection[str]] | None = None,
     ) -> Generator[Any, int | None, Outcome]:
         """Ask for the answers of a round. With ``turns`` it stops before each sample."""
         if turns is None:
-            return (yield from self.beside(worker, case, round_, alone=alone, retained=retained))
+            return (yield from self.beside(worker, case, round_, alone=alone, known=known))
         # Two large cases at once may need more memory than there is.
         if case.size_bytes >= OWN_PROCESS_BYTES:
             return self.ask(worker, case, round_)

@@ -111,6 +111,10 @@ class Runner:
         """The producers that were asked for that."""
         self._retained: defaultdict[Kind, set[str]] = defaultdict(set)
         """How refusals of a path begin that are known to leave something behind."""
+        self._of_numpy: defaultdict[Kind, set[str]] = defaultdict(set)
+        """How those of an import begin that were looked at for all exports' NumPy arrays."""
+        self._converting: dict[WorkerClient, Case] = {}
+        """What each worker is asked for."""
         self._kept_from: Counter[str] = Counter()
         """How many processes could not make an array any more that a new one makes."""
         self._pool = WorkerPool(python, variables)
@@ -342,11 +346,14 @@ class Runner:
                 continue
             self._asked[kind] += doubt is None
             with self._client.kept_if_stopped(index, round_, _name(round_), worker.heard):
-                known = self._retained[case.pair, case.path]
+                known = self._known(case)
+                self._converting[worker] = case
                 outcome = yield from self._client.in_turns(
                     worker, index, case, round_, turns, alone, known
                 )
+                del self._converting[worker]
             self._asked[kind] -= doubt is None
+            self._note_of_numpy(case, outcome)
             if served and self._needs_another(case, outcome):
                 waiting.insert(0, entry)
                 self._doubts |= {index: doubt} if doubt else {}
@@ -376,9 +383,12 @@ class Runner:
         doubt: a worker that ``served`` none of the cases before it need not be a new one. In
         reversed order none comes before another.
         """
-        if not waiting and shared:
-            waiting += shared.popleft()
-        while self._surveying and not waiting:
+        while (place := self._place(waiting)) is None:
+            if shared:
+                waiting += shared.popleft()
+                continue
+            if not self._surveying:
+                return None
             if self._asked[kind]:  # who settles now could not settle what is doubted next
                 yield worker
                 continue
@@ -386,8 +396,32 @@ class Runner:
                 entry = index, self.cases[index]
                 if doubt.before.isdisjoint(served) and process_of(*entry, self.settings) == kind:
                     return entry
-            return None
-        return waiting.pop(0) if waiting else None
+            if not waiting:
+                return None
+            yield worker
+        return waiting.pop(place)
+
+    def _place(self, waiting: Group) -> int | None:
+        """Where the case is to ask for next: the first whose refusal no other worker repeats just
+        now. What that shows may stand for this worker, too.
+        """
+        refusing = [
+            _same_refusal(case)
+            for worker, case in self._converting.items()
+            if worker.stage == "refusal"
+        ]
+        for place, (_, case) in enumerate(waiting):
+            if is_plainest(case) or _same_refusal(case) not in refusing:
+                return place
+        return None
+
+    def _known(self, case: Case) -> dict[str, set[str]]:
+        retained = self._retained[case.pair, case.path]
+        return {"retained": retained, "of_numpy": self._of_numpy[_import(case)]}
+
+    def _note_of_numpy(self, case: Case, outcome: Outcome) -> None:
+        if case.surveyed and _evidence_of_refusal(outcome).get("of_numpy") and outcome.reason:
+            self._of_numpy[_import(case)].add(outcome.reason[:SAME_ERROR])
 
     def _is_doubtful(
         self, index: int, round_: int, outcome: Outcome, doubt: Doubt | None, served: set[int]
@@ -408,7 +442,8 @@ class Runner:
         if outcome.reason == doubt.refused.reason:
             # A process looks once at what refusals of a kind leave behind; what they break shows
             # only where a plain array came before; and what one process saw, another may not see.
-            seen = ("refusal",) if _refusal_of(doubt.refused) in ("broken", "retained") else ()
+            is_first = _refusal_of(doubt.refused) in ("broken", "retained")
+            seen = ("refusal",) if is_first or _evidence_of_refusal(outcome).get("moot") else ()
             outcome.parts = doubt.refused.parts | {
                 name: part for name, part in outcome.parts.items() if name not in seen
             }
@@ -501,8 +536,7 @@ class Runner:
                 self._load_beside(process_of(index, case, self.settings), case, SPARES)
             outcome = yield from self._alone(index, round_, outcome, turns)
         elif _breaks_plain(outcome) and (doubt := (yield from self._unconfirmed(case, round_))):
-            found = outcome.parts["refusal"].get("evidence")
-            kept = found if isinstance(found, dict) else {}
+            kept = _evidence_of_refusal(outcome)
             does = "gave other values" if kept.get("after") == OTHER_VALUES else "was refused"
             reason = f"a plain array {does} later, but {doubt}"
             outcome.parts["refusal"] = verdict("unknown", kept, reason)
@@ -576,6 +610,15 @@ def _array(case: Case) -> Kind:
     return case.pair[0], case.shape, case.dtype, case.layout, case.device
 
 
+def _import(case: Case) -> Kind:
+    return case.pair, case.path.import_.name
+
+
+def _same_refusal(case: Case) -> Kind:
+    """What cases have in common that a compiler refuses alike: the import and the array."""
+    return _import(case), _array(case)
+
+
 def _name(round_: int) -> str:
     return f"round {round_ + 1}"
 
@@ -600,6 +643,12 @@ def _refusal_of(outcome: Outcome) -> str:
     """What refusals leave behind, in one word; empty where nothing looked."""
     found = outcome.parts.get("refusal")
     return str(found.get("verdict", "")) if isinstance(found, dict) else ""
+
+
+def _evidence_of_refusal(outcome: Outcome) -> dict[str, Any]:
+    found = outcome.parts.get("refusal")
+    evidence = found.get("evidence") if isinstance(found, dict) else None
+    return evidence if isinstance(evidence, dict) else {}
 
 
 def _was_refused(outcome: Outcome) -> bool:

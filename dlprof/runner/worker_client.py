@@ -114,6 +114,11 @@ class WorkerClient:
         """Whether it can be asked nothing any more."""
         return False
 
+    @property
+    def stage(self) -> str:
+        """What it does for its request, as far as it was read."""
+        return ""
+
     def heard(self) -> Outcome:
         """The answer so far to a request that was not waited for."""
         return Outcome("crashed", None)
@@ -234,6 +239,10 @@ class Worker(WorkerClient):
             self._last_deadline += stopped_s
         self._stopped_at = None
         self._write({"go": self._last_id, "calls": calls})
+
+    @property
+    def stage(self) -> str:
+        return self._heard.stage
 
     def heard(self) -> Outcome:
         for message in self._rest():

@@ -399,6 +399,9 @@ class Refused(LeftBehind):
     other_device: Maybe[tuple[Whole, ...]] = None
     """The DLPack device that a copy to was forbidden."""
     words: Maybe[str] = None
+    of_numpy: Maybe[Flag] = None
+    """Whether what a compiler leaves behind was looked at, of an export that gives NumPy's array:
+    that stands for all such exports."""
     after: Maybe[str] = None
     """Where it broke something: what becomes of a plain array that was converted before."""
     plain_create: Maybe[str] = None

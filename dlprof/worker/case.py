@@ -187,7 +187,8 @@ def _convert_first(
             answer.part("handshake", asked)
         if "refusal" in instruments:
             answer.stage("refusal")
-            answer.part("refusal", refusal.measure(subject, error, request.get("retained", ())))
+            known = refusal.Known(**request.get("known", {}))
+            answer.part("refusal", refusal.measure(subject, error, known))
         answer.stage("first call")  # where it was refused
         raise
     answer.part("first_call", found)

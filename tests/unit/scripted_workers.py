@@ -15,7 +15,8 @@ class Workers:
     ``dies_in_company`` only if it served another case before; after ``poisons`` it dies before it
     begins the next case. After ``spoils`` it refuses all others. ``jams`` refuse complex numbers, and
     a plain array afterwards, if the import that they name came before. What becomes of that array is
-    ``jammed``. Refusals of ``leaks`` leave something. What is asked for ``refused_with`` instruments is refused, and ``failed_in`` ones raise. ``unmade`` dtypes are those
+    ``jammed``. Refusals of ``leaks`` leave something; those of ``compilers`` take long, and nothing
+    of the like is repeated by two workers at once. What is asked for ``refused_with`` instruments is refused, and ``failed_in`` ones raise. ``unmade`` dtypes are those
     of which no array can be made, ``unmade_later`` those of which none can after a conversion. ``fatal`` instruments end their
     worker, in ``stopped`` ones the user stops the run, and in ``stopped_again`` imports if they are
     tried once more.
@@ -29,6 +30,8 @@ class Workers:
     jams: dict = field(default_factory=dict)
     jammed: str = "TypeError: no"
     leaks: set = field(default_factory=set)
+    compilers: set = field(default_factory=set)
+    repeating: list = field(default_factory=list)
     refused_with: set = field(default_factory=set)
     unmade: set = field(default_factory=set)
     unmade_later: set = field(default_factory=set)
@@ -77,6 +80,7 @@ class ScriptedWorker:
         self.dead = True
 
     pipes = ()
+    stage = ""
 
     @property
     def has_ended(self):
@@ -88,9 +92,17 @@ class ScriptedWorker:
 
     def poll(self, limit_s, on_stage=None):
         """The answer, at the second look where several are open: so that they take turns."""
+        looks_long = self.compiles(self.request) and not self.request["known"]["of_numpy"]
         if self.workers.most_open > 1 and not self.was_polled:
             self.was_polled = True
+            if looks_long:
+                assert self.request["dtype"] not in self.workers.repeating, "repeated twice at once"
+                self.stage = "refusal"
+                self.workers.repeating.append(self.request["dtype"])
             return None
+        if self.stage == "refusal":
+            self.stage = ""
+            self.workers.repeating.remove(self.request["dtype"])
         return self.ask(self.request, limit_s, on_stage)
 
     def wait(self, limit_s):
@@ -171,12 +183,25 @@ class ScriptedWorker:
             return {}
         if dtype in workers.unmade or (self.converted and dtype in workers.unmade_later):
             return {"refused_at": "create"}
+        return self.seen_of_refusal(name, dtype, before)
+
+    def compiles(self, request):
+        """Whether a compiler refuses what is asked for: all but bool."""
+        return request.get("import") in self.workers.compilers and request["dtype"] != "bool"
+
+    def seen_of_refusal(self, name, dtype, before):
+        workers = self.workers
         if name in workers.jams and dtype.startswith("complex"):
             word = "broken" if workers.jams[name] in before else "clean"
             evidence = {"error": ["TypeError"], "after": workers.jammed}
             return {"refusal": {"verdict": word, "evidence": evidence}}
+        if self.compiles(self.request):
+            seen = (
+                ("unknown", "moot") if self.request["known"]["of_numpy"] else ("clean", "of_numpy")
+            )
+            return {"refusal": {"verdict": seen[0], "evidence": {seen[1]: True}}}
         if name in workers.leaks:
-            word = "unknown" if self.request["retained"] else "retained"
+            word = "unknown" if self.request["known"]["retained"] else "retained"
             return {"refusal": {"verdict": word, "evidence": {"error": ["TypeError"]}}}
         if name in workers.refuses or workers.spoils & before:
             return {} if workers.refuses & before else {"refusal": {}}

@@ -146,9 +146,41 @@ def test_a_compiler_that_refuses_the_arrays_of_two_exports_is_asked_often_of_one
 def test_what_is_known_to_leave_something_is_not_proved_again(monkeypatch):
     refuse, refused = counting(monkeypatch, 1e-5)
     subject = make_subject(import_=Import("take", (Protocol.DLPACK,), "take({x})"), take=refuse)
-    found = refusal.measure(subject, TypeError("no"), ["TypeError: no"])
+    found = refusal.measure(subject, TypeError("no"), refusal.Known(["TypeError: no"]))
     assert (found["verdict"], found["evidence"]["moot"]) == ("unknown", True)
     assert len(refused) < refusal.FEWEST
+
+
+@pytest.mark.parametrize(
+    ("each_s", "code", "repeats"),
+    [
+        (2 * refusal.SLOW_S, "{x}.view()", False),
+        (2 * refusal.SLOW_S, "({x},)", True),
+        (refusal.SLOW_S / 2, "{x}.view()", True),
+    ],
+    ids=["slow", "of another type", "fast"],
+)
+def test_what_a_compiler_left_of_numpys_array_in_another_process_is_not_looked_at_again(
+    monkeypatch, each_s, code, repeats
+):
+    refuse, refused = counting(monkeypatch, each_s)
+    export = Export("other", Protocol.DLPACK, code)
+    import_ = Import("take", (Protocol.DLPACK,), "take({x})")
+    subject = make_subject(export, import_, take=refuse)
+    refusal.measure(subject, TypeError("no"), refusal.Known(of_numpy=["TypeError: no"]))
+    assert (len(refused) >= refusal.FEWEST) is repeats
+
+
+@pytest.mark.parametrize(
+    ("each_s", "stands"), [(2 * refusal.SLOW_S, True), (refusal.SLOW_S / 2, None)]
+)
+def test_only_a_compilers_refusal_of_numpys_array_stands_for_other_exports(
+    monkeypatch, each_s, stands
+):
+    refuse, _ = counting(monkeypatch, each_s)
+    subject = make_subject(import_=Import("take", (Protocol.DLPACK,), "take({x})"), take=refuse)
+    evidence = refusal.measure(subject, TypeError("no"))["evidence"]
+    assert evidence.get("of_numpy") is stands
 
 
 def test_a_refusal_is_not_clean_if_no_framework_counts_the_devices_memory():

@@ -5,12 +5,13 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from builders import make_answer, make_case, make_record
+from builders import make_answer, make_case, make_record, make_way
 from scripted_workers import Workers
 
 from dlprof.plan.request import Settings
 from dlprof.plan.schedule import ALIGNMENT, TRACE
 from dlprof.plan.survey import SHAPE
+from dlprof.probes.base import DTYPES
 from dlprof.protocol.messages import DIAGNOSIS, NO_CUPTI
 from dlprof.runner import rounds
 from dlprof.runner.journal import Journal
@@ -255,7 +256,9 @@ def test_what_refusals_leave_is_proved_again_until_a_kept_answer_tells_it(
         for name, dtype in zip(names, ("float32", "int8", "complex64"), strict=False)
     ]
     run(cases, journal)
-    assert [one["retained"] for one in workers.requests if one["import"] == "import0"] == told
+    assert [
+        one["known"]["retained"] for one in workers.requests if one["import"] == "import0"
+    ] == told
     kept = [
         answer["parts"]["refusal"]["verdict"]
         for case, name in enumerate(names)
@@ -263,6 +266,22 @@ def test_what_refusals_leave_is_proved_again_until_a_kept_answer_tells_it(
         if name == "import0"
     ]
     assert "retained" in kept
+
+
+def test_what_a_compiler_refuses_of_two_exports_is_repeated_by_one_worker_for_both(
+    workers, journal, monkeypatch
+):
+    monkeypatch.setattr(rounds, "lanes", lambda _: 2)
+    workers.compilers, workers.most_open = {"import0"}, 2
+    plain = make_case(name="import0", surveyed=True)
+    other = replace(plain, path=replace(plain.path, export=make_way("other")))
+    cases = [replace(one, dtype=dtype) for one in (plain, other) for dtype in DTYPES]
+    run(cases, journal)
+    asked = [(one["export"], one["dtype"]) for one in workers.requests[2:5]]
+    assert asked == [("dlpack", "int8"), ("other", "int16"), ("dlpack", "int32")]
+    kept = [answer["parts"] for case in range(len(cases)) for _, answer in journal.answers(case)]
+    words = [parts["refusal"]["verdict"] for parts in kept if "refusal" in parts]
+    assert sorted(words) == ["clean"] * 2 + ["unknown"] * (len(cases) - 4)
 
 
 def survey_of(dtypes):

@@ -5,8 +5,8 @@ meanwhile is judged as :mod:`~dlprof.worker.instruments.lifetime` judges convers
 come first. The many that prove a leak follow if these leave something at every call or two. The
 same path and words are tried once in a process, and three errors of one class. If the export alone
 raises this error, that is once for all its paths. What a compiler refuses takes long: one export
-that gives a NumPy array stands for all. What another process of a survey showed to leave something
-is not proved again.
+that gives a NumPy array stands for all, also those of the other processes of a survey. What another
+process showed to leave something is not proved again.
 
 A producer whose conversion works is asked by ``__dlpack__`` for another device, with ``copy=False``
 and with ``copy=None``. If the first is refused in other words than the second, ``copy=False`` is
@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from dlprof.probes.base import ArraySpec, Unsupported, written
 from dlprof.protocol.messages import OTHER_VALUES, SAME_ERROR, verdict, words
@@ -60,11 +60,20 @@ def kinds_of(error: BaseException) -> list[str]:
     return [kind.__name__ for kind in type(error).__mro__ if kind is not object]
 
 
-def measure(subject: Subject, error: Exception, retained: Collection[str] = ()) -> dict[str, Any]:
-    """What the refusal of a conversion shows, and a loop of refusals leaves behind.
+class Known(NamedTuple):
+    """How errors begin of which other processes of a survey know what they leave behind."""
 
-    ``retained`` is how errors of the path begin that are known to leave something.
-    """
+    retained: Collection[str] = ()
+    """Those of the path that leave something."""
+    of_numpy: Collection[str] = ()
+    """Those of the import that a compiler raises for any export's NumPy array."""
+
+
+NOTHING = Known()
+
+
+def measure(subject: Subject, error: Exception, known: Known = NOTHING) -> dict[str, Any]:
+    """What the refusal of a conversion shows, and a loop of refusals leaves behind."""
     evidence: dict[str, Any] = {"error": kinds_of(error)}
     key = (*_refusing(subject, error), words(error)[:SAME_ERROR])
     kind = type(error).__name__
@@ -73,7 +82,7 @@ def measure(subject: Subject, error: Exception, retained: Collection[str] = ()) 
         moot = {"moot": True} if key in _tried else {}  # the first one is judged
         return verdict("unknown", evidence | moot, "the same refusal was repeated before")
     _tried.add(key)
-    found = attempt(lambda: _growth(subject, words(error)[:SAME_ERROR], retained))
+    found = attempt(lambda: _growth(subject, words(error)[:SAME_ERROR], known, evidence))
     broken = _broken(subject)
     if broken:
         return verdict("broken", evidence | broken)
@@ -134,8 +143,15 @@ def _refusing(subject: Subject, error: Exception) -> tuple[str, ...]:
     return _path(subject)
 
 
-def _growth(subject: Subject, begins: str, retained: Collection[str]) -> dict[str, Any]:
-    if begins in retained:
+def _growth(
+    subject: Subject, begins: str, known: Known, evidence: dict[str, Any]
+) -> dict[str, Any]:
+    """What the refusals leave behind; empty for nothing. ``evidence`` gets whether that stands for
+    all exports that give a NumPy array.
+
+    Raises :class:`Judged` if that is known.
+    """
+    if begins in known.retained:
         raise Judged("another process showed what the same refusal leaves behind")
     other = subject.of_bytes(lifetime.NEW_SOURCE_BYTES)
     meters, is_uncounted = lifetime.meters_of(subject)
@@ -147,13 +163,14 @@ def _growth(subject: Subject, begins: str, retained: Collection[str]) -> dict[st
     few = min(lifetime.FEW, int(MOST_S / 2 / each_s))
     if few < FEWEST:
         raise Unsupported(f"a refusal takes {1e3 * each_s:.0f} ms: too long to repeat")
-    is_slow = each_s > SLOW_S and _gives_numpy(subject)
+    of_numpy = each_s > SLOW_S and _gives_numpy(subject)
     key = (subject.consumer.name, subject.import_.name, begins)
-    if is_slow and key in _tried:
+    if of_numpy and (key in _tried or begins in known.of_numpy):
         raise Judged("the same refusal of another export's NumPy array was repeated before")
     found = lifetime.growth_of_calls(other, meters, _refused, few)
-    if is_slow:
+    if of_numpy:
         _tried.add(key)
+        evidence["of_numpy"] = True
     if is_uncounted and not found:
         raise Unsupported(lifetime.UNCOUNTED)
     return found | other.made() if found else {}
