@@ -123,6 +123,7 @@ class ScriptedWorker:
 
     def ask(self, request, limit_s, on_stage=None):
         assert not self.dead, "a dead worker was asked"
+        self.request = request
         self.workers.open += self.is_idle
         self.is_idle = False
         assert self.workers.open <= self.workers.most_open, "workers disturb each other"
