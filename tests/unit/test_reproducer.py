@@ -142,6 +142,26 @@ def test_a_script_finds_the_device_of_an_array_without_dlpack():
     assert ended(text_of("DLP027", recipe=recipe, code="OnDevice()"))[0] == 0
 
 
+@pytest.mark.parametrize(
+    "code", ["state[0]", "1, state[0]", "state[0]  # one", "state[0],"], ids=repr
+)
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [("state.clear()", 1), ("state.append(2)", 0), ("state.insert(0, 2)", 1)],
+    ids=["cannot be read any more", "the same", "another value"],
+)
+def test_a_script_reads_a_setting_before_and_after_the_call(code, call, found):
+    setup = f"state = [1]\ndef take(x):\n    {call}\n    return x"
+    setting = {"name": "locale of the process", "code": code, "before": "1", "after": "?"}
+    script = text_of(
+        "DLP025",
+        code="take(x)",
+        recipe=recipe_of(setup=setup),
+        settings=verdict("changed", changed=[setting]),
+    )
+    assert ended(script)[0] == found
+
+
 def test_a_bounce_on_a_simulated_device_is_not_decided_by_times():
     with pytest.raises(NoReproducer, match="simulated"):
         text_of("DLP006", CuPy(), CuPy(), spec=ON_CUDA, untimed=True)

@@ -138,9 +138,17 @@ def test_a_change_behind_a_long_beginning_is_seen_and_shown():
     assert (one["before"][-1], one["after"][-1]) == ("b", "c")
 
 
-def test_a_setting_that_can_no_longer_be_read_is_not_kept():
+def test_a_setting_that_can_no_longer_be_read_has_changed():
     lost = {"one": ("f()", Refusal(ValueError("gone")))}
     found = settings._judge({"one": ("f()", "1")}, lost)
+    (changed,) = found["evidence"]["changed"]
+    assert found["verdict"] == "changed"
+    assert (changed["before"], changed["after"]) == ("1", "cannot be read: ValueError: gone")
+
+
+def test_of_a_setting_that_could_not_be_read_before_nothing_is_known():
+    lost = {"one": ("f()", Refusal(ValueError("gone")))}
+    found = settings._judge(lost, {"one": ("f()", "1")})
     assert (found["verdict"], "gone" in found["evidence"]["left_out"]) == ("unknown", True)
 
 

@@ -2,8 +2,9 @@
 
 The texts of ``Probe.settings`` of both frameworks, and of NumPy if it is imported, and those of
 :data:`OF_PROCESS` are evaluated before and after the first conversion of an array, whether it is
-refused or not. Values are compared as text. Which settings cannot be read, before the call or after
-it, is in the answer. The values of environment variables may be secrets: only their names are.
+refused or not. Values are compared as text. A setting that only the call makes unreadable has
+changed; which ones cannot be read before it is in the answer. The values of environment variables
+may be secrets: only their names are.
 
 The sticky flags of floating-point exceptions are no setting: any computation raises them. Nor are
 warning filters for certain messages or modules that come while the call imports a module.
@@ -83,6 +84,7 @@ QUICK = "import _signal as signal"
 HANDLER_WORDS = {"0": "SIG_DFL", "1": "SIG_IGN"}
 NUMPY = NumPy()
 """Most libraries convert with its help, and share its settings."""
+UNREADABLE = "cannot be read: {}"
 UNSET = "None"
 """The value of an environment variable that is not set."""
 BEFORE = 100
@@ -135,10 +137,12 @@ def _judge(before: Found, after: Found) -> dict[str, Any]:
     for name, (code, _) in {**before, **after}.items():
         _, value = before.get(name, (code, UNSET))
         _, now = after.get(name, (code, UNSET))
-        if isinstance(value, Refusal) or isinstance(now, Refusal):
-            refusals = [one.reason for one in (value, now) if isinstance(one, Refusal)]
-            lost[name] = refusals[0]
-        elif now != value:
+        if isinstance(value, Refusal):
+            lost[name] = value.reason
+            continue
+        if isinstance(now, Refusal):
+            now = UNREADABLE.format(now.reason)
+        if now != value:
             shown = _hidden(value, now) if name.startswith(VARIABLE) else _cut(value, now)
             texts = dict(zip(("before", "after"), shown, strict=True))
             changed[name] = {"name": name, "code": code, **texts}
@@ -159,7 +163,7 @@ def _is_echo(name: str, before: Found, after: Found, changed: Mapping[str, Any])
     """Whether another setting that changed says the same: that of Python says it of C, too."""
     if name.startswith(ROUNDING_IN_C):
         return _has(changed, ROUNDING)
-    if not name.startswith(HANDLERS_IN_C):
+    if not name.startswith(HANDLERS_IN_C) or isinstance(after[name][1], Refusal):
         return False
     masks = zip(*(_masks(found[name][1]) for found in (before, after)), strict=True)
     bits = reduce(operator.or_, (old ^ new for old, new in masks), 0)
