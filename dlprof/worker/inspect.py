@@ -21,6 +21,7 @@ from dlprof.worker import loading
 from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import execute
+from dlprof.worker.subject import OneArray
 
 MACHINE_ID = Path("/etc/machine-id")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -62,7 +63,8 @@ def describe(probe: Probe, source: str) -> dict[str, Any]:
         "name": probe.name,
         "aliases": list(probe.aliases),
         "module": probe.module,
-        "found": (found := _spec(probe.module)) is not None,
+        # The setup of a user's own array has run, and may have told Python where to look.
+        "found": (found := _spec(probe.module)) is not None or isinstance(probe, OneArray),
         "file": os.path.realpath(found.origin) if found and found.has_location else None,
         "version": versions[distribution] if distribution else None,
         "distribution": distribution,

@@ -144,3 +144,10 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(words, code, said):
     done = dlprof("time", *words, "--quick")
     assert done.code == code
     assert said in done.sentence()
+
+
+def test_a_module_that_only_the_setup_makes_known_is_measured(timed, tmp_path):
+    (tmp_path / "boxes.py").write_text(BOX)
+    setup = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from boxes import *; import numpy"
+    result, _ = timed("numpy.asarray(b)", setup)
+    assert (result["case"]["producer"], result["ownership"]["verdict"]) == ("boxes", "view")
