@@ -425,7 +425,8 @@ class Probe:
 
         :meth:`to_numpy` then gives its bytes.
         """
-        return str(array.dtype)
+        dtype = array.dtype
+        return str(getattr(dtype, "name", dtype))  # of NumPy's without the byte order
 
     def device(self, array: Any) -> str:
         """``cpu`` or ``cuda``: where the array's memory is."""

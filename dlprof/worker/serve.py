@@ -99,6 +99,8 @@ def measured(
     if left >= MANY_FILES:
         answer.part("left_open", left)
         answer.failed("conversion", f"it left {left:,} file descriptors open")
+        if outcome[0] == "unsupported" and "host_time" in answer.failures:
+            outcome = "ok", None  # it works, until it has used up what the process may open
     return outcome
 
 

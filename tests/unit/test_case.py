@@ -140,6 +140,23 @@ def test_many_files_that_a_case_leaves_open_are_told(count):
     assert ("conversion" in answer.failures) == bool(left)
 
 
+@pytest.mark.parametrize(("count", "status"), [(serve.MANY_FILES, "ok"), (0, "unsupported")])
+def test_a_conversion_that_uses_up_the_files_of_its_process_is_not_refused(count, status):
+    files = []
+
+    def measure(_, __, answer):
+        files.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(count))
+        answer.failed("host_time", "OSError: [Errno 24] Too many open files")
+        return "unsupported", answer.failures["host_time"]
+
+    try:
+        outcome, _, _ = served(measure)
+    finally:
+        for file in files:
+            os.close(file)
+    assert outcome[0] == status
+
+
 BUSY = gpu_state.Doubt("GPU 0 was also used by 2 other processes", "GPU 0 kept to its power cap")
 
 
