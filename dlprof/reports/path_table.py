@@ -111,8 +111,10 @@ def marks_of(timed: Sequence[Path]) -> tuple[str, ...]:
         found.append(f"{MORE} This is the time of an array that was converted before.")
     if any(path.is_part for path in timed):
         found.append(f"{NOT_ALL}: The time is too short for them. The rest may be copied later.")
-    if any(path.result == "?" for path in timed):
-        found.append("? It is not known whether the result is a view or a copy.")
+    if unknown := [path for path in timed if path.result == "?"]:
+        why = next(filter(None, map(_why_unowned, unknown)), "")
+        told = f": {first_line(why)}" if why else "."
+        found.append(f"? It is not known whether the result is a view or a copy{told}")
     starred = [path for path in timed if path.elsewhere]
     if starred:
         other = {"copy": "copies", "refused": "fails"}
@@ -343,6 +345,11 @@ def shapes_table(arrays: Sequence[Array]) -> Table:
     for kind in KINDS:
         titles += [Column(kind, right=True), Column("path")]
     return Table(tuple(titles), tuple(rows))
+
+
+def _why_unowned(path: Path) -> str:
+    """Why the instrument did not tell a view from a copy, if it raised."""
+    return next((one.reason for one in path.case.result.notes if one.instrument == "ownership"), "")
 
 
 def notes_section(arrays: Sequence[Array]) -> tuple[Section, ...]:

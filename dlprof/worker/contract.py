@@ -1,13 +1,14 @@
-"""Check what a probe declares, once, when it is loaded.
+"""Check what a probe declares, once, when it is loaded, and what it says of arrays, each time.
 
-Later code relies on it: names stand in session files, code is compiled, variables are set.
+Later code relies on it: names stand in session files, code is compiled, variables are set, and
+memory is read where a probe says that it is.
 """
 
 from __future__ import annotations
 
 import reprlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from string import Formatter
 from typing import Any
 
@@ -22,6 +23,7 @@ from dlprof.probes.base import (
     Protocol,
     Use,
 )
+from dlprof.protocol.messages import words
 
 
 class FaultyProbe(Exception):
@@ -56,6 +58,48 @@ def check_probe(kind: type[Probe]) -> None:
         check_text(text, f"{where}.settings[{name!r}]")
     _ways(kind.exports, Export, f"{where}.exports")
     _ways(kind.imports, Import, f"{where}.imports")
+
+
+def guarded(kind: type[Probe]) -> type[Probe]:
+    """The class with answers of :data:`ANSWERS` that raise :class:`FaultyProbe` if they are none.
+
+    An :class:`Exception` passes: an array that was deleted cannot be asked.
+    """
+    methods = {name: _guarded(getattr(kind, name), name) for name in ANSWERS}
+    return type(kind.__name__, (kind,), {"__module__": kind.__module__, **methods})
+
+
+def _is_whole(value: Any) -> bool:
+    return hasattr(value, "__index__") and value >= 0
+
+
+def _is_shape(value: Any) -> bool:
+    return isinstance(value, tuple) and all(map(_is_whole, value))
+
+
+ANSWERS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "pointer": ("an address", lambda value: value is None or _is_whole(value)),
+    "shape": ("a tuple of lengths", lambda value: value is None or _is_shape(value)),
+    "dtype": ("a name", lambda value: value is None or isinstance(value, str)),
+    "device": ("a name", lambda value: isinstance(value, str)),
+    "writable": ("True, False or None", lambda value: value is None or value in (True, False)),
+}
+"""What a probe says of an array: in words, and whether a value is that."""
+
+
+def _guarded(method: Callable[[Probe, Any], Any], name: str) -> Callable[[Probe, Any], Any]:
+    what, is_right = ANSWERS[name]
+
+    def asked(self: Probe, array: Any) -> Any:
+        where = f"what {self.name}'s {name} returns"
+        try:
+            value = method(self, array)
+        except (SystemExit, KeyboardInterrupt, GeneratorExit) as stopped:
+            raise FaultyProbe(f"{self.name}'s {name} raises {words(stopped)}") from stopped
+        _need(is_right(value), where, what, value)
+        return value
+
+    return asked
 
 
 def check_text(value: Any, where: str) -> str:

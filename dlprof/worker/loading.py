@@ -20,7 +20,7 @@ from dlprof.probes.base import ANY_DEVICE, ArraySpec, Export, Import, Probe, Pro
 from dlprof.protocol.statement import STATEMENT, Side, UserCode, promise_of
 from dlprof.worker.any_array import Foreign
 from dlprof.worker.channel import Answer, Channel
-from dlprof.worker.contract import FaultyProbe, check_probe
+from dlprof.worker.contract import FaultyProbe, check_probe, guarded
 from dlprof.worker.simulated import adapted, admit_jax
 from dlprof.worker.subject import FailedImports, OneArray, Path, namespace_for
 
@@ -86,7 +86,7 @@ def _checked(kind: Any, source: str) -> Probe:
     if not (isinstance(kind, type) and issubclass(kind, Probe)):
         raise FaultyProbe(f"{source} is not a subclass of dlprof.probes.base.Probe")
     check_probe(kind)
-    return kind()
+    return guarded(kind)()
 
 
 def own_probes(own: UserCode) -> list[Probe]:

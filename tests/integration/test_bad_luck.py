@@ -176,7 +176,8 @@ FAULTY = "the probe is faulty"
         ("create-forgets-x", "crashed", (FAULTY, "create-forgets-x's create")),
         ("create-crashes", "crashed", ("SIGSEGV", "create")),
         ("create-makes-another-shape", "unsupported", ("(1, 2, 3)", "(16,)")),
-        ("device-is-unknown", "unsupported", ("device-is-unknown made device",)),
+        ("device-is-unknown", "crashed", (FAULTY, "device-is-unknown's device")),
+        ("pointer-is-text", "crashed", (FAULTY, "pointer-is-text's pointer", "'hello'")),
         ("pointer-leaves", "crashed", ("exit code 3", "create")),
     ],
 )
@@ -204,7 +205,6 @@ def test_a_consumer_that_fails_is_told_in_one_reason(phases, name, facts):
 @pytest.mark.parametrize(
     ("pair", "instrument"),
     [
-        (("pointer-is-text", "fake"), "ownership"),
         (("fake", "pointer-is-text"), "ownership"),
         (("fake", "to-numpy-is-nothing"), "values"),
         (("writable-is-an-object", "fake"), "values"),

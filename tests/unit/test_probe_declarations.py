@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
+import numpy
 import pytest
 from builders import make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol, Unsupported
 from dlprof.probes.numpy import NumPy
 from dlprof.worker import loading
-from dlprof.worker.contract import FaultyProbe
+from dlprof.worker.contract import FaultyProbe, guarded
 from dlprof.worker.refusal import attempt
 from dlprof.worker.subject import OneArray, check_mistake
 
@@ -144,3 +145,38 @@ def test_a_name_that_a_users_setup_took_away_is_no_mistake_of_a_probe():
     with pytest.raises(NameError) as raised:
         subject.convert()
     check_mistake(subject, raised.value)
+
+
+@pytest.mark.parametrize(
+    ("method", "value"),
+    [
+        ("pointer", "here"),
+        ("pointer", -5),
+        ("pointer", 1.5),
+        ("shape", [2, 3]),
+        ("shape", ("2",)),
+        ("dtype", numpy.dtype("float32")),
+        ("device", None),
+        ("writable", "yes"),
+    ],
+)
+def test_what_is_no_answer_of_a_method_is_a_mistake_of_the_probe(method, value):
+    probe = guarded(type("Mistaken", (NumPy,), {method: lambda *_: value}))()
+    with pytest.raises(FaultyProbe, match=f"numpy's {method} returns must be .*, not "):
+        getattr(probe, method)(numpy.ones(3))
+
+
+def test_a_method_of_a_probe_that_ends_the_process_is_a_mistake_and_an_error_is_none():
+    ending = guarded(type("Ending", (NumPy,), {"pointer": raising(SystemExit(3))}))()
+    with pytest.raises(FaultyProbe, match="numpy's pointer raises SystemExit: 3"):
+        ending.pointer(numpy.ones(3))
+    failing = guarded(type("Failing", (NumPy,), {"pointer": raising(RuntimeError("deleted"))}))()
+    with pytest.raises(RuntimeError):
+        failing.pointer(numpy.ones(3))
+
+
+def test_right_answers_of_a_probe_pass():
+    array, probe = numpy.ones((2, 3)), guarded(NumPy)()
+    assert probe.pointer(array) == array.ctypes.data
+    answers = [getattr(probe, method)(array) for method in ("shape", "dtype", "device", "writable")]
+    assert answers == [(2, 3), "float64", "cpu", True]

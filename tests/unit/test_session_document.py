@@ -179,6 +179,12 @@ def test_a_question_mark_says_only_that_view_or_copy_is_not_known():
     assert "? It is not known whether the result is a view or a copy." in found.marks
 
 
+def test_a_question_mark_says_why_the_instrument_failed():
+    failed = view("empty(x)", ownership=None, notes=["ownership: TypeError: no address"])
+    (mark,) = document(view(), failed).marks
+    assert mark.endswith("a view or a copy: TypeError: no address")
+
+
 def test_a_view_of_aligned_memory_only_says_what_it_does_elsewhere():
     looks = {
         "aligned": {"verdict": "view", "alignment_bytes": 64},

@@ -39,12 +39,10 @@ class Heard:
         self.found = value
 
 
-def looked(call):
+def looked(call, probe=WithSettings):
     """What the instrument says of ``call`` as a conversion."""
     import_ = Import("any", (Protocol.DLPACK,), "call({x})")
-    subject = make_subject(
-        import_=import_, producer=WithSettings(), consumer=WithSettings(), call=call
-    )
+    subject = make_subject(import_=import_, producer=probe(), consumer=probe(), call=call)
     heard = Heard()
     with settings.watched(subject, heard):
         subject.convert()
@@ -55,6 +53,15 @@ def test_a_conversion_that_changes_nothing_keeps_the_settings_and_tells_what_it_
     found = looked(lambda x: x)
     assert (found["verdict"], found["evidence"].keys()) == ("kept", {"left_out"})
     assert found["evidence"]["left_out"].startswith("lost of numpy: AttributeError")
+
+
+def test_a_setting_whose_text_ends_the_process_cannot_be_read():
+    ending = type("Ending", (NumPy,), {"settings": {"lost": "exit(3)"}})
+    found = looked(lambda x: x, ending)
+    assert (found["verdict"], found["evidence"]["left_out"]) == (
+        "kept",
+        "lost of numpy: SystemExit: 3",
+    )
 
 
 def names(call):

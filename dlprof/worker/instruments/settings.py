@@ -200,9 +200,9 @@ def _read(owners: Iterable[Probe | None]) -> Reading:
     texts: list[str | Refusal] = []
     for probe in owners:
         settings, at_once = _settings(probe)
-        found = attempt(at_once)
+        found = attempt(at_once, BaseException)  # a probe's text may end the process
         if isinstance(found, Refusal):  # of one of them
-            texts += [attempt(one.read) for one in settings]
+            texts += [attempt(one.read, BaseException) for one in settings]
         else:
             texts += found
     return Reading(texts, dict(os.environ))
