@@ -27,6 +27,7 @@ NO_CUPTI = "cupti-python is not installed: pip install cupti-python"
 """Why there is no trace."""
 
 FAULTY = "the probe is faulty"
+FAILED_IN = "dlprof or a probe failed in"
 """How the reason begins of a case that says nothing about a framework."""
 
 SAME_ERROR = 24

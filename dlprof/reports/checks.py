@@ -47,9 +47,9 @@ def checks(
     """Those of the run, of what the scenario expects, and one for each case.
 
     A case fails by a finding that ``fails``. It is an error if it crashed or hung, or if its probe
-    is faulty, and skipped if the framework refuses it or it could not be tried. ``unseen`` are
-    rules that ``--fail-on`` names and that could look at nothing, with what they need. ``unknown``
-    says of how many conversions the others could not tell.
+    is faulty or dlprof failed, and skipped if the framework refuses it or it could not be tried.
+    ``unseen`` are rules that ``--fail-on`` names and that could look at nothing, with what they
+    need. ``unknown`` says of how many conversions the others could not tell.
     """
     yield from run_checks(session, unseen, unknown)
     yield from expectation_checks(session)
@@ -133,7 +133,8 @@ def _of_case(path: Path, array: str, findings: Sequence[FindingRecord], fails: F
         return Check(suite, name, ERROR, FAULTY_PROBE, path.reason, path.reason)
     if status != "ok":
         said = f"{status}: {path.reason}"
-        return Check(suite, name, ERROR if status in LOST else SKIPPED, status, said, said)
+        is_error = status in LOST or path.case.result.is_of_failed_instrument
+        return Check(suite, name, ERROR if is_error else SKIPPED, status, said, said)
     took = f" in {path.brief_time or 'an unknown time'}"
     first = f"{path.result}{'' if path.case.result.untimed else took}"
     return Check(suite, name, text=lines_of((first, *(one.line for one in findings))))
@@ -148,7 +149,8 @@ def _of_survey(
     if bad:
         text = lines_of(one.line for one in bad)
         return Check(pair, SURVEY, FAILED, bad[0].rule, bad[0].line, text)
-    left = sum(case.result.status == "skipped" for case in cases)
+    results = [case.result for case in cases]
+    left = sum(one.status == "skipped" or one.is_of_faulty_probe for one in results)
     if left:
         said = f"{left:,} of {len(cases):,} arrays were not tried"
         return Check(pair, SURVEY, ERROR, "skipped", said, said)

@@ -11,7 +11,7 @@ from dlprof.plan.option import split
 from dlprof.rules import BY_WORD, NEED_SURVEY, NEED_TIMES, NEEDS, RULES, WRITTEN
 from dlprof.rules.rule import NAME_ONE, NO_CONVERSION, SEVERITIES, Rule, Unknown, could_tell
 from dlprof.session.model import FindingRecord, Result
-from dlprof.text.clean import nearest
+from dlprof.text.clean import counted, first_line, nearest
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,22 @@ class FailOn:
                 lost.setdefault(found, []).append(rule.id)
         return "; ".join(f"{', '.join(rules)} {found}" for found, rules in lost.items())
 
+    def untried(self, results: Iterable[Result]) -> str:
+        """For how many conversions a probe or dlprof itself failed, and how, in words; empty for
+        none. No rule looked at these.
+        """
+        results = list(results)
+        failed = [one.reason or one.status for one in results if one.is_of_failed_instrument]
+        if not failed:
+            return ""
+        how = first_line(failed[0])
+        return f"{len(failed):,} of {counted(len(results), 'conversion')} not looked at: {how}"
+
     def check_looked_for(self, results: Iterable[Result]) -> None:
-        """Raise :class:`FindingsUnknown` for what :meth:`unseen` names."""
+        """Raise :class:`FindingsUnknown` for what :meth:`unseen` or :meth:`untried` names."""
+        results = list(results)
+        if untried := self.untried(results):
+            raise FindingsUnknown(f"--fail-on: {untried}")
         lost = self.unseen(results)
         if lost:
             raise FindingsUnknown(

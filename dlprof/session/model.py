@@ -18,7 +18,7 @@ from typing import IO, Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError, model_validator
 
 from dlprof.errors import SessionError
-from dlprof.protocol.messages import FAULTY
+from dlprof.protocol.messages import FAILED_IN, FAULTY
 from dlprof.protocol.statement import STATEMENT
 from dlprof.session import files
 from dlprof.session.evidence import (
@@ -298,6 +298,12 @@ class Result(Model):
     def is_of_faulty_probe(self) -> bool:
         """Whether the probe failed, which tells nothing of its framework. ``reason`` says so."""
         return _is_of_faulty_probe(self.status, self.reason)
+
+    @property
+    def is_of_failed_instrument(self) -> bool:
+        """Whether the probe or dlprof itself failed, so that nothing is known of the case."""
+        is_own = self.status == "skipped" and (self.reason or "").startswith(FAILED_IN)
+        return is_own or self.is_of_faulty_probe
 
     @property
     def timed_ready(self) -> TimeMeasure | None:

@@ -26,6 +26,10 @@ from dlprof.probes.base import (
 from dlprof.protocol.messages import words
 
 
+LONGEST_NAME = 1000
+"""Characters of a dtype: a structured one may have many fields."""
+
+
 class FaultyProbe(Exception):
     """A probe cannot be used; the message says why."""
 
@@ -73,6 +77,10 @@ def _is_whole(value: Any) -> bool:
     return hasattr(value, "__index__") and value >= 0
 
 
+def _is_short(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_NAME
+
+
 def _is_shape(value: Any) -> bool:
     return isinstance(value, tuple) and all(map(_is_whole, value))
 
@@ -80,8 +88,8 @@ def _is_shape(value: Any) -> bool:
 ANSWERS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "pointer": ("an address", lambda value: value is None or _is_whole(value)),
     "shape": ("a tuple of lengths", lambda value: value is None or _is_shape(value)),
-    "dtype": ("a name", lambda value: value is None or isinstance(value, str)),
-    "device": ("a name", lambda value: isinstance(value, str)),
+    "dtype": ("a name", lambda value: value is None or _is_short(value)),
+    "device": ("a name", _is_short),
     "writable": ("True, False or None", lambda value: value is None or value in (True, False)),
 }
 """What a probe says of an array: in words, and whether a value is that."""

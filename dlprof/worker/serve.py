@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dlprof.protocol.messages import FAULTY, words
+from dlprof.protocol.messages import FAILED_IN, FAULTY, words
 from dlprof.worker import case, inspect
 from dlprof.worker.case import Outcome
 from dlprof.worker.channel import Answer, Channel
@@ -112,7 +112,7 @@ def _outcome_of(refusal: Refusal, answer: Answer) -> Outcome:
         why = str(error) if isinstance(error, FaultyProbe) else words(error)
         return "faulty", f"{FAULTY}: {why}"
     if place := own_place(error):
-        return "skipped", f"dlprof or a probe failed in {place}: {words(error)}"
+        return "skipped", f"{FAILED_IN} {place}: {words(error)}"
     if isinstance(error, Exception):
         answer.part("refused_at", answer.at)
         return "unsupported", refusal.reason

@@ -41,6 +41,17 @@ def test_what_was_not_measured_is_never_a_pass(status, outcome):
     assert "why" in check.said
 
 
+@pytest.mark.parametrize(
+    ("reason", "outcome"),
+    [("dlprof or a probe failed in a.py, line 3: TypeError: no", ERROR), ("too large", SKIPPED)],
+)
+def test_a_failure_of_dlprof_itself_is_an_error_and_a_case_that_was_not_tried_is_none(
+    reason, outcome
+):
+    check = of_case(outcomes(make_result("x", None, status="skipped", reason=reason)))
+    assert check.outcome == outcome
+
+
 def test_a_faulty_probe_is_an_error_of_the_probe_and_no_crash():
     reason = "the probe is faulty: odd's create raises KeyError: 'int4'"
     check = of_case(outcomes(make_result("x", None, status="crashed", reason=reason)))

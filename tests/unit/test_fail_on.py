@@ -282,3 +282,22 @@ def test_a_rule_that_could_not_tell_for_each_conversion_says_for_how_many_and_wh
 )
 def test_what_a_rule_need_not_look_at_is_not_unknown(rule, results):
     assert parse([rule]).unknown(results) == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        ("skipped", "dlprof or a probe failed in values.py, line 3: TypeError: no"),
+        ("crashed", "the probe is faulty: no name"),
+    ],
+)
+def test_a_conversion_for_which_an_instrument_failed_passes_nothing(status, reason):
+    lost = make_result("g", None, status=status, reason=reason)
+    with pytest.raises(FindingsUnknown, match=f"1 of 2 conversions not looked at: {reason}"):
+        parse(["DLP016"]).check_looked_for([make_result("f"), lost])
+
+
+@pytest.mark.parametrize("reason", ["not tried: its array cannot be made", "too large"])
+def test_a_conversion_that_could_not_be_tried_fails_nothing(reason):
+    skipped = make_result("g", None, status="skipped", reason=reason)
+    parse(["DLP016"]).check_looked_for([make_result("f"), skipped])

@@ -156,6 +156,7 @@ def test_a_name_that_a_users_setup_took_away_is_no_mistake_of_a_probe():
         ("shape", [2, 3]),
         ("shape", ("2",)),
         ("dtype", numpy.dtype("float32")),
+        ("dtype", "x" * 10**7),
         ("device", None),
         ("writable", "yes"),
     ],
