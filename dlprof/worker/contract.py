@@ -25,7 +25,6 @@ from dlprof.probes.base import (
 )
 from dlprof.protocol.messages import words
 
-
 LONGEST_NAME = 1000
 """Characters of a dtype: a structured one may have many fields."""
 
