@@ -60,10 +60,7 @@ def build(
     own = own_pages(folder)
     grid = grid_of(session, lambda why: complain(f"dlprof: left out: {why}"))
     changes = changes_of(grid)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot write the folder {folder}: {error.strerror}") from None
+    files.made_folder(folder)
     count = 0
     for name, text in pages_of(grid, changes):
         own.discard(folder / name)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dlprof.cli.files import made_folder
 from dlprof.cli.options import Given, takes
 from dlprof.cli.run import inspected
 from dlprof.cli.streams import write
@@ -41,9 +43,17 @@ REPRO = Option(
     metavar="CHECK",
 )
 WRITTEN = replace(every.SESSION, help="Write the script of --repro here.")
+SCRIPTS = Option(
+    "scripts",
+    Text(),
+    "Write the script of each violated clause into this folder.",
+    every.OUTPUT,
+    metavar="FOLDER",
+)
+OUTPUTS = (every.FULL, JSON, every.HTML, every.MARKDOWN)
 
 
-@takes(*every.INTERPRETER, FAIL_ON, REPRO, WRITTEN, every.FULL, JSON, every.HTML, every.MARKDOWN)
+@takes(*every.INTERPRETER, FAIL_ON, REPRO, WRITTEN, SCRIPTS, *OUTPUTS)
 def conformance(
     framework: Annotated[str, typer.Argument(help="The framework, such as torch.")],
     *,
@@ -67,6 +77,7 @@ def conformance(
         raise UsageError(f"--repro {repro}: there is no such check; {hint}")
     if given.output is not None and repro is None:
         raise UsageError("-o writes a script: name a check with --repro")
+    folder = made_folder(Path(given[SCRIPTS])) if given[SCRIPTS] is not None else None
     values = given.settled()
     catalog = inspected(values["python"], values["probes"])
     probe = catalog.installed(framework)
@@ -84,6 +95,9 @@ def conformance(
     )
     document = reports.conformance_document(measured)
     outputs.print_report(document)
+    if folder is not None:
+        for one in measured.wrong():
+            write(folder / f"{one.check.name}.py", runner.script(catalog, probe, one.check))
     outputs.write(document, {"--json": lambda: [reports.as_json(measured)]})
     least = max(severities, key=SEVERITIES.index, default=None)
     wrong = measured.wrong(least) if least else []

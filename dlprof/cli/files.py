@@ -37,6 +37,16 @@ def sessions(text: str) -> Path | Folder:
     return folder_at(text, "a folder", "folder") if "://" in text else session(text)
 
 
+def made_folder(folder: Path) -> Path:
+    """The folder, made if it is not there. Raises :class:`UsageError`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = "it is a file" if isinstance(error, FileExistsError) else error.strerror
+        raise UsageError(f"cannot write the folder {folder}: {why}") from None
+    return folder
+
+
 def row_of_trace(text: str) -> tuple[Path, Row]:
     """What ``TRACE:ROW`` names; the first row is 1. Raises :class:`UsageError`."""
     from dlprof.session import state, trace_file

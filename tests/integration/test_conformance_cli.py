@@ -74,6 +74,24 @@ def test_a_clause_that_does_not_apply_has_no_script():
     assert "its arrays can be written" in done.err
 
 
+def test_the_scripts_of_all_violations_are_written_and_show_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLAIN_FAULT", "device-pair")
+    verdicts, folder = tmp_path / "found.json", tmp_path / "scripts"
+    assert dlprof(*PLAIN, "--scripts", folder, "--json", verdicts).code == 0
+    found = json.loads(verdicts.read_text())["checks"]
+    wrong = {one["name"] for one in found if one["verdict"] in ("crashed", "violated")}
+    assert {path.stem for path in folder.glob("*.py")} == wrong >= {"device-pair"}
+    for path in folder.glob("*.py"):
+        assert script_run.run(path.read_text(), sys.executable).code not in (0, 2)
+
+
+def test_a_folder_for_scripts_that_cannot_be_made_is_told_before_anything_runs(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = dlprof(*PLAIN, "--scripts", tmp_path / "file")
+    assert (done.code, done.out) == (2, "")
+    assert "it is a file" in done.sentence()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
