@@ -116,7 +116,7 @@ class Jax(Probe):
 
         # JAX keeps the host copy of an array and would show that: another array of the same memory
         # has none. A copy on the device would be compiled for each shape and dtype.
-        if array.is_deleted() or self.device(array) != "cpu":
+        if array.is_deleted() or len(array.devices()) > 1 or self.device(array) != "cpu":
             another = array.copy()
         else:
             another = jax.make_array_from_single_device_arrays(array.shape, array.sharding, [array])

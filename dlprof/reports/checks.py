@@ -24,7 +24,7 @@ NEEDS_CUDA_BUILDS = (
     "a simulated device needs CUDA builds of the frameworks: name their environment by --python"
 )
 LOST = ("crashed", "timeout")
-FAULTY_PROBE = "faulty probe"
+FAULT = "fault of a probe or of dlprof"
 RUN, EXPECTATIONS = "the run", "expectations"
 SURVEY = "survey of small arrays"
 NOTHING_UNSEEN: Mapping[str, str] = MappingProxyType({})
@@ -47,7 +47,7 @@ def checks(
     """Those of the run, of what the scenario expects, and one for each case.
 
     A case fails by a finding that ``fails``. It is an error if it crashed or hung, or if its probe
-    is faulty or dlprof failed, and skipped if the framework refuses it or it could not be tried.
+    or dlprof itself failed, and skipped if the framework refuses it or it could not be tried.
     ``unseen`` are rules that ``--fail-on`` names and that could look at nothing, with what they
     need. ``unknown`` says of how many conversions the others could not tell.
     """
@@ -129,12 +129,11 @@ def _of_case(path: Path, array: str, findings: Sequence[FindingRecord], fails: F
         texts = [text for one in bad for text in (one.line, one.advice) if text]
         return Check(suite, name, FAILED, bad[0].rule, bad[0].line, lines_of(texts))
     status = path.case.result.status
-    if path.case.result.is_of_faulty_probe:
-        return Check(suite, name, ERROR, FAULTY_PROBE, path.reason, path.reason)
+    if fault := path.case.result.fault:
+        return Check(suite, name, ERROR, FAULT, fault, fault)
     if status != "ok":
         said = f"{status}: {path.reason}"
-        is_error = status in LOST or path.case.result.is_of_failed_instrument
-        return Check(suite, name, ERROR if is_error else SKIPPED, status, said, said)
+        return Check(suite, name, ERROR if status in LOST else SKIPPED, status, said, said)
     took = f" in {path.brief_time or 'an unknown time'}"
     first = f"{path.result}{'' if path.case.result.untimed else took}"
     return Check(suite, name, text=lines_of((first, *(one.line for one in findings))))
@@ -150,9 +149,9 @@ def _of_survey(
         text = lines_of(one.line for one in bad)
         return Check(pair, SURVEY, FAILED, bad[0].rule, bad[0].line, text)
     results = [case.result for case in cases]
-    left = sum(one.status == "skipped" or one.is_of_faulty_probe for one in results)
+    left = sum(one.status == "skipped" or bool(one.fault) for one in results)
     if left:
-        said = f"{left:,} of {len(cases):,} arrays were not tried"
+        said = f"{left:,} of {len(cases):,} arrays were not looked at"
         return Check(pair, SURVEY, ERROR, "skipped", said, said)
     if all(case.result.refused_at == "create" for case in cases):
         said = "no array could be made"

@@ -97,14 +97,14 @@ class FailOn:
 
     def untried(self, results: Iterable[Result]) -> str:
         """For how many conversions a probe or dlprof itself failed, and how, in words; empty for
-        none. No rule looked at these.
+        none.
         """
-        results = list(results)
-        failed = [one.reason or one.status for one in results if one.is_of_failed_instrument]
+        faults = [one.fault for one in results]
+        failed = [*filter(None, faults)]
         if not failed:
             return ""
-        how = first_line(failed[0])
-        return f"{len(failed):,} of {counted(len(results), 'conversion')} not looked at: {how}"
+        total, how = counted(len(faults), "conversion"), first_line(failed[0])
+        return f"{len(failed):,} of {total} not wholly looked at: {how}"
 
     def check_looked_for(self, results: Iterable[Result]) -> None:
         """Raise :class:`FindingsUnknown` for what :meth:`unseen` or :meth:`untried` names."""

@@ -112,7 +112,7 @@ class Runner:
         self._retained: defaultdict[Kind, set[str]] = defaultdict(set)
         """How refusals of a path begin that are known to leave something behind."""
         self._of_numpy: defaultdict[Kind, set[str]] = defaultdict(set)
-        """How those of an import begin that were looked at for all exports' NumPy arrays."""
+        """How those of an import begin that leave nothing behind of any export's NumPy array."""
         self._converting: dict[WorkerClient, Case] = {}
         """What each worker is asked for."""
         self._kept_from: Counter[str] = Counter()
@@ -420,8 +420,8 @@ class Runner:
         return {"retained": retained, "of_numpy": self._of_numpy[_import(case)]}
 
     def _note_of_numpy(self, case: Case, outcome: Outcome) -> None:
-        if case.surveyed and _evidence_of_refusal(outcome).get("of_numpy") and outcome.reason:
-            self._of_numpy[_import(case)].add(outcome.reason[:SAME_ERROR])
+        if case.surveyed and _evidence_of_refusal(outcome).get("of_numpy"):
+            self._of_numpy[_import(case)].add(_begins(outcome))
 
     def _is_doubtful(
         self, index: int, round_: int, outcome: Outcome, doubt: Doubt | None, served: set[int]
@@ -439,7 +439,7 @@ class Runner:
             return True
         for _ in range(doubt.round, round_):
             self.watcher.step()  # it needs those rounds no more
-        if outcome.reason == doubt.refused.reason:
+        if _begins(outcome) == _begins(doubt.refused):
             # A process looks once at what refusals of a kind leave behind; what they break shows
             # only where a plain array came before; and what one process saw, another may not see.
             is_first = _refusal_of(doubt.refused) in ("broken", "retained")
@@ -540,9 +540,11 @@ class Runner:
             does = "gave other values" if kept.get("after") == OTHER_VALUES else "was refused"
             reason = f"a plain array {does} later, but {doubt}"
             outcome.parts["refusal"] = verdict("unknown", kept, reason)
+        elif _was_refused(outcome) and "left_open" in outcome.parts:
+            yield from self._look_at_files(case, round_, outcome)
         self._client.keep(index, round_, outcome)
         if case.surveyed and outcome.reason and _refusal_of(outcome) == "retained":
-            self._retained[case.pair, case.path].add(outcome.reason[:SAME_ERROR])
+            self._retained[case.pair, case.path].add(_begins(outcome))
         # What changes a setting in the timed rounds is surveyed all the same.
         ended = _ended_worker(outcome)
         spoils = ended or (case.surveyed and changed_settings(outcome))
@@ -568,6 +570,16 @@ class Runner:
             _note_company(outcome, broken)
             outcome.output = broken.output
         return in_company(outcome, broken)
+
+    def _look_at_files(self, case: Case, round_: int, outcome: Outcome) -> Answered:
+        """Whether a case was refused because its conversions had left too many files open: a new
+        process looks at what a few of them leave behind.
+        """
+        with self._pool.worker() as worker:
+            found = yield from self._client.beside(worker, case, round_, CONTROL)
+        lifetime = found.parts.get(*CONTROL, {})
+        if lifetime.get("verdict") == "retained":
+            outcome.parts |= {"lifetime": lifetime}
 
     def _unconfirmed(self, case: Case, round_: int) -> Generator[Any, int | None, str]:
         """Why refusals of the case alone are not shown to make its path fail for a plain array;
@@ -649,6 +661,11 @@ def _evidence_of_refusal(outcome: Outcome) -> dict[str, Any]:
     found = outcome.parts.get("refusal")
     evidence = found.get("evidence") if isinstance(found, dict) else None
     return evidence if isinstance(evidence, dict) else {}
+
+
+def _begins(outcome: Outcome) -> str:
+    """How its reason begins: the rest may hold an address."""
+    return (outcome.reason or "")[:SAME_ERROR]
 
 
 def _was_refused(outcome: Outcome) -> bool:

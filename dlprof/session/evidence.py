@@ -400,8 +400,9 @@ class Refused(LeftBehind):
     """The DLPack device that a copy to was forbidden."""
     words: Maybe[str] = None
     of_numpy: Maybe[Flag] = None
-    """Whether what a compiler leaves behind was looked at, of an export that gives NumPy's array:
-    that stands for all such exports."""
+    """Whether a compiler leaves nothing behind of an export's NumPy array: that stands for all such
+    exports.
+    """
     after: Maybe[str] = None
     """Where it broke something: what becomes of a plain array that was converted before."""
     plain_create: Maybe[str] = None

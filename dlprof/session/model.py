@@ -300,10 +300,12 @@ class Result(Model):
         return _is_of_faulty_probe(self.status, self.reason)
 
     @property
-    def is_of_failed_instrument(self) -> bool:
-        """Whether the probe or dlprof itself failed, so that nothing is known of the case."""
+    def fault(self) -> str:
+        """How the probe or dlprof itself failed for the case; empty if neither did."""
         is_own = self.status == "skipped" and (self.reason or "").startswith(FAILED_IN)
-        return is_own or self.is_of_faulty_probe
+        if is_own or self.is_of_faulty_probe:
+            return self.reason or self.status
+        return next((one.reason for one in self.notes if one.reason.startswith(FAULTY)), "")
 
     @property
     def timed_ready(self) -> TimeMeasure | None:

@@ -17,7 +17,6 @@ from dlprof.probes.base import ArraySpec, Protocol, Unsupported
 from dlprof.protocol.messages import DIAGNOSIS, REFUSED, unknown
 from dlprof.worker import heap, memory, simulated, timer, turns
 from dlprof.worker.channel import Answer
-from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.instruments import (
     alignment,
     copy_cost,
@@ -39,7 +38,7 @@ from dlprof.worker.instruments import (
     values,
 )
 from dlprof.worker.loading import WorkerState, path_of, spec_of
-from dlprof.worker.refusal import Refusal, attempt, own_place
+from dlprof.worker.refusal import FaultyProbe, Refusal, attempt, own_place
 from dlprof.worker.simulated import OnSimulatedDevice, as_far_as_computed
 from dlprof.worker.subject import Path, Subject, check_mistake, gpu_of, result_device
 

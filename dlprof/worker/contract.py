@@ -9,6 +9,7 @@ from __future__ import annotations
 import reprlib
 from collections import Counter
 from collections.abc import Callable, Mapping
+from numbers import Integral
 from string import Formatter
 from typing import Any
 
@@ -24,13 +25,10 @@ from dlprof.probes.base import (
     Use,
 )
 from dlprof.protocol.messages import words
+from dlprof.worker.refusal import FaultyProbe
 
 LONGEST_NAME = 1000
 """Characters of a dtype: a structured one may have many fields."""
-
-
-class FaultyProbe(Exception):
-    """A probe cannot be used; the message says why."""
 
 
 def check_probe(kind: type[Probe]) -> None:
@@ -63,48 +61,59 @@ def check_probe(kind: type[Probe]) -> None:
     _ways(kind.imports, Import, f"{where}.imports")
 
 
-def guarded(kind: type[Probe]) -> type[Probe]:
-    """The class with answers of :data:`ANSWERS` that raise :class:`FaultyProbe` if they are none.
+def guard(probe: Probe) -> Probe:
+    """The probe, whose answers of :data:`ANSWERS` raise :class:`FaultyProbe` if they are none.
 
     An :class:`Exception` passes: an array that was deleted cannot be asked.
     """
-    methods = {name: _guarded(getattr(kind, name), name) for name in ANSWERS}
-    return type(kind.__name__, (kind,), {"__module__": kind.__module__, **methods})
+    for name in ANSWERS:
+        vars(probe)[name] = _guarded(getattr(probe, name), probe.name, name)
+    return probe
 
 
-def _is_whole(value: Any) -> bool:
-    return hasattr(value, "__index__") and value >= 0
+def _address(value: Any) -> int | None:
+    is_one = isinstance(value, Integral) and 0 <= int(value) < 1 << 64
+    return int(value) if is_one else None
 
 
-def _is_short(value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= LONGEST_NAME
+def _lengths(value: Any) -> tuple[int, ...] | None:
+    is_shape = isinstance(value, tuple) and all(isinstance(one, Integral) for one in value)
+    return tuple(map(int, value)) if is_shape else None
 
 
-def _is_shape(value: Any) -> bool:
-    return isinstance(value, tuple) and all(map(_is_whole, value))
+def _short_text(value: Any) -> str | None:
+    is_one = isinstance(value, str) and len(value) <= LONGEST_NAME and value.isprintable()
+    return str(value) if is_one else None
 
 
-ANSWERS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    "pointer": ("an address", lambda value: value is None or _is_whole(value)),
-    "shape": ("a tuple of lengths", lambda value: value is None or _is_shape(value)),
-    "dtype": ("a name", lambda value: value is None or _is_short(value)),
-    "device": ("a name", _is_short),
-    "writable": ("True, False or None", lambda value: value is None or value in (True, False)),
+def _yes_or_no(value: Any) -> bool | None:
+    is_one = isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")  # NumPy's
+    return bool(value) if is_one else None
+
+
+ANSWERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "pointer": ("an address", _address),
+    "shape": ("a tuple of lengths", _lengths),
+    "dtype": ("a name", _short_text),
+    "device": ("a name", _short_text),
+    "writable": ("True, False or None", _yes_or_no),
 }
-"""What a probe says of an array: in words, and whether a value is that."""
+"""What a probe says of an array: in words, and as a plain value, which is None for no answer."""
 
 
-def _guarded(method: Callable[[Probe, Any], Any], name: str) -> Callable[[Probe, Any], Any]:
-    what, is_right = ANSWERS[name]
+def _guarded(method: Callable[[Any], Any], framework: str, name: str) -> Callable[[Any], Any]:
+    what, plain = ANSWERS[name]
 
-    def asked(self: Probe, array: Any) -> Any:
-        where = f"what {self.name}'s {name} returns"
+    def asked(array: Any) -> Any:
         try:
-            value = method(self, array)
+            value = method(array)
         except (SystemExit, KeyboardInterrupt, GeneratorExit) as stopped:
-            raise FaultyProbe(f"{self.name}'s {name} raises {words(stopped)}") from stopped
-        _need(is_right(value), where, what, value)
-        return value
+            raise FaultyProbe(f"{framework}'s {name} raises {words(stopped)}") from stopped
+        if value is None and name != "device":
+            return None
+        found = plain(value)
+        _need(found is not None, f"what {framework}'s {name} returns", what, value)
+        return found
 
     return asked
 

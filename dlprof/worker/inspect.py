@@ -18,8 +18,7 @@ from dlprof.device import gpu_state
 from dlprof.device.cuda import driver_devices, is_simulated
 from dlprof.probes.base import Probe
 from dlprof.worker import loading
-from dlprof.worker.contract import FaultyProbe
-from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.refusal import FaultyProbe, Refusal, attempt
 from dlprof.worker.source_text import execute
 from dlprof.worker.subject import OneArray
 

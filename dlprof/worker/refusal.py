@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from dlprof.probes.base import Unsupported
-from dlprof.protocol.messages import words
+from dlprof.protocol.messages import FAULTY, words
 
 Answer = TypeVar("Answer")
+
+
+class FaultyProbe(Exception):
+    """A probe cannot be used; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,8 @@ class Refusal:
     @property
     def reason(self) -> str:
         """The error in words. :class:`Unsupported` speaks for itself."""
+        if isinstance(self.error, FaultyProbe):
+            return f"{FAULTY}: {self.error}"
         return (isinstance(self.error, Unsupported) and str(self.error)) or words(self.error)
 
 

@@ -17,12 +17,11 @@ from dlprof.protocol.messages import FAILED_IN, FAULTY, words
 from dlprof.worker import case, inspect
 from dlprof.worker.case import Outcome
 from dlprof.worker.channel import Answer, Channel
-from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.instruments import round_trip, step
 from dlprof.worker.loading import WorkerState, path_of
 from dlprof.worker.memory import TooLarge
 from dlprof.worker.recognise import recognise
-from dlprof.worker.refusal import Refusal, attempt, own_place
+from dlprof.worker.refusal import FaultyProbe, Refusal, attempt, own_place
 from dlprof.worker.subject import SetupFailed
 
 MANY_FILES = 64
@@ -99,8 +98,6 @@ def measured(
     if left >= MANY_FILES:
         answer.part("left_open", left)
         answer.failed("conversion", f"it left {left:,} file descriptors open")
-        if outcome[0] == "unsupported" and "host_time" in answer.failures:
-            outcome = "ok", None  # it works, until it has used up what the process may open
     return outcome
 
 

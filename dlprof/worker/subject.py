@@ -26,8 +26,8 @@ from dlprof.probes.base import (
 )
 from dlprof.protocol.messages import words
 from dlprof.worker import memory
-from dlprof.worker.contract import FaultyProbe, check_code, check_text
-from dlprof.worker.refusal import Answer, Refusal, attempt
+from dlprof.worker.contract import check_code, check_text
+from dlprof.worker.refusal import Answer, FaultyProbe, Refusal, attempt
 from dlprof.worker.simulated import OnSimulatedDevice
 from dlprof.worker.source_text import compile_call, execute, is_mistake
 
@@ -349,7 +349,7 @@ def _answer_of(probe: Probe, method: str, call: Callable[[], Answer]) -> Answer:
     found = attempt(call)
     if not isinstance(found, Refusal):
         return found
-    if isinstance(found.error, Unsupported) or isinstance(probe, OneArray):
+    if isinstance(found.error, (Unsupported, FaultyProbe)) or isinstance(probe, OneArray):
         raise found.error
     why = f"{probe.name}'s {method} raises {words(found.error)}"
     raise FaultyProbe(why) from found.error

@@ -175,3 +175,10 @@ def test_a_case_that_the_kernel_ends_for_memory_is_told_with_its_sizes(monkeypat
         outcome = worker.ask({**case(tmp_path, setup), "size_bytes": 3 << 30}, 60.0)
     assert outcome.status == "skipped"
     assert re.search(r"out of memory .*3,072\.0 MiB.* [0-9.]+ MiB", outcome.reason)
+
+
+def test_a_worker_tells_at_which_stage_it_is(worker, tmp_path):
+    worker.send(case(tmp_path))
+    assert worker.until_turn(60.0) is None
+    assert worker.stage == "host_time"
+    until_end(worker)

@@ -16,7 +16,8 @@ class Workers:
     begins the next case. After ``spoils`` it refuses all others. ``jams`` refuse complex numbers, and
     a plain array afterwards, if the import that they name came before. What becomes of that array is
     ``jammed``. Refusals of ``leaks`` leave something; those of ``compilers`` take long, and nothing
-    of the like is repeated by two workers at once. What is asked for ``refused_with`` instruments is refused, and ``failed_in`` ones raise. ``unmade`` dtypes are those
+    of the like is repeated by two workers at once. ``uses_up_files`` are refused after many
+    conversions. If it ``counts_errors``, no two have the same words. What is asked for ``refused_with`` instruments is refused, and ``failed_in`` ones raise. ``unmade`` dtypes are those
     of which no array can be made, ``unmade_later`` those of which none can after a conversion. ``fatal`` instruments end their
     worker, in ``stopped`` ones the user stops the run, and in ``stopped_again`` imports if they are
     tried once more.
@@ -31,6 +32,8 @@ class Workers:
     jammed: str = "TypeError: no"
     leaks: set = field(default_factory=set)
     compilers: set = field(default_factory=set)
+    uses_up_files: set = field(default_factory=set)
+    counts_errors: bool = False
     repeating: list = field(default_factory=list)
     refused_with: set = field(default_factory=set)
     unmade: set = field(default_factory=set)
@@ -168,7 +171,12 @@ class ScriptedWorker:
                 return self.lost("crashed", reason, instrument, "last words")
         refused = self.refusal(name, request["dtype"], request["instruments"])
         if refused is not None:
-            return Outcome("unsupported", "TypeError: no", refused)
+            count = len(workers.requests) if workers.counts_errors else ""
+            return Outcome(
+                "unsupported",
+                f"TypeError: no{' such thing at all: ' if count else ''}{count}",
+                refused,
+            )
         left = {"left_open": 500} if name in workers.leaves_open else {}
         if name in workers.changes_settings:
             left["settings"] = {"verdict": "changed", "evidence": {}}
@@ -182,6 +190,9 @@ class ScriptedWorker:
         workers, before = self.workers, {*self.asked[:-1]}
         if workers.refused_with & {*instruments}:
             return {}
+        if name in workers.uses_up_files:
+            retained = {"lifetime": {"verdict": "retained", "evidence": {}}}
+            return retained if "lifetime" in instruments else {"left_open": 500}
         if dtype in workers.unmade or (self.converted and dtype in workers.unmade_later):
             return {"refused_at": "create"}
         return self.seen_of_refusal(name, dtype, before)

@@ -12,8 +12,8 @@ from dlprof.probes.base import ArraySpec, Import, Protocol, Unsupported
 from dlprof.probes.numpy import NumPy
 from dlprof.worker import case, memory, serve
 from dlprof.worker.channel import Answer
-from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.loading import WorkerState
+from dlprof.worker.refusal import FaultyProbe
 from dlprof.worker.subject import SetupFailed
 
 SPEC = ArraySpec((4, 8), "float32")
@@ -86,6 +86,18 @@ def test_a_handshake_that_cannot_be_recorded_is_a_failure_beside_the_refusal(mon
     assert answer.failures == {"handshake": "RuntimeError: no proxy"}
 
 
+def test_a_refusal_is_judged_by_what_other_processes_know_of_it(monkeypatch):
+    told = []
+    monkeypatch.setattr(case.refusal, "measure", lambda *given: told.append(given[-1]) or {})
+    monkeypatch.setattr(case.handshake, "of_refusal", lambda _: None)
+    answer = Answer(SimpleNamespace(send=lambda _: None), 1)
+    subject = make_subject(import_=Import("any", (Protocol.DLPACK,), "{x}.no_such_method()"))
+    known = {"retained": ["TypeError: a"], "of_numpy": ["TypeError: b"]}
+    with pytest.raises(AttributeError):
+        case._convert_first(subject, {"instruments": ["refusal"], "known": known}, 0, answer)
+    assert told == [case.refusal.Known(**known)]
+
+
 def served(measure):
     """The outcome of a request that ``measure`` serves, the answer, and what was sent."""
     sent = []
@@ -138,23 +150,6 @@ def test_many_files_that_a_case_leaves_open_are_told(count):
     left = [message["value"] for message in sent if message.get("part") == "left_open"]
     assert left == ([count] if count > serve.MANY_FILES else [])
     assert ("conversion" in answer.failures) == bool(left)
-
-
-@pytest.mark.parametrize(("count", "status"), [(serve.MANY_FILES, "ok"), (0, "unsupported")])
-def test_a_conversion_that_uses_up_the_files_of_its_process_is_not_refused(count, status):
-    files = []
-
-    def measure(_, __, answer):
-        files.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(count))
-        answer.failed("host_time", "OSError: [Errno 24] Too many open files")
-        return "unsupported", answer.failures["host_time"]
-
-    try:
-        outcome, _, _ = served(measure)
-    finally:
-        for file in files:
-            os.close(file)
-    assert outcome[0] == status
 
 
 BUSY = gpu_state.Doubt("GPU 0 was also used by 2 other processes", "GPU 0 kept to its power cap")

@@ -55,7 +55,11 @@ def test_a_failure_of_dlprof_itself_is_an_error_and_a_case_that_was_not_tried_is
 def test_a_faulty_probe_is_an_error_of_the_probe_and_no_crash():
     reason = "the probe is faulty: odd's create raises KeyError: 'int4'"
     check = of_case(outcomes(make_result("x", None, status="crashed", reason=reason)))
-    assert (check.outcome, check.kind, check.said) == (ERROR, "faulty probe", reason)
+    assert (check.outcome, check.kind, check.said) == (
+        ERROR,
+        "fault of a probe or of dlprof",
+        reason,
+    )
 
 
 def test_a_run_in_which_nothing_was_measured_or_that_was_stopped_is_an_error():

@@ -293,7 +293,7 @@ def test_what_a_rule_need_not_look_at_is_not_unknown(rule, results):
 )
 def test_a_conversion_for_which_an_instrument_failed_passes_nothing(status, reason):
     lost = make_result("g", None, status=status, reason=reason)
-    with pytest.raises(FindingsUnknown, match=f"1 of 2 conversions not looked at: {reason}"):
+    with pytest.raises(FindingsUnknown, match=f"1 of 2 conversions not wholly looked at: {reason}"):
         parse(["DLP016"]).check_looked_for([make_result("f"), lost])
 
 

@@ -4,7 +4,7 @@ import numpy
 import pytest
 from builders import make_subject
 
-from dlprof.probes.base import PATTERNS, ArraySpec, Import, Protocol
+from dlprof.probes.base import MANY, PATTERNS, ArraySpec, Import, Protocol, tiled
 from dlprof.probes.host import Array, ByteArray, Bytes, Mmap
 from dlprof.worker.instruments import ownership
 
@@ -114,3 +114,10 @@ def test_host_memory_is_made_at_a_boundary_with_the_same_values(kind, shape, dty
     placed = made("aligned")
     assert kind().pointer(placed) % 64 == 0
     assert bytes(placed) == bytes(made("C"))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 7, MANY, MANY + 5])
+def test_a_tiled_text_repeats_its_period_as_often_as_asked(count):
+    found = eval(tiled("numpy.array([5, 6, 7])", 3, count), {"numpy": numpy})
+    assert found.shape == (count,)
+    assert (found == numpy.arange(count) % 3 + 5).all()

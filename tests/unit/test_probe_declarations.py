@@ -1,16 +1,18 @@
 """What a probe declares is checked when it is loaded, and refused with its place."""
 
+import operator
 from pathlib import Path
 
 import numpy
 import pytest
+import torch
 from builders import make_subject
 
-from dlprof.probes.base import ArraySpec, Import, Protocol, Unsupported
+from dlprof.probes.base import ArraySpec, Import, Probe, Protocol, Unsupported
 from dlprof.probes.numpy import NumPy
 from dlprof.worker import loading
-from dlprof.worker.contract import FaultyProbe, guarded
-from dlprof.worker.refusal import attempt
+from dlprof.worker.contract import guard
+from dlprof.worker.refusal import FaultyProbe, attempt
 from dlprof.worker.subject import OneArray, check_mistake
 
 FAKE = Path(__file__).parent.parent / "probe_files" / "fake.py"
@@ -153,6 +155,10 @@ def test_a_name_that_a_users_setup_took_away_is_no_mistake_of_a_probe():
         ("pointer", "here"),
         ("pointer", -5),
         ("pointer", 1.5),
+        ("pointer", 1 << 64),
+        ("pointer", numpy.arange(3)),
+        ("shape", (torch.tensor([1, 2]),)),
+        ("writable", numpy.ones(2)),
         ("shape", [2, 3]),
         ("shape", ("2",)),
         ("dtype", numpy.dtype("float32")),
@@ -162,22 +168,46 @@ def test_a_name_that_a_users_setup_took_away_is_no_mistake_of_a_probe():
     ],
 )
 def test_what_is_no_answer_of_a_method_is_a_mistake_of_the_probe(method, value):
-    probe = guarded(type("Mistaken", (NumPy,), {method: lambda *_: value}))()
+    probe = guard(type("Mistaken", (NumPy,), {method: lambda *_: value})())
     with pytest.raises(FaultyProbe, match=f"numpy's {method} returns must be .*, not "):
         getattr(probe, method)(numpy.ones(3))
 
 
 def test_a_method_of_a_probe_that_ends_the_process_is_a_mistake_and_an_error_is_none():
-    ending = guarded(type("Ending", (NumPy,), {"pointer": raising(SystemExit(3))}))()
+    ending = guard(type("Ending", (NumPy,), {"pointer": raising(SystemExit(3))})())
     with pytest.raises(FaultyProbe, match="numpy's pointer raises SystemExit: 3"):
         ending.pointer(numpy.ones(3))
-    failing = guarded(type("Failing", (NumPy,), {"pointer": raising(RuntimeError("deleted"))}))()
+    failing = guard(type("Failing", (NumPy,), {"pointer": raising(RuntimeError("deleted"))})())
     with pytest.raises(RuntimeError):
         failing.pointer(numpy.ones(3))
 
 
-def test_right_answers_of_a_probe_pass():
-    array, probe = numpy.ones((2, 3)), guarded(NumPy)()
-    assert probe.pointer(array) == array.ctypes.data
+def test_right_answers_of_a_probe_pass_as_plain_values():
+    class Odd(NumPy):
+        shape = staticmethod(lambda _: torch.Size([2, 3]))
+        device = classmethod(lambda _, array: "cpu")
+        dtype = operator.attrgetter("dtype.name")
+
+        def pointer(self, array):
+            return numpy.uint64(array.ctypes.data)
+
+        def writable(self, _):
+            return numpy.bool_(True)
+
+    array, probe = numpy.ones((2, 3)), guard(Odd())
+    assert type(probe.pointer(array)) is int
     answers = [getattr(probe, method)(array) for method in ("shape", "dtype", "device", "writable")]
     assert answers == [(2, 3), "float64", "cpu", True]
+
+
+def test_the_probes_of_a_file_are_guarded(tmp_path):
+    file = tmp_path / "bad.py"
+    lines = ("class Bad(NumPy):", "    name = 'bad'", "    pointer = lambda *_: -1\n")
+    file.write_text("\n".join(("from dlprof.probes.numpy import NumPy", *lines)), encoding="utf-8")
+    (probe,) = loading.load(f"file:{file}")
+    with pytest.raises(FaultyProbe, match="pointer returns must be an address, not -1"):
+        probe.pointer(None)
+
+
+def test_the_default_dtype_has_no_byte_order():
+    assert Probe().dtype(numpy.zeros(3, ">f4")) == "float32"

@@ -284,6 +284,51 @@ def test_what_a_compiler_refuses_of_two_exports_is_repeated_by_one_worker_for_bo
     assert sorted(words) == ["clean"] * 2 + ["unknown"] * (len(cases) - 4)
 
 
+@pytest.mark.parametrize(
+    ("first", "other", "told"),
+    [
+        ({}, {"name": "import0"}, True),
+        ({}, {"name": "import1"}, False),
+        ({}, {"name": "import0", "consumer": "jax"}, False),
+    ],
+    ids=["the same import", "another import", "another pair"],
+)
+def test_what_a_compiler_leaves_is_known_of_the_same_import_of_the_same_pair(
+    workers, journal, monkeypatch, first, other, told
+):
+    monkeypatch.setattr(rounds, "lanes", lambda _: 1)
+    workers.compilers, workers.most_open = {"import0", "import1"}, 2
+    cases = [
+        make_case(**{"name": "import0", "dtype": "int8", "surveyed": True, **changes})
+        for changes in (first, other)
+    ]
+    cases[1] = replace(cases[1], path=replace(cases[1].path, export=make_way("other")))
+    run(cases, journal, together=True)
+    known = [bool(one["known"]["of_numpy"]) for one in workers.requests]
+    assert known[:2] == [False, told]
+
+
+def test_a_case_that_used_up_the_files_of_its_process_has_what_a_few_conversions_leave(
+    workers, journal
+):
+    workers.uses_up_files, workers.most_open = {"import0"}, 2
+    run(cases_of(2), journal, rounds=1)
+    ((_, answer),) = journal.answers(0)
+    assert answer["status"] == "unsupported"
+    assert answer["parts"]["lifetime"]["verdict"] == "retained"
+    assert workers.open == 0
+
+
+def test_what_a_doubted_refusal_left_is_kept_where_only_the_end_of_its_words_differs(
+    workers, journal, monkeypatch
+):
+    monkeypatch.setattr(rounds, "lanes", lambda _: 2)
+    workers.leaks, workers.most_open, workers.counts_errors = {"import1"}, 2, True
+    run(cases_of(10, surveyed=True), journal)
+    ((_, answer),) = journal.answers(1)
+    assert answer["parts"]["refusal"]["verdict"] == "retained"
+
+
 def survey_of(dtypes):
     return [
         make_case(name=f"import{index}", dtype=dtype, surveyed=True)

@@ -1,6 +1,7 @@
 """Settings: what a conversion changes for the whole framework or process, and the rule on it."""
 
 import ctypes
+import errno
 import faulthandler
 import gc
 import os
@@ -151,6 +152,22 @@ def test_a_setting_that_can_no_longer_be_read_has_changed():
     (changed,) = found["evidence"]["changed"]
     assert found["verdict"] == "changed"
     assert (changed["before"], changed["after"]) == ("1", "cannot be read: ValueError: gone")
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EMFILE, "too many files"), MemoryError()])
+def test_a_setting_that_the_process_has_no_means_to_read_has_not_changed(error):
+    found = settings._judge(
+        {"one": ("f()", "1"), "two": ("g()", "2")},
+        {"one": ("f()", Refusal(error)), "two": ("g()", "2")},
+    )
+    assert (found["verdict"], found["evidence"].keys()) == ("kept", {"left_out"})
+
+
+def test_signal_masks_that_cannot_be_read_any_more_are_told():
+    name = f"{settings.HANDLERS_IN_C} of the process"
+    before, after = ({name: ("f()", one)} for one in ("['0x1', '0x2']", Refusal(ValueError("no"))))
+    (one,) = settings._judge(before, after)["evidence"]["changed"]
+    assert one["after"] == "cannot be read: ValueError: no"
 
 
 def test_of_a_setting_that_could_not_be_read_before_nothing_is_known():

@@ -20,9 +20,8 @@ from typing import Any
 
 from dlprof.probes.base import CONTIGUOUS, ArraySpec, Import
 from dlprof.protocol.messages import verdict, words
-from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.instruments import ownership
-from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.refusal import FaultyProbe, Refusal, attempt
 from dlprof.worker.subject import Subject
 
 LARGEST_BYTES = 1 << 18

@@ -26,9 +26,8 @@ from typing import Any
 from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import NO_ARRAY, unknown
 from dlprof.worker import memory
-from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.elements import changes_alone
-from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.refusal import FaultyProbe, Refusal, attempt
 from dlprof.worker.subject import LINE_BYTES, Subject, lies_within
 
 SIZES_BYTES = (4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20)

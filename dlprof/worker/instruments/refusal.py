@@ -5,8 +5,8 @@ meanwhile is judged as :mod:`~dlprof.worker.instruments.lifetime` judges convers
 come first. The many that prove a leak follow if these leave something at every call or two. The
 same path and words are tried once in a process, and three errors of one class. If the export alone
 raises this error, that is once for all its paths. What a compiler refuses takes long: one export
-that gives a NumPy array stands for all, also those of the other processes of a survey. What another
-process showed to leave something is not proved again.
+that gives a NumPy array stands for all. If it leaves nothing, it stands for the other processes of
+a survey, too. What another process showed to leave something is not proved again.
 
 A producer whose conversion works is asked by ``__dlpack__`` for another device, with ``copy=False``
 and with ``copy=None``. If the first is refused in other words than the second, ``copy=False`` is
@@ -66,7 +66,9 @@ class Known(NamedTuple):
     retained: Collection[str] = ()
     """Those of the path that leave something."""
     of_numpy: Collection[str] = ()
-    """Those of the import that a compiler raises for any export's NumPy array."""
+    """Those of the import that a compiler raises for any export's NumPy array, and that leave
+    nothing.
+    """
 
 
 NOTHING = Known()
@@ -170,7 +172,8 @@ def _growth(
     found = lifetime.growth_of_calls(other, meters, _refused, few)
     if of_numpy:
         _tried.add(key)
-        evidence["of_numpy"] = True
+        if not found:  # what leaves something is proved anew, lest the proof is lost with its case
+            evidence["of_numpy"] = True
     if is_uncounted and not found:
         raise Unsupported(lifetime.UNCOUNTED)
     return found | other.made() if found else {}

@@ -15,6 +15,7 @@ that changed.
 
 from __future__ import annotations
 
+import errno
 import operator
 import os
 import re
@@ -141,6 +142,9 @@ def _judge(before: Found, after: Found) -> dict[str, Any]:
             lost[name] = value.reason
             continue
         if isinstance(now, Refusal):
+            if _is_shortage(now.error):
+                lost[name] = now.reason
+                continue
             now = UNREADABLE.format(now.reason)
         if now != value:
             shown = _hidden(value, now) if name.startswith(VARIABLE) else _cut(value, now)
@@ -157,6 +161,12 @@ def _judge(before: Found, after: Found) -> dict[str, Any]:
     if not (told or kept):
         return verdict("unknown", evidence, "no setting can be read")
     return verdict("changed" if told else "kept", evidence)
+
+
+def _is_shortage(error: BaseException) -> bool:
+    """Whether it says nothing of the setting: the process may open nothing more."""
+    short_of = errno.EMFILE, errno.ENFILE, errno.ENOMEM
+    return isinstance(error, MemoryError) or getattr(error, "errno", None) in short_of
 
 
 def _is_echo(name: str, before: Found, after: Found, changed: Mapping[str, Any]) -> bool:

@@ -19,9 +19,9 @@ from dlprof.probes.base import ArraySpec, Import, Unsupported
 from dlprof.protocol.messages import unknown
 from dlprof.worker import memory, timer
 from dlprof.worker.channel import Answer
-from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.instruments import times
 from dlprof.worker.loading import WorkerState, named, spec_of
+from dlprof.worker.refusal import FaultyProbe
 from dlprof.worker.source_text import execute
 
 WITH_VERDICT = ("values", "reuse")
