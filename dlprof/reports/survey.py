@@ -256,7 +256,16 @@ def marks(session: Session, shown: Iterable[Table]) -> tuple[str, ...]:
     words = {word for text in told for word in re.findall(r"[\w-]+", text)}
     meanings = [f"{name}: {gloss}" for name, gloss in GLOSSES.items() if name in words]
     glossed = [f"{'; '.join(meanings)}."] if meanings else []
-    return tuple(filter(None, (*unmade, *narrowed, *glossed)))
+    beside = map(_beside, pairs)
+    return tuple(filter(None, (*unmade, *narrowed, *glossed, *beside)))
+
+
+def _beside(cases: Sequence[CaseView]) -> str:
+    """How many conversions did something else in a process after others; empty for none."""
+    count = sum(case.result.in_company is not None for case in cases)
+    if not count:
+        return ""
+    return f"{count:,} of {len(cases):,} conversions failed or differed only after others."
 
 
 def section(session: Session, drawn: Iterable[Tiles] = ()) -> Iterator[Section]:
@@ -308,7 +317,8 @@ def summary(session: Session) -> str:
     blind = sum(case.result.status == "ok" and bool(unchecked(case)) for case in cases)
     of = f"{blind:,} of {len(cases):,} conversions"
     unread = f" {of} gave values that could not be read." if blind else ""
-    return f"{tried} {shown}{missing}{unread}"
+    beside = _beside(cases)
+    return f"{tried} {shown}{missing}{unread}{f' {beside}' if beside else ''}"
 
 
 def _unmade(cases: Sequence[CaseView]) -> list[Label]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dlprof.plan.pairing import Case
@@ -56,11 +57,15 @@ ENDS = f"not tried: such an array of {PLAINEST.name} ended the process"
 
 
 class Doubt(NamedTuple):
-    """A case that was refused after others. ``before`` are those that came before it each time."""
+    """A case that was refused or blamed after others. ``before`` are those that came before it each
+    time.
+    """
 
     refused: Outcome
     round: int
     before: set[int]
+    blame: str = ""
+    """What a rule would blame it for, if it was not refused."""
 
 
 class Runner:
@@ -113,6 +118,8 @@ class Runner:
         """How refusals of a path begin that are known to leave something behind."""
         self._of_numpy: defaultdict[Kind, set[str]] = defaultdict(set)
         """How those of an import begin that leave nothing behind of any export's NumPy array."""
+        self._blamed: set[Kind] = set()
+        """Paths, and what two processes saw that a rule would blame."""
         self._converting: dict[WorkerClient, Case] = {}
         """What each worker is asked for."""
         self._kept_from: Counter[str] = Counter()
@@ -331,7 +338,7 @@ class Runner:
         alone: bool,
     ) -> Answered:
         """Ask one worker for all that is waiting, as long as it lives."""
-        served: set[int] = set()
+        served: dict[int, Case] = {}
         first = (waiting or shared[0])[0][1]
         if not (yield from self._try_arrays(worker, first)):
             return
@@ -342,7 +349,7 @@ class Runner:
             if served and turns:
                 yield Stop(index)
             doubt = self._doubts.pop(index, None)
-            if self._is_known(index, round_):
+            if self._is_known(index, round_) or self._is_blamed(index, round_, doubt):
                 continue
             self._asked[kind] += doubt is None
             with self._client.kept_if_stopped(index, round_, _name(round_), worker.heard):
@@ -354,7 +361,7 @@ class Runner:
                 del self._converting[worker]
             self._asked[kind] -= doubt is None
             self._note_of_numpy(case, outcome)
-            if served and self._needs_another(case, outcome):
+            if served and self._needs_another(case, outcome, served):
                 waiting.insert(0, entry)
                 self._doubts |= {index: doubt} if doubt else {}
                 return
@@ -367,7 +374,7 @@ class Runner:
                 blames = alone or self._is_its_own(case, outcome, served)
                 yield from self._settle(index, round_, outcome, turns, blames)
                 self._asked[kind] -= doubt is None
-            served.add(index)
+            served[index] = case
             if serves_no_more(outcome):
                 return
 
@@ -375,7 +382,7 @@ class Runner:
         self,
         waiting: Group,
         shared: deque[Group],
-        served: set[int],
+        served: Mapping[int, Case],
         kind: Kind,
         worker: WorkerClient,
     ) -> Generator[Any, int | None, tuple[int, Case] | None]:
@@ -424,22 +431,33 @@ class Runner:
             self._of_numpy[_import(case)].add(_begins(outcome))
 
     def _is_doubtful(
-        self, index: int, round_: int, outcome: Outcome, doubt: Doubt | None, served: set[int]
+        self,
+        index: int,
+        round_: int,
+        outcome: Outcome,
+        doubt: Doubt | None,
+        served: Mapping[int, Case],
     ) -> bool:
-        """Whether a refusal may be due to what the process ``served`` before."""
-        if not _was_refused(outcome):
-            _compare(outcome, doubt and doubt.refused)
+        """Whether a refusal, or what a rule would blame, may be due to what the process ``served``
+        before.
+        """
+        case = self.cases[index]
+        is_refused, blame = _was_refused(outcome), _blame(case, outcome)
+        if not is_refused and not blame:
+            _compare(outcome, doubt)
             return False
-        if doubt is None:
-            doubt = Doubt(outcome, round_, served)
-        before = served & doubt.before
+        if doubt is None or doubt.blame != blame:
+            doubt = Doubt(outcome, round_, {*served}, blame)
+        before = served.keys() & doubt.before
+        if blame and not before:
+            self._blamed.add((case.pair, case.path, blame))
         if before:
             self._doubts[index] = doubt._replace(before=before)
             self._doubted.add(index)
             return True
         for _ in range(doubt.round, round_):
             self.watcher.step()  # it needs those rounds no more
-        if _begins(outcome) == _begins(doubt.refused):
+        if is_refused and _begins(outcome) == _begins(doubt.refused):
             # A process looks once at what refusals of a kind leave behind; what they break shows
             # only where a plain array came before; and what one process saw, another may not see.
             is_first = _refusal_of(doubt.refused) in ("broken", "retained")
@@ -448,6 +466,16 @@ class Runner:
                 name: part for name, part in outcome.parts.items() if name not in seen
             }
         return False
+
+    def _is_blamed(self, index: int, round_: int, doubt: Doubt | None) -> bool:
+        """Whether another array of the path was blamed for the same in two processes: then what the
+        first one saw of this one is kept.
+        """
+        case = self.cases[index]
+        if doubt is None or (case.pair, case.path, doubt.blame) not in self._blamed:
+            return False
+        self._client.keep(index, round_, doubt.refused)
+        return True
 
     def _is_known(self, index: int, round_: int) -> bool:
         """Whether what others showed answers for a case of the survey, which is kept then."""
@@ -474,9 +502,11 @@ class Runner:
             for _ in range(min(workers, processors()) - self._pool.loaded(kind)):
                 self._pool.load(kind, [imports_of(case)])
 
-    def _needs_another(self, case: Case, outcome: Outcome) -> bool:
+    def _needs_another(self, case: Case, outcome: Outcome, served: Mapping[int, Case]) -> bool:
         """Whether a worker died before it began, or cannot make an array any more."""
         if died_before(outcome):
+            last = [*served.values()][-1]
+            self._spoiled[last.pair, last.path] += 1
             return True
         producer = case.pair[0]
         if not self._is_kept_from(case, outcome) or self._kept_from[producer] >= MOST_SPOILED:
@@ -518,7 +548,7 @@ class Runner:
             for group in self._grouped(reversed(self._doubts)):
                 yield from self._run_group(group, round_, turns)
 
-    def _is_its_own(self, case: Case, outcome: Outcome, served: set[int]) -> bool:
+    def _is_its_own(self, case: Case, outcome: Outcome, served: Mapping[int, Case]) -> bool:
         """Whether the end of a worker is due to a timed case: none came before it, or it hung and
         had the whole time limit.
         """
@@ -651,16 +681,37 @@ def _breaks_plain(outcome: Outcome) -> bool:
     return _refusal_of(outcome) == "broken"
 
 
+def _answer(outcome: Outcome, instrument: str) -> tuple[str, dict[str, Any]]:
+    """The verdict of an instrument and its evidence; both empty where nothing looked."""
+    found = outcome.parts.get(instrument)
+    if not isinstance(found, dict):
+        return "", {}
+    evidence = found.get("evidence")
+    return str(found.get("verdict", "")), evidence if isinstance(evidence, dict) else {}
+
+
 def _refusal_of(outcome: Outcome) -> str:
     """What refusals leave behind, in one word; empty where nothing looked."""
-    found = outcome.parts.get("refusal")
-    return str(found.get("verdict", "")) if isinstance(found, dict) else ""
+    return _answer(outcome, "refusal")[0]
 
 
 def _evidence_of_refusal(outcome: Outcome) -> dict[str, Any]:
-    found = outcome.parts.get("refusal")
-    evidence = found.get("evidence") if isinstance(found, dict) else None
-    return evidence if isinstance(evidence, dict) else {}
+    return _answer(outcome, "refusal")[1]
+
+
+def _blame(case: Case, outcome: Outcome) -> str:
+    """What a rule would blame a conversion of the survey for, in words; empty for nothing."""
+    if not case.surveyed or outcome.status != "ok":
+        return ""
+    words, evidence = _answer(outcome, "values")
+    narrowed = [case.dtype, case.consumer.narrows.get(case.dtype)]
+    changed = evidence.get("changed") or {}
+    if words == "wrong" and changed.get("dtype") != narrowed:
+        return "its values were wrong"
+    owned, promise = _answer(outcome, "ownership")[0], case.path.promise
+    if promise and {owned, promise} == {"view", "copy"}:
+        return f"it was a {owned}, though a {promise} is documented"
+    return "it changed a setting" if changed_settings(outcome) else ""
 
 
 def _begins(outcome: Outcome) -> str:
@@ -673,11 +724,12 @@ def _was_refused(outcome: Outcome) -> bool:
     return outcome.alive and outcome.status not in ("ok", "invalid")
 
 
-def _compare(outcome: Outcome, refused: Outcome | None) -> None:
-    """Note that a case works which was ``refused`` after other cases."""
-    if refused is not None and outcome.status == "ok":
-        _note_company(outcome, refused)
-        in_company(outcome, refused)
+def _compare(outcome: Outcome, doubt: Doubt | None) -> None:
+    """Note that a case works which was refused or blamed after other cases."""
+    if doubt is not None and outcome.status == "ok":
+        before = replace(doubt.refused, reason=doubt.blame or doubt.refused.reason)
+        _note_company(outcome, before)
+        in_company(outcome, before)
 
 
 def _note_company(outcome: Outcome, before: Outcome) -> None:

@@ -16,7 +16,8 @@ class Workers:
     begins the next case. After ``spoils`` it refuses all others. ``jams`` refuse complex numbers, and
     a plain array afterwards, if the import that they name came before. What becomes of that array is
     ``jammed``. Refusals of ``leaks`` leave something; those of ``compilers`` take long, and nothing
-    of the like is repeated by two workers at once. ``uses_up_files`` are refused after many
+    of the like is repeated by two workers at once. The values of ``wrong`` are
+    wrong, and those of what ``corrupts`` names after the import that does it. ``uses_up_files`` are refused after many
     conversions. If it ``counts_errors``, no two have the same words. What is asked for ``refused_with`` instruments is refused, and ``failed_in`` ones raise. ``unmade`` dtypes are those
     of which no array can be made, ``unmade_later`` those of which none can after a conversion. ``fatal`` instruments end their
     worker, in ``stopped`` ones the user stops the run, and in ``stopped_again`` imports if they are
@@ -32,6 +33,8 @@ class Workers:
     jammed: str = "TypeError: no"
     leaks: set = field(default_factory=set)
     compilers: set = field(default_factory=set)
+    wrong: set = field(default_factory=set)
+    corrupts: dict = field(default_factory=dict)
     uses_up_files: set = field(default_factory=set)
     counts_errors: bool = False
     repeating: list = field(default_factory=list)
@@ -177,13 +180,22 @@ class ScriptedWorker:
                 f"TypeError: no{' such thing at all: ' if count else ''}{count}",
                 refused,
             )
-        left = {"left_open": 500} if name in workers.leaves_open else {}
-        if name in workers.changes_settings:
-            left["settings"] = {"verdict": "changed", "evidence": {}}
+        left = self.seen(name)
         self.converted = True
         fail = workers.failed_in & {*request["instruments"]}
         failures = [{"instrument": name, "reason": f"{name} raised"} for name in fail]
         return Outcome("ok", None, make_answer()["parts"] | left, failures)
+
+    def seen(self, name):
+        """The parts of a conversion that works."""
+        workers = self.workers
+        left = {"left_open": 500} if name in workers.leaves_open else {}
+        if name in workers.changes_settings:
+            left["settings"] = {"verdict": "changed", "evidence": {}}
+        if name in workers.wrong or name in {workers.corrupts.get(one) for one in self.asked[:-1]}:
+            evidence = {"changed": {"values": {"different": 1, "of": 9}}}
+            left["values"] = {"verdict": "wrong", "evidence": evidence}
+        return left
 
     def refusal(self, name, dtype, instruments):
         """The parts of a refusal; None where it is none."""

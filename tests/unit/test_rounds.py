@@ -329,6 +329,50 @@ def test_what_a_doubted_refusal_left_is_kept_where_only_the_end_of_its_words_dif
     assert answer["parts"]["refusal"]["verdict"] == "retained"
 
 
+def blamed(journal, cases):
+    """By case: whether its values are kept as wrong, and what is said of its company."""
+    found = [answer for case in range(cases) for _, answer in journal.answers(case)]
+    return [
+        (one["parts"].get("values", {}).get("verdict") == "wrong", "in_company" in one["parts"])
+        for one in found
+    ]
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_wrong_values_that_only_another_path_causes_are_not_kept(
+    workers, journal, monkeypatch, lanes
+):
+    monkeypatch.setattr(rounds, "lanes", lambda _: lanes)
+    workers.most_open, workers.corrupts = 2, {"import0": "import1"}
+    run(cases_of(16, surveyed=True), journal)
+    found = blamed(journal, 16)
+    assert not any(is_wrong for is_wrong, _ in found)
+    assert [told for _, told in found].count(True) == (lanes == 1)  # else another process has it
+    assert workers.open == 0
+
+
+def test_wrong_values_are_seen_by_two_processes_for_one_array_and_kept_for_all(
+    workers, journal, monkeypatch
+):
+    monkeypatch.setattr(rounds, "lanes", lambda _: 1)
+    workers.most_open, workers.wrong = 2, {"import1"}
+    dtypes = ("float32", "int8", "int16", "bool")
+    cases = [make_case(name="import0", surveyed=True)]
+    cases += [make_case(name="import1", dtype=dtype, surveyed=True) for dtype in dtypes]
+    run(cases, journal)
+    assert blamed(journal, 5) == [(False, False)] + [(True, False)] * 4
+    assert [len(asked) for asked in workers.asked] == [5, 1]
+
+
+def test_a_path_after_which_processes_die_is_tried_with_no_more_arrays(workers, journal):
+    workers.poisons, workers.most_open = {"import0"}, 2
+    dtypes = ("float32", "int8", "int16", "bool", "uint8")
+    cases = [make_case(name="import0", dtype=dtype, surveyed=True) for dtype in dtypes]
+    run([*cases, make_case(name="import1", surveyed=True)], journal)
+    found = [[status for _, status in statuses(journal, case)] for case in range(6)]
+    assert found == [["ok"]] * 3 + [["skipped"]] * 2 + [["ok"]]
+
+
 def survey_of(dtypes):
     return [
         make_case(name=f"import{index}", dtype=dtype, surveyed=True)

@@ -520,3 +520,12 @@ def test_an_empty_array_has_the_result_of_the_plain_one_and_not_its_problem():
     (table,) = survey.tables(session)
     texts = [[cell.text for cell in row] for row in table.rows]
     assert [row[-1] for row in texts] == ["DLP008", ""]
+
+
+def test_a_survey_tells_how_many_conversions_failed_only_after_others():
+    company = {"status": "crashed", "reason": "killed", "rounds": [0]}
+    session = make_session(surveyed(), surveyed("int8", in_company=company))
+    told = "1 of 2 conversions failed or differed only after others."
+    assert told in survey.summary(session)
+    assert told in survey.marks(session, ())
+    assert "after others" not in survey.summary(make_session(surveyed()))
