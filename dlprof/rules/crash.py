@@ -61,6 +61,7 @@ try:
             break
 except (BufferError, RuntimeError, ValueError) as refusal:
     print("it refuses, which is an answer:", refusal, flush=True)
+sleep(2)  # a thread may end the process later
 """
 IMPORTS_S = 60
 """For imports and the array, where each conversion has a limit of its own."""

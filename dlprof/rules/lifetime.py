@@ -225,7 +225,9 @@ CLEAR_BYTES = 64 * 1024.0
 
 
 def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    refused = subject.result.status == "unsupported"
+    known = subject.result.lifetime
+    # A conversion may be refused because those before left too much behind.
+    refused = subject.result.status == "unsupported" and not (known and known.saw("retained"))
     evidence = _kept_by_refusal(subject.result) if refused else _kept(subject.result)
     left = _left(evidence)
     if not left:

@@ -177,11 +177,16 @@ def plain():
 
 before = plain()
 <earlier>
-try:
-    <create>
-    y = <code>
-except Exception as refusal:
-    print("it refuses:", type(refusal).__name__, refusal)
+end = perf_counter() + 10
+for count in range(1000):
+    try:
+        <create>
+        y = <code>
+    except Exception as refusal:
+        if count == 0:
+            print("it refuses:", type(refusal).__name__, refusal)
+    if perf_counter() > end:
+        break
 try:
     after = plain()
 except Exception as error:

@@ -91,12 +91,18 @@ def _yes_or_no(value: Any) -> bool | None:
     return bool(value) if is_one else None
 
 
+def _values(value: Any) -> Any:
+    kind = getattr(getattr(value, "dtype", None), "kind", "O")
+    return value if isinstance(kind, str) and kind != "O" else None
+
+
 ANSWERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "pointer": ("an address", _address),
     "shape": ("a tuple of lengths", _lengths),
     "dtype": ("a name", _short_text),
     "device": ("a name", _short_text),
     "writable": ("True, False or None", _yes_or_no),
+    "to_numpy": ("an array of NumPy, not of objects", _values),
 }
 """What a probe says of an array: in words, and as a plain value, which is None for no answer."""
 
@@ -109,7 +115,7 @@ def _guarded(method: Callable[[Any], Any], framework: str, name: str) -> Callabl
             value = method(array)
         except (SystemExit, KeyboardInterrupt, GeneratorExit) as stopped:
             raise FaultyProbe(f"{framework}'s {name} raises {words(stopped)}") from stopped
-        if value is None and name != "device":
+        if value is None and name not in ("device", "to_numpy"):
             return None
         found = plain(value)
         _need(found is not None, f"what {framework}'s {name} returns", what, value)

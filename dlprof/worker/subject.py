@@ -346,7 +346,7 @@ def _answer_of(probe: Probe, method: str, call: Callable[[], Answer]) -> Answer:
     """What a method of a probe gives. By contract, all that it raises is Unsupported; but a user's
     own object may raise anything.
     """
-    found = attempt(call)
+    found = attempt(call, BaseException)
     if not isinstance(found, Refusal):
         return found
     if isinstance(found.error, (Unsupported, FaultyProbe)) or isinstance(probe, OneArray):

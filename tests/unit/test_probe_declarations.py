@@ -97,10 +97,11 @@ def raising(error):
     return method
 
 
-@pytest.mark.parametrize("method", ["dtype", "shape", "device", "pointer", "wait"])
-def test_a_mistake_in_what_a_probe_says_of_its_array_is_no_refusal(method):
-    mistaken = type("Mistaken", (NumPy,), {method: raising(KeyError("float8"))})()
-    with pytest.raises(FaultyProbe, match=f"numpy's {method} raises KeyError: 'float8'"):
+@pytest.mark.parametrize("method", ["create", "dtype", "shape", "device", "pointer", "wait"])
+@pytest.mark.parametrize("error", [KeyError("float8"), SystemExit("float8")], ids=repr)
+def test_a_mistake_in_what_a_probe_says_of_its_array_is_no_refusal(method, error):
+    mistaken = type("Mistaken", (NumPy,), {method: raising(error)})()
+    with pytest.raises(FaultyProbe, match=f"numpy's {method} raises {type(error).__name__}: .*8"):
         make_subject(producer=mistaken)
 
 
@@ -165,6 +166,8 @@ def test_a_name_that_a_users_setup_took_away_is_no_mistake_of_a_probe():
         ("dtype", "x" * 10**7),
         ("device", None),
         ("writable", "yes"),
+        ("to_numpy", None),
+        ("to_numpy", numpy.array([1, None])),
     ],
 )
 def test_what_is_no_answer_of_a_method_is_a_mistake_of_the_probe(method, value):

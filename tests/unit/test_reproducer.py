@@ -142,6 +142,46 @@ def test_a_script_finds_the_device_of_an_array_without_dlpack():
     assert ended(text_of("DLP027", recipe=recipe, code="OnDevice()"))[0] == 0
 
 
+def test_a_script_shows_what_only_many_refusals_break():
+    setup = (
+        "refused = []\n"
+        "def take(x):\n"
+        "    if x.dtype == 'int8':\n        refused.append(1)\n        raise ValueError('no int8')\n"
+        "    if len(refused) > 30:\n        raise RuntimeError('broken')\n"
+        "    return x"
+    )
+    broken = {
+        "error": ["ValueError"], "after": "RuntimeError: broken", "plain_code": "take(x)",
+        "plain_create": "x = numpy.ones(3, dtype='float32')",
+    }  # fmt: skip
+    spec = ArraySpec((4, 4), "int8")
+    recipe = recipe_of(spec=spec, setup=setup)
+    refusal = verdict("broken", **broken)
+    script = text_of("DLP026", spec=spec, code="take(x)", recipe=recipe, refusal=refusal)
+    assert ended(script) == (1, "the problem is there")
+
+
+def test_a_script_waits_for_a_thread_that_ends_the_process_later():
+    setup = "import os, threading\ndef take(x):\n    threading.Timer(0.5, os.abort).start()"
+    script = text_of("DLP016", code="take(x)", recipe=recipe_of(setup=setup))
+    assert ended(script) == (1, "the problem is there")
+
+
+def test_a_script_shows_what_a_conversion_leaves_until_it_is_refused():
+    left = dict.fromkeys(("bytes", "references", "objects", "threads", "maps"), 0.0)
+    evidence = {
+        f"{what}_per_conversion": count for what, count in {**left, "descriptors": 1.0}.items()
+    }
+    script = text_of(
+        "DLP010",
+        status="unsupported",
+        code="take(x)",
+        recipe=recipe_of(setup="import os\ndef take(x):\n    os.open('/dev/null', os.O_RDONLY)"),
+        lifetime=verdict("retained", conversions=150, runs=2, size_bytes=65536, **evidence),
+    )
+    assert ended(script) == (1, "the problem is there")
+
+
 @pytest.mark.parametrize(
     "code", ["state[0]", "1, state[0]", "state[0]  # one", "state[0],"], ids=repr
 )
