@@ -149,9 +149,13 @@ def _of_survey(
         text = lines_of(one.line for one in bad)
         return Check(pair, SURVEY, FAILED, bad[0].rule, bad[0].line, text)
     results = [case.result for case in cases]
-    left = sum(one.status == "skipped" or bool(one.fault) for one in results)
+    faults = [one.fault for one in results if one.fault]
+    if faults:
+        said = f"{len(faults):,} of {len(cases):,} arrays not wholly looked at: {faults[0]}"
+        return Check(pair, SURVEY, ERROR, FAULT, first_line(said), said)
+    left = sum(one.status == "skipped" for one in results)
     if left:
-        said = f"{left:,} of {len(cases):,} arrays were not looked at"
+        said = f"{left:,} of {len(cases):,} arrays were not tried"
         return Check(pair, SURVEY, ERROR, "skipped", said, said)
     if all(case.result.refused_at == "create" for case in cases):
         said = "no array could be made"

@@ -61,6 +61,7 @@ try:
             break
 except (BufferError, RuntimeError, ValueError) as refusal:
     print("it refuses, which is an answer:", refusal, flush=True)
+<no_alarm>
 sleep(2)  # a thread may end the process later
 """
 IMPORTS_S = 60
@@ -83,7 +84,8 @@ def show_crash(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect
     else:
         alarm, whole_s = "", CHILD_LIMIT_S
         does = f"kills the process{f' ({lost.signal})' if lost.signal else ''}"
-    child = subject.filled(CRASH, create=subject.create(), alarm=alarm)
+    no_alarm = "signal.alarm(0)" if alarm else ""
+    child = subject.filled(CRASH, create=subject.create(), alarm=alarm, no_alarm=no_alarm)
     return in_child(does, subject, child, whole_s)
 
 

@@ -30,10 +30,11 @@ from dlprof.runner.diagnosis import (
     died_before,
     serves_no_more,
 )
-from dlprof.runner.journal import Journal
+from dlprof.runner.journal import INTERRUPTED, Journal
 from dlprof.runner.parallel import CASES_OF_LANE, Lane, finish, lanes, processors
 from dlprof.runner.progress import Watcher
 from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool
+from dlprof.session.interrupts import uninterrupted
 
 MOST_SPOILED = 3
 """A path that ended so many processes, or changed their settings, is tried with no other array of
@@ -51,6 +52,7 @@ NO_PLAIN = "the survey has no plain array of the path to try that again with"
 UNTRIED = "a process without other conversions did not come to that: {}"
 REFUSED_AT_ONCE = "a process without other conversions refused a plain array at once: {}"
 """Why refusals alone are not the cause, or are not known to be."""
+STOPPED = "stopped before another process showed the same: "
 UNMAKES = "not tried: its array cannot be made after other conversions"
 SPOILS = f"not tried: the path ended or changed {MOST_SPOILED} processes before"
 ENDS = f"not tried: such an array of {PLAINEST.name} ended the process"
@@ -58,7 +60,7 @@ ENDS = f"not tried: such an array of {PLAINEST.name} ended the process"
 
 class Doubt(NamedTuple):
     """A case that was refused or blamed after others. ``before`` are those that came before it each
-    time.
+    time; those of its own path excuse no blame.
     """
 
     refused: Outcome
@@ -119,7 +121,7 @@ class Runner:
         self._of_numpy: defaultdict[Kind, set[str]] = defaultdict(set)
         """How those of an import begin that leave nothing behind of any export's NumPy array."""
         self._blamed: set[Kind] = set()
-        """Paths, and what two processes saw that a rule would blame."""
+        """Paths, and what a rule would blame them for, which two processes saw of an array."""
         self._converting: dict[WorkerClient, Case] = {}
         """What each worker is asked for."""
         self._kept_from: Counter[str] = Counter()
@@ -154,8 +156,20 @@ class Runner:
         self._settle_doubts()
         self.out_of_time = self._over_budget(started)
         if not self.out_of_time and self.rounds_done == rounds:
-            self._look_wider(surveyed, lambda: self._over_budget(started))
+            try:
+                self._look_wider(surveyed, lambda: self._over_budget(started))
+            except BaseException:
+                with uninterrupted():
+                    self._keep_blamed()
+                raise
         self.undiagnosed = len(self._diagnosis.left()), paths
+
+    def _keep_blamed(self) -> None:
+        """What the user stopped before another process could see the same; it is asked again."""
+        for index, doubt in self._doubts.items():
+            if doubt.blame:
+                found = replace(doubt.refused, status=INTERRUPTED, reason=f"{STOPPED}{doubt.blame}")
+                self._client.record(index, doubt.round, found)
 
     def _import_together(self, groups: Sequence[Group], round_: int) -> None:
         """Have the worker of the first group import, and meanwhile that of the next, unless a
@@ -349,7 +363,7 @@ class Runner:
             if served and turns:
                 yield Stop(index)
             doubt = self._doubts.pop(index, None)
-            if self._is_known(index, round_) or self._is_blamed(index, round_, doubt):
+            if self._is_blamed(index, round_, doubt) or self._is_known(index, round_, doubt):
                 continue
             self._asked[kind] += doubt is None
             with self._client.kept_if_stopped(index, round_, _name(round_), worker.heard):
@@ -446,11 +460,14 @@ class Runner:
         if not is_refused and not blame:
             _compare(outcome, doubt)
             return False
+        others = {
+            at for at, one in served.items() if is_refused or (one.pair, one.path) != _path(case)
+        }
         if doubt is None or doubt.blame != blame:
-            doubt = Doubt(outcome, round_, {*served}, blame)
-        before = served.keys() & doubt.before
+            doubt = Doubt(outcome, round_, others, blame)
+        before = others & doubt.before
         if blame and not before:
-            self._blamed.add((case.pair, case.path, blame))
+            self._blamed.add((_path(case), blame))
         if before:
             self._doubts[index] = doubt._replace(before=before)
             self._doubted.add(index)
@@ -471,16 +488,15 @@ class Runner:
         """Whether another array of the path was blamed for the same in two processes: then what the
         first one saw of this one is kept.
         """
-        case = self.cases[index]
-        if doubt is None or (case.pair, case.path, doubt.blame) not in self._blamed:
+        if doubt is None or (_path(self.cases[index]), doubt.blame) not in self._blamed:
             return False
         self._client.keep(index, round_, doubt.refused)
         return True
 
-    def _is_known(self, index: int, round_: int) -> bool:
+    def _is_known(self, index: int, round_: int, doubt: Doubt | None) -> bool:
         """Whether what others showed answers for a case of the survey, which is kept then."""
         case = self.cases[index]
-        if not case.surveyed:
+        if not case.surveyed or (doubt is not None and doubt.blame):
             return False
         if self._spoiled[case.pair, case.path] >= MOST_SPOILED:
             found = Outcome("skipped", SPOILS)
@@ -641,6 +657,10 @@ def _by_path(group: Group) -> deque[Group]:
     for index, case in group:
         paths.setdefault((case.pair, case.path), []).append((index, case))
     return deque(paths.values())
+
+
+def _path(case: Case) -> Kind:
+    return case.pair, case.path
 
 
 def _but_dtype(case: Case) -> tuple[object, ...]:

@@ -71,13 +71,16 @@ def guard(probe: Probe) -> Probe:
     return probe
 
 
+def _is_whole(value: Any) -> bool:
+    return type(value) is not bool and isinstance(value, Integral) and int(value) >= 0
+
+
 def _address(value: Any) -> int | None:
-    is_one = isinstance(value, Integral) and 0 <= int(value) < 1 << 64
-    return int(value) if is_one else None
+    return int(value) if _is_whole(value) and value < 1 << 64 else None
 
 
 def _lengths(value: Any) -> tuple[int, ...] | None:
-    is_shape = isinstance(value, tuple) and all(isinstance(one, Integral) for one in value)
+    is_shape = isinstance(value, tuple) and all(map(_is_whole, value))
     return tuple(map(int, value)) if is_shape else None
 
 

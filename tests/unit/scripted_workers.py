@@ -16,7 +16,8 @@ class Workers:
     begins the next case. After ``spoils`` it refuses all others. ``jams`` refuse complex numbers, and
     a plain array afterwards, if the import that they name came before. What becomes of that array is
     ``jammed``. Refusals of ``leaks`` leave something; those of ``compilers`` take long, and nothing
-    of the like is repeated by two workers at once. The values of ``wrong`` are
+    of the like is repeated by two workers at once. A conversion ``gives`` further parts. The user stops the
+    run ``stopped_at`` an import. Arrays that it ``dies_of`` have such a dtype. The values of ``wrong`` are
     wrong, and those of what ``corrupts`` names after the import that does it. ``uses_up_files`` are refused after many
     conversions. If it ``counts_errors``, no two have the same words. What is asked for ``refused_with`` instruments is refused, and ``failed_in`` ones raise. ``unmade`` dtypes are those
     of which no array can be made, ``unmade_later`` those of which none can after a conversion. ``fatal`` instruments end their
@@ -34,6 +35,10 @@ class Workers:
     leaks: set = field(default_factory=set)
     compilers: set = field(default_factory=set)
     wrong: set = field(default_factory=set)
+    gives: dict = field(default_factory=dict)
+    dies_of: set = field(default_factory=set)
+    stopped_at: str = ""
+    releases_files: bool = False
     corrupts: dict = field(default_factory=dict)
     uses_up_files: set = field(default_factory=set)
     counts_errors: bool = False
@@ -160,7 +165,10 @@ class ScriptedWorker:
         workers.clock_s += workers.cost_s
         on_stage("host_time")
         self.partial = Outcome("crashed", None, stage="first call")
-        if name in workers.dies or (company and name in workers.dies_in_company):
+        if name == workers.stopped_at:
+            raise KeyboardInterrupt
+        dies = name in workers.dies or request["dtype"] in workers.dies_of
+        if dies or (company and name in workers.dies_in_company):
             return self.lost("crashed", f"killed by SIGSEGV, {name}", "host_time", "last words")
         if name in workers.stopped_again and workers.order().count(name) > 1:
             raise KeyboardInterrupt
@@ -190,6 +198,7 @@ class ScriptedWorker:
         """The parts of a conversion that works."""
         workers = self.workers
         left = {"left_open": 500} if name in workers.leaves_open else {}
+        left |= workers.gives.get(name, {})
         if name in workers.changes_settings:
             left["settings"] = {"verdict": "changed", "evidence": {}}
         if name in workers.wrong or name in {workers.corrupts.get(one) for one in self.asked[:-1]}:
@@ -203,7 +212,8 @@ class ScriptedWorker:
         if workers.refused_with & {*instruments}:
             return {}
         if name in workers.uses_up_files:
-            retained = {"lifetime": {"verdict": "retained", "evidence": {}}}
+            word = "safe" if workers.releases_files else "retained"
+            retained = {"lifetime": {"verdict": word, "evidence": {}}}
             return retained if "lifetime" in instruments else {"left_open": 500}
         if dtype in workers.unmade or (self.converted and dtype in workers.unmade_later):
             return {"refused_at": "create"}

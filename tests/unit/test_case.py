@@ -13,7 +13,7 @@ from dlprof.probes.numpy import NumPy
 from dlprof.worker import case, memory, serve
 from dlprof.worker.channel import Answer
 from dlprof.worker.loading import WorkerState
-from dlprof.worker.refusal import FaultyProbe
+from dlprof.worker.refusal import FaultyProbe, Refusal
 from dlprof.worker.subject import SetupFailed
 
 SPEC = ArraySpec((4, 8), "float32")
@@ -218,3 +218,7 @@ def test_an_array_that_dlprof_fails_to_make_is_none_that_the_producer_lacks(monk
     channel = SimpleNamespace(send=lambda _: None)
     asked = [{**REQUEST, **array, **ways, **probes}]
     assert case.unmade(WorkerState(channel), asked, Answer(channel, 1)) == {}
+
+
+def test_a_fault_of_a_probe_is_told_as_such_and_not_by_its_class():
+    assert Refusal(FaultyProbe("no name")).reason == "the probe is faulty: no name"

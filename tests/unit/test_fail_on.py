@@ -301,3 +301,9 @@ def test_a_conversion_for_which_an_instrument_failed_passes_nothing(status, reas
 def test_a_conversion_that_could_not_be_tried_fails_nothing(reason):
     skipped = make_result("g", None, status="skipped", reason=reason)
     parse(["DLP016"]).check_looked_for([make_result("f"), skipped])
+
+
+def test_an_instrument_that_a_probe_failed_passes_nothing():
+    note = "ownership: the probe is faulty: what x's pointer returns must be an address, not -1"
+    with pytest.raises(FindingsUnknown, match="1 of 1 conversion not wholly looked at: the probe"):
+        parse(["DLP016"]).check_looked_for([make_result("f", notes=[note])])

@@ -172,13 +172,25 @@ def test_what_a_compiler_left_of_numpys_array_in_another_process_is_not_looked_a
 
 
 @pytest.mark.parametrize(
-    ("each_s", "stands"), [(2 * refusal.SLOW_S, True), (refusal.SLOW_S / 2, None)]
+    ("each_s", "leaves", "stands"),
+    [
+        (2 * refusal.SLOW_S, False, True),
+        (refusal.SLOW_S / 2, False, None),
+        (2 * refusal.SLOW_S, True, None),
+    ],
+    ids=["slow", "fast", "a leak"],
 )
-def test_only_a_compilers_refusal_of_numpys_array_stands_for_other_exports(
-    monkeypatch, each_s, stands
+def test_only_a_compilers_refusal_of_numpys_array_that_leaves_nothing_stands_for_other_exports(
+    monkeypatch, each_s, leaves, stands
 ):
     refuse, _ = counting(monkeypatch, each_s)
-    subject = make_subject(import_=Import("take", (Protocol.DLPACK,), "take({x})"), take=refuse)
+    kept = []
+
+    def take(array):
+        kept.extend([object(), object()] * leaves)
+        return refuse(array)
+
+    subject = make_subject(import_=Import("take", (Protocol.DLPACK,), "take({x})"), take=take)
     evidence = refusal.measure(subject, TypeError("no"))["evidence"]
     assert evidence.get("of_numpy") is stands
 

@@ -162,7 +162,11 @@ def test_a_script_shows_what_only_many_refusals_break():
 
 
 def test_a_script_waits_for_a_thread_that_ends_the_process_later():
-    setup = "import os, threading\ndef take(x):\n    threading.Timer(0.5, os.abort).start()"
+    setup = (
+        "import os, threading\n"
+        "def take(x):\n"
+        "    timer = threading.Timer(0.5, os.abort)\n    timer.daemon = True\n    timer.start()"
+    )
     script = text_of("DLP016", code="take(x)", recipe=recipe_of(setup=setup))
     assert ended(script) == (1, "the problem is there")
 

@@ -12,7 +12,7 @@ from dlprof.plan.request import Settings
 from dlprof.plan.schedule import ALIGNMENT, TRACE
 from dlprof.plan.survey import SHAPE
 from dlprof.probes.base import DTYPES
-from dlprof.protocol.messages import DIAGNOSIS, NO_CUPTI
+from dlprof.protocol.messages import DIAGNOSIS, NO_CUPTI, verdict
 from dlprof.runner import rounds
 from dlprof.runner.journal import Journal
 from dlprof.runner.merge import merge
@@ -348,6 +348,9 @@ def test_wrong_values_that_only_another_path_causes_are_not_kept(
     found = blamed(journal, 16)
     assert not any(is_wrong for is_wrong, _ in found)
     assert [told for _, told in found].count(True) == (lanes == 1)  # else another process has it
+    if lanes == 1:
+        ((_, answer),) = journal.answers(1)
+        assert answer["parts"]["in_company"]["reason"] == "its values were wrong"
     assert workers.open == 0
 
 
@@ -362,6 +365,90 @@ def test_wrong_values_are_seen_by_two_processes_for_one_array_and_kept_for_all(
     run(cases, journal)
     assert blamed(journal, 5) == [(False, False)] + [(True, False)] * 4
     assert [len(asked) for asked in workers.asked] == [5, 1]
+
+
+VIEW = {"ownership": verdict("view", {})}
+NARROWED = {"values": verdict("wrong", {"changed": {"dtype": ["int64", "int32"]}})}
+WRONG = {"values": verdict("wrong", {"changed": {"values": {}}})}
+SET = {"settings": verdict("changed", {})}
+
+
+@pytest.mark.parametrize(
+    ("parts", "changes", "asked"),
+    [
+        (WRONG, {}, 2),
+        (VIEW, {"promise": "copy"}, 2),
+        (VIEW, {"promise": "view"}, 1),
+        (VIEW, {}, 1),
+        (SET, {}, 2),
+        (NARROWED, {"narrows": {"int64": "int32"}, "dtype": "int64"}, 1),
+        (NARROWED, {"dtype": "int64"}, 2),
+        (WRONG, {"surveyed": False}, 1),
+    ],
+)
+def test_what_a_rule_would_blame_is_seen_by_a_second_process(
+    workers, journal, monkeypatch, parts, changes, asked
+):
+    monkeypatch.setattr(rounds, "lanes", lambda _: 1)
+    workers.gives, workers.most_open = {"import1": parts}, 2
+    other = {"surveyed": changes.get("surveyed", True)}
+    case = make_case(name="import1", dtype=changes.get("dtype", "float32"), **other)
+    way = replace(case.path.import_, promise=changes.get("promise"))
+    consumer = replace(case.consumer, narrows=changes.get("narrows", {}))
+    case = replace(case, path=replace(case.path, import_=way), consumer=consumer)
+    first = replace(make_case(name="import0", **other), consumer=consumer)
+    run([first, case], journal, rounds=1)
+    assert workers.order().count("import1") == asked
+
+
+def test_what_one_path_is_blamed_for_confirms_no_other_and_nothing_else(
+    workers, journal, monkeypatch
+):
+    monkeypatch.setattr(rounds, "lanes", lambda _: 1)
+    workers.most_open = 2
+    workers.gives = {"import1": WRONG, "import2": WRONG, "import3": VIEW}
+    cases = cases_of(4, surveyed=True)
+    way = replace(cases[3].path.import_, promise="copy")
+    cases[3] = replace(cases[3], path=replace(cases[3].path, import_=way))
+    run(cases, journal)
+    assert sorted(workers.order()[4:]) == ["import1", "import2", "import3"]
+
+
+def test_earlier_arrays_of_its_own_path_excuse_no_blame(workers, journal, monkeypatch):
+    monkeypatch.setattr(rounds, "lanes", lambda _: 1)
+    workers.most_open, workers.corrupts = 2, {"import0": "import0"}
+    dtypes = ("float32", "int8", "int16")
+    run([make_case(name="import0", dtype=one, surveyed=True) for one in dtypes], journal)
+    assert [wrong for wrong, _ in blamed(journal, 3)] == [False, True, True]
+
+
+def test_what_was_blamed_is_kept_where_the_path_ends_processes_later(workers, journal, monkeypatch):
+    monkeypatch.setattr(rounds, "lanes", lambda _: 1)
+    workers.most_open, workers.wrong, workers.dies_of = 4, {"import1"}, {"int8", "int16", "bool"}
+    dtypes = ("float32", "int8", "int16", "bool")
+    cases = [make_case(name="import0", surveyed=True)]
+    cases += [make_case(name="import1", dtype=one, surveyed=True) for one in dtypes]
+    run(cases, journal)
+    assert blamed(journal, 5)[1] == (True, False)
+
+
+def test_what_was_blamed_is_kept_if_the_user_stops_before_another_process_saw_it(
+    workers, journal, monkeypatch
+):
+    monkeypatch.setattr(rounds, "lanes", lambda _: 1)
+    workers.most_open, workers.wrong, workers.stopped_at = 2, {"import1"}, "import2"
+    with pytest.raises(KeyboardInterrupt):
+        run(cases_of(3, surveyed=True), journal)
+    ((_, answer),) = journal.answers(1)
+    assert (answer["status"], answer["parts"]["values"]["verdict"]) == ("interrupted", "wrong")
+    assert answer["reason"].endswith("its values were wrong")
+
+
+def test_files_that_a_few_conversions_do_not_leave_open_are_no_leak(workers, journal):
+    workers.uses_up_files, workers.most_open, workers.releases_files = {"import0"}, 2, True
+    run(cases_of(1), journal, rounds=1)
+    ((_, answer),) = journal.answers(0)
+    assert "lifetime" not in answer["parts"]
 
 
 def test_a_path_after_which_processes_die_is_tried_with_no_more_arrays(workers, journal):
