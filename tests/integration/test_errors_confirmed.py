@@ -28,6 +28,7 @@ PAIRS = [
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(900)  # nine scripts that import TensorFlow twice take long beside other work
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_each_error_of_a_pair_is_shown_without_dlprof(pair, tmp_path):
     path = tmp_path / "session.json"
