@@ -77,6 +77,8 @@ def conformance(
         raise UsageError(f"--repro {repro}: there is no such check; {hint}")
     if given.output is not None and repro is None:
         raise UsageError("-o writes a script: name a check with --repro")
+    if given[SCRIPTS] is not None and repro is not None:
+        raise UsageError("--repro prints one script, --scripts writes all: name one of the two")
     folder = made_folder(Path(given[SCRIPTS])) if given[SCRIPTS] is not None else None
     values = given.settled()
     catalog = inspected(values["python"], values["probes"])
@@ -95,10 +97,10 @@ def conformance(
     )
     document = reports.conformance_document(measured)
     outputs.print_report(document)
+    outputs.write(document, {"--json": lambda: [reports.as_json(measured)]})
     if folder is not None:
         for one in measured.wrong():
             write(folder / f"{one.check.name}.py", runner.script(catalog, probe, one.check))
-    outputs.write(document, {"--json": lambda: [reports.as_json(measured)]})
     least = max(severities, key=SEVERITIES.index, default=None)
     wrong = measured.wrong(least) if least else []
     if wrong:

@@ -376,7 +376,8 @@ def _notes(path: Path) -> Iterator[str]:
     if path.is_measured and result.reason:
         yield f"{result.status}: {path.reason}"
     if result.in_company is not None:
-        yield f"beside other cases: {result.in_company.status}: {result.in_company.reason}"
+        status, reason = result.in_company.status, result.in_company.reason
+        yield f"after other cases: {'' if status == 'ok' else f'{status}: '}{reason}"
     if result.interrupted:
         yield f"interrupted: {result.interrupted}"
     named = (Note(one.reason, one.instrument.replace("_", " ")) for one in result.notes)

@@ -97,6 +97,7 @@ def test_a_folder_for_scripts_that_cannot_be_made_is_told_before_anything_runs(t
     [
         (("--repro", "byte-ofset"), 2, "did you mean 'byte-offset'?"),
         (("--fail-on", "error"), 2, "must, should, may"),
+        (("--repro", "byte-offset", "--scripts", "folder"), 2, "name one of the two"),
     ],
 )
 def test_a_wrong_name_is_answered_before_anything_runs(arguments, code, words):

@@ -120,7 +120,7 @@ def counting(monkeypatch, each_s):
     return refuse, refused
 
 
-@pytest.mark.parametrize(
+BY_SPEED_AND_TYPE = pytest.mark.parametrize(
     ("each_s", "code", "repeats"),
     [
         (2 * refusal.SLOW_S, "{x}.view()", False),
@@ -129,6 +129,9 @@ def counting(monkeypatch, each_s):
     ],
     ids=["slow", "of another type", "fast"],
 )
+
+
+@BY_SPEED_AND_TYPE
 def test_a_compiler_that_refuses_the_arrays_of_two_exports_is_asked_often_of_one(
     monkeypatch, each_s, code, repeats
 ):
@@ -151,15 +154,7 @@ def test_what_is_known_to_leave_something_is_not_proved_again(monkeypatch):
     assert len(refused) < refusal.FEWEST
 
 
-@pytest.mark.parametrize(
-    ("each_s", "code", "repeats"),
-    [
-        (2 * refusal.SLOW_S, "{x}.view()", False),
-        (2 * refusal.SLOW_S, "({x},)", True),
-        (refusal.SLOW_S / 2, "{x}.view()", True),
-    ],
-    ids=["slow", "of another type", "fast"],
-)
+@BY_SPEED_AND_TYPE
 def test_what_a_compiler_left_of_numpys_array_in_another_process_is_not_looked_at_again(
     monkeypatch, each_s, code, repeats
 ):
