@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dlprof.conformance.check import HEADER, PYTHON, SEVERITIES, Unknown, Violated, check
-from dlprof.conformance.counterpart import NEW, USED, floats_of, held_by, kept, rename_capsule
+from dlprof.conformance.counterpart import NEW, USED, floats_of, forever, held_by, rename_capsule
 from dlprof.conformance.needs import exports
 from dlprof.conformance.producer import Deleter, consumed, delete, exported
 
@@ -71,9 +71,10 @@ def watched(framework: Any) -> tuple[Any, list[int]]:
         if held.deleter:
             Deleter(held.deleter)(address)
 
-    kept.append(Deleter(note))
+    deleter = Deleter(note)
+    forever(deleter)
     place = ctypes.c_void_p.from_address(held.address + (16 if held.name == NEW else 56))
-    place.value = ctypes.cast(kept[-1], ctypes.c_void_p).value
+    place.value = ctypes.cast(deleter, ctypes.c_void_p).value
     return capsule, calls
 
 

@@ -58,8 +58,8 @@ rename_capsule = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char
 # The deleter is this C function. It steps the first number of what it is given, and runs in any
 # thread, without the interpreter's lock, and with an exception pending.
 step = ctypes.CDLL(None).rand_r
-kept: list[Any] = []
-"""What a framework may use until the process ends."""
+forever = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
+"""Keep what a framework may use until the process ends, and while its interpreter ends."""
 
 
 class Source:
@@ -97,7 +97,7 @@ class Source:
         self.head = struct.pack("II", *version) + self.end + struct.pack("Q", flags)
         self.device: tuple[Any, int] = device, 0
         self.given: list[Any] = []
-        kept.append(self)
+        forever(self)
 
     def capsule(self, name: bytes) -> Any:
         made = ctypes.create_string_buffer(

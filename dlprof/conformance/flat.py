@@ -8,7 +8,7 @@ import struct
 from typing import Any
 
 from dlprof.conformance import counterpart
-from dlprof.conformance.counterpart import FORMS, NEW, Source
+from dlprof.conformance.counterpart import FORMS, NEW, OLD, Source
 from dlprof.conformance.inline import Given
 
 OF_INSTANCES = {"memory", "tensor", "head", "end", "given"}
@@ -16,15 +16,22 @@ OF_INSTANCES = {"memory", "tensor", "head", "end", "given"}
 MANY = 32
 DELETER = "deleter = ctypes.cast(ctypes.CDLL(None).labs, ctypes.c_void_p).value"
 """It does nothing: no check with a flat producer looks at what is deleted."""
-MEMORY = "memory = mmap.mmap(-1, 4096)\nat = ctypes.addressof(ctypes.c_char.from_buffer(memory))"
-CLASS = '''
+MEMORY = """\
+at = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(('valloc', ctypes.CDLL(None)))(4096)
+'# never freed'"""
+STRUCTURE = "\n'# DLManagedTensorVersioned; its last 64 bytes are a DLManagedTensor'"
+CAPSULES = {
+    NEW: f"new_capsule(at + 3072, {NEW!r}, None)",
+    OLD: f"new_capsule(at + 3104, {OLD!r}, None)",
+}
+CLASS = f"""
 class Source:
-    """A DLManagedTensorVersioned; its last 64 bytes are a DLManagedTensor."""
-    data = at
-    device = {device!r}
-    __dlpack_device__ = lambda self: {device!r}
-    capsule = lambda self, name: new_capsule(at + (1024 if name == {new!r} else 1056), name, None)
-'''
+    __dlpack_device__ = lambda self: {{device!r}}
+    capsule = lambda self, name: new_capsule(at + (3072 if name == {NEW!r} else 3104), name, None)
+    __dlpack__ = lambda self, *, max_version=None, **_: (
+        {CAPSULES[NEW]} if max_version and max_version[0] >= 1 else {CAPSULES[OLD]}
+    )
+"""
 
 
 def flat(definitions: list[Any], body: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -47,11 +54,11 @@ def flat(definitions: list[Any], body: list[Any]) -> tuple[list[Any], list[Any]]
         call.args, call.keywords = [], []
     packed: list[Any] = ast.parse(_text(bound)).body
     made = packed[-1]
-    needless = {"__dlpack_device__"} if "device" in attributes else {"device"}
-    needless |= {"data"} - attributes
-    made.body = [one for one in made.body if _name(one) not in needless]
-    methods = [one for one in sources[0].body if _name(one).startswith("__dlpack")]
-    made.body += [_as_lambda(one) for one in methods if _name(one) not in map(_name, made.body)]
+    others, body = (list(map(_Flat().visit, some)) for some in (others, body))
+    body = list(map(_Flat().visit, _without_name(body)))
+    nodes = [node for whole in (*others, *body) for node in ast.walk(whole)]
+    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    made.body = [one for one in made.body if _name(one) != "capsule" or "capsule" in attributes]
     for place, kind in enumerate(body):
         if isinstance(kind, ast.ClassDef) and _is_only(kind, nodes):
             own = set(map(_name, kind.body))
@@ -59,7 +66,7 @@ def flat(definitions: list[Any], body: list[Any]) -> tuple[list[Any], list[Any]]
             made.body = [one for one in made.body if _name(one) not in own] + kind.body
             body = [*body[:place], packed.pop(), *body[place + 1 :]]
     at = definitions.index(sources[0])
-    return [*definitions[:at], *packed, *definitions[at + 1 :]], _without_name(body)
+    return [*others[:at], *packed, *others[at:]], body
 
 
 def _is_only(kind: ast.ClassDef, nodes: list[ast.AST]) -> bool:
@@ -76,10 +83,23 @@ def _name(node: Any) -> str:
     return getattr(node, "name", "")
 
 
-def _as_lambda(method: Any) -> ast.stmt:
-    """A method that is one expression."""
-    (returned,) = method.body
-    return ast.Assign([ast.Name(method.name)], ast.Lambda(method.args, returned.value), lineno=0)
+class _Flat(ast.NodeTransformer):
+    """Capsules of a known name, and the address of the data, without the object that has them."""
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        self.generic_visit(node)
+        return ast.Name("at", node.ctx) if ast.unparse(node) == "source.data" else node
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        if not isinstance(node.func, ast.Attribute):
+            return node
+        name = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
+        if node.func.attr == "__dlpack__" and ast.unparse(node.func.value) == "Source()":
+            name = None if node.keywords else OLD
+        elif node.func.attr != "capsule":
+            name = None
+        return ast.parse(CAPSULES[name], mode="eval").body if name in CAPSULES else node
 
 
 def _are_constant(calls: list[ast.Call]) -> bool:
@@ -97,11 +117,12 @@ def _bound(call: ast.Call) -> Any:
 
 
 def _without_name(body: list[Any]) -> list[Any]:
-    """The body with the call itself where the next ``try`` alone uses ``source``."""
+    """The body with the call itself where the next statement alone uses ``source``."""
     names = [one.id for whole in body for one in ast.walk(whole) if isinstance(one, ast.Name)]
     for at, made in enumerate(body[:-1]):
-        is_next = names.count("source") == 2 and isinstance(body[at + 1], ast.Try)  # noqa: PLR2004
-        if _name(made) == "source" and is_next:
+        own = [one.id for one in ast.walk(body[at + 1]) if isinstance(one, ast.Name)]
+        is_once = not isinstance(body[at + 1], ast.For)
+        if _name(made) == "source" and names.count("source") == 2 and "source" in own and is_once:  # noqa: PLR2004
             given = Given({"source": made.value}, [])
             return [*body[:at], *map(given.visit, body[at + 1 :])]
     return body
@@ -115,24 +136,26 @@ def _text(bound: inspect.BoundArguments) -> str:
     numbers, sizes = given["numbers"], given["shape"] + given["strides"]
     form, names = FORMS[NEW]
     values = dict(zip(names.split(), struct.unpack(form, source.head + source.tensor), strict=True))
+    data = f"{len(numbers)}{given['form']}"
+    begin = struct.calcsize(f"{data}0q") - 2048  # the shape follows the data at once
+    places = {"data": 0, "shape": begin, "strides": begin}
     said = {name: str(value) for name, value in values.items()}
-    for name in ("data", "shape", "strides"):
+    for name, shift in places.items():
         if values[name]:
-            said[name] = f"at + {values[name] - source.data}".removesuffix(" + 0")
+            said[name] = f"at + {values[name] - source.data + shift}".removesuffix(" + 0")
     if values["deleter"]:
         said["deleter"] = "deleter"
     lines = [DELETER] if values["deleter"] else []
     lines.append(MEMORY)
-    if numbers:
-        lines.append(_packed(f"{len(numbers)}{given['form']}", 0, _listed(numbers)))
-    if sizes:
-        lines.append(_packed(f"{len(sizes)}q", 2048, _listed(sizes)))
-    lines.append(_packed(f"{form}PP", 1024, ", ".join([*said.values(), "0", said["deleter"]])))
-    return "\n".join(lines) + CLASS.format(device=source.device, new=NEW)
+    if numbers or sizes:
+        lines.append(_moved("at", f"{data}{len(sizes)}q", _listed(numbers), _listed(sizes)))
+    lines.append(_moved("at + 3072", f"{form}PP", *said.values(), "0", said["deleter"]) + STRUCTURE)
+    return "\n".join(lines) + CLASS.format(device=source.device)
 
 
-def _packed(form: str, place: int, values: str) -> str:
-    return f"struct.pack_into({form!r}, memory, {place}, {values})"
+def _moved(place: str, form: str, *values: str) -> str:
+    listed = ", ".join(filter(None, values))
+    return f"ctypes.memmove({place}, struct.pack({form!r}, {listed}), {struct.calcsize(form)})"
 
 
 def _listed(values: tuple[Any, ...]) -> str:

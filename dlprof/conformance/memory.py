@@ -150,9 +150,9 @@ def half_dtypes(framework: Any) -> None:
 
 @must(f"{HEADER}, DLDataType.lanes", "An element has as many numbers as lanes.", taking)
 def lanes_4(framework: Any) -> None:
-    numbers = (*VALUES, 7.0, 8.0)
-    x = may_arrive(framework, Source(numbers, shape=(2,), strides=(1,), dtype=(2, 32, 4)))
-    if framework.values(x) != list(numbers):
+    source = Source((*VALUES, 7.0, 8.0), shape=(2,), strides=(1,), dtype=(2, 32, 4))
+    x = may_arrive(framework, source)
+    if framework.values(x) != [*VALUES, 7.0, 8.0]:
         raise Violated(f"2 elements of 4 lanes become the values {framework.values(x)}")
 
 
@@ -190,7 +190,10 @@ def device_error(framework: Any) -> None:
 
 @must(DEVICE, "The device type may be an enum.", objects, taking)
 def device_enum(framework: Any) -> None:
-    source = Source()
     kind = enum.IntEnum("kind", {"CPU": 1})
-    source.device = kind.CPU, 0
-    holds(framework, arrives(framework, source))
+
+    class Enumerated(Source):
+        def __dlpack_device__(self) -> Any:
+            return kind.CPU, 0
+
+    holds(framework, arrives(framework, Enumerated()))

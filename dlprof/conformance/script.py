@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterable
 from copy import deepcopy
 from functools import cache
@@ -27,19 +28,12 @@ from dlprof.probes.base import Unsupported
 HEAD = '''\
 """{framework} as {role}: {clause}
 {source} ({severity}): {link}
-Exit code: 0 it holds, 1 or a crash: violated, 2 it cannot be told. By dlprof for {standards}.
+Violated by an AssertionError, a line marked so, a crash, or no end. By dlprof for {standards}.
 """
 '''
-HOOK = """\
-sys.excepthook = lambda kind, *how: (sys.__excepthook__(kind, *how), os._exit({codes}.get(kind, 2)))
-"""
-CODES = {"Violated": 1, "Refused": 0}
+MARKED = "# violated if it raises"
 UNKNOWN = {"NotApplicable", "Unknown"}
 """Answers by which a script cannot tell, as by any other exception."""
-LIMIT = "faulthandler.dump_traceback_later(120, exit=True)  # no answer is a violation\n"
-"""Its exit code is 1."""
-END = "os._exit(0)\n"
-DROP = "for name in {names}: globals().pop(name, None)\ngc.collect()  # a crash is a violation\n"
 MAKE = """
 def make(kind):
     names = dict(globals())
@@ -51,8 +45,12 @@ COLLECTIONS = {"DTYPES": tuple(DTYPES), "LAZY": LAZY, "LAYOUTS": LAYOUTS, "OTHER
 """Kinds of arrays, by the name that checks have for them."""
 CONSTANTS = {"NEW": NEW, "OLD": OLD, "VALUES": VALUES}
 """What says more than its name."""
+OPPOSITES = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
 WIDTH = 100
-ALWAYS = {"faulthandler", "os", "sys"}
+IMPORT = re.compile(r"import (?P<package>\w+)(\.[\w.]+)?(?: as (?P<name>\w+))?")
+WORD = re.compile(r"\w+")
+REMARK = re.compile(r"""\n *['"](# .*)['"]$""", re.MULTILINE)
+"""A comment, which the syntax tree has as a string: at the end of the line before it."""
 
 
 def script(check: Check, bound: Binding) -> str:
@@ -68,14 +66,14 @@ def script(check: Check, bound: Binding) -> str:
         chosen |= {id(node): written.visit(deepcopy(node)) for node in missing}
         used |= _names(chosen.values())
     every = [chosen[key] for key in dict.fromkeys(map(id, definitions.values())) if key in chosen]
-    every, body = flat(*tried(*inlined(every, body)))
+    every, body = tried(*inlined(every, body))
+    body = [one for one in body if not isinstance(one, ast.ClassDef) or one.name in _names(body)]
+    every, body = flat(every, body)
     every = _used(every, body)
     made, body = _arrays(bound, every, body)
     used = _names([*every, *made, *body])
     modules = {name for name in imports if name in used and imports[name] == f"import {name}"}
-    end = "" if isinstance(body[-1], ast.Raise) else _end(body)
-    needed = ALWAYS | modules | ({"gc"} if "gc." in end else set())
-    lines = [f"import {', '.join(sorted(needed))}"]
+    lines = [f"import {', '.join(sorted(modules))}"] if modules else []
     lines += sorted(text for name, text in imports.items() if name in used - modules)
     facts = {
         **vars(check),
@@ -83,33 +81,27 @@ def script(check: Check, bound: Binding) -> str:
         "link": check.link,
         "standards": STANDARDS,
     }
-    parts = [
-        HEAD.format(**facts) + "\n".join(lines) + "\n" + _hook(used) + bound.setup + f"\n{LIMIT}",
-        *_blocks([*every, *made]),
-        _text(body) + end,
+    code = "\n".join([*_blocks([*every, *made]), _text(body)])
+    words = set(WORD.findall(code + IMPORT.sub("", bound.setup)))
+    lines += _needed(bound.setup, words)
+    return HEAD.format(**facts) + "\n".join([*lines, "", code])
+
+
+def _needed(setup: str, used: set[str]) -> list[str]:
+    """Its lines without a needless import: of NumPy, or of a module of an imported package."""
+    lines = setup.splitlines()
+    needless = [
+        line
+        for line in lines
+        if (found := IMPORT.fullmatch(line))
+        and (found["name"] or found["package"]) not in used
+        and (found["package"] == "numpy" or line != f"import {found['package']}" in lines)
     ]
-    return "\n".join(parts)
-
-
-def _end(body: list[ast.stmt]) -> str:
-    """What the check made is dropped, the last first, as at its end in a worker."""
-    every = (one for one in ast.walk(ast.parse(_text(body))) if isinstance(one, ast.Name))
-    names = dict.fromkeys(one.id for one in every if isinstance(one.ctx, ast.Store))
-    return DROP.format(names=[*reversed(names)]) + END if names else END
-
-
-def _hook(used: set[str]) -> str:
-    """How an exception becomes an exit code: without the end of the interpreter, which frees in
-    any order what the framework and its arrays use.
-    """
-    kinds = [kind for kind in CODES if kind in used]
-    codes = ", ".join(f"{kind}: {CODES[kind]}" for kind in kinds)
-    classes = "".join(f"class {kind}(Exception): pass\n" for kind in kinds)
-    return classes + HOOK.format(codes=f"{{{codes}}}")
+    return [line for line in lines if line not in needless]
 
 
 def _text(nodes: Iterable[ast.stmt]) -> str:
-    return "\n".join(map(_statement, nodes)) + "\n"
+    return REMARK.sub(r"  \1", "\n".join(map(_statement, nodes))) + "\n"
 
 
 def _statement(node: ast.stmt) -> str:
@@ -359,6 +351,11 @@ class _Written(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.test, ast.Constant):
             return node.body if node.test.value else node.orelse
+        found = node.body[0]
+        if isinstance(found, ast.Raise) and not (found.cause or node.orelse or node.body[1:]):
+            raised = found.exc
+            if isinstance(raised, ast.Call) and ast.unparse(raised.func) == "AssertionError":
+                return ast.Assert(_denied(node.test), raised.args[0])
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
@@ -369,16 +366,58 @@ class _Written(ast.NodeTransformer):
 
     def visit_Raise(self, node: ast.Raise) -> Any:
         self.generic_visit(node)
-        if isinstance(node.exc, ast.Call) and ast.unparse(node.exc.func) in UNKNOWN:
-            node.exc.func = ast.Name("RuntimeError")
+        if not isinstance(node.exc, ast.Call):
+            return node
+        answer = ast.unparse(node.exc.func)
+        if answer == "Refused":
+            return ast.Raise(ast.Name("SystemExit", ast.Load()))
+        if answer == "Violated":
+            node.exc.func = ast.Name("AssertionError", ast.Load())
+        elif answer in UNKNOWN:
+            node.exc.func = ast.Name("RuntimeError", ast.Load())
         return node
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> Any:
+        self.generic_visit(node)
+        node.name = node.name if node.name in _names(node.body) else None
+        return node
+
+    def visit_Try(self, node: ast.Try) -> Any:
+        """What only says that it refuses, or raises, is a mark: the traceback says the rest."""
+        self.generic_visit(node)
+        *others, last = node.handlers
+        if not (len(node.body) == 1 and _says_only_that(last) and not node.orelse):
+            return node
+        if not others:
+            return [*node.body, ast.Expr(ast.Constant(MARKED))]
+        marked = ast.Expr(ast.Constant(f"{MARKED} another error"))
+        return ast.Try([*node.body, marked], others, [], [])
+
+
+def _says_only_that(handler: ast.ExceptHandler) -> bool:
+    (first, *rest) = handler.body
+    found = isinstance(first, ast.Raise) and not rest and first.cause and first.exc
+    return (
+        isinstance(found, ast.Call)
+        and ast.unparse(found.func) == "AssertionError"
+        and isinstance(found.args[0], ast.Constant)
+    )
+
+
+def _denied(test: ast.expr) -> ast.expr:
+    """The opposite of a condition."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return test.operand
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in OPPOSITES:
+        return ast.Compare(test.left, [OPPOSITES[type(test.ops[0])]()], test.comparators)
+    return ast.UnaryOp(ast.Not(), test)
 
 
 class _Ended(ast.NodeTransformer):
     """The end of the process in place of that of a check."""
 
     def visit_Return(self, _: ast.Return) -> Any:
-        return ast.parse(END).body[0]
+        return ast.Raise(ast.Name("SystemExit", ast.Load()))
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         return node

@@ -1,15 +1,16 @@
 """``dlprof conformance``: a crash costs one check, and a script shows a deviation without dlprof."""
 
 import json
+import subprocess
 import sys
 
 import pytest
 from command_line import PROBE_FILES, dlprof
 
 from dlprof.conformance.every import CHECKS
+from dlprof.conformance.script import MARKED
 from dlprof.runner import conformance as runner
 from dlprof.runner.inspection import inspect_interpreter
-from dlprof.tickets import script_run
 
 PLAIN = ("conformance", "plain", "--probe", PROBE_FILES / "plain.py")
 
@@ -17,6 +18,31 @@ PLAIN = ("conformance", "plain", "--probe", PROBE_FILES / "plain.py")
 @pytest.fixture(scope="module")
 def catalog():
     return inspect_interpreter(sys.executable, (str(PROBE_FILES / "plain.py"),))
+
+
+def answer(script):
+    """What a script says, as the page of ``dlprof conformance`` has it."""
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=100, check=False
+    )
+    if done.returncode < 0:
+        return "crashed"
+    if done.returncode == 0:
+        return "holds"
+    is_told = "AssertionError" in done.stderr or MARKED in done.stderr
+    return "violated" if is_told else "cannot tell"
+
+
+@pytest.fixture
+def repro(catalog, tmp_path):
+    """The script of a check as a file."""
+
+    def repro(name):
+        path = tmp_path / f"{name}.py"
+        path.write_text(runner.script(catalog, catalog.named("plain"), CHECKS[name]))
+        return path
+
+    return repro
 
 
 def wrong(done):
@@ -41,19 +67,13 @@ def test_a_framework_that_follows_the_standards_violates_nothing_and_the_answer_
     assert "violated" not in done.out
 
 
-@pytest.mark.parametrize(
-    ("name", "fault", "code"),
-    [
-        ("byte-offset", "byte-offset", 1),
-        ("byte-offset", "", 0),
-        ("exchange-gives", "exchange-gives", 1),
-        ("layouts", "layouts", 1),
-    ],
-)
-def test_a_script_says_whether_the_deviation_is_there(name, fault, code, catalog, monkeypatch):
-    monkeypatch.setenv("PLAIN_FAULT", fault)
-    text = runner.script(catalog, catalog.named("plain"), CHECKS[name])
-    assert script_run.run(text, sys.executable).code == code
+@pytest.mark.parametrize("name", ["byte-offset", "exchange-gives", "layouts", "takes-versioned"])
+def test_a_script_says_whether_the_deviation_is_there(name, repro, monkeypatch):
+    script = repro(name)
+    monkeypatch.setenv("PLAIN_FAULT", name)
+    assert answer(script) == "violated"
+    monkeypatch.setenv("PLAIN_FAULT", "")
+    assert answer(script) == "holds"
 
 
 @pytest.mark.parametrize(
@@ -61,11 +81,10 @@ def test_a_script_says_whether_the_deviation_is_there(name, fault, code, catalog
     [("deleter-in-thread", "deleter-in-thread"), ("byte-offset", "crashes-at-drop")],
 )
 def test_a_script_ends_by_a_signal_where_the_framework_ends_the_process(
-    name, fault, catalog, monkeypatch
+    name, fault, repro, monkeypatch
 ):
     monkeypatch.setenv("PLAIN_FAULT", fault)
-    text = runner.script(catalog, catalog.named("plain"), CHECKS[name])
-    assert script_run.run(text, sys.executable).code < 0
+    assert answer(repro(name)) == "crashed"
 
 
 def test_a_clause_that_does_not_apply_has_no_script():
@@ -82,7 +101,7 @@ def test_the_scripts_of_all_violations_are_written_and_show_them(tmp_path, monke
     wrong = {one["name"] for one in found if one["verdict"] in ("crashed", "violated")}
     assert {path.stem for path in folder.glob("*.py")} == wrong >= {"device-pair"}
     for path in folder.glob("*.py"):
-        assert script_run.run(path.read_text(), sys.executable).code not in (0, 2)
+        assert answer(path) == "violated"
 
 
 def test_a_folder_for_scripts_that_cannot_be_made_is_told_before_anything_runs(tmp_path):
