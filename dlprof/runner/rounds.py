@@ -424,12 +424,12 @@ class Runner:
 
     def _place(self, waiting: Group) -> int | None:
         """Where the case is to ask for next: the first whose refusal no other worker repeats just
-        now. What that shows may stand for this worker, too.
+        now, or is about to tell of. What that shows may stand for this worker, too.
         """
         refusing = [
             _same_refusal(case)
             for worker, case in self._converting.items()
-            if worker.stage == "refusal"
+            if worker.is_at("refusal")
         ]
         for place, (_, case) in enumerate(waiting):
             if is_plainest(case) or _same_refusal(case) not in refusing:

@@ -114,10 +114,11 @@ class WorkerClient:
         """Whether it can be asked nothing any more."""
         return False
 
-    @property
-    def stage(self) -> str:
-        """What it does for its request, as far as it was read."""
-        return ""
+    def is_at(self, instrument: str) -> bool:
+        """Whether it runs an instrument for its request, or has its answer, as far as it was
+        read.
+        """
+        raise NotImplementedError
 
     def heard(self) -> Outcome:
         """The answer so far to a request that was not waited for."""
@@ -240,9 +241,8 @@ class Worker(WorkerClient):
         self._stopped_at = None
         self._write({"go": self._last_id, "calls": calls})
 
-    @property
-    def stage(self) -> str:
-        return self._heard.stage
+    def is_at(self, instrument: str) -> bool:
+        return self._heard.stage == instrument or instrument in self._heard.parts
 
     def heard(self) -> Outcome:
         for message in self._rest():

@@ -177,8 +177,10 @@ def test_a_case_that_the_kernel_ends_for_memory_is_told_with_its_sizes(monkeypat
     assert re.search(r"out of memory .*3,072\.0 MiB.* [0-9.]+ MiB", outcome.reason)
 
 
-def test_a_worker_tells_at_which_stage_it_is(worker, tmp_path):
+def test_a_worker_is_at_an_instrument_until_its_case_has_ended(worker, tmp_path):
     worker.send(case(tmp_path))
     assert worker.until_turn(60.0) is None
-    assert worker.stage == "host_time"
+    assert [worker.is_at(name) for name in ("first_call", "host_time", "lifetime")] == [
+        *(True, True, False)
+    ]
     until_end(worker)

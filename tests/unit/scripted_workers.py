@@ -91,7 +91,7 @@ class ScriptedWorker:
         self.dead = True
 
     pipes = ()
-    stage = ""
+    repeats = ""
 
     @property
     def has_ended(self):
@@ -108,11 +108,11 @@ class ScriptedWorker:
             self.was_polled = True
             if looks_long:
                 assert self.request["dtype"] not in self.workers.repeating, "repeated twice at once"
-                self.stage = "refusal"
+                self.repeats = "refusal"
                 self.workers.repeating.append(self.request["dtype"])
             return None
-        if self.stage == "refusal":
-            self.stage = ""
+        if self.repeats:
+            self.repeats = ""
             self.workers.repeating.remove(self.request["dtype"])
         return self.ask(self.request, limit_s, on_stage)
 
@@ -124,6 +124,9 @@ class ScriptedWorker:
             self.is_idle = True  # it has imported, and disturbs nobody
             self.workers.open -= 1
         return Outcome("ok", None, alive=not self.dead)
+
+    def is_at(self, instrument):
+        return self.repeats == instrument
 
     def heard(self):
         return self.partial

@@ -113,10 +113,36 @@ class TestGrowth:
             if len(calls) % 3 == 0:
                 kept.append(object())
 
+        assert not self.is_plain_in_few(leaves_one_in_three)
+        assert len(calls) == 60
+
+    def is_plain_in_few(self, convert):
         found = lifetime.measure_growth(
-            leaves_one_in_three, object(), (lambda: 0,), SIZE_BYTES, 30, plain_only=True
+            convert, object(), (lambda: 0,), SIZE_BYTES, 30, lifetime.TRIAL
         )
-        assert (len(calls), lifetime.is_plain(found)) == (60, False)
+        return lifetime.is_plain(found)
+
+    def test_few_calls_of_which_each_leaves_something_are_plain_and_the_proof_needs_no_warm_up(
+        self,
+    ):
+        kept = []
+
+        def leaves():
+            kept.append(object())
+
+        assert self.is_plain_in_few(leaves)
+        assert len(kept) == 7 * 30
+        lifetime.measure_growth(leaves, object(), (lambda: 0,), SIZE_BYTES, 200, lifetime.PROOF)
+        assert len(kept) == 7 * 30 + 3 * 200
+
+    def test_a_cache_of_128_entries_is_not_plain_in_few_calls(self):
+        kept = []
+
+        def fills():
+            if len(kept) < 128:
+                kept.append(object())
+
+        assert not self.is_plain_in_few(fills)
 
     def test_a_cache_that_fills_for_some_runs_is_waited_for(self):
         kept, calls = [], itertools.count()

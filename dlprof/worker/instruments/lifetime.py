@@ -333,13 +333,12 @@ def growth_of_calls(
         use(convert)
 
     def is_plain_in_few(call: Callable[[], Any]) -> bool:
-        found = measure_growth(call, object(), meters, size, few, plain_only=True, waits=False)
-        return is_plain(found)
+        return is_plain(measure_growth(call, object(), meters, size, few, TRIAL))
 
     if not is_plain_in_few(once):
         return {}
     number = CONVERSIONS * few // FEW
-    found = measure_growth(once, object(), meters, size, number, plain_only=True)
+    found = measure_growth(once, object(), meters, size, number, PROOF)
     if not is_plain(found):
         return {}
     if not is_plain_in_few(create):
@@ -518,6 +517,25 @@ LEAST_BYTES = 64
 """An allocator's own growth; arrays of less than twice this cannot be told from it."""
 
 
+class Way(NamedTuple):
+    """How growth is measured."""
+
+    fewest_runs: int = 2
+    """Fewer are enough if they leave nothing."""
+    warms_up: bool = True
+    plain_only: bool = False
+    """It ends with the first run that leaves less than a plain growth."""
+    waits: bool = True
+    """What is released late is not counted."""
+
+
+WHOLE = Way()
+TRIAL = Way(fewest_runs=6, plain_only=True, waits=False)
+"""What a framework caches may look like a plain growth, and is less in each run."""
+PROOF = Way(warms_up=False, plain_only=True)
+"""After a trial, which warmed up."""
+
+
 class Limit(NamedTuple):
     """Per conversion: below ``nothing`` nothing is retained, from ``retained`` on something is.
 
@@ -568,14 +586,11 @@ def measure_growth(
     meters: Sequence[Callable[[], int]],
     size_bytes: int,
     in_each_run: int = CONVERSIONS,
-    plain_only: bool = False,
-    waits: bool = True,
+    way: Way = WHOLE,
 ) -> dict[str, float]:
     """Evidence of what one conversion leaves behind.
 
-    The one of ``meters`` that grew most counts, since none of them sees every allocation. If
-    ``plain_only``, it ends with the first run that leaves less than a plain growth. Unless it
-    ``waits``, what is released late counts as well.
+    The one of ``meters`` that grew most counts, since none of them sees every allocation.
     """
     handles = HANDLE_COUNTS.values()
     counters = [*handles, *meters, lambda: sys.getrefcount(source), sys.getallocatedblocks]
@@ -584,7 +599,8 @@ def measure_growth(
     def convert_many() -> tuple[list[int], int]:
         return _convert_many(convert, counters, most, piece_of(size_bytes), in_each_run)
 
-    convert_many()
+    if way.warms_up:
+        convert_many()
     least = [math.inf] * len(counters)
 
     def counted(run: int, before: list[int], conversions: int) -> dict[str, float]:
@@ -606,17 +622,15 @@ def measure_growth(
     for run in range(1, MOST_RUNS + 1):
         last = convert_many()
         found = counted(run, *last)
-        if plain_only and not is_plain(found):
+        if way.plain_only and not is_plain(found):
             return found
-        if run == 1:
+        if run < way.fewest_runs:
             continue
-        if is_plain(found) or judge_growth(found) == "nothing":
-            break
-        if found["bytes_per_conversion"] * found["conversions"] > MOST_BYTES:
+        if is_plain(found) or judge_growth(found) == "nothing" or _is_much(found):
             break
     each = bytes_limit(size_bytes)
     limits = [HANDLES] * len(handles) + [each] * len(meters) + [REFERENCES, OBJECTS]
-    if not waits or judge_growth(found) == "nothing":
+    if not way.waits or judge_growth(found) == "nothing":
         return found
     grown = [n for n, limit in enumerate(limits) if least[n] >= limit.nothing]
     stays = _stays(counters, grown, last[0])
@@ -627,6 +641,10 @@ def measure_growth(
     while judge_growth(found := counted(run + 1, *last)) != "nothing" and time.monotonic() < end:
         time.sleep(LOOK_S)
     return found
+
+
+def _is_much(found: dict[str, float]) -> bool:
+    return found["bytes_per_conversion"] * found["conversions"] > MOST_BYTES
 
 
 def _stays(
