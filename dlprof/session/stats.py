@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from scipy.special import stdtrit  # a tenth of the start-up cost of scipy.stats
-
 MODE_GAP = 1.3
 """Neighbouring process medians further apart than this ratio belong to different modes."""
 
@@ -74,6 +72,8 @@ def student_interval(medians_ns: Sequence[float]) -> tuple[float, float] | None:
 
 
 def _student(values: Sequence[float]) -> tuple[float, float]:
+    from scipy.special import stdtrit  # slow to import, and a survey has no intervals
+
     centre, error = statistics.fmean(values), statistics.stdev(values) / math.sqrt(len(values))
     reach = float(stdtrit(len(values) - 1, 0.975)) * error
     return centre - reach, centre + reach
