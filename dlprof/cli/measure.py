@@ -128,10 +128,11 @@ def _ask(path: Path, request: Request) -> None:
 
 def _check(session: Session, fail_on: FailOn | None) -> None:
     """Raise what the exit code says of a whole measurement."""
-    check_measured(session.results, session.simulated)
+    # What is wrong comes first: a crash, too, if nothing else was measured.
     if fail_on is not None:
         fail_on.check(session.findings)
-    raise_for(session, MISSED)  # what is wrong comes before what was not checked
+    raise_for(session, MISSED)
+    check_measured(session.results, session.simulated)
     if fail_on is not None:
         fail_on.check_looked_for(session.results)
     raise_for(session, UNKNOWN)

@@ -291,3 +291,8 @@ def test_a_probe_file_that_hangs_is_given_up(probe_file, monkeypatch):
 def test_a_probe_file_that_only_looks_dangerous_is_loaded(probe_file, text):
     catalog = inspect_interpreter(sys.executable, (probe_file(text),))
     assert catalog.named("fake").found
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 4), (("--fail-on", "DLP016"), 1)])
+def test_a_finding_that_fails_the_run_counts_more_than_that_nothing_was_measured(options, code):
+    assert dlprof(*UNLUCKY, "--path", "crash(x)", *options).code == code
