@@ -20,6 +20,7 @@ SAFE = (
     " lost memory was seen"
 )
 NOT_DIAGNOSED = "Not diagnosed: races, lifetime and late reads were not checked."
+SURVEYED = "one for an array, and another for what is in doubt"
 ORIGINS = {"file": "from the file", "command line": "from the command line", "default": "default"}
 
 
@@ -76,11 +77,12 @@ def method_section(header: Header) -> Section:
 
 def _facts(header: Header) -> Iterator[tuple[str, str]]:
     most = "" if header.complete else "up to "
+    rounds = f"{most}{header.rounds}, each new"
     yield "command", shlex.join(["dlprof", *header.command])
     if header.rounds:
         yield "safe", SAFE
     yield "date", header.created
-    yield "processes", f"{most}{header.rounds}, each new"
+    yield "processes", SURVEYED if header.request.settings.survey_alone else rounds
     machine = header.environment
     told = [f"Python {machine.python or '?'}", *(text for _, text in packages(header))]
     yield "versions", ", ".join(told)

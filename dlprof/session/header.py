@@ -115,6 +115,7 @@ class RecordedSettings(Record):
     placements: Maybe[tuple[str, ...]] = None
     setup: Maybe[str] = None
     allocator: Maybe[str] = None
+    survey_alone: Maybe[Flag] = None
 
 
 class RecordedScenario(Record):

@@ -241,3 +241,12 @@ def test_the_values_of_a_scenario_are_told_with_their_origin():
     found = section("Scenario", make_result(), request={"scenario": scenario})
     facts = dict(found.blocks[0].items)
     assert facts["from the file"] == "rounds 3"
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"), [({}, "1, each new"), ({"survey_alone": True}, "one for an array")]
+)
+def test_a_survey_tells_of_no_rounds(settings, words):
+    session = make_session(make_result("f(x)"), rounds=1, request={"settings": settings})
+    shown = terminal.render(session_document(session), 100, level=Level.FULL)
+    assert words in shown
