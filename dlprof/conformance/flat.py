@@ -13,13 +13,21 @@ from dlprof.conformance.inline import Given
 
 OF_INSTANCES = {"memory", "tensor", "head", "end", "given"}
 """Attributes of :class:`Source` that a flat one has not."""
+REPEATING = (ast.For, ast.ListComp, ast.GeneratorExp, ast.DictComp)
+"""A consumer may change the structure of a capsule: each capsule needs its own."""
 MANY = 32
-DELETER = "deleter = ctypes.cast(ctypes.CDLL(None).labs, ctypes.c_void_p).value"
-"""It does nothing: no check with a flat producer looks at what is deleted."""
+DELETER = """\
+deleter = ctypes.cast(ctypes.CDLL(None).labs, ctypes.c_void_p).value
+'# a function that changes nothing'"""
+"""No check with a flat producer looks at what is deleted."""
 MEMORY = """\
 at = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(('valloc', ctypes.CDLL(None)))(4096)
 '# never freed'"""
-STRUCTURE = "\n'# DLManagedTensorVersioned; its last 64 bytes are a DLManagedTensor'"
+STRUCTURE = """\
+'## A DLManagedTensorVersioned: version, manager_ctx, deleter, flags, and a DLTensor: data, device,'
+'## ndim, dtype, shape, strides, byte_offset. manager_ctx and deleter follow: from the DLTensor on,'
+'## it is a DLManagedTensor, too.'
+"""
 CAPSULES = {
     NEW: f"new_capsule(at + 3072, {NEW!r}, None)",
     OLD: f"new_capsule(at + 3104, {OLD!r}, None)",
@@ -35,8 +43,8 @@ class Source:
 
 
 def flat(definitions: list[Any], body: list[Any]) -> tuple[list[Any], list[Any]]:
-    """The same with a flat producer, if all producers have the same constant fields and no
-    statement looks at what became of a capsule.
+    """The same with a flat producer, if one with constant fields is made once and no statement
+    looks at what became of a capsule.
     """
     sources = [one for one in definitions if _name(one) == "Source"]
     others = [one for one in definitions if one not in sources]
@@ -46,12 +54,18 @@ def flat(definitions: list[Any], body: list[Any]) -> tuple[list[Any], list[Any]]
     calls = [
         node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) in classes
     ]
-    texts = {ast.unparse(ast.Call(ast.Name("dict"), one.args, one.keywords)) for one in calls}
-    if not sources or attributes & OF_INSTANCES or len(texts) != 1 or not _are_constant(calls):
+    repeated = [
+        one.id
+        for node in nodes
+        if isinstance(node, REPEATING)
+        for one in ast.walk(node)
+        if isinstance(one, ast.Name)
+    ]
+    is_many = len(calls) != 1 or not classes.isdisjoint(repeated) or "source" in repeated
+    if not sources or attributes & OF_INSTANCES or is_many or not _is_constant(calls[0]):
         return definitions, body
     bound = _bound(calls[0])
-    for call in calls:
-        call.args, call.keywords = [], []
+    calls[0].args, calls[0].keywords = [], []
     packed: list[Any] = ast.parse(_text(bound)).body
     made = packed[-1]
     others, body = (list(map(_Flat().visit, some)) for some in (others, body))
@@ -102,9 +116,9 @@ class _Flat(ast.NodeTransformer):
         return ast.parse(CAPSULES[name], mode="eval").body if name in CAPSULES else node
 
 
-def _are_constant(calls: list[ast.Call]) -> bool:
+def _is_constant(call: ast.Call) -> bool:
     """Whether the arguments have no names but those of constants."""
-    given = [one for call in calls for one in (*call.args, *call.keywords)]
+    given = [*call.args, *call.keywords]
     names = [one.id for some in given for one in ast.walk(some) if isinstance(one, ast.Name)]
     return all(name.isupper() for name in names)
 
@@ -121,8 +135,7 @@ def _without_name(body: list[Any]) -> list[Any]:
     names = [one.id for whole in body for one in ast.walk(whole) if isinstance(one, ast.Name)]
     for at, made in enumerate(body[:-1]):
         own = [one.id for one in ast.walk(body[at + 1]) if isinstance(one, ast.Name)]
-        is_once = not isinstance(body[at + 1], ast.For)
-        if _name(made) == "source" and names.count("source") == 2 and "source" in own and is_once:  # noqa: PLR2004
+        if _name(made) == "source" and names.count("source") == 2 and "source" in own:  # noqa: PLR2004
             given = Given({"source": made.value}, [])
             return [*body[:at], *map(given.visit, body[at + 1 :])]
     return body
@@ -149,7 +162,7 @@ def _text(bound: inspect.BoundArguments) -> str:
     lines.append(MEMORY)
     if numbers or sizes:
         lines.append(_moved("at", f"{data}{len(sizes)}q", _listed(numbers), _listed(sizes)))
-    lines.append(_moved("at + 3072", f"{form}PP", *said.values(), "0", said["deleter"]) + STRUCTURE)
+    lines.append(STRUCTURE + _moved("at + 3072", f"{form}PP", *said.values(), "0", said["deleter"]))
     return "\n".join(lines) + CLASS.format(device=source.device)
 
 

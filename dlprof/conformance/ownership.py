@@ -217,7 +217,7 @@ def copy_true_without_keyword(framework: Any) -> None:
         def __dlpack__(  # type: ignore[override]
             self, *, stream: Any = None, max_version: Any = None
         ) -> Any:
-            return self.capsule(NEW if max_version else OLD)
+            return self.capsule(NEW if max_version and max_version[0] >= 1 else OLD)
 
     source = Older()
     x = may_arrive(framework, source, copy=True)

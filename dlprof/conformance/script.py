@@ -28,7 +28,8 @@ from dlprof.probes.base import Unsupported
 HEAD = '''\
 """{framework} as {role}: {clause}
 {source} ({severity}): {link}
-Violated by an AssertionError, a line marked so, a crash, or no end. By dlprof for {standards}.
+Violated if an AssertionError is raised, if a marked line raises, or by a crash or no end.
+Another error tells nothing. By dlprof for {standards}.
 """
 '''
 MARKED = "# violated if it raises"
@@ -47,14 +48,21 @@ CONSTANTS = {"NEW": NEW, "OLD": OLD, "VALUES": VALUES}
 """What says more than its name."""
 OPPOSITES = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
 WIDTH = 100
-IMPORT = re.compile(r"import (?P<package>\w+)(\.[\w.]+)?(?: as (?P<name>\w+))?")
+HARMLESS = {"import numpy": "numpy", "import jax.numpy as jnp": "jnp"}
+"""Imports of a probe's setup that do nothing else, and their names."""
 WORD = re.compile(r"\w+")
 REMARK = re.compile(r"""\n *['"](# .*)['"]$""", re.MULTILINE)
-"""A comment, which the syntax tree has as a string: at the end of the line before it."""
+"""A comment, which the syntax tree has as a string: at the end of the line before it, or with two
+signs on a line of its own.
+"""
+OWN_LINE = re.compile(r"""^( *)['"]#(# .*)['"]$""", re.MULTILINE)
 
 
-def script(check: Check, bound: Binding) -> str:
-    """The text of the script. Raises :class:`Unsupported` if the framework has no such array."""
+def script(check: Check, bound: Binding, version: str = "") -> str:
+    """The text of the script. ``version`` is that of the framework.
+
+    Raises :class:`Unsupported` if the framework has no such array.
+    """
     imports, definitions = _definitions()
     written = _Written(bound)
     body = written.body(definitions[f"{check.run.__name__}()"])
@@ -77,31 +85,19 @@ def script(check: Check, bound: Binding) -> str:
     lines += sorted(text for name, text in imports.items() if name in used - modules)
     facts = {
         **vars(check),
-        "framework": bound.facts["name"],
+        "framework": f"{bound.facts['name']} {version}".rstrip(),
         "link": check.link,
         "standards": STANDARDS,
     }
     code = "\n".join([*_blocks([*every, *made]), _text(body)])
-    words = set(WORD.findall(code + IMPORT.sub("", bound.setup)))
-    lines += _needed(bound.setup, words)
+    words = set(WORD.findall(code))
+    lines += [line for line in bound.setup.splitlines() if HARMLESS.get(line, "") in ("", *words)]
     return HEAD.format(**facts) + "\n".join([*lines, "", code])
 
 
-def _needed(setup: str, used: set[str]) -> list[str]:
-    """Its lines without a needless import: of NumPy, or of a module of an imported package."""
-    lines = setup.splitlines()
-    needless = [
-        line
-        for line in lines
-        if (found := IMPORT.fullmatch(line))
-        and (found["name"] or found["package"]) not in used
-        and (found["package"] == "numpy" or line != f"import {found['package']}" in lines)
-    ]
-    return [line for line in lines if line not in needless]
-
-
 def _text(nodes: Iterable[ast.stmt]) -> str:
-    return REMARK.sub(r"  \1", "\n".join(map(_statement, nodes))) + "\n"
+    text = "\n".join(map(_statement, nodes))
+    return OWN_LINE.sub(r"\1\2", REMARK.sub(r"  \1", text)) + "\n"
 
 
 def _statement(node: ast.stmt) -> str:
@@ -399,7 +395,8 @@ def _says_only_that(handler: ast.ExceptHandler) -> bool:
     found = isinstance(first, ast.Raise) and not rest and first.cause and first.exc
     return (
         isinstance(found, ast.Call)
-        and ast.unparse(found.func) == "AssertionError"
+        and isinstance(handler.type, ast.Name)
+        and (handler.type.id, ast.unparse(found.func)) == ("Exception", "AssertionError")
         and isinstance(found.args[0], ast.Constant)
     )
 

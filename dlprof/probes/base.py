@@ -190,6 +190,13 @@ class Pattern:
     offset: float
     times: str = ""
 
+    def text(self, index: str, elements: int) -> str:
+        """Source text of the values of ``elements`` indices, without what changes nothing."""
+        text = index if elements <= self.modulus else f"{index} % {self.modulus}"
+        if self.offset:
+            text = f"{text} + {self.offset!r}"
+        return f"({text}){self.times}" if self.times else text
+
 
 PATTERNS: Mapping[str, Pattern] = {
     "bool": Pattern(2, 0),
@@ -248,6 +255,8 @@ def tiled(period: str, length: int, count: int) -> str:
     ``numpy.resize`` takes up to forty times as long: it makes a list of the periods first. A short
     period is slow, too: of :data:`MANY` values, :data:`PERIODS` of it are one.
     """
+    if count <= length:
+        return f"{period}[:{count}]"
     if count > MANY:
         period, length = f"numpy.tile({period}, {PERIODS})", length * PERIODS
     return f"numpy.tile({period}, {-(-count // length)})[:{count}]"

@@ -194,7 +194,5 @@ def values(elements: int, spec: ArraySpec) -> str:
         text = corners(spec.dtype).text(elements)
         return f"cupy.array({text.replace('numpy.', 'cupy.')}).view('{spec.dtype}')"
     pattern = numbers(spec)
-    return (
-        f"((cupy.arange({elements}) % {pattern.modulus} + {pattern.offset!r}){pattern.times})"
-        f".astype('{spec.dtype}')"
-    )
+    text = pattern.text(f"cupy.arange({elements})", elements)
+    return f"({text}).astype('{spec.dtype}')"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dlprof.probes.base import (
@@ -161,11 +162,12 @@ def values(elements: int, spec: ArraySpec) -> str:
         # NumPy reshapes them: JAX would compile that for each dtype and shape.
         return f"jnp.array({host}{f'.reshape({spec.shape})' * (elements == spec.elements)})"
     pattern = numbers(spec)
-    text = f"jnp.arange({elements}) % {pattern.modulus}"
+    index = f"jnp.arange({elements})"
     if spec.is_integer:
+        text = replace(pattern, offset=0).text(index, elements)
         # A Python int beyond 32 bits is an error in JAX; a NumPy scalar is narrowed as arrays are.
         return f"({text}).astype('{spec.dtype}') + numpy.{spec.dtype}({int(pattern.offset)})"
-    return f"(({text} + {pattern.offset!r}){pattern.times}).astype('{spec.dtype}')"
+    return f"({pattern.text(index, elements)}).astype('{spec.dtype}')"
 
 
 # The load is independent of the size and dtype of x, and its values stay within 2, which XLA

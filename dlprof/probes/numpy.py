@@ -191,11 +191,9 @@ def values(elements: int, spec: ArraySpec) -> str:
     if spec.corners:
         return f"{corners(spec.dtype).text(elements)}.view('{spec.dtype}')"
     pattern = numbers(spec)
-    period = (
-        f"((numpy.arange({pattern.modulus}) + {pattern.offset!r}){pattern.times})"
-        f".astype('{spec.dtype}')"
-    )
-    return tiled(period, pattern.modulus, elements)
+    length = min(elements, pattern.modulus)
+    period = f"({pattern.text(f'numpy.arange({length})', length)}).astype('{spec.dtype}')"
+    return period if length == elements else tiled(period, length, elements)
 
 
 def placed(spec: ArraySpec, allocate: str = "numpy.empty({size}, dtype='uint8')") -> str:

@@ -227,7 +227,7 @@ def _source(values: str, dtype: str) -> str:
 
 def _contiguous(spec: ArraySpec) -> str:
     pattern = numbers(spec)
-    values = f"(numpy.arange({spec.elements}) % {pattern.modulus} + {pattern.offset!r})"
+    values = f"({pattern.text(f'numpy.arange({spec.elements})', spec.elements)})"
     if spec.corners and spec.dtype not in _BITS:  # those are made of float32 values
         values = f"{corners(spec.dtype).text(spec.elements)}.view('{spec.dtype}')"
     host = f"host = {values}.reshape({spec.shape})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dlprof.probes import capsule
@@ -179,7 +180,8 @@ def values(elements: int, spec: ArraySpec) -> str:
     pattern = numbers(spec)
     # Many dtypes lack arithmetic in TensorFlow, so the values are made in 64 bits and then cast.
     wide = "int64" if spec.is_integer else "float64"
-    text = f"tf.range({elements}, dtype=tf.{wide}) % {pattern.modulus} + {pattern.offset!r}"
+    index = f"tf.range({elements}, dtype=tf.{wide})"
+    text = replace(pattern, times="").text(index, elements)
     if pattern.times:
         text = f"tf.cast({text}, 'complex128'){pattern.times}"
     return f"tf.cast({text}, '{spec.dtype}')"

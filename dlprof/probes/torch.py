@@ -208,11 +208,17 @@ def values(elements: int, spec: ArraySpec) -> str:
     # Many dtypes lack arithmetic in torch, so the values are made in 64 bits and then cast.
     wide = "int64" if spec.is_integer else "float64"
     # One period, repeated: a large array costs little more than its memory.
-    period = (
-        f"(torch.arange({pattern.modulus}, dtype=torch.{wide}, device='{spec.device}')"
-        f".add_({pattern.offset!r}){pattern.times}).to(torch.{spec.dtype})"
-    )
-    return f"{period}.repeat({-(-elements // pattern.modulus)})[:{elements}]"
+    length = min(elements, pattern.modulus)
+    period = f"torch.arange({length}, dtype=torch.{wide}, device='{spec.device}')"
+    if pattern.offset:
+        period += f".add_({pattern.offset!r})"
+    period = f"({period}{pattern.times})" if pattern.times else period
+    return f"{period}.to(torch.{spec.dtype}){_repeated(elements, length)}"
+
+
+def _repeated(count: int, length: int) -> str:
+    """Source text after a period of ``length`` values, for so many."""
+    return "" if count == length else f".repeat({-(-count // length)})[:{count}]"
 
 
 FLAGGED = {
@@ -230,7 +236,7 @@ def _corners(elements: int, spec: ArraySpec) -> str:
     count = elements * found.words
     text = (
         f"torch.tensor({words}, dtype=torch.int{found.word}, device='{spec.device}')"
-        f".repeat({-(-count // len(words))})[:{count}]"
+        f"{_repeated(count, len(words))}"
     )
     # A view of larger elements would need an aligned offset, which a slice at 0 has.
     return f"{text}.view(torch.{spec.dtype})"

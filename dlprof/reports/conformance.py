@@ -76,7 +76,10 @@ def conformance_document(measured: Conformance) -> Document:
         sections=tuple(
             Section(f"All clauses as {role}", (_all(found),)) for role, found in roles.items()
         ),
-        commands=(f"dlprof conformance {measured.framework} --full",),
+        commands=(
+            f"dlprof conformance {measured.framework} --full",
+            *(f"dlprof conformance {measured.framework} --scripts FOLDER" for _ in wrong[1:2]),
+        ),
     )
 
 

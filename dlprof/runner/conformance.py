@@ -62,12 +62,13 @@ def script(catalog: Catalog, probe: ProbeInfo, check: Check) -> str:
     would say something else then.
     """
     with _start(catalog, probe) as worker:
-        outcome = worker.ask(_request(probe, check) | {"script": True}, LIMIT_S)
+        asked = _request(probe, check) | {"script": True, "version": probe.version or ""}
+        outcome = worker.ask(asked, LIMIT_S)
         if "script" not in outcome.parts:
             raise Unmeasured(f"{probe.name}: {first_line(outcome.reason)}")
         found = _found(check, _ask(worker, probe, check), probe)
         if found.verdict == "violated":
-            shorter = worker.ask(_request(probe, check) | {"script": True, "alone": True}, LIMIT_S)
+            shorter = worker.ask(asked | {"alone": True}, LIMIT_S)
             outcome = shorter if "script" in shorter.parts else outcome
     if found.verdict == "not applicable":
         raise Unmeasured(f"{check.name} is not applicable to {probe.name}: {found.seen}")

@@ -28,7 +28,7 @@ def run(request: dict[str, Any], reply: Answer) -> None:
     bound, framework = _frameworks[reference]
     if request.get("script"):
         only = alone(check, bound, framework) if request.get("alone") else bound
-        reply.part("script", script(check, only))
+        reply.part("script", script(check, only, request["version"]))
         return
     reply.stage("check")
     verdict, seen = answer(check, framework)

@@ -313,8 +313,8 @@ def from_dlpack(x, /, **how):  # noqa: C901, PLR0912 - a branch for each fault
         return make([1.0], (1,))
     if name not in USED:
         raise BufferError("no capsule of DLPack")
-    if name == OLD and fault == "takes-legacy":
-        raise BufferError("an old capsule")
+    if name == {"takes-legacy": OLD, "takes-versioned": NEW}.get(fault):
+        raise BufferError("no such capsule")
     address = pointer_of(capsule, NEW if name == NEW else OLD)
     managed = (New if name == NEW else Old).from_address(address)
     major, minor, flags = (

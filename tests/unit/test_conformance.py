@@ -176,8 +176,9 @@ def test_a_script_needs_the_framework_and_the_standard_library(name):
 
 
 def code_lines(text):
-    """How many lines follow the docstring, without the empty ones."""
-    return len(list(filter(None, text.rpartition('"""\n')[2].splitlines())))
+    """How many lines follow the docstring, without empty ones and comments."""
+    lines = text.rpartition('"""\n')[2].splitlines()
+    return sum(bool(line) and not line.startswith("#") for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -131,18 +131,33 @@ class TestGrowth:
             kept.append(object())
 
         assert self.is_plain_in_few(leaves)
-        assert len(kept) == 7 * 30
-        lifetime.measure_growth(leaves, object(), (lambda: 0,), SIZE_BYTES, 200, lifetime.PROOF)
-        assert len(kept) == 7 * 30 + 3 * 200
+        assert len(kept) == 3 * 30
+        assert lifetime.is_plain(self.proved(leaves))
+        assert len(kept) == 3 * 30 + 4 * 200
 
-    def test_a_cache_of_128_entries_is_not_plain_in_few_calls(self):
+    def proved(self, convert, meter=lambda: 0):
+        return lifetime.measure_growth(convert, object(), (meter,), SIZE_BYTES, 200, lifetime.PROOF)
+
+    def test_the_proof_ends_with_a_run_that_leaves_too_little(self):
+        calls = []
+        found = self.proved(lambda: calls.append(None) if len(calls) < 100 else calls)
+        assert (found["runs"], lifetime.is_plain(found)) == (1, False)
+
+    def test_the_proof_goes_on_for_one_run_only_after_one_that_leaves_much(self):
+        kept = itertools.count()
+        each = lifetime.MOST_BYTES // 100
+        found = self.proved(lambda: next(kept), lambda: each * next(kept))
+        assert found["runs"] == 2
+
+    def test_a_cache_of_512_entries_that_looks_plain_in_few_calls_is_not_proved(self):
         kept = []
 
         def fills():
-            if len(kept) < 128:
+            if len(kept) < 512:
                 kept.append(object())
 
-        assert not self.is_plain_in_few(fills)
+        assert self.is_plain_in_few(fills)
+        assert not lifetime.is_plain(self.proved(fills))
 
     def test_a_cache_that_fills_for_some_runs_is_waited_for(self):
         kept, calls = [], itertools.count()

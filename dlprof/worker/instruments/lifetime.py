@@ -521,7 +521,6 @@ class Way(NamedTuple):
     """How growth is measured."""
 
     fewest_runs: int = 2
-    """Fewer are enough if they leave nothing."""
     warms_up: bool = True
     plain_only: bool = False
     """It ends with the first run that leaves less than a plain growth."""
@@ -530,10 +529,9 @@ class Way(NamedTuple):
 
 
 WHOLE = Way()
-TRIAL = Way(fewest_runs=6, plain_only=True, waits=False)
-"""What a framework caches may look like a plain growth, and is less in each run."""
-PROOF = Way(warms_up=False, plain_only=True)
-"""After a trial, which warmed up."""
+TRIAL = Way(plain_only=True, waits=False)
+PROOF = Way(fewest_runs=3, warms_up=False, plain_only=True)
+"""After a trial. The first of its runs warms up, and shows most caches for what they are."""
 
 
 class Limit(NamedTuple):
@@ -624,9 +622,7 @@ def measure_growth(
         found = counted(run, *last)
         if way.plain_only and not is_plain(found):
             return found
-        if run < way.fewest_runs:
-            continue
-        if is_plain(found) or judge_growth(found) == "nothing" or _is_much(found):
+        if _is_much(found) or (run >= way.fewest_runs and _is_clear(found)):
             break
     each = bytes_limit(size_bytes)
     limits = [HANDLES] * len(handles) + [each] * len(meters) + [REFERENCES, OBJECTS]
@@ -641,6 +637,10 @@ def measure_growth(
     while judge_growth(found := counted(run + 1, *last)) != "nothing" and time.monotonic() < end:
         time.sleep(LOOK_S)
     return found
+
+
+def _is_clear(found: dict[str, float]) -> bool:
+    return is_plain(found) or judge_growth(found) == "nothing"
 
 
 def _is_much(found: dict[str, float]) -> bool:

@@ -41,7 +41,7 @@ MOST_S = 0.5
 """A loop of refusals that leak nothing takes no longer, or is left out: a compiler may take half a
 second each."""
 FEWEST = 8
-"""Calls that tell what stays at each from one chance object. The runs before the last have 162
+"""Calls that tell what stays at each from one chance object. The runs before the last have 183
 together: a cache of 128 entries, as ``functools`` makes, is full by then."""
 SLOW_S = 2e-3
 """A compiler takes longer to refuse. What it leaves behind of one NumPy array tells of those that

@@ -6,6 +6,7 @@ The JSON and the scripts stay in FOLDER. A framework may have an interpreter of 
 """
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -51,6 +52,7 @@ def confirmed(python, script):
             capture_output=True,
             check=False,
             timeout=LIMIT_S,
+            env={k: v for k, v in os.environ.items() if k != "PYTHONOPTIMIZE"},
         )
     except subprocess.TimeoutExpired:
         return "confirmed"
