@@ -59,6 +59,11 @@ REST = "all but those below"
 MOST_MISSING = 2
 NEARLY = 0.9
 """The share of most arrays that a path without a warning must take to be named first."""
+ONE_OFF = "sliced float32"
+OFF = {
+    "copy": "copies x 4 bytes off a 64-byte boundary",
+    "refused": "refuses x 4 bytes off a 64-byte boundary",
+}
 MOST_KINDS = 2
 """So many kinds of float8 have names in a row of the table."""
 
@@ -171,6 +176,7 @@ def answers(session: Session) -> Iterator[Answer]:
                 rules = _rules_of(found)
                 told = [
                     f"{sum(found.values())} of {count}",
+                    *([OFF[off]] if kind == "view" and (off := _off(fit, code)) in OFF else ()),
                     *([f"see {', '.join(rules)}"] * bool(rules)),
                 ]
                 yield Answer(f"most arrays as a {kind}", code, "", "; ".join(told))
@@ -183,6 +189,13 @@ def _taken(group: Group, kind: str, errors: Collection[str]) -> dict[Outcome, in
         for one, labels in group.outcomes.items()
         if one.result == kind and not {*one.rules.split()} & {*errors}
     }
+
+
+def _off(groups: Iterable[Group], code: str) -> str:
+    """What becomes of an aligned array one element further, by the path of ``code``."""
+    (outcomes,) = (group.outcomes for group in groups if group.codes[0] == code)
+    names = {label.name: one.result for one, labels in outcomes.items() for label in labels}
+    return names.get(ONE_OFF, "")
 
 
 def _rules_of(outcomes: Iterable[Outcome]) -> list[str]:

@@ -428,6 +428,20 @@ def test_a_path_without_a_warning_is_named_if_it_takes_nearly_as_many_arrays(tak
     assert (found.code, found.note) == told
 
 
+@pytest.mark.parametrize(
+    ("off", "told"),
+    [
+        ({"ownership": verdict("view")}, "2 of 2"),
+        ({"ownership": verdict("copy")}, "1 of 2; copies x 4 bytes off a 64-byte boundary"),
+        ({"status": "unsupported"}, "1 of 2; refuses x 4 bytes off a 64-byte boundary"),
+    ],
+)
+def test_a_path_that_is_a_view_of_aligned_arrays_only_is_named_with_that(off, told):
+    session = make_session(surveyed(), surveyed(layout="sliced", **off))
+    found = {answer.label: answer.note for answer in survey.answers(session)}
+    assert found["most arrays as a view"] == told
+
+
 def test_a_producer_that_makes_no_aligned_arrays_is_not_said_to_lack_all_dtypes():
     lost = {"status": "unsupported", "reason": "no layout", "refused_at": "create", "values": None}
     results = [surveyed(dtype, **lost) for dtype in ("float32", "int8")]
