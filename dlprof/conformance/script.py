@@ -90,7 +90,8 @@ def script(check: Check, bound: Binding, version: str = "") -> str:
         "standards": STANDARDS,
     }
     code = "\n".join([*_blocks([*every, *made]), _text(body)])
-    words = set(WORD.findall(code))
+    others = [line for line in bound.setup.splitlines() if line not in HARMLESS]
+    words = set(WORD.findall("\n".join([code, *others])))
     lines += [line for line in bound.setup.splitlines() if HARMLESS.get(line, "") in ("", *words)]
     return HEAD.format(**facts) + "\n".join([*lines, "", code])
 

@@ -102,6 +102,9 @@ class Group(NamedTuple):
     outcomes: Mapping[Outcome, list[Label]]
 
 
+NO_GROUP = Group((), {})
+
+
 def label_of(case: CaseRecord) -> Label:
     label = array_label(case)
     shape, *others = label.name.split(" ")
@@ -164,22 +167,23 @@ def answers(session: Session) -> Iterator[Answer]:
             if not any(RESULTS.get(one.result) == "bad" for one in group.outcomes)
         ]
         for kind in KINDS:
-            taken = [(group.codes[0], _taken(group, kind, errors)) for group in fit]
+            taken = [(group, _taken(group, kind, errors)) for group in fit]
             unwarned = [one for one in taken if warnings.isdisjoint(_rules_of(one[1]))]
-            (code, found), best = (
-                max(some, key=lambda one: sum(one[1].values()), default=("", {}))
+            (group, found), best = (
+                max(some, key=lambda one: sum(one[1].values()), default=(NO_GROUP, {}))
                 for some in (taken, unwarned)
             )
             if sum(best[1].values()) >= NEARLY * sum(found.values()):
-                code, found = best
+                group, found = best
             if found:
                 rules = _rules_of(found)
                 told = [
                     f"{sum(found.values())} of {count}",
-                    *([OFF[off]] if kind == "view" and (off := _off(fit, code)) in OFF else ()),
-                    *([f"see {', '.join(rules)}"] * bool(rules)),
+                    _off(group) if kind == "view" else "",
+                    f"see {', '.join(rules)}" if rules else "",
                 ]
-                yield Answer(f"most arrays as a {kind}", code, "", "; ".join(told))
+                note = "; ".join(filter(None, told))
+                yield Answer(f"most arrays as a {kind}", group.codes[0], "", note)
 
 
 def _taken(group: Group, kind: str, errors: Collection[str]) -> dict[Outcome, int]:
@@ -191,11 +195,10 @@ def _taken(group: Group, kind: str, errors: Collection[str]) -> dict[Outcome, in
     }
 
 
-def _off(groups: Iterable[Group], code: str) -> str:
-    """What becomes of an aligned array one element further, by the path of ``code``."""
-    (outcomes,) = (group.outcomes for group in groups if group.codes[0] == code)
-    names = {label.name: one.result for one, labels in outcomes.items() for label in labels}
-    return names.get(ONE_OFF, "")
+def _off(group: Group) -> str:
+    """What becomes of an aligned array one element further, if the aligned one is a view."""
+    names = {label.name: one.result for one, labels in group.outcomes.items() for label in labels}
+    return OFF.get(names.get(ONE_OFF, ""), "") if names.get(PLAINEST.name) == "view" else ""
 
 
 def _rules_of(outcomes: Iterable[Outcome]) -> list[str]:

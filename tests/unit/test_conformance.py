@@ -7,6 +7,7 @@ import importlib.util
 import re
 import sys
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,19 @@ def test_a_script_needs_the_framework_and_the_standard_library(name):
         imports |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
         assert {one.partition(".")[0] for one in imports} <= known
         assert undefined(tree) == set(), text
+
+
+@pytest.mark.parametrize(
+    ("setup", "kept"),
+    [
+        ("import numpy", False),
+        ("import numpy\nkind = numpy.dtype('int8')", True),
+    ],
+)
+def test_a_script_imports_what_its_setup_needs(setup, kept):
+    bound = replace(binding(NumPy()), setup=setup, arrays={"C": "x = made()"})
+    text = script(CHECKS["no-stream-on-cpu"], bound)
+    assert ("import numpy\n" in text) == kept
 
 
 def code_lines(text):

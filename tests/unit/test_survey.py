@@ -442,6 +442,15 @@ def test_a_path_that_is_a_view_of_aligned_arrays_only_is_named_with_that(off, to
     assert found["most arrays as a view"] == told
 
 
+def test_nothing_is_said_of_alignment_if_the_path_copies_aligned_arrays_too():
+    copied = {"ownership": verdict("copy")}
+    session = make_session(
+        surveyed(**copied), surveyed(layout="sliced", **copied), surveyed("int8"), surveyed("int16")
+    )
+    found = {answer.label: answer.note for answer in survey.answers(session)}
+    assert found["most arrays as a view"] == "2 of 4"
+
+
 def test_a_producer_that_makes_no_aligned_arrays_is_not_said_to_lack_all_dtypes():
     lost = {"status": "unsupported", "reason": "no layout", "refused_at": "create", "values": None}
     results = [surveyed(dtype, **lost) for dtype in ("float32", "int8")]
