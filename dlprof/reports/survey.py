@@ -61,8 +61,8 @@ NEARLY = 0.9
 """The share of most arrays that a path without a warning must take to be named first."""
 ONE_OFF = "sliced float32"
 OFF = {
-    "copy": "copies x 4 bytes off a 64-byte boundary",
-    "refused": "refuses x 4 bytes off a 64-byte boundary",
+    "copy": "copies if x is 4 bytes off a 64-byte boundary",
+    "refused": "refuses if x is 4 bytes off a 64-byte boundary",
 }
 MOST_KINDS = 2
 """So many kinds of float8 have names in a row of the table."""

@@ -432,8 +432,8 @@ def test_a_path_without_a_warning_is_named_if_it_takes_nearly_as_many_arrays(tak
     ("off", "told"),
     [
         ({"ownership": verdict("view")}, "2 of 2"),
-        ({"ownership": verdict("copy")}, "1 of 2; copies x 4 bytes off a 64-byte boundary"),
-        ({"status": "unsupported"}, "1 of 2; refuses x 4 bytes off a 64-byte boundary"),
+        ({"ownership": verdict("copy")}, "1 of 2; copies if x is 4 bytes off a 64-byte boundary"),
+        ({"status": "unsupported"}, "1 of 2; refuses if x is 4 bytes off a 64-byte boundary"),
     ],
 )
 def test_a_path_that_is_a_view_of_aligned_arrays_only_is_named_with_that(off, told):
