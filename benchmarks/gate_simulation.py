@@ -19,12 +19,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE
 from dlprof.compare.processes import Process
 from dlprof.compare.samples import Sample
 from dlprof.compare.sequential import IN_TURNS, begin, futile, look
 from dlprof.compare.times import ACROSS_SESSIONS, Settings, Time, judge
-from dlprof.plan.floors import Floor
+from dlprof.judge.slower import FASTER, SAME, SLOWER, UNSURE
+from dlprof.runner.floors import Floor
 
 CASES = 16
 ROUNDS = IN_TURNS.looks[-1]

@@ -30,7 +30,7 @@ from typing import Any
 import outcome
 from scipy.stats import mannwhitneyu
 
-from dlprof.plan.options import STEADY_TUNABLES, TUNABLES
+from dlprof.runner.options import STEADY_TUNABLES, TUNABLES
 
 HOLES = "held = [bytearray(n << 20) for n in (1, 2, 4, 8, 4, 2, 1)]; del held[::2]"
 PROCESSES, AT_ONCE = 12, 3

@@ -11,31 +11,31 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from dlprof.errors import Unmeasured, UsageError
 from dlprof.measuring import measure as measuring
-from dlprof.plan import options
-from dlprof.plan.axes import simulated_in
-from dlprof.plan.option import Option
-from dlprof.plan.request import Request, request_of, settings_of
-from dlprof.reports.checks import check_measured
+from dlprof.report.checks import check_measured
+from dlprof.runner import options
+from dlprof.runner import session as model
+from dlprof.runner.axes import simulated_in
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
+from dlprof.runner.option import Option
 from dlprof.runner.progress import Bar, Watcher
+from dlprof.runner.request import Request, request_of, settings_of
 from dlprof.runner.user_code import Statement, request_for
-from dlprof.session import model
 
 if TYPE_CHECKING:
     import pandas as pd
     from typing_extensions import Unpack
 
-    from dlprof.plan.catalog import Catalog
-    from dlprof.reports.document import Document
-    from dlprof.session.trace_file import Row, Trace
+    from dlprof.report.document import Document
+    from dlprof.runner.catalog import Catalog
+    from dlprof.runner.trace_file import Row, Trace
 
 File = str | os.PathLike[str]
 Words = str | Iterable[str]
 
 
 class HowOptions(TypedDict, total=False):
-    """The types of the options that say how to measure; :mod:`dlprof.plan.options` has the rest."""
+    """The types of the options that say how to measure; :mod:`dlprof.runner.options` has them."""
 
     rounds: int
     budget: float
@@ -72,21 +72,21 @@ class Session(model.Session):
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each case, with units in the names of the columns; see docs/tables.md."""
-        from dlprof.reports.data_table import to_frame
+        from dlprof.report.data_table import to_frame
 
         return to_frame(self)
 
     def to_html(self) -> str:
         """The report as one HTML page that needs nothing else."""
-        from dlprof.reports.html import SAVED, render
-        from dlprof.reports.session_document import session_document
+        from dlprof.report.html import SAVED, render
+        from dlprof.report.session_document import session_document
 
         return render(session_document(self, SAVED, scripts=True, width=None), self)
 
     def _repr_markdown_(self) -> str:
         """What a notebook shows of it."""
-        from dlprof.reports.markdown import render
-        from dlprof.reports.session_document import session_document
+        from dlprof.report.markdown import render
+        from dlprof.report.session_document import session_document
 
         return render(session_document(self))
 
@@ -157,20 +157,20 @@ class Traced:
         return [] if self.trace is None else self.trace.rows
 
     def __str__(self) -> str:
-        from dlprof.reports.document import Level
-        from dlprof.reports.terminal import render
+        from dlprof.report.document import Level
+        from dlprof.report.terminal import render
 
         return render(self._document(), level=Level.FULL)
 
     def _repr_markdown_(self) -> str:
         """What a notebook shows of it."""
-        from dlprof.reports.markdown import render
+        from dlprof.report.markdown import render
 
         return render(self._document())
 
     def _document(self) -> Document:
-        from dlprof.reports.trace_advice import advice
-        from dlprof.reports.trace_document import trace_document
+        from dlprof.report.trace_advice import advice
+        from dlprof.report.trace_document import trace_document
 
         if self.trace is None:
             raise UsageError("the block that is traced has not ended")
@@ -184,7 +184,7 @@ def trace(include: Words = ()) -> Iterator[Traced]:
     Names that modules took out of frameworks before are replaced too, and all is put back at the
     end. ``include`` names packages whose lines count as your own.
     """
-    from dlprof.measuring.trace import of_block
+    from dlprof.runner.trace import of_block
 
     found, packages = Traced(), (include,) if isinstance(include, str) else tuple(include)
     with of_block(packages, partial(setattr, found, "trace")):

@@ -3,8 +3,8 @@
 from importlib.metadata import version as version_of
 from pathlib import Path
 
-from dlprof.rules import RULES
-from dlprof.rules.pages import index, page
+from dlprof.judge import RULES
+from dlprof.judge.pages import index, page
 
 project = "dlprof"
 author = "The dlprof contributors"

@@ -17,10 +17,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from dlprof.reports import html, terminal
-from dlprof.reports.document import Level
-from dlprof.reports.session_document import session_document
-from dlprof.session.model import load
+from dlprof.report import html, terminal
+from dlprof.report.document import Level
+from dlprof.report.session_document import session_document
+from dlprof.runner.session import load
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"

@@ -22,12 +22,12 @@ from typing import Any
 
 from dlprof.measuring import measure
 from dlprof.measuring.selftest import SETTINGS
-from dlprof.plan.pairing import Axes
-from dlprof.plan.request import Request
 from dlprof.runner.inspection import SYNTHETIC, inspect_interpreter
 from dlprof.runner.measurement import Measurement
+from dlprof.runner.pairing import Axes
 from dlprof.runner.progress import Watcher
-from dlprof.tickets.redaction import Redactor
+from dlprof.runner.request import Request
+from dlprof.ticket.redaction import Redactor
 
 RUNS = {
     "fine": "numpy torch --shape 1024x1024",

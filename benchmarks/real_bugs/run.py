@@ -30,10 +30,10 @@ from typing import Any
 import tomllib
 
 from dlprof.errors import NoReproducer
-from dlprof.session.model import load, pair_text
+from dlprof.runner.session import load, pair_text
 from dlprof.simulated.environment import DEVICES, on_simulated_device
-from dlprof.tickets import script_run
-from dlprof.tickets.reproducer import reproducer
+from dlprof.ticket import script_run
+from dlprof.ticket.reproducer import reproducer
 
 HERE = Path(__file__).parent
 TIME_LIMIT_S = 900

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dlprof.analysis.slower import are_apart
 from dlprof.atlas.cells import QUESTIONS, Cell, read
 from dlprof.atlas.changes import TIME, word_text
 from dlprof.atlas.grid import version_key
 from dlprof.compare.verdicts import RACE
 from dlprof.errors import DlprofError, Interrupted, Unmeasured, Unsure, UsageError
 from dlprof.jobs.environments import Unmade, made, resolved
-from dlprof.plan.catalog import ProbeInfo
+from dlprof.judge.slower import are_apart
+from dlprof.runner.catalog import ProbeInfo
 from dlprof.text.clean import first_line
 
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
-from dlprof.analysis.case_view import PLACES, CaseView
-from dlprof.analysis.cases import Cases
-from dlprof.analysis.safety import Safety
-from dlprof.analysis.slower import Time
 from dlprof.compare.verdicts import MEASURED, SCALES
-from dlprof.rules import cases_in, with_findings
-from dlprof.session import model
-from dlprof.session.model import CaseRecord, Header, Result
+from dlprof.judge import cases_in, with_findings
+from dlprof.judge.case_view import PLACES, CaseView
+from dlprof.judge.cases import Cases
+from dlprof.judge.safety import Safety
+from dlprof.judge.slower import Time
+from dlprof.runner import session as model
+from dlprof.runner.session import CaseRecord, Header, Result
 from dlprof.text.clean import first_line
 
 QUESTIONS = ("result", "values", "lifetime", "early_write", "ordering")
@@ -47,7 +47,7 @@ class Cell(NamedTuple):
     """Whether nothing looked if the address decides between this result and another."""
     safety: Safety = NOT_JUDGED
     offered: str = ""
-    """The kind as which it may be written: see :meth:`dlprof.analysis.cases.Cases.offered`."""
+    """The kind as which it may be written: see :meth:`dlprof.judge.cases.Cases.offered`."""
     new_ns: float | None = None
     """Of a copy that the framework keeps: the time with a new array. Infinite if not known."""
 
@@ -68,7 +68,7 @@ class SessionCells:
 
 
 def read(path: str | os.PathLike[str], content: bytes | None = None) -> SessionCells:
-    """The cells of a session file. Raises as :func:`dlprof.session.model.load`.
+    """The cells of a session file. Raises as :func:`dlprof.runner.session.load`.
 
     ``content`` is that of a file elsewhere, of which ``path`` is the address.
     """

@@ -1,7 +1,7 @@
 """What changed between the columns of a grid, and with which version or machine it came.
 
 Verdicts are compared between all columns, but for a race: that one is seen is chance. Times are
-compared between those of one machine and one Python, by :func:`dlprof.analysis.slower.are_apart`.
+compared between those of one machine and one Python, by :func:`dlprof.judge.slower.are_apart`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dlprof.analysis.quantity import plain_time
-from dlprof.analysis.slower import Time, are_apart, middle_ns
 from dlprof.atlas.cells import BY_ADDRESS, QUESTIONS
 from dlprof.atlas.grid import (
     DEVICE,
@@ -26,6 +24,8 @@ from dlprof.atlas.grid import (
 )
 from dlprof.compare import verdicts
 from dlprof.compare.verdicts import RACE, SCALES
+from dlprof.judge.slower import Time, are_apart, middle_ns
+from dlprof.runner.quantity import plain_time
 
 TIME = "time"
 WORST_FIRST = ("crash", "hangs", "refused", *BY_ADDRESS[:0:-1], "copy", BY_ADDRESS[0], "view")

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from dlprof.analysis.safety import Safety
 from dlprof.atlas.cells import BY_ADDRESS, OR, Cell, SessionCells, read
 from dlprof.compare.matching import code_key
 from dlprof.errors import SessionError, UsageError
 from dlprof.history.series import machine_of
 from dlprof.history.store import Folder
-from dlprof.session.model import CaseRecord, Header
+from dlprof.judge.safety import Safety
+from dlprof.runner.session import CaseRecord, Header
 
 MACHINE, PYTHON, DEVICE = "machine", "Python", "CUDA device"
 MISSING = "not installed"

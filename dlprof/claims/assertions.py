@@ -18,19 +18,19 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dlprof import api
-from dlprof.analysis.case_view import CaseView
-from dlprof.analysis.cases import Cases
-from dlprof.analysis.quantity import plain_time
 from dlprof.errors import DlprofError, MissingDevice, MissingFramework, UsageError
-from dlprof.measuring.trace import FAULTS, checked, doubts, faults
-from dlprof.plan.axes import shape_text
-from dlprof.plan.options import AXES, INTERPRETER
-from dlprof.plan.plan import no_path
-from dlprof.reports.trace_document import Group, grouped, place_of
-from dlprof.rules import cases_in, with_name
-from dlprof.rules.fail_on import parse
-from dlprof.session.model import Session, Verdict
-from dlprof.session.trace_file import Row
+from dlprof.judge import cases_in, with_name
+from dlprof.judge.case_view import CaseView
+from dlprof.judge.cases import Cases
+from dlprof.judge.fail_on import parse
+from dlprof.report.trace_document import Group, grouped, place_of
+from dlprof.runner.axes import shape_text
+from dlprof.runner.options import AXES, INTERPRETER
+from dlprof.runner.plan import no_path
+from dlprof.runner.quantity import plain_time
+from dlprof.runner.session import Session, Verdict
+from dlprof.runner.trace import FAULTS, checked, doubts, faults
+from dlprof.runner.trace_file import Row
 from dlprof.text.clean import clean, counted, first_line
 
 ROUNDS = 3

@@ -16,7 +16,7 @@ import typer
 from dlprof.cli import streams, variables
 from dlprof.cli.streams import complain
 from dlprof.errors import DlprofError, Interrupted, UsageError
-from dlprof.session.interrupts import stop_in_order
+from dlprof.runner.interrupts import stop_in_order
 from dlprof.text.clean import clean
 
 LONGEST_LINE = 2000

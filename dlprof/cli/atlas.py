@@ -16,12 +16,12 @@ from dlprof.cli import files
 from dlprof.cli.options import Given, group, takes
 from dlprof.cli.streams import complain, say, show
 from dlprof.errors import UsageError
-from dlprof.plan import options as every
-from dlprof.plan.option import Option, Several, Text
+from dlprof.runner import options as every
+from dlprof.runner.option import Option, Several, Text
 from dlprof.text.clean import clean
 
 if TYPE_CHECKING:
-    from dlprof.plan.catalog import ProbeInfo
+    from dlprof.runner.catalog import ProbeInfo
 
 atlas = group("Show sessions of many environments as a static site. See docs/atlas.md.")
 
@@ -51,8 +51,8 @@ def build(
     """
     from dlprof.atlas.changes import changes_of
     from dlprof.atlas.grid import grid_of
-    from dlprof.reports.html.site import pages_of
-    from dlprof.session.files import atomic
+    from dlprof.report.html.site import pages_of
+    from dlprof.runner.files import atomic
 
     if not given.raw["out"]:
         raise UsageError("name the folder of the site: --out site")
@@ -121,7 +121,7 @@ def bisect(
     from dlprof import api
     from dlprof.atlas import bisect as search
     from dlprof.jobs.environments import releases
-    from dlprof.reports.grid_document import bisect_document
+    from dlprof.report.grid_document import bisect_document
     from dlprof.runner.inspection import inspect_interpreter
 
     package, good, bad = (given[one] or "" for one in (PACKAGE, GOOD, BAD))
@@ -153,7 +153,7 @@ def bisect(
 
 def check_path(ends: tuple[ProbeInfo, ProbeInfo], statement: str, given: Given) -> None:
     """Raise :class:`UsageError` for what is no path between two frameworks."""
-    from dlprof.plan import pairing
+    from dlprof.runner import pairing
 
     asked = given.settled()
     array = asked["dtypes"][0], asked["shapes"][0]

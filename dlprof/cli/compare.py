@@ -60,7 +60,7 @@ def compare_many(named: Sequence[Path | Folder], given: Given) -> None:
     from dlprof.atlas.changes import changes_of
     from dlprof.atlas.grid import grid_of
     from dlprof.cli.outputs import Outputs
-    from dlprof.reports.grid_document import grid_document, render_json
+    from dlprof.report.grid_document import grid_document, render_json
 
     outputs = Outputs.of(given.raw)
     grid = grid_of(named, lambda why: complain(f"dlprof: left out: {why}"))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dlprof.cli.options import ANY_PYTHON, STRICT, Given
 from dlprof.cli.outputs import Annotations, Outputs, below, scenario_file
+from dlprof.compare import noise
 from dlprof.compare.comparison import (
     NOT_KNOWN,
     NOTHING,
@@ -18,13 +19,12 @@ from dlprof.compare.comparison import (
 from dlprof.compare.criteria import Criteria, own_floors
 from dlprof.compare.times import Settings
 from dlprof.errors import DlprofError, Interrupted, Regression, Unmeasured, Unsure
-from dlprof.gate import noise
-from dlprof.plan import options
-from dlprof.plan.floors import FloorRule, rules_from
-from dlprof.reports.comparison_answers import answers_of, sentence
-from dlprof.reports.comparison_document import comparison_document, refusal_document
-from dlprof.session import model as sessions
-from dlprof.session.model import Header
+from dlprof.report.comparison_answers import answers_of, sentence
+from dlprof.report.comparison_document import comparison_document, refusal_document
+from dlprof.runner import options
+from dlprof.runner import session as sessions
+from dlprof.runner.floors import FloorRule, rules_from
+from dlprof.runner.session import Header
 
 UNSURE_CODES = {None: NOT_KNOWN, "pass": 0, "fail": REGRESSION}
 """Of what is unsure, by ``--unsure``."""
@@ -77,8 +77,8 @@ def tell(
     :class:`Regression`, :class:`Unsure` and :class:`Unmeasured`. If a gate was ``stopped``, its
     caller says so.
     """
-    from dlprof.reports import ci, comparison_json
-    from dlprof.reports.comparison_checks import checks_of
+    from dlprof.report import ci, comparison_json
+    from dlprof.report.comparison_checks import checks_of
 
     if stopped:
         code = Interrupted.exit_code
@@ -106,8 +106,8 @@ def tell(
 
 def refuse(outputs: Outputs, error: DlprofError, scenario: Path) -> None:
     """Write what was asked for of a gate that ended before there was a comparison."""
-    from dlprof.reports import ci, comparison_json
-    from dlprof.reports.comparison_checks import refusal_check
+    from dlprof.report import ci, comparison_json
+    from dlprof.report.comparison_checks import refusal_check
 
     checks = [refusal_check(str(error), error.exit_code)]
     outputs.write(

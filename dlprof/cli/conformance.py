@@ -14,8 +14,8 @@ from dlprof.cli.options import Given, takes
 from dlprof.cli.run import inspected
 from dlprof.cli.streams import write
 from dlprof.errors import FindingsFailed, Unsure, UsageError
-from dlprof.plan import options as every
-from dlprof.plan.option import Option, Several, Text
+from dlprof.runner import options as every
+from dlprof.runner.option import Option, Several, Text
 from dlprof.text.clean import counted, nearest
 
 
@@ -66,7 +66,7 @@ def conformance(
     from dlprof.cli.outputs import Outputs
     from dlprof.conformance.check import SEVERITIES
     from dlprof.conformance.every import CHECKS
-    from dlprof.reports import conformance as reports
+    from dlprof.report import conformance as reports
     from dlprof.runner import conformance as runner
     from dlprof.runner.progress import Bar
 

@@ -11,14 +11,14 @@ from dlprof.text.clean import clean
 
 if TYPE_CHECKING:
     from dlprof.history.store import Folder
-    from dlprof.session.trace_file import Row
+    from dlprof.runner.trace_file import Row
 
 LAST = "LAST"
 
 
 def session(text: str) -> Path:
     """The session that was named; a number counts the kept sessions from the newest on."""
-    from dlprof.session import files, state
+    from dlprof.runner import files, state
 
     if text == LAST:
         return state.last_session()
@@ -49,7 +49,7 @@ def made_folder(folder: Path) -> Path:
 
 def row_of_trace(text: str) -> tuple[Path, Row]:
     """What ``TRACE:ROW`` names; the first row is 1. Raises :class:`UsageError`."""
-    from dlprof.session import state, trace_file
+    from dlprof.runner import state, trace_file
 
     name, _, number = text.rpartition(":")
     if not name or not (number.isascii() and number.isdecimal()):
@@ -66,7 +66,7 @@ def session_name(path: Path) -> str:
 
     Another command may run before these do, and then ``LAST`` is another session.
     """
-    from dlprof.session import state
+    from dlprof.runner import state
 
     try:
         is_last = path == state.last_session() and state.is_kept(path)
@@ -77,8 +77,8 @@ def session_name(path: Path) -> str:
 
 def check_no_session(path: Path) -> None:
     """Raise :class:`UsageError` where a report would replace what was measured."""
-    from dlprof.session import model
-    from dlprof.session.files import begins_as
+    from dlprof.runner import session as model
+    from dlprof.runner.files import begins_as
 
     if begins_as(path, model.SCHEMA):
         raise UsageError(f"cannot write {path}: a session is in it; name another file")

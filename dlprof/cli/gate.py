@@ -12,8 +12,8 @@ from dlprof.cli import files
 from dlprof.cli.options import ANY_PYTHON, COMPARISONS, NOISE, REGRESSIONS, STRICT, Given, takes
 from dlprof.cli.streams import complain, show
 from dlprof.errors import Interrupted, Unmeasured, UsageError
-from dlprof.plan import options as every
-from dlprof.plan.option import Choice, Number, Option, Text
+from dlprof.runner import options as every
+from dlprof.runner.option import Choice, Number, Option, Text
 
 BUDGET = replace(
     every.BUDGET,
@@ -140,14 +140,14 @@ def calibrate(
     Example: dlprof calibrate scenarios/gate.toml --budget 300
     """
     from dlprof.cli.gate_measure import floors_of, say_kept, scenario_named, sweep_of
+    from dlprof.compare import noise
     from dlprof.compare.criteria import parse
+    from dlprof.compare.gate import Task, cases_of, kept_in
     from dlprof.compare.matching import key
     from dlprof.compare.times import Settings
-    from dlprof.gate import noise
-    from dlprof.gate.gate import Task, cases_of, kept_in
-    from dlprof.reports.machine import calibration_document
+    from dlprof.report.machine import calibration_document
+    from dlprof.runner.files import check_writable
     from dlprof.runner.progress import Bar
-    from dlprof.session.files import check_writable
 
     budget_s = given[CALIBRATION]
     criteria = parse(given.raw["fail_on"] or ())

@@ -15,14 +15,10 @@ from dlprof.cli.options import ANY_PYTHON, STRICT, Given
 from dlprof.cli.outputs import Outputs
 from dlprof.cli.run import inspected
 from dlprof.cli.streams import complain
+from dlprof.compare import noise
 from dlprof.compare.comparison import REGRESSION
 from dlprof.compare.criteria import Criteria, own_floors
-from dlprof.compare.matching import Key
-from dlprof.compare.times import Settings
-from dlprof.compare.verdicts import SCALES
-from dlprof.errors import BadInterpreter, Interrupted, Regression, Unmeasured, Unsure, UsageError
-from dlprof.gate import noise
-from dlprof.gate.gate import (
+from dlprof.compare.gate import (
     Kept,
     Task,
     cases_of,
@@ -32,17 +28,21 @@ from dlprof.gate.gate import (
     kept_in,
     limits_text,
 )
-from dlprof.plan import options
-from dlprof.plan.axes import NO_TIMES, simulated_in
-from dlprof.plan.catalog import in_one_place
-from dlprof.plan.floors import Floor, idle
-from dlprof.plan.option import value_of
+from dlprof.compare.matching import Key
+from dlprof.compare.times import Settings
+from dlprof.compare.verdicts import SCALES
+from dlprof.errors import BadInterpreter, Interrupted, Regression, Unmeasured, Unsure, UsageError
+from dlprof.measuring.scenario import Scenario, of_pair, read
+from dlprof.measuring.sweep import Sweep, sweep
 from dlprof.protocol.messages import DIAGNOSIS
+from dlprof.runner import options
+from dlprof.runner import session as sessions
+from dlprof.runner.axes import NO_TIMES, simulated_in
+from dlprof.runner.catalog import in_one_place
+from dlprof.runner.floors import Floor, idle
+from dlprof.runner.option import value_of
 from dlprof.runner.progress import Bar
-from dlprof.scenario.file import Scenario, of_pair, read
-from dlprof.scenario.request import Sweep, sweep
-from dlprof.session import model as sessions
-from dlprof.session.model import Session
+from dlprof.runner.session import Session
 from dlprof.text.clean import clean, listed
 
 CASE_S, LEAST_BUDGET_S = 10.0, 60.0

@@ -12,8 +12,8 @@ from dlprof.cli import files
 from dlprof.cli.options import Given, group, takes
 from dlprof.cli.streams import complain, say
 from dlprof.errors import DlprofError, HistoryError, Unmeasured
-from dlprof.plan import options as every
-from dlprof.plan.option import Choice, Option, Several, Text, Whole
+from dlprof.runner import options as every
+from dlprof.runner.option import Choice, Option, Several, Text, Whole
 from dlprof.text.clean import clean, counted
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def add(
     """
     from dlprof.history import store
     from dlprof.history.entry import entry_of, label_for, moment
-    from dlprof.session import model as sessions
+    from dlprof.runner import session as sessions
 
     folder = store.folder_at(given.raw["to"], "--to ADDRESS")
     entries = []
@@ -106,7 +106,7 @@ def show(
     from dlprof.history.series import series_of
     from dlprof.history.store import folder_at, read
     from dlprof.history.trend import chosen, trends_of
-    from dlprof.reports.history_document import history_document, render_json
+    from dlprof.report.history_document import history_document, render_json
 
     measure, globs = given[MEASURE], given[CASE]
     outputs = Outputs.of(given.raw)
@@ -127,7 +127,7 @@ def show(
 
 
 def _added_text(file: Path, done: Added, folder: Folder) -> str:
-    from dlprof.reports.history_document import label_text
+    from dlprof.report.history_document import label_text
 
     if not done.new:
         there = f"this measurement is in {folder.shown} already; nothing added"

@@ -14,8 +14,8 @@ import typer
 from dlprof.cli.options import Given, group, takes
 from dlprof.cli.streams import say
 from dlprof.errors import FindingsFailed, Interrupted, Unmeasured, Unsure, UsageError
-from dlprof.plan import options as every
-from dlprof.plan.option import Option, Text, Whole
+from dlprof.runner import options as every
+from dlprof.runner.option import Option, Text, Whole
 from dlprof.text.clean import clean, counted
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def _matches(record: Record, glob: str | None) -> bool:
 
 
 def _time(record: Record) -> str:
-    from dlprof.analysis.quantity import duration_text
+    from dlprof.runner.quantity import duration_text
 
     return "" if record.seconds is None else duration_text(record.seconds)
 
@@ -235,7 +235,7 @@ def _watch() -> Iterator[Watch]:
     from rich.live import Live
     from rich.text import Text as Line
 
-    from dlprof.analysis.quantity import duration_text
+    from dlprof.runner.quantity import duration_text
 
     console = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
     with Live(console=console, transient=True, auto_refresh=False) as live:

@@ -15,13 +15,13 @@ import typer
 from dlprof.cli.options import Given, flags_of, options_of, takes
 from dlprof.cli.streams import colour, say, width
 from dlprof.errors import SessionError, UsageError
-from dlprof.plan import options as every
-from dlprof.plan.option import Option, Switch
+from dlprof.runner import options as every
+from dlprof.runner.option import Option, Switch
 from dlprof.text.clean import clean, first_line
 
 if TYPE_CHECKING:
-    from dlprof.plan.catalog import Catalog
-    from dlprof.plan.pairing import Path
+    from dlprof.runner.catalog import Catalog
+    from dlprof.runner.pairing import Path
 
 
 MOST_DRAWN = 500
@@ -59,8 +59,8 @@ def paths(
     given: Given,
 ) -> None:
     """List the ways from one framework to another as code, without running them."""
-    from dlprof.plan import pairing
-    from dlprof.plan.axes import simulated_in
+    from dlprof.runner import pairing
+    from dlprof.runner.axes import simulated_in
 
     devices = given.settled()["devices"]
     catalog = _catalog(given)
@@ -80,9 +80,9 @@ def explain(
     ] = None,
 ) -> None:
     """Explain a rule: what it finds, how dlprof knows, and what to do. Lists all without one."""
-    from dlprof.reports.terminal import render_page
-    from dlprof.rules import RULES
-    from dlprof.rules.pages import index, page
+    from dlprof.judge import RULES
+    from dlprof.judge.pages import index, page
+    from dlprof.report.terminal import render_page
 
     if rule is None:
         hanging = " " * len(f"{RULES[0].id}  {'':<20}")
@@ -169,8 +169,9 @@ def _row(option: Option, verbs: Sequence[str]) -> str:
 
 def sessions_text(now_s: float) -> str:
     """A line for each kept session, with the number that names it on the command line."""
-    from dlprof.analysis.quantity import duration_text
-    from dlprof.session import model, state
+    from dlprof.runner import session as model
+    from dlprof.runner import state
+    from dlprof.runner.quantity import duration_text
 
     kept = state.kept_sessions()
     if not kept:
@@ -237,7 +238,7 @@ def paths_text(
     producer: str, consumer: str, found: Mapping[str, Sequence[Path]], no_cuda: str = ""
 ) -> str:
     """The paths of each device as code. ``no_cuda`` is why the machine has no CUDA device."""
-    from dlprof.session.model import pair_text
+    from dlprof.runner.session import pair_text
 
     pair = pair_text((producer, consumer))
     parts = [_paths_on(f"{pair} on {device}", paths) for device, paths in found.items()]
@@ -279,7 +280,7 @@ def tabled(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         return "\n".join(lines) + "\n"
     from rich.table import Table
 
-    from dlprof.reports.terminal import printed
+    from dlprof.report.terminal import printed
 
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="bold")
     for title in titles:

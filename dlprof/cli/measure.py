@@ -16,21 +16,21 @@ from dlprof.cli.options import Given
 from dlprof.cli.outputs import Outputs, write_session
 from dlprof.cli.streams import complain, width
 from dlprof.errors import Interrupted, Unsaved, UsageError
+from dlprof.judge import fail_on as fail_on_words
+from dlprof.judge.fail_on import FailOn
+from dlprof.measuring.expectation import MISSED, UNKNOWN, raise_for
 from dlprof.measuring.measure import check_length, hand_over, run, session_path
-from dlprof.plan.catalog import Catalog
-from dlprof.plan.request import Request
-from dlprof.reports.checks import check_measured
-from dlprof.reports.session_document import session_document
-from dlprof.rules import fail_on as fail_on_words
-from dlprof.rules.fail_on import FailOn
+from dlprof.report.checks import check_measured
+from dlprof.report.session_document import session_document
 from dlprof.runner import resume
+from dlprof.runner.catalog import Catalog
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.journal import Journal
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Bar
-from dlprof.scenario.expectation import MISSED, UNKNOWN, raise_for
-from dlprof.session.model import Result, Session
-from dlprof.session.state import is_own, remember_last, untrusted_reason
+from dlprof.runner.request import Request
+from dlprof.runner.session import Result, Session
+from dlprof.runner.state import is_own, remember_last, untrusted_reason
 from dlprof.text.clean import clean
 
 

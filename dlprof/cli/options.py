@@ -14,8 +14,8 @@ import typer
 
 from dlprof.cli import files
 from dlprof.errors import UsageError
-from dlprof.plan import options
-from dlprof.plan.option import Option, Several, Switch, Text, value_of
+from dlprof.runner import options
+from dlprof.runner.option import Option, Several, Switch, Text, value_of
 
 MEASURED_KEYS = {option.key for option in options.MEASURED}
 

@@ -13,11 +13,11 @@ import typer
 from dlprof.cli.files import check_no_session
 from dlprof.cli.streams import complain, say, show
 from dlprof.errors import UsageError
-from dlprof.reports.document import Check, Document, Problem
-from dlprof.rules.fail_on import FailOn
-from dlprof.session import files
-from dlprof.session import model as sessions
-from dlprof.session.model import Header, Session
+from dlprof.judge.fail_on import FailOn
+from dlprof.report.document import Check, Document, Problem
+from dlprof.runner import files
+from dlprof.runner import session as sessions
+from dlprof.runner.session import Header, Session
 from dlprof.text.clean import clean
 
 STDOUT = "-"
@@ -84,7 +84,7 @@ class Outputs:
 
     def write(self, document: Document, texts: Texts, found: Annotations = Annotations()) -> None:
         """Print or write the forms that are wanted. Raises :class:`UsageError`."""
-        from dlprof.reports import ci, html, markdown
+        from dlprof.report import ci, html, markdown
 
         texts = {
             "--html": lambda: [html.render(document)],
@@ -116,8 +116,8 @@ def write_session(
 
     ``fail_on`` says which findings fail.
     """
-    from dlprof.reports import checks, ci, data_table
-    from dlprof.reports.method import short_command
+    from dlprof.report import checks, ci, data_table
+    from dlprof.report.method import short_command
 
     unseen = fail_on.unseen(session.results) if fail_on is not None else {}
     unknown = fail_on.unknown(session.results) if fail_on is not None else ""
@@ -147,15 +147,15 @@ def write_session(
 
 
 def _page(session: Session) -> str:
-    from dlprof.reports.html import SAVED, render
-    from dlprof.reports.session_document import session_document
+    from dlprof.report.html import SAVED, render
+    from dlprof.report.session_document import session_document
 
     return render(session_document(session, SAVED, scripts=True, width=None), session)
 
 
 def _summarise(text: str) -> None:
     """Append to the summary of the step, which GitHub limits. Raises :class:`UsageError`."""
-    from dlprof.reports import ci
+    from dlprof.report import ci
 
     name = os.environ.get(SUMMARY)
     if not name:

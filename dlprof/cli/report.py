@@ -9,14 +9,14 @@ from dlprof.cli.options import Given, SessionFile, takes
 from dlprof.cli.streams import complain, width
 from dlprof.cli.trace import BY, TRACES
 from dlprof.errors import UsageError
-from dlprof.plan import options as every
+from dlprof.runner import options as every
 
 
 @takes(every.FAIL_ON, every.FULL, BY, *every.REPORTS[1:], *TRACES)
 def report(session: SessionFile, *, given: Given) -> None:
     """Print the report of a session again, or write it in another form."""
-    from dlprof.session.files import begins_as
-    from dlprof.session.trace_file import SCHEMA as TRACE
+    from dlprof.runner.files import begins_as
+    from dlprof.runner.trace_file import SCHEMA as TRACE
 
     if begins_as(session, TRACE):
         from dlprof.cli.trace import report_trace
@@ -25,12 +25,12 @@ def report(session: SessionFile, *, given: Given) -> None:
         return
     from dlprof.cli.measure import allowed, complain_of_unknown
     from dlprof.cli.outputs import Outputs, write_session
-    from dlprof.reports.checks import check_measured
-    from dlprof.reports.document import Level
-    from dlprof.reports.session_document import session_document
-    from dlprof.rules import cases_in, with_findings
-    from dlprof.rules.fail_on import is_diagnosed
-    from dlprof.session import model as sessions
+    from dlprof.judge import cases_in, with_findings
+    from dlprof.judge.fail_on import is_diagnosed
+    from dlprof.report.checks import check_measured
+    from dlprof.report.document import Level
+    from dlprof.report.session_document import session_document
+    from dlprof.runner import session as sessions
     from dlprof.worker.timer import collector_off
 
     outputs, fail_on = Outputs.of(given.raw), allowed(given)

@@ -17,13 +17,13 @@ from dlprof.cli.files import row_of_trace
 from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import complain, show
 from dlprof.errors import FindingsFailed, Unmeasured, Unsure, UsageError
-from dlprof.plan import options as every
-from dlprof.plan.option import Option, Text
+from dlprof.runner import options as every
+from dlprof.runner.option import Option, Text
 from dlprof.text.clean import clean
 
 if TYPE_CHECKING:
-    from dlprof.plan.catalog import Catalog
-    from dlprof.session.trace_file import Row
+    from dlprof.runner.catalog import Catalog
+    from dlprof.runner.trace_file import Row
 
 PRODUCER = typer.Argument(help="The framework that owns the array; several with commas between.")
 CONSUMER = typer.Argument(help="The framework that takes it in; several as well.")
@@ -69,8 +69,8 @@ def run(
     values = given.settled(preset)
     catalog = _catalog(values)
     from dlprof.cli.measure import measure
-    from dlprof.plan.catalog import pairs_named
-    from dlprof.plan.request import request_of
+    from dlprof.runner.catalog import pairs_named
+    from dlprof.runner.request import request_of
 
     pairs = pairs_named(catalog, producer, consumer)
     measure(request_of(values, pairs, ("run", producer, consumer)), catalog, given)
@@ -103,15 +103,15 @@ def _status(text: str) -> AbstractContextManager[object]:
 
 def _catalog(values: Mapping[str, Any]) -> Catalog:
     """The catalog of the interpreter and the devices that are asked for."""
-    from dlprof.plan.axes import simulated_in
+    from dlprof.runner.axes import simulated_in
 
     return inspected(values["python"], values["probes"], simulated_in(values["devices"]))
 
 
 def array_of(row: Row) -> dict[str, str]:
     """The array that a row of a trace converts most often, as options have it."""
-    from dlprof.plan.axes import shape_text
     from dlprof.probes.base import ANY_DEVICE, DTYPES
+    from dlprof.runner.axes import shape_text
 
     if not row.arrays or row.arrays[0][0] not in DTYPES:
         return {}
@@ -136,15 +136,15 @@ def survey(
 
     Example: dlprof survey numpy jax
     """
-    from dlprof.plan.axes import simulated_in
+    from dlprof.runner.axes import simulated_in
 
     values = given.settled({"survey": True})
     if simulated_in(values["devices"]):
         raise UsageError("a simulated device runs no kernel: it shows no value to survey")
     catalog = _catalog(values)
     from dlprof.cli.measure import measure
-    from dlprof.plan.catalog import pairs_named
-    from dlprof.plan.request import request_of
+    from dlprof.runner.catalog import pairs_named
+    from dlprof.runner.request import request_of
 
     pairs = pairs_named(catalog, producer, consumer)
     request = request_of(values, pairs, ("survey", producer, consumer))
@@ -161,15 +161,15 @@ def survey(
 )
 def matrix(*, given: Given) -> None:
     """Measure every installed framework with every other."""
-    from dlprof.plan.axes import simulated_in
+    from dlprof.runner.axes import simulated_in
 
     # Without times and without a diagnosis there would be next to nothing to say.
     simulated = simulated_in(given.values.get("devices", ()))
     values = given.settled({"together": True, "diagnose": bool(simulated)})
     catalog = _catalog(values)
     from dlprof.cli.measure import measure
-    from dlprof.plan.catalog import frameworks_on
-    from dlprof.plan.request import request_of
+    from dlprof.runner.catalog import frameworks_on
+    from dlprof.runner.request import request_of
 
     names = frameworks_on(catalog, values["devices"])
     pairs = tuple(product(names, names))
@@ -210,8 +210,8 @@ def time(
     """
     from dlprof.cli.measure import measure
     from dlprof.cli.outputs import Outputs
-    from dlprof.plan.axes import simulated_in
-    from dlprof.plan.request import settings_of
+    from dlprof.runner.axes import simulated_in
+    from dlprof.runner.request import settings_of
     from dlprof.runner.user_code import Statement, request_for
 
     Outputs.of(given.raw, json_is_session=True)  # before anything of the user's runs
@@ -249,8 +249,8 @@ def steps(
     Example: dlprof steps onnxruntime --model net.onnx --shape 1x3x224x224
     """
     from dlprof.cli.measure import measure
-    from dlprof.plan.option import split
-    from dlprof.plan.request import STEP_SHAPES, request_of, steps_named
+    from dlprof.runner.option import split
+    from dlprof.runner.request import STEP_SHAPES, request_of, steps_named
 
     model, threads = given[every.MODEL], given[every.THREADS]
     found = steps_named(split([frameworks or ""]), model, threads)
@@ -280,10 +280,10 @@ PLACES = replace(
 def selftest(*, given: Given) -> None:
     """Plant known faults on this machine and say which are found."""
     from dlprof.measuring import selftest as planting
-    from dlprof.plan.axes import simulated_in
-    from dlprof.reports.machine import selftest_document
+    from dlprof.report.machine import selftest_document
+    from dlprof.runner.axes import simulated_in
+    from dlprof.runner.files import temporary_folder
     from dlprof.runner.progress import Bar
-    from dlprof.session.files import temporary_folder
 
     values = given.settled()
     device = None if values["devices"] == ("auto",) else values["devices"][0]

@@ -24,7 +24,7 @@ from dlprof.errors import UsageError
 from dlprof.text.clean import without_any_command
 
 if TYPE_CHECKING:
-    from dlprof.reports.document import Document
+    from dlprof.report.document import Document
 
 PIPED_WIDTH = 100
 NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
@@ -136,8 +136,8 @@ def colour() -> bool:
 
 def show(document: Document, full: bool = False) -> None:
     """Print the first screen of a document, or all of it."""
-    from dlprof.reports import terminal  # `dlprof list` does not wait for it
-    from dlprof.reports.document import Level
+    from dlprof.report import terminal  # `dlprof list` does not wait for it
+    from dlprof.report.document import Level
 
     level = Level.FULL if full else Level.FIRST
     say(terminal.render(document, width(), colour(), level))
@@ -167,7 +167,7 @@ def write(path: Path | None, text: str, is_json: bool = False) -> None:
     if path is None or path == Path("-"):
         say(text, is_json)
         return
-    from dlprof.session import files
+    from dlprof.runner import files
 
     check_no_session(path)
     with files.atomic(path) as file:

@@ -12,12 +12,12 @@ from dlprof.cli.options import Given, takes
 from dlprof.cli.run import inspected
 from dlprof.cli.streams import say
 from dlprof.errors import ScenarioError, UsageError
-from dlprof.plan import options as every
-from dlprof.plan.option import Option, Switch
+from dlprof.runner import options as every
+from dlprof.runner.option import Option, Switch
 
 if TYPE_CHECKING:
-    from dlprof.plan.pairing import Case
-    from dlprof.scenario.request import Sweep
+    from dlprof.measuring.sweep import Sweep
+    from dlprof.runner.pairing import Case
 
 
 LIST = Option(
@@ -59,9 +59,9 @@ def sweep(
         _say_scenarios(Path("scenarios"))
         return
     from dlprof.measuring.measure import check_length
-    from dlprof.plan.plan import plan
-    from dlprof.scenario.file import read
-    from dlprof.scenario.request import sweep as request_of
+    from dlprof.measuring.scenario import read
+    from dlprof.measuring.sweep import sweep as request_of
+    from dlprof.runner.plan import plan
 
     found = request_of(read(scenario), given.values, inspected)
     if not given.raw["yes"]:
@@ -78,7 +78,7 @@ def sweep(
 
 def _say_scenarios(folder: Path) -> None:
     """The scenario files of a folder, with their questions."""
-    from dlprof.scenario.file import read
+    from dlprof.measuring.scenario import read
 
     files = sorted(folder.glob("*.toml"))
     if not files:
@@ -93,7 +93,7 @@ def _say_scenarios(folder: Path) -> None:
 
 def _case_line(case: Case) -> str:
     """Pair, array and code."""
-    from dlprof.plan.axes import shape_text
+    from dlprof.runner.axes import shape_text
 
     array = f"{shape_text(case.shape)} {case.dtype} {case.layout} {case.device}"
     if case.is_step:
@@ -105,11 +105,11 @@ def _plan_lines(found: Sweep) -> Iterator[str]:
     """What would run, how many cases, how long, and what could not be measured."""
     from dataclasses import replace
 
-    from dlprof.analysis.quantity import size_text
     from dlprof.measuring.measure import estimate_s, likely_text
-    from dlprof.plan.plan import plan
-    from dlprof.plan.schedule import sample_ns_for
-    from dlprof.reports.method import origins
+    from dlprof.report.method import origins
+    from dlprof.runner.plan import plan
+    from dlprof.runner.quantity import size_text
+    from dlprof.runner.schedule import sample_ns_for
 
     scenario, settings = found.request.scenario, found.request.settings
     if scenario is not None:

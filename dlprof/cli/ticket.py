@@ -12,12 +12,12 @@ import typer
 from dlprof.cli.options import WRITTEN, Given, SessionFile, takes
 from dlprof.cli.streams import complain, say, width, write
 from dlprof.errors import UsageError
-from dlprof.plan import options as every
-from dlprof.plan.option import Option, Switch
+from dlprof.runner import options as every
+from dlprof.runner.option import Option, Switch
 from dlprof.text.clean import clean
 
 if TYPE_CHECKING:
-    from dlprof.session.model import FindingRecord, Session
+    from dlprof.runner.session import FindingRecord, Session
 
 RUN = Option(
     "run",
@@ -39,8 +39,8 @@ def ticket(
     given: Given,
 ) -> None:
     """Print a bug ticket for a finding in Markdown, with a reproducer and what it printed."""
-    from dlprof.tickets.redaction import Redactor
-    from dlprof.tickets.ticket import written
+    from dlprof.ticket.redaction import Redactor
+    from dlprof.ticket.ticket import written
 
     found = _loaded(session)
     if not found.findings and finding is None:
@@ -70,7 +70,7 @@ def repro(
 
     Its exit code: 0 the problem is gone, 1 it is there, 2 it cannot tell.
     """
-    from dlprof.tickets.reproducer import reproducer
+    from dlprof.ticket.reproducer import reproducer
 
     found = _loaded(session)
     if finding is None:
@@ -82,8 +82,8 @@ def repro(
 
 
 def _loaded(path: Path) -> Session:
-    from dlprof.rules import with_findings
-    from dlprof.session import model
+    from dlprof.judge import with_findings
+    from dlprof.runner import session as model
 
     return with_findings(model.load(path))
 
@@ -93,7 +93,7 @@ def choose(session: Session, word: str | None) -> FindingRecord:
 
     Raises :class:`UsageError` where there is none of this number or rule.
     """
-    from dlprof.rules import BY_WORD
+    from dlprof.judge import BY_WORD
 
     found = session.findings
     rule = BY_WORD.get(word.lower()) if word is not None else None
@@ -109,7 +109,7 @@ def listed(session: Session, width: int = 100) -> str:
     """Number, rule and summary of every finding, worst first."""
     from rich.text import Text
 
-    from dlprof.reports.terminal import printed
+    from dlprof.report.terminal import printed
 
     lines = [clean(f"{number}. {found.line}") for number, found in enumerate(session.findings, 1)]
     text = "\n".join(lines) or "There are no findings in this session."

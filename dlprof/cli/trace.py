@@ -16,19 +16,19 @@ from dlprof.cli.files import session_name
 from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import complain, width
 from dlprof.errors import FindingsFailed, UsageError
-from dlprof.plan import options as every
-from dlprof.plan.option import Choice, Number, Option, Several, Switch, Text
+from dlprof.runner import options as every
+from dlprof.runner.option import Choice, Number, Option, Several, Switch, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dlprof.cli.outputs import Outputs
-    from dlprof.session.trace_file import Row, Trace
+    from dlprof.runner.trace_file import Row, Trace
 
 
 def _simulated(word: str) -> int:
     """How many simulated devices."""
-    from dlprof.plan.axes import simulated_in
+    from dlprof.runner.axes import simulated_in
 
     if count := simulated_in((word,)):
         return count
@@ -36,7 +36,7 @@ def _simulated(word: str) -> int:
 
 
 def _faults(words: Iterable[str]) -> tuple[str, ...]:
-    from dlprof.measuring.trace import checked
+    from dlprof.runner.trace import checked
 
     return checked(words)
 
@@ -125,9 +125,9 @@ def trace(
     """
     from dlprof.cli import variables
     from dlprof.cli.outputs import Outputs
-    from dlprof.measuring import trace as tracing
-    from dlprof.session import state, trace_file
-    from dlprof.session.interrupts import uninterrupted
+    from dlprof.runner import state, trace_file
+    from dlprof.runner import trace as tracing
+    from dlprof.runner.interrupts import uninterrupted
 
     _check_order(program)
     # All is read before the program runs.
@@ -165,9 +165,9 @@ def _check_order(program: Sequence[str]) -> None:
 def report_trace(path: Path, given: Given) -> None:
     """Print the report of a trace again, or write it in another form."""
     from dlprof.cli.outputs import Outputs
-    from dlprof.reports.trace_advice import advice
-    from dlprof.reports.trace_document import trace_document
-    from dlprof.session import trace_file
+    from dlprof.report.trace_advice import advice
+    from dlprof.report.trace_document import trace_document
+    from dlprof.runner import trace_file
 
     unfit = [name for name in ("fail_on", "csv", "parquet", "junit") if given.raw[name]]
     if unfit:
@@ -184,10 +184,10 @@ def write(found: Trace, by: str, outputs: Outputs, path: Path) -> None:
     """The forms that are wanted, with all lines. Raises :class:`UsageError`."""
     if not outputs.targets and not outputs.github:
         return
-    from dlprof.reports import trace_exports
-    from dlprof.reports.trace_advice import advice
-    from dlprof.reports.trace_document import trace_document
-    from dlprof.session import trace_file
+    from dlprof.report import trace_exports
+    from dlprof.report.trace_advice import advice
+    from dlprof.report.trace_document import trace_document
+    from dlprof.runner import trace_file
 
     document = trace_document(found, by, True, session_name(path), advice(found))
     texts = {
@@ -200,10 +200,10 @@ def write(found: Trace, by: str, outputs: Outputs, path: Path) -> None:
 
 def show(found: Trace, by: str, full: bool, path: Path) -> None:
     """The report on stderr, in the width and colors that it has."""
-    from dlprof.reports.document import Level
-    from dlprof.reports.terminal import render
-    from dlprof.reports.trace_advice import advice
-    from dlprof.reports.trace_document import trace_document
+    from dlprof.report.document import Level
+    from dlprof.report.terminal import render
+    from dlprof.report.trace_advice import advice
+    from dlprof.report.trace_document import trace_document
 
     document = trace_document(found, by, full, session_name(path), advice(found))
     level = Level.FULL if full else Level.FIRST
@@ -213,8 +213,8 @@ def show(found: Trace, by: str, full: bool, path: Path) -> None:
 
 def end(found: Trace, words: Sequence[str]) -> None:
     """End as the program ended, or with 1 for what ``--fail-on`` names."""
-    from dlprof.measuring.trace import doubts, faults
-    from dlprof.reports.trace_document import place_of
+    from dlprof.report.trace_document import place_of
+    from dlprof.runner.trace import doubts, faults
 
     def places(says: Callable[[Row], list[str]], *asked: str) -> list[str]:
         rows = [row for row in found.rows if {*asked} & {*says(row)}]

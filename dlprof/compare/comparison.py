@@ -6,9 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.analysis.case_view import CaseView
-from dlprof.analysis.cases import alignments
-from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE, WIDE
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.differences import (
     Difference,
@@ -33,15 +30,18 @@ from dlprof.compare.verdicts import (
     looked_at,
 )
 from dlprof.errors import UsageError
-from dlprof.plan.floors import Floor
-from dlprof.rules import own_thresholds
-from dlprof.scenario.expectation import MET, MISSED
-from dlprof.session.evidence import Alignment
-from dlprof.session.model import CaseRecord, Header, Result, Session, Verdict
+from dlprof.judge import own_thresholds
+from dlprof.judge.case_view import CaseView
+from dlprof.judge.cases import alignments
+from dlprof.judge.slower import FASTER, SAME, SLOWER, UNSURE, WIDE
+from dlprof.measuring.expectation import MET, MISSED
+from dlprof.runner.evidence import Alignment
+from dlprof.runner.floors import Floor
+from dlprof.runner.session import CaseRecord, Header, Result, Session, Verdict
 from dlprof.text.clean import first_line, listed
 
 WORSE, GONE, INVALID, NEW, UNMEASURED = "WORSE", "GONE", "INVALID", "NEW", "UNMEASURED"
-"""The words of a case besides those of a time in :mod:`dlprof.analysis.slower`. UNMEASURED is a
+"""The words of a case besides those of a time in :mod:`dlprof.judge.slower`. UNMEASURED is a
 case that neither side can measure."""
 REGRESSIONS = (WORSE, SLOWER, GONE)
 BROKEN = ("crashed", "timeout")

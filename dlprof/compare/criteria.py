@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from dlprof.compare.matching import Key, key
 from dlprof.compare.verdicts import CRASHED, SCALES, STATUS, WORSE, Change
 from dlprof.errors import UsageError
-from dlprof.plan.axes import NO_TIMES
-from dlprof.plan.floors import DEFAULT, Floor, FloorRule
-from dlprof.plan.options import REPEATED
+from dlprof.judge.rule import SEVERITIES
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.rules.rule import SEVERITIES
-from dlprof.session.model import CaseRecord
+from dlprof.runner.axes import NO_TIMES
+from dlprof.runner.floors import DEFAULT, Floor, FloorRule
+from dlprof.runner.options import REPEATED
+from dlprof.runner.session import CaseRecord
 from dlprof.text.clean import nearest
 
 UNITS_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}

@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from itertools import zip_longest
 from typing import Any
 
-from dlprof.analysis.quantity import plain_time
-from dlprof.plan.options import SYSTEM, TUNABLES
-from dlprof.session.header import Environment, in_one_boot, on_one_machine
-from dlprof.session.machine import NOTABLE_CORES, load_text
-from dlprof.session.model import Header
+from dlprof.runner.header import Environment, in_one_boot, on_one_machine
+from dlprof.runner.machine import NOTABLE_CORES, load_text
+from dlprof.runner.options import SYSTEM, TUNABLES
+from dlprof.runner.quantity import plain_time
+from dlprof.runner.session import Header
 
 MACHINE = ("machine", "cpu", "cores", "platform", "cuda_devices")
 GPU = ("name", "sm_clock_max_mhz", "memory_clock_max_mhz")

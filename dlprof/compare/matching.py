@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from dlprof.errors import UsageError
-from dlprof.scenario.pairs import parse
-from dlprof.session.header import RecordedRequest
-from dlprof.session.model import CaseRecord, Header, Result
+from dlprof.measuring.pairs import parse
+from dlprof.runner.header import RecordedRequest
+from dlprof.runner.session import CaseRecord, Header, Result
 
 Key = tuple[Any, ...]
 
@@ -101,7 +101,7 @@ def _matches(pattern: str, pair: tuple[str, str]) -> bool:
 
 
 def _names_path(globs: Sequence[str] | None, case: CaseRecord) -> bool:
-    """As :func:`dlprof.plan.pairing.matches`, for code with dtype and shape filled in."""
+    """As :func:`dlprof.runner.pairing.matches`, for code with dtype and shape filled in."""
     names = (f"{case.export}->{case.import_}", case.code)
     return not globs or any(
         "{" in glob or any(fnmatchcase(name, glob) for name in names) for glob in globs

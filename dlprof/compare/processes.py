@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dlprof.session import stats
-from dlprof.session.model import ProcessSamples, Result
+from dlprof.runner import stats
+from dlprof.runner.session import ProcessSamples, Result
 
 MANY_CALLS = 100
 """A sample that is the mean of so many calls holds whatever the conversion does now and then."""

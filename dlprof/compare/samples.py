@@ -11,16 +11,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.analysis.rank_tests import (
-    RankTest,
-    Test,
-    mann_whitney,
-    reaches,
-    sign,
-    student,
-    wilcoxon,
-)
-from dlprof.analysis.slower import Proof, prove
 from dlprof.compare.processes import (
     Side,
     logs,
@@ -29,7 +19,17 @@ from dlprof.compare.processes import (
     rounds_of,
     shared_mode,
 )
-from dlprof.plan.floors import DEFAULT, Floor
+from dlprof.judge.rank_tests import (
+    RankTest,
+    Test,
+    mann_whitney,
+    reaches,
+    sign,
+    student,
+    wilcoxon,
+)
+from dlprof.judge.slower import Proof, prove
+from dlprof.runner.floors import DEFAULT, Floor
 
 VIEW_SD = 0.02
 """What processes of a view are taken to differ by, at least, if few were measured.

@@ -12,15 +12,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.analysis.slower import (
-    FAMILY_LEVEL,
-    MARGIN,
-    SAME_LEVEL,
-    SLOWER,
-    UNSURE,
-    decide,
-    is_likely_slower,
-)
 from dlprof.compare.samples import (
     Sample,
     Tested,
@@ -30,20 +21,29 @@ from dlprof.compare.samples import (
     proofs_of,
     tested,
 )
-from dlprof.plan import options
+from dlprof.judge.slower import (
+    FAMILY_LEVEL,
+    MARGIN,
+    SAME_LEVEL,
+    SLOWER,
+    UNSURE,
+    decide,
+    is_likely_slower,
+)
+from dlprof.runner import options
 
 LOOKS = (8, 12, 16, 24, 32, 48, 64)
 """Rounds after which to look. Fewer than eight cannot say SAME with the share of the first look."""
 
 FIRST_SHARE = 0.2
 """The first look's share of the levels. Eight rounds that agree have a chance of 1 in 256, and this
-share of :data:`~dlprof.analysis.slower.SAME_LEVEL` is 1 in 200. The other looks share the rest."""
+share of :data:`~dlprof.judge.slower.SAME_LEVEL` is 1 in 200. The other looks share the rest."""
 
 PASS_LEVEL = 0.1
 """The chance of any false SLOWER in one pass of a gate that measures both sides in turns.
 
 The gate fails only if a second pass in fresh processes agrees, so both err together 1 time in 100,
-which is :data:`~dlprof.analysis.slower.FAMILY_LEVEL`. Both passes share what stays with a side: two
+which is :data:`~dlprof.judge.slower.FAMILY_LEVEL`. Both passes share what stays with a side: two
 environments with the same frameworks differ by up to 1.5 % (docs/results/gate-noise.md), which the
 half floor covers."""
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
-from dlprof.analysis.case_view import CaseView
 from dlprof.compare.matching import Key, key
-from dlprof.rules import RULES, cases_in, find_in
-from dlprof.rules.rule import SEVERITIES, Severity, severity_of
-from dlprof.session.model import Result
+from dlprof.judge import RULES, cases_in, find_in
+from dlprof.judge.case_view import CaseView
+from dlprof.judge.rule import SEVERITIES, Severity, severity_of
+from dlprof.runner.session import Result
 
 OF_NO_RULE: Mapping[str, Severity] = MappingProxyType({"copy": "warning"})
 """Changes that no rule speaks of: a run cannot tell that its copy was a view before."""

@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from dlprof.analysis.slower import (
+from dlprof.compare.criteria import Criteria
+from dlprof.compare.matching import Key
+from dlprof.compare.processes import median_ns
+from dlprof.compare.samples import Sample, Tested, Untestable, bound, proofs_of, tested
+from dlprof.compare.sequential import IN_TURNS, WIDE_LIMIT
+from dlprof.compare.verdicts import RACE_LOOKS
+from dlprof.judge.slower import (
     FAMILY_LEVEL,
     MARGIN,
     SAME,
@@ -17,13 +23,7 @@ from dlprof.analysis.slower import (
     decide,
     is_likely_slower,
 )
-from dlprof.compare.criteria import Criteria
-from dlprof.compare.matching import Key
-from dlprof.compare.processes import median_ns
-from dlprof.compare.samples import Sample, Tested, Untestable, bound, proofs_of, tested
-from dlprof.compare.sequential import IN_TURNS, WIDE_LIMIT
-from dlprof.compare.verdicts import RACE_LOOKS
-from dlprof.plan.floors import Floor
+from dlprof.runner.floors import Floor
 
 ACROSS_SESSIONS = 0.1
 """The least relative floor of two finished sessions: less than this is not told apart from what a

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from dlprof.analysis.case_view import CaseView, seen
-from dlprof.analysis.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
 from dlprof.compare.severity import Severities
-from dlprof.plan.axes import shape_text
+from dlprof.judge.case_view import CaseView, seen
+from dlprof.judge.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.session.evidence import VARIES, FreshSource
-from dlprof.session.model import Result, Verdict
+from dlprof.runner.axes import shape_text
+from dlprof.runner.evidence import VARIES, FreshSource
+from dlprof.runner.session import Result, Verdict
 
 WORSE, BETTER, LOST, OTHER = "worse", "better", "lost", "other"
 

@@ -10,7 +10,7 @@ few, and so the newest sessions, is tested by Student's test of the sessions *an
 their processes. The one knows that sessions differ, the other that processes run in states, and
 both must agree. Which test it is does not depend on what was found.
 
-A step is a change that surely exceeds half the floor, as in :mod:`dlprof.analysis.slower`. The
+A step is a change that surely exceeds half the floor, as in :mod:`dlprof.judge.slower`. The
 chance of any false step in a series is at most ``level``: half of it is for the ranks (see
 :func:`threshold`), half for the few, by Boole's inequality over the windows. Found steps cut the
 series in two (binary segmentation), and each part has its share of the level. Looking again with
@@ -29,7 +29,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from dlprof.analysis.rank_tests import (
+from dlprof.judge.rank_tests import (
     Floats,
     Test,
     mann_whitney,
@@ -37,7 +37,7 @@ from dlprof.analysis.rank_tests import (
     reaches,
     student,
 )
-from dlprof.analysis.slower import FAMILY_LEVEL, MARGIN, SAME_LEVEL
+from dlprof.judge.slower import FAMILY_LEVEL, MARGIN, SAME_LEVEL
 
 SESSION_SD = 0.02
 """What sessions of equal code are taken to differ by, at least: equal views, ten minutes apart,

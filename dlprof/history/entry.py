@@ -23,10 +23,10 @@ from pydantic import ValidationError
 from dlprof._version import __version__
 from dlprof.compare.processes import median_ns, processes, time_ns
 from dlprof.errors import DlprofError, HistoryError, Unmeasured
-from dlprof.plan.axes import NO_TIMES, shape_text
-from dlprof.session import files
-from dlprof.session.evidence import DeviceTime, Series
-from dlprof.session.model import (
+from dlprof.runner import files
+from dlprof.runner.axes import NO_TIMES, shape_text
+from dlprof.runner.evidence import DeviceTime, Series
+from dlprof.runner.session import (
     ProcessSamples,
     Result,
     Session,

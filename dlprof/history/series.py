@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dlprof.analysis.cases import alignments
 from dlprof.compare.comparison import is_stateful
 from dlprof.compare.differences import (
     GPU,
@@ -20,9 +19,10 @@ from dlprof.compare.matching import Key, code_key
 from dlprof.compare.processes import Side, median_ns, processes, steady
 from dlprof.compare.verdicts import kept_differs
 from dlprof.history.entry import Entry
-from dlprof.session.header import Environment
-from dlprof.session.model import CaseRecord, Result, Verdict
-from dlprof.session.stats import find_modes
+from dlprof.judge.cases import alignments
+from dlprof.runner.header import Environment
+from dlprof.runner.session import CaseRecord, Result, Verdict
+from dlprof.runner.stats import find_modes
 from dlprof.text.clean import counted, first_line
 
 RENEWED = "platform"

@@ -14,7 +14,7 @@ from typing import Any
 
 from dlprof.errors import HistoryError, UsageError
 from dlprof.history.entry import MAJOR, NAME, SCHEMA, Entry, Foreign, decode, encode
-from dlprof.session import files
+from dlprof.runner import files
 from dlprof.text.clean import clean
 
 VARIABLE = "DLPROF_HISTORY"

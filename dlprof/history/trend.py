@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from dlprof.analysis.case_view import seen
-from dlprof.analysis.slower import FAMILY_LEVEL
 from dlprof.compare.processes import logs
 from dlprof.compare.severity import Severities
 from dlprof.compare.verdicts import (
@@ -39,9 +37,11 @@ from dlprof.history.series import (
     Series,
     cause,
 )
-from dlprof.plan.floors import Floor
-from dlprof.session.model import CaseRecord, Result, Verdict
-from dlprof.session.stats import differ
+from dlprof.judge.case_view import seen
+from dlprof.judge.slower import FAMILY_LEVEL
+from dlprof.runner.floors import Floor
+from dlprof.runner.session import CaseRecord, Result, Verdict
+from dlprof.runner.stats import differ
 
 SHARED_BY = 0.9
 LEAST_SHARED = 4

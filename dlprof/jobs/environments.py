@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from dlprof.errors import DlprofError, UsageError
-from dlprof.session import files
+from dlprof.runner import files
 from dlprof.text import private_folder
 
 LAST_LINES = 12

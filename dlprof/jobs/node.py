@@ -23,8 +23,8 @@ from typing import Any
 from dlprof.errors import DlprofError, Interrupted, UsageError
 from dlprof.jobs.environments import Unmade, made
 from dlprof.jobs.plan import CONFORMANCE, GATE
-from dlprof.session.interrupts import STOPS
-from dlprof.session.state import journal_of, state_folder
+from dlprof.runner.interrupts import STOPS
+from dlprof.runner.state import journal_of, state_folder
 from dlprof.text import private_folder
 
 COMMAND = (sys.executable, "-m", "dlprof.jobs.node")

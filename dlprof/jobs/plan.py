@@ -22,8 +22,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from dlprof._version import __version__
 from dlprof.errors import UsageError
-from dlprof.scenario.file import read as read_scenario
-from dlprof.session.model import first_error
+from dlprof.measuring.scenario import read as read_scenario
+from dlprof.runner.session import first_error
 from dlprof.text.clean import clean, listed, sanitised
 
 if sys.version_info >= (3, 11):

@@ -18,7 +18,7 @@ from dlprof.jobs.engine import Engine, Local, Task
 from dlprof.jobs.environments import Unmade, resolved
 from dlprof.jobs.plan import Job, Machine, Plan
 from dlprof.jobs.store import KEEPS_RUNNING, Record, Store, checked, is_alive, parts_of, record_of
-from dlprof.session.state import state_folder
+from dlprof.runner.state import state_folder
 from dlprof.text import private_folder
 
 MOST_AGAIN = 3

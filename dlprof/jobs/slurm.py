@@ -15,7 +15,7 @@ from dlprof.errors import UsageError
 from dlprof.jobs import node
 from dlprof.jobs.engine import Progress, Task
 from dlprof.jobs.plan import Machine
-from dlprof.session.state import state_folder
+from dlprof.runner.state import state_folder
 from dlprof.text import private_folder
 from dlprof.text.clean import first_line
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from dlprof.errors import SessionError
 from dlprof.history.store import Folder
 from dlprof.jobs.plan import CONFORMANCE, Job, Plan
-from dlprof.session import model as sessions
+from dlprof.runner import session as sessions
 from dlprof.text import json_text
 from dlprof.text.clean import sanitised
 

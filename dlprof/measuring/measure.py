@@ -7,21 +7,21 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from dlprof.analysis.quantity import duration_text
 from dlprof.errors import Unsaved, UsageError
-from dlprof.plan.catalog import Catalog
-from dlprof.plan.pairing import Case
-from dlprof.plan.plan import count, first_cases
-from dlprof.plan.request import Request, Settings
-from dlprof.plan.schedule import process_of, sample_ns_for
-from dlprof.rules import cases_in, find, own_thresholds
+from dlprof.judge import cases_in, find, own_thresholds
+from dlprof.measuring import expectation
+from dlprof.runner import files
+from dlprof.runner import session as sessions
+from dlprof.runner.catalog import Catalog
+from dlprof.runner.interrupts import uninterrupted
 from dlprof.runner.measurement import Found, Measurement
+from dlprof.runner.pairing import Case
+from dlprof.runner.plan import count, first_cases
+from dlprof.runner.quantity import duration_text
+from dlprof.runner.request import Request, Settings
 from dlprof.runner.rounds import Runner
-from dlprof.scenario import expectation
-from dlprof.session import files
-from dlprof.session import model as sessions
-from dlprof.session.interrupts import uninterrupted
-from dlprof.session.state import default_path
+from dlprof.runner.schedule import process_of, sample_ns_for
+from dlprof.runner.state import default_path
 
 
 def session_path(output: Path | None, verb: str) -> Path:

@@ -15,20 +15,20 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from dlprof.analysis.case_view import is_known
 from dlprof.errors import MissingDevice
+from dlprof.judge import NEED_TIMES, RULES, find
+from dlprof.judge.case_view import is_known
 from dlprof.measuring import measure
-from dlprof.plan.axes import simulated_in
-from dlprof.plan.catalog import Catalog
-from dlprof.plan.pairing import Axes
-from dlprof.plan.request import Request, Settings
-from dlprof.rules import NEED_TIMES, RULES, find
+from dlprof.runner import session as sessions
+from dlprof.runner.axes import simulated_in
+from dlprof.runner.catalog import Catalog
 from dlprof.runner.inspection import SYNTHETIC, inspect_interpreter, why_unusable
 from dlprof.runner.measurement import Measurement
+from dlprof.runner.pairing import Axes
 from dlprof.runner.progress import Watcher
+from dlprof.runner.request import Request, Settings
+from dlprof.runner.session import FindingRecord, Result
 from dlprof.selftest.faults import DEVICE_PLANTS, PLANTS, Plant
-from dlprof.session import model as sessions
-from dlprof.session.model import FindingRecord, Result
 from dlprof.text.clean import first_line
 
 SETTINGS = Settings(rounds=3, sample_ns=10_000_000, limit_s=15.0, largest_bytes=1 << 20)

@@ -7,9 +7,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from dlprof.plan.pairing import Case
-from dlprof.plan.request import Settings
-from dlprof.plan.schedule import (
+from dlprof.protocol.messages import REFUSED
+from dlprof.runner.evidence import Lost
+from dlprof.runner.interrupts import uninterrupted
+from dlprof.runner.journal import INTERRUPTED, Journal
+from dlprof.runner.pairing import Case
+from dlprof.runner.progress import Watcher
+from dlprof.runner.request import Settings
+from dlprof.runner.schedule import (
     EVERY_ROUND,
     FIRST_ROUND,
     FIRST_STEP,
@@ -21,13 +26,8 @@ from dlprof.plan.schedule import (
     UNTIMED,
     Stop,
 )
-from dlprof.plan.survey import is_looked_at_once
-from dlprof.protocol.messages import REFUSED
-from dlprof.runner.journal import INTERRUPTED, Journal
-from dlprof.runner.progress import Watcher
+from dlprof.runner.survey import is_looked_at_once
 from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool
-from dlprof.session.evidence import Lost
-from dlprof.session.interrupts import uninterrupted
 
 TOGETHER_LIMIT_S = 15.0
 LEAST_BYTES_PER_S = 50e6

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from dlprof.conformance.check import VERDICTS, Check
 from dlprof.conformance.every import CHECKS
 from dlprof.errors import Unmeasured
-from dlprof.plan.catalog import Catalog, ProbeInfo
 from dlprof.runner import worker_client
+from dlprof.runner.catalog import Catalog, ProbeInfo
 from dlprof.runner.worker_client import Outcome, WorkerClient
 from dlprof.text.clean import first_line
 

@@ -9,8 +9,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
-from dlprof.plan.pairing import Case
-from dlprof.plan.schedule import ALIGNMENT, TRACE, Group
 from dlprof.probes.base import CONTIGUOUS
 from dlprof.protocol.messages import (
     AFTER_DROP,
@@ -23,7 +21,9 @@ from dlprof.protocol.messages import (
 )
 from dlprof.runner.case_client import CaseClient, status_of
 from dlprof.runner.journal import INTERRUPTED
+from dlprof.runner.pairing import Case
 from dlprof.runner.parallel import Lane
+from dlprof.runner.schedule import ALIGNMENT, TRACE, Group
 from dlprof.runner.worker_client import Outcome, WorkerClient
 
 IN_COMPANY = "after other conversions in the same process"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlprof.errors import BadInterpreter, UsageError
-from dlprof.plan.catalog import Catalog, ProbeInfo, catalog_from
 from dlprof.runner import worker_client
+from dlprof.runner.catalog import Catalog, ProbeInfo, catalog_from
 from dlprof.runner.worker_client import Outcome, WorkerClient
 from dlprof.simulated import environment
 from dlprof.text.clean import first_line, sanitised

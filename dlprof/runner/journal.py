@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from dlprof.errors import Unsaved, UsageError
-from dlprof.session import state
-from dlprof.session.machine import Meter
+from dlprof.runner import state
+from dlprof.runner.machine import Meter
 from dlprof.text import json_text
 
 VERSION = "dlprof.journal/1"

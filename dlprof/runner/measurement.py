@@ -11,24 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from dlprof.errors import Unmeasured, Unsaved, UsageError
-from dlprof.plan.catalog import Catalog, environment
-from dlprof.plan.plan import not_run, plan
-from dlprof.plan.request import Request
-from dlprof.plan.schedule import sample_ns_for
-from dlprof.runner import resume, worker_client
+from dlprof.runner import files, resume, worker_client
+from dlprof.runner import session as sessions
 from dlprof.runner.case_client import imports_of
+from dlprof.runner.catalog import Catalog, environment
+from dlprof.runner.header import Environment, RecordedRequest
 from dlprof.runner.inspection import last_words, nothing_measured
+from dlprof.runner.interrupts import uninterrupted
 from dlprof.runner.journal import InUse, Journal
 from dlprof.runner.merge import merge, without_times
+from dlprof.runner.plan import not_run, plan
 from dlprof.runner.progress import Watcher
+from dlprof.runner.request import Request
 from dlprof.runner.round_trips import RoundTrips
 from dlprof.runner.rounds import Runner
+from dlprof.runner.schedule import sample_ns_for
+from dlprof.runner.state import journal_of
 from dlprof.runner.worker_client import WorkerPool
-from dlprof.session import files
-from dlprof.session import model as sessions
-from dlprof.session.header import Environment, RecordedRequest
-from dlprof.session.interrupts import uninterrupted
-from dlprof.session.state import journal_of
 from dlprof.text.clean import sanitised
 
 SAVE_EVERY_S = 10.0

@@ -17,7 +17,7 @@ from dlprof.runner.merge_times import (
     merge_step,
     merge_time,
 )
-from dlprof.session.model import Note, Result, TimeMeasure
+from dlprof.runner.session import Note, Result, TimeMeasure
 
 Answers = Sequence[tuple[int, dict[str, Any]]]
 

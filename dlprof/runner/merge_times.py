@@ -7,9 +7,9 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from dlprof.session import stats
-from dlprof.session.measured import ShapeChange, Step, Versus
-from dlprof.session.model import Mode, Placement, ProcessSamples, Share, TimeMeasure
+from dlprof.runner import stats
+from dlprof.runner.measured import ShapeChange, Step, Versus
+from dlprof.runner.session import Mode, Placement, ProcessSamples, Share, TimeMeasure
 
 Parts = Sequence[tuple[int, dict[str, Any]]]
 """Round and parts of each answer, or round and one part."""

@@ -6,8 +6,8 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from dlprof.plan.axes import shape_text
-from dlprof.plan.pairing import Case
+from dlprof.runner.axes import shape_text
+from dlprof.runner.pairing import Case
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dlprof.plan.schedule import TRACE
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import worker_client
+from dlprof.runner.schedule import TRACE
 from dlprof.runner.worker_client import OnStage, Outcome, WorkerClient
 
 AXES = ("shape", "dtype", "layout", "device")

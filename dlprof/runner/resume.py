@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from dlprof.errors import SessionError, UsageError
-from dlprof.plan.catalog import Catalog, catalog_from, environment
-from dlprof.plan.pairing import Case
-from dlprof.plan.request import Request, request_from
+from dlprof.runner import session as sessions
+from dlprof.runner.catalog import Catalog, catalog_from, environment
+from dlprof.runner.header import Environment, on_one_machine
 from dlprof.runner.journal import Journal
-from dlprof.session import model as sessions
-from dlprof.session.header import Environment, on_one_machine
-from dlprof.session.state import journal_of
+from dlprof.runner.pairing import Case
+from dlprof.runner.request import Request, request_from
+from dlprof.runner.state import journal_of
 from dlprof.text import json_text
 
 SAME = ("machine", "cpu", "cores", "platform", "gpus", "cuda_devices", "implementation", "python",

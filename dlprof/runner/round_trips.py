@@ -12,15 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dlprof.plan.pairing import Case
-from dlprof.plan.request import Settings
 from dlprof.runner.case_client import LEAST_BYTES_PER_S, imports_of
 from dlprof.runner.journal import Journal
+from dlprof.runner.measured import Refused, TripProcess
 from dlprof.runner.merge_times import merge_time
+from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Watcher
+from dlprof.runner.request import Settings
+from dlprof.runner.session import RoundTrip
 from dlprof.runner.worker_client import WorkerPool
-from dlprof.session.measured import Refused, TripProcess
-from dlprof.session.model import RoundTrip
 
 MOST_REFUSED = 6
 """A trip is given up if so many of its paths do not work."""

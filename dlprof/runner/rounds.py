@@ -8,19 +8,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from dlprof.plan.pairing import Case
-from dlprof.plan.request import Settings
-from dlprof.plan.schedule import (
-    OWN_PROCESS_BYTES,
-    Group,
-    Round,
-    Stop,
-    grouped,
-    offset_of,
-    process_of,
-    shuffled,
-)
-from dlprof.plan.survey import PLAINEST, is_looked_at_once, is_plainest
 from dlprof.protocol.messages import OTHER_VALUES, SAME_ERROR, verdict
 from dlprof.runner.case_client import CaseClient, Turns, imports_of, status_of
 from dlprof.runner.diagnosis import (
@@ -30,11 +17,24 @@ from dlprof.runner.diagnosis import (
     died_before,
     serves_no_more,
 )
+from dlprof.runner.interrupts import uninterrupted
 from dlprof.runner.journal import INTERRUPTED, Journal
+from dlprof.runner.pairing import Case
 from dlprof.runner.parallel import CASES_OF_LANE, Lane, finish, lanes, processors
 from dlprof.runner.progress import Watcher
+from dlprof.runner.request import Settings
+from dlprof.runner.schedule import (
+    OWN_PROCESS_BYTES,
+    Group,
+    Round,
+    Stop,
+    grouped,
+    offset_of,
+    process_of,
+    shuffled,
+)
+from dlprof.runner.survey import PLAINEST, is_looked_at_once, is_plainest
 from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool
-from dlprof.session.interrupts import uninterrupted
 
 MOST_SPOILED = 3
 """A path that ended so many processes, or changed their settings, is tried with no other array of
@@ -42,7 +42,7 @@ the survey."""
 SPARES = 2
 """Where a path ends processes: one to try its case alone, and one to go on with."""
 Answered = Generator[Any, int | None, None]
-"""In turns, a :data:`~dlprof.plan.schedule.Round`; else a :data:`~dlprof.runner.parallel.Lane`."""
+"""In turns a :data:`~dlprof.runner.schedule.Round`, else a :data:`~dlprof.runner.parallel.Lane`."""
 Kind = tuple[Any, ...]
 """What cases that share a process have in common: see :func:`process_of`."""
 CONTROL = ("lifetime",)

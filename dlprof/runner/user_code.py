@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from dlprof.errors import Unmeasured, UsageError
-from dlprof.plan.catalog import Catalog
-from dlprof.plan.pairing import Axes
-from dlprof.plan.request import Request, Settings
 from dlprof.probes.base import ANY_DEVICE
 from dlprof.protocol.statement import (
     FaultyStatement,
@@ -21,7 +18,10 @@ from dlprof.protocol.statement import (
     parse,
 )
 from dlprof.runner import worker_client
+from dlprof.runner.catalog import Catalog
 from dlprof.runner.inspection import inspect_interpreter
+from dlprof.runner.pairing import Axes
+from dlprof.runner.request import Request, Settings
 from dlprof.runner.worker_client import Outcome
 
 WHERE = {"start": "the start", "import": "the setup", "statement": "the statement"}

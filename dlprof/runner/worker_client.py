@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlprof.errors import BadInterpreter
-from dlprof.plan.catalog import same_interpreter
-from dlprof.session.evidence import Lost
-from dlprof.session.machine import oom_kills, waited_s
+from dlprof.runner.catalog import same_interpreter
+from dlprof.runner.evidence import Lost
+from dlprof.runner.machine import oom_kills, waited_s
 from dlprof.simulated import environment as simulated
 from dlprof.text import json_text
 from dlprof.text.clean import sanitised

@@ -12,19 +12,13 @@ from repro_builders import session_of
 from rule_builders import varying, verdict
 
 from dlprof.cli.ticket import listed
-from dlprof.reports import (
-    checks,
-    ci,
-    data_table,
-    markdown,
-    terminal,
-)
-from dlprof.reports.document import Level
-from dlprof.reports.session_document import session_document
-from dlprof.rules import with_findings
-from dlprof.session import model as sessions
-from dlprof.session.header import RecordedRequest, RecordedScenario
-from dlprof.tickets.ticket import written
+from dlprof.judge import with_findings
+from dlprof.report import checks, ci, data_table, markdown, terminal
+from dlprof.report.document import Level
+from dlprof.report.session_document import session_document
+from dlprof.runner import session as sessions
+from dlprof.runner.header import RecordedRequest, RecordedScenario
+from dlprof.ticket.ticket import written
 
 SCENARIO = RecordedScenario.model_validate({"title": "a", "question": "b", "report": "round trip", "origins": [["a", "b", "c"]],
             "expect": ["x"], "thresholds": {"slow_ratio": 3.0}})  # fmt: skip

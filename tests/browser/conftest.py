@@ -53,7 +53,7 @@ def written(tmp_path_factory):
     from document_builders import document
     from html_builders import full_session
 
-    from dlprof.reports.html import render
+    from dlprof.report.html import render
 
     path = tmp_path_factory.mktemp("page") / "page.html"
     path.write_text(render(document(), full_session()), encoding="utf-8")

@@ -6,7 +6,7 @@ import pytest
 
 from dlprof.atlas.changes import changes_of
 from dlprof.atlas.grid import grid_of
-from dlprof.reports.html.site import HOME, pages_of
+from dlprof.report.html.site import HOME, pages_of
 
 VERSIONS = Path(__file__).parents[1] / "recorded" / "versions"
 

@@ -9,9 +9,9 @@ import pytest
 
 from dlprof.device.cuda import CudaUnavailable, open_gpu
 from dlprof.measuring.selftest import run
+from dlprof.runner import session as sessions
 from dlprof.runner.progress import Watcher
 from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
-from dlprof.session import model as sessions
 
 try:
     open_gpu()

@@ -17,9 +17,9 @@ import pytest
 from recordings import NUMPY_TORCH
 
 from dlprof import cli
+from dlprof.runner import machine
+from dlprof.runner.machine import usage
 from dlprof.runner.replay import replayed
-from dlprof.session import machine
-from dlprof.session.machine import usage
 
 PROBE_FILES = Path(__file__).parent.parent / "probe_files"
 FAKE = str(PROBE_FILES / "fake.py")

@@ -10,7 +10,7 @@ from recordings import NUMPY_TORCH
 
 from dlprof.device.cuda import driver_devices
 from dlprof.runner.replay import replayed
-from dlprof.session.model import load
+from dlprof.runner.session import load
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from command_line import FAKE, PROBE_FILES, QUICK, by_import, content, dlprof
 
 from dlprof.errors import UsageError
 from dlprof.measuring import measure
-from dlprof.plan.pairing import Axes
-from dlprof.plan.request import Request, Settings
 from dlprof.runner import inspection
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
+from dlprof.runner.pairing import Axes
 from dlprof.runner.progress import Watcher
+from dlprof.runner.request import Request, Settings
 
 UNLUCKY = ("run", "unlucky", "unlucky", "--probe", PROBE_FILES / "unlucky.py", *QUICK)
 PHASES = str(PROBE_FILES / "phases.py")

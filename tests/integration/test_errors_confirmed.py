@@ -9,9 +9,9 @@ import pytest
 from command_line import dlprof
 
 from dlprof.errors import NoReproducer
-from dlprof.session import model as sessions
-from dlprof.tickets import script_run
-from dlprof.tickets.reproducer import reproducer
+from dlprof.runner import session as sessions
+from dlprof.ticket import script_run
+from dlprof.ticket.reproducer import reproducer
 
 
 def installed(*names):

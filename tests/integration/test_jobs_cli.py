@@ -20,7 +20,7 @@ from command_line import PROBE_FILES, alive, dlprof, ended, process, running, wa
 from dlprof.errors import HistoryError
 from dlprof.history.store import folder_at
 from dlprof.jobs import environments
-from dlprof.session.model import load
+from dlprof.runner.session import load
 
 VERSIONS = PROBE_FILES.parent / "recorded" / "versions"
 SCENARIO = 'run fake fake --probe fake.py --no-survey --shape 16 --path "*view*"'

@@ -5,9 +5,9 @@ import sys
 import pytest
 from command_line import PROBE_FILES, dlprof
 
-from dlprof.session import model as sessions
-from dlprof.tickets import script_run
-from dlprof.tickets.reproducer import reproducer
+from dlprof.runner import session as sessions
+from dlprof.ticket import script_run
+from dlprof.ticket.reproducer import reproducer
 
 FAULTS = {
     "dangle_later": ("DLP011", "lifetime", "changed_after_drop"),

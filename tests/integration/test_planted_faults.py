@@ -15,11 +15,11 @@ import pytest
 
 import dlprof
 from dlprof.measuring import selftest
+from dlprof.runner import session as sessions
 from dlprof.runner.progress import Watcher
+from dlprof.runner.session import FindingRecord
 from dlprof.selftest.faults import PLANTS
-from dlprof.session import model as sessions
-from dlprof.session.model import FindingRecord
-from dlprof.tickets.reproducer import reproducer
+from dlprof.ticket.reproducer import reproducer
 
 ALWAYS = (
     *("view", "copy", "sync", "race", "wrong-strides", "leak", "dangle"),

@@ -10,11 +10,11 @@ import sys
 import pytest
 
 from dlprof.measuring.selftest import SIMULATED_PLANTS, plants_for, run
+from dlprof.runner import session as sessions
 from dlprof.runner.progress import Watcher
 from dlprof.runner.worker_client import child_environment
-from dlprof.session import model as sessions
 from dlprof.simulated.environment import variables
-from dlprof.tickets.reproducer import reproducer
+from dlprof.ticket.reproducer import reproducer
 
 ALWAYS = ("view", "private-stream", "sync", "race", "bounce", "leak", "to-host")
 TRIES, CANNOT_TELL = 5, 2

@@ -20,9 +20,9 @@ from command_line import (
     wait_until,
 )
 
+from dlprof.runner import session as sessions
 from dlprof.runner.journal import Journal
-from dlprof.session import model as sessions
-from dlprof.session.state import journal_of
+from dlprof.runner.state import journal_of
 
 ROUNDS = 2
 RUN = (

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from dlprof.rules import RULES
-from dlprof.rules.pages import page
+from dlprof.judge import RULES
+from dlprof.judge.pages import page
 
 pytestmark = pytest.mark.nightly
 

@@ -9,11 +9,11 @@ from pathlib import Path as File
 import pytest
 from builders import make_case, make_probe_info, make_way
 
-from dlprof.gate.suite import Player, alternate
-from dlprof.plan.pairing import Path
-from dlprof.plan.request import Settings
+from dlprof.compare.gate_suite import Player, alternate
 from dlprof.runner.journal import Journal
+from dlprof.runner.pairing import Path
 from dlprof.runner.progress import Watcher
+from dlprof.runner.request import Settings
 from dlprof.runner.rounds import Runner
 
 STAMPED = f"file:{File(__file__).parent.parent / 'probe_files' / 'stamped.py'}"

@@ -3,7 +3,7 @@
 import pytest
 from command_line import dlprof
 
-from dlprof.session import model as sessions
+from dlprof.runner import session as sessions
 
 ONE_PATH = ("--path", "torch.from_dlpack(x)")
 

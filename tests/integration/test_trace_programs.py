@@ -10,7 +10,7 @@ import zipfile
 import pytest
 from command_line import dlprof, environment, running
 
-from dlprof.measuring import trace as tracing
+from dlprof.runner import trace as tracing
 
 CONVERTS = "import numpy\nnumpy.frombuffer(b'1234', 'uint8')\n"
 """One conversion: a view of bytes."""

@@ -9,13 +9,13 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from dlprof.plan.pairing import Axes
-from dlprof.plan.request import Request, Settings
-from dlprof.rules import cases_in
+from dlprof.judge import cases_in
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
+from dlprof.runner.pairing import Axes
 from dlprof.runner.progress import Watcher
-from dlprof.session.state import journal_of
+from dlprof.runner.request import Request, Settings
+from dlprof.runner.state import journal_of
 
 HERE = Path(__file__).parent
 SETTINGS = {"seed": 1, "sample_ns": 1_000_000}

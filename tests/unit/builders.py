@@ -2,11 +2,11 @@
 
 import sys
 
-from dlprof.plan.catalog import Catalog, ProbeInfo, Way
-from dlprof.plan.pairing import Case, Path
 from dlprof.probes.base import ArraySpec
 from dlprof.probes.numpy import NumPy
-from dlprof.session.model import Header, Result, Session, TimeMeasure
+from dlprof.runner.catalog import Catalog, ProbeInfo, Way
+from dlprof.runner.pairing import Case, Path
+from dlprof.runner.session import Header, Result, Session, TimeMeasure
 from dlprof.worker.subject import Path as ImportedPath
 from dlprof.worker.subject import Subject, namespace_for
 

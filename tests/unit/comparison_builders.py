@@ -8,7 +8,7 @@ from dlprof.compare.criteria import parse
 from dlprof.compare.processes import Process
 from dlprof.compare.samples import Sample
 from dlprof.compare.times import Settings
-from dlprof.plan.floors import Floor
+from dlprof.runner.floors import Floor
 
 QUIET = 0.01
 """Spread of process medians on a quiet machine."""

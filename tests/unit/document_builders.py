@@ -1,6 +1,6 @@
 """Documents for the tests of renderers: no session is needed to make them."""
 
-from dlprof.reports.document import (
+from dlprof.report.document import (
     Answer,
     Band,
     Cell,

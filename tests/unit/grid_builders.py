@@ -1,10 +1,10 @@
 """Grids of made-up cells, for tests that vary one thing at a time."""
 
-from dlprof.analysis.slower import Time
 from dlprof.atlas.cells import QUESTIONS, Cell
 from dlprof.atlas.changes import changes_of
 from dlprof.atlas.grid import DEVICE, MACHINE, PYTHON, Grid, Row
-from dlprof.session.model import CaseRecord
+from dlprof.judge.slower import Time
+from dlprof.runner.session import CaseRecord
 
 CASE = {
     "producer": "numpy",

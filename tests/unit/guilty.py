@@ -2,7 +2,7 @@
 
 from rule_builders import MS, US, lost, ordered, path, spread, varying, verdict, wrong
 
-from dlprof.rules import find
+from dlprof.judge import find
 
 REFUSED = {"call": "__dlpack__", "outcome": "TypeError: no max_version", "ns": 900}
 REFUSED_UNVERSIONED = {"call": "__dlpack__", "arguments": {}, "outcome": "BufferError: read-only"}

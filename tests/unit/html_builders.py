@@ -5,8 +5,8 @@ import math
 from builders import make_session
 from rule_builders import US, ordered, path, verdict
 
-from dlprof.rules import with_findings
-from dlprof.session.model import Session
+from dlprof.judge import with_findings
+from dlprof.runner.session import Session
 
 SIZES = ((1,), (1024, 1024), (4096, 4096))
 HANDSHAKE = [

@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
-from dlprof.plan.request import request_from
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
+from dlprof.runner.request import request_from
 
 RECORDED = Path(__file__).parent.parent / "recorded"
 NUMPY_TORCH = RECORDED / "numpy-torch.journal"

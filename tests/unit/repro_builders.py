@@ -6,7 +6,7 @@ from rule_builders import path
 
 from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
-from dlprof.session.model import FindingRecord
+from dlprof.runner.session import FindingRecord
 from dlprof.worker.instruments import recipe
 
 

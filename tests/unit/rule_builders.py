@@ -4,8 +4,8 @@ import re
 
 from builders import make_measure, make_record
 
-from dlprof.rules import find
-from dlprof.session.model import ProcessSamples, Result
+from dlprof.judge import find
+from dlprof.runner.session import ProcessSamples, Result
 
 US = 1_000.0
 MS = 1_000_000.0

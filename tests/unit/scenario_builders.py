@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from dlprof.plan.options import read
-from dlprof.scenario.file import parse
-from dlprof.scenario.request import sweep
+from dlprof.measuring.scenario import parse
+from dlprof.measuring.sweep import sweep
+from dlprof.runner.options import read
 
 LEAST = 'title = "t"\nquestion = "q"\npairs = ["torch->numpy"]\n'
 

@@ -4,7 +4,7 @@ import pytest
 from builders import make_result, make_session
 
 from dlprof.atlas.grid import grid_of
-from dlprof.reports.html.site import Site, matrix_table, pages_of
+from dlprof.report.html.site import Site, matrix_table, pages_of
 
 WRONG = {"values": {"verdict": "wrong", "evidence": {"changed": {"values": {"different": 1}}}}}
 DANGLING = {"lifetime": {"verdict": "dangling", "evidence": {"changed_after_drop": True}}}

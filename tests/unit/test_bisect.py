@@ -9,8 +9,8 @@ from grid_builders import cell
 from dlprof.atlas.bisect import Trial, Tried, between, bisect
 from dlprof.errors import Unmeasured, Unsure, UsageError
 from dlprof.jobs.environments import Unmade
-from dlprof.reports.grid_document import bisect_document
-from dlprof.reports.terminal import render
+from dlprof.report.grid_document import bisect_document
+from dlprof.report.terminal import render
 
 VERSIONS = [f"1.{minor}" for minor in range(9)]
 

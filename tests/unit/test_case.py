@@ -7,9 +7,9 @@ import pytest
 from builders import make_subject
 
 from dlprof.device import gpu_state
-from dlprof.plan.schedule import SURVEY, SURVEY_ONCE
 from dlprof.probes.base import ArraySpec, Import, Protocol, Unsupported
 from dlprof.probes.numpy import NumPy
+from dlprof.runner.schedule import SURVEY, SURVEY_ONCE
 from dlprof.worker import case, memory, serve
 from dlprof.worker.channel import Answer
 from dlprof.worker.loading import WorkerState

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import pytest
 from builders import make_case
 
-from dlprof.plan.request import Settings
 from dlprof.runner.case_client import CaseClient
+from dlprof.runner.evidence import Lost
 from dlprof.runner.progress import Watcher
+from dlprof.runner.request import Settings
 from dlprof.runner.worker_client import Outcome
-from dlprof.session.evidence import Lost
 
 
 @pytest.mark.parametrize(

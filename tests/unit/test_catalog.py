@@ -9,7 +9,7 @@ import pytest
 from builders import make_catalog, make_probe_info, make_way
 
 from dlprof.errors import MissingFramework, UsageError
-from dlprof.plan.catalog import catalog_from, environment, in_one_place, pairs_named
+from dlprof.runner.catalog import catalog_from, environment, in_one_place, pairs_named
 
 TORCH = make_probe_info("torch", version="2.9.0", requirement="torch>=2.4")
 TENSORFLOW = make_probe_info("tensorflow", aliases=("tf",), version="2.20")

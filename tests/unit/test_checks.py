@@ -4,7 +4,7 @@ import pytest
 from builders import make_result, make_session
 from repro_builders import finding_of
 
-from dlprof.reports.checks import ERROR, FAILED, PASSED, RUN, SKIPPED, checks
+from dlprof.report.checks import ERROR, FAILED, PASSED, RUN, SKIPPED, checks
 
 SLOW = finding_of("DLP012", severity="warning", advice="no")
 

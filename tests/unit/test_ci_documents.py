@@ -9,9 +9,10 @@ from pipelines import ACTION, JOB, ROOT
 from pydantic import BaseModel
 
 from dlprof.claims.assertions import Assertions
-from dlprof.plan.options import AXES, INTERPRETER, key_of
-from dlprof.scenario.file import read
-from dlprof.session import evidence, header, machine, measured, model, stats, trace_file
+from dlprof.measuring.scenario import read
+from dlprof.runner import evidence, header, machine, measured, stats, trace_file
+from dlprof.runner import session as model
+from dlprof.runner.options import AXES, INTERPRETER, key_of
 
 CI = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
 PYTEST = (ROOT / "docs" / "pytest.md").read_text(encoding="utf-8")

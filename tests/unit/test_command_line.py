@@ -10,7 +10,7 @@ from builders import make_result, make_session
 from command_line import dlprof as run
 
 from dlprof import cli
-from dlprof.session import model as sessions
+from dlprof.runner import session as sessions
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS, DOCS = ROOT / "scenarios", ROOT / "docs"

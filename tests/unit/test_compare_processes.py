@@ -5,7 +5,7 @@ import math
 import pytest
 
 from dlprof.compare.processes import Process, difference, rounds_of, time_ns
-from dlprof.session.model import ProcessSamples
+from dlprof.runner.session import ProcessSamples
 
 FLAT = (100.0,) * 9
 STATES = (100.0, 100.0, 170.0, 170.0, 170.0, 170.0, 100.0, 100.0, 100.0)

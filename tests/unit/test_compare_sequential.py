@@ -5,8 +5,8 @@ import math
 import pytest
 from comparison_builders import sample
 
-from dlprof.analysis.slower import FAMILY_LEVEL
 from dlprof.compare.sequential import IN_TURNS, LOOKS, PASS_LEVEL, Plan, begin, look
+from dlprof.judge.slower import FAMILY_LEVEL
 
 
 @pytest.mark.parametrize("looks", [LOOKS, (8, 16), (8,)])

@@ -6,8 +6,8 @@ from rule_builders import ordered, path, verdict
 
 from dlprof.compare.severity import Severities
 from dlprof.compare.verdicts import RACE_LOOKS, SCALES, changes, kept_differs
-from dlprof.session.evidence import Alignment
-from dlprof.session.model import Verdict
+from dlprof.runner.evidence import Alignment
+from dlprof.runner.session import Verdict
 
 
 def change(before, after):

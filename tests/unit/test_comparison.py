@@ -9,15 +9,15 @@ from comparison_builders import case_words, compared, medians, only_words, pair,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dlprof.analysis.slower import SAME, UNSURE, WIDE
 from dlprof.compare.comparison import compare, exit_code
 from dlprof.compare.matching import key
 from dlprof.compare.times import Settings, Time
 from dlprof.errors import UsageError
-from dlprof.plan.floors import Floor
-from dlprof.reports import comparison_json
-from dlprof.reports.comparison_answers import answers_of
-from dlprof.reports.comparison_document import comparison_document
+from dlprof.judge.slower import SAME, UNSURE, WIDE
+from dlprof.report import comparison_json
+from dlprof.report.comparison_answers import answers_of
+from dlprof.report.comparison_document import comparison_document
+from dlprof.runner.floors import Floor
 
 COPY = {"ownership": {"verdict": "copy", "evidence": {}}, "case": {"shape": (1024, 1024)}}
 ENVIRONMENT = {"cpu": "A", "machine": "x86_64", "cores": 2, "packages": {}, "gpus": []}

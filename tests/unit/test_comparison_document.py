@@ -8,10 +8,10 @@ from builders import make_result
 from comparison_builders import compared, medians, suite, timed
 
 from dlprof.compare.comparison import exit_code
-from dlprof.reports import comparison_json
-from dlprof.reports.comparison_answers import answers_of
-from dlprof.reports.comparison_checks import checks_of
-from dlprof.reports.comparison_document import comparison_document
+from dlprof.report import comparison_json
+from dlprof.report.comparison_answers import answers_of
+from dlprof.report.comparison_checks import checks_of
+from dlprof.report.comparison_document import comparison_document
 
 COPY = {"verdict": "copy", "evidence": {}}
 GATE, PASS, FAIL, TELL = 3, 0, 1, None

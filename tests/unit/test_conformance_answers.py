@@ -17,8 +17,8 @@ from dlprof.conformance.every import CHECKS
 from dlprof.errors import Unmeasured
 from dlprof.runner import conformance as runner
 from dlprof.runner import worker_client
+from dlprof.runner.evidence import Lost
 from dlprof.runner.worker_client import Outcome
-from dlprof.session.evidence import Lost
 
 PROBE = SimpleNamespace(name="x", version="1", devices=("cpu",), variables={}, reference=("", "x"))
 CATALOG = SimpleNamespace(

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from dlprof.analysis.rank_tests import StudentTest, wilcoxon
-from dlprof.analysis.slower import Proof, decide, holm, prove
 from dlprof.compare.samples import common_shift
-from dlprof.plan.floors import Floor
+from dlprof.judge.rank_tests import StudentTest, wilcoxon
+from dlprof.judge.slower import Proof, decide, holm, prove
+from dlprof.runner.floors import Floor
 
 STEP = math.log(1.05)
 NOISE = np.random.default_rng(3).normal(0.0, 0.002, 16)

@@ -4,8 +4,8 @@ import pytest
 
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner.diagnosis import IN_COMPANY, keep_doubts, take_answers, take_over
+from dlprof.runner.evidence import Lost
 from dlprof.runner.worker_client import Outcome
-from dlprof.session.evidence import Lost
 
 
 def lost(stage, signal="SIGSEGV", **parts):

@@ -8,8 +8,8 @@ from comparison_builders import case_words, compared, medians, suite, timed
 
 from dlprof.compare.comparison import DONE, NOT_KNOWN, NOTHING, REGRESSION, exit_code
 from dlprof.compare.matching import key
-from dlprof.rules import find
-from dlprof.rules.fail_on import parse
+from dlprof.judge import find
+from dlprof.judge.fail_on import parse
 
 NO_VERDICTS = dict.fromkeys(("ownership", "values", "ordering", "lifetime", "early_write"))
 

@@ -5,10 +5,10 @@ from builders import make_result
 from repro_builders import finding_of
 
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
-from dlprof.plan.schedule import ALIGNMENT
+from dlprof.judge import NEED_SURVEY, NEED_TIMES, NEEDS
+from dlprof.judge.fail_on import parse
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.rules import NEED_SURVEY, NEED_TIMES, NEEDS
-from dlprof.rules.fail_on import parse
+from dlprof.runner.schedule import ALIGNMENT
 
 
 @pytest.mark.parametrize("text", ["DLP012", "dlp012", "slow-path", "DLP001,DLP012", "info"])

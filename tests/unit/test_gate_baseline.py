@@ -8,11 +8,11 @@ import pytest
 from builders import make_catalog, make_probe_info, make_session, make_way
 from scenario_builders import make_sweep
 
+from dlprof.compare.gate import check_baseline, has_large_arrays
 from dlprof.errors import Unmeasured, Unsure
-from dlprof.gate.gate import check_baseline, has_large_arrays
-from dlprof.plan.schedule import FEW_PATHS
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
+from dlprof.runner.schedule import FEW_PATHS
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import pytest
 from comparison_builders import case_words, compared, only_words, suite
 
 from dlprof.compare.comparison import NOT_KNOWN, REGRESSION, exit_code
-from dlprof.gate.gate import confirmed, flagged
+from dlprof.compare.gate import confirmed, flagged
 
 CRASH = {"status": "crashed", "reason": "killed by SIGSEGV"}
 DIED = {"verdict": "unknown", "evidence": {"reason": "SIGSEGV", "worker": "crashed"}}

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from gate_simulation import ENVIRONMENTS, NOISES, SESSION_SD, gate, sessions
 
-from dlprof.analysis.slower import SAME, SLOWER, WIDE
+from dlprof.judge.slower import SAME, SLOWER, WIDE
 
 SUITES = 200
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from dlprof.compare.gate import kept_in
 from dlprof.errors import UsageError
-from dlprof.gate.gate import kept_in
 
 
 def test_a_folder_is_made_and_no_session_in_it_is_replaced(tmp_path):

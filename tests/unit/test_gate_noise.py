@@ -8,11 +8,8 @@ import pytest
 from builders import MACHINE, make_record
 from comparison_builders import sample
 
-from dlprof.analysis.slower import SAME, SLOWER
 from dlprof.compare.matching import key
-from dlprof.compare.sequential import IN_TURNS, begin, look
-from dlprof.errors import Unsure, UsageError
-from dlprof.gate.noise import (
+from dlprof.compare.noise import (
     Calibrated,
     CaseNoise,
     Noise,
@@ -23,10 +20,13 @@ from dlprof.gate.noise import (
     raised,
     write,
 )
-from dlprof.plan.floors import Floor
-from dlprof.reports.machine import calibration_document
-from dlprof.session.header import Environment
-from dlprof.session.model import CaseRecord
+from dlprof.compare.sequential import IN_TURNS, begin, look
+from dlprof.errors import Unsure, UsageError
+from dlprof.judge.slower import SAME, SLOWER
+from dlprof.report.machine import calibration_document
+from dlprof.runner.floors import Floor
+from dlprof.runner.header import Environment
+from dlprof.runner.session import CaseRecord
 
 FLOORS = (Floor(),)
 HERE = Environment.model_validate({**MACHINE, "cpu": "a"})

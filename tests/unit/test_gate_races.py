@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import pytest
 from comparison_builders import timed
 
+from dlprof.compare.gate_rounds import Budget
+from dlprof.compare.gate_suite import MeasuredSuite, Side
 from dlprof.compare.matching import key
 from dlprof.compare.times import Settings
 from dlprof.compare.verdicts import RACE_LOOKS
-from dlprof.gate.rounds import Budget
-from dlprof.gate.suite import MeasuredSuite, Side
 from dlprof.runner.progress import Watcher
 
 SAFE, UNSAFE = ({"verdict": word, "evidence": {}} for word in ("safe", "unsafe"))

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from dlprof.compare.gate_rounds import BUDGET, DECIDED, LAST, SETTLED, STOPPED, Budget, run
 from dlprof.compare.processes import Process
 from dlprof.compare.samples import Sample, bound
 from dlprof.compare.sequential import IN_TURNS, LOOKS
-from dlprof.gate.rounds import BUDGET, DECIDED, LAST, SETTLED, STOPPED, Budget, run
-from dlprof.plan.floors import Floor
+from dlprof.runner.floors import Floor
 
 ROUND_S = 10.0
 

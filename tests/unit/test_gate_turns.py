@@ -2,8 +2,8 @@
 
 import pytest
 
-from dlprof.gate.suite import Player, alternate, in_order
-from dlprof.plan.schedule import Stop
+from dlprof.compare.gate_suite import Player, alternate, in_order
+from dlprof.runner.schedule import Stop
 
 SAME_RANKS = {case: case for case in range(9)}
 

@@ -4,10 +4,10 @@ import pytest
 from builders import make_result, make_session
 from grid_builders import cell, facts, grid, told
 
-from dlprof.analysis.slower import Time
 from dlprof.atlas.cells import BY_ADDRESS, Cell, read
 from dlprof.atlas.changes import changes_of
 from dlprof.atlas.grid import version_key
+from dlprof.judge.slower import Time
 
 JAX = [facts(jax=version) for version in ("0.4.30", "0.4.31", "0.5.0")]
 BOTH = [facts(numpy=numpy, jax=jax) for numpy in ("1.26.4", "2.0.2") for jax in ("0.4.30", "0.5.0")]

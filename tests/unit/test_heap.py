@@ -5,7 +5,7 @@ import sys
 import numpy
 import pytest
 
-from dlprof.plan.schedule import offset_of
+from dlprof.runner.schedule import offset_of
 from dlprof.worker.heap import PAGE_BYTES, next_block_at
 
 SIZE_BYTES = 100_000  # glibc maps larger blocks by themselves at first

@@ -7,8 +7,8 @@ from history_builders import created, entry, machine, month, result, stepped, tr
 from reading import told
 
 from dlprof.history.store import History
-from dlprof.reports.document import Chart
-from dlprof.reports.history_document import history_document, render_json
+from dlprof.report.document import Chart
+from dlprof.report.history_document import history_document, render_json
 
 
 def header(number):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dlprof.compare.processes import processes
 from dlprof.errors import HistoryError
 from dlprof.history.entry import SCHEMA, Foreign, Label, decode, encode, entry_of, label_for
-from dlprof.session.model import parse as parse_session
+from dlprof.runner.session import parse as parse_session
 
 ONE = entry(0, result("a"), result("b"), label="abc")
 ENCODED = encode(ONE)

@@ -7,7 +7,7 @@ from history_builders import created, entry, machine, month, result, stepped, tr
 from dlprof.compare.verdicts import RACE_LOOKS
 from dlprof.history.series import series_of
 from dlprof.history.trend import chosen
-from dlprof.reports.history_document import changes_of
+from dlprof.report.history_document import changes_of
 
 VIEW, COPY = ({"verdict": word, "evidence": {}} for word in ("view", "copy"))
 

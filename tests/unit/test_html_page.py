@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import Page
 
-from dlprof.reports.document import Chart, Lines, Section, Table
-from dlprof.reports.html import render
-from dlprof.session.model import parse
+from dlprof.report.document import Chart, Lines, Section, Table
+from dlprof.report.html import render
+from dlprof.runner.session import parse
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlprof.errors import SessionError
-from dlprof.session import model as sessions
+from dlprof.runner import session as sessions
 from dlprof.text import json_text
 from dlprof.text.clean import sanitised
 from dlprof.text.json_text import DEEPEST, NotJson, Reader, dump

@@ -4,7 +4,7 @@ import pytest
 from builders import make_catalog, make_probe_info, make_way
 
 from dlprof.cli.listing import paths_text, probes_text
-from dlprof.plan.pairing import paths
+from dlprof.runner.pairing import paths
 
 
 def listed(*ways, device="cpu"):

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from dlprof.session import machine
-from dlprof.session.machine import Meter, Usage, oom_kills, usage, waited_s
+from dlprof.runner import machine
+from dlprof.runner.machine import Meter, Usage, oom_kills, usage, waited_s
 
 
 @pytest.fixture

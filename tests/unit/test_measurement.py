@@ -10,10 +10,10 @@ from recordings import NUMPY_TORCH, measurement_of
 from dlprof.errors import Unsaved, UsageError
 from dlprof.measuring import measure
 from dlprof.runner import resume
+from dlprof.runner import session as sessions
 from dlprof.runner.journal import Journal
 from dlprof.runner.replay import replayed
-from dlprof.session import model as sessions
-from dlprof.session.state import journal_of
+from dlprof.runner.state import journal_of
 
 TIMES = {"created", "wall_s", "foreign_cores", "request", "environment"}
 

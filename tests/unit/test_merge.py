@@ -6,7 +6,7 @@ from step_builders import step_case
 
 from dlprof.runner.merge import merge
 from dlprof.runner.merge_times import break_even, merge_placement
-from dlprof.session.model import Note, Share
+from dlprof.runner.session import Note, Share
 
 RECORD = make_record()
 VIEW = {"verdict": "view", "evidence": {"same_address": True}}

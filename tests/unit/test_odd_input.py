@@ -4,9 +4,9 @@ import pytest
 
 from dlprof.cli import _exit_code_of, _shown
 from dlprof.cli.streams import complain
+from dlprof.compare import noise
 from dlprof.errors import UsageError
-from dlprof.gate import noise
-from dlprof.session.files import at_home, temporary_folder
+from dlprof.runner.files import at_home, temporary_folder
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from html_builders import alone, case, timed
 from rule_builders import US
 
-from dlprof.session.model import chunks, parse
+from dlprof.runner.session import chunks, parse
 
 NAN, INFINITE = float("nan"), float("-inf")
 

@@ -13,9 +13,9 @@ from scenario_builders import make_scenario
 from dlprof import api, cli
 from dlprof.cli.listing import page
 from dlprof.errors import UsageError
-from dlprof.plan.axes import MOST_AXES, parse_shape, parse_shapes, shape_text
-from dlprof.plan.options import MEASURED, OPTIONS, RUN, TIMED, read, settle
-from dlprof.plan.request import Settings, settings_of
+from dlprof.runner.axes import MOST_AXES, parse_shape, parse_shapes, shape_text
+from dlprof.runner.options import MEASURED, OPTIONS, RUN, TIMED, read, settle
+from dlprof.runner.request import Settings, settings_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 from builders import Clock
 
-from dlprof.plan.axes import PLACEMENTS
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol, Use
+from dlprof.runner.axes import PLACEMENTS
 from dlprof.worker import source_text, timer
 from dlprof.worker.instruments import placement
 from dlprof.worker.subject import Path, namespace_for

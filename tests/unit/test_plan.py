@@ -6,10 +6,10 @@ import pytest
 from builders import make_case, make_catalog, make_probe_info, make_way
 
 from dlprof.errors import MissingDevice, MissingFramework, Unmeasured, UsageError
-from dlprof.plan.pairing import Axes, Path, choose_device, matches, paths
-from dlprof.plan.plan import not_paired, not_run, plan
-from dlprof.plan.request import Request, Settings, Step, step_framework, steps_named
-from dlprof.plan.schedule import OWN_PROCESS_BYTES, process_of, sample_ns_for
+from dlprof.runner.pairing import Axes, Path, choose_device, matches, paths
+from dlprof.runner.plan import not_paired, not_run, plan
+from dlprof.runner.request import Request, Settings, Step, step_framework, steps_named
+from dlprof.runner.schedule import OWN_PROCESS_BYTES, process_of, sample_ns_for
 from dlprof.worker import loading
 
 CPU, CUDA, BOTH = ("cpu",), ("cuda",), ("cpu", "cuda")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dlprof.errors import MissingDevice, UsageError
-from dlprof.session import state
+from dlprof.runner import state
 from dlprof.simulated import build
 
 

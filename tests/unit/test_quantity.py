@@ -8,7 +8,7 @@ from builders import make_measure
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dlprof.analysis.quantity import (
+from dlprof.runner.quantity import (
     UNITS,
     bound_text,
     brief_text,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dlprof.analysis.rank_tests import (
+from dlprof.judge.rank_tests import (
     mann_whitney,
     mann_whitney_chances,
     reaches,

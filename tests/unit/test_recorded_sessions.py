@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dlprof.rules import cases_in, find
-from dlprof.session.model import chunks, parse
+from dlprof.judge import cases_in, find
+from dlprof.runner.session import chunks, parse
 
 FOLDER = Path(__file__).parents[1] / "recorded" / "first_edition"
 LAST_RULE = "DLP020"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from secret_texts import TEXTS
 
-from dlprof.tickets.redaction import Redactor
+from dlprof.ticket.redaction import Redactor
 
 HERE = Redactor(
     homes=("/home/ada", "/srv/people/ada"),

@@ -15,9 +15,10 @@ from markdown_it import MarkdownIt
 from reading import Page
 from rule_builders import LOOKED, MS, US, path, verdict
 
-from dlprof.reports import ci, markdown, terminal
-from dlprof.reports.checks import ERROR, FAILED, SKIPPED
-from dlprof.reports.document import (
+from dlprof.judge import with_findings as judged
+from dlprof.report import ci, markdown, terminal
+from dlprof.report.checks import ERROR, FAILED, SKIPPED
+from dlprof.report.document import (
     SUMMARY,
     Cell,
     Check,
@@ -29,9 +30,8 @@ from dlprof.reports.document import (
     Section,
     Table,
 )
-from dlprof.reports.session_document import session_document
-from dlprof.reports.terminal import render_page
-from dlprof.rules import with_findings as judged
+from dlprof.report.session_document import session_document
+from dlprof.report.terminal import render_page
 from dlprof.text.clean import first_line, sanitised
 
 texts = raw_texts.map(sanitised)

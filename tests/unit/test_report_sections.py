@@ -6,11 +6,11 @@ from reading import part, texts, told
 from rule_builders import LOOKED, MS, US, disturbed, path, spread, verdict
 from step_builders import fresh_result, make_step, step_result
 
-from dlprof.reports import terminal
-from dlprof.reports.document import Level
-from dlprof.reports.loops import share_text, who_waits
-from dlprof.reports.session_document import session_document
-from dlprof.session.model import Share
+from dlprof.report import terminal
+from dlprof.report.document import Level
+from dlprof.report.loops import share_text, who_waits
+from dlprof.report.session_document import session_document
+from dlprof.runner.session import Share
 
 
 def section(heading, *results, **changes):

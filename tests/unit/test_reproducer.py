@@ -10,6 +10,7 @@ from repro_builders import finding_of, recipe_of, session_of
 from rule_builders import verdict
 
 from dlprof.errors import NoReproducer
+from dlprof.judge import RULES
 from dlprof.probes.base import ArraySpec
 from dlprof.probes.cupy import CuPy
 from dlprof.probes.host import Bytes
@@ -19,8 +20,7 @@ from dlprof.probes.numpy import NumPy
 from dlprof.probes.tensorflow import TensorFlow
 from dlprof.probes.torch import Torch
 from dlprof.protocol.statement import Side, UserCode
-from dlprof.rules import RULES
-from dlprof.tickets.reproducer import reproducer
+from dlprof.ticket.reproducer import reproducer
 from dlprof.worker.instruments import recipe
 from dlprof.worker.loading import own_probes
 

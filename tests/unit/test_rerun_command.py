@@ -6,9 +6,9 @@ import pytest
 from html_builders import alone, case
 from rule_builders import owned
 
-from dlprof.analysis.case_view import CaseView
+from dlprof.judge.case_view import CaseView
 from dlprof.protocol.statement import Side, UserCode
-from dlprof.tickets.rerun_command import pair_command, rerun_command
+from dlprof.ticket.rerun_command import pair_command, rerun_command
 
 
 def command_of(*results, against=None, rule="DLP018", request=None, **changes):

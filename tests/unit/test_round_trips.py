@@ -5,9 +5,9 @@ from contextlib import closing
 
 from builders import make_case
 
-from dlprof.plan.request import Settings
 from dlprof.runner.journal import Journal
 from dlprof.runner.progress import Watcher
+from dlprof.runner.request import Settings
 from dlprof.runner.round_trips import RoundTrips
 from dlprof.runner.worker_client import Outcome, WorkerPool, started_by
 

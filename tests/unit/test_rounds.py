@@ -8,18 +8,18 @@ import pytest
 from builders import make_answer, make_case, make_record, make_way
 from scripted_workers import Workers
 
-from dlprof.plan.request import Settings
-from dlprof.plan.schedule import ALIGNMENT, TRACE
-from dlprof.plan.survey import SHAPE
 from dlprof.probes.base import DTYPES
 from dlprof.protocol.messages import DIAGNOSIS, NO_CUPTI, verdict
 from dlprof.runner import rounds
 from dlprof.runner.journal import Journal
 from dlprof.runner.merge import merge
 from dlprof.runner.progress import Watcher
+from dlprof.runner.request import Settings
 from dlprof.runner.rounds import Runner
+from dlprof.runner.schedule import ALIGNMENT, TRACE
+from dlprof.runner.session import Company
+from dlprof.runner.survey import SHAPE
 from dlprof.runner.worker_client import started_by
-from dlprof.session.model import Company
 
 
 class Watched(Watcher):

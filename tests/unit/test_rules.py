@@ -21,11 +21,10 @@ from rule_builders import (
 )
 from test_sentences import SAID, faults
 
-from dlprof.analysis import thresholds
-from dlprof.rules import RULES, cases_in, expected, find, observations, own_thresholds
-from dlprof.rules.evidence_text import facts
-from dlprof.rules.rule import SEVERITIES, worst_first
-from dlprof.session.evidence import Ownership
+from dlprof.judge import RULES, cases_in, expected, find, observations, own_thresholds, thresholds
+from dlprof.judge.evidence_text import facts
+from dlprof.judge.rule import SEVERITIES, worst_first
+from dlprof.runner.evidence import Ownership
 
 
 def test_an_innocent_session_has_no_findings():

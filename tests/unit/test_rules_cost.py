@@ -16,8 +16,8 @@ from rule_builders import (
     wrong,
 )
 
-from dlprof.analysis import thresholds
-from dlprof.analysis.slower import (
+from dlprof.judge import thresholds
+from dlprof.judge.slower import (
     NOT_EQUAL,
     clearly_longer,
     is_known,

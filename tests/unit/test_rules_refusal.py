@@ -3,8 +3,8 @@
 import pytest
 from rule_builders import path, verdict
 
-from dlprof.reports.paths import rules_by_case
-from dlprof.rules import find
+from dlprof.judge import find
+from dlprof.report.paths import rules_by_case
 
 
 def refused(code, *errors, **evidence):

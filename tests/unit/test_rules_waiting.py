@@ -3,7 +3,7 @@
 import pytest
 from rule_builders import MS, US, disturbed, found, ordered, path, rules, spread, verdict
 
-from dlprof.analysis import thresholds
+from dlprof.judge import thresholds
 
 WAITING = path("wait(x)", 2 * US, ordering=ordered("host-sync"))
 FREE = path("free(x)", ordering=ordered("stream-ordered", 9 * US))

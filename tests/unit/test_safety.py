@@ -3,8 +3,8 @@
 import pytest
 from rule_builders import LOOKED, died, end_of, path, spread, verdict
 
-from dlprof.rules import cases_in
-from dlprof.session.model import FindingRecord
+from dlprof.judge import cases_in
+from dlprof.runner.session import FindingRecord
 
 UNKNOWN = verdict("unknown", reason="it has no address")
 PART = verdict("ok", changed={}, left_out="a conversion takes too long")

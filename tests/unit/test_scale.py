@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from dlprof.errors import SessionError
+from dlprof.judge import with_findings
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.reports import terminal
-from dlprof.reports.session_document import session_document
-from dlprof.rules import with_findings
-from dlprof.session import model as sessions
+from dlprof.report import terminal
+from dlprof.report.session_document import session_document
+from dlprof.runner import session as sessions
 
 FEW, MANY = 58, 58 * 8
 RECORDED = Path(__file__).parents[1] / "recorded" / "first_edition" / "torch-jax.json.gz"

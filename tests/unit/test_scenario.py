@@ -14,11 +14,11 @@ from scenario_builders import LEAST, make_scenario, make_sweep
 
 from dlprof.errors import ScenarioError, UsageError
 from dlprof.measuring.measure import check_length, estimate_s
-from dlprof.plan.options import IN_FILE
-from dlprof.plan.request import Settings, request_from
-from dlprof.scenario.file import Problem, parse, read, schema, schema_text
-from dlprof.scenario.pairs import pairs
-from dlprof.scenario.pairs import parse as parse_pair
+from dlprof.measuring.pairs import pairs
+from dlprof.measuring.pairs import parse as parse_pair
+from dlprof.measuring.scenario import Problem, parse, read, schema, schema_text
+from dlprof.runner.options import IN_FILE
+from dlprof.runner.request import Settings, request_from
 
 if sys.version_info >= (3, 11):
     import tomllib

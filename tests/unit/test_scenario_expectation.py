@@ -5,8 +5,8 @@ from builders import make_catalog, make_probe_info, make_result
 from repro_builders import finding_of
 
 from dlprof.errors import UsageError
-from dlprof.scenario.expectation import check, parse
-from dlprof.scenario.pairs import named
+from dlprof.measuring.expectation import check, parse
+from dlprof.measuring.pairs import named
 
 WAITS = {"verdict": "host-sync", "evidence": {}}
 

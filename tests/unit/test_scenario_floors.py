@@ -10,9 +10,9 @@ from dlprof.compare.comparison import exit_code
 from dlprof.compare.criteria import own_floors
 from dlprof.compare.matching import key
 from dlprof.errors import ScenarioError
-from dlprof.plan.floors import DEFAULT, Floor, FloorRule, idle
-from dlprof.reports.comparison_answers import answers_of
-from dlprof.session.model import CaseRecord
+from dlprof.report.comparison_answers import answers_of
+from dlprof.runner.floors import DEFAULT, Floor, FloorRule, idle
+from dlprof.runner.session import CaseRecord
 
 
 def case(**changes):

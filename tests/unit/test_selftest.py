@@ -4,14 +4,14 @@ import pytest
 from builders import make_catalog, make_header, make_measure, make_probe_info, make_result
 from repro_builders import finding_of
 
+from dlprof.judge import RULES
 from dlprof.measuring.selftest import DISTURBED, Outcome, Selftest, judge, run, why_no_streams
-from dlprof.reports.machine import selftest_document
-from dlprof.reports.terminal import render as render_document
-from dlprof.rules import RULES
+from dlprof.report.machine import selftest_document
+from dlprof.report.terminal import render as render_document
+from dlprof.runner import session as sessions
 from dlprof.selftest import device, host
 from dlprof.selftest.faults import DEVICE_PLANTS, NOT_ON_DEVICE, NOT_PLANTED, PLANTS, Plant
 from dlprof.selftest.probes import probes
-from dlprof.session import model as sessions
 from dlprof.worker.contract import check_probe
 
 LEAK = Plant("leak", ("leak",), "DLP010")

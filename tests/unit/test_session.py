@@ -10,8 +10,8 @@ from builders import make_header, make_result, make_session
 from repro_builders import finding_of
 
 from dlprof.errors import SessionError, UsageError
-from dlprof.session.files import begins_as
-from dlprof.session.model import SCHEMA, Note, chunks, load, parse, write
+from dlprof.runner.files import begins_as
+from dlprof.runner.session import SCHEMA, Note, chunks, load, parse, write
 
 
 def text_of(header, results):
@@ -105,7 +105,7 @@ def test_a_packed_session_without_its_end_is_refused(tmp_path, packed):
 
 
 def test_a_packed_session_fills_no_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("dlprof.session.files.MOST_BYTES", 1000)
+    monkeypatch.setattr("dlprof.runner.files.MOST_BYTES", 1000)
     path = tmp_path / "some.json"
     path.write_bytes(gzip.compress(bytes(5000)))
     with pytest.raises(SessionError, match="unpacks"):

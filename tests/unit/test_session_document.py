@@ -20,11 +20,11 @@ from rule_builders import (
     wrong,
 )
 
-from dlprof.reports import terminal
-from dlprof.reports.answers import DISTURBED
-from dlprof.reports.document import Level, Table
-from dlprof.reports.session_document import session_document
-from dlprof.rules import with_findings as judged
+from dlprof.judge import with_findings as judged
+from dlprof.report import terminal
+from dlprof.report.answers import DISTURBED
+from dlprof.report.document import Level, Table
+from dlprof.report.session_document import session_document
 
 
 def view(code="view(x)", ready=2 * US, **parts):

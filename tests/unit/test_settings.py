@@ -18,9 +18,9 @@ import pytest
 from builders import make_subject
 from rule_builders import path, verdict
 
+from dlprof.judge import find
 from dlprof.probes.base import Import, Protocol
 from dlprof.probes.numpy import NumPy
-from dlprof.rules import find
 from dlprof.worker import timer
 from dlprof.worker.instruments import settings
 from dlprof.worker.refusal import Refusal

@@ -11,32 +11,32 @@ import pytest
 from builders import make_catalog, make_result, make_session
 from rule_builders import MS, ordered
 
-from dlprof.analysis.case_view import CaseView
 from dlprof.compare.comparison import compare, exit_code
 from dlprof.compare.criteria import parse as criteria
 from dlprof.compare.times import Settings
 from dlprof.errors import HistoryError, MissingDevice, UsageError
 from dlprof.history.entry import entry_of
-from dlprof.plan import options
-from dlprof.plan.catalog import catalog_from, environment
-from dlprof.plan.plan import plan
-from dlprof.plan.request import request_from, request_of
-from dlprof.reports import ci, html, markdown, terminal
-from dlprof.reports.checks import checks
-from dlprof.reports.comparison_checks import checks_of
-from dlprof.reports.comparison_document import comparison_document
-from dlprof.reports.data_table import to_frame
-from dlprof.reports.document import Level
-from dlprof.reports.session_document import session_document
-from dlprof.rules import find, with_findings
+from dlprof.judge import find, with_findings
+from dlprof.judge.case_view import CaseView
+from dlprof.report import ci, html, markdown, terminal
+from dlprof.report.checks import checks
+from dlprof.report.comparison_checks import checks_of
+from dlprof.report.comparison_document import comparison_document
+from dlprof.report.data_table import to_frame
+from dlprof.report.document import Level
+from dlprof.report.session_document import session_document
+from dlprof.runner import options
+from dlprof.runner.catalog import catalog_from, environment
+from dlprof.runner.header import SIMULATED
+from dlprof.runner.plan import plan
+from dlprof.runner.request import request_from, request_of
 from dlprof.runner.worker_client import child_environment
-from dlprof.session.header import SIMULATED
 from dlprof.simulated import build as simulated_build
 from dlprof.simulated import environment as simulated
 from dlprof.simulated.build import LIBRARY, NVML
-from dlprof.tickets.rerun_command import rerun_command
-from dlprof.tickets.script_run import Ran
-from dlprof.tickets.ticket import ticket
+from dlprof.ticket.rerun_command import rerun_command
+from dlprof.ticket.script_run import Ran
+from dlprof.ticket.ticket import ticket
 
 NO_SCRIPT = "the session is made by hand"
 TIME = re.compile(r"\b\d[\d.,]* ?(ns|µs|us|ms|s|GB/s)\b")

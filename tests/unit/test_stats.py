@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dlprof.session.stats import differ, estimate, find_modes, student_interval
+from dlprof.runner.stats import differ, estimate, find_modes, student_interval
 
 times = st.floats(min_value=0.1, max_value=1e12)
 several = st.lists(times, min_size=2, max_size=12)

@@ -9,15 +9,15 @@ from dlprof.compare.comparison import compare
 from dlprof.compare.times import Settings
 from dlprof.errors import Unmeasured
 from dlprof.history.entry import entry_of
-from dlprof.plan.plan import not_run
-from dlprof.plan.request import Settings as RunSettings
-from dlprof.plan.survey import arrays
+from dlprof.judge import find
 from dlprof.probes.base import DTYPES, FLOATS, corners
-from dlprof.reports import survey
-from dlprof.reports.checks import SURVEY, check_measured, checks
-from dlprof.reports.document import Tiles
-from dlprof.reports.session_document import session_document
-from dlprof.rules import find
+from dlprof.report import survey
+from dlprof.report.checks import SURVEY, check_measured, checks
+from dlprof.report.document import Tiles
+from dlprof.report.session_document import session_document
+from dlprof.runner.plan import not_run
+from dlprof.runner.request import Settings as RunSettings
+from dlprof.runner.survey import arrays
 
 
 def surveyed(dtype="float32", layout="aligned", shape=(6, 10), code="f(x)", changed=None, **fields):

@@ -13,8 +13,8 @@ from hypothesis import given
 from rule_builders import ordered, verdict
 from step_builders import make_step
 
-from dlprof.reports import data_table as table
-from dlprof.reports.data_table import COLUMNS, LONGEST, to_frame
+from dlprof.report import data_table as table
+from dlprof.report.data_table import COLUMNS, LONGEST, to_frame
 from dlprof.text.clean import clean
 
 CRASHED = {"status": "crashed", "ownership": None, "values": None}

@@ -9,13 +9,13 @@ from markdown_it import MarkdownIt
 from repro_builders import finding_of, session_of, with_case
 
 from dlprof.errors import UsageError
-from dlprof.rules import RULES
-from dlprof.tickets import script_run
-from dlprof.tickets import ticket as tickets
-from dlprof.tickets.redaction import Redactor
-from dlprof.tickets.reproducer import Reproducer, reproducer
-from dlprof.tickets.script_run import MOST_LINES, Ran, run
-from dlprof.tickets.ticket import ticket, written
+from dlprof.judge import RULES
+from dlprof.ticket import script_run
+from dlprof.ticket import ticket as tickets
+from dlprof.ticket.redaction import Redactor
+from dlprof.ticket.reproducer import Reproducer, reproducer
+from dlprof.ticket.script_run import MOST_LINES, Ran, run
+from dlprof.ticket.ticket import ticket, written
 
 EVIL = (
     "`````\n# owned\n<script>alert(1)</script><img src=x onerror=y> @torvalds #1 "

@@ -4,10 +4,11 @@ import pytest
 from builders import make_result, make_session
 from test_tracer import ROW, part
 
-from dlprof.reports.trace_advice import advice
-from dlprof.reports.trace_document import trace_document
-from dlprof.session import model, state
-from dlprof.session.trace_file import Trace, merged
+from dlprof.report.trace_advice import advice
+from dlprof.report.trace_document import trace_document
+from dlprof.runner import session as model
+from dlprof.runner import state
+from dlprof.runner.trace_file import Trace, merged
 
 VERSIONS = {"numpy": "2.4.0", "torch": "2.9.0"}
 LINE = {**ROW, "calls": 10, "copies": 10, "total_ns": 1_000_000, "bytes": 640}

@@ -13,9 +13,9 @@ from test_tracer import ROW, part, target
 
 from dlprof.cli.trace import end
 from dlprof.errors import FindingsFailed, UsageError
-from dlprof.reports import html, terminal, trace_exports
-from dlprof.reports.trace_document import shortened, trace_document
-from dlprof.session.trace_file import Trace, merged
+from dlprof.report import html, terminal, trace_exports
+from dlprof.report.trace_document import shortened, trace_document
+from dlprof.runner.trace_file import Trace, merged
 from dlprof.tracer import rows as rows_module
 from dlprof.tracer.arrays import Kinds
 from dlprof.tracer.rows import MOST_TICKS, TIME, Rows

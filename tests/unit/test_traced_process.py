@@ -14,12 +14,12 @@ RUN = """\
 import fcntl, os, signal, sys, termios
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # whatever these tests were started with
 exec(sys.argv[2])
-from dlprof.measuring import traced_process
+from dlprof.runner import traced_process
 print("ended", traced_process.run([sys.executable, "-c", sys.argv[1]], os.environ))
 """
 INTERRUPTED = """\
 import signal
-from dlprof.measuring import trace as tracing
+from dlprof.runner import trace as tracing
 signal.signal(signal.SIGINT, signal.default_int_handler)
 whole = tracing.completed
 def interrupted(*fields):
@@ -123,7 +123,7 @@ def test_a_signal_that_comes_when_the_program_has_ended_ends_nothing():
 
 
 def test_programs_that_end_at_once_are_not_waited_for_any_longer():
-    code = "import os\nfrom dlprof.measuring.traced_process import run\n"
+    code = "import os\nfrom dlprof.runner.traced_process import run\n"
     code += "print({run(['/bin/sh', '-c', 'exit 7'], os.environ) for _ in range(50)})"
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=120)

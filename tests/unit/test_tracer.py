@@ -16,11 +16,11 @@ from numpy import frombuffer as taken_out
 
 import dlprof
 from dlprof.errors import UsageError
-from dlprof.measuring.trace import Program, completed, doubts, expression, faults, trace
-from dlprof.reports import terminal
-from dlprof.reports.document import Level
-from dlprof.reports.trace_document import result_of, trace_document
-from dlprof.session.trace_file import Row, merged
+from dlprof.report import terminal
+from dlprof.report.document import Level
+from dlprof.report.trace_document import result_of, trace_document
+from dlprof.runner.trace import Program, completed, doubts, expression, faults, trace
+from dlprof.runner.trace_file import Row, merged
 from dlprof.tracer import calls, state, wrappers
 from dlprof.tracer.arrays import KEY, Kind, Kinds, are_apart
 from dlprof.tracer.place import Places

@@ -11,10 +11,10 @@ from repro_builders import finding_of, session_of
 
 from dlprof.probes.base import Probe
 from dlprof.probes.jax import Jax
-from dlprof.reports.method import packages
-from dlprof.session.header import Environment
-from dlprof.tickets.reproducer import reproducer
-from dlprof.tickets.ticket import written
+from dlprof.report.method import packages
+from dlprof.runner.header import Environment
+from dlprof.ticket.reproducer import reproducer
+from dlprof.ticket.ticket import written
 from dlprof.worker.inspect import describe
 
 KNOWN = {

@@ -1,1 +1,0 @@
-"""What results say, in one place for rules, reports and comparisons."""

@@ -1,0 +1,371 @@
+"""A pass of the gate: the cases of two sides, measured round by round.
+
+The two processes take their samples in turns, so that whatever the machine does meets both.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from dlprof.compare.comparison import Comparison, compare, drifting, sample_of
+from dlprof.compare.differences import apart
+from dlprof.compare.gate_rounds import Budget
+from dlprof.compare.matching import Key, key, match
+from dlprof.compare.samples import Sample
+from dlprof.compare.sequential import Course
+from dlprof.compare.times import Settings
+from dlprof.compare.verdicts import RACE, RACE_LOOKS
+from dlprof.judge.case_view import seen
+from dlprof.measuring.measure import running
+from dlprof.runner.floors import Floor
+from dlprof.runner.measurement import Measurement
+from dlprof.runner.pairing import Case
+from dlprof.runner.progress import Watcher
+from dlprof.runner.rounds import Runner
+from dlprof.runner.schedule import OWN_PROCESS_BYTES, SERIES, Round, Stop, shuffle
+from dlprof.runner.session import Result, Session
+
+FAR = 4
+"""Processes of equal code choose numbers of calls that are a factor of 2 apart, or of 4 if samples
+of few calls last longer."""
+
+Pair = tuple[int | None, int | None]
+"""The numbers of a case on both sides; None for a side that does not measure it."""
+
+
+def cpu_of(round_: int) -> int | None:
+    """The processor for the samples of a round; None if the system does not say which there are.
+
+    It is another one in every second round, so that either side is the first on each.
+    """
+    if not hasattr(os, "sched_getaffinity"):
+        return None
+    allowed = sorted(os.sched_getaffinity(0))
+    return allowed[round_ // 2 % len(allowed)]
+
+
+def in_order(pairs: Sequence[tuple[Pair, bool]], seed: int, round_: int) -> list[Pair]:
+    """Pairs at random, another one first in each round; those that are large come last.
+
+    Large cases have processes of their own, which start after the one that all others share.
+    """
+    chance = random.Random(f"{seed}:{round_}")  # noqa: S311 - not a secret
+    groups = [[pair for pair, large in pairs if large is wanted] for wanted in (False, True)]
+    return [pair for group in groups if group for pair in shuffle(group, chance, seed, round_)]
+
+
+@dataclass
+class Player:
+    """A side of a round. ``ranks`` are the places of its cases in the order common to both."""
+
+    round: Round
+    ranks: Mapping[int, int]
+    at: tuple[int, int] | None = field(default=None, init=False)
+    """The rank and the series before which it stands; None before it begins and after its end."""
+    calls: int = field(default=0, init=False)
+    """How many calls its next sample is of."""
+
+    def step(self, calls: int | None = None) -> None:
+        """On to its next stop, or its end; with a sample of so many calls."""
+        try:
+            stop = self.round.send(calls)
+        except StopIteration:
+            self.at = None
+        else:
+            self.at, self.calls = self._position(stop), stop.calls
+
+    def _position(self, stop: Stop) -> tuple[int, int]:
+        series = SERIES.index(stop.series) + 1 if stop.series in SERIES else 0
+        return self.ranks[stop.case], series
+
+
+def alternate(first: Player, second: Player) -> None:
+    """Run both rounds to their ends; both are closed whatever happens.
+
+    If both stand before a sample of the same series of the same case, each takes one, ``first``
+    before ``second``. Otherwise the one that is behind goes on until it has reached the other.
+
+    The order is strictly A B A B. In A B B A every other sample would find the caches as its own
+    process left them: copies of 4 MiB were 1.8 times as long in one pair as in the next.
+    """
+    with closing(first.round), closing(second.round):
+        first.step()
+        second.step()
+        while first.at is not None and second.at is not None:
+            behind = min(first.at, second.at)
+            players = [one for one in (first, second) if one.at == behind]
+            calls = _common_calls(players)
+            for player in players:
+                player.step(calls)
+        for left in (first, second):
+            while left.at is not None:
+                left.step()
+
+
+def _common_calls(players: Sequence[Player]) -> int | None:
+    """Of how many calls the samples of both are; None if each side decides for itself.
+
+    The first calls of a sample find the caches as the other process left them. If one sample had
+    twice as many calls as the other, a conversion of 31 us took 5 to 9 % less in it. A side that is
+    far faster does not wait for as many calls as the other.
+    """
+    if len(players) == 1:
+        return None
+    few, many = min(one.calls for one in players), max(one.calls for one in players)
+    return many if 0 < many <= FAR * few else None
+
+
+TIMERS: tuple[str, ...] = ("host_time", "ready_time", "device_time")
+"""What later rounds measure: what a case is was seen in the first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A side that is measured. ``numbers`` are those of its cases, by key."""
+
+    measurement: Measurement
+    runner: Runner
+    numbers: dict[Key, int]
+
+    @property
+    def results(self) -> list[Result]:
+        """All of its cases, also those that were not measured yet."""
+        return list(self.measurement.results())
+
+    def session(self) -> Session:
+        self.measurement.rounds_done = self.runner.rounds_done
+        header = self.measurement.header().model_dump(by_alias=True)
+        return Session.model_validate({**header, "results": self.results})
+
+    def is_settled(self, name: Key) -> bool:
+        """Whether the case was refused, or crashed: no other round asks for it."""
+        return self.measurement.journal.settled(self.numbers[name])
+
+    def is_large(self, number: int) -> bool:
+        return self.runner.cases[number].size_bytes >= OWN_PROCESS_BYTES
+
+    def diagnose(self, names: Collection[Key], is_over: Callable[[], bool]) -> set[Key]:
+        """Diagnose these cases until the time ``is_over``. Those that are left."""
+        named = {self.numbers[name]: name for name in names if name in self.numbers}
+        left = self.runner.diagnose(set(named), is_over) if named else set()
+        return {named[number] for number in left}
+
+
+@contextmanager
+def opened(measurement: Measurement, later_rounds: tuple[str, ...] = TIMERS) -> Iterator[Side]:
+    """A side to be measured; its session file is written when it is closed, whatever happens."""
+    with running(measurement) as runner:
+        runner.measure_later(later_rounds)
+        numbers = {key(result.case): place for place, result in enumerate(measurement.results())}
+        try:
+            yield Side(measurement, runner, numbers)
+        finally:
+            runner.close()
+            measurement.rounds_done = runner.rounds_done
+
+
+@dataclass(frozen=True)
+class SideWatcher(Watcher):
+    """Says of each case which side it is of; the gate counts the rounds itself."""
+
+    name: str
+    watcher: Watcher
+
+    def case(self, case: Case, round_: int, stage: str) -> None:
+        self.watcher.case(case, round_, f"{self.name}: {stage}")
+
+
+@dataclass
+class MeasuredSuite:
+    """The cases of two sides, as :mod:`dlprof.compare.gate_rounds` measures them.
+
+    ``base`` is a side that is measured too, or a finished session. ``only`` are the keys of HEAD's
+    cases to be measured; None for all. ``entries`` are the times to be judged: the keys in BASE and
+    in HEAD, and the floor; without any, one round shows the verdicts. ``names`` are the keys in
+    BASE by those in HEAD. ``undiagnosed`` are the keys in HEAD of cases that the diagnosis had no
+    time for on one side or both.
+    """
+
+    base: Side | Session
+    head: Side
+    settings: Settings
+    watcher: Watcher
+    only: Collection[Key] | None = None
+    diagnosis_s: float = field(default=0.0, init=False)
+    undiagnosed: set[Key] = field(default_factory=set, init=False)
+    race_looks: int = field(default=RACE_LOOKS, init=False)
+    """How many processes of the side that saw no race looked for one, at least."""
+    entries: list[tuple[Key, Key, Floor]] = field(init=False)
+    names: dict[Key, Key] = field(init=False)
+
+    def __post_init__(self) -> None:
+        both = [
+            (key(pair.head.case), key(pair.base.case))
+            for pair in match(self.base.results, self.head.results)
+            if pair.base is not None and pair.head is not None
+        ]
+        self.names = dict(pair for pair in both if self.only is None or pair[0] in self.only)
+        self.entries = [
+            (base, head, floor)
+            for head, base in self.names.items()
+            for floor in self.settings.floors_of(head)
+        ]
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        return (self.base, self.head) if isinstance(self.base, Side) else (self.head,)
+
+    def measure(self, round_: int, cases: frozenset[int]) -> None:
+        """One round: two sides in turns, A B, and in every other round B A. All import first."""
+        if not isinstance(self.base, Side):
+            self.head.runner.round(round_, self._numbers(self.head, round_, cases))
+            self.watcher.step()
+            return
+        order = self._order(self.base, round_, cases)
+        sides = [
+            (side, {n: rank for rank, pair in enumerate(order) if (n := pair[at]) is not None})
+            for at, side in enumerate(self.sides)
+        ]
+        if round_ % 2:
+            sides.reverse()
+        for side, ranks in sides:
+            side.runner.load(round_, list(ranks))
+        for side, _ in sides:
+            side.runner.wait()
+        cpu = cpu_of(round_)
+        first, second = (
+            Player(side.runner.turns(round_, list(ranks), cpu), ranks) for side, ranks in sides
+        )
+        alternate(first, second)
+        for _ in sides:
+            self.watcher.step()
+
+    def _order(self, base: Side, round_: int, cases: frozenset[int]) -> list[Pair]:
+        """The cases of both sides in the order common to both."""
+        olds, news = self._numbers(base, round_, cases), self._numbers(self.head, round_, cases)
+        heads = {self.names.get(name, name): n for name, n in self.head.numbers.items()}
+        pairs: list[tuple[Pair, bool]] = []
+        for name in dict.fromkeys([*base.numbers, *heads]):
+            old, new = base.numbers.get(name), heads.get(name)
+            old, new = (old if old in olds else None), (new if new in news else None)
+            numbers = ((base, old), (self.head, new))
+            large = [side.is_large(number) for side, number in numbers if number is not None]
+            if large:
+                pairs.append(((old, new), any(large)))
+        return in_order(pairs, self.head.runner.settings.seed, round_)
+
+    def samples(self) -> list[Sample]:
+        base, head = _by_key(self.base.results), _by_key(self.head.results)
+        in_turns = self.settings.in_turns
+        found = [
+            sample_of(base[old], head[new], floor, in_turns) for old, new, floor in self.entries
+        ]
+        if isinstance(self.base, Side):
+            return found
+        days = apart(self.base, self.head.measurement.header())
+        return [
+            drifting(sample, new, self.settings, days)
+            for sample, (_, new, _) in zip(found, self.entries, strict=True)
+        ]
+
+    def settled(self) -> frozenset[int]:
+        """Entries of cases that a side refused, or crashed in."""
+        return frozenset(
+            place
+            for place, (base, head, _) in enumerate(self.entries)
+            if self.head.is_settled(head)
+            or (isinstance(self.base, Side) and self.base.is_settled(base))
+        )
+
+    def diagnose(self, limit: Budget) -> None:
+        """The diagnosis, if it is wanted, until the limit is over. BASE has half of it.
+
+        Paths that were a view on one side and a copy on the other come first, whatever the limit:
+        that may depend on the address of the array, which is chance.
+        """
+        begun = limit.clock()
+        for side in self.sides:
+            side.diagnose(self._differing(side), lambda: False)
+        for place, side in enumerate(self.sides, 1):
+            is_over = partial(limit.is_over, place / len(self.sides))
+            left = side.diagnose(self._to_diagnose(side), is_over)
+            self.undiagnosed |= {
+                head for head, base in self.names.items() if (base, head)[side is self.head] in left
+            }
+        for look in range(RACE_LOOKS - 1):
+            unequal = self._unequal_races()
+            if unequal and limit.is_over(1.0):
+                self.race_looks = 1 + look
+                break
+            for side, names in unequal.items():
+                side.runner.look_again({side.numbers[name] for name in names}, RACE, look)
+        self.diagnosis_s = limit.clock() - begun
+
+    def _to_diagnose(self, side: Side) -> set[Key]:
+        return self._names_in(side) if side.measurement.request.settings.diagnose else set()
+
+    def _unequal_races(self) -> dict[Side, set[Key]]:
+        """The cases in which one side saw an early write, by the side that did not."""
+        found: dict[Side, set[Key]] = {}
+        if not isinstance(self.base, Side):
+            return found
+        bases, heads = _by_key(self.base.results), _by_key(self.head.results)
+        for head, base in self.names.items():
+            sides = (self.base, base, bases[base]), (self.head, head, heads[head])
+            words = [{word for word, _ in seen(result.early_write)} for *_, result in sides]
+            for (side, name, _), own, other in zip(sides, words, reversed(words), strict=True):
+                if own == {"safe"} and "unsafe" in other:
+                    found.setdefault(side, set()).add(name)
+        return found
+
+    def _differing(self, side: Side) -> set[Key]:
+        """All cases of the paths that one side found a view and the other a copy."""
+        bases, heads = _by_key(self.base.results), _by_key(self.head.results)
+        paths = set()
+        for head, base in self.names.items():
+            pair = bases[base], heads[head]
+            if len({one.ownership.verdict for one in pair if one.ownership is not None}) > 1:
+                paths.add(pair[1 if side is self.head else 0].case.conversion)
+        found = {key(result.case) for result in side.results if result.case.conversion in paths}
+        return found & self._names_in(side)
+
+    def comparison(self, course: Course) -> Comparison:
+        """What was found, with the words of the looks."""
+        words = zip(self.entries, course.words, strict=True)
+        decided = {(head, floor.measure): word for (_, head, floor), word in words}
+        settings = replace(self.settings, decided=decided, race_looks=self.race_looks)
+        return compare(self._session(self.base), self._session(self.head), settings)
+
+    def _session(self, side: Side | Session) -> Session:
+        session = side.session() if isinstance(side, Side) else side
+        if self.only is None:
+            return session
+        keys = {*self.only, *self.names.values()}
+        results = [result for result in session.results if key(result.case) in keys]
+        return session.model_copy(update={"results": results})
+
+    def _numbers(self, side: Side, round_: int, cases: frozenset[int]) -> set[int]:
+        """The first round is of all, also of cases that the other side does not have."""
+        if round_ == 0:
+            names = self._names_in(side)
+        else:
+            pairs = [self.entries[case][:2] for case in cases]
+            names = {head if side is self.head else base for base, head in pairs}
+        return {side.numbers[name] for name in names}
+
+    def _names_in(self, side: Side) -> set[Key]:
+        if self.only is None:
+            return set(side.numbers)
+        wanted = set(self.only)
+        if side is not self.head:
+            wanted = {self.names.get(name, name) for name in wanted}
+        return wanted & set(side.numbers)
+
+
+def _by_key(results: Sequence[Result]) -> dict[Key, Result]:
+    return {key(result.case): result for result in results}

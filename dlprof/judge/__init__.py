@@ -1,0 +1,149 @@
+"""Rules: pure functions from what was measured to findings.
+
+Nothing here measures, reads or writes. No rule decides by a framework's name; only quotations of
+documentation in :mod:`dlprof.judge.standards` have names. The numbers on which rules decide stand
+in :mod:`dlprof.judge.thresholds`, and those of leaks in :mod:`dlprof.judge.lifetime`. What is
+unknown fires nothing. A new rule needs an entry in ``RULES`` of its family, a page in ``pages/``,
+and a plant in :mod:`dlprof.selftest.faults`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from dlprof.judge import (
+    copying,
+    correctness,
+    cost,
+    crash,
+    evidence_text,
+    handshake,
+    layout,
+    lifetime,
+    promise,
+    refusal,
+    result_array,
+    settings,
+    tearing,
+    thresholds,
+    waiting,
+)
+from dlprof.judge.cases import Cases, views
+from dlprof.judge.rule import IF_ASKED, SEVERITIES, Rule, worst_first
+from dlprof.protocol.messages import DIAGNOSIS
+from dlprof.runner.schedule import EVERY_ROUND
+from dlprof.runner.session import FindingRecord, Header, Result, Session
+
+__all__ = [
+    "BY_ID",
+    "BY_WORD",
+    "FAULTS",
+    "NEEDS",
+    "NEED_SURVEY",
+    "NEED_TIMES",
+    "RULES",
+    "SEVERITIES",
+    "Rule",
+    "cases_in",
+    "expected",
+    "find",
+    "observations",
+    "own_thresholds",
+    "with_findings",
+    "with_name",
+]
+
+FAMILIES = (
+    waiting,
+    copying,
+    correctness,
+    lifetime,
+    cost,
+    handshake,
+    crash,
+    layout,
+    promise,
+    refusal,
+    result_array,
+    settings,
+    tearing,
+)
+RULES: tuple[Rule, ...] = tuple(
+    sorted((rule for family in FAMILIES for rule in family.RULES), key=lambda rule: rule.id)
+)
+"""In the order of their ids, which never change their meaning."""
+BY_ID = {rule.id: rule for rule in RULES}
+BY_WORD = {word.lower(): rule for rule in RULES for word in (rule.id, rule.name)}
+"""As users write rules, in lower case."""
+WRITTEN = tuple(word for rule in RULES for word in (rule.id, rule.name))
+FAULTS = {rule.id: rule.fault for rule in RULES if rule.fault is not None}
+NEED_SURVEY = tuple(
+    rule.id for rule in RULES if rule.instrument in IF_ASKED and rule.instrument not in EVERY_ROUND
+)
+NEED_TIMES = tuple(rule.id for rule in RULES if rule.needs_times)
+NEEDS = {rule.id: rule.instrument for rule in RULES if rule.instrument in DIAGNOSIS}
+"""By rule: the instrument of the diagnosis without which it finds nothing."""
+
+
+def with_name(rule: str, mark: str = "") -> str:
+    """``DLP020? unsafe-copy``; the id alone of a rule of a newer version."""
+    return f"{rule}{mark} {BY_ID[rule].name}" if rule in BY_ID else f"{rule}{mark}"
+
+
+def cases_in(results: Iterable[Result], findings: Iterable[FindingRecord] = ()) -> Cases:
+    """The cases of a session. Steps of inference are no conversions: they are left out.
+
+    With the session's ``findings``, each of their errors makes a path unsafe.
+    """
+    return Cases(tuple(views(results)), FAULTS, tuple(findings))
+
+
+def find(
+    results: Iterable[Result], own_thresholds: Mapping[str, float] | None = None
+) -> list[FindingRecord]:
+    """All findings of a session, worst first: see :func:`find_in`."""
+    return find_in(cases_in(results), own_thresholds)
+
+
+def find_in(
+    cases: Cases,
+    own_thresholds: Mapping[str, float] | None = None,
+    rules: Iterable[Rule] = RULES,
+) -> list[FindingRecord]:
+    """All findings of the cases by ``rules``, worst first.
+
+    ``own_thresholds`` stand for those of :mod:`dlprof.judge.thresholds` of the same names.
+    """
+    with thresholds.replaced(own_thresholds or {}):
+        return worst_first(found for rule in rules for found in rule.findings(cases))
+
+
+def own_thresholds(header: Header) -> dict[str, float]:
+    """The thresholds that the session's scenario sets, as far as this version knows them."""
+    scenario = header.request.scenario
+    given = (scenario.thresholds if scenario else None) or {}
+    known = thresholds.named()
+    return {name: n for name, n in given.items() if name in known and n is not None}
+
+
+def with_findings(session: Session, cases: Cases | None = None) -> Session:
+    """The session with its findings; those of a session that holds none are found now.
+
+    ``cases`` are its cases, where somebody has them.
+    """
+    if session.findings:
+        return session
+    found = find_in(cases or cases_in(session.results), own_thresholds(session))
+    return session.model_copy(update={"findings": found})
+
+
+def expected(finding: FindingRecord, result: Result) -> str:
+    """Markdown: what is expected of a case of the finding instead, with its source."""
+    rule = BY_ID.get(finding.rule)
+    return rule.expected(finding, result) if rule is not None else ""
+
+
+def observations(finding: FindingRecord, results: Sequence[Result]) -> list[str]:
+    """What proves a finding: a line for each look at its clearest case, first of ``results``."""
+    rule = BY_ID.get(finding.rule)
+    return evidence_text.observations(results[0], rule.instrument) if rule and results else []

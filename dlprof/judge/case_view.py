@@ -1,0 +1,447 @@
+"""One case of a session, as rules, reports and comparisons read it."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, cast
+
+from dlprof.judge import thresholds
+from dlprof.probes.base import ANY_DEVICE, DTYPES
+from dlprof.protocol.messages import DIAGNOSIS, SAME
+from dlprof.runner.evidence import (
+    Alignment,
+    Changed,
+    Count,
+    E,
+    EarlyWrite,
+    Lost,
+    Ownership,
+    Verdict,
+    Writable,
+)
+from dlprof.runner.session import Result, TimeMeasure
+
+PLACES = ("aligned", "sliced")
+"""Where the instrument *alignment* looked."""
+WAITS = ("host-sync", "device-sync")
+NOT_THE_CONVERSION = ("start", "import", "create")
+"""Stages in which a lost worker, or a refusal, tells nothing of the conversion."""
+FAILURES = {"unsupported": "refused", "crashed": "crash", "timeout": "hangs"}
+"""What became of a conversion without a result, by its status."""
+ALL = 0.95
+"""From this share of a queue on, a call waits for all of it."""
+
+
+def seen(verdict: Verdict[E] | None) -> tuple[tuple[str, E], ...]:
+    """Every verdict with its evidence: several where the processes disagreed, none if unknown."""
+    return verdict.seen if verdict is not None else ()
+
+
+NO_COPY = re.compile(r"\bcopy\s*=\s*False\b")
+"""As the array API standard writes it."""
+
+
+NOTHING_CHANGED, NOT_KNOWN = Changed(), Writable()
+
+
+def is_known(measure: TimeMeasure | None) -> bool:
+    """Whether a time is the path's own: neither that of other programs, nor :func:`is_scattered`.
+
+    Any other time is compared with none, and no finding names it.
+    """
+    return measure is not None and not measure.is_disturbed and not is_scattered(measure)
+
+
+def is_scattered(measure: TimeMeasure) -> bool:
+    """Whether the samples of the only process lie so far apart that their median means nothing.
+
+    Of several processes each has a median, and these say how far they agree.
+    """
+    if measure.is_repeated:
+        return False
+    return measure.median_ns > thresholds.SCATTER_RATIO * max(measure.min_ns, 0.0)
+
+
+class Owned:
+    """What is known of view and copy, which many cases share."""
+
+    __slots__ = ("alignments", "kinds_seen", "result_device")
+
+    def __init__(self, verdict: Verdict[Ownership] | None) -> None:
+        self.kinds_seen: tuple[tuple[str, Ownership], ...] = seen(verdict)
+        devices = {str(evidence.result_device) for _, evidence in self.kinds_seen}
+        device = devices.pop() if len(devices) == 1 else ""
+        self.result_device: str | None = device if device in ANY_DEVICE else None
+        """Where every process found the result; None where that is not known."""
+        found = [evidence.alignments for _, evidence in self.kinds_seen]
+        sizes = {size for sizes in found for size in sizes} if all(found) else ()
+        self.alignments: tuple[float, ...] = tuple(sorted(sizes))
+        """Bytes that divide the source's addresses, the least first; empty where a process does not
+        know.
+        """
+
+
+@dataclass(frozen=True)
+class CaseView:
+    """One case of the session: ``index`` is its place there."""
+
+    index: int
+    result: Result
+    by_address: Verdict[Alignment] | None = None
+    """What the instrument *alignment* saw of the path, at whichever shape it looked."""
+    owned: Owned | None = field(default=None, repr=False, compare=False)
+    """What :attr:`result` says of view and copy, where it was asked before."""
+    dtypes: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """The dtypes that its producer could make in the survey, if it is a case of that."""
+    pair: tuple[str, str] = field(init=False, repr=False, compare=False)
+    promise: str | None = field(init=False, repr=False, compare=False)
+    kind: str | None = field(init=False, repr=False, compare=False)
+    array: tuple[Any, ...] = field(init=False, repr=False, compare=False)
+    """The array and its pair: cases with the same can be compared."""
+    path: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """The conversion, whatever the shape. A surveyed array speaks for itself alone."""
+    kinds_seen: tuple[tuple[str, Ownership], ...] = field(init=False, repr=False, compare=False)
+    result_device: str | None = field(init=False, repr=False, compare=False)
+    alignments: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    ready: TimeMeasure | None = field(init=False, repr=False, compare=False)
+    """The time per call, with its processes, if it is to be trusted."""
+
+    def __post_init__(self) -> None:
+        """What rules ask of every case many times is there at once."""
+        result, case = self.result, self.result.case
+        conversion, owned = case.conversion, self.owned or Owned(result.ownership)
+        self.__dict__.update(
+            pair=conversion[:2],
+            promise=case.promise,
+            kind=result.ownership.verdict if result.ownership is not None else None,
+            array=(*conversion[:2], case.shape, *conversion[4:]),
+            path=(*conversion, str(case.shape)) if case.survey else conversion,
+            kinds_seen=owned.kinds_seen,
+            result_device=owned.result_device,
+            alignments=owned.alignments,
+            ready=result.timed_ready if result.status == "ok" else None,
+        )
+
+    @property
+    def code(self) -> str:
+        return self.result.case.code
+
+    @property
+    def direction(self) -> str:
+        """``torch to numpy``, in a sentence."""
+        return " to ".join(self.pair)
+
+    @property
+    def way_in(self) -> tuple[str, str]:
+        """The consumer and its import: most causes are there."""
+        return self.result.case.consumer, self.result.case.import_
+
+    @property
+    def surveyed(self) -> bool:
+        """Whether it was converted once and looked at, and not timed."""
+        return self.result.case.survey
+
+    @property
+    def spec(self) -> tuple[Any, ...]:
+        """The array that was converted."""
+        return self.array[2:]
+
+    @property
+    def size_bytes(self) -> int:
+        """0 where the dtype is not known."""
+        case = self.result.case
+        return math.prod(case.shape) * DTYPES.get(case.dtype, 0)
+
+    @cached_property
+    def is_known(self) -> bool:
+        """Whether the time is the path's own: see :func:`is_known`."""
+        return is_known(self.ready)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it has a time, or came to its end where none is taken."""
+        taken = not self.result.untimed and not self.surveyed
+        return self.ready is not None or (not taken and self.result.status == "ok")
+
+    @property
+    def cost_ns(self) -> float:
+        return self.ready.median_ns if self.ready is not None else math.inf
+
+    @property
+    def modes_ns(self) -> tuple[float, float]:
+        """The time in its fastest and in its slowest mode: twice :attr:`cost_ns` without modes."""
+        return self.ready.modes_ns if self.ready is not None else (math.inf, math.inf)
+
+    @cached_property
+    def forbids_copy(self) -> bool:
+        """Whether documentation or code ask for no copy: it is nothing to offer as one."""
+        return self.promise == "view" or NO_COPY.search(self.code) is not None
+
+    @property
+    def failure(self) -> str:
+        """``refused``, ``crash`` or ``hangs``; empty where none is known: without its framework, or
+        without an array, nothing asked the path, nor did a faulty probe.
+        """
+        status, at = self.result.status, self.result.refused_at
+        is_asked = status != "unsupported" or at not in NOT_THE_CONVERSION
+        is_asked &= not self.result.is_of_faulty_probe
+        return FAILURES.get(status, "") if is_asked else ""
+
+    @property
+    def outcome(self) -> str:
+        """What became of the case, in one word; ``?`` where that is not known."""
+        status, tried = self.result.status, self.by_address
+        if status != "ok":
+            return self.failure or ("?" if status in FAILURES else status)
+        if self.is_wrong:
+            return "wrong"
+        if self.kind == "varies" and tried is not None and tried.says("dependent"):
+            # A view of aligned memory, and none of other memory.
+            return "view" if tried.evidence.words_at(PLACES[0]) == ("view",) else "varies"
+        return "?" if self.kind in (None, "unknown") else str(self.kind)
+
+    @property
+    def is_cached_copy(self) -> bool:
+        """Whether a copy of a new array takes longer than the same array again."""
+        return self.kind == "copy" and self.is_cached
+
+    @property
+    def new_ns(self) -> float | None:
+        """What a copy of a new array takes, if the same array again takes less."""
+        fresh = self.result.fresh_source
+        return fresh.evidence.new_ns if self.is_cached_copy and fresh is not None else None
+
+    @cached_property
+    def lost(self) -> Lost | None:
+        """How the conversion ended its worker, alone or in an instrument; None if it came back."""
+        if self.result.lost is not None:
+            return None if self.result.lost.stage in NOT_THE_CONVERSION else self.result.lost
+        for name in DIAGNOSIS:
+            for _, evidence in seen(getattr(self.result, name)):
+                lost = evidence.lost
+                if lost is not None and not (name == "lifetime" and self.is_dangling):
+                    return cast("Lost", lost)
+        return None
+
+    @property
+    def is_lost_for_sure(self) -> bool:
+        """Whether that proves a fault. An instrument converts hundreds of times: an instrument
+        that gives no answer in time proves no hang.
+        """
+        return self.lost is not None and (self.result.lost is not None or not self.lost.limit_s)
+
+    @property
+    def is_dangling(self) -> bool:
+        """Whether a process saw a result that does not outlive its source, or the reverse. Of older
+        files, a process that died of a signal that bad memory does not raise is no proof.
+        """
+        lifetime = self.result.lifetime
+        evidence = lifetime.of("dangling") if lifetime is not None else None
+        if evidence is None:
+            return False
+        died_otherwise = evidence.lost is not None and not evidence.lost.is_of_bad_memory
+        changed = evidence.source_after_drop not in (None, SAME)
+        return changed or evidence.changed_after_drop is True or not died_otherwise
+
+    @property
+    def is_ordered_by_default(self) -> bool:
+        """Whether the default streams were looked at, and all is right there."""
+        ordering = self.result.ordering
+        runs = (ordering.evidence.by_streams if ordering is not None else None) or {}
+        default = runs.get("default")
+        return isinstance(default, dict) and default.get("verdict") in ("stream-ordered", *WAITS)
+
+    @property
+    def is_synchronous(self) -> bool:
+        """Whether the consumer has nothing to wait for: its calls return when all is done."""
+        return self.ready is not None and self.ready.same_as == "host_time"
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether a process saw the copy change with a write after the call had returned."""
+        return self.result.early_write is not None and self.result.early_write.saw("unsafe")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no copy changed with a write after the call had returned."""
+        return _is(self.result.early_write, "safe")
+
+    @cached_property
+    def broken_promises(self) -> int:
+        """In how many processes the documentation's word was not kept."""
+        broken = {"copy": "view", "view": "copy"}.get(self.promise or "")
+        if broken is None or self.changed.dtype:
+            return 0  # of another dtype there is no view
+        # A view of another device's memory cannot be made, whatever is promised of one's own.
+        return sum(
+            word == broken and (word == "view" or evidence.result_device == self.result.case.device)
+            for word, evidence in self.kinds_seen
+        )
+
+    @cached_property
+    def alignment_words(self) -> set[str]:
+        """What the instrument *alignment* saw where looks differ: views, copies, refusals."""
+        if self.by_address is None or not self.by_address.says("dependent", "inconstant"):
+            return set()
+        return {word for place in PLACES for word in self.by_address.evidence.words_at(place)}
+
+    @property
+    def words_by_address(self) -> frozenset[str]:
+        """What the instrument *alignment* saw at either place, if each place has one answer."""
+        if self.by_address is None or not self.by_address.says("dependent", "independent"):
+            return frozenset()
+        return frozenset(str(look.verdict) for _, look in self.by_address.evidence.places)
+
+    @property
+    def breaks_promise_elsewhere(self) -> bool:
+        """Whether it is documented to copy, and *alignment* saw a view."""
+        return self.promise == "copy" and "view" in self.alignment_words
+
+    @property
+    def copies_elsewhere(self) -> bool:
+        """Whether *alignment* saw a copy, whatever it is here."""
+        return "copy" in self.alignment_words
+
+    @property
+    def stays_on_device(self) -> bool:
+        """Whether the result is known to be on the device of the source."""
+        return self.result_device == self.result.case.device
+
+    @cached_property
+    def changed(self) -> Changed:
+        """What did not survive the conversion."""
+        if not self.is_wrong:
+            return NOTHING_CHANGED
+        wrong = [evidence for word, evidence in seen(self.result.values) if word == "wrong"]
+        found = (wrong[0].changed if wrong else None) or NOTHING_CHANGED
+        return Changed(unfinished=Count()) if self.unfinished and not found else found
+
+    @cached_property
+    def unfinished(self) -> tuple[EarlyWrite, ...]:
+        """What was seen of a large result that was not there when its framework said so."""
+        looks = (evidence for _, evidence in seen(self.result.early_write))
+        return tuple(look for look in looks if look.unfinished_bytes is not None)
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether a process saw something that did not survive."""
+        values, early = self.result.values, self.result.early_write
+        saw = values is not None and values.saw("wrong")
+        return saw or (early is not None and bool(self.unfinished))
+
+    @property
+    def is_right(self) -> bool:
+        is_ok = self.result.values is not None and self.result.values.verdict == "ok"
+        return is_ok and not self.unfinished
+
+    @cached_property
+    def writable(self) -> Writable:
+        """Whether source and result can be written, as far as that is known."""
+        found = (evidence.writable for _, evidence in seen(self.result.values))
+        return next((one for one in found if one is not None), NOT_KNOWN)
+
+    @property
+    def loses_read_only(self) -> bool:
+        return self.kind == "view" and self._writable == (False, True)
+
+    @property
+    def keeps_read_only(self) -> bool:
+        return self.kind == "view" and self._writable == (False, False)
+
+    @property
+    def _writable(self) -> tuple[bool | None, bool | None]:
+        return self.writable.source, self.writable.result
+
+    def as_seen(self, name: str, word: str) -> CaseView:
+        """The case by the evidence of the first process in which the instrument saw ``word``."""
+        verdict: Verdict[Any] | None = getattr(self.result, name)
+        evidence = verdict.of(word) if verdict is not None else None
+        if verdict is None or evidence is None or verdict.says(word):
+            return self
+        told = verdict.model_copy(update={"verdict": word, "evidence": evidence})
+        return replace(self, result=self.result.model_copy(update={name: told}))
+
+    def how_often(self, name: str, word: str) -> str:
+        """``Seen in 1 of 3 processes.``; empty where every process gave the instrument's word."""
+        verdict: Verdict[Any] | None = getattr(self.result, name)
+        return verdict.how_often(word) if verdict is not None else ""
+
+    @property
+    def is_unordered(self) -> bool:
+        """Whether a process saw a result that is not ordered after the work on its source."""
+        return self.result.ordering is not None and self.result.ordering.saw("unordered")
+
+    @property
+    def order(self) -> str | None:
+        return self.result.ordering.verdict if self.result.ordering else None
+
+    @property
+    def waits_for(self) -> str | None:
+        """The word of :data:`WAITS` for what the call waits for, also where it is a race."""
+        ordering = self.result.ordering
+        if ordering is None:
+            return None
+        # A race may wait all the same: it reads first, and waits then.
+        word = ordering.evidence.waits if ordering.verdict == "unordered" else ordering.verdict
+        return word if word in WAITS else None
+
+    @property
+    def loaded(self) -> tuple[float, float] | None:
+        """The call's host time behind the longest queue, and the length of that queue.
+
+        None of a simulated device, of which only the :attr:`share` means something.
+        """
+        return None if self.result.untimed else self._loaded
+
+    @property
+    def share(self) -> float | None:
+        """The share of the queue that the call took: by all queues, where times mean nothing."""
+        if self._loaded is None:
+            return None
+        fit = self.result.ordering.evidence.host if self.result.ordering else None
+        if not self.result.untimed or fit is None or fit.slope is None or fit.interval is None:
+            return min(self._loaded[0] / self._loaded[1], 1.0)
+        is_all = fit.interval[0] <= 1 <= fit.interval[1]
+        return 1.0 if is_all else min(max(fit.slope, 0.0), 1.0)
+
+    @property
+    def waits_for_all(self) -> bool:
+        """Whether it waits for the whole queue."""
+        return self.share is not None and self.share >= ALL
+
+    @property
+    def share_text(self) -> str:
+        """``all``, or ``40 %``; empty where the share is not known."""
+        if self.share is None:
+            return ""
+        return "all" if self.waits_for_all else f"{100 * self.share:.0f} %"
+
+    @property
+    def _loaded(self) -> tuple[float, float] | None:
+        found = self.result.ordering.evidence.loaded if self.result.ordering else None
+        if found is None or found.host_ns is None or not (found.queued_ns or 0) > 0:
+            return None
+        return found.host_ns, found.queued_ns or 0.0
+
+    @property
+    def peak_arrays(self) -> float | None:
+        peak = self.result.peak_memory
+        return peak.evidence.arrays if peak is not None and peak.says("ok") else None
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether the loop timed what the framework keeps: a new array costs more."""
+        return _is(self.result.fresh_source, "kept")
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a process looked for a lost source or a race, and could not tell."""
+        looks = self.result.lifetime, self.result.ordering
+        return any(look is not None and look.saw("unknown") for look in looks)
+
+
+def _is(verdict: Verdict[Any] | None, *words: str) -> bool:
+    return verdict is not None and verdict.says(*words)

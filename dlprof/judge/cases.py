@@ -1,0 +1,444 @@
+"""The cases of a session side by side: which can be compared, and which can be advised."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
+
+from dlprof.judge.alignment import Steady
+from dlprof.judge.case_view import CaseView, Owned, seen
+from dlprof.judge.safety import (
+    Fault,
+    Level,
+    Safety,
+    left_out_of,
+    not_looked_at,
+    unchecked,
+    unknown_kind,
+    unmeasured,
+)
+from dlprof.judge.slower import is_too_fast_to_copy
+from dlprof.probes.base import Protocol
+from dlprof.runner.evidence import Alignment, Verdict
+from dlprof.runner.session import FindingRecord, Result
+
+SPARSE = (
+    *("ordering", "lifetime", "early_write", "peak_memory"),
+    *("refusal", "settings", "handshake"),
+)
+"""What is looked at for the first shape of a path: rules on it pass over all other cases."""
+
+Thing = TypeVar("Thing")
+Key = TypeVar("Key", bound=Hashable)
+
+
+class PathFacts(NamedTuple):
+    """What was seen of a path at any of its shapes: the diagnosis looks at the first only."""
+
+    broken: frozenset[str]
+    conditions: frozenset[str]
+    is_doubtful: bool
+    is_written: bool
+    """Whether an instrument wrote to the source of a copy right after the call, or found that
+    nothing can."""
+    outlasts: bool
+    """Whether all of a look at its lifetime was taken, and found nothing."""
+    not_looked_at: str
+    """What the diagnosis left open at every shape, in words."""
+    rules: tuple[str, ...] = ()
+    """What is ``broken``, in the order of the ids."""
+    gives_values: bool = True
+
+
+@dataclass(frozen=True)
+class Cases:
+    """All cases of a session; with its findings, if they are known by then.
+
+    ``faults`` are those of the rules, by their ids.
+    """
+
+    cases: tuple[CaseView, ...]
+    faults: Mapping[str, Fault]
+    findings: tuple[FindingRecord, ...] = ()
+
+    @property
+    def timed(self) -> Cases:
+        """Those that were not only surveyed."""
+        return self if self._without_surveyed is None else self._without_surveyed
+
+    @cached_property
+    def _without_surveyed(self) -> Cases | None:
+        """None where no case was surveyed: then the cases are these."""
+        timed = tuple(case for case in self.cases if not case.surveyed)
+        return None if len(timed) == len(self.cases) else replace(self, cases=timed)
+
+    def looked_at(self, instrument: str) -> Sequence[CaseView]:
+        """The cases of which an instrument of :data:`SPARSE` says something."""
+        return self._looked_at[instrument]
+
+    @cached_property
+    def _looked_at(self) -> dict[str, list[CaseView]]:
+        found: dict[str, list[CaseView]] = {name: [] for name in SPARSE}
+        for case in self.cases:
+            known = vars(case.result)
+            for name in SPARSE:
+                if known[name]:
+                    found[name].append(case)
+        return found
+
+    @cached_property
+    def arrays(self) -> dict[tuple[Any, ...], list[CaseView]]:
+        """The cases of each pair and array."""
+        return by(self.cases, lambda case: case.array)
+
+    def with_findings(self, findings: Iterable[FindingRecord]) -> Cases:
+        """The same cases with the findings of their session; what was measured stays as it is."""
+        found = replace(self, findings=tuple(findings))
+        same = ("arrays", "_looked_at", "_measured", "_torn", "_steady", "_avoided")
+        known = {name: self.__dict__[name] for name in same if name in self.__dict__}
+        found.__dict__.update(known)
+        return found
+
+    @cached_property
+    def _paths(self) -> dict[tuple[str, ...], PathFacts]:
+        errors: dict[int, set[str]] = defaultdict(set)
+        for finding in self.findings:
+            for index in finding.results if finding.severity == "error" else ():
+                errors[index].add(finding.rule)
+        found = dict(self._measured)
+        for case in self.cases if errors else ():
+            if case.index in errors:
+                known = found[case.path]
+                found[case.path] = known._replace(broken=known.broken | errors[case.index])
+        return {path: self._judged(facts) for path, facts in found.items()}
+
+    def _judged(self, facts: PathFacts) -> PathFacts:
+        return facts._replace(
+            rules=tuple(sorted(facts.broken)),
+            gives_values=not any(
+                self.faults[rule].takes_values for rule in facts.broken & {*self.faults}
+            ),
+        )
+
+    @cached_property
+    def _measured(self) -> dict[tuple[str, ...], PathFacts]:
+        """What was measured of each path, findings left aside."""
+        found = by(self.cases, lambda case: case.path)
+        return {path: self._facts(cases) for path, cases in found.items()}
+
+    def _facts(self, cases: Sequence[CaseView]) -> PathFacts:
+        found = {rule for rule, one in self.faults.items() if any(map(one.is_in, cases))}
+        broken = {rule for rule in found if any(self.breaks(case, rule) for case in cases)}
+        # The shape that was diagnosed tells of the path; of the others it is told by design.
+        ok = [case for case in cases if case.result.status == "ok"]
+        diagnosed = [case for case in ok if case.result.lifetime is not None]
+        unseen = [not_looked_at(case) for case in diagnosed or ok]
+        lifetimes = [case.result.lifetime for case in cases]
+        return PathFacts(
+            broken=frozenset(broken),
+            conditions=frozenset(found),
+            is_doubtful=any(case.is_doubtful for case in cases),
+            is_written=any(map(_is_written, cases)),
+            outlasts=any(
+                one is not None and one.verdict == "safe" and not one.evidence.left_out
+                for one in lifetimes
+            ),
+            not_looked_at=unseen[-1] if unseen and all(unseen) else "",
+        )
+
+    @cached_property
+    def _torn(self) -> set[tuple[str, ...]]:
+        """Consumers of which a copy was seen torn; and pairs, where it was one that ends whole."""
+        torn = [case for case in self.looked_at("early_write") if case.is_torn]
+        return {
+            *((case.pair[1], case.result.case.device) for case in torn),
+            *((*case.pair, case.result.case.device) for case in torn if case.is_synchronous),
+        }
+
+    @cached_property
+    def _steady(self) -> Steady:
+        return Steady(self.cases)
+
+    @cached_property
+    def _sound(self) -> dict[tuple[Any, ...], list[CaseView]]:
+        """The cases that may be advised if a result is waited for, the cheapest first."""
+        return by(
+            sorted(filter(self._is_sound, self.cases), key=lambda case: case.cost_ns),
+            lambda case: case.array,
+        )
+
+    def safety(self, case: CaseView) -> Safety:
+        """What may be said of the case: the one place where *safe* is decided."""
+        facts = self._paths[case.path]
+        broken = facts.broken
+        late = self._ends_with_wait
+        suspected = () if broken & late or not self.may_tear(case) else tuple(sorted(late))
+        conditions = tuple(sorted(facts.conditions - broken))
+        against = broken | {*suspected}
+        level, unknown = self._level(case, bool(against))
+        needs_wait = level == "unsafe" and against <= late
+        return Safety(
+            level, facts.rules, suspected, facts.gives_values, unknown, conditions, needs_wait
+        )
+
+    def _level(self, case: CaseView, is_unsafe: bool) -> tuple[Level, str]:
+        if case.result.status != "ok":
+            return "unmeasured", unmeasured(case)
+        if is_unsafe:
+            return "unsafe", ""
+        if missing := unmeasured(case):
+            return "unmeasured", missing
+        if missing := unchecked(case):
+            return "unchecked", missing
+        missing = self._paths[case.path].not_looked_at or left_out_of(case, "values")
+        if not missing and 0 not in case.result.case.shape:  # what is empty shares nothing
+            missing = unknown_kind(case)
+        if not missing and self.copies_unlooked(case):
+            missing = "nothing looked whether it still reads its source"
+        return ("right", missing) if missing else ("safe", "")
+
+    def may_be_advised(self, case: CaseView) -> bool:
+        """Whether the case may be advised: a view or a copy, right, and no hazard is known.
+
+        What the diagnosis could not tell keeps a case from being advised. Without a diagnosis,
+        what is right is advised: nothing better is known.
+        """
+        return self._is_sound(case) and not self.may_tear(case)
+
+    def has_other_faults(self, case: CaseView) -> bool:
+        """Whether something is known against what the case gives, or is in doubt, that no wait for
+        it mends. A broken promise is no such thing.
+        """
+        against = set(self.safety(case).rules) - self._ends_with_wait
+        against -= {rule for rule, fault in self.faults.items() if not fault.is_of_result}
+        return bool(against) or self._paths[case.path].is_doubtful
+
+    def _is_sound(self, case: CaseView) -> bool:
+        """Whether the case may be advised if its result is waited for."""
+        safety = self.safety(case)
+        return (
+            (safety.is_trusted or (safety.needs_wait and case.is_right and case.is_measured))
+            and case.kind in ("view", "copy")
+            and not self._paths[case.path].is_doubtful
+        )
+
+    def best_first(self) -> dict[tuple[Any, ...], list[CaseView]]:
+        """The cases of each pair and array that give right values: the safe ones first, then those
+        whose values nobody could check, then unsafe ones; each by what they cost.
+        """
+        ranks = {case.index: self.safety(case).rank for case in self.cases}
+        fit = (case for case in self.cases if ranks[case.index] is not None and case.is_measured)
+        ranked = sorted(fit, key=lambda case: (ranks[case.index], case.cost_ns))
+        return by(ranked, lambda case: case.array)
+
+    def round_trips(self) -> list[tuple[list[CaseView], list[CaseView]]]:
+        """For each array of two frameworks that was converted in both directions: the paths there
+        and back, each :meth:`best_first`. *There* is the slower direction, and the trips whose
+        directions differ most come first.
+        """
+        best = self.best_first()
+        trips = []
+        for (producer, consumer, *spec), paths in best.items():
+            back = best.get((consumer, producer, *spec))
+            if producer < consumer and back and min(paths[0].cost_ns, back[0].cost_ns) > 0:
+                fast, slow = sorted((paths, back), key=lambda one: one[0].cost_ns)
+                trips.append((slow, fast))
+        return sorted(trips, key=lambda trip: -trip[0][0].cost_ns / trip[1][0].cost_ns)
+
+    def may_tear(self, case: CaseView) -> bool:
+        """Whether it copies as what was seen torn does: that this one was whole proves nothing.
+
+        Only where the consumer has nothing to wait for is a call known to end with a whole copy;
+        and where such a call was seen torn none of the pair is. What is a view here may be such a
+        copy where the source begins elsewhere.
+        """
+        if self._paths[case.path].broken & self._ends_with_wait:
+            return True
+        if not self._torn or (case.kind == "view" and not case.copies_elsewhere):
+            return False
+        device = case.result.case.device
+        if (*case.pair, device) in self._torn:
+            return True
+        return not case.is_synchronous and (case.pair[1], device) in self._torn
+
+    def copies_unlooked(self, case: CaseView) -> bool:
+        """Whether nothing looked if it is a torn copy. A call of a consumer that has nothing to
+        wait for ends with a whole copy.
+        """
+        return (
+            case.kind == "copy"
+            and not case.is_synchronous
+            and not self._paths[case.path].is_written
+        )
+
+    def outlasts(self, case: CaseView) -> bool:
+        """Whether its result was seen to outlive its source, and to leave nothing behind."""
+        return self._paths[case.path].outlasts
+
+    def waiting_helps(self, case: CaseView) -> bool:
+        """Whether nothing is known against the case but that it may be torn."""
+        return self.safety(case).needs_wait and not self._paths[case.path].is_doubtful
+
+    def copies(self, case: CaseView) -> bool:
+        """Whether it copies all wherever the source begins, and its code does not forbid that."""
+        is_copy = case.kind == "copy" and not case.forbids_copy and self.is_constant(case)
+        return is_copy and (case.is_cached_copy or not is_too_fast_to_copy(case))
+
+    def offered(self, case: CaseView) -> str:
+        """The kind as which it may be offered; empty if it is neither a view nor such a copy."""
+        if self.copies(case):
+            return "copy"
+        return "view" if case.outcome == "view" else ""
+
+    def is_constant(self, case: CaseView) -> bool:
+        """Whether it is a view, or a copy, at every alignment that was measured of its source."""
+        return self._steady.is_constant(case)
+
+    def where(self, case: CaseView) -> str:
+        """Where the case :meth:`is_constant`, in words; empty where it is so everywhere."""
+        return self._steady.where(case)
+
+    def breaks(self, case: CaseView, rule: str) -> bool:
+        """Whether the case has the rule's fault, and had a choice where that takes one."""
+        return self.faults[rule].is_in(case) and (
+            rule not in self._avoided or case.array in self._avoided[rule]
+        )
+
+    @cached_property
+    def _avoided(self) -> dict[str, set[tuple[Any, ...]]]:
+        """By rule: the arrays of which a case does without its fault."""
+        return {
+            rule: {case.array for case in self.cases if fault.is_avoided(case)}
+            for rule, fault in self.faults.items()
+            if fault.is_avoided is not None
+        }
+
+    @cached_property
+    def _ends_with_wait(self) -> frozenset[str]:
+        return frozenset(rule for rule, fault in self.faults.items() if fault.ends_with_wait)
+
+    def cheapest_ns(self, case: CaseView) -> float:
+        """What the cheapest case takes that may be advised for the array: the least of all."""
+        return next((one.cost_ns for one in self._sound.get(case.array, ())), math.inf)
+
+    def replacement(
+        self,
+        case: CaseView,
+        fits: Callable[[CaseView], bool] = lambda _: True,
+        asks: Hashable = None,
+    ) -> CaseView | None:
+        """The cheapest safe case that gives what ``case`` gives, and that ``fits``.
+
+        What is documented to copy is replaced by what is documented to copy, wherever the source
+        begins; a view by a view. A copy that may be torn, for which nothing safe stands, is
+        replaced by a view whose copies of other memory may be torn: nothing is lost by that.
+        Where every case is asked for, ``asks`` is all that ``fits`` depends on: cases that are
+        alike share one search.
+        """
+        alike = (
+            *(asks, case.array, case.kind, case.promise, case.result_device),
+            *(case.is_wrong, self.may_tear(case)),
+        )
+        found = self._replacements.get(alike) if asks is not None else None
+        if found is None:
+            found = self._replacements[alike] = [*islice(self._fitting(case, fits), 2)]
+        return next((other for other in found if other is not case), None)
+
+    def waited(self, case: CaseView) -> CaseView | None:
+        """The cheapest copy that may stand for ``case`` if its result is waited for."""
+        for other in self._sound.get(case.array, ()):
+            if serves(other, case) and self.copies(other) and self.waiting_helps(other):
+                return other
+        return None
+
+    @cached_property
+    def _replacements(self) -> dict[Hashable, list[CaseView]]:
+        return {}
+
+    def _fitting(self, case: CaseView, fits: Callable[[CaseView], bool]) -> Iterator[CaseView]:
+        """What can replace ``case`` and its like, the best first; it may be among them."""
+        torn_elsewhere = []
+        for other in self._sound.get(case.array, ()):
+            if (
+                serves(other, case)
+                and (case.promise != "copy" or self.copies(other))
+                and fits(other)
+            ):
+                if not self.may_tear(other):
+                    yield other
+                elif other.kind == "view":
+                    torn_elsewhere.append(other)
+        if case.kind == "copy" and self.may_tear(case):
+            yield from torn_elsewhere
+
+
+def _is_written(case: CaseView) -> bool:
+    """A view tells nothing of the copies of another shape."""
+    return any(
+        word in ("safe", "unsafe") or "immutable" in (evidence.sizes_bytes or {}).values()
+        for word, evidence in seen(case.result.early_write)
+    )
+
+
+def serves(other: CaseView, case: CaseView) -> bool:
+    """Whether the result of ``other`` can stand for that of ``case``."""
+    if case.kind is None:  # it never came back: anything of its kind will do
+        return case.promise != "copy" or other.kind == other.promise == "copy"
+    if case.result_device is None or other.result_device != case.result_device:
+        return False
+    if case.promise == "copy":
+        return other.kind == other.promise == "copy"
+    return other.kind == "view" or case.kind == "copy" or case.is_wrong
+
+
+def views(results: Iterable[Result]) -> Iterator[CaseView]:
+    """The cases with what the instrument *alignment* saw at the first shape of their path."""
+    known = [one for one in enumerate(results) if one[1].case.protocol != Protocol.STEP]
+    looks = alignments(result for _, result in known)
+    owned: dict[int, Owned] = {}
+    dtypes: dict[str, set[str]] = defaultdict(set)
+    for _, result in known:
+        if result.case.survey and result.refused_at != "create":
+            dtypes[result.case.producer].add(result.case.dtype)
+    made = {producer: frozenset(found) for producer, found in dtypes.items()}
+    for index, result in known:
+        of_path = None if result.case.survey else looks.get(result.case.conversion)
+        verdict = id(result.ownership)  # one object wherever a file has the same
+        same = owned.get(verdict)
+        if same is None:
+            same = owned[verdict] = Owned(result.ownership)
+        surveyed = (
+            made.get(result.case.producer, frozenset()) if result.case.survey else frozenset()
+        )
+        yield CaseView(index, result, result.alignment or of_path, same, surveyed)
+
+
+def alignments(results: Iterable[Result]) -> dict[tuple[str, ...], Verdict[Alignment]]:
+    """What the instrument *alignment* saw of each conversion, at the first shape."""
+    found: dict[tuple[str, ...], Verdict[Alignment]] = {}
+    for result in results:
+        if result.alignment is not None:
+            found.setdefault(result.case.conversion, result.alignment)
+    return found
+
+
+def by(things: Iterable[Thing], key: Callable[[Thing], Key]) -> dict[Key, list[Thing]]:
+    """The things of each key, in their order."""
+    found: dict[Key, list[Thing]] = defaultdict(list)
+    for thing in things:
+        found[key(thing)].append(thing)
+    return dict(found)
+
+
+def groups(
+    cases: Iterable[CaseView],
+    cause: Callable[[CaseView], Hashable],
+    rank: Callable[[CaseView], Any] = lambda _: 0,
+) -> list[list[CaseView]]:
+    """The cases of each cause, which are one finding; the clearest, of the highest rank, first."""
+    return [sorted(found, key=rank, reverse=True) for found in by(cases, cause).values()]

@@ -1,0 +1,696 @@
+"""Is it right? Rules on shape, dtype and its byte order, values and the read-only flag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+from dlprof.errors import NoReproducer
+from dlprof.judge.case_view import CaseView, seen
+from dlprof.judge.cases import Cases, groups
+from dlprof.judge.finding import NONE_INSTEAD, Claim, finding, or_a_copy, replacements
+from dlprof.judge.rule import Rule, expect
+from dlprof.judge.safety import Fault, unknown_kind
+from dlprof.judge.script import BY_ADDRESS, Effect, Subject, shows
+from dlprof.judge.standards import LIKE_OTHERS, READ_ONLY, SAME_DATA
+from dlprof.runner.axes import shape_text
+from dlprof.runner.evidence import Changed, Count, Evidence, Values
+from dlprof.runner.session import FindingRecord, Result
+from dlprof.text.source import plain
+
+
+def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
+    """The result has another dtype than the source.
+
+    What a survey finds is a finding only if the documentation does not say it.
+    """
+    wrong = [case for case in cases.cases if case.changed.dtype and not _is_narrowed(case)]
+    for found in groups(wrong, _way_of_narrowing):
+        before, after = found[0].changed.dtype or ("", "")
+        first, lost = found[0].result.case, _lost(found[0].changed.values)
+        why = first.narrows_why if first.narrows_to == after else ""
+        dtypes = dict.fromkeys(case.changed.dtype[0] for case in found if case.changed.dtype)
+        of = before if len(dtypes) == 1 else f"{len(dtypes)} other dtypes"
+        advice = replacements(cases, found, "keeps the dtype", none=NONE_INSTEAD)
+        yield finding(
+            found,
+            Claim(("converts", "convert"), f"{of} to {after}", lost, brief=why),
+            {"before": before, "after": after},
+            advice=f"{advice} {first.narrows_why}".strip(),
+            how_often=_how_often(found[0]),
+        )
+
+
+def _way_of_narrowing(case: CaseView) -> tuple[str, ...]:
+    return case.pair[1], (case.changed.dtype or ("", ""))[1], _how_often(case)
+
+
+def _how_often(case: CaseView) -> str:
+    return case.how_often("values", "wrong")
+
+
+def _is_narrowed(case: CaseView) -> bool:
+    record, (_, after) = case.result.case, case.changed.dtype or ("", "")
+    return case.surveyed and record.narrows_to == after
+
+
+def _lost(count: Count | None) -> str:
+    """``3 of 16 values``, or what the evidence says instead; empty if it says nothing."""
+    if count is None:
+        return ""
+    if count.same_address:
+        return "two held copies are at one address"
+    if count.different is None or count.of is None:
+        return ""
+    return f"{count.different:,} of {count.of:,} values changed"
+
+
+DTYPE = """
+<create>
+<convert of y>
+dtypes = <dtype of x>, <dtype of y>
+print("x is %s, y is %s" % dtypes)
+return dtypes[0] != dtypes[1]
+"""
+
+
+def show_dtype_changed(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
+    before, after = (found.evidence.get(name, "?") for name in ("before", "after"))
+    return subject.shown(f"makes {after} of {before}", DTYPE)
+
+
+def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
+    """The result has another shape or, with the same dtype, other values than the source; or the
+    call changes more than it makes.
+    """
+    wrong = [case for case in cases.cases if _wrong_text(case)]
+    by_import = groups(
+        wrong,
+        lambda case: (
+            *(case.way_in, min(case.changed.kinds)),
+            *(_cause(case), _how_often(case)),
+        ),
+    )
+    for found in by_import:
+        yield finding(
+            found,
+            Claim(
+                ("gives", "give"),
+                _wrong_part(found[0].changed),
+                _wrong_text(found[0]),
+                brief=_cause(found[0]),
+                more=_cause(found[0]),
+            ),
+            _what_changed(found[0]),
+            advice=replacements(cases, found, "gives the right result", none=NONE_INSTEAD),
+            how_often=_how_often(found[0]),
+        )
+    besides = [case for case in cases.cases if _side_effect(case.changed)]
+    for found in groups(
+        besides, lambda case: (case.way_in, _side_effect(case.changed), _how_often(case))
+    ):
+        kind = _side_effect(found[0].changed)
+        verb = SIDE_EFFECTS[kind].verb
+        yield finding(
+            found,
+            Claim(verb, numbers=_extent(kind, found[0].changed)),
+            _what_changed(found[0]),
+            advice=replacements(cases, found, "does not", _is_tried_again, NONE_INSTEAD),
+            how_often=_how_often(found[0]),
+        )
+
+
+def _cause(case: CaseView) -> str:
+    """Why the values are wrong, where an experiment shows it."""
+    values = case.changed.values
+    return "The byte order was lost." if values is not None and values.byte_order_lost else ""
+
+
+def _what_changed(case: CaseView) -> dict[str, str]:
+    return {"changed": ", ".join(sorted(case.changed.kinds))}
+
+
+def _is_tried_again(case: CaseView) -> bool:
+    """Whether further conversions of the path were looked at: most side effects show only there."""
+    evidence = [one for _, one in seen(case.result.values)]
+    return all(one.left_out is None and one.not_tried is None for one in evidence)
+
+
+def _is_wrong(case: CaseView) -> bool:
+    """Values that a narrower dtype cannot hold are the dtype's fault."""
+    if not case.is_wrong:
+        return False
+    kinds = set(case.changed.kinds)
+    return "dtype" not in kinds or bool(kinds - {"dtype", "values"})
+
+
+def _wrong_part(changed: Changed) -> str:
+    if changed.shape:
+        return "a result of the wrong shape"
+    return "wrong values" if changed.values and "dtype" not in changed.kinds else "a wrong result"
+
+
+def _wrong_text(case: CaseView) -> str:
+    if case.changed.shape:
+        before, after = map(shape_text, case.changed.shape)
+        return f"shape {after} instead of {before}"
+    # Values that a narrower dtype cannot hold are the dtype's fault.
+    return _lost(case.changed.values) if "dtype" not in case.changed.kinds else ""
+
+
+def _side_effect(changed: Changed) -> str:
+    """The worst of what was changed besides the result; empty if nothing was."""
+    return next((kind for kind in SIDE_EFFECTS if kind in changed.kinds), "")
+
+
+def _extent(kind: str, changed: Changed) -> str:
+    if kind == "source_shape":
+        shapes = map(shape_text, changed.source_shape or ())
+        return " became ".join(shapes)
+    if kind != "source_writable":
+        return _lost(getattr(changed, kind))
+    before, after = changed.source_writable or (None, None)
+    if before is None or after is None:
+        return ""
+    return "it is read-only now" if before else "it was read-only"
+
+
+def expected_values(found: FindingRecord, result: Result) -> str:
+    if _side_effect(CaseView(0, result).changed):
+        text = "A conversion changes neither `x` nor earlier results. Its result has the values of"
+        return expect(f"{text} `x`.", LIKE_OTHERS)(found, result)
+    text = "The result has the shape and the values of its source."
+    return expect(text, SAME_DATA)(found, result)
+
+
+class SideEffect(NamedTuple):
+    """A change that a call makes besides its result: words for it, and a script's body."""
+
+    verb: tuple[str, str]
+    script: str
+
+
+SIDE_EFFECTS = {
+    "source": SideEffect(
+        ("changes its source", "change their source"),
+        """
+<create>
+before = <values of x>
+<convert of y>
+after = <values of x>
+wrong = <differing>
+print(wrong, "of", before.size, "values of x were changed by the call")
+return wrong > 0
+""",
+    ),
+    "source_shape": SideEffect(
+        ("changes the shape of its source", "change the shape of their source"),
+        """
+<create>
+before = tuple(<shape of x>)
+<convert of y>
+after = tuple(<shape of x>)
+print("x has the shape", before, "before the call,", after, "after it")
+return before != after
+""",
+    ),
+    "source_writable": SideEffect(
+        (
+            "changes whether its source can be written",
+            "change whether their source can be written",
+        ),
+        """
+<create>
+before = <writable of x>
+<convert of y>
+after = <writable of x>
+print("x can be written:", before, "before the call,", after, "after it")
+return before != after
+""",
+    ),
+    "first_result": SideEffect(
+        (
+            "gave wrong values at the first conversion of an array, and right ones later",
+            "gave wrong values at the first conversion of an array, and right ones later",
+        ),
+        """
+<create>
+<convert of y>
+after, before = <flat_values of y>, <values of x>
+first = <differing>
+<convert of y>
+after = <flat_values of y>
+print("values that differ from x:", first, "of the first y,", <differing>, "of the second")
+return first > 0 and <differing> == 0
+""",
+    ),
+    "repeated": SideEffect(
+        (
+            "gives wrong values when it converts an array again",
+            "give wrong values when they convert an array again",
+        ),
+        """
+<create>
+wrong, calls = 0, 0
+while not wrong and calls < 200:
+    <convert of y>
+    before, after = <values of x>, <flat_values of y>
+    wrong, calls = <differing>, calls + 1
+print(wrong, "values of y differ from those of x after", calls, "conversions of x")
+return wrong > 0 and calls > 1
+""",
+    ),
+    "earlier_result": SideEffect(
+        ("overwrites its earlier result", "overwrite their earlier results"),
+        """
+<create>
+<convert of y>
+before = <values of y>
+held, later = x, []
+# another array, of other values
+<other>
+for _ in range(4):
+    <convert of z>
+    later.append(z)
+after = <values of y>
+wrong = <differing>
+print(wrong, "of", before.size, "values of y changed when others were made")
+return held is not x and wrong > 0
+""",
+    ),
+    "after_write": SideEffect(
+        (
+            "gives old values of a source that was written since an earlier call",
+            "give old values of a source that was written since an earlier call",
+        ),
+        """
+<create>
+<convert of y>
+<write of x>
+<convert of z>
+before, after = <values of x>, <flat_values of z>
+wrong = <differing>
+print(wrong, "values of z are not those that were written to x")
+return wrong > 0
+""",
+    ),
+    "unfinished": SideEffect(
+        ("returns before its values are there", "return before their values are there"),
+        """
+seen = []
+for _ in range(5):
+    <create>
+    <convert of y>
+    after, before = <flat_values of y>, <values of x>
+    early = <differing>
+    sleep(1)
+    after = <flat_values of y>
+    seen.append((early, <differing>))
+print("values of y that differ from x at once, and after a second:", seen)
+return any(early and not later for early, later in seen)
+""",
+    ),
+    "in_turns": SideEffect(
+        (
+            "gives another result for the same array when others are converted in turns",
+            "give another result for the same array when others are converted in turns",
+        ),
+        """
+<create>
+first = x
+<other>
+second = x
+right = {}
+for name, x in (("first", first), ("second", second)):
+    <convert of y>
+    right[name] = <values of y>
+x = first
+for _ in range(50):
+    <convert of y>
+wrong = 0
+for name, x in 4 * (("second", second), ("first", first)):
+    <convert of y>
+    before, after = right[name], <values of y>
+    wrong = max(wrong, <differing>)
+print(wrong, "values of y are not those of the first conversion of its source")
+return wrong > 0
+""",
+    ),
+    "one_result": SideEffect(
+        (
+            "gives one copy for two conversions of an array",
+            "give one copy for two conversions of an array",
+        ),
+        """
+<create>
+<convert of y>
+<convert of z>
+before, source = <values of y>, <values of x>
+<write of z>
+after = <values of y>
+wrong = <differing>
+before, after = source, <values of x>
+print(wrong, "values of y changed with z, and", <differing>, "of x, which both were made of")
+return wrong > 0 and <differing> == 0
+""",
+    ),
+    "equal_sources": SideEffect(
+        (
+            "gives one result for two sources of equal values",
+            "give one result for two sources of equal values",
+        ),
+        """
+<create>
+held = x
+<convert of y>
+before = <values of y>
+<create>
+<convert of z>
+<write of z>
+after = <values of y>
+wrong = <differing>
+print(wrong, "of", before.size, "values of y changed with z, which is made of another array")
+return held is not x and wrong > 0
+""",
+    ),
+}
+"""Worst first."""
+VALUES = """
+<create>
+<convert of y>
+before, after = <values of x>, <flat_values of y>
+wrong = <differing>
+print(wrong, "values of y differ from those of x")
+return wrong > 0
+"""
+BYTES_IN_ORDER = """
+<create>
+<convert of y>
+before, after = <values of x>, <flat_values of y>
+wrong = <differing>
+before = before.byteswap()
+others = <differing>
+print(wrong, "values of y differ from those of x,", others, "from those of its swapped bytes")
+return wrong > 0 and others == 0
+"""
+SHAPE = """
+<create>
+<convert of y>
+shapes = <shape of x>, <shape of y>
+print("x has the shape %s, y has %s" % shapes)
+return shapes[0] != shapes[1]
+"""
+ONE_ADDRESS = """
+<create>
+<convert of y>
+held = x
+# another array
+<create>
+<convert of z>
+results = <address of y>, <address of z>
+sources = <address of held>, <address of x>
+print("y is at %#x, z at %#x" % results)
+return results[0] == results[1] and results[0] not in sources
+"""
+
+
+def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    wrong = CaseView(0, subject.result).changed
+    looks: list[Evidence] = [
+        evidence for word, evidence in seen(subject.result.values) if word == "wrong"
+    ]
+    looks += CaseView(0, subject.result).unfinished
+    evidence = looks[0] if looks else Values()
+    subject = subject.as_made(evidence)
+    symptom, template = "gives wrong values", VALUES
+    kind = _side_effect(wrong)
+    if kind:
+        symptom, template = SIDE_EFFECTS[kind].verb[0], SIDE_EFFECTS[kind].script
+        if getattr(getattr(wrong, kind), "same_address", False):
+            template = ONE_ADDRESS
+        if subject.is_own and kind == "earlier_result":
+            raise NoReproducer("it takes two arrays, and the setup of your own makes one")
+    elif "shape" in wrong.kinds:
+        symptom, template = "loses the shape", SHAPE
+    elif wrong.values is not None and wrong.values.byte_order_lost:
+        symptom, template = "loses the byte order", BYTES_IN_ORDER
+    create, other = subject.create_by(evidence), plain(getattr(evidence, "other", None) or "")
+    if "<other>" in template and not other:
+        other = f"{create}\n{subject.said('write', 'x')}"
+    return subject.shown(
+        symptom,
+        template,
+        create=create,
+        other=other,
+    )
+
+
+READ_ONLY_LOST = "DLP009"
+WRITABLE_ARRAY = "an array of a framework that tells whether it can be written"
+UNTOLD_FLAG = "nothing tells whether source and result can be written"
+READ_ONLY_ARRAY = "a read-only array, which --layout readonly and a survey make if the producer can"
+
+
+def is_read_only(case: CaseView) -> bool:
+    return case.result.case.layout == "readonly" or case.writable.source is False
+
+
+def untold_flag(case: CaseView) -> str:
+    """Why it is not known whether a view has the flag of its source."""
+    flags = case.writable
+    is_known = flags.result is False or None not in (flags.source, flags.result)
+    if case.failure or case.kind == "copy" or is_known:
+        return ""
+    return UNTOLD_FLAG
+
+
+def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
+    """A view lets memory be written that its owner calls read-only.
+
+    An error where another view of the array keeps the flag. A consumer whose arrays can all be
+    written has no view that keeps it, and no choice.
+    """
+    lost = [case for case in cases.cases if case.loses_read_only]
+    for found in groups(
+        lost, lambda case: case.way_in if cases.breaks(case, READ_ONLY_LOST) else (*case.pair, "")
+    ):
+        is_dropped = cases.breaks(found[0], READ_ONLY_LOST)
+        advice = or_a_copy(cases, found[0], "Do not write to the result.")
+        if is_dropped:
+            advice = replacements(cases, found, "keeps the flag", _keeps_read_only, advice)
+        yield finding(
+            found,
+            Claim(
+                ("makes a writable view", "make writable views"),
+                "of a read-only array",
+                brief=_effect_of_a_write(found[0]),
+                more="" if is_dropped else "No measured view of the pair stays read-only.",
+            ),
+            {"source_writable": False, "result_writable": True},
+            advice=advice,
+            severity="error" if is_dropped else "warning",
+        )
+
+
+def _effect_of_a_write(case: CaseView) -> str:
+    """What was seen of it: nothing writes to memory that others share."""
+    owned = case.result.ownership
+    if owned is not None and owned.evidence.not_written:
+        return "No write was tried: the memory is read-only, a file's or shared."
+    return "A write changes x or ends the process."
+
+
+def _keeps_read_only(case: CaseView) -> bool:
+    return case.keeps_read_only
+
+
+READ_ONLY_VIEW = """
+<create>
+<convert of y>
+<unless_writable>
+<proof>
+"""
+OVERWRITTEN = """
+before = <values of x>
+<write of y>
+after = <values of x>
+changed = <differing>
+print(changed, "of", before.size, "values of x changed by a write to y")
+return changed > 0
+"""
+
+
+def show_read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    """The addresses are compared where a write would end the process, or change what others have
+    mapped. A framework whose arrays can all be written has no flag to ask for.
+    """
+    owned = subject.result.ownership
+    not_written = subject.is_own or (owned is not None and owned.evidence.not_written)
+    unless = ""
+    if subject.has("writable", "y"):
+        unless = f"if not {subject.said('writable', 'y')}:\n    return False"
+    by_address = f"{BY_ADDRESS}return addresses[0] == addresses[1]"
+    return subject.shown(
+        "makes a writable view of a read-only array",
+        READ_ONLY_VIEW,
+        create=subject.create("view"),
+        unless_writable=unless,
+        proof=subject.filled(by_address if not_written else OVERWRITTEN),
+    )
+
+
+def read_only_gained(cases: Cases) -> Iterator[FindingRecord]:
+    """A result cannot be written, although its source can.
+
+    A consumer whose arrays can never be written has no choice.
+    """
+    verbs = {
+        "view": ("makes a read-only view", "make read-only views"),
+        "copy": ("makes a read-only copy", "make read-only copies"),
+    }
+    losing = [case for case in cases.cases if case.kind in verbs and _is_locked(case)]
+    for found in groups(losing, lambda case: (case.way_in, case.kind)):
+        kind = found[0].kind or ""
+        yield finding(
+            found,
+            Claim(verbs[kind], "of a writable array"),
+            {"source_writable": True, "result_writable": False},
+            advice=replacements(cases, found, "can be written", partial(_is_writable, kind)),
+        )
+
+
+def _is_locked(case: CaseView) -> bool:
+    found = case.writable
+    return (found.source, found.result, found.immutable) == (True, False, False)
+
+
+def _is_writable(kind: str, case: CaseView) -> bool:
+    return (case.writable.source, case.writable.result, case.kind) == (True, True, kind)
+
+
+def untold_lock(case: CaseView) -> str:
+    flags = case.writable
+    if case.failure or flags.result or flags.immutable:
+        return ""
+    return UNTOLD_FLAG if None in (flags.source, flags.result) else unknown_kind(case)
+
+
+READ_ONLY_GAINED = """
+<create>
+<write of x>
+<convert of y>
+print("x was written, y can be written:", <writable of y>)
+return not <writable of y>
+"""
+
+
+def property_lost(cases: Cases) -> Iterator[FindingRecord]:
+    """The result lacks what the source was besides its values, such as a mask."""
+    losing = [case for case in cases.cases if _lost_properties(case)]
+    for found in groups(losing, lambda case: (case.pair, _lost_properties(case))):
+        lost = _lost_properties(found[0])
+        yield finding(
+            found,
+            Claim(("loses", "lose"), f"the {' and '.join(lost)} of the source"),
+            {"lost": ", ".join(lost)},
+            advice=replacements(
+                cases, found, "keeps it", lambda other: not _lost_properties(other)
+            ),
+        )
+
+
+def _lost_properties(case: CaseView) -> tuple[str, ...]:
+    known = [evidence.dropped for _, evidence in seen(case.result.values) if evidence.dropped]
+    return known[0] if known else ()
+
+
+def has_property(case: CaseView) -> bool:
+    return case.result.case.layout == "masked" or bool(_lost_properties(case))
+
+
+MASK_LOST = """
+<create>
+<convert of y>
+before, after = <before>, <after>
+print("x has a mask:", before, "- y has a mask:", after)
+return before and not after
+"""
+
+
+def show_property_lost(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
+    before, after = (
+        subject.said("masked", name) if subject.has("masked", name) else f'hasattr({name}, "mask")'
+        for name in "xy"
+    )
+    lost = found.evidence.get("lost") or "mask"
+    return subject.shown(f"loses the {lost} of x", MASK_LOST, before=before, after=after)
+
+
+RULES = (
+    Rule(
+        "DLP007",
+        "dtype-changed",
+        "error",
+        dtype_changed,
+        expect("The result has the dtype of its source.", SAME_DATA),
+        show_dtype_changed,
+        "values",
+        Fault(lambda case: "dtype" in case.changed.kinds, takes_values=True),
+        changes=("wrong",),
+    ),
+    Rule(
+        "DLP008",
+        "wrong-values",
+        "error",
+        wrong_values,
+        expected_values,
+        show_wrong_values,
+        "values",
+        Fault(_is_wrong, takes_values=True),
+        changes=("wrong",),
+    ),
+    Rule(
+        READ_ONLY_LOST,
+        "read-only-lost",
+        {"error": "where another measured view keeps the flag", "warning": ""},
+        read_only_lost,
+        expect("The result of a read-only array is read-only or a copy.", READ_ONLY),
+        show_read_only_lost,
+        "ownership",
+        Fault(
+            lambda case: case.loses_read_only,
+            is_avoided=_keeps_read_only,
+            condition="do not write to the result",
+        ),
+        changes=("read-only flag",),
+        is_avoided=_keeps_read_only,
+        of_views=True,
+        needs=READ_ONLY_ARRAY,
+        has_need=is_read_only,
+        untold=untold_flag,
+    ),
+    Rule(
+        "DLP021",
+        "property-lost",
+        "info",
+        property_lost,
+        expect("The result is masked as its source is, or the call refuses it."),
+        show_property_lost,
+        "values",
+        needs="an array with a mask, as a survey makes it",
+        has_need=has_property,
+    ),
+    Rule(
+        "DLP022",
+        "read-only-gained",
+        "info",
+        read_only_gained,
+        expect("The result of a writable array can be written.", READ_ONLY),
+        shows("makes a read-only array of a writable one", READ_ONLY_GAINED),
+        "values",
+        needs=WRITABLE_ARRAY,
+        has_need=lambda case: case.writable.source is True,
+        untold=untold_lock,
+    ),
+)

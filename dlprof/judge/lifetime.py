@@ -1,0 +1,419 @@
+"""Does it live long enough, and not too long? Rules on lifetime."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from dlprof.errors import NoReproducer
+from dlprof.judge.case_view import CaseView
+from dlprof.judge.cases import Cases, groups
+from dlprof.judge.finding import DO_NOT_TRY, Claim, finding, replacements
+from dlprof.judge.rule import Rule, Severity, expect
+from dlprof.judge.safety import Fault
+from dlprof.judge.script import Effect, Subject, in_child
+from dlprof.judge.standards import DELETER, KEPT_ALIVE, LIKE_OTHERS
+from dlprof.protocol.messages import SAME
+from dlprof.runner.evidence import LeftBehind, Lifetime, Refused
+from dlprof.runner.quantity import size_text
+from dlprof.runner.session import FindingRecord, Result
+
+BYTES = "bytes_per_conversion"
+HANDLES = ("descriptors_per_conversion", "threads_per_conversion", "maps_per_conversion")
+EACH = 0.9
+"""So much for each conversion is one for each: a run counts a few more or less."""
+
+
+class Meter(NamedTuple):
+    """What may be left behind, how a script counts it, and how much of it is nothing."""
+
+    words: str
+    code: str
+    least: float
+
+
+METERS = {
+    HANDLES[0]: Meter("file descriptors", 'len(os.listdir("/proc/self/fd"))', 0.5),
+    HANDLES[1]: Meter("threads", 'len(os.listdir("/proc/self/task"))', 0.5),
+    HANDLES[2]: Meter("memory maps", 'Path("/proc/self/maps").read_bytes().count(b"\\n")', 0.5),
+    "references_per_conversion": Meter("references to x", "sys.getrefcount(x)", 0.05),
+    "objects_per_conversion": Meter("blocks of Python's memory", "sys.getallocatedblocks()", 0.2),
+    BYTES: Meter(
+        "bytes",
+        'int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")',
+        64.0,
+    ),
+}
+"""References are the clearest, bytes the noisiest. What is nothing is so for
+``dlprof.worker.instruments.lifetime``: counting leaves some, and few bytes are an allocator's own.
+"""
+SIZE_BYTES = 65536.0
+"""Of the array that was converted, where an older session does not say."""
+
+
+def _kept(result: Result) -> Lifetime:
+    """What a process tells that saw something stay behind."""
+    return (result.lifetime.of("retained") if result.lifetime else None) or Lifetime()
+
+
+def _lost(result: Result) -> Lifetime:
+    """What a process tells that saw the result, or its source, lost."""
+    return (result.lifetime.of("dangling") if result.lifetime else None) or Lifetime()
+
+
+def _kept_by_refusal(result: Result) -> Refused:
+    return (result.refusal.of("retained") if result.refusal else None) or Refused()
+
+
+STILL_THERE = "It is still there 2 s later."
+
+
+def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
+    """What a conversion leaves behind is still there a while after its result is gone."""
+    leaking = filter(_is_retained, cases.looked_at("lifetime"))
+    for found in groups(leaking, _way_of_leaking, _kept_bytes):
+        kept = _kept(found[0].result)
+        each = all(_kept_arrays(_kept(case.result)) >= EACH for case in found)
+        when = "every conversion" if each else "some conversions"
+        if kept.per_source:
+            when = "the first conversion of each array"
+        average = "" if _kept_arrays(kept) >= EACH else " on average"
+        yield finding(
+            found,
+            Claim(
+                ("leaves", "leave"),
+                f"{_kind(kept)} behind at {when}",
+                f"{_kept_text(kept)}{average}",
+                brief=STILL_THERE,
+                more=STILL_THERE,
+            ),
+            _counts(kept),
+            advice=replacements(cases, found, "leaves nothing behind", cases.outlasts),
+            severity=_severity(kept),
+            how_often=found[0].how_often("lifetime", "retained"),
+        )
+    refusing = filter(_is_retained_by_refusal, cases.looked_at("refusal"))
+    for found in groups(
+        refusing, lambda case: (case.way_in, case.how_often("refusal", "retained"))
+    ):
+        left = _kept_by_refusal(found[0].result)
+        yield finding(
+            found,
+            Claim(
+                ("leaves", "leave"),
+                f"{_kind(left)} behind at every refusal",
+                _kept_text(left),
+                brief=STILL_THERE,
+                more=STILL_THERE,
+            ),
+            _counts(left),
+            advice=f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}".strip(),
+            severity=_severity(left),
+            how_often=found[0].how_often("refusal", "retained"),
+        )
+
+
+def _is_retained(case: CaseView) -> bool:
+    return case.result.lifetime is not None and case.result.lifetime.saw("retained")
+
+
+def _is_retained_by_refusal(case: CaseView) -> bool:
+    return case.result.refusal is not None and case.result.refusal.saw("retained")
+
+
+def _way_of_leaking(case: CaseView) -> tuple[object, ...]:
+    kept, how_often = _kept(case.result), case.how_often("lifetime", "retained")
+    return case.way_in, _kind(kept), kept.per_source, how_often
+
+
+def _kept_bytes(case: CaseView) -> float:
+    return _kept(case.result).bytes_per_conversion or 0.0
+
+
+def _counts(evidence: LeftBehind) -> dict[str, float | None]:
+    return {name: getattr(evidence, name) for name in (*METERS, "conversions")}
+
+
+def _left(evidence: LeftBehind) -> dict[str, float]:
+    """How much stays for each conversion, by the names of :data:`METERS`."""
+    counts = {name: getattr(evidence, name) or 0.0 for name in METERS}
+    return {name: count for name, count in counts.items() if count >= METERS[name].least}
+
+
+def _severity(evidence: LeftBehind) -> Severity:
+    return "error" if _left(evidence).keys() & {*HANDLES, BYTES} else "warning"
+
+
+def _kind(evidence: LeftBehind) -> str:
+    """The kind of handle that stays; ``memory`` where none does. A thread has maps of its own."""
+    handles = (name for name in _left(evidence) if name in HANDLES)
+    return next((METERS[name].words for name in handles), "memory")
+
+
+def _kept_arrays(evidence: LeftBehind) -> float:
+    """How many arrays, references, blocks or handles stay for each, whichever is most."""
+    left = _left(evidence)
+    arrays = left.pop(BYTES, 0.0) / (evidence.size_bytes or SIZE_BYTES)
+    return max(arrays, *left.values()) if left else arrays
+
+
+def _kept_text(evidence: LeftBehind) -> str:
+    return ", ".join(
+        size_text(round(count)) if name == BYTES else _counted(f"{count:.3g}", METERS[name].words)
+        for name, count in _left(evidence).items()
+    )
+
+
+def _counted(number: str, words: str) -> str:
+    one = re.sub(r"s\b", "", words, count=1)
+    return f"{number} {one if number == '1' else words}"
+
+
+LEFT = """
+<create>
+def grow():
+    before = <meter>
+    for _ in range(<calls>):
+        <each>
+    del y
+    gc.collect()
+    sleep(2)  # what is released late stays no longer
+    return (<meter> - before) / <calls>
+
+grow()  # fills caches
+left = min(grow(), grow())
+print(f"each <what> left {left:.1f} <unit> behind")
+return left > <most>
+"""
+LEFT_ANEW = """
+def make():
+    <create>
+
+def make_and_convert():
+    <each>
+
+def grow(call):
+    before = <meter>
+    for _ in range(<calls>):
+        call()
+    gc.collect()
+    sleep(2)  # what is released late stays no longer
+    return (<meter> - before) / <calls>
+
+def least(call):
+    grow(call)  # fills caches
+    return min(grow(call), grow(call))
+
+alone = least(make)
+left = least(make_and_convert) - alone
+print(f"making each array alone left {alone:.1f} <unit> behind")
+print(f"each <what> left {left:.1f} <unit> more")
+return left > <most>
+"""
+EACH_REFUSAL = """
+<create>
+try:
+    <code>
+except Exception:
+    pass
+"""
+SIZE_OF_NEW = 16 * 1024.0
+"""Of the arrays that a loop makes anew, such as one of refusals."""
+CLEAR_BYTES = 64 * 1024.0
+"""So much of it for each conversion stands out of what a process's memory does by itself."""
+
+
+def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    known = subject.result.lifetime
+    # A conversion may be refused because those before left too much behind.
+    refused = subject.result.status == "unsupported" and not (known and known.saw("retained"))
+    evidence = _kept_by_refusal(subject.result) if refused else _kept(subject.result)
+    left = _left(evidence)
+    if not left:
+        raise NoReproducer("the session does not say what was left behind")
+    anew = refused or evidence.per_source
+    if anew and subject.is_own:
+        raise NoReproducer(
+            "the source is made by a setup of your own, and others like it are needed"
+        )
+    clear = SIZE_OF_NEW / 2 if anew else CLEAR_BYTES
+    first = next(iter(left))
+    name = BYTES if left.get(BYTES, 0.0) >= clear and first not in HANDLES else first
+    unit, meter, _least = METERS[name]
+    subject = subject.as_made(evidence)
+    if name == BYTES and subject.result.case.device == "cuda":
+        meter = subject.said("memory", "y" if subject.has("memory", "y") else "x")
+    create, does, what = subject.create_by(evidence), f"leaves {unit} behind", "conversion"
+    each = subject.filled("<convert of y>")
+    if anew:
+        each, what = f"{create}\n{each}", "new array that was converted"
+    if refused:
+        each = subject.filled(EACH_REFUSAL, create=create)
+        does, what = f"{does} when it refuses", "refusal"
+    return subject.shown(
+        does,
+        LEFT_ANEW if anew else LEFT,
+        create=create or "pass",
+        each=each,
+        what=what,
+        calls="50" if name in HANDLES else "200",  # a process may have a thousand descriptors
+        meter=meter,
+        unit=unit,
+        most=f"{left[name] / 2:.4g}",
+    )
+
+
+def dangling(cases: Cases) -> Iterator[FindingRecord]:
+    """The result's memory is gone with its source, or that of the source with its result."""
+    dangling = [case for case in cases.looked_at("lifetime") if case.is_dangling]
+    for found in groups(
+        dangling,
+        lambda case: (
+            _loses_result(case),
+            case.pair[:1] if _all_lose(cases, case) else case.way_in,
+            case.how_often("lifetime", "dangling"),
+        ),
+    ):
+        evidence = _lost(found[0].result)
+        how = " or ".join(sorted({_what_became(case) for case in found}, reverse=True))
+        if _loses_result(found[0]):
+            later_s = evidence.later_s
+            after = "after" if later_s is None else f"{1000 * later_s:.0f} ms after"
+            every = f"So does every measured view from {found[0].direction}."
+            claim = Claim(
+                ("does", "do"),
+                "not keep x alive",
+                f"{how} {after} x was dropped",
+                more=every if _all_lose(cases, found[0]) else "",
+            )
+            advice = "Keep the source as long as the result."
+        else:
+            claim = Claim(("destroys", "destroy"), "x when its result is dropped", how)
+            advice = "Keep the result as long as the source."
+        other = replacements(cases, found, "keeps it", cases.outlasts)
+        yield finding(
+            found,
+            claim,
+            {"reason": evidence.reason},
+            advice=f"{advice} Or: {other}" if other else advice,
+            how_often=found[0].how_often("lifetime", "dangling"),
+        )
+
+
+def _what_became(case: CaseView) -> str:
+    evidence = _lost(case.result)
+    of_source = evidence.source_after_drop
+    if evidence.changed_after_drop or of_source == "changed":
+        return "values changed"
+    if evidence.error_after_drop is None and of_source in (None, SAME):
+        return "the process died"
+    return f"reading {'it' if of_source in (None, SAME) else 'x'} raised an exception"
+
+
+def _all_lose(cases: Cases, case: CaseView) -> bool:
+    views = [other for other in cases.arrays[case.array] if other.kind == "view"]
+    alone = len({view.way_in for view in views}) == 1
+    return not alone and case in views and all(map(_loses_result, views))
+
+
+def _loses_result(case: CaseView) -> bool:
+    return case.is_dangling and not _lost(case.result).is_source_lost
+
+
+def expected_to_live(found: FindingRecord, result: Result) -> str:
+    if _lost(result).is_source_lost:
+        return expect("The source keeps its memory when the result is dropped.", LIKE_OTHERS)(
+            found, result
+        )
+    text = expect("The result keeps its memory alive.", DELETER)(found, result)
+    return f"{text} {KEPT_ALIVE.get(result.case.protocol, '')}".strip()
+
+
+LATER_S = 0.3
+"""How long a script holds a result without its source, if dlprof did not hold it longer."""
+READ_AFTER_DROP = """
+def make():
+    <create>
+    return x
+
+x = make()
+<hold>
+<convert of y>
+before = <kept_values>
+del <dropped>
+gc.collect()
+sleep(<later>)  # it may be released late
+others = []  # arrays that may be given the memory of <dropped>
+for _ in range(8):
+    x = make()
+    <fill>
+    others.append(<other>)
+<restore>
+try:
+    after = <kept_values>
+except Exception as error:
+    print("<kept> cannot be read after <dropped> was dropped:", error, flush=True)
+    sys.exit(3)
+changed = <differing>
+said = "values of <kept> changed after <dropped> was dropped"
+print(changed, "of", before.size, said, flush=True)
+sys.exit(3 if changed else 0)
+"""
+
+
+def show_dangling(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    """The result, or the source, reads memory that belongs to another array by then."""
+    evidence = _lost(subject.result)
+    subject = subject.as_made(evidence)
+    is_source = evidence.is_source_lost
+    kept, dropped = ("x", "y") if is_source else ("y", "x")
+    fill = subject.said("write", "x") if subject.writable else ""
+    if not (fill or subject.has("use", "x")):
+        raise NoReproducer("its arrays cannot be written, and others hold the same values")
+    child = subject.filled(
+        READ_AFTER_DROP,
+        create=subject.create_by(evidence),
+        hold="source = x" if is_source else "",
+        restore="x = source" if is_source else "",
+        later=f"{max(LATER_S, evidence.later_s or 0.0):g}",
+        kept=kept,
+        dropped=dropped,
+        kept_values=subject.said("values", kept),
+        fill=fill,
+        other="x" if fill else subject.said("use", "x"),
+    )
+    does = "destroys x when its result is dropped" if is_source else "does not keep x alive"
+    return in_child(does, subject, child)
+
+
+RULES = (
+    Rule(
+        "DLP010",
+        "memory-retained",
+        {
+            "error": "where 64 bytes or more, or a file descriptor, thread or memory map, stay"
+            " behind per conversion",
+            "warning": "",
+        },
+        memory_retained,
+        expect("Nothing stays behind when the result is dropped.", DELETER),
+        show_retained,
+        "lifetime",
+        Fault(_is_retained),
+        changes=("retained",),
+    ),
+    Rule(
+        "DLP011",
+        "dangling",
+        "error",
+        dangling,
+        expected_to_live,
+        show_dangling,
+        "lifetime",
+        Fault(lambda case: case.is_dangling, takes_values=True),
+        other_arrays=True,
+        made_again=True,
+        changes=("dangling",),
+    ),
+)

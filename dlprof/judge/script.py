@@ -1,0 +1,297 @@
+"""A case of a session as source text: what the templates of reproducers are filled with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from dlprof.errors import NoReproducer
+from dlprof.judge.case_view import seen
+from dlprof.judge.thresholds import ALIGNED_BYTES
+from dlprof.probes.base import CONTIGUOUS
+from dlprof.runner.axes import shape_text
+from dlprof.runner.evidence import Evidence
+from dlprof.runner.session import FindingRecord, Recipe, Result
+from dlprof.text.source import block, parsed, plain
+
+PLACEHOLDER = re.compile(r"<([a-z_]+)(?: of ([a-z]+))?>")
+OF_PRODUCER = ("x", "q", "held")
+"""Names of a script that hold arrays of the producer; all others hold results."""
+CANNOT_BE_WRITTEN = ("readonly", "broadcast")
+"""Layouts whose arrays their own framework refuses to write."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One case: its conversion, how its source is made, and how both sides are looked at."""
+
+    result: Result
+    recipe: Recipe
+    code: str
+    """The conversion of ``x``."""
+    shape: tuple[int, ...]
+    is_own: bool = False
+    """Whether a setup of the user's own makes the source: its values may be NaN, or all ones."""
+    corners: bool = False
+    """Whether the values are corners: both zeros, and NaN with its payload."""
+
+    def filled(self, template: str, **texts: str) -> str:
+        """``template`` with its placeholders filled in.
+
+        ``<name>`` is one of ``texts``, or ``<create>``, ``<code>``, how many elements are
+        ``<differing>`` between ``before`` and ``after``, or how to :func:`_look` whether
+        ``y`` is a view. ``<convert of y>`` is the conversion into ``y`` and a wait for it,
+        ``<values of x>`` an idiom of the producer's probe, and ``<values of y>`` one of the
+        consumer's. ``<flat_values of y>`` has the form of the source's, which may be plain memory.
+        A line whose placeholder has no text goes.
+        """
+        lines = []
+        for line in template.strip("\n").splitlines():
+            filled = PLACEHOLDER.sub(lambda match: self._text(match, texts), line)
+            margin = line[: len(line) - len(line.lstrip())]
+            if filled.strip() or not line:
+                lines.append(filled.replace("\n", f"\n{margin}"))
+        return "\n".join(lines)
+
+    def _text(self, match: re.Match[str], texts: dict[str, str]) -> str:
+        idiom, name = match.groups()
+        if name is not None:
+            return self._of_array(idiom, name)
+        if idiom in texts:
+            return texts[idiom]
+        if idiom in ("create", "code"):
+            return self.create() if idiom == "create" else self.code
+        if idiom == "differing":
+            return self._differing
+        return _look(self)[idiom]
+
+    def _of_array(self, idiom: str, name: str) -> str:
+        if idiom == "convert":
+            return block(f"{name} = {self.code}", self.said("wait", name))
+        if idiom == "flat_values":
+            values = self.said("values", name)
+            return values if self.has("shape", "x") else f"({values}).ravel()"
+        return self.said(idiom, name)
+
+    @property
+    def _differing(self) -> str:
+        """How many elements differ between ``before`` and ``after``: NaN is equal to itself."""
+        if self.corners or self.result.case.survey:
+            pairs = "zip(before.ravel(), after.ravel())"
+            if self.result.case.layout == "masked":  # what is masked has no value
+                known = "~numpy.ma.getmaskarray(before).ravel()"
+                sides = (
+                    f"numpy.ma.getdata({side}).ravel()[{known}]" for side in ("before", "after")
+                )
+                pairs = f"zip({', '.join(sides)})"
+            return f"sum(a.tobytes() != b.tobytes() for a, b in {pairs})"
+        differ = "before != after"
+        if self.is_own:  # its values may be NaN
+            differ = f"({differ}) & ((before == before) | (after == after))"
+        return f"int(({differ}).sum())"
+
+    def shown(self, does: str, template: str, **texts: str) -> Effect:
+        """A script that shows what the conversion ``does``, by a template that is filled in."""
+        return Effect(does, self.filled(template, **texts), self)
+
+    def said(self, idiom: str, name: str) -> str:
+        """What the probe of the framework says for ``idiom`` of the array called ``name``."""
+        said = self._idioms(name)
+        if idiom not in said:
+            if idiom == "wait":  # a framework need not say it: there is nothing to wait for then
+                return ""
+            case = self.result.case
+            framework = case.producer if name in OF_PRODUCER else case.consumer
+            raise NoReproducer(f"the probe of {framework} has no text for {idiom!r}")
+        return plain(said[idiom].replace("{x}", name))
+
+    def has(self, idiom: str, name: str) -> bool:
+        """Whether there is a text of this idiom for the array called ``name``."""
+        return idiom in self._idioms(name)
+
+    def _idioms(self, name: str) -> dict[str, str]:
+        return self.recipe.source if name in OF_PRODUCER else self.recipe.result
+
+    @property
+    def array_text(self) -> str:
+        """``float32 1024x1024 of torch``, with what is unusual about it."""
+        case = self.result.case
+        layout = "" if case.layout == "C" else f", layout {case.layout}"
+        device = "" if case.device == "cpu" else f", on {case.device}"
+        return f"{case.dtype} {shape_text(self.shape)} of {case.producer}{layout}{device}"
+
+    @property
+    def writable(self) -> bool:
+        """Whether a write to the source shows, and the producer can be told to do it."""
+        can = not self.is_own and self.result.case.layout not in CANNOT_BE_WRITTEN
+        return can and self.has("write", "x")
+
+    def as_made(self, evidence: Evidence) -> Subject:
+        """The conversion of the array that an instrument made, if it says which."""
+        code = self.code if evidence.code is None else expression(evidence.code)
+        return replace(
+            self,
+            shape=evidence.created_shape or self.shape,
+            code=code,
+            corners=evidence.corners is True,
+        )
+
+    def create(self, word: str | None = None) -> str:
+        """Text that makes ``x`` as it was in a process in which the result was ``word``.
+
+        Contiguous arrays of some frameworks begin at any address; where that tells a view from a
+        copy, ``x`` is made at an address of the kind that was seen.
+        """
+        layout = self.result.case.layout
+        alignment = self._alignment(word)
+        if alignment is not None and layout in CONTIGUOUS:
+            layout = "aligned" if alignment >= ALIGNED_BYTES else "sliced"
+        return self._made(layout, self.result.case.layout)
+
+    def create_as_seen(self) -> str:
+        """Text that makes ``x`` where the result is what it was, if its alignment decides on it."""
+        owned, looked = self.result.ownership, self.result.alignment
+        decides = owned is not None and looked is not None and looked.verdict == "dependent"
+        return self.create(owned.verdict if decides and owned else None)
+
+    def create_as(self, layout: str) -> str:
+        """Text that makes ``x`` in another layout; a recipe leaves out what is that of its own."""
+        own = self.result.case.layout
+        return self._made(layout, own if layout == "aligned" and own != "sliced" else "")
+
+    def create_by(self, evidence: Evidence) -> str:
+        """Text that makes ``x`` as an instrument made it, else as the case did."""
+        return self.create() if evidence.create is None else plain(evidence.create)
+
+    def _alignment(self, word: str | None) -> float | None:
+        found = [evidence for said, evidence in seen(self.result.ownership) if said == word]
+        if found:
+            # Of all processes the one in which it is plainest that it is one.
+            plainest = max if word == "view" else min
+            return plainest(found[0].alignments, default=None)
+        places = self.result.alignment.evidence.places if self.result.alignment else ()
+        return next((look.alignment_bytes for _, look in places if look.verdict == word), None)
+
+    def _made(self, *layouts: str) -> str:
+        """By the text of the first of ``layouts`` that has one."""
+        texts = [self.recipe.create[name] for name in layouts if self.recipe.create.get(name)]
+        if not texts:
+            raise NoReproducer("the session does not say how the array was made")
+        made = plain(texts[0])
+        return "" if made == "x = x" else made  # a setup of the user's own has made it
+
+
+def subject(result: Result, is_own: bool = False) -> Subject:
+    """Raises :class:`NoReproducer` where the session has no source text for the case."""
+    if result.recipe is None:
+        raise NoReproducer(
+            "the session holds no source text for this case: it was written by an older dlprof;"
+            " measure again"
+        )
+    code = expression(result.case.code)
+    return Subject(result, result.recipe, code, result.case.shape, is_own)
+
+
+def expression(code: str) -> str:
+    parsed(code.strip(), "eval")
+    return code
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a script shows: what the conversion ``does`` in words, and how.
+
+    ``body`` is that of a function that returns whether the problem is there. With a ``child`` that
+    function runs the conversion in a process of its own: it ends with exit code 0 where there is
+    no problem. ``subject`` is the case with the array that is made.
+    """
+
+    does: str
+    body: str
+    subject: Subject
+    child: str = ""
+    own_call: str = ""
+    """The call that does it, where that is not the subject's own."""
+
+    @property
+    def call(self) -> str:
+        return self.own_call or self.subject.code
+
+
+Show = Callable[[Subject, Subject | None, FindingRecord], Effect]
+"""From a finding's clearest case, and the case it is compared with, to what a script shows."""
+
+
+def shows(does: str, template: str) -> Show:
+    """What a template shows without more: that the conversion ``does`` this."""
+    return lambda subject, _, __: subject.shown(does, template)
+
+
+def compared(other: Subject | None) -> Subject:
+    """The case that the finding compares with."""
+    if other is None:
+        raise NoReproducer("the finding does not say what it compares with: measure again")
+    return other
+
+
+TIMED = """
+def timed(function):
+    calls, _ = Timer(function).autorange()
+    return min(Timer(function).repeat(5, calls)) / calls * 1e6
+"""
+HYSTERESIS = 2
+"""A time that a rule calls longer from so many times on is gone only below half of that."""
+
+
+def function(name: str, subject: Subject) -> str:
+    """A function that converts ``x``, waits for the result and returns it."""
+    if not subject.said("wait", "y"):
+        return f"def {name}():\n    return {subject.code}\n"
+    return subject.filled("def <name>():\n    <convert of y>\n    return y\n", name=name)
+
+
+BY_WRITE = """
+before = <values of y>
+<write of x>
+after = <values of y>
+changed = <differing>
+print("a write to x changed", changed, "of", before.size, "values of y")
+"""
+BY_ADDRESS = """
+addresses = <address of x>, <address of y>
+print("x is at %#x, y at %#x" % addresses)
+"""
+
+
+def can_write(subject: Subject) -> bool:
+    """Whether a write can tell a view from a copy; else the addresses must."""
+    return subject.writable and subject.has("values", "y")
+
+
+def _look(subject: Subject) -> dict[str, str]:
+    """How to look whether ``y`` shares the memory of ``x``, and what ``is_view``, ``is_copy``."""
+    if can_write(subject):
+        is_view, is_copy, text = "changed > 0", "changed == 0", BY_WRITE
+    else:
+        is_view, is_copy, text = ("addresses[0] == addresses[1]", "addresses[0] != addresses[1]",
+                                  BY_ADDRESS)  # fmt: skip
+    return {"look": subject.filled(text), "is_view": is_view, "is_copy": is_copy}
+
+
+CHILD_LIMIT_S = 150
+"""For a whole process, its imports and the array included."""
+IN_CHILD = """
+child = multiprocessing.Process(target=convert, daemon=True)
+child.start()
+child.join(<limit>)
+print("the process that converted ended with exit code", child.exitcode)
+if child.exitcode in (None, 1):
+    raise RuntimeError("the process that converted did not come to an answer")
+return child.exitcode != 0
+"""
+
+
+def in_child(does: str, subject: Subject, child: str, limit_s: int = CHILD_LIMIT_S) -> Effect:
+    """An effect whose conversion may end its process."""
+    return Effect(does, subject.filled(IN_CHILD, limit=str(limit_s)), subject, child)

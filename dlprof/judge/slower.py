@@ -1,0 +1,286 @@
+"""The one definition of *slower*: is one time longer than another, and no noise?
+
+Two paths of one session are compared by :func:`is_slower`. One case in two builds is compared by
+:func:`prove` and :func:`decide`. There the question is not whether the builds differ, since any two
+do if they are measured long enough. It is whether HEAD is more than half the floor slower. So equal
+code is half a floor away from a false alarm, and code that is slower by the floor is half a floor
+away from being missed. Sessions of many environments hold medians and intervals alone, often days
+apart: their times are compared by :func:`are_apart`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from dlprof.judge import thresholds
+from dlprof.judge.case_view import CaseView, is_known
+from dlprof.runner.quantity import is_wide
+from dlprof.runner.session import TimeMeasure
+
+if TYPE_CHECKING:  # numpy and scipy are slow to import, and rules need neither
+    from dlprof.judge.rank_tests import Test
+
+SLOWER, FASTER, SAME, UNSURE = "SLOWER", "FASTER", "SAME", "UNSURE"
+WIDE = "WIDE"
+"""What :func:`decide` leaves open, and is not slower by more than a bound that is known."""
+
+FAMILY_LEVEL = 0.01
+"""The chance of any false SLOWER among all cases together; the same again for FASTER."""
+
+SAME_LEVEL = 0.025
+"""The chance of calling a case SAME that is slower by the whole floor."""
+
+MARGIN = 0.5
+"""The share of the floor that a difference must be proven to exceed."""
+
+NEARER = 25
+"""If the estimate is above :data:`MARGIN` of the floor, SAME takes so many times the proof: 1 in
+1,000 in place of 1 in 40."""
+
+
+@dataclass(frozen=True)
+class Margin:
+    """By how much one time must exceed another, to be called longer."""
+
+    ratio: float
+    gap_ns: float = 0.0
+    single_ratio: float = 2.0
+    """Where there is no interval, since there is one process only."""
+    process_ratio: float = 2.0
+    """Where the intervals touch: asked of every process that measured both."""
+    fastest_ratio: float = 0.0
+    """Of the fastest sample of the longer time: other programs only ever add time."""
+
+
+NOT_EQUAL = Margin(ratio=1.05)
+"""What a table calls slower: more than 5 % apart, and no noise."""
+
+
+def is_slower(longer: TimeMeasure | None, shorter: TimeMeasure | None, by: Margin) -> bool:
+    """Whether ``longer`` takes longer by a margin, and that is no noise.
+
+    Its interval must lie above that of ``shorter``, or it must take ``process_ratio`` times as long
+    in every process that measured both. Without intervals it must take ``single_ratio`` times as
+    long: the median of one process is no better than the luck of that process. Where processes
+    fall into modes no one number stands for them: then the fastest mode of ``longer`` is taken, and
+    the slowest of ``shorter``.
+    """
+    if longer is None or shorter is None or shorter.median_ns <= 0:
+        return False
+    if longer.median_ns - shorter.median_ns < by.gap_ns:
+        return False
+    if longer.min_ns < by.fastest_ratio * shorter.median_ns:
+        return False
+    long, short = longer.interval_ns, shorter.interval_ns
+    low, high, ratio = longer.modes_ns[0], shorter.modes_ns[1], by.ratio
+    if long is None or short is None:
+        ratio = max(ratio, by.single_ratio)
+        if by.fastest_ratio:
+            low = min(low, longer.min_ns)
+    elif _longer_in_every_process(longer, shorter, max(ratio, by.process_ratio)):
+        return longer.median_ns >= ratio * shorter.median_ns
+    elif long[0] <= short[1]:
+        return False
+    return low >= ratio * high and low - high >= by.gap_ns
+
+
+def clearly_longer(
+    longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
+) -> bool:
+    """What a rule calls longer: ``ratio`` times as long and ``gap_ns`` more, which its fastest
+    sample bears out.
+    """
+    if longer is None or shorter is None or longer.median_ns - shorter.median_ns < gap_ns:
+        return False  # as most are
+    margin = Margin(
+        ratio, gap_ns, thresholds.UNREPEATED_RATIO, ratio, fastest_ratio=thresholds.LEAST_RATIO
+    )
+    return is_slower(longer, shorter, margin)
+
+
+def longer_by_itself(
+    longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
+) -> bool:
+    """The same, if both times are known."""
+    known = is_known(longer) and is_known(shorter)
+    return known and clearly_longer(longer, shorter, ratio, gap_ns)
+
+
+def compared(longer: tuple[str, CaseView], shorter: tuple[str, CaseView]) -> dict[str, float]:
+    """Evidence: the times that are compared, by name; of one that falls into modes which it is."""
+    found = {}
+    for place, mode, (name, case) in ((0, "fastest", longer), (1, "slowest", shorter)):
+        several = case.modes_ns[0] != case.modes_ns[1]
+        found[f"{name}_{mode}_mode_ns" if several else f"{name}_ns"] = case.modes_ns[place]
+    return found
+
+
+def least_ns(case: CaseView) -> float:
+    """What the case takes at least, as far as is known: its fastest sample, or its own time in its
+    fastest mode.
+    """
+    if case.ready is None or case.is_known:
+        return case.modes_ns[0]
+    return case.ready.min_ns
+
+
+MOST_SHARE = 4.0
+"""Of the speed of memcpy, where it is not known how fast all processors copy."""
+
+
+def is_too_fast_to_copy(case: CaseView) -> bool:
+    """Whether a copy takes less time than all of its bytes need: then it has not copied them all.
+
+    The reference is of the same size in the same process, so a copy in a cache meets one in the
+    cache. It is the fastest sample of all processors at work, which their memory may not even
+    sustain. So nothing but another memcpy and other programs can make it too long, and what these
+    add is taken to be less than :data:`~dlprof.judge.thresholds.LEAST_RATIO`, as elsewhere.
+    Not judged are a broadcast array, whose one row is read from a cache, and a copy of another
+    dtype, which may write fewer bytes.
+    """
+    cost, ready = case.result.copy_cost, case.ready
+    if cost is None or ready is None or case.kind != "copy":
+        return False
+    if cost.least_ns is None:  # in older files
+        return (cost.share_of_memcpy or 0.0) > MOST_SHARE
+    if case.result.case.layout == "broadcast" or case.changed.dtype:
+        return False
+    is_one = case.is_known and not is_wide(ready)
+    return is_one and case.cost_ns * thresholds.LEAST_RATIO < cost.least_ns
+
+
+def saved_ns(case: CaseView, other: CaseView | None) -> float:
+    """What the other path saves at least: nothing for sure where a time is not known."""
+    if other is None or not (case.is_known and other.is_known):
+        return 0.0
+    return max(case.modes_ns[0] - other.modes_ns[1], 0.0)
+
+
+def surely_saved_ns(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> float:
+    """By how much ``longer`` takes longer at least: from interval to interval, or in every process
+    that measured both; its fastest sample, where there is one process only.
+
+    A median just above a threshold is there by noise, now and then.
+    """
+    if longer is None or shorter is None or not (is_known(longer) and is_known(shorter)):
+        return 0.0
+    long, short = longer.interval_ns, shorter.interval_ns
+    if long is None or short is None:
+        return max(min(longer.modes_ns[0], longer.min_ns) - shorter.modes_ns[1], 0.0)
+    medians, others = _known_medians(longer), _known_medians(shorter)
+    gaps = [medians[round_] - others[round_] for round_ in medians.keys() & others.keys()]
+    enough = len(gaps) >= thresholds.LEAST_PROCESSES
+    return max(long[0] - short[1], min(gaps) if enough else 0.0, 0.0)
+
+
+def _longer_in_every_process(longer: TimeMeasure, shorter: TimeMeasure, ratio: float) -> bool:
+    # A load of the machine makes the processes differ, and so the intervals wide; but both are
+    # measured in each process, and it slows both.
+    long, short = _known_medians(longer), _known_medians(shorter)
+    ratios = [long[round_] / short[round_] for round_ in long.keys() & short.keys()]
+    return len(ratios) >= thresholds.LEAST_PROCESSES and min(ratios) >= ratio
+
+
+def _known_medians(measure: TimeMeasure) -> dict[int, float]:
+    return {round_: ns for round_, ns in measure.medians_by_round.items() if ns > 0}
+
+
+BETWEEN_SESSIONS = 1.5
+"""From this ratio on times of different sessions differ: processes of equal code, one after the
+other, have a standard deviation of up to 28 % (docs/results/gate-noise.md)."""
+
+
+class Time(NamedTuple):
+    """A time per call and its interval; the interval is None if one process measured it."""
+
+    median_ns: float
+    interval_ns: tuple[float, float] | None
+
+
+def middle_ns(times: Sequence[Time]) -> float:
+    """The middle one of several sessions; the lower of two."""
+    return sorted(time.median_ns for time in times)[(len(times) - 1) // 2]
+
+
+def are_apart(some: Sequence[Time], others: Sequence[Time]) -> bool:
+    """Whether all times of some sessions surely differ from all of others, and by enough to
+    matter.
+    """
+    low, high = sorted((some, others), key=middle_ns)
+    ends = [one.interval_ns or (one.median_ns, one.median_ns) for one in low]
+    starts = [one.interval_ns or (one.median_ns, one.median_ns) for one in high]
+    is_disjoint = max(end for _, end in ends) < min(start for start, _ in starts)
+    fastest = min(one.median_ns for one in high)
+    return is_disjoint and fastest >= BETWEEN_SESSIONS * max(one.median_ns for one in low)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """How likely its times are by chance if a case is not slower, not faster, not the same."""
+
+    slower: float = 1.0
+    faster: float = 1.0
+    same: float = 1.0
+
+
+def is_likely_slower(low: float, step: float) -> bool:
+    """Whether a case would be SLOWER, were it the only one: by the low end of its interval.
+
+    Both are differences of logarithms; ``step`` is the floor.
+    """
+    return low > MARGIN * step
+
+
+def prove(test: Test, step: float, common: float = 0.0, least: float = 0.0) -> Proof:
+    """What a test proves of one case in two builds. All arguments are differences of logarithms.
+
+    ``step`` is the floor. ``common`` is a shift that all cases share: it may be the machine's, so a
+    case must be slower with and without it. ``least`` is what two groups must differ by to be
+    called different at all.
+    """
+    up, down = max(common, 0.0), min(common, 0.0)
+    half = MARGIN * step
+    margin = max(half, least)
+    same = max(test.p_below(step + down), test.p_above(-step + up))
+    if test.location > half + down:
+        same = min(NEARER * same, 1.0)
+    return Proof(test.p_above(margin + up), test.p_below(-margin + down), same)
+
+
+def decide(
+    proofs: Sequence[Proof],
+    level: float = FAMILY_LEVEL,
+    same_level: float = SAME_LEVEL,
+    faster_level: float | None = None,
+) -> list[str]:
+    """The word of each case of a suite.
+
+    SAME comes first: an interval within the floor on both sides proves that the difference does not
+    matter, even if it is known not to be zero. SLOWER and FASTER are corrected over the suite. SAME
+    is not: a regression that is missed is one case's error.
+    """
+    slower = holm([proof.slower for proof in proofs])
+    faster = holm([proof.faster for proof in proofs])
+    words = []
+    for proof, up, down in zip(proofs, slower, faster, strict=True):
+        if proof.same <= same_level:
+            words.append(SAME)
+        elif up <= level:
+            words.append(SLOWER)
+        elif down <= (level if faster_level is None else faster_level):
+            words.append(FASTER)
+        else:
+            words.append(UNSURE)
+    return words
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """Corrected chances (Holm, 1979): each can be compared with the level of the whole family."""
+    order = sorted(range(len(chances)), key=chances.__getitem__)
+    found, highest = [1.0] * len(chances), 0.0
+    for rank, place in enumerate(order):
+        highest = max(highest, min((len(chances) - rank) * chances[place], 1.0))
+        found[place] = highest
+    return found

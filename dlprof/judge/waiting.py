@@ -1,0 +1,448 @@
+"""Does it wait, and for what? Rules on ordering and on results that come late."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from dlprof.errors import NoReproducer
+from dlprof.judge import thresholds
+from dlprof.judge.case_view import WAITS, CaseView, is_known
+from dlprof.judge.cases import Cases, groups
+from dlprof.judge.evidence_text import trace
+from dlprof.judge.finding import NONE_INSTEAD, Claim, code, finding, instead_of, time
+from dlprof.judge.rule import Rule, Severity, expect
+from dlprof.judge.safety import Fault
+from dlprof.judge.script import HYSTERESIS, Effect, Subject
+from dlprof.judge.slower import clearly_longer
+from dlprof.judge.standards import EXPORT
+from dlprof.runner.quantity import plain_time
+from dlprof.runner.session import FindingRecord, Result
+from dlprof.text.source import inside, plain
+
+ORDERED = (
+    "The producer makes its work safe to use on the consumer's stream, without a wait on the host"
+    f" if it can order streams ({EXPORT}, `stream`)."
+)
+UNAVOIDABLE = (
+    "The wait may be unavoidable. A time that is taken with an empty queue does not show it."
+)
+WAITS_FOR = {"host-sync": "the work queued on x", "device-sync": "other work of the device"}
+ELSEWHERE = "work on x that is queued on a non-blocking stream"
+WAIT_FIRST = "Wait for the work on the source before the call."
+
+
+def host_sync(cases: Cases) -> Iterator[FindingRecord]:
+    """The call returns only when the work queued on its source is done.
+
+    A warning where another path of the pair gives the same and does not wait. Where none does,
+    the wait may be what the conversion is: a host array cannot be had before its values.
+    """
+    waiting = [case for case in cases.looked_at("ordering") if case.order == "host-sync"]
+    others = {case.index: _ordered(cases, case, ("stream-ordered",)) for case in waiting}
+    for found in groups(
+        waiting,
+        lambda case: case.pair if others[case.index] else case.pair[:1],
+        _looks_cheap,
+    ):
+        other = others[found[0].index]
+        advice = f"{NONE_INSTEAD} Convert where you need the values anyway."
+        if other is not None:
+            advice = _instead(other, "does not wait")
+        yield _wait(found, advice, other, "warning" if other else "info")
+
+
+def device_sync(cases: Cases) -> Iterator[FindingRecord]:
+    """The call returns only when the whole device is done, also with what does not concern it."""
+    waiting = [case for case in cases.looked_at("ordering") if case.order == "device-sync"]
+    for found in groups(waiting, lambda case: case.pair, _looks_cheap):
+        other = _ordered(cases, found[0], ("stream-ordered", "host-sync"))
+        advice = ""
+        if other is not None:
+            free = other.order == "stream-ordered"
+            does = "does not wait" if free else "waits for its source alone"
+            advice = _instead(other, does)
+        yield _wait(found, advice, other)
+
+
+def _ordered(cases: Cases, case: CaseView, orders: Sequence[str]) -> CaseView | None:
+    return cases.replacement(case, lambda other: other.order in orders and other.share is not None)
+
+
+def _looks_cheap(case: CaseView) -> tuple[bool, float]:
+    """The cheaper a conversion looks, the clearer it shows what it waits for."""
+    idle = _idle_ns(case)
+    return case.share is not None, -(math.inf if idle is None else idle)
+
+
+def _wait(
+    cases: Sequence[CaseView],
+    advice: str,
+    other: CaseView | None,
+    severity: Severity | None = None,
+) -> FindingRecord:
+    worst = cases[0]
+    return finding(
+        cases,
+        Claim(
+            ("waits", "wait"),
+            f"for {WAITS_FOR[worst.order or '']}",
+            _cost(worst),
+            more=trace(worst.result),
+        ),
+        _evidence(worst),
+        advice=advice,
+        against=other,
+        severity=severity,
+    )
+
+
+def _instead(other: CaseView, does: str) -> str:
+    """``f(x) does not wait: 9 us behind 45 ms of work.``"""
+    return ": ".join(filter(None, (f"{code(other)} {does}", _behind(other)))) + "."
+
+
+def _behind(case: CaseView) -> str:
+    """``9 us behind 45 ms of work``; empty where that is not known."""
+    if case.loaded is None:
+        return ""
+    return f"{plain_time(case.loaded[0])} behind {plain_time(case.loaded[1])} of work"
+
+
+def _cost(case: CaseView) -> str:
+    """``2 us alone, 45 ms behind 45 ms of work``; without times ``40 % of the queue``."""
+    if case.result.untimed:
+        return f"{case.share_text} of the queue" if case.share_text else ""
+    idle = _idle_ns(case)
+    loaded = _behind(case)
+    return loaded if not loaded or idle is None else f"{plain_time(idle)} alone, {loaded}"
+
+
+def _idle_ns(case: CaseView) -> float | None:
+    """The time without a queue, if it is that of the array which was converted behind one."""
+    if case.result.ordering is not None and case.result.ordering.evidence.size_bytes:
+        return None
+    host = case.result.host_time
+    return host.median_ns if host is not None and is_known(host) else None
+
+
+def _evidence(case: CaseView) -> dict[str, object]:
+    host_ns, queued_ns = case.loaded or (None, None)
+    idle = _idle_ns(case)
+    evidence = case.result.ordering.evidence if case.result.ordering else None
+    fit = evidence.host if evidence else None
+    alone = idle if idle is not None else fit.intercept_ns if fit is not None else None
+    slope = None
+    if fit is not None and fit.slope is not None and fit.interval is not None:
+        slope = f"{fit.slope:.2f} ({fit.interval[0]:.2f} to {fit.interval[1]:.2f})"
+    return {
+        "cost_ns": None if host_ns is None else max(host_ns - max(alone or 0.0, 0.0), 0.0),
+        "idle_ns": idle,
+        "loaded_ns": host_ns,
+        "queued_ns": queued_ns,
+        "slope": slope,
+        "streams": evidence.streams if evidence else None,
+    }
+
+
+def unordered(cases: Cases) -> Iterator[FindingRecord]:
+    """The result is not ordered after the work queued on its source: it can be without its values.
+
+    The call may wait for that work besides, and too late: such calls are a finding of their own,
+    which has the cost of the wait too.
+    """
+    racing = [case for case in cases.looked_at("ordering") if case.is_unordered]
+    for found in groups(racing, _way_of_racing, lambda case: _read_wrong(_raced(case))):
+        worst = _raced(found[0])
+        proof = "Behind queued work, the result was ready long before that work was done."
+        if _read_wrong(worst):  # one wrong value proves the race; without one the times do
+            proof = "Behind queued work, wrong values were read."
+        if worst.waits_for:
+            proof += (
+                f" The call waits for {WAITS_FOR[worst.waits_for]} all the same: {_cost(worst)}."
+            )
+        evidence = {
+            **_evidence(worst),
+            "wrong_values": _read_wrong(worst),
+            "waits": worst.waits_for,
+            **({} if worst.waits_for else {"cost_ns": None}),
+        }
+        yield finding(
+            found,
+            Claim(
+                ("does not order", "do not order"),
+                ELSEWHERE if worst.is_ordered_by_default else "the work that is queued on x",
+                brief="A reader can see wrong values.",
+                more=proof,
+            ),
+            evidence,
+            advice=_ordered_advice(cases, found[0]),
+            how_often=found[0].how_often("ordering", "unordered"),
+        )
+
+
+def _raced(case: CaseView) -> CaseView:
+    return case.as_seen("ordering", "unordered")
+
+
+def _way_of_racing(case: CaseView) -> tuple[object, ...]:
+    raced, how_often = _raced(case), case.how_often("ordering", "unordered")
+    return case.pair, raced.waits_for, raced.is_ordered_by_default, how_often
+
+
+def _read_wrong(case: CaseView) -> bool:
+    ordering = case.result.ordering
+    return ordering is not None and ordering.evidence.values_right is False
+
+
+def _ordered_advice(cases: Cases, case: CaseView) -> str:
+    other = _ordered(cases, case, ("stream-ordered", *WAITS))
+    if other is None:
+        return f"{WAIT_FIRST} {NONE_INSTEAD}"
+    does = "orders the work" if other.order == "stream-ordered" else "waits for the work"
+    return f"{instead_of(case, other, does)} Or: {WAIT_FIRST[0].lower()}{WAIT_FIRST[1:]}"
+
+
+def early_return(cases: Cases) -> Iterator[FindingRecord]:
+    """The result is ready long after the call returned: timing the call alone is misleading."""
+    early = [case for case in cases.cases if _is_early(case)]
+    for found in groups(early, lambda case: case.pair, _late_ns):
+        host, ready = found[0].result.host_time, found[0].ready
+        times, evidence = "", {}
+        if host and ready and is_known(host) and is_known(ready):
+            times = f"{plain_time(host.median_ns)} for the call, {time(found[0])} until ready"
+            evidence = {"host_ns": host.median_ns, "ready_ns": ready.median_ns}
+        yield finding(
+            found,
+            Claim(("returns", "return"), "before the result is there", times),
+            evidence,
+            advice="Wait for the result when you time it.",
+        )
+
+
+def _is_early(case: CaseView) -> bool:
+    host = case.result.host_time
+    if case.ready is None or host is None or case.ready.same_as is not None:
+        return False
+    if not clearly_longer(case.ready, host, thresholds.EARLY_RATIO, thresholds.EARLY_GAP_NS):
+        return False
+    # What other programs took of the waits is no lateness: then the fastest must be late as well.
+    return case.is_known or case.ready.min_ns >= thresholds.EARLY_RATIO * host.median_ns
+
+
+def _late_ns(case: CaseView) -> tuple[bool, float]:
+    host = case.result.host_time
+    is_told = is_known(host) and case.is_known
+    return is_told, case.cost_ns - host.median_ns if host else 0.0
+
+
+QUEUE = """
+<create>
+
+<queue_setup>
+def queued(work):
+    <enqueue>
+
+def convert(x):
+    return <code>
+
+def seconds(x):
+    begin = perf_counter()
+    convert(x)
+    return perf_counter() - begin
+
+convert(queued(1))  # the first use may compile
+work, queue, end = 1, 0, perf_counter() + 60
+while queue < 0.05 and perf_counter() < end:
+    work *= 2
+    q = queued(work)
+    begin = perf_counter()
+    <wait of q>
+    queue = perf_counter() - begin  # what was left when all was queued
+    <behind>
+assert queue >= 0.05, "no work could be queued"
+<verdict>
+"""
+WAITED = """
+assert left > queue / 2, "the queue was empty before the call"
+idle = seconds(<array>)
+print(f"queue: {queue:.3f} s; conversion: {idle:.6f} s idle, {behind:.6f} s behind it")
+return behind > idle + queue / 2
+"""
+BEHIND_QUEUE = """
+q = queued(work)
+begin = perf_counter()
+behind = seconds(q)
+<wait of q>
+left = perf_counter() - begin
+"""
+BEHIND_OTHER_STREAM = """
+other = <own_stream of x>
+with other:
+    q = queued(work)
+begin = perf_counter()
+behind = seconds(x)
+with other:
+    <wait of q>
+left = perf_counter() - begin
+"""
+BEHIND_OTHER_QUEUE = """
+duration_ns = int(queue * 1e9)
+<unrelated>
+begin = perf_counter()
+behind = seconds(x)
+z.wait()
+left = perf_counter() - begin
+"""
+READ_EARLY = """
+expected = <values of q>
+<spoil>
+q = queued(work)
+begin = perf_counter()
+z = convert(q)
+<wait of z>
+ready = perf_counter() - begin
+wrong = int((<values of z> != expected).sum())
+<wait of q>
+done = perf_counter() - begin
+# what is wrong with an empty queue is no race, and the time to read the values is no queue
+z = convert(q)
+begin = perf_counter()
+idle = int((<values of z> != expected).sum())
+left = done - ready - (perf_counter() - begin)
+"""
+RACED = """
+print(f"queue {queue:.3f} s, ready {ready:.6f} s, then {left:.3f} s of it left")
+print(f"wrong {wrong}, when idle {idle}")
+assert wrong > idle or ready + left > queue / 2, "the queue was over too soon"
+return wrong > idle or left > queue / 2
+"""
+EARLY = """
+<create>
+returned, ready = [], []
+for _ in range(50):
+    begin = perf_counter()
+    y = <code>
+    returned.append(perf_counter() - begin)
+    <wait of y>
+    ready.append(perf_counter() - begin)
+call, done = median(returned[5:]), median(ready[5:])
+print(f"the call returned after {call * 1e6:.1f} us")
+print(f"its result was there after {done * 1e6:.1f} us")
+return done > 2 * call and done - call > <gap_s>
+"""
+
+
+def show_host_sync(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
+    body = _queue(subject, subject.filled(BEHIND_QUEUE), subject.filled(WAITED, array="q"))
+    return Effect(
+        "waits for the work that is queued on x", _on_streams(subject, found, body), subject
+    )
+
+
+def show_device_sync(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    text = subject.recipe.queue.get("unrelated")
+    behind = BEHIND_OTHER_STREAM if text is None else BEHIND_OTHER_QUEUE
+    behind = subject.filled(behind, unrelated=plain(text or ""))
+    body = _queue(subject, behind, subject.filled(WAITED, array="x"))
+    return Effect("waits for work that has nothing to do with x", body, subject)
+
+
+def show_unordered(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
+    """A race that waits besides shows by its values alone, and memory that is used again may hold
+    the right ones. So wrong values are left in the memory that the next array is likely to get.
+    """
+    spoil = ""
+    if found.evidence.get("waits") and subject.writable:
+        spoil = subject.filled("<write of q>\ndel q  # its memory is used again, with ones in it")
+    body = _queue(subject, subject.filled(READ_EARLY, spoil=spoil), RACED.strip("\n"))
+    does = "gives a result that can be read before the work on x is done"
+    return Effect(does, _on_streams(subject, found, body), subject)
+
+
+def show_early_return(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    gap_s = f"{thresholds.EARLY_GAP_NS / HYSTERESIS / 1e9:g}"
+    does = "returns before its result is there"
+    return subject.shown(does, EARLY, create=subject.create_as_seen(), gap_s=gap_s)
+
+
+def _queue(subject: Subject, behind: str, verdict: str) -> str:
+    """Source and conversion; then ``behind``, beside longer and longer queues of work."""
+    texts = subject.recipe.queue
+    if "enqueue" not in texts:
+        raise NoReproducer("the session does not say how work is queued")
+    *lines, last = plain(texts["enqueue"]).splitlines()
+    end = [f"return {last.removeprefix('y = ')}"] if last.startswith("y = ") else [last, "return y"]
+    return subject.filled(
+        QUEUE,
+        queue_setup=plain(texts.get("setup", "")),
+        enqueue="\n".join((*lines, *end)),
+        behind=behind,
+        verdict=verdict,
+    )
+
+
+def _on_streams(subject: Subject, found: FindingRecord, body: str) -> str:
+    """The body with each framework on a stream of its own, if that is how it was found."""
+    if found.evidence.get("streams") != "own streams":
+        return body
+    sides = [name for name in "xy" if subject.has("own_stream", name)] or ["x"]
+    streams = [subject.said("own_stream", name) for name in sides]
+    return f"with {', '.join(dict.fromkeys(streams))}:\n{inside(body)}"
+
+
+def expected_of_a_wait(found: FindingRecord, result: Result) -> str:
+    if found.severity == "info":
+        return UNAVOIDABLE
+    return expect("The call returns without waiting for the work on `x`.", ORDERED)(found, result)
+
+
+RULES = (
+    Rule(
+        "DLP001",
+        "host-sync",
+        {"warning": "where another measured path gives the same and does not wait", "info": ""},
+        host_sync,
+        expected_of_a_wait,
+        show_host_sync,
+        "ordering",
+        other_arrays=True,
+        changes=("host-sync",),
+        is_avoided=lambda case: case.order == "stream-ordered" and not case.is_torn,
+    ),
+    Rule(
+        "DLP002",
+        "device-sync",
+        "warning",
+        device_sync,
+        expect("The call waits at most for the work on `x`.", ORDERED),
+        show_device_sync,
+        "ordering",
+        other_arrays=True,
+        changes=("device-sync",),
+    ),
+    Rule(
+        "DLP003",
+        "unordered",
+        "error",
+        unordered,
+        expect("The result has its final values whenever it is used.", ORDERED),
+        show_unordered,
+        "ordering",
+        Fault(lambda case: case.is_unordered),
+        other_arrays=True,
+        changes=("unordered",),
+    ),
+    Rule(
+        "DLP019",
+        "early-return",
+        "info",
+        early_return,
+        expect(
+            "A framework that queues its work may return early. The time of the call is not its"
+            " cost."
+        ),
+        show_early_return,
+        needs_times=True,
+    ),
+)

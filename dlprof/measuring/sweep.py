@@ -1,0 +1,135 @@
+"""From a scenario to a request: with the command line, in the names of the frameworks there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dlprof.errors import ScenarioError, Unmeasured, UsageError
+from dlprof.measuring.expectation import Expectation
+from dlprof.measuring.expectation import parse as expectation
+from dlprof.measuring.pairs import WILD, named, pairs, parse
+from dlprof.measuring.scenario import Scenario, fault
+from dlprof.runner.axes import shape_text, simulated_in
+from dlprof.runner.catalog import Catalog, frameworks_on
+from dlprof.runner.floors import FloorRule
+from dlprof.runner.option import value_text
+from dlprof.runner.options import IN_FILE, PYTHON, settle, with_quick
+from dlprof.runner.plan import not_paired
+from dlprof.runner.request import Request, ScenarioRecord, Step, request_of, steps_named
+
+Inspect = Callable[[str, tuple[str, ...], int], Catalog]
+"""The catalog of an interpreter with these probe files and so many simulated devices."""
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a scenario comes to here."""
+
+    request: Request
+    catalog: Catalog
+
+
+def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Sweep:
+    """The request of a scenario and of the options ``given`` on the command line.
+
+    Raises :class:`UsageError` for an unknown framework and for a contradiction.
+    """
+    problem, values = scenario.problem, settle(scenario.options, given)
+    _check_given(scenario, {*scenario.options, *given})
+    steps = _steps(scenario)
+    probes = (*values["probes"], *(step.source for step in steps))
+    catalog = inspect(values["python"], probes, simulated_in(values["devices"]))
+
+    def resolved(text: str) -> Expectation:
+        found = expectation(text)
+        return replace(found, pair=named(found.pair, catalog))
+
+    patterns = _located(scenario, "pairs", problem.pairs, lambda text: named(parse(text), catalog))
+    expected = _located(scenario, "expect", problem.expect, resolved)
+    wanted = tuple(step.pair for step in steps)
+    wanted = wanted or pairs(patterns, catalog, frameworks_on(catalog, values["devices"]))
+    if not wanted:
+        raise Unmeasured(f"no framework that fits {', '.join(problem.pairs)} can be measured here")
+    sides = [side for one in patterns for side in (one.producer, one.consumer)]
+    globs = [side for side in sides if WILD & set(side)]
+    request = request_of(values, wanted, ("sweep", str(scenario.file)))
+    # Of steps there is no diagnosis that could be left out.
+    settings = replace(request.settings, diagnose=request.settings.diagnose or bool(steps))
+    record = ScenarioRecord(
+        file=str(scenario.file),
+        title=problem.title,
+        question=problem.question,
+        sources=tuple(problem.source),
+        report=problem.report,
+        expect=tuple(map(str, expected)),
+        thresholds=problem.thresholds,
+        origins=_origins(scenario, values, with_quick(given)),
+        left_out=tuple(not_paired(catalog, wanted, globs)),
+        floors=tuple(
+            FloorRule(
+                spec.case,
+                spec.measure,
+                None if spec.percent is None else spec.percent / 100,
+                spec.ns,
+                times=spec.times is None,
+            )
+            for spec in problem.floor
+        ),
+        pairs=tuple(map(str, patterns)),
+    )
+    return Sweep(replace(request, settings=settings, probe_files=probes, scenario=record), catalog)
+
+
+def _origins(
+    scenario: Scenario, values: Mapping[str, Any], given: Mapping[str, Any]
+) -> tuple[tuple[str, str, str], ...]:
+    """Key, value and origin of what is measured, and how."""
+    problem = scenario.problem
+    what = problem.pairs or [step.name for step in problem.step]
+    found = [("pairs" if problem.pairs else "step", value_text(what), "file")]
+    for key in (option.key for option in (*IN_FILE, PYTHON)):
+        file = "file" if key in scenario.options else "default"
+        origin = "command line" if key in given else file
+        several = ", ".join(map(shape_text, values["shapes"]))
+        text = several if key == "shapes" else value_text(values[key])
+        if text and not (key == PYTHON.key and origin == "default"):
+            found.append((key, text, origin))
+    thresholds = problem.thresholds.items()
+    return (*found, *((f"threshold {key}", value_text(at), "file") for key, at in thresholds))
+
+
+def _check_given(scenario: Scenario, given: Collection[str]) -> None:
+    """Raises :class:`ScenarioError` for options that do not go with the problem."""
+    problem = scenario.problem
+    if problem.step and "shapes" not in given:
+        raise ScenarioError(f"{scenario.file}: name the shapes of the model's input")
+    for key in ("placements", "round_trips"):
+        if problem.step and key in given:
+            raise fault(scenario, (key,), "it is about conversions, and steps are none")
+
+
+def _steps(scenario: Scenario) -> tuple[Step, ...]:
+    folder = Path(scenario.file).parent
+    found = [
+        step
+        for one in scenario.problem.step
+        for step in steps_named([one.framework], one.model, one.threads, folder)
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _located(
+    scenario: Scenario, key: str, texts: Sequence[str], find: Callable[[str], Found]
+) -> list[Found]:
+    """What ``find`` makes of each text of a list; an error gets file, line and key."""
+    found = []
+    for place, text in enumerate(texts):
+        try:
+            found.append(find(text))
+        except UsageError as error:
+            raise fault(scenario, (key, place), str(error)) from None
+    return found

@@ -1,1 +1,0 @@
-"""From a request to cases: axes, paths, settings. Nothing is started here."""

@@ -1,0 +1,162 @@
+"""What a framework does with the clauses of DLPack and the array API standard, as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dlprof.conformance.check import SEVERITIES, STANDARDS
+from dlprof.report.document import Answer, Cell, Column, Document, Section, Table, Tone
+from dlprof.runner.conformance import CRASHED, Found
+from dlprof.text import json_text
+from dlprof.text.clean import counted, first_words
+
+SCHEMA = "dlprof.conformance/1"
+WRONG = (CRASHED, "violated")
+ORDER = (*WRONG, "unknown", "refused", "holds", "not applicable")
+COUNTED = {
+    CRASHED: "crashed",
+    "violated": "violated",
+    "unknown": "unknown",
+    "refused": "refused (allowed)",
+}
+TONES: dict[str, Tone] = {
+    CRASHED: "bad",
+    "violated": "bad",
+    "unknown": "copy",
+    "holds": "better",
+}
+MOST_WORDS = 10
+"""Of what was seen, on the first screen."""
+
+
+@dataclass(frozen=True)
+class Conformance:
+    """The verdicts of all checks of one framework."""
+
+    framework: str
+    version: str
+    python: str
+    found: tuple[Found, ...]
+
+    def wrong(self, least: str = SEVERITIES[-1]) -> list[Found]:
+        """Violations and crashes of this severity or a stricter one, worst first."""
+        return self.having(WRONG, least)
+
+    def having(self, verdicts: Sequence[str], least: str) -> list[Found]:
+        """The checks of this severity or a stricter one with one of these verdicts, worst first."""
+        strict = SEVERITIES[: SEVERITIES.index(least) + 1]
+        return sorted(
+            (one for one in self.found if one.verdict in verdicts and one.check.severity in strict),
+            key=lambda one: (SEVERITIES.index(one.check.severity), ORDER.index(one.verdict)),
+        )
+
+
+def conformance_document(measured: Conformance) -> Document:
+    name = f"{measured.framework} {measured.version}".strip()
+    roles = {
+        role: [one for one in measured.found if one.check.role == role]
+        for role in ("consumer", "producer")
+    }
+    wrong = measured.wrong()
+    unknown = measured.having(("unknown",), SEVERITIES[-1])
+    scripts = [
+        Answer("reproduce", f"dlprof conformance {measured.framework} --repro {one.check.name}")
+        for one in wrong[:1]
+    ]
+    return Document(
+        f"Conformance of {name}",
+        f"{STANDARDS} · Python {measured.python}",
+        answers=(
+            Answer("answer", "", "", _answer(measured.framework, wrong, unknown)),
+            *(Answer(f"as {role}", "", "", counts(found)) for role, found in roles.items()),
+            *scripts,
+        ),
+        tables=(_open([*wrong, *unknown]),) if wrong or unknown else (),
+        sections=tuple(
+            Section(f"All clauses as {role}", (_all(found),)) for role, found in roles.items()
+        ),
+        commands=(
+            f"dlprof conformance {measured.framework} --full",
+            *(f"dlprof conformance {measured.framework} --scripts FOLDER" for _ in wrong[1:2]),
+        ),
+    )
+
+
+def _answer(framework: str, wrong: Sequence[Found], unknown: Sequence[Found]) -> str:
+    """How many clauses are violated, by the word of the standard; and how many are not known."""
+    words = [one.check.severity for one in wrong]
+    counts = ", ".join(f"{words.count(word)} {word}" for word in SEVERITIES if word in words)
+    clauses = counted(len(words), "clause")
+    told = f"violates {clauses} of the standards: {counts}" if words else "violates no clause"
+    open_ = f"; {len(unknown)} could not be checked" if unknown else ""
+    return f"{framework} {told}{open_}"
+
+
+def counts(found: Sequence[Found]) -> str:
+    """How many clauses hold, in one sentence; those that do not apply are not counted."""
+    verdicts = [one.verdict for one in found if one.verdict != "not applicable"]
+    if not verdicts:
+        return f"no clause applies: {found[0].seen}"
+    others = [
+        f"{verdicts.count(verdict)} {word}"
+        for verdict, word in COUNTED.items()
+        if verdict in verdicts
+    ]
+    told = f"{verdicts.count('holds')} of {len(verdicts)} clauses hold"
+    return f"{told}; {', '.join(others)}" if others else told
+
+
+def _open(found: Sequence[Found]) -> Table:
+    """Clauses that are violated or unknown."""
+    columns = (Column(""), Column("check"), Column("what the standard says, and what was seen"))
+    return Table(columns, tuple(map(_row, found)))
+
+
+def _row(one: Found) -> tuple[Cell, ...]:
+    word = "Unknown" if one.verdict == "unknown" else "Seen"
+    return (
+        Cell(one.check.severity, "bad" if one.check.severity == "must" else "copy"),
+        Cell(one.check.name, under=f"({one.check.role})"),
+        Cell(f"{one.check.clause} {word}: {first_words(one.seen, MOST_WORDS)}"),
+    )
+
+
+def _all(found: Sequence[Found]) -> Table:
+    columns = (Column("check"), Column("verdict"), Column("clause"), Column("source"))
+    rows = sorted(found, key=lambda one: ORDER.index(one.verdict))
+    return Table(columns, tuple(_rows(rows)))
+
+
+def _rows(found: Sequence[Found]) -> Iterator[tuple[Cell, ...]]:
+    for one in found:
+        seen = f" Seen: {one.seen}" if one.seen else ""
+        yield (
+            Cell(one.check.name, code=True),
+            Cell(one.verdict, TONES.get(one.verdict, "dim")),
+            Cell(f"{one.check.severity}: {one.check.clause}{seen}"),
+            Cell(one.check.source, link=one.check.link),
+        )
+
+
+def as_json(measured: Conformance) -> str:
+    """One JSON object, with a line end."""
+    checks = [
+        {
+            **{name: getattr(one.check, name) for name in ("name", "role", "severity", "source")},
+            "link": one.check.link,
+            "clause": one.check.clause,
+            "verdict": one.verdict,
+            "seen": one.seen,
+        }
+        for one in measured.found
+    ]
+    content = {
+        "schema": SCHEMA,
+        "framework": measured.framework,
+        "version": measured.version,
+        "python": measured.python,
+        "standards": STANDARDS,
+        "checks": checks,
+    }
+    return f"{json_text.dump(content)}\n"

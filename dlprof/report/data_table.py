@@ -1,0 +1,199 @@
+"""A session as a table with a row for each case that is timed: a DataFrame, CSV and Parquet.
+
+The columns are the same whatever was measured; units stand in their names. A column never changes
+its meaning, and new ones come at the end. A text is one line, and not endless.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import IO, TYPE_CHECKING, Any
+
+from dlprof.judge.case_view import CaseView
+from dlprof.judge.slower import is_too_fast_to_copy
+from dlprof.probes.base import DTYPES
+from dlprof.report.paths import rules_by_case
+from dlprof.runner.axes import shape_text
+from dlprof.runner.session import Result, Session
+from dlprof.text.clean import clean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LONGEST = 2000
+"""Characters of a text; what is longer is cut off, with an ellipsis."""
+LARGEST_INTEGER = 2**63 - 1
+FORMULA = ("=", "+", "-", "@")
+"""Spreadsheets run a text that begins so (owasp.org, CSV injection)."""
+
+CASE = {
+    **{name: f"case.{name}" for name in ("producer", "export", "consumer")},
+    "import": "case.import_",
+    **{name: f"case.{name}" for name in ("protocol", "code", "dtype", "layout", "device")},
+    "promise": "case.promise",
+    "status": "status",
+    "reason": "reason",
+}
+WORDS = {
+    **{
+        name: f"{name}.verdict"
+        for name in (
+            *("ownership", "ordering", "alignment", "values", "fresh_source", "lifetime"),
+            *("early_write", "peak_memory", "trace"),
+        )
+    },
+    "step_reuse": "step.reuse.verdict",
+    "environment": "environment",
+}
+
+
+def _time(column: str, place: str, unit: str = "_ns") -> dict[str, str]:
+    """The columns of a median of processes, with its interval."""
+    return {
+        f"{column}_median{unit}": f"{place}.median{unit}",
+        f"{column}_ci95_low{unit}": f"{place}.ci95{unit}.0",
+        f"{column}_ci95_high{unit}": f"{place}.ci95{unit}.1",
+    }
+
+
+NUMBERS = {
+    **_time("host_time", "host_time"),
+    "host_time_min_ns": "host_time.min_ns",
+    **_time("ready_time", "ready_time"),
+    "ready_time_min_ns": "ready_time.min_ns",
+    "first_call_ns": "first_in_process_ns",
+    **{f"{name}_ns": f"phases.{name}_ns" for name in ("export", "import", "release")},
+    "device_time_warm_ns": "device_time.warm.median_ns",
+    "device_time_cold_ns": "device_time.cold.median_ns",
+    "loaded_call_ns": "ordering.evidence.loaded.host_ns",
+    "loaded_queue_ns": "ordering.evidence.loaded.queued_ns",
+    "fresh_first_ns": "fresh_source.evidence.first_ns",
+    "fresh_second_ns": "fresh_source.evidence.second_ns",
+    "memcpy_bandwidth_gb_per_s": "copy_cost.memcpy_gb_per_s",
+    "step_saved": "step.versus.saved.median",
+    "step_saved_reading": "step.versus.saved_reading.median",
+    "step_reading_ns": "step.versus.reading.median_ns",
+    "step_shape_change_ns": "step.shape_change.cost_ns",
+    "step_allocations_per_call": "step.allocations.per_call",
+    "step_allocated_bytes_per_call": "step.allocations.bytes_per_call",
+    **_time("in_loop", "placement.in_loop"),
+    **_time("hoisted", "placement.hoisted"),
+    **_time("implicit", "placement.implicit"),
+    **_time("loop_share", "placement.share", unit=""),
+    "break_even_iterations": "placement.break_even_iterations",
+}
+"""Where each column stands in a :class:`~dlprof.runner.session.Result`."""
+OF_COPIES = {
+    "bandwidth_gb_per_s": "copy_cost.gb_per_s",
+    "share_of_memcpy": "copy_cost.share_of_memcpy",
+}
+"""What a view has not, nor what was a copy in some processes only, or too fast for all bytes."""
+RUN = ("created", "python", "cpu", "gpu", "packages")
+
+COLUMNS = {
+    **dict.fromkeys(CASE, "string"),
+    **dict.fromkeys(("shape", "findings"), "string"),
+    "size_bytes": "Int64",
+    **dict.fromkeys(
+        (*NUMBERS, *OF_COPIES, "page_faults_per_call", "peak_memory_arrays"), "float64"
+    ),
+    **dict.fromkeys(WORDS, "string"),
+    **dict.fromkeys(("processes", "modes"), "Int64"),
+    **dict.fromkeys(RUN, "string"),
+    "complete": "boolean",
+    "simulated": "boolean",
+}
+"""The columns, each with its pandas dtype."""
+
+
+def to_frame(session: Session) -> pd.DataFrame:
+    """The table; an empty session has all columns and no row.
+
+    The index is the case's place in ``session.results``. A number that is not known is NaN, a word
+    is NA.
+    """
+    import pandas as pd
+
+    rules = rules_by_case(session.findings)
+    rows = [
+        {
+            **_row(result),
+            **_run(session),
+            "findings": _text(" ".join(rules[index])) if index in rules else None,
+        }
+        for index, result in enumerate(session.results)
+        if not result.case.survey
+    ]
+    places = pd.RangeIndex(len(rows), name="case")
+    frame = pd.DataFrame(rows, index=places, columns=list(COLUMNS), dtype=object)
+    return frame.astype(COLUMNS)
+
+
+def csv_text(session: Session) -> str:
+    """The table as CSV (RFC 4180), with a header line. An empty cell is what is not known.
+
+    A text that a spreadsheet would take for a formula has a ``'`` before it.
+    """
+    frame = to_frame(session)
+    for name, kind in COLUMNS.items():
+        if kind == "string":
+            is_formula = frame[name].str.startswith(FORMULA).fillna(False)
+            frame[name] = frame[name].mask(is_formula, "'" + frame[name])
+    return str(frame.to_csv(lineterminator="\n"))
+
+
+def write_parquet(file: IO[bytes], session: Session) -> None:
+    """Write the table into an open file."""
+    to_frame(session).reset_index().to_parquet(file)
+
+
+def _row(result: Result) -> dict[str, Any]:
+    is_copy = result.ownership is not None and result.ownership.verdict == "copy"
+    is_whole = is_copy and not is_too_fast_to_copy(CaseView(0, result))
+    numbers = NUMBERS | (OF_COPIES if is_whole else {})
+    if result.untimed:  # the evidence of order has times of the simulated device
+        numbers = {}
+    host, ready, peak = result.host_time, result.timed_ready, result.peak_memory
+    faults = [one.page_faults_per_call for one in host.processes] if host is not None else []
+    known = [fault for fault in faults if fault is not None]
+    size = math.prod(result.case.shape) * DTYPES.get(result.case.dtype, 0)
+    arrays = peak.evidence.arrays if peak is not None else None
+    if result.first_call_peak_bytes is not None and size > 0:  # at the case's own size
+        arrays = result.first_call_peak_bytes / size
+    return {
+        **{name: _text(_at(result, place)) for name, place in (CASE | WORDS).items()},
+        **{name: _at(result, place) for name, place in numbers.items()},
+        "shape": _text(shape_text(result.case.shape)),
+        "size_bytes": size if 0 < size <= LARGEST_INTEGER else None,
+        "page_faults_per_call": statistics.median(known) if known else None,
+        "peak_memory_arrays": arrays,
+        "processes": (len(ready.processes) if ready is not None else 0) or None,
+        "modes": (len(ready.modes) if ready is not None else 0) or None,
+    }
+
+
+def _run(session: Session) -> dict[str, Any]:
+    """What is the same for all results."""
+    found = session.environment
+    return {
+        "created": _text(session.created),
+        "complete": session.complete,
+        "simulated": session.simulated > 0,
+        "python": _text(found.python),
+        "cpu": _text(found.cpu),
+        "gpu": _text("; ".join(found.gpu_names) or None),
+        "packages": _text("; ".join(found.versions)),
+    }
+
+
+def _at(part: Any, place: str) -> Any:
+    """What stands at a dotted place; None where nothing does."""
+    for name in place.split("."):
+        if part is not None:
+            part = part[int(name)] if name.isdigit() else getattr(part, name)
+    return part
+
+
+def _text(thing: Any) -> str | None:
+    return None if thing is None else clean(str(thing), LONGEST)

@@ -1,0 +1,155 @@
+"""A document as one HTML file: the answer first, then the chart, the table and the problems.
+
+It fetches nothing and works without scripts.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import lzma
+import math
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from markupsafe import Markup, escape
+
+from dlprof._version import __version__
+from dlprof.report.document import PAGE, Cell, Document, Level, fitted
+from dlprof.report.html.chart import draw
+from dlprof.runner.session import Session, chunks
+
+RULE = re.compile(r"DLP\d{3}")
+SAVED = "dlprof-session.json.xz"
+"""The name under which a reader saves the session of a page: its commands read that file."""
+LONGEST = 2000
+"""Characters of a sentence or a cell."""
+HOTTEST = 5
+"""Degrees of heat, each with a color of its own."""
+LONGEST_SCRIPT = 20_000
+
+INLINE = (
+    (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
+    (re.compile(r"\[([^\]]+)\]\((https://[^)\s]+)\)"), r'<a href="\2" rel="noreferrer">\1</a>'),
+    (re.compile(r" \((https://[^)\s]+)\)"), r' (<a href="\1" rel="noreferrer">source</a>)'),
+)
+
+
+def render(document: Document, session: Session | None = None) -> str:
+    """The page as text. The reader can save ``session`` from it.
+
+    The page is bounded, whatever the size of the document: long tables, texts and lists are cut,
+    and a line says how much was left out. The session in the page has everything.
+    """
+    document = fitted(document, PAGE)
+    return _template().render(
+        document=document,
+        draw=draw,
+        place_of={one.rule: at for at, one in reversed([*enumerate(document.problems)])},
+        saved=_packed(session) if session is not None else None,
+        first=[one for one in document.sections if one.level is Level.FIRST],
+        full=[one for one in document.sections if one.level is Level.FULL],
+        file=SAVED,
+        longest=LONGEST_SCRIPT,
+        version=__version__,
+        **_assets(),
+    )
+
+
+def _packed(session: Session) -> str:
+    """The file of a session as a ``data:`` URL: a link saves it without a script."""
+    text = "".join(chunks(session, session.results))
+    packed = lzma.compress(text.encode("utf-8"))  # less than half of what gzip makes of it
+    return f"data:application/x-xz;base64,{base64.b64encode(packed).decode('ascii')}"
+
+
+def shown(cell: Cell, place_of: Mapping[str, int]) -> Markup:
+    """The text of a cell; a rule leads to its problem, by its place on the page."""
+    note = f" {cell.note}" if cell.note else ""
+    if cell.link:
+        return Markup('<a href="{}">{}</a>{}').format(cell.link, cut(cell.line), cut(note))
+    if cell.code:
+        return Markup("<code>{}</code>{}").format(cut(cell.text), cut(note))
+    under = Markup(' <span class="under">{}</span>').format(cut(cell.under)) if cell.under else ""
+    return linked(cut(cell.text), place_of) + under + linked(cut(note), place_of)
+
+
+def linked(text: str, place_of: Mapping[str, int]) -> Markup:
+    """The text, in which a rule leads to its problem."""
+
+    def link(rule: re.Match[str]) -> str:
+        place = place_of.get(rule[0])
+        return rule[0] if place is None else f'<a href="#p{place}">{rule[0]}</a>'
+
+    return Markup(RULE.sub(link, str(escape(text))))  # noqa: S704 - escaped here
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """The text, with a mark where the page leaves out its end."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def prose(text: str) -> Markup:
+    """A sentence with its code and its links, which are all the Markdown that it has."""
+    found = str(escape(cut(text)))
+    for pattern, replacement in INLINE:
+        found = pattern.sub(replacement, found)
+    return Markup(found)  # noqa: S704 - escaped above
+
+
+def search_index(found: Sequence[tuple[str, str]]) -> Markup:
+    """What can be looked for, as JSON inside of a page."""
+    text = json.dumps(found, ensure_ascii=True, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c"))  # noqa: S704 - no tag can begin in it
+
+
+def heat(share: float) -> str:
+    """The class of a line by its share; empty for what took nothing."""
+    return f"heat{min(math.ceil(share * HOTTEST), HOTTEST)}" if share > 0 else ""
+
+
+def kind(block: object) -> str:
+    """The name of a block's class: Jinja knows no types."""
+    return type(block).__name__
+
+
+@cache
+def _assets() -> dict[str, Any]:
+    """Style and script with their hashes: the page allows them, and no others."""
+    found: dict[str, Any] = {}
+    for name, file in (("style", "style.css"), ("script", "script.js")):
+        text = _source(file)
+        digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+        found |= {name: Markup(text), f"{name}_hash": digest}  # noqa: S704 - our own files
+    return found
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_source),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "cut": cut,
+        "prose": prose,
+        "shown": shown,
+        "linked": linked,
+        "kind": kind,
+        "heat": heat,
+        "search_index": search_index,
+    }
+    return environment.get_template("page.html.j2")
+
+
+def _source(name: str) -> str:
+    return (files(__package__) / "templates" / name).read_text(encoding="utf-8")

@@ -1,0 +1,103 @@
+"""A document as GitHub-flavored Markdown, as for ``$GITHUB_STEP_SUMMARY``.
+
+Text of a session may be hostile. Code stands in code spans, everything else is escaped: it makes no
+markup, mentions no user and ends no table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+
+from dlprof.report.document import (
+    SUMMARY,
+    Answer,
+    Block,
+    Cell,
+    Chart,
+    Document,
+    Facts,
+    Level,
+    Problem,
+    Section,
+    Source,
+    Table,
+    Tiles,
+    fitted,
+)
+from dlprof.text.markdown import code, prose
+
+
+def render(document: Document) -> str:
+    """The first screen, then all the rest folded."""
+    document = fitted(document, SUMMARY)
+    folded = [section for section in document.sections if section.level is Level.FULL]
+    blocks = [
+        f"## dlprof: {prose(document.headline)}",
+        prose(document.context),
+        *(f"**{prose(notice)}**" for notice in document.notices),
+        "\n".join(map(_answer, document.answers)),
+        *map(_table, document.tables),
+        "  \n".join(map(prose, document.marks)),
+        *(part for one in document.shown(Level.FIRST) for part in _section(one)),
+        "\n".join(map(_problem, document.problems)),
+    ]
+    for section in folded:
+        heading = f"<summary>{escape(' '.join(section.heading.split()))}</summary>"
+        blocks += [f"<details>{heading}", *map(_block, section.blocks), "</details>"]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def table(titles: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[bool]) -> str:
+    """A table; cells are Markdown already."""
+    rules = ["---:" if is_right else "---" for is_right in right]
+    lines = [titles, rules, *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _answer(answer: Answer) -> str:
+    parts = [code(answer.code)] if answer.code else []
+    parts += [prose(part) for part in (answer.value, answer.note) if part]
+    return f"- **{prose(answer.label)}**: {', '.join(parts)}"
+
+
+def _problem(problem: Problem) -> str:
+    line = f"- **{problem.severity} {prose(problem.rule)}**: {prose(problem.sentence)}"
+    return "  \n  ".join((line, *map(prose, problem.advice)))
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield f"### {prose(section.heading)}"
+    yield from map(_block, section.blocks)
+
+
+def _block(block: Block) -> str:
+    if isinstance(block, Table):
+        return _table(block)
+    if isinstance(block, Facts):
+        return "\n".join(f"- {prose(name)}: {prose(value)}" for name, value in block.items)
+    if isinstance(block, Chart | Tiles):
+        return ""
+    if isinstance(block, Source):
+        hot = [line for line in block.lines if line.time]
+        rows = (
+            [str(one.number), prose(one.time), prose(one.result.text), code(one.text.strip())]
+            for one in hot
+        )
+        return table(("line", "time", "result", "source"), rows, (True, True, False, False))
+    return "\n".join(f"- {prose(line)}" for line in block.lines)
+
+
+def _table(found: Table) -> str:
+    shown = table(
+        [prose(column.title) for column in found.columns],
+        ([*map(_cell, row)] for row in found.rows),
+        [column.right for column in found.columns],
+    )
+    left = f"{found.more}{' (below)' * found.is_summary}" if found.more else ""
+    return "\n\n".join(filter(None, (shown if found.rows else "", prose(left))))
+
+
+def _cell(cell: Cell) -> str:
+    text = code(cell.text) if cell.code and cell.text else prose(cell.line)
+    return f"{text} {prose(cell.note)}" if cell.note else text

@@ -1,0 +1,223 @@
+"""The probes of one interpreter, as the parent knows them: declarations, never code."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from dlprof._version import __version__
+from dlprof.errors import MissingDevice, MissingFramework, UsageError
+from dlprof.runner.axes import simulated_in
+from dlprof.runner.option import split
+from dlprof.simulated import environment as environment_of
+from dlprof.text.clean import nearest
+
+NOT_ASKED = "the CUDA driver here is the simulated one: ask for it by --device simulated"
+OF_THE_RUN = ("simulated", "cupti")
+"""What the interpreter says of itself for the run alone; the session has it elsewhere."""
+ASKED_FOR = ("code:", "file:", "step:")
+"""Sources of probes that the user named."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """An export or an import, as declared (see ``dlprof.probes.base``)."""
+
+    name: str
+    protocols: tuple[str, ...]
+    code: str
+    devices: tuple[str, ...]
+    promise: str | None
+    producers: tuple[str, ...] = ()
+    setup: str = ""
+    result_device: str = ""
+    """Where an import's result is; empty for where its source is."""
+    array: str = "x"
+    """The name of the source in what is shown; a user's own code may call it otherwise."""
+
+
+@dataclass(frozen=True)
+class ProbeInfo:
+    """One framework: what its probe declares, and what is installed."""
+
+    source: str
+    name: str
+    aliases: tuple[str, ...]
+    module: str
+    found: bool
+    version: str | None
+    distribution: str | None
+    requirement: str
+    variables: dict[str, str]
+    devices: tuple[str, ...]
+    exports: tuple[Way, ...]
+    imports: tuple[Way, ...]
+    also: dict[str, str] = field(default_factory=dict)
+    """Version of each further distribution that does its work."""
+    flags: tuple[str, ...] = ()
+    narrows: dict[str, str] = field(default_factory=dict)
+    narrows_why: str = ""
+    file: str | None = None
+    """What Python would load, without links; no session has it."""
+
+    @property
+    def reference(self) -> tuple[str, str]:
+        """What a worker needs to find the probe."""
+        return self.source, self.name
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All probes of an interpreter, and what is known of it and its machine.
+
+    ``faults`` says of each source of probes that could not be loaded, why.
+    """
+
+    python: str
+    interpreter: dict[str, Any]
+    probes: tuple[ProbeInfo, ...]
+    faults: dict[str, str]
+    simulated: int = 0
+    """Simulated CUDA devices; 0 if the driver is the machine's own."""
+
+    @property
+    def can_trace(self) -> bool:
+        """Whether CUPTI is there; a catalog of an earlier dlprof does not say."""
+        return bool(self.interpreter.get("cupti", True))
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Environment variables that every worker of the interpreter needs."""
+        return environment_of.variables(self.simulated)
+
+    def named(self, word: str) -> ProbeInfo:
+        """The probe of a name or alias. Raises :class:`UsageError` with the nearest one."""
+        if not isinstance(word, str):
+            raise UsageError(f"{word!r} is no name of a framework")
+        for probe in self.probes:
+            if word.lower() in (probe.name.lower(), *(alias.lower() for alias in probe.aliases)):
+                return probe
+        known = [name for probe in self.probes for name in (probe.name, *probe.aliases)]
+        raise UsageError(f"there is no framework {word!r}: {nearest(word, known, cutoff=0.5)}")
+
+    def installed(self, word: str) -> ProbeInfo:
+        """As :meth:`named`; raises :class:`MissingFramework` with the pip command."""
+        probe = self.named(word)
+        if not probe.found:
+            pip = "pip" if same_interpreter(self.python) else f"{self.python} -m pip"
+            hint = f"{pip} install {probe.requirement}"
+            raise MissingFramework(f"{probe.name} is not installed: {hint}")
+        return probe
+
+    def packages(self) -> dict[str, str]:
+        """Version of every distribution that was found, and of the libraries of frameworks."""
+        found: dict[str, str] = {}
+        for probe in self.probes:
+            if probe.distribution and probe.version:
+                found |= {probe.distribution: probe.version, **probe.also}
+        return found
+
+    def libraries(self) -> dict[str, str]:
+        """For each distribution that does a framework's work, the framework's name."""
+        return {name: probe.name for probe in self.probes if probe.version for name in probe.also}
+
+
+def catalog_from(python: str, answer: dict[str, Any], simulated: int = 0) -> Catalog:
+    """Make the catalog from a worker's ``inspect`` answer.
+
+    A probe file, or a user's own code, stands before probes of the same name that are installed.
+    Raises :class:`UsageError` where two others claim one name, and :class:`MissingDevice` if the
+    worker was to run on the ``simulated`` driver and did not.
+    """
+    probes = tuple(_probe(entry) for entry in answer["probes"])
+    named = {probe.name for probe in probes if probe.source.startswith(ASKED_FOR)}
+    probes = tuple(
+        probe for probe in probes if probe.source.startswith(ASKED_FOR) or probe.name not in named
+    )
+    seen: dict[str, ProbeInfo] = {}
+    for probe in probes:
+        for word in {probe.name.lower(), *(alias.lower() for alias in probe.aliases)}:
+            if word in seen:
+                raise UsageError(
+                    f"two probes are named {word!r}: {seen[word].source} and {probe.source}"
+                )
+            seen[word] = probe
+    interpreter = dict(answer["interpreter"])
+    if interpreter.get("simulated"):
+        if not simulated:  # the user's own library path has it
+            interpreter |= {"no_cuda": NOT_ASKED, "cuda_devices": 0}
+    elif simulated:
+        raise MissingDevice(f"{python} does not load the simulated driver: its own comes first")
+    return Catalog(python, interpreter, probes, answer["faults"], simulated)
+
+
+def environment(catalog: Catalog, variables: dict[str, str]) -> dict[str, Any]:
+    """The session's record of the measured interpreter."""
+    return {
+        **{name: value for name, value in catalog.interpreter.items() if name not in OF_THE_RUN},
+        "dlprof": __version__,
+        "parent_python": platform.python_version(),
+        "gpus": catalog.interpreter.get("gpus", []),
+        "packages": catalog.packages(),
+        "libraries": catalog.libraries(),
+        "variables": variables,
+    }
+
+
+def _probe(entry: dict[str, Any]) -> ProbeInfo:
+    ways = {
+        name: tuple(Way(**_with_tuples(one)) for one in entry[name])
+        for name in ("exports", "imports")
+    }
+    return ProbeInfo(**{**_with_tuples(entry), **ways})
+
+
+def _with_tuples(entry: dict[str, Any]) -> dict[str, Any]:
+    """JSON has lists only."""
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()
+    }
+
+
+def frameworks_on(catalog: Catalog, devices: Iterable[str]) -> list[str]:
+    """The installed frameworks that own arrays on one of ``devices`` (``auto``: any here).
+
+    Host memory that takes nothing in is no framework.
+    """
+    usable = {"cuda"} if simulated_in(devices) else set(devices)
+    if "auto" in usable:
+        usable = {"cpu"} if catalog.interpreter.get("no_cuda") else {"cpu", "cuda"}
+    return [
+        probe.name
+        for probe in catalog.probes
+        if probe.found and probe.imports and usable & set(probe.devices)
+    ]
+
+
+def pairs_named(catalog: Catalog, producers: str, consumers: str) -> tuple[tuple[str, str], ...]:
+    """Every named producer with every named consumer, each separated by commas.
+
+    Raises :class:`UsageError` for an unknown framework.
+    """
+    left, right = (
+        [catalog.installed(word.strip()).name for word in split([words]) or [words]]
+        for words in (producers, consumers)
+    )
+    return tuple(dict.fromkeys(product(left, right)))
+
+
+def in_one_place(one: Catalog, other: Catalog) -> tuple[str, ...]:
+    """The frameworks that two interpreters load from the same file; none of one interpreter."""
+    if os.path.abspath(one.python) == os.path.abspath(other.python):  # noqa: PTH100 - as below
+        return ()
+    files = {probe.name: probe.file for probe in one.probes if probe.file and probe.imports}
+    return tuple(probe.name for probe in other.probes if probe.file == files.get(probe.name, ""))
+
+
+def same_interpreter(python: str) -> bool:
+    return os.path.abspath(python) == os.path.abspath(sys.executable)  # noqa: PTH100 - resolving would leave the venv

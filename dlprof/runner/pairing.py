@@ -1,0 +1,202 @@
+"""Paths between two frameworks, the device of their arrays, and the cases made of them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import product
+from typing import Any
+
+from dlprof.errors import MissingDevice, Unmeasured
+from dlprof.probes.base import DTYPES, Protocol, written
+from dlprof.runner.catalog import Catalog, ProbeInfo, Way
+
+
+@dataclass(frozen=True)
+class Path:
+    """An export and an import that speak the same protocol.
+
+    ``code`` is what a user would type, with ``{dtype}`` and ``{shape}`` where those stand in it.
+    """
+
+    export: Way
+    import_: Way
+    protocol: str
+    code: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.export.name}->{self.import_.name}"
+
+    def written(self, dtype: str, shape: tuple[int, ...]) -> str:
+        """The code for an array of this dtype and shape."""
+        exported = written(self.export.code, self.export.array, dtype, shape)
+        return written(self.import_.code, exported, dtype, shape)
+
+    @property
+    def promise(self) -> str | None:
+        """What the documentation of both halves together promises: "copy", "view" or nothing.
+
+        One half that copies makes the whole a copy; a view needs two.
+        """
+        halves = [_promise(self.export), _promise(self.import_)]
+        if "copy" in halves:
+            return "copy"
+        return "view" if halves == ["view", "view"] else None
+
+
+def _promise(way: Way) -> str | None:
+    return "view" if way.code == "{x}" else way.promise
+
+
+@dataclass(frozen=True)
+class Case:
+    """A path with a shape, dtype, layout and device.
+
+    One that is ``surveyed`` is converted once and looked at, and not timed; see
+    :mod:`dlprof.runner.survey`.
+    """
+
+    producer: ProbeInfo
+    consumer: ProbeInfo
+    path: Path
+    shape: tuple[int, ...]
+    dtype: str
+    layout: str
+    device: str
+    surveyed: bool = False
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.producer.name, self.consumer.name
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it is a step of inference, and converts nothing; see ``dlprof.inference``."""
+        return self.path.protocol == Protocol.STEP
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all elements; 0 for a dtype that is not known."""
+        return math.prod(self.shape) * DTYPES.get(self.dtype, 0)
+
+    @property
+    def code(self) -> str:
+        """What a user would type for this array."""
+        return self.path.written(self.dtype, tuple(self.shape))
+
+    def record(self) -> dict[str, Any]:
+        """The case in the session's words."""
+        found = {
+            "producer": self.producer.name,
+            "export": self.path.export.name,
+            "consumer": self.consumer.name,
+            "import": self.path.import_.name,
+            "protocol": self.path.protocol,
+            "code": self.code,
+            "shape": self.shape,
+            "dtype": self.dtype,
+            "layout": self.layout,
+            "device": self.device,
+            "promise": self.path.promise,
+            "setup": self.path.import_.setup,
+            "source": self.path.export.array,
+        }
+        narrowed = self.consumer.narrows.get(self.dtype)
+        if narrowed:
+            found |= {"narrows_to": narrowed, "narrows_why": self.consumer.narrows_why}
+        return found | ({"survey": True} if self.surveyed else {})
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What to spread each path over; ``device`` may be ``auto``.
+
+    Where there are ``devices``, they are several, and ``device`` counts for nothing.
+    """
+
+    shapes: tuple[tuple[int, ...], ...] = ((1024, 1024),)
+    dtypes: tuple[str, ...] = ("float32",)
+    layouts: tuple[str, ...] = ("C",)
+    device: str = "auto"
+    devices: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        return self.devices or (self.device,)
+
+
+def paths(producer: ProbeInfo, consumer: ProbeInfo, device: str) -> list[Path]:
+    """Every export with every import that speaks its protocol, for a source array on ``device``.
+
+    Paths with the same code are one path: one with a promise, and then the protocol that the import
+    names first; a path whose code is the bare array converts nothing and is none.
+    """
+    found: dict[str, Path] = {}
+    for export, import_ in product(producer.exports, consumer.imports):
+        if device not in export.devices or device not in import_.devices:
+            continue
+        if import_.producers and producer.name not in import_.producers:
+            continue
+        code = written(import_.code, written(export.code, export.array))
+        for protocol in export.protocols:
+            if protocol not in import_.protocols or code == export.array:
+                continue
+            path = Path(export, import_, protocol, code)
+            if code not in found or _rank(path) < _rank(found[code]):
+                found[code] = path
+    return list(found.values())
+
+
+def _rank(path: Path) -> tuple[bool, int]:
+    return path.promise is None, path.import_.protocols.index(path.protocol)
+
+
+def matches(path: Path, glob: str) -> bool:
+    """Whether ``glob`` matches the path's name or its code, or is its code for some array."""
+    text = re.escape(path.code).replace(r"\{dtype\}", ".+").replace(r"\{shape\}", ".+")
+    return (
+        fnmatchcase(path.name, glob)
+        or fnmatchcase(path.code, glob)
+        or re.fullmatch(text, glob) is not None
+    )
+
+
+def choose(found: Iterable[Path], globs: Sequence[str]) -> list[Path]:
+    """The paths that any glob matches, by name (``tensor->from_dlpack``) or by code."""
+    return [path for path in found if not globs or any(matches(path, glob) for glob in globs)]
+
+
+def choose_device(
+    producer: ProbeInfo, consumer: ProbeInfo, catalog: Catalog, asked: str
+) -> tuple[str, str]:
+    """The device of the source array, and why.
+
+    cuda where both frameworks can own arrays there and this machine has one, else cpu, else the
+    only device the producer has. Raises :class:`Unmeasured` where ``asked`` cannot be had:
+    :class:`MissingDevice` where the machine lacks it.
+    """
+    no_cuda = catalog.interpreter.get("no_cuda")
+    if asked == "cuda" and no_cuda:
+        raise MissingDevice(f"cuda cannot be measured: {no_cuda}")
+    for probe in (consumer, producer):
+        if no_cuda and "cpu" not in probe.devices and (probe is consumer or asked == "auto"):
+            raise MissingDevice(f"{probe.name} has arrays on cuda only, and {no_cuda}")
+    if asked != "auto":
+        if asked not in producer.devices:
+            raise Unmeasured(f"{producer.name} has no arrays on {asked}")
+        own = producer.source.startswith("code:")
+        return asked, "where the setup made the array" if own else "asked for"
+    if no_cuda:
+        return "cpu", no_cuda
+    if "cuda" in producer.devices and "cuda" in consumer.devices:
+        return "cuda", "both frameworks can use it"
+    if "cpu" not in producer.devices:
+        return "cuda", f"{producer.name} has arrays nowhere else"
+    only_cpu = " and ".join(
+        probe.name for probe in (producer, consumer) if "cuda" not in probe.devices
+    )
+    return "cpu", f"{only_cpu} cannot own arrays on cuda"

@@ -1,0 +1,257 @@
+"""What the user asked for: from the options, of steps too, and as a session file tells of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from dlprof import inference
+from dlprof.errors import UsageError
+from dlprof.inference.base import UNITS
+from dlprof.runner import files, options
+from dlprof.runner.axes import NO_TIMES, simulated_in
+from dlprof.runner.floors import FloorRule
+from dlprof.runner.pairing import Axes
+from dlprof.text.clean import nearest
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to measure.
+
+    ``sample_ns`` is what one timer spends on one case in one process, and ``limit_s`` the time
+    limit of a case there. ``together`` serves all pairs from one worker. ``in_turns`` says that
+    another side took its samples in turns with these, on the same processor. The diagnosis makes
+    arrays of up to ``largest_bytes``; without it ``alignment`` has at least that looked at. The
+    placement ``convert`` is what the timers measure anyway. ``setup`` is source text that runs
+    after that of the frameworks, in each worker. Without ``times`` nothing is timed: on a simulated
+    device order and copies are real, and times are not. ``allocator`` is that of the host:
+    ``system`` or ``steady``. ``survey`` looks at each path with many
+    small arrays; ``survey_alone`` at nothing else.
+    """
+
+    rounds: int = options.ROUNDS.default
+    seed: int = options.SEED.default
+    sample_ns: int = round(options.SAMPLE_MS.default * 1e6)
+    limit_s: float = options.TIMEOUT.default
+    budget_s: float | None = None
+    together: bool = False
+    in_turns: bool = False
+    diagnose: bool = options.DIAGNOSE.default
+    alignment: bool = True
+    largest_bytes: int = 256 << 20
+    placements: tuple[str, ...] = (options.PLACEMENTS.default,)
+    round_trips: int = 0
+    setup: str = ""
+    times: bool = True
+    allocator: str = options.SYSTEM
+    survey: bool = False
+    survey_alone: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class ScenarioRecord:
+    """What a session tells of the scenario that it comes from.
+
+    ``origins`` says of each value that was measured with where it came from. ``pairs``, ``expect``
+    and ``thresholds`` are as in the file, with the catalog's names; ``left_out`` says in words
+    which pairs of the file were not measured, and why.
+    """
+
+    file: str
+    title: str
+    question: str = ""
+    sources: tuple[str, ...] = ()
+    report: str = "paths"
+    expect: tuple[str, ...] = ()
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    origins: tuple[tuple[str, str, str], ...] = ()
+    """Key, value as text, and ``default``, ``file`` or ``command line``."""
+    left_out: tuple[str, ...] = ()
+    floors: tuple[FloorRule, ...] = ()
+    pairs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for. ``pairs`` are (producer, consumer) in names of the catalog.
+
+    ``simulated`` is the number of simulated CUDA devices: to frameworks they are ``cuda``. It is 0
+    if the driver is to be the machine's own.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    axes: Axes = field(default_factory=Axes)
+    globs: tuple[str, ...] = ()
+    settings: Settings = field(default_factory=Settings)
+    python: str = ""
+    probe_files: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    scenario: ScenarioRecord | None = None
+    simulated: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the session file; :func:`request_from` is the inverse."""
+        return {name: value for name, value in asdict(self).items() if name != "command"}
+
+
+def request_of(
+    values: Mapping[str, Any], pairs: tuple[tuple[str, str], ...], command: tuple[str, ...]
+) -> Request:
+    """The request that the options make of these pairs."""
+    return Request(
+        pairs=pairs,
+        axes=axes_of(values),
+        globs=values["paths"],
+        settings=settings_of(values),
+        python=values["python"],
+        probe_files=values["probes"],
+        command=command,
+        simulated=simulated_in(values["devices"]),
+    )
+
+
+def axes_of(values: Mapping[str, Any]) -> Axes:
+    devices = values["devices"]
+    if simulated_in(devices):
+        devices = ("cuda",)
+    return Axes(
+        shapes=values["shapes"],
+        dtypes=values["dtypes"],
+        layouts=values["layouts"],
+        device=devices[0] if len(devices) == 1 else "auto",
+        devices=devices if len(devices) > 1 else (),
+    )
+
+
+WITHOUT_TIMES: dict[str, Any] = {"times": False, "largest_bytes": 16 << 20}
+"""Of a simulated device. Nothing but a time needs an array of hundreds of MB."""
+
+
+def settings_of(values: Mapping[str, Any]) -> Settings:
+    """Raises :class:`UsageError` for what needs times, on a device that has none."""
+    timed = {
+        "--placement": set(values["placements"]) - {options.PLACEMENTS.default},
+        "--round-trips": values["round_trips"],
+    }
+    asked = [name for name, given in timed.items() if given]
+    if asked and simulated_in(values["devices"]):
+        raise UsageError(f"{asked[0]} needs {NO_TIMES}")
+    return Settings(
+        rounds=values["rounds"],
+        seed=values["seed"],
+        sample_ns=round(values["sample_ms"] * 1e6),
+        limit_s=values["timeout"],
+        budget_s=values["budget"],
+        together=values["together"],
+        diagnose=values["diagnose"],
+        placements=values["placements"],
+        round_trips=values["round_trips"] or 0,
+        setup=values["setup"] or "",
+        allocator=values["allocator"],
+        survey=values["survey"],
+        **(WITHOUT_TIMES if simulated_in(values["devices"]) else {}),
+    )
+
+
+UNKNOWN = "unknown"
+"""Dtype or layout of a user's own array that says nothing of itself."""
+
+
+def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
+    """The request that a session file tells of.
+
+    Raises LookupError, TypeError, ValueError or :class:`UsageError` for another thing.
+    """
+    unknown = set(content["settings"]) - set(Settings().as_dict())
+    if unknown:
+        raise ValueError(f"unknown settings: {unknown}")
+    request = TypeAdapter(Request).validate_python({**content, "command": command})
+    axes, settings = request.axes, request.settings
+    read = {
+        "shapes": list(axes.shapes),
+        "dtypes": [name for name in axes.dtypes if name != UNKNOWN] or None,
+        "layouts": [name for name in axes.layouts if name != UNKNOWN] or None,
+        "devices": list(axes.devices) or axes.device,
+        "placements": list(settings.placements),
+        "rounds": settings.rounds,
+        "timeout": settings.limit_s,
+        "budget": settings.budget_s,
+        "sample_ms": settings.sample_ns / 1e6,
+        "allocator": settings.allocator,
+    }
+    if request.simulated:
+        read["devices"] = f"simulated:{request.simulated}"
+    options.read(read)  # as strict as where they were first given
+    return request
+
+
+STEP_SHAPES = tuple(f"{rows}x{UNITS}" for rows in (1, 1024, 16384))
+"""Inputs of the built-in model: one row, and outputs of 256 KiB and 4 MiB."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A framework, and the file of a model; the built-in one where there is none.
+
+    ``threads`` is how many it may use on the host; 0 leaves it the choice.
+    """
+
+    framework: str
+    model: str = ""
+    threads: int = 0
+
+    @property
+    def name(self) -> str:
+        return inference.name_of(self.framework, self.model)
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """A step converts nothing: its framework stands on both sides."""
+        return self.name, self.name
+
+    @property
+    def source(self) -> str:
+        return inference.reference(self.framework, self.model, self.threads)
+
+
+def steps_named(
+    words: Iterable[str], model: str | None, threads: int = 0, folder: Path | None = None
+) -> tuple[Step, ...]:
+    """What frameworks of these names and a model come to; without names, those that can run it.
+
+    A relative model begins at ``folder``. Raises :class:`UsageError`.
+    """
+    path, suffix = "", ""
+    if model is not None:
+        file = (folder or Path()) / files.at_home(Path(model))
+        if not file.is_file():
+            raise UsageError(f"there is no model file {model}")
+        path, suffix = str(file.absolute()), file.suffix.lower()
+    able = [name for name, kind in inference.KNOWN.items() if suffix in ("", kind.suffix)]
+    found = [step_framework(word) for word in words] or able
+    unable = [name for name in found if name not in able]
+    if unable or not found:
+        kinds = {name: kind.suffix for name, kind in inference.KNOWN.items()}
+        reads = ", ".join(f"{name} reads {kinds[name]}" for name in unable or kinds)
+        raise UsageError(f"the model {path} cannot be run: {reads}")
+    return tuple(dict.fromkeys(Step(name, path, threads) for name in found))
+
+
+def step_framework(word: str) -> str:
+    """The framework of a name or alias. Raises :class:`UsageError` with the nearest one."""
+    names = {
+        alias.lower(): name
+        for name, kind in inference.KNOWN.items()
+        for alias in (name, *kind.aliases)
+    }
+    if word.lower() in names:
+        return names[word.lower()]
+    raise UsageError(f"dlprof measures no steps of {word!r}: {nearest(word, inference.KNOWN)}")

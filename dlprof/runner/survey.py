@@ -1,0 +1,96 @@
+"""The arrays of the survey: small ones, of every dtype, layout and kind of shape.
+
+Most bugs of conversions sit off the contiguous float32 path. One call shows them, so that a wide
+look at small arrays costs little beside the times of one large array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import NamedTuple
+
+from dlprof.probes.base import DTYPES, FLAGGED_DTYPES, LAYOUTS, ArraySpec
+from dlprof.runner.axes import shape_text
+from dlprof.runner.pairing import Case
+from dlprof.runner.session import CaseRecord
+
+SHAPE = (6, 10)
+"""Of two axes, so that rows and columns can be mistaken; even, for every second element."""
+PLAIN = {"cpu": "aligned", "cuda": "C"}
+"""The layout of most arrays, by device. An allocator on the host begins small arrays anywhere, and
+some imports are a view of aligned memory only."""
+ONE_ELEMENT_OFF = ("int8", "float64", "complex128")
+"""Dtypes of one, 8 and 16 bytes: so many bytes from an aligned address the array begins."""
+CROSSED = (
+    *(("F", "complex64"), ("F", "float64"), ("strided", "int8"), ("strided", "complex64")),
+    *(("broadcast", "int8"), ("readonly", "int64"), ("reversed", "int64")),
+)
+"""Layouts of other items than float32: of one byte, of eight, and of two parts. With every dtype
+they would be most of the survey. A negative stride is last: it ends the process of some paths,
+which are tried with no other array then."""
+SHAPES = ((), (1,), (0,), (0, 3), (1, 1, 7), (100_003,))
+"""A scalar, one element, none, none in one of two axes, axes of length one, and a long axis."""
+CROSSED_SHAPES = (((), "int64"), ((3, 0), "float64"))
+CUBE = (2, 3, 4)
+"""In column-major order, as the transpose of an array of three axes is."""
+
+
+def arrays(flags: Iterable[str], device: str) -> Iterator[ArraySpec]:
+    """The arrays that each path is given once; ``flags`` are those that the producer knows.
+
+    The plain one is first: what it shows is known when another is refused.
+    """
+    plain = PLAIN[device]
+    layouts = [layout for layout in LAYOUTS if layout not in PLAIN.values()]
+    found = chain(
+        ((SHAPE, dtype, plain) for dtype in sorted(DTYPES, key=lambda dtype: dtype != "float32")),
+        ((SHAPE, "float32", layout) for layout in layouts),
+        ((SHAPE, dtype, "sliced") for dtype in ONE_ELEMENT_OFF),
+        ((SHAPE, FLAGGED_DTYPES.get(flag, "float32"), flag) for flag in flags),
+        ((shape, "float32", plain) for shape in SHAPES),
+        ((shape, dtype, plain) for shape, dtype in CROSSED_SHAPES),
+        [(CUBE, "float32", "F")],
+        ((SHAPE, dtype, layout) for layout, dtype in CROSSED),
+    )
+    return (ArraySpec(*array, device, corners=True) for array in found)
+
+
+def is_looked_at_once(case: Case) -> bool:
+    """Whether other arrays of its path tell what a further conversion, or a refusal, leaves."""
+    off = case.layout == "sliced" and case.dtype in ONE_ELEMENT_OFF
+    crossed = (case.layout, case.dtype) in CROSSED or (case.shape, case.dtype) in CROSSED_SHAPES
+    return case.surveyed and (off or crossed)
+
+
+class Label(NamedTuple):
+    """An array by what sets it apart from the others: ``dtypes``, ``layouts`` or ``shapes``."""
+
+    axis: str
+    name: str
+    dtype: str = ""
+    """Of an array that is not aligned, and of a layout or shape of another dtype than float32."""
+
+
+UNALIGNED = "unaligned arrays"
+PLAINEST = Label("dtypes", "float32")
+
+
+def is_plainest(case: Case) -> bool:
+    """Whether it is the survey's first conversion of its path."""
+    array = case.shape, case.dtype, case.layout
+    return case.surveyed and array == (SHAPE, PLAINEST.name, PLAIN[case.device])
+
+
+def label_of(case: CaseRecord) -> Label:
+    if case.shape != SHAPE:
+        dtype = case.dtype if (case.shape, case.dtype) in CROSSED_SHAPES else ""
+        other = case.layout if case.shape == CUBE else dtype
+        return Label("shapes", f"{shape_text(case.shape)} {other}".rstrip(), dtype)
+    if case.layout in PLAIN.values():
+        return Label("dtypes", case.dtype)
+    if case.layout == "sliced":
+        return Label(UNALIGNED, f"sliced {case.dtype}", case.dtype)
+    if (case.layout, case.dtype) in CROSSED:
+        return Label("layouts", f"{case.layout} {case.dtype}", case.dtype)
+    return Label("layouts", case.layout)

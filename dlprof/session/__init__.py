@@ -1,1 +1,0 @@
-"""The session: its model, the record of each instrument, and its file."""

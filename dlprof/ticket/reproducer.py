@@ -1,0 +1,194 @@
+"""One finding as one Python file that shows it by itself, for people who have the frameworks.
+
+The file needs the frameworks of its case and the standard library. Its exit code says what it
+found: 0 the problem is gone, 1 it is there, 2 it cannot tell. It is a pure function of a session:
+nothing is run or imported to make it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import fill
+
+from dlprof.errors import NoReproducer
+from dlprof.judge import BY_ID, Rule
+from dlprof.judge.script import Effect, Subject, subject
+from dlprof.runner.header import SIMULATED
+from dlprof.runner.session import FindingRecord, Session
+from dlprof.text.source import (
+    NOT_PYTHON,
+    UNREADABLE,
+    block,
+    imported,
+    inside,
+    made,
+    merged,
+    needed,
+    used,
+)
+
+OWN_CODE = "code:"
+"""How the source of probes begins that are made of a user's own text."""
+
+IMPORTS = {
+    "Path": "from pathlib import Path",
+    "Timer": "from timeit import Timer",
+    "ctypes": "import ctypes",
+    "gc": "import gc",
+    "locale": "import locale",
+    "median": "from statistics import median",
+    "multiprocessing": "import multiprocessing",
+    "os": "import os",
+    "perf_counter": "from time import perf_counter",
+    "re": "import re",
+    "signal": "import signal",
+    "sleep": "from time import sleep",
+    "sys": "import sys",
+    "warnings": "import warnings",
+}
+"""What the templates use of the standard library, by name."""
+VERSIONED = frozenset(
+    (
+        "cupy",
+        "jax",
+        "mxnet",
+        "numba",
+        "numpy",
+        "onnxruntime",
+        "pyarrow",
+        "safetensors",
+        "tensorflow",
+        "torch",
+    )
+)
+"""Modules that have a ``__version__`` for certain."""
+SAFE = re.compile(r"[A-Za-z0-9_.,:/=+-]{1,80}")
+"""Names and values of environment variables that may stand in a script."""
+WIDTH = 88
+
+SCRIPT = '''\
+"""{symptom}.
+
+{array}.
+{seen}.
+Exit code: 0 the problem is gone, 1 it is there, 2 it cannot tell.
+"""
+
+{imports}
+
+{variables}
+{functions}
+
+
+if __name__ == "__main__":
+    try:
+        found = problem()
+    except Exception as error:
+        print(f"cannot tell: {{type(error).__name__}}: {{error}}")
+        sys.exit(2)
+    print("the problem is there" if found else "the problem is gone")
+    sys.exit(1 if found else 0)
+'''
+
+
+@dataclass(frozen=True)
+class Reproducer:
+    """A script, and what it shows: a call, and what that does."""
+
+    call: str
+    does: str
+    text: str
+
+
+def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
+    """The script that shows ``finding``. Raises :class:`NoReproducer` where none can be made."""
+    rule = BY_ID.get(finding.rule)
+    if rule is None:
+        raise NoReproducer(f"this dlprof has no reproducer for {finding.rule}")
+    one, *others = subjects = _subjects(session, finding, rule)
+    effect = rule.effect(one, others[0] if others else None, finding)
+    try:
+        text = _script(effect, subjects, session)
+        compile(text, "<reproducer>", "exec")
+    except NOT_PYTHON as error:
+        raise NoReproducer(f"{UNREADABLE}: {error}") from None
+    return Reproducer(effect.call, effect.does, text)
+
+
+def _subjects(session: Session, finding: FindingRecord, rule: Rule) -> list[Subject]:
+    """The finding's clearest case, and the one it is compared with."""
+    indices = [*finding.results[:1], *(() if finding.against is None else (finding.against,))]
+    if not finding.results:
+        raise NoReproducer("the finding names no result of the session")
+    own = any(one.startswith(OWN_CODE) for one in session.request.probe_files or ())
+    found = [subject(session.results[index], own) for index in indices]
+    named = found[0].result.case.source != "x" and rule.other_arrays
+    if named or (own and rule.made_again):
+        raise NoReproducer(
+            "the source is made by a setup of your own, and the script would need others like it"
+        )
+    return found
+
+
+def _script(effect: Effect, subjects: Sequence[Subject], session: Session) -> str:
+    setup = merged(text for one in subjects for text in one.recipe.setup)
+    written = f"{effect.body}\n{effect.child}"
+    own = made(setup) & {name for one in subjects for name in used(one.code)}
+    lost = own & (made(written) | used(written) & IMPORTS.keys())
+    if lost:
+        raise NoReproducer(
+            f"the script has another use for {min(lost)!r}, a name of the conversion"
+        )
+    functions = [_function("problem", effect.body, setup, subjects)]
+    if effect.child:  # what runs it imports no framework before
+        problem = f"def problem():\n{inside(effect.body)}"
+        functions = [_function("convert", effect.child, setup, subjects), problem]
+    variables = _variables(session, subjects)
+    names = used(written) | {"sys", *(["os"] if variables else [])}
+    imports = sorted(
+        (line for name, line in IMPORTS.items() if name in names),
+        key=lambda line: (line.startswith("from"), line),
+    )
+    modules = {name for one in subjects for name in one.recipe.modules}
+    environment = session.environment
+    seen = [" ".join(one) for one in environment.distributions(modules)]
+    seen.append(f"Python {environment.python or '?'}")
+    if session.simulated:
+        seen.append(f"on a {SIMULATED}")
+    return SCRIPT.format(
+        symptom=_said(f"{effect.call} {effect.does}", 4),
+        array=_said(f"x: {effect.subject.array_text}"),
+        seen=_said(f"Seen with {', '.join(seen)}"),
+        imports="\n".join(imports),
+        variables="".join(f"{line}\n" for line in variables),
+        functions="\n\n\n".join(functions),
+    )
+
+
+def _said(text: str, before: int = 0) -> str:
+    """Text for a docstring."""
+    return fill(" ".join(text.split()).replace("\\", "\\\\").replace('"', "'"), WIDTH - before)
+
+
+def _function(name: str, body: str, setup: str, subjects: Sequence[Subject]) -> str:
+    """A function that imports what its body uses, prints the versions, and does it."""
+    frameworks = {module for one in subjects for module in one.recipe.modules}
+    modules = {one: alias for one, alias in imported(setup).items() if one in frameworks}
+    imports = needed(setup, used(body) | set(modules.values()))
+    told = [f'"{one}", {alias}.__version__' for one, alias in modules.items() if one in VERSIONED]
+    flush = ["flush=True"] if name == "convert" else []  # it may die with what it had to say
+    head = block(imports, f"print({', '.join((*told, *flush))})" if told else "")
+    return f"def {name}():\n{inside(head)}\n\n{inside(body)}"
+
+
+def _variables(session: Session, subjects: Sequence[Subject]) -> list[str]:
+    """Lines that set the environment variables of the probes, which are all about GPUs."""
+    if session.simulated or all(one.result.case.device == "cpu" for one in subjects):
+        return []
+    return [
+        f'os.environ.setdefault("{name}", "{value}")'
+        for name, value in (session.environment.variables or {}).items()
+        if value and SAFE.fullmatch(name) and SAFE.fullmatch(value)
+    ]

@@ -1,0 +1,153 @@
+"""The shell command that measures the cases of a finding again."""
+
+from __future__ import annotations
+
+import glob
+import shlex
+from collections.abc import Iterable, Sequence
+
+from dlprof.judge import BY_ID
+from dlprof.judge.case_view import CaseView, seen
+from dlprof.judge.thresholds import ALIGNED_BYTES
+from dlprof.probes.base import DTYPES, LAYOUTS
+from dlprof.protocol.statement import UserCode
+from dlprof.runner.axes import shape_text
+from dlprof.runner.session import CaseRecord, Header
+
+MOST_PATHS = 6
+
+Words = list[tuple[str, str]]
+"""Options with their values; an argument has no option."""
+
+
+def rerun_command(
+    cases: Sequence[CaseView], session: Header, against: CaseView | None = None, rule: str = ""
+) -> str | None:
+    """The command for the array of the first case, with the paths that ``cases`` convert it by.
+
+    ``against`` is the case that they are compared with, ``rule`` the id of the finding. The answer
+    is None if the session holds text that is unfit for a command line.
+    """
+    probes = session.request.probe_files or ()
+    if not cases:
+        return None
+    own = [one for one in probes if one.startswith(UserCode.PREFIX)]
+    files = [one for one in probes if one not in own]
+    found = _time(own[0], session) if own else _run(_shown(cases, against), session, rule)
+    found += [("--probe", name) for name in files]
+    found += _python(session)
+    is_fit = all(
+        name.startswith("/") for option, name in found if option in ("--probe", "--python")
+    )
+    if not found[0][1] or not is_fit or not all(map(_is_text, found)):
+        return None
+    options = [word for option, value in found if option for word in (option, value)]
+    arguments = [value for option, value in found if not option]
+    words = [*arguments, *options]
+    if any(value.startswith("-") for value in arguments):
+        words = [*options, "--", *arguments]
+    return shlex.join(["dlprof", "time" if own else "run", *words])
+
+
+def pair_command(session: Header, case: CaseRecord) -> str:
+    """The command that measures every path between the frameworks of a user's own ``case``, for an
+    array like it; empty if that is no such case, or if dlprof makes no such array.
+    """
+    own = [one for one in session.request.probe_files or () if one.startswith(UserCode.PREFIX)]
+    is_made = case.dtype in DTYPES and case.layout in LAYOUTS
+    if not own or not is_made or case.producer == case.consumer:
+        return ""
+    try:
+        found = UserCode.read(own[0])
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return ""
+    sides = found.producer.probe, found.consumer.probe
+    if any(probe is None or probe[0] != "builtin" for probe in sides):
+        return ""
+    array = [
+        ("--shape", shape_text(case.shape)),
+        ("--dtype", case.dtype),
+        ("--layout", case.layout),
+    ]
+    array += [("--device", device_word(session) or case.device), *_python(session)]
+    usual = {"float32", "C", "cpu"}
+    options = [word for option, value in array if value not in usual for word in (option, value)]
+    return shlex.join(["dlprof", "run", case.producer, case.consumer, *options])
+
+
+def _python(session: Header) -> Words:
+    """The interpreter, if it was not dlprof's own."""
+    own = session.environment.parent_python
+    if own is None or own == session.environment.python:
+        return []
+    return [("--python", session.request.python or "")]
+
+
+def _shown(cases: Sequence[CaseView], against: CaseView | None) -> list[CaseView]:
+    """The first case, the other paths of its array, and the case that they are compared with."""
+    paths: dict[str, CaseView] = {}
+    for case in cases:
+        if len(paths) < MOST_PATHS and case.array == cases[0].array:
+            paths.setdefault(case.result.case.path, case)
+    return [*paths.values(), *([against] if against is not None else [])]
+
+
+def _run(shown: Sequence[CaseView], session: Header, rule: str) -> Words:
+    cases = [one.result.case for one in shown]
+    layouts = [case.layout for case in cases]
+    of_views = rule in BY_ID and BY_ID[rule].of_views
+    if of_views and set(layouts) == {"C"} and any(map(_is_aligned_view, shown)):
+        # Where a contiguous array begins differs from run to run. Some paths are views of aligned
+        # arrays only, and a few paths alone may meet no aligned array.
+        layouts.append("aligned")
+    settings, simulated = session.request.settings, device_word(session)
+    placed = settings.placements or ()
+    paths = dict.fromkeys(glob.escape(case.path) for case in cases)
+    found = [
+        ("", _joined(case.producer for case in cases)),
+        ("", _joined(case.consumer for case in cases)),
+        ("--shape", _joined(shape_text(case.shape) for case in cases)),
+        ("--dtype", _joined(case.dtype for case in cases)),
+        ("--layout", _joined(layouts)),
+        ("--device", simulated or cases[0].device),
+        *(("--path", path) for path in paths),
+        ("--placement", "" if placed == ("convert",) else ",".join(placed)),
+        ("--setup", settings.setup or ""),
+    ]
+    return [(option, value) for option, value in found if value]
+
+
+def _is_aligned_view(case: CaseView) -> bool:
+    return any(
+        word == "view" and any(size >= ALIGNED_BYTES for size in evidence.alignments)
+        for word, evidence in seen(case.result.ownership)
+    )
+
+
+def _time(reference: str, session: Header) -> Words:
+    """``dlprof time`` with the user's own statement; one without text where that is not known."""
+    try:
+        found = UserCode.read(reference)
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return [("", "")]
+    statement = session.command[-1] if session.command[:1] == ["time"] else ""
+    setup = [("-s", found.setup)] if found.setup else []
+    simulated = [("--device", device_word(session))] if session.simulated else []
+    return [("", statement), *setup, ("--source", found.source), *simulated]
+
+
+def device_word(session: Header) -> str:
+    """``simulated`` or ``simulated:2``; empty for a real device."""
+    count = session.simulated
+    return "simulated" + (f":{count}" if count > 1 else "") if count else ""
+
+
+def _joined(words: Iterable[str]) -> str:
+    return ",".join(dict.fromkeys(words))
+
+
+def _is_text(word: tuple[str, str]) -> bool:
+    """Whether a value can be typed, and is no option itself."""
+    option, value = word
+    is_option = value.startswith("-") and option != ""
+    return not is_option and all(line.isprintable() for line in value.split("\n"))

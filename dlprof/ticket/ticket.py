@@ -1,0 +1,198 @@
+"""One finding as a bug report in Markdown: what is wrong, how to see it, what was expected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dlprof._version import __version__
+from dlprof.errors import NoReproducer
+from dlprof.judge import expected
+from dlprof.runner.axes import shape_text
+from dlprof.runner.header import SIMULATED
+from dlprof.runner.session import FindingRecord, Result, Session
+from dlprof.text import markdown
+from dlprof.text.clean import clean, counted, sanitised
+from dlprof.ticket.reproducer import Reproducer, reproducer
+from dlprof.ticket.script_run import Ran, run
+
+NOT_RUN = "add --run to include its output"
+MOST_CALLS = 8
+MOST_VARIABLES = 12
+LONGEST, LONGEST_CODE = 1500, 300
+MOST_READ = 200_000
+"""Characters of a text that are looked through for what is private: no ticket shows as many."""
+ENDINGS = {
+    "there": "Exit code 1: the problem is there.",
+    "gone": "**Not reproduced.** Exit code 0: the problem is gone.",
+    "cannot tell": "**Not reproduced.** Exit code 2: the script cannot tell.",
+}
+ELSEWHERE = " The script was run in another interpreter than the measured one."
+
+TIMES = re.compile(r"\d (s|us)\b")
+Redact = Callable[[str], str]
+
+
+def written(session: Session, finding: FindingRecord, python: str | None, redact: Redact) -> str:
+    """The ticket of a finding, with what its reproducer prints under ``python``.
+
+    Source text of a session may be hostile: without ``python`` it is not run.
+    """
+    try:
+        script = reproducer(session, finding)
+    except NoReproducer as reason:
+        return ticket(session, finding, str(reason), "", redact)
+    if python is None:
+        return ticket(session, finding, script, NOT_RUN, redact)
+    measured = (session.request.python, session.environment.executable)
+    ran = run(script.text, python, simulated=session.simulated)
+    return ticket(session, finding, script, ran, redact, python not in measured)
+
+
+def ticket(
+    session: Session,
+    finding: FindingRecord,
+    script: Reproducer | str,
+    ran: Ran | str,
+    redact: Redact,
+    elsewhere: bool = False,
+) -> str:
+    """Markdown to paste.
+
+    ``script`` is the reproducer, or why there is none; ``ran`` how it ended, or why it was not run;
+    ``elsewhere`` says that it ran in another interpreter than the measured one.
+    """
+    shown = _Shown(redact)
+    results = [session.results[index] for index in finding.results]
+    calls = _other_calls(session, finding, shown)
+    parts = [
+        f"# {_title(finding, script, shown)}{_and_more(len(calls))}",
+        _facts(finding, results, shown),
+        _alike(calls),
+        "## Reproducer",
+        shown.block(script.text.rstrip("\n"), "python")
+        if isinstance(script, Reproducer)
+        else f"**Not reproduced:** no script can be made: {shown.prose(script)}.",
+        *(["## Output", _output(ran, elsewhere, shown, session.simulated > 0)] if ran else []),
+        "## Versions",
+        _versions(session, results, shown),
+        f"Found with dlprof {__version__}, {shown.prose(f'{finding.rule} {finding.name}')}.",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Text from outside in Markdown.
+
+    Every text is redacted first: escapes would hide what is private, and a cut would leave half.
+    """
+
+    redact: Redact
+
+    def code(self, text: str) -> str:
+        return markdown.code(clean(self.redact(text[:MOST_READ]), LONGEST_CODE))
+
+    def prose(self, text: str) -> str:
+        return markdown.prose(clean(self.redact(text[:MOST_READ]), LONGEST))
+
+    def block(self, text: str, language: str = "") -> str:
+        text = self.redact(text[:MOST_READ]).expandtabs()
+        return markdown.block(sanitised(text), language)
+
+
+def _title(finding: FindingRecord, script: Reproducer | str, shown: _Shown) -> str:
+    """One line that says what is wrong, with the call in a code span where a script shows it."""
+    if isinstance(script, Reproducer):
+        return f"{shown.code(script.call)} {shown.prose(script.does)}"
+    return shown.prose(finding.summary)
+
+
+def _facts(finding: FindingRecord, results: Sequence[Result], shown: _Shown) -> str:
+    """One paragraph: what happens, of which array, and what is expected instead."""
+    told = shown.prose(finding.summary)
+    if not results:
+        return told
+    case = results[0].case
+    array = f"{case.dtype} {shape_text(case.shape)}, {case.layout} layout, on {case.device}"
+    is_array = shown.prose(f"is a {case.producer} array ({array}), converted to {case.consumer}.")
+    expectation = expected(finding, results[0])
+    return f"{shown.code(case.source)} {is_array} {told} Expected: {expectation}"
+
+
+def _other_calls(session: Session, finding: FindingRecord, shown: _Shown) -> list[str]:
+    """The other calls of which the same was found, of arrays of several frameworks with these.
+
+    They are of this finding and of those that say the same of the same consumer.
+    """
+    consumers = {session.results[index].case.consumer for index in finding.results}
+    alike = [
+        one
+        for one in session.findings
+        if one.said
+        and (one.rule, one.severity, one.said) == (finding.rule, finding.severity, finding.said)
+    ]
+    indices = [*finding.results, *(index for one in alike for index in one.results)]
+    cases = [session.results[index].case for index in indices]
+    calls = dict.fromkeys(
+        (case.producer, case.code) for case in cases if case.consumer in consumers
+    )
+    several = len({producer for producer, _ in calls}) > 1
+    return [
+        shown.code(code) + (f" of {shown.prose(producer)}" if several else "")
+        for producer, code in list(calls)[1:]
+    ]
+
+
+def _and_more(count: int) -> str:
+    return f" (and {counted(count, 'more path')})" if count else ""
+
+
+def _alike(calls: Sequence[str]) -> str:
+    more = len(calls) - MOST_CALLS
+    lines = [f"- {call}" for call in calls[:MOST_CALLS]]
+    lines += [f"- … and {more:,} more"] if more > 0 else []
+    return "\n".join(["The same happens with:", "", *lines]) if lines else ""
+
+
+def _output(ran: Ran | str, elsewhere: bool, shown: _Shown, untimed: bool) -> str:
+    if isinstance(ran, str):
+        return f"The reproducer was not run: {shown.prose(ran)}."
+    unknown = f"**Not reproduced.** The script gave no answer: {shown.prose(ran.verdict)}."
+    parts = [
+        ENDINGS.get(ran.verdict, unknown) + (ELSEWHERE if elsewhere else ""),
+        shown.block(
+            (_without_times(ran.output) if untimed else ran.output) or "(no output)", "text"
+        ),
+    ]
+    if ran.verdict not in ENDINGS and ran.errors:
+        parts += ["On stderr:", shown.block(ran.errors, "text")]
+    return "\n\n".join(parts)
+
+
+def _without_times(output: str) -> str:
+    """What a script printed on a simulated device: the lines that tell of seconds left out."""
+    return "\n".join(line for line in output.splitlines() if not TIMES.search(line))
+
+
+def _versions(session: Session, results: Sequence[Result], shown: _Shown) -> str:
+    """Frameworks, Python, system, processor, GPUs, and environment variables."""
+    known = session.environment
+    names = {name for one in results for name in (one.case.producer, one.case.consumer)}
+    names |= {module for one in results if one.recipe for module in one.recipe.modules}
+    on_device = any(one.case.device != "cpu" for one in results)
+    variables = (known.variables or {}) if on_device else {}
+    lines = [
+        ", ".join(f"{name} {version}" for name, version in known.distributions(names)),
+        f"{known.implementation or 'Python'} {known.python or '?'}",
+        known.platform or "",
+        f"{known.cpu or 'unknown processor'}, {known.cores or '?'} cores",
+        f"{SIMULATED[:1].upper()}{SIMULATED[1:]}" if session.simulated else "",
+        *(
+            f"{gpu.name or 'GPU'}, driver {gpu.driver_version or '?'}"
+            for gpu in (known.known_gpus or ())[:2]
+        ),
+        ", ".join(f"{name}={value}" for name, value in list(variables.items())[:MOST_VARIABLES]),
+    ]
+    return "\n".join(f"- {shown.prose(line)}" for line in lines if line)
