@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: run test nightly attack gpu check lint types options docs benchmarks clean
 
 # torch is asked for in its pinned version first: any other request may pull several GB.
-$(VENV)/.installed: pyproject.toml constraints.txt dlprof/tracer/fast.c
+$(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[cpu]"

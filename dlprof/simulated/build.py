@@ -28,17 +28,10 @@ SUFFIXES = ("_ptsz", "_ptds")
 
 
 def driver_folder() -> Path:
-    """The folder of the built driver and of its NVML: the wheel's, else one in the user's cache.
+    """Return the folder in the user's cache with the driver and its NVML; build them if needed.
 
     Raises :class:`MissingDevice`.
     """
-    folder = built_folder(SOURCES)
-    if not (folder / LIBRARY).exists():
-        folder = _cached()
-    return folder
-
-
-def _cached() -> Path:
     folder = _cache() / f"simulated-{_digest()}"
     try:
         for made in (folder.parent, folder):
@@ -77,11 +70,6 @@ def _rebuild(folder: Path) -> None:
     for name in (LIBRARY, NVML):  # the compiler goes by the umask
         (folder / name).chmod(0o755)
     (folder / SUM).write_text(_sum_of(folder), encoding="utf-8")
-
-
-def built_folder(package: Path) -> Path:
-    """Where a wheel has the driver that was built of just these sources."""
-    return package / "built" / _digest()
 
 
 def _cache() -> Path:

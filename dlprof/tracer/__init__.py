@@ -11,8 +11,6 @@ This layer runs inside the user's program, so it imports the standard library an
 - ``state``: what all wrappers of a process share. ``ways``: what is known by function and place.
 - ``wrappers``: the traced call. It notes times around the call and addresses after it, and keeps
   no array. Its frames take themselves out of the traceback of what the call raises.
-- ``fast.c``: the usual traced call again, in less time. It does nothing that ``wrappers`` does not
-  do, and is left out where it cannot be compiled.
 - ``calls``: what a traced call does seldom: copies, capsules, containers, and arrays met first.
 - ``install``: puts wrappers in place. An import hook does so when a framework's module was
   executed, before any other code can take a function out of it.

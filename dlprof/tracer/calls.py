@@ -83,8 +83,6 @@ class Calls:
         self._by_kind: dict[tuple[Kind, bool], Way] = {}
         tracer.calls.append(self)
 
-    raise_of_handler = staticmethod(raise_of_handler)
-
     def first_way(self, kind: type, unknown: Exception) -> Way | None:
         """The way of a type that is met for the first time; None if the tracer fails at it.
 
@@ -498,15 +496,6 @@ class Calls:
         if found[0] == VIEWS and here != there:
             return _confirmed(bounds, made, result, there)
         return found
-
-    def ended(
-        self, way: Way, site: Site, source: Any, result: Any, took: float, is_alone: bool
-    ) -> None:
-        """Count a call that C has made and timed."""
-        try:
-            self.met(way, site, source, result, took, None, is_alone)
-        except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
-            self.failed(error, site, took)
 
     def failed(self, error: Exception, site: Site, took: float) -> None:
         """A failure of the tracer ends the look at addresses for this row; calls still count."""

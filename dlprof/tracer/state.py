@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from time import perf_counter_ns as time_ns
 from typing import Any
 
@@ -13,15 +11,7 @@ from dlprof.tracer.rows import Row, Rows
 from dlprof.tracer.tracebacks import raise_of_handler
 from dlprof.tracer.ways import Export
 
-IN_PYTHON = "DLPROF_TRACE_IN_PYTHON"
-"""The environment variable that leaves out the part in C."""
-fast: Any = None
-"""What makes the usual call in C; None where it was not built, or is not wanted."""
-if not os.environ.get(IN_PYTHON):
-    with suppress(ImportError):
-        from dlprof.tracer import _fast as fast
-
-CALL_NS = 1800 if fast is None else 1100
+CALL_NS = 1800
 """What tracing a view takes at most: benchmarks/trace/overhead.py measures it."""
 
 

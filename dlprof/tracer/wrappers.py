@@ -1,4 +1,4 @@
-"""The traced call: times around it, addresses after it. fast.c makes the usual one in less time.
+"""The traced call: times around it, addresses after it.
 
 The frames of a wrapper take themselves out of the traceback of what the call raises. This needs
 Python 3.11: before, a bare ``raise`` keeps the traceback of the handler.
@@ -18,9 +18,9 @@ from typing import Any
 from dlprof.tracer.arrays import HEADS, resolved
 from dlprof.tracer.calls import Calls
 from dlprof.tracer.rows import BYTES, COPIES, DTYPE, EACH, SIZE, TIME, VIEWS
-from dlprof.tracer.state import Tracer, fast
+from dlprof.tracer.state import Tracer
 from dlprof.tracer.targets import Target
-from dlprof.tracer.ways import KEPT, MISSING, Way
+from dlprof.tracer.ways import KEPT, MISSING
 
 WORDS = (*functools.WRAPPER_ASSIGNMENTS, "__text_signature__")
 _getframe, _clock = sys._getframe, time.perf_counter  # noqa: SLF001 - CPython's own way
@@ -64,12 +64,12 @@ def make(  # noqa: C901 - one frame alone may stand before the call
 
     # torch.compile looks into the original instead of the wrapper.
     traced._torchdynamo_inline = original  # type: ignore[attr-defined]  # noqa: SLF001
-    wrapper: Callable[..., Any] = _like(original, target, traced, record)
+    wrapper: Callable[..., Any] = _like(original, target, traced)
     return wrapper
 
 
-def _like(original: Callable[..., Any], target: Target, traced: Any, record: Any) -> Any:
-    """``traced``, to be taken for ``original``. ``record`` is what it calls."""
+def _like(original: Callable[..., Any], target: Target, traced: Any) -> Any:
+    """Make ``traced`` look like ``original``."""
     is_plain = target.is_method or isinstance(original, types.FunctionType)
     wrapper: Any = functools.update_wrapper(
         traced if is_plain else Builtin(traced), original, WORDS
@@ -79,8 +79,6 @@ def _like(original: Callable[..., Any], target: Target, traced: Any, record: Any
         owner = resolved(target.owner)
         wrapper.__module__ = getattr(owner, "__module__", wrapper.__module__)
         wrapper.__qualname__ = f"{getattr(owner, '__qualname__', '')}.{target.name}".lstrip(".")
-    if isinstance(wrapper, Builtin) and not isinstance(record, types.FunctionType):
-        fast.attach(wrapper, record, traced)
     return wrapper
 
 
@@ -202,10 +200,7 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
             raise
         return result
 
-    if fast is None or with_events:
-        return record
-    in_c: Callable[..., Any] = fast.Recorder(original, record, calls)
-    return in_c
+    return record
 
 
 VECTORCALL, FLAGS = 1 << 11, 168
@@ -219,9 +214,6 @@ class Builtin(functools.partial):  # type: ignore[type-arg]
     is pickled by the name of the original, and equal to it: programs and frameworks keep tables of
     functions, and torch gives ``__torch_function__`` the original.
     """
-
-    __slots__ = ("_recorder",)
-    """What calls the function in C, if anything does."""
 
     def __eq__(self, other: object) -> bool:
         mine, others = (getattr(one, "__wrapped__", one) for one in (self, other))
@@ -249,6 +241,3 @@ def _inherit_vectorcall() -> None:
 
 if sys.implementation.name == "cpython" and sys.version_info < (3, 12):
     _inherit_vectorcall()
-
-if fast is not None:
-    fast.learn(Way, Builtin)

@@ -12,7 +12,6 @@ import pytest
 from command_line import environment
 
 from dlprof.tracer.rows import NO_LINE
-from dlprof.tracer.state import IN_PYTHON
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
 PATH, PROCESSES = PROGRAMS / "traced.py", PROGRAMS / "traced_processes.py"
@@ -51,13 +50,13 @@ TEXT_OF_PROCESSES = PROCESSES.read_text(encoding="utf-8")
 LINES_OF_PROCESSES = lines_of_programs(TEXT_OF_PROCESSES)
 
 
-def traced(folder, *words, **variables):
+def traced(folder, *words):
     target = folder / "trace.json"
     done = subprocess.run(
         [sys.executable, "-m", "dlprof", "trace", "-o", str(target), *map(str, words)],
         capture_output=True,
         text=True,
-        env=environment(**variables),
+        env=environment(),
         timeout=280,
         check=False,
     )
@@ -65,12 +64,12 @@ def traced(folder, *words, **variables):
     return json.loads(target.read_text(encoding="utf-8")), done.stdout
 
 
-@pytest.fixture(scope="module", params=["", "1"], ids=["in C", "in Python"])
-def trace(tmp_path_factory, request):
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory):
     """The trace of all programs of one process."""
     pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp("trace")
-    found, out = traced(folder, PATH, **{IN_PYTHON: request.param})
+    found, out = traced(folder, PATH)
     assert out == f"ran {len(LINES)} programs\n"
     return found
 

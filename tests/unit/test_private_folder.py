@@ -83,7 +83,6 @@ def test_folders_are_made_for_this_user_whatever_the_umask(tmp_path, monkeypatch
 @pytest.mark.parametrize("file", [False, True], ids=["folder", "file"])
 def test_a_library_that_others_can_have_built_is_not_loaded(tmp_path, monkeypatch, done, why, file):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(build, "built_folder", lambda _: tmp_path / "no wheel")
     monkeypatch.setattr(build, "build", lambda _, folder: write_openly(folder))
     kept = build.driver_folder()
     done(kept / build.LIBRARY if file else kept, monkeypatch)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -122,17 +121,6 @@ def test_flags_of_the_user_stand_behind_those_of_the_device(monkeypatch):
     assert found["XLA_FLAGS"].endswith(" --own")
 
 
-def test_the_driver_of_a_wheel_needs_no_compiler(monkeypatch, tmp_path):
-    package = tmp_path / "simulated"
-    shutil.copytree(simulated_build.SOURCES, package)
-    carried = simulated_build.built_folder(package)
-    carried.mkdir(parents=True)
-    (carried / LIBRARY).touch()
-    monkeypatch.setattr(simulated_build, "SOURCES", package)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert simulated_build.driver_folder() == carried
-
-
 def test_without_a_compiler_one_sentence_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -164,7 +152,6 @@ def test_a_damaged_driver_is_built_again(monkeypatch, tmp_path, damage):
             (folder / name).write_bytes(b"built " * 100)
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(simulated_build, "built_folder", lambda _: tmp_path / "no wheel")
     monkeypatch.setattr(simulated_build, "build", build)
     folder = simulated_build.driver_folder()
     whole = contents(folder)
@@ -293,6 +280,5 @@ def test_the_environment_tells_the_variable_and_no_path():
 
 def test_a_cache_that_cannot_be_made_is_named_and_no_interpreter_is_blamed(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nope")
-    monkeypatch.setattr(simulated_build, "built_folder", lambda _: Path("/proc/nope"))
     with pytest.raises(MissingDevice, match="cannot be built in /proc/nope/dlprof"):
         simulated_build.driver_folder()

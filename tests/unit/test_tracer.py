@@ -21,7 +21,7 @@ from dlprof.report.document import Level
 from dlprof.report.trace_document import result_of, trace_document
 from dlprof.runner.trace import Program, completed, doubts, expression, faults, trace
 from dlprof.runner.trace_file import Row, merged
-from dlprof.tracer import calls, state, wrappers
+from dlprof.tracer import calls, state
 from dlprof.tracer.arrays import KEY, Kind, Kinds, are_apart
 from dlprof.tracer.place import Places
 from dlprof.tracer.rows import COPIES, MOST_SHAPES, OTHERS, VIEWS, Rows
@@ -80,15 +80,6 @@ def part(pid, *rows, ended=True):
 def target(name):
     (found,) = (one for one in declared() if one.conversion == name)
     return found
-
-
-@pytest.fixture(params=["in C", "in Python"], autouse=True)
-def in_c_or_python(request, monkeypatch):
-    """Which part makes the usual call."""
-    if request.param == "in Python":
-        monkeypatch.setattr(wrappers, "fast", None)
-    elif state.fast is None:
-        pytest.skip("the part in C is not built here")
 
 
 def test_each_framework_is_wrapped_by_what_its_probe_declares():
