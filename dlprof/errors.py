@@ -22,8 +22,8 @@ class SessionError(UsageError):
     """A session file is truncated, foreign, or from a newer major version."""
 
 
-class HistoryError(UsageError):
-    """A history cannot be read or added to; the message never holds a secret of its address."""
+class StoreError(UsageError):
+    """A store of jobs cannot be read or written; the message holds no secret of its address."""
 
 
 class NoReproducer(UsageError):

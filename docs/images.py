@@ -1,7 +1,5 @@
 """Measure on a quiet machine and draw the pictures of the documentation: ``python docs/images.py``.
 
-``python docs/images.py SITE`` draws those of docs/results/atlas.md from a built atlas.
-
 The terminal at 80 and 100 columns as SVG; the HTML page in light, in dark and at 390 px as PNG, by
 Chromium.
 """
@@ -26,8 +24,6 @@ ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 COMMAND = "run torch jax --shape 1024x1024"
 COLUMNS = (80, 100)
-ATLAS = ROOT / "docs" / "results" / "atlas"
-ATLAS_PAGES = {"matrix": "index", "pair": "pair-numpy-jax"}
 PAGES = {"light": (1440, 900), "dark": (1440, 900), "narrow": (390, 844)}
 
 
@@ -49,15 +45,6 @@ def main() -> None:
     page = html.render(document, session)
     for name, size in PAGES.items():
         take(page, IMAGES / f"page-{name}.png", size, dark=name == "dark")
-
-
-def draw_atlas(site: Path) -> None:
-    """The first page and one pair, in light and dark."""
-    ATLAS.mkdir(exist_ok=True)
-    for name, page in ATLAS_PAGES.items():
-        text = (site / f"{page}.html").read_text(encoding="utf-8")
-        for scheme in ("light", "dark"):
-            take(text, ATLAS / f"{name}-{scheme}.png", (1100, 900), dark=scheme == "dark")
 
 
 def drawn(screen: str, columns: int) -> str:
@@ -90,4 +77,4 @@ def take(page: str, target: Path, size: tuple[int, int], *, dark: bool) -> None:
 
 
 if __name__ == "__main__":
-    draw_atlas(Path(sys.argv[1])) if sys.argv[1:] else main()
+    main()

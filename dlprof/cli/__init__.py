@@ -33,7 +33,6 @@ REMOVED_OPTIONS: dict[str, str] = {
     "--no-run": "leave it out: only --run runs a reproducer",
     "--private": "read the ticket before you paste it",
     "--resume": "use dlprof run --resume FILE, which finishes any session",
-    "--history": "use dlprof history show ADDRESS --html FILE",
 }
 """Options that dlprof no longer has, and what to use instead."""
 
@@ -52,14 +51,12 @@ VERBS = {
     "ticket": "ticket",
     "repro": "ticket",
     "compare": "compare",
-    "bisect": "atlas",
+    "bisect": "bisect",
     "gate": "gate",
     "calibrate": "gate",
     "explain": "listing",
     "selftest": "run",
     "list": "listing",
-    "history": "history",
-    "atlas": "atlas",
     "jobs": "jobs",
 }
 """The verbs in the order of the help, and the module of each."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,9 +12,6 @@ from dlprof.cli import files
 from dlprof.cli.options import ANY_PYTHON, COMPARISONS, NOISE, REGRESSIONS, Given, takes
 from dlprof.cli.streams import complain
 from dlprof.errors import UsageError
-
-if TYPE_CHECKING:
-    from dlprof.history.store import Folder
 
 OF_TWO = ("any_python", "noise", "fail_on", "junit", "github")
 """Options that have a meaning for two sessions alone."""
@@ -33,7 +30,7 @@ def compare(
     *,
     given: Given,
 ) -> None:
-    """Compare two sessions: is HEAD slower than BASE, or worse? Of more: what changed, and when?
+    """Compare two sessions: is HEAD slower than BASE, or worse? Of more: what differs?
 
     Example: dlprof compare before.json after.json
     """
@@ -51,22 +48,20 @@ def compare(
     compare_files((session[0], session[1]), criteria, unsure, outputs, "compare", given)
 
 
-def compare_many(named: Sequence[Path | Folder], given: Given) -> None:
-    """Show what changed between environments. Raises :class:`UsageError`."""
+def compare_many(named: Sequence[Path | str], given: Given) -> None:
+    """Show what differs between environments. Raises :class:`UsageError`."""
     if len(named) == 1 and isinstance(named[0], Path) and not named[0].is_dir():
         raise UsageError("one session is no comparison: name another, or a folder of sessions")
     if found := [f"--{name.replace('_', '-')}" for name in OF_TWO if given.raw[name]]:
         raise UsageError(f"{', '.join(found)} compares two sessions: name two, and no folder")
-    from dlprof.atlas.changes import changes_of
-    from dlprof.atlas.grid import grid_of
     from dlprof.cli.outputs import Outputs
-    from dlprof.report.grid_document import grid_document, render_json
+    from dlprof.compare.environments import environments_of
+    from dlprof.report.environments_document import environments_document, render_json
 
     outputs = Outputs.of(given.raw)
-    grid = grid_of(named, lambda why: complain(f"dlprof: left out: {why}"))
-    if len(grid.columns) == 1:
-        raise UsageError("the sessions are of one environment: dlprof history shows them over time")
-    changes = changes_of(grid)
-    document = grid_document(grid, changes)
+    environments = environments_of(named, lambda why: complain(f"dlprof: left out: {why}"))
+    if len(environments.columns) == 1:
+        raise UsageError("the sessions are of one environment: name two of them")
+    document = environments_document(environments)
     outputs.print_report(document)
-    outputs.write(document, {"--json": lambda: render_json(grid, changes)})
+    outputs.write(document, {"--json": lambda: [render_json(environments)]})

@@ -10,7 +10,6 @@ from dlprof.errors import UsageError
 from dlprof.text.clean import clean
 
 if TYPE_CHECKING:
-    from dlprof.history.store import Folder
     from dlprof.runner.trace_file import Row
 
 LAST = "LAST"
@@ -30,11 +29,9 @@ def session(text: str) -> Path:
     return files.STDIN if text == "-" else Path(text)
 
 
-def sessions(text: str) -> Path | Folder:
+def sessions(text: str) -> Path | str:
     """The session that was named, or a folder of sessions, which may have an address."""
-    from dlprof.history.store import folder_at
-
-    return folder_at(text, "a folder", "folder") if "://" in text else session(text)
+    return text if "://" in text else session(text)
 
 
 def made_folder(folder: Path) -> Path:

@@ -113,12 +113,12 @@ def fetch(plan: Annotated[Path, PLAN], *, given: Given) -> None:
 
     Example: dlprof jobs fetch plan.toml --to sessions
     """
-    from dlprof.history.store import folder_at
+    from dlprof.jobs.folder import folder_at
     from dlprof.jobs.store import Store
 
     work = _collected(plan, given)
     if given.raw["to"] is not None:
-        folder = folder_at(given.raw["to"], "--to FOLDER", "folder")
+        folder = folder_at(given.raw["to"], "folder")
         count = 0
         for name, content in work.store.sessions(work.plan.jobs):
             count += 1
@@ -150,7 +150,7 @@ def cancel(plan: Annotated[Path, PLAN], *, given: Given) -> None:
 
 
 def _work(file: Path, given: Given, watch: Watch | None = None) -> Run:
-    from dlprof.history.store import folder_at
+    from dlprof.jobs.folder import folder_at
     from dlprof.jobs.plan import read
     from dlprof.jobs.run import Run
     from dlprof.jobs.store import Store
@@ -160,7 +160,7 @@ def _work(file: Path, given: Given, watch: Watch | None = None) -> Run:
     address = plan.written.store
     if "://" not in address:
         address = str(file.parent / address)
-    store = Store(folder_at(address, "a store", "store"))
+    store = Store(folder_at(address))
     more: dict[str, Any] = {} if watch is None else {"watch": watch}
     return Run(plan, store, given[PARALLEL], records=store.records(plan.jobs), **more)
 

@@ -14,6 +14,7 @@ from dlprof.runner.machine import NOTABLE_CORES, load_text
 from dlprof.runner.options import SYSTEM, TUNABLES
 from dlprof.runner.quantity import plain_time
 from dlprof.runner.session import Header
+from dlprof.text.clean import counted
 
 MACHINE = ("machine", "cpu", "cores", "platform", "cuda_devices")
 GPU = ("name", "sm_clock_max_mhz", "memory_clock_max_mhz")
@@ -108,6 +109,13 @@ def apart(base: Header, head: Header) -> str:
         else:
             when = "before and after a restart, or on two machines of one image"
     return f"measured {when}: name a calibration of this machine with --noise"
+
+
+def machine_name(environment: Environment) -> str:
+    """The processor, its cores and the GPUs, for people."""
+    cores = environment.cores and counted(environment.cores, "core")
+    words = [str(word) for word in (environment.cpu, cores, *environment.gpu_names) if word]
+    return ", ".join(words) or "unknown machine"
 
 
 def tunables_of(found: Environment) -> str:

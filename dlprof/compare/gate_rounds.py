@@ -35,7 +35,7 @@ WHOLE = 0.98
 PATIENCE = 2.0
 FIRST = 0.75
 """Of the budget, for the first pass if a case is slower. In 15 of 16 gates with two views that were
-slower the second pass had decided both after 8 rounds (docs/results/gates-before-wide.md)."""
+slower the second pass had decided both after 8 rounds."""
 HALF = 0.46
 """Of the budget, so that all is over by half of it: a case that does not look slower by then is
 left."""

@@ -88,8 +88,6 @@ def time_ns(process: ProcessSamples) -> float:
 
     If a sample is a few calls, one low sample may be a lucky call and no more.
     """
-    if len(process.samples_ns) == 1:  # a history keeps one value of many samples
-        return process.samples_ns[0]
     if process.loops < MANY_CALLS:
         found = statistics.median(process.samples_ns)
     else:
@@ -137,10 +135,10 @@ def shared_mode(modes: Sequence[tuple[Side, Side]]) -> tuple[Side, Side] | None:
 class Rounds:
     """The rounds that both sides have; ``differences`` are HEAD - BASE in logarithms.
 
-    A processor of a virtual machine is up to twice as slow for milliseconds to minutes, and not
-    both of two at once. Processes of equal views differed by 4 to 29 % when they were measured one
-    after the other, and by 0.8 to 5 % when they took their samples in turns on one processor
-    (docs/results/gate-noise.md).
+     A processor of a virtual machine is up to twice as slow for milliseconds to minutes, and not
+     both of two at once. Processes of equal views differed by 4 to 29 % when they were measured one
+     after the other, and by 0.8 to 5 % when they took their samples in turns on one processor
+    .
     """
 
     base: Side

@@ -44,7 +44,7 @@ PASS_LEVEL = 0.1
 
 The gate fails only if a second pass in fresh processes agrees, so both err together 1 time in 100,
 which is :data:`~dlprof.judge.slower.FAMILY_LEVEL`. Both passes share what stays with a side: two
-environments with the same frameworks differ by up to 1.5 % (docs/results/gate-noise.md), which the
+environments with the same frameworks differ by up to 1.5 %, which the
 half floor covers."""
 
 LEANING = 0.05
@@ -157,7 +157,7 @@ def futile(course: Course, samples: Sequence[Sample], late: bool = False) -> fro
     A case is worth more rounds if it leans to slower, or if the rounds to come would decide it or
     bring its bound below the limit. If it is ``late``, or another case is SLOWER, a case that would
     be decided is not, and one leans to slower only if it seems slower by half the floor: of 627
-    equal views in 57 gates none did (docs/results/gates-before-wide.md). Beside one that is SLOWER
+    equal views in 57 gates none did. Beside one that is SLOWER
     no bound makes a pass either. To give a case up makes no error likelier, since it is called
     neither SAME nor SLOWER; so it may depend on what was found.
     """

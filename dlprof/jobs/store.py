@@ -17,7 +17,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dlprof.errors import SessionError
-from dlprof.history.store import Folder
+from dlprof.jobs.folder import Folder
 from dlprof.jobs.plan import CONFORMANCE, Job, Plan
 from dlprof.runner import session as sessions
 from dlprof.text import json_text

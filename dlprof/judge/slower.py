@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from dlprof.judge import thresholds
 from dlprof.judge.case_view import CaseView, is_known
@@ -185,35 +185,6 @@ def _longer_in_every_process(longer: TimeMeasure, shorter: TimeMeasure, ratio: f
 
 def _known_medians(measure: TimeMeasure) -> dict[int, float]:
     return {round_: ns for round_, ns in measure.medians_by_round.items() if ns > 0}
-
-
-BETWEEN_SESSIONS = 1.5
-"""From this ratio on times of different sessions differ: processes of equal code, one after the
-other, have a standard deviation of up to 28 % (docs/results/gate-noise.md)."""
-
-
-class Time(NamedTuple):
-    """A time per call and its interval; the interval is None if one process measured it."""
-
-    median_ns: float
-    interval_ns: tuple[float, float] | None
-
-
-def middle_ns(times: Sequence[Time]) -> float:
-    """The middle one of several sessions; the lower of two."""
-    return sorted(time.median_ns for time in times)[(len(times) - 1) // 2]
-
-
-def are_apart(some: Sequence[Time], others: Sequence[Time]) -> bool:
-    """Whether all times of some sessions surely differ from all of others, and by enough to
-    matter.
-    """
-    low, high = sorted((some, others), key=middle_ns)
-    ends = [one.interval_ns or (one.median_ns, one.median_ns) for one in low]
-    starts = [one.interval_ns or (one.median_ns, one.median_ns) for one in high]
-    is_disjoint = max(end for _, end in ends) < min(start for start, _ in starts)
-    fastest = min(one.median_ns for one in high)
-    return is_disjoint and fastest >= BETWEEN_SESSIONS * max(one.median_ns for one in low)
 
 
 @dataclass(frozen=True)

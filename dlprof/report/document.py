@@ -1,6 +1,6 @@
 """What a report says, before it is known who shows it.
 
-A session, a comparison or a history becomes one :class:`Document`. It holds finished sentences,
+A session or a comparison becomes one :class:`Document`. It holds finished sentences,
 cells and numbers: all that is decided. The terminal, Markdown, HTML, JUnit and the GitHub
 summary render it and decide nothing. Each sentence stands once, where the document is made.
 
@@ -40,7 +40,7 @@ class Cell:
     note: str = ""
     """Follows the text, and is no code."""
     link: str = ""
-    """The page of a site that says more."""
+    """The page that says more."""
     under: str = ""
     """Follows the text, or stands under it where a row has no room."""
 
@@ -284,10 +284,6 @@ class Document:
     sections: tuple[Section, ...] = ()
     commands: tuple[str, ...] = ()
     """What leads on."""
-    links: tuple[tuple[str, str], ...] = ()
-    """Of a site: the pages that every page leads to, with their names."""
-    search: tuple[tuple[str, str], ...] = ()
-    """Of a site: what can be looked for, and the page of each."""
 
     @property
     def headline(self) -> str:

@@ -31,7 +31,7 @@ MOST_TURNS = 80
 LEAST_TURNS = 20
 OVER = 4
 """That many long samples are taken even if they take up to this many times the budget. Ratios of
-neighbors varied by 7 % within a round (docs/results/gate-noise.md)."""
+neighbors varied by 7 % within a round."""
 FASTEST_OF, LONGEST_LOOK_NS = 20, 200_000_000
 PIECE_NS, LEAST_PIECES, LONGEST_TURN_NS = 50_000, 5, 100_000_000
 """Calls of several threads are timed in pieces, and their median stands for the sample. One call in
@@ -39,7 +39,7 @@ which a thread has no processor takes 1 to 10 ms instead of 55 us. It made the m
 us, and the median stays 55 us. After a long turn, a few pieces are enough."""
 WARM_SHARE = 4
 """One in so many calls is made unmeasured before a sample, since the caches hold the other
-process's data (docs/results/gate-noise.md)."""
+process's data."""
 
 
 @dataclass(frozen=True)

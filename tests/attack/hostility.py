@@ -33,8 +33,6 @@ MOST_S, MOST_BYTES = 30.0, 512 << 20
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 COMMAND = re.compile(r"(?m)^\s*::|##\[")
 STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty")
-OUR_OWN = ("git",)
-"""``history add`` asks for the commit that is checked out."""
 CANARY = "canary"
 PAYLOAD = f"__import__('os').system('touch {CANARY}')"
 PAYLOADS = (PAYLOAD, f"$(touch {CANARY})", f"`touch {CANARY}`", f"; touch {CANARY} #", f"| touch {CANARY}",
@@ -112,7 +110,7 @@ WRITERS = (
 )
 
 
-STARTS_NOTHING = ("report", "compare", "repro", "ticket", "explain", "history", "list")
+STARTS_NOTHING = ("report", "compare", "repro", "ticket", "explain", "list")
 """Verbs that read. What is finished with ``--resume`` was begun by somebody else here."""
 
 
@@ -150,8 +148,7 @@ _listeners = []
 def _hear(event, arguments):
     if _listeners and event in STARTS:
         words = arguments[1] if event == "subprocess.Popen" else arguments
-        if not (isinstance(words, list | tuple) and words and words[0] in OUR_OWN):
-            _listeners[-1].append((event, str(words)[:200]))
+        _listeners[-1].append((event, str(words)[:200]))
 
 
 sys.addaudithook(_hear)

@@ -83,7 +83,7 @@ READERS = (
     ["report", "{}", "--markdown", "-"], ["report", "{}", "--github"], ["report", "{}", "--html", "page.html"],
     ["compare", "{}", "base.json"], ["compare", "base.json", "{}", "--full"], ["compare", "{}", "{}"],
     ["repro", "{}"], ["repro", "{}", "1"], ["ticket", "{}", "1"], ["ticket", "{}", "1", "-o", "ticket.md"],
-    ["explain", "{}"], ["history", "add", "{}", "--to", "store"], ["history", "show", "--to", "."],
+    ["explain", "{}"],
     ["sweep", "{}", "--list"], ["sweep", "{}"], ["run", "--resume", "{}"], ["gate", "{}", "base.json"],
 )  # fmt: skip
 

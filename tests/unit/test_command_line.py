@@ -71,10 +71,6 @@ def test_the_help_of_a_verb_fits_80_columns(dlprof, verb):
         (("trace", "--by", "file", __file__), "line, function or pair"),
         (("trace", "--device", "cuda", __file__), "--device cuda: expected simulated"),
         (("trace", "--fail-on", "read", __file__), "copy, wait, device"),
-        (
-            ("history", "show", "h", "--measure", "x"),
-            "--measure x: expected ready, host, first_call",
-        ),
         (("gate", "a", "b", "--unsure", "maybe"), "pass or fail"),
         (("sweep",), "dlprof sweep scenarios/tour.toml"),
         (("report", "7"), "dlprof list --sessions"),
@@ -108,7 +104,6 @@ def test_a_report_is_printed_and_written(dlprof, tmp_path):
         (("--parquet", "-"), "--parquet"),
         (("--github", "--csv", "-"), "--csv, --github"),
         (("--html", "none/x"), "none/x: No such file"),
-        (("--history", "h"), "dlprof history show"),
         (("--fail-on", "DLP0012"), "did you mean 'DLP012'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,

@@ -6,12 +6,12 @@ import socket
 from uuid import uuid4
 
 import pytest
-from history_builders import day, result
+from many_builders import day, result
 
 from dlprof.errors import UsageError
-from dlprof.history.store import folder_at
 from dlprof.jobs import node, run
 from dlprof.jobs.environments import Unmade
+from dlprof.jobs.folder import folder_at
 from dlprof.jobs.plan import read
 from dlprof.jobs.store import Store
 
@@ -71,7 +71,7 @@ def file_of(job):
 @pytest.fixture
 def worked(monkeypatch):
     """Run a plan with an engine in a store; no installer is asked."""
-    store = Store(folder_at(f"memory://{uuid4()}/store", "a store", "store"))
+    store = Store(folder_at(f"memory://{uuid4()}/store"))
 
     def run_it(plan, engine, resolved=lambda written, name: {**written, "pins": ["numpy==1"]}):
         monkeypatch.setattr(run, "resolved", resolved)

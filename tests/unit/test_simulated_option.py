@@ -13,8 +13,7 @@ from rule_builders import MS, ordered
 from dlprof.compare.comparison import compare, exit_code
 from dlprof.compare.criteria import parse as criteria
 from dlprof.compare.times import Settings
-from dlprof.errors import HistoryError, MissingDevice, UsageError
-from dlprof.history.entry import entry_of
+from dlprof.errors import MissingDevice, UsageError
 from dlprof.judge import find, with_findings
 from dlprof.judge.case_view import CaseView
 from dlprof.report import ci, html, markdown, terminal
@@ -266,11 +265,6 @@ def test_a_real_device_is_not_compared_with_it():
     real = make_session(make_result("f(x)", case={"device": "cuda"}))
     head = session(untimed("f(x)"), created="2026-01-02T00:00:00+00:00")
     assert "real → simulated" in compare(real, head, Settings()).incomparable
-
-
-def test_a_history_refuses_it():
-    with pytest.raises(HistoryError, match="simulated"):
-        entry_of(session())
 
 
 def test_the_environment_tells_the_variable_and_no_path():

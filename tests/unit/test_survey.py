@@ -8,7 +8,6 @@ from rule_builders import verdict
 from dlprof.compare.comparison import compare
 from dlprof.compare.times import Settings
 from dlprof.errors import Unmeasured
-from dlprof.history.entry import entry_of
 from dlprof.judge import find
 from dlprof.probes.base import DTYPES, FLOATS, corners
 from dlprof.report import survey
@@ -513,11 +512,6 @@ def test_what_is_surveyed_is_no_measurement_of_a_runs_own_array():
     with pytest.raises(Unmeasured, match="no bfloat16"):
         check_measured([refused, surveyed()])
     check_measured([surveyed()])
-
-
-def test_a_survey_alone_is_nothing_for_a_history():
-    with pytest.raises(Unmeasured):
-        entry_of(make_session(surveyed()))
 
 
 def test_a_budget_that_is_over_leaves_the_survey_out_in_words():

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import lzma
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -102,12 +101,6 @@ def prose(text: str) -> Markup:
     return Markup(found)  # noqa: S704 - escaped above
 
 
-def search_index(found: Sequence[tuple[str, str]]) -> Markup:
-    """What can be looked for, as JSON inside of a page."""
-    text = json.dumps(found, ensure_ascii=True, separators=(",", ":"))
-    return Markup(text.replace("<", "\\u003c"))  # noqa: S704 - no tag can begin in it
-
-
 def heat(share: float) -> str:
     """The class of a line by its share; empty for what took nothing."""
     return f"heat{min(math.ceil(share * HOTTEST), HOTTEST)}" if share > 0 else ""
@@ -146,7 +139,6 @@ def _template() -> jinja2.Template:
         "linked": linked,
         "kind": kind,
         "heat": heat,
-        "search_index": search_index,
     }
     return environment.get_template("page.html.j2")
 

@@ -54,26 +54,4 @@
       }
     });
   }
-
-  // The first page of a site: every word must stand in what is found.
-  const search = document.getElementById("search");
-  if (search) {
-    const known = JSON.parse(document.getElementById("index").textContent);
-    const [field, status, list] = ["input", "p", "ul"].map((name) => search.querySelector(name));
-    const most = 30;
-    search.hidden = false;
-    field.addEventListener("input", () => {
-      const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-      const fits = ([text, page]) => words.every((word) => `${text} ${page}`.toLowerCase().includes(word));
-      const found = words.length ? known.filter(fits) : [];
-      status.textContent = words.length ? `${found.length} found${found.length > most ? `, the first ${most} are shown` : ""}` : "";
-      list.replaceChildren(
-        ...found.slice(0, most).map(([text, page]) => {
-          const entry = document.createElement("li");
-          entry.append(Object.assign(document.createElement("a"), { href: page, textContent: text }));
-          return entry;
-        }),
-      );
-    });
-  }
 })();

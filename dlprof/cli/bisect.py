@@ -1,0 +1,88 @@
+"""``dlprof bisect``: which release of a package changed a path?"""
+
+from __future__ import annotations
+
+import glob
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dlprof.cli.options import Given, takes
+from dlprof.cli.streams import complain, show
+from dlprof.errors import DlprofError, Interrupted, Unmeasured, UsageError
+from dlprof.runner import options as every
+from dlprof.runner.option import Option, Several, Text
+from dlprof.text.clean import first_line
+
+PACKAGE = Option("package", Text(), "Its releases are tried.", every.MEASURING, metavar="NAME")
+GOOD = Option("good", Text(), "A release as it should be.", every.MEASURING, metavar="VERSION")
+BAD = Option("bad", Text(), "A release with the change.", every.MEASURING, metavar="VERSION")
+REQUIREMENT = Option(
+    "requirement",
+    Several(),
+    "What else is installed, such as torch==2.13.0.",
+    every.MEASURING,
+    metavar="REQUIREMENT",
+    meaning="the frameworks' versions here",
+)
+KEEP = replace(every.SESSION, help="Keep the sessions here.", metavar="FOLDER")
+HOW = (every.SHAPES, every.DTYPES, every.ROUNDS, every.TIMEOUT, every.QUICK, every.DIAGNOSE)
+CACHE_BYTES = 20e9
+
+
+@takes(PACKAGE, GOOD, BAD, REQUIREMENT, *HOW, KEEP, every.FULL)
+def bisect(
+    producer: Annotated[str, typer.Argument(help="The framework that owns the array.")],
+    consumer: Annotated[str, typer.Argument(help="The framework that takes it in.")],
+    statement: Annotated[str, typer.Argument(help="The path, as dlprof paths lists it.")],
+    *,
+    given: Given,
+) -> None:
+    """Find the release of a package that changed a verdict or a time of one path.
+
+    Example: dlprof bisect numpy jax 'jnp.asarray(x)' --package jax --good 0.6.2 --bad 0.8.0
+    """
+    from dlprof import api
+    from dlprof.jobs import bisect as search
+    from dlprof.jobs.environments import Unmade, made, releases, resolved
+    from dlprof.report.environments_document import bisect_document
+    from dlprof.runner import session as sessions
+    from dlprof.runner.inspection import inspect_interpreter
+
+    package, good, bad = (given[one] for one in (PACKAGE, GOOD, BAD))
+    if not package or not good or not bad or good == bad:
+        raise UsageError("name a package and two releases: --package numpy --good 2.0 --bad 2.1")
+    catalog = inspect_interpreter(sys.executable)
+    ends = catalog.named(producer), catalog.named(consumer)
+    others = given[REQUIREMENT] or search.requirements(ends, package)
+    versions = search.between(releases(package), good, bad)
+    typed = {one.key: given[one] for one in HOW if one.key in given.values}
+    options: dict[str, Any] = {**typed, "paths": glob.escape(statement), "survey": False}
+    with tempfile.TemporaryDirectory(prefix="dlprof-") as temporary:
+        folder = given.output or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+
+        def measure(version: str) -> search.Tried:
+            complain(f"dlprof: {package} {version} …")
+            file = folder / f"{package}-{version}.json"
+            try:
+                required = {"requirements": [f"{package}=={version}", *others]}
+                with made(resolved(required, f"with {version}"), CACHE_BYTES) as python:
+                    api.run(producer, consumer, output=file, python=python, **options)
+            except Unmeasured as error:  # a refusal is an answer, too
+                if not file.exists():
+                    return search.Tried(version, None, first_line(str(error)))
+            except Interrupted:
+                raise
+            except Unmade as error:
+                return search.Tried(version, None, f"not installed: {(error.lines or ('',))[-1]}")
+            except DlprofError as error:
+                return search.Tried(version, None, first_line(str(error)))
+            return search.Tried(version, sessions.load(file))
+
+        found = search.bisect(versions, measure)
+    show(bisect_document(found, package, statement, (producer, consumer)), given[every.FULL])

@@ -1,0 +1,228 @@
+"""Many sessions side by side: a row for each path and array, a column for each environment.
+
+An environment is the machine, Python, and the frameworks that were measured, with their versions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dlprof.compare.differences import machine_name
+from dlprof.compare.matching import code_key
+from dlprof.errors import SessionError, UsageError
+from dlprof.judge import cases_in, with_findings
+from dlprof.judge.case_view import CaseView
+from dlprof.judge.cases import Cases
+from dlprof.runner import session as sessions
+from dlprof.runner.session import CaseRecord, Header, Session
+
+MACHINE, PYTHON, DEVICE = "machine", "Python", "CUDA device"
+MISSING = "not installed"
+APART = 1.5
+"""Times of two sessions differ from this ratio on, if their intervals do not meet."""
+BY_ADDRESS = "*"
+"""Follows a result that the address of the array decides."""
+
+Facts = Mapping[str, str]
+Skipped = Callable[[str], None]
+
+
+class Cell(NamedTuple):
+    """The result of a path in one environment, and its ready time in ns, if it was measured."""
+
+    word: str
+    rules: tuple[str, ...] = ()
+    """Rules that make the path unsafe."""
+    median_ns: float | None = None
+    interval_ns: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A path with its array; ``cells`` are by the place of their column."""
+
+    case: CaseRecord
+    cells: dict[int, Cell]
+
+    def differs(self, columns: Sequence[Facts]) -> bool:
+        """Whether environments give different results, or one machine different times."""
+        results = {(cell.word, cell.rules) for cell in self.cells.values() if cell.word != "?"}
+        return len(results) > 1 or self.time_differs(columns)
+
+    def time_differs(self, columns: Sequence[Facts]) -> bool:
+        """Whether two environments of one machine and one Python have different times."""
+        groups: dict[tuple[str | None, ...], list[Cell]] = {}
+        for place, cell in self.cells.items():
+            if cell.interval_ns is not None:
+                facts = tuple(columns[place].get(name) for name in (MACHINE, PYTHON, DEVICE))
+                groups.setdefault(facts, []).append(cell)
+        return any(_are_apart(cells) for cells in groups.values())
+
+
+def _are_apart(cells: Sequence[Cell]) -> bool:
+    """Whether the slowest and the fastest of these times differ by more than noise."""
+    found = [(one.median_ns or 0.0, *one.interval_ns) for one in cells if one.interval_ns]
+    fast_ns, _, fast_end = min(found)
+    slow_ns, slow_begin, _ = max(found)
+    return slow_begin > fast_end and slow_ns >= APART * fast_ns
+
+
+@dataclass(frozen=True)
+class Environments:
+    """``columns`` are environments in the order of their versions. Rows that differ come first."""
+
+    columns: tuple[Facts, ...]
+    rows: tuple[Row, ...]
+    different: int
+    """The number of rows that differ."""
+    sessions: int
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The facts that tell columns apart. Of facts that change together, only the first."""
+        found: dict[tuple[int, ...], str] = {}
+        frameworks = {framework for row in self.rows for framework in row.case.pair}
+        names = {name for facts in self.columns for name in facts}
+        for name in sorted(names, key=lambda name: (name not in frameworks, name)):
+            values = [facts.get(name, MISSING) for facts in self.columns]
+            if len({*values}) > 1:
+                found.setdefault(tuple(values.index(value) for value in values), name)
+        return tuple(found.values())
+
+    def of_pairs(self, rows: Sequence[Row]) -> Iterator[Environments]:
+        """For each pair its ``rows``, and the columns that have a cell of them."""
+        for pair in dict.fromkeys(row.case.pair for row in rows):
+            own = [row for row in rows if row.case.pair == pair]
+            kept = sorted({place for row in own for place in row.cells})
+            moved = [
+                Row(row.case, {kept.index(place): cell for place, cell in row.cells.items()})
+                for row in own
+            ]
+            columns = tuple(self.columns[place] for place in kept)
+            yield Environments(columns, tuple(moved), len(moved), self.sessions)
+
+    def label(self, column: int) -> str:
+        """Return what tells a column from the others: ``numpy 2.4.6, jax 0.10.2``."""
+        facts = self.columns[column]
+        values = ((name, facts.get(name, MISSING)) for name in self.axes)
+        return ", ".join(value if name == MACHINE else f"{name} {value}" for name, value in values)
+
+
+def version_key(text: str) -> tuple[tuple[int, int, str], ...]:
+    """Sort key of versions: 0.4.9 before 0.4.10, and 2.0rc1 before 2.0."""
+    parts = re.findall(r"\d+|[a-z]+", text.lower().partition("+")[0])
+    found = [
+        (2, int(part[:9]), "") if part.isdigit() else (1 if part == "post" else -1, 0, part)
+        for part in parts
+    ]
+    return (*found, (0, 0, ""))
+
+
+def environments_of(places: Iterable[Path | str], skipped: Skipped) -> Environments:
+    """Read session files, and folders of them, which may have an address such as ``s3://…``.
+
+    A file of a folder that is not a session is ``skipped``. Raises :class:`SessionError` for a
+    named file, and :class:`UsageError` if nothing is left. The newest session of an environment
+    counts.
+    """
+    # Thousands of sessions fit into memory without their results.
+    found = [
+        (session.model_copy(update={"results": [], "findings": []}), [*cases_of(session)])
+        for session in _sessions(places, skipped)
+    ]
+    found.sort(key=lambda one: one[0].created)
+    names = tuple({name for _, cells in found for case, _ in cells for name in case.pair})
+    facts = [_facts(session, names) for session, _ in found]
+    columns = sorted(
+        {tuple(one.items()) for one in facts},
+        key=lambda items: [(name, version_key(value), value) for name, value in sorted(items)],
+    )
+    rows: dict[tuple[Any, ...], Row] = {}
+    for (_, cells), own in zip(found, facts, strict=True):
+        place = columns.index(tuple(own.items()))
+        for case, cell in cells:
+            row = rows.setdefault((*code_key(case), case.survey), Row(case, {}))
+            row.cells[place] = cell
+    if not rows:
+        raise UsageError("no session holds a conversion: there is nothing to show")
+    made = tuple(map(dict, columns))
+    different = [row for row in rows.values() if row.differs(made)]
+    same = [row for row in rows.values() if not row.differs(made)]
+    return Environments(made, (*different, *same), len(different), len(found))
+
+
+def _sessions(places: Iterable[Path | str], skipped: Skipped) -> Iterator[Session]:
+    for place in places:
+        if isinstance(place, Path) and not place.is_dir():
+            yield sessions.load(place)
+            continue
+        count = 0
+        for path, content in _files_in(place):
+            count += 1
+            try:
+                yield sessions.load(path, content)
+            except SessionError as error:
+                skipped(str(error))
+        if not count:
+            raise UsageError(f"the folder {place} has no session: name session files")
+
+
+def _files_in(place: Path | str) -> Iterator[tuple[str, bytes | None]]:
+    """The files of a folder that may be sessions; with their contents if they are remote."""
+    if isinstance(place, Path):
+        found = sorted(path for path in place.rglob("*.json*") if _is_session(path.name))
+        yield from ((str(path), None) for path in found)
+        return
+    import fsspec
+
+    try:
+        system, root = fsspec.url_to_fs(place)
+        for path in sorted(system.ls(root, detail=False)) if system.exists(root) else ():
+            if _is_session(path.rpartition("/")[2]):
+                yield path, system.cat_file(path)
+    except (OSError, ValueError, ImportError) as error:
+        raise UsageError(f"cannot read {place}: {error}") from None
+
+
+def _is_session(name: str) -> bool:
+    is_json = name.endswith((".json", ".json.gz", ".json.xz"))
+    return is_json and not name.endswith(".job.json") and name[0] != "."
+
+
+def _facts(header: Header, frameworks: tuple[str, ...]) -> Facts:
+    """What tells environments apart, without packages that were not measured."""
+    environment = header.environment
+    packages = sorted((environment.packages or {}).items())
+    return {
+        MACHINE: machine_name(environment),
+        PYTHON: ".".join((environment.python or "?").split(".")[:2]),
+        DEVICE: "simulated" if header.simulated else "real",
+        **{name: str(version) for name, version in packages if name.startswith(frameworks)},
+    }
+
+
+def cases_of(session: Session) -> Iterator[tuple[CaseRecord, Cell]]:
+    """Yield the cases of a session with their cells."""
+    cases = cases_in(session.results)
+    cases = cases.with_findings(with_findings(session, cases).findings)
+    for case in cases.cases:
+        yield case.result.case, cell_of(cases, case)
+
+
+def cell_of(cases: Cases, case: CaseView) -> Cell:
+    """Return what a table of environments shows of a case."""
+    safety, word, ready = cases.safety(case), case.outcome, case.ready
+    if word in ("view", "copy") and case.by_address is not None:
+        word = f"view{BY_ADDRESS}" if case.by_address.says("dependent") else word
+    is_unsafe = safety.level == "unsafe" and not safety.needs_wait
+    timed = ready if ready is not None and case.is_known else None
+    return Cell(
+        word,
+        safety.rules if is_unsafe else (),
+        timed.median_ns if timed else None,
+        timed.interval_ns if timed else None,
+    )

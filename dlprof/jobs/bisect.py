@@ -1,0 +1,86 @@
+"""Which release of a package changed a path? A search between a good and a bad release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dlprof.compare.comparison import compare
+from dlprof.compare.environments import version_key
+from dlprof.compare.times import Settings
+from dlprof.compare.verdicts import LOST
+from dlprof.errors import Unsure, UsageError
+from dlprof.judge.slower import FASTER, SLOWER
+from dlprof.runner.catalog import ProbeInfo
+from dlprof.runner.session import Session
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A release with its session, or the ``reason`` why there is none.
+
+    ``is_good`` is None for a release that could not be measured.
+    """
+
+    version: str
+    session: Session | None
+    reason: str = ""
+    is_good: bool | None = None
+
+
+def between(releases: Sequence[str], good: str, bad: str) -> list[str]:
+    """Return the releases from ``good`` to ``bad``, which may be the older one.
+
+    Raises :class:`UsageError` if one of them is not among the releases.
+    """
+    order = sorted({*releases}, key=version_key)
+    for version in (good, bad):
+        if version not in order:
+            raise UsageError(f"there is no release {version}; the newest is {order[-1]}")
+    low, high = sorted((order.index(good), order.index(bad)))
+    found = order[low : high + 1]
+    return found if order.index(good) <= order.index(bad) else found[::-1]
+
+
+def bisect(versions: Sequence[str], measure: Callable[[str], Tried]) -> list[Tried]:
+    """Measure releases until a good one stands beside a bad one; return them in order.
+
+    The first of ``versions`` is good and the last is bad. A release that cannot be measured is
+    passed over. Raises :class:`Unsure` if good and bad do not differ, or cannot be measured.
+    """
+    low, high = 0, len(versions) - 1
+    known = {low: measure(versions[low]), high: measure(versions[high])}
+    good, bad = known[low].session, known[high].session
+    for one in known.values():
+        if one.session is None:
+            raise Unsure(f"{one.version} cannot be measured: {one.reason}")
+    if good is None or bad is None or not differ(good, bad):
+        raise Unsure(f"{versions[low]} and {versions[high]} give the same")
+    while untried := [at for at in range(low + 1, high) if at not in known]:
+        at = min(untried, key=lambda one: abs(2 * one - low - high))
+        found = measure(versions[at])
+        is_good = None if found.session is None else not differ(good, found.session)
+        known[at] = Tried(found.version, found.session, found.reason, is_good)
+        low, high = (at, high) if is_good else (low, at) if is_good is False else (low, high)
+    known[0] = Tried(versions[0], good, is_good=True)
+    known[len(versions) - 1] = Tried(versions[-1], bad, is_good=False)
+    return [known[at] for at in sorted(known)]
+
+
+def differ(base: Session, head: Session) -> bool:
+    """Whether a verdict changed, or a time by more than two sessions of equal code differ."""
+    cases = compare(base, head, Settings()).cases
+    return any(
+        one.word in (SLOWER, FASTER) or any(change.direction != LOST for change in one.changes)
+        for one in cases
+    )
+
+
+def requirements(ends: Sequence[ProbeInfo], package: str) -> list[str]:
+    """Return the frameworks of a path in the versions installed here, without the package."""
+    found = {}
+    for end in ends:
+        name, version = end.distribution or end.requirement, (end.version or "").partition("+")[0]
+        found[name] = f"{name}=={version}" if version else end.requirement
+    found.pop(package, None)
+    return list(found.values())
