@@ -78,7 +78,7 @@ types: $(VENV)/.developing
 check: lint types test
 
 options: $(VENV)/.installed
-	$(BIN)/dlprof list --options > docs/options.md
+	$(BIN)/dlprof list options > docs/options.md
 	$(BIN)/python -m dlprof.measuring.scenario > docs/scenario.schema.json
 
 docs: $(VENV)/.developing

@@ -58,7 +58,12 @@ def steps(folder: Path, device: str) -> tuple[list[Step], list[Step]]:
     def dlprof(name: str, limit_s: float, verb: str, *options: str) -> Step:
         outputs = (f"--{form}={folder / name}.{form}" for form in ("csv", "markdown", "html"))
         kept = ("-o", f"{folder / name}.json", "--timeout", "30", *outputs)
-        return Step(name, ("-m", "dlprof", verb, *options, *kept), limit_s, verb == "sweep")
+        return Step(
+            name,
+            ("-m", "dlprof", verb, *options, *kept),
+            limit_s,
+            options[0].endswith(".toml"),
+        )
 
     def paths(*globs: str) -> tuple[str, ...]:
         return tuple(word for glob in globs for word in ("--path", glob))
@@ -76,15 +81,15 @@ def steps(folder: Path, device: str) -> tuple[list[Step], list[Step]]:
             "loaded", limit_s, "matrix", *matrix, "--diagnose", "--rounds", "1", *paths(*DIRECT)
         ),
         Step("ticket", ("-m", "dlprof", *ticket), 60),
-        dlprof("loop", 45, "sweep", "scenarios/torch-numba-loop.toml"),
-        dlprof("ingest", 60, "sweep", "scenarios/ingest.toml", "--rounds", "1", *to_device),
-        dlprof("output-buffers", 60, "sweep", "scenarios/output-buffers.toml", "--rounds", "2"),
+        dlprof("loop", 45, "run", "scenarios/torch-numba-loop.toml"),
+        dlprof("ingest", 60, "run", "scenarios/ingest.toml", "--rounds", "1", *to_device),
+        dlprof("output-buffers", 60, "run", "scenarios/output-buffers.toml", "--rounds", "2"),
     ]
     second = [
         Step("selftest", ("-m", "dlprof", "selftest", "--device", device), 200),
         dlprof("matrix", 120, "matrix", *matrix, "--quick"),
         tests("selftest-on-streams", 150, "test_selftest_on_streams.py"),
-        dlprof("round-trips", 45, "sweep", "scenarios/round-trip-cuda.toml", *trips),
+        dlprof("round-trips", 45, "run", "scenarios/round-trip-cuda.toml", *trips),
     ]
     return first, second
 

@@ -145,7 +145,7 @@ def conversions(file: Path, codes: Sequence[str] = ()) -> list[Conversion]:
     it, if there are any.
     """
     only = [word for code in codes for word in ("--path", code)]
-    found, _ = outcome.session("sweep", str(file), "--rounds", "6", "--no-diagnose", *only)
+    found, _ = outcome.session("run", str(file), "--rounds", "6", "--no-diagnose", *only)
     return [
         {
             "name": name_of(one["case"]),

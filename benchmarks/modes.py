@@ -96,7 +96,7 @@ def measure(given: argparse.Namespace) -> outcome.Outcome:
                 outcome.tell(f"{turn + 1} of {turns}: {way.name}")
                 how = ("--rounds", str(at_once), "--seed", str(turn), *way.words)
                 with applied(way):
-                    session, took_s = outcome.session("sweep", str(file), *how)
+                    session, took_s = outcome.session("run", str(file), *how)
                 seconds[way.name].append(took_s / at_once)
                 for name, processes in copies(session):
                     found.setdefault(name, {}).setdefault(way.name, []).extend(processes)

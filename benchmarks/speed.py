@@ -1,7 +1,7 @@
 """How long must a user wait?
 
 Proves that ``dlprof run torch numpy --shape 4096x4096`` answers within 15 s, ``dlprof --help``
-within 0.3 s, ``dlprof probes`` within 0.5 s, ``dlprof matrix`` within 150 s, the whole diagnosis of
+within 0.3 s, ``dlprof list`` within 0.5 s, ``dlprof matrix`` within 150 s, the whole diagnosis of
 a pair within 30 s and ``--quick`` within 5 s, from the start of the command to its end. The median
 of the repeats is judged; the worst is shown beside it.
 """
@@ -44,7 +44,7 @@ PAIRS = (
 
 COMMANDS = (
     Command(("--help",), 0.3, 20, 5),
-    Command(("probes",), 0.5, 20, 5),
+    Command(("list",), 0.5, 20, 5),
     Command(("run", "torch", "numpy", "--shape", "1024x1024"), 20, 3, 1),
     Command(("run", "torch", "jax", "--shape", "1024x1024"), 35, 3, 1),
     Command(("survey", "torch", "jax"), 10, 3, 1),

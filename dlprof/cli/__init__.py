@@ -26,40 +26,27 @@ RARELY = 1_000_000
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
 """What pathlib raises if it is asked for a file in a folder that must not be searched."""
 TOO_MANY = (errno.EMFILE, errno.ENFILE)
-REMOVED_OPTIONS: dict[str, str] = {
-    "--sarif": "use --junit FILE, or --github for annotations",
-    "--gitlab": "use --junit FILE, which GitLab reads",
-    "--first-calls": "choose one path with --path PATH; it is the first of each process",
-    "--no-run": "leave it out: only --run runs a reproducer",
-    "--private": "read the ticket before you paste it",
-    "--resume": "use dlprof run --resume FILE, which finishes any session",
-}
-"""Options that dlprof no longer has, and what to use instead."""
-
+MEASURE, DECIDE, SHOW, CHECK, SCALE = "Measure", "Decide", "Show", "Check", "Scale"
 VERBS = {
-    "run": "run",
-    "survey": "run",
-    "conformance": "conformance",
-    "time": "run",
-    "trace": "trace",
-    "sweep": "sweep",
-    "steps": "run",
-    "matrix": "run",
-    "paths": "listing",
-    "probes": "listing",
-    "report": "report",
-    "ticket": "ticket",
-    "repro": "ticket",
-    "compare": "compare",
-    "bisect": "bisect",
-    "gate": "gate",
-    "calibrate": "gate",
-    "explain": "listing",
-    "selftest": "run",
-    "list": "listing",
-    "jobs": "jobs",
+    "run": ("run", MEASURE),
+    "matrix": ("run", MEASURE),
+    "time": ("run", MEASURE),
+    "trace": ("trace", MEASURE),
+    "survey": ("run", MEASURE),
+    "conformance": ("conformance", MEASURE),
+    "gate": ("gate", DECIDE),
+    "compare": ("compare", DECIDE),
+    "calibrate": ("gate", DECIDE),
+    "report": ("report", SHOW),
+    "ticket": ("ticket", SHOW),
+    "repro": ("ticket", SHOW),
+    "explain": ("listing", SHOW),
+    "list": ("listing", SHOW),
+    "selftest": ("run", CHECK),
+    "jobs": ("jobs", SCALE),
+    "bisect": ("bisect", SCALE),
 }
-"""The verbs in the order of the help, and the module of each."""
+"""The verbs in the order of the help: the module of each, and its group."""
 
 
 def command_line(first: str = "") -> typer.Typer:
@@ -75,16 +62,19 @@ def command_line(first: str = "") -> typer.Typer:
     for name in (first,) if first in VERBS else VERBS:
         verb = verb_named(name)
         if isinstance(verb, typer.Typer):
-            app.add_typer(verb, name=name)
+            app.add_typer(verb, name=name, rich_help_panel=VERBS[name][1])
         else:
             settings = getattr(verb, "context_settings", None)
-            app.command(name, context_settings=settings)(_interruptible(verb))
+            panel = VERBS[name][1]
+            app.command(name, context_settings=settings, rich_help_panel=panel)(
+                _interruptible(verb)
+            )
     return app
 
 
 def verb_named(name: str) -> Any:
     """The function of a verb; a Typer where it has verbs of its own."""
-    module = import_module(f"dlprof.cli.{VERBS[name]}")
+    module = import_module(f"dlprof.cli.{VERBS[name][0]}")
     return getattr(module, {"list": "list_"}.get(name, name))
 
 
@@ -166,9 +156,6 @@ def _exit_code_of(error: Exception) -> int:
         raise UsageError("out of memory: free some, or raise its limit (ulimit -v)") from None
     if not hasattr(error, "format_message"):
         raise error
-    removed = str(getattr(error, "option_name", None))
-    if removed in REMOVED_OPTIONS:
-        raise UsageError(f"{removed} was removed: {REMOVED_OPTIONS[removed]}") from None
     message, context = str(error.format_message()), getattr(error, "ctx", None)
     if message:  # without words at all the help was printed
         words = message[0].lower() + message[1:].rstrip(".").replace("Input should", "it should")

@@ -38,7 +38,7 @@ CACHE_BYTES = 20e9
 def bisect(
     producer: Annotated[str, typer.Argument(help="The framework that owns the array.")],
     consumer: Annotated[str, typer.Argument(help="The framework that takes it in.")],
-    statement: Annotated[str, typer.Argument(help="The path, as dlprof paths lists it.")],
+    statement: Annotated[str, typer.Argument(help="The path, as dlprof list paths lists it.")],
     *,
     given: Given,
 ) -> None:

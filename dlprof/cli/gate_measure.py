@@ -137,7 +137,7 @@ def sweep_of(
     """
     if scenario.problem.step:
         raise UsageError(
-            f"{scenario.file} has steps, which take no turns: measure it twice with dlprof sweep, "
+            f"{scenario.file} has steps, which take no turns: measure it twice with dlprof run, "
             "and compare the sessions"
         )
     values = {key: given.values[key] for key in OF_SCENARIO if key in given.values}
@@ -146,7 +146,7 @@ def sweep_of(
     if python is not None:
         values["python"] = value_of(options.PYTHON, python, flag)
     if simulated_in({**scenario.options, **values}.get("devices", ())):
-        raise UsageError(f"a gate compares {NO_TIMES}: use dlprof sweep")
+        raise UsageError(f"a gate compares {NO_TIMES}: use dlprof run")
     found = sweep(scenario, values, inspected)
     command = typed(("gate", *found.request.command[1:]))
     settings = replace(found.request.settings, survey=False)  # it takes no times

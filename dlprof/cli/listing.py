@@ -1,4 +1,4 @@
-"""``dlprof probes``, ``paths``, ``explain`` and ``list``: what there is, without measuring."""
+"""``dlprof list`` and ``dlprof explain``, which measure nothing."""
 
 from __future__ import annotations
 
@@ -33,32 +33,51 @@ VERIFY = Option(
     every.MEASURING,
     default=False,
 )
-OPTIONS = Option(
-    "options", Switch(), "Every option, as in docs/options.md.", every.OUTPUT, default=False
-)
-SESSIONS = Option(
-    "sessions", Switch(), "The kept sessions, newest first.", every.OUTPUT, default=False
+SUBJECTS = ("frameworks", "paths", "sessions", "options")
+SUBJECT = typer.Argument(
+    metavar="WHAT",
+    help="frameworks (default), paths (of a producer and a consumer), sessions or options.",
+    show_default=False,
 )
 
 
-@takes(*every.INTERPRETER, VERIFY)
-def probes(*, given: Given) -> None:
-    """List the frameworks: installed or not, devices, ways out and in."""
+@takes(every.DEVICES, *every.INTERPRETER, VERIFY)
+def list_(
+    subject: Annotated[str, SUBJECT] = "frameworks",
+    producer: Annotated[str | None, typer.Argument(help="Owns the array.")] = None,
+    consumer: Annotated[str | None, typer.Argument(help="Takes the array in.")] = None,
+    *,
+    given: Given,
+) -> None:
+    """List frameworks, paths between two of them, kept sessions, or options; measure nothing.
+
+    Example: dlprof list paths torch jax
+    """
+    if subject not in SUBJECTS:
+        raise UsageError(f"cannot list {subject!r}: expected {', '.join(SUBJECTS)}")
+    if subject == "paths":
+        if producer is None or consumer is None:
+            raise UsageError("name a producer and a consumer: dlprof list paths torch jax")
+        say(_paths(producer, consumer, given))
+    elif producer is not None:
+        raise UsageError(f"dlprof list {subject} takes no framework")
+    elif subject == "sessions":
+        say(sessions_text(time.time()))
+    elif subject == "options":
+        say(page(given.command_line("")))
+    else:
+        say(_frameworks(given))
+
+
+def _frameworks(given: Given) -> str:
     from dlprof.runner.inspection import verify as verified
 
     catalog = _catalog(given)
     found = [probe for probe in catalog.probes if probe.found and given.raw["verify"]]
-    say(probes_text(catalog, {probe.name: verified(catalog, probe) for probe in found}))
+    return probes_text(catalog, {probe.name: verified(catalog, probe) for probe in found})
 
 
-@takes(every.DEVICES, *every.INTERPRETER)
-def paths(
-    producer: Annotated[str, typer.Argument(help="The framework that owns the array.")],
-    consumer: Annotated[str, typer.Argument(help="The framework that takes it in.")],
-    *,
-    given: Given,
-) -> None:
-    """List the ways from one framework to another as code, without running them."""
+def _paths(producer: str, consumer: str, given: Given) -> str:
     from dlprof.runner import pairing
     from dlprof.runner.axes import simulated_in
 
@@ -70,8 +89,7 @@ def paths(
     elif devices == ("auto",):
         devices = [name for name in ("cpu", "cuda") if name in pair[0].devices]
     found = {name: pairing.paths(*pair, name) for name in devices}
-    no_cuda = catalog.interpreter.get("no_cuda") or ""
-    say(paths_text(pair[0].name, pair[1].name, found, no_cuda))
+    return paths_text(pair[0].name, pair[1].name, found, catalog.interpreter.get("no_cuda") or "")
 
 
 def explain(
@@ -97,14 +115,6 @@ def explain(
     say(render_page(page(rule), width(), colour()))
 
 
-@takes(OPTIONS, SESSIONS)
-def list_(*, given: Given) -> None:
-    """List the options, in Markdown, or the sessions that were saved without a name (default)."""
-    if given.raw["options"] and given.raw["sessions"]:
-        raise UsageError("--options and --sessions are two lists: name one")
-    say(page(given.command_line("")) if given.raw["options"] else sessions_text(time.time()))
-
-
 def page(app: typer.Typer) -> str:
     """The reference of the options of all verbs, for docs/options.md.
 
@@ -118,13 +128,12 @@ def page(app: typer.Typer) -> str:
     lines = [
         "# Options",
         "",
-        "`dlprof list --options` writes this page: every option of every verb.",
+        "`dlprof list options` writes this page: every option of every verb.",
         "If verbs differ in what an option is, or in its default, each has a row.",
         "",
         "A key is the option's name in a [scenario](scenarios.md) and in [Python](python-api.md),",
         "where it is checked in the same way. A list may also be written in the singular: `shape`",
-        "and `shapes`. A scenario has the defaults of `sweep`, `dlprof.run` has the defaults of",
-        "`run`, and `dlprof.measure` has the defaults of `time`.",
+        "and `shapes`. `dlprof.run` has the defaults of `run`, `dlprof.measure` those of `time`.",
     ]
     for panel in every.PANELS:
         found = [option for option in taken if option.panel == panel]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import product
@@ -15,18 +15,23 @@ import typer
 
 from dlprof.cli.files import row_of_trace
 from dlprof.cli.options import Given, takes
-from dlprof.cli.streams import complain, show
+from dlprof.cli.streams import complain, say, show
 from dlprof.errors import FindingsFailed, Unmeasured, Unsure, UsageError
 from dlprof.runner import options as every
-from dlprof.runner.option import Option, Text
+from dlprof.runner.option import Option, Switch, Text
 from dlprof.text.clean import clean
 
 if TYPE_CHECKING:
     from dlprof.runner.catalog import Catalog
+    from dlprof.runner.request import Request
     from dlprof.runner.trace_file import Row
 
 PRODUCER = typer.Argument(help="The framework that owns the array; several with commas between.")
 CONSUMER = typer.Argument(help="The framework that takes it in; several as well.")
+WHAT = typer.Argument(
+    metavar="PRODUCER|SCENARIO",
+    help="The framework that owns the array (several with commas between), or a scenario file.",
+)
 FROM = Option(
     "trace_row",
     Text(),
@@ -35,19 +40,26 @@ FROM = Option(
     flag="--from",
     metavar="TRACE:N",
 )
+DRY_RUN = Option(
+    "dry_run",
+    Switch(),
+    "Print what would be measured, and measure nothing.",
+    every.OUTPUT,
+    default=False,
+)
 
 
 @takes(
-    *(*every.RUN, FROM, every.FAIL_ON),
-    *(every.SESSION, every.YES, every.FULL, *every.REPORTS, every.RESUME),
+    *(*every.RUN, every.TOGETHER, FROM, every.FAIL_ON),
+    *(every.SESSION, every.YES, every.FULL, DRY_RUN, *every.REPORTS, every.RESUME),
 )
 def run(
-    producer: Annotated[str | None, PRODUCER] = None,
+    what: Annotated[str | None, WHAT] = None,
     consumer: Annotated[str | None, CONSUMER] = None,
     *,
     given: Given,
 ) -> None:
-    """Measure every way from one framework to another.
+    """Measure every way from one framework to another, or what a scenario file asks for.
 
     Example: dlprof run torch numpy --shape 4096x4096
     """
@@ -55,11 +67,14 @@ def run(
         from dlprof.cli.measure import finish
 
         reason = "--resume takes what to measure from the file"
-        given.check_none(reason, {"the frameworks": producer or consumer})
+        given.check_none(reason, {"the frameworks": what or consumer})
         finish(Path(given.raw["resume"]), given)
         return
+    if what is not None and consumer is None and {".", "/"} & set(what):
+        _run_scenario(Path(what), given)
+        return
     preset: dict[str, str] = {}
-    trace_row = given[FROM]
+    producer, trace_row = what, given[FROM]
     if trace_row is not None:
         traced, row = row_of_trace(trace_row)
         producer, consumer = producer or row.producer, consumer or row.consumer
@@ -68,14 +83,52 @@ def run(
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
     values = given.settled(preset)
     catalog = _catalog(values)
-    from dlprof.cli.measure import measure
     from dlprof.runner.catalog import pairs_named
     from dlprof.runner.request import request_of
 
     pairs = pairs_named(catalog, producer, consumer)
-    measure(request_of(values, pairs, ("run", producer, consumer)), catalog, given)
+    _measure(request_of(values, pairs, ("run", producer, consumer)), catalog, given)
     if trace_row is not None:
         complain(f"dlprof report {shlex.quote(str(traced))} shows what the lines would gain.")
+
+
+def _run_scenario(file: Path, given: Given) -> None:
+    """Measure a scenario; options of the command line override those of the file."""
+    from dlprof.measuring.scenario import read
+    from dlprof.measuring.sweep import sweep
+
+    found = sweep(read(file), given.values, inspected)
+    _measure(found.request, found.catalog, given)
+
+
+def _measure(request: Request, catalog: Catalog, given: Given) -> None:
+    """Measure a request, or print it with ``--dry-run``."""
+    from dlprof.cli.measure import measure
+
+    if given.raw["dry_run"]:
+        say("".join(f"{line}\n" for line in _planned(request, catalog)))
+    else:
+        measure(request, catalog, given)
+
+
+def _planned(request: Request, catalog: Catalog) -> Iterator[str]:
+    """What a request would measure: its pairs, paths and arrays, and what is left out."""
+    from dlprof.runner.plan import plan
+
+    planned = plan(request, catalog)
+    paths: dict[str, set[str]] = {}
+    arrays: dict[str, set[object]] = {}
+    for case in planned.cases:
+        pair = case.producer.name if case.is_step else " → ".join(case.pair)
+        pair = f"{pair} on {case.device}"
+        paths.setdefault(pair, set()).add(case.path.code)
+        arrays.setdefault(pair, set()).add((case.shape, case.dtype, case.layout))
+    if request.scenario is not None:
+        yield from (request.scenario.title, request.scenario.question, "")
+    for pair, codes in paths.items():
+        yield f"{pair}: paths: {len(codes)}, arrays: {len(arrays[pair])}"
+    yield from (f"left out: {line}" for line in planned.left_out)
+    yield f"{len(planned.cases):,} cases, {request.settings.rounds} rounds"
 
 
 def inspected(python: str, probe_files: tuple[str, ...] = (), simulated: int = 0) -> Catalog:
@@ -226,46 +279,6 @@ def time(
     simulated = simulated_in(values["devices"])
     request, catalog = request_for(asked, settings, values["python"], values["probes"], simulated)
     measure(request, catalog, given)
-
-
-@takes(
-    every.MODEL,
-    *(every.SHAPES, every.DTYPES, every.DEVICES, every.PATHS),
-    *(*every.HOW, every.SAMPLE_MS, every.THREADS),
-    *(every.PYTHON, every.SESSION, every.FULL, *every.REPORTS[:5]),
-)
-def steps(
-    frameworks: Annotated[
-        str | None,
-        typer.Argument(
-            help="torch, onnxruntime or torch_tensorrt; several with commas between. Default: all."
-        ),
-    ] = None,
-    *,
-    given: Given,
-) -> None:
-    """Measure steps of inference: an output of its own for each, a buffer used again, or two.
-
-    Example: dlprof steps onnxruntime --model net.onnx --shape 1x3x224x224
-    """
-    from dlprof.cli.measure import measure
-    from dlprof.runner.option import split
-    from dlprof.runner.request import STEP_SHAPES, request_of, steps_named
-
-    model, threads = given[every.MODEL], given[every.THREADS]
-    found = steps_named(split([frameworks or ""]), model, threads)
-    if model is not None and "shapes" not in given.values:
-        raise UsageError("name the shape of the model's input, such as --shape 1x3x224x224")
-    values = given.settled({"shapes": STEP_SHAPES})
-
-    sources = tuple(one.source for one in found)
-    request = request_of(
-        values, tuple(one.pair for one in found), ("steps", *(one.name for one in found))
-    )
-    # Of steps there is no diagnosis that --quick could leave out.
-    settings = replace(request.settings, diagnose=True)
-    request = replace(request, settings=settings, probe_files=sources)
-    measure(request, inspected(values["python"], sources), given)
 
 
 PLACES = replace(

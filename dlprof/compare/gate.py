@@ -290,7 +290,7 @@ def check_baseline(
     if reason is not None:
         raise Unsure(
             f"HEAD cannot be compared with the baseline: {reason}; take a new baseline with: "
-            "dlprof sweep SCENARIO --rounds 10 -o FILE"
+            "dlprof run SCENARIO --rounds 10 -o FILE"
         )
     if not calibrated and (days := apart(baseline, here)):
         raise Unsure(f"baseline and HEAD are {days}, or take a new baseline")

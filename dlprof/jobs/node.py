@@ -36,7 +36,7 @@ KEPT_VARIABLES = (
 KEPT_PREFIXES = ("LC_", "NVIDIA_")
 MEASURED = (0, 1, 3, 4)
 """Exit codes with a whole result: done, found, unsure; and no path that could be measured."""
-WITH_YES = ("run", "survey", "matrix", "sweep")
+WITH_YES = ("run", "survey", "matrix")
 STOP_S = 30.0
 LAST_LINES = 12
 PARENT_DEATH_SIGNAL = 1

@@ -35,9 +35,9 @@ MOST_JOBS = 10_000
 MOST_INCLUDED = 100
 MOST_FILES_BYTES = 64 << 20
 LONGEST_PLAN = 1 << 20
-GATE, CONFORMANCE, SURVEY, SWEEP = "gate", "conformance", "survey", "sweep"
-VERBS = ("run", SURVEY, CONFORMANCE, "matrix", "steps", SWEEP, GATE, "time")
-"""The verbs that a scenario may name. A file alone is a sweep."""
+GATE, CONFORMANCE, SURVEY, SWEEP = "gate", "conformance", "survey", "run"
+VERBS = (SWEEP, SURVEY, CONFORMANCE, "matrix", GATE, "time")
+"""The verbs that a scenario may name. A file alone is a ``run``."""
 OWN_OPTIONS = ("-o", "--output", "--python", "--resume", "--json", "--base-python", "--head-python")
 """What a job sets itself."""
 VERSION = re.compile(r"3\.\d{1,2}(\.\d{1,3})?")

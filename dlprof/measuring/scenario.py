@@ -17,11 +17,9 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
-    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import ErrorDetails
@@ -34,7 +32,7 @@ from dlprof.measuring.pairs import parse as parse_pair
 from dlprof.runner import files, options
 from dlprof.runner.floors import Floor
 from dlprof.runner.option import Option, shown, value_of
-from dlprof.runner.options import IN_FILE, MODEL, ONE_INTERPRETER, OPTIONS, THREADS
+from dlprof.runner.options import IN_FILE, ONE_INTERPRETER, OPTIONS
 from dlprof.runner.request import step_framework
 from dlprof.text.clean import clean, nearest, sanitised
 
@@ -129,10 +127,14 @@ class StepSpec(Part):
     """A framework that runs a model: what its output's memory costs is measured."""
 
     framework: Annotated[Text, _fit(step_framework)] = Field(examples=list(STEPS))
-    model: Text | None = Field(None, description=_words(MODEL))
-    threads: Annotated[
-        int, BeforeValidator(_read(THREADS)), WithJsonSchema(THREADS.kind.schema())
-    ] = Field(THREADS.default, description=_words(THREADS))
+    model: Text | None = Field(
+        None,
+        description="An ONNX file, or a Python file that defines model; relative to the scenario. "
+        "Default: a small model of dlprof's own.",
+    )
+    threads: int = Field(
+        0, ge=0, le=4096, description="Threads on the host; 0 is the framework's own choice."
+    )
 
     @property
     def name(self) -> str:
@@ -149,7 +151,7 @@ class Problem(Part):
     )
 
     title: Text = Field(description="The problem in a few words.")
-    question: Text = Field(description="What the sweep answers.")
+    question: Text = Field(description="What the scenario answers.")
     source: list[Text] = Field(
         default=[], min_length=1, description="Links to where the problem is described."
     )

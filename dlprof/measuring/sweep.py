@@ -18,7 +18,7 @@ from dlprof.runner.floors import FloorRule
 from dlprof.runner.option import value_text
 from dlprof.runner.options import IN_FILE, PYTHON, settle, with_quick
 from dlprof.runner.plan import not_paired
-from dlprof.runner.request import Request, ScenarioRecord, Step, request_of, steps_named
+from dlprof.runner.request import Request, ScenarioRecord, Step, request_of, step_named
 
 Inspect = Callable[[str, tuple[str, ...], int], Catalog]
 """The catalog of an interpreter with these probe files and so many simulated devices."""
@@ -56,7 +56,7 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
         raise Unmeasured(f"no framework that fits {', '.join(problem.pairs)} can be measured here")
     sides = [side for one in patterns for side in (one.producer, one.consumer)]
     globs = [side for side in sides if WILD & set(side)]
-    request = request_of(values, wanted, ("sweep", str(scenario.file)))
+    request = request_of(values, wanted, ("run", str(scenario.file)))
     # Of steps there is no diagnosis that could be left out.
     settings = replace(request.settings, diagnose=request.settings.diagnose or bool(steps))
     record = ScenarioRecord(
@@ -115,9 +115,7 @@ def _check_given(scenario: Scenario, given: Collection[str]) -> None:
 def _steps(scenario: Scenario) -> tuple[Step, ...]:
     folder = Path(scenario.file).parent
     found = [
-        step
-        for one in scenario.problem.step
-        for step in steps_named([one.framework], one.model, one.threads, folder)
+        step_named(one.framework, one.model, one.threads, folder) for one in scenario.problem.step
     ]
     return tuple(dict.fromkeys(found))
 

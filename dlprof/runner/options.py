@@ -141,12 +141,12 @@ DEVICES = Option(
 PATHS = Option(
     "paths",
     Several(),
-    "Only paths whose name or code matches this glob; see 'dlprof paths'.",
+    "Only paths whose name or code matches this glob; see 'dlprof list paths'.",
     ARRAYS,
     meaning="all",
     flag="--path",
     metavar="GLOB",
-    details="Names and code come from `dlprof paths`.",
+    details="Names and code come from `dlprof list paths`.",
 )
 PLACEMENTS = Option(
     "placements",
@@ -272,23 +272,6 @@ SURVEY = Option(
     FINDINGS,
     default=False,
     details="One call each, not timed. See [](survey.md).",
-)
-MODEL = Option(
-    "model",
-    Text(),
-    "An ONNX file, or a Python file that defines model.",
-    ARRAYS,
-    meaning="a small model of dlprof's own",
-    metavar="FILE",
-    details="In a scenario, a relative path begins at its file.",
-)
-THREADS = Option(
-    "threads",
-    Whole(0, 4096),
-    "Threads on the host; 0 is the framework's own choice.",
-    MEASURING,
-    default=0,
-    metavar="N",
 )
 PYTHON = Option(
     "python",

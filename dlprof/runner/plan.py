@@ -85,7 +85,7 @@ def plan(request: Request, catalog: Catalog) -> Plan:
         raise MissingDevice(f"these paths end on cuda, and {lacking[0].no_cuda}")
     if not cases:
         raise UsageError(
-            f"{no_path(request.globs)}; 'dlprof paths PRODUCER CONSUMER' lists them"
+            f"{no_path(request.globs)}; 'dlprof list paths PRODUCER CONSUMER' lists them"
             if request.globs
             else "the frameworks share no protocol on this device"
         )

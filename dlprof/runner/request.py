@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from pydantic import TypeAdapter
 
 from dlprof import inference
 from dlprof.errors import UsageError
-from dlprof.inference.base import UNITS
 from dlprof.runner import files, options
 from dlprof.runner.axes import NO_TIMES, simulated_in
 from dlprof.runner.floors import FloorRule
@@ -193,10 +192,6 @@ def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
     return request
 
 
-STEP_SHAPES = tuple(f"{rows}x{UNITS}" for rows in (1, 1024, 16384))
-"""Inputs of the built-in model: one row, and outputs of 256 KiB and 4 MiB."""
-
-
 @dataclass(frozen=True)
 class Step:
     """A framework, and the file of a model; the built-in one where there is none.
@@ -222,27 +217,21 @@ class Step:
         return inference.reference(self.framework, self.model, self.threads)
 
 
-def steps_named(
-    words: Iterable[str], model: str | None, threads: int = 0, folder: Path | None = None
-) -> tuple[Step, ...]:
-    """What frameworks of these names and a model come to; without names, those that can run it.
+def step_named(word: str, model: str | None, threads: int, folder: Path) -> Step:
+    """The step of a framework and a model; a relative model begins at ``folder``.
 
-    A relative model begins at ``folder``. Raises :class:`UsageError`.
+    Raises :class:`UsageError`.
     """
-    path, suffix = "", ""
-    if model is not None:
-        file = (folder or Path()) / files.at_home(Path(model))
-        if not file.is_file():
-            raise UsageError(f"there is no model file {model}")
-        path, suffix = str(file.absolute()), file.suffix.lower()
-    able = [name for name, kind in inference.KNOWN.items() if suffix in ("", kind.suffix)]
-    found = [step_framework(word) for word in words] or able
-    unable = [name for name in found if name not in able]
-    if unable or not found:
-        kinds = {name: kind.suffix for name, kind in inference.KNOWN.items()}
-        reads = ", ".join(f"{name} reads {kinds[name]}" for name in unable or kinds)
-        raise UsageError(f"the model {path} cannot be run: {reads}")
-    return tuple(dict.fromkeys(Step(name, path, threads) for name in found))
+    name = step_framework(word)
+    if model is None:
+        return Step(name, "", threads)
+    file = folder / files.at_home(Path(model))
+    if not file.is_file():
+        raise UsageError(f"there is no model file {model}")
+    suffix = inference.KNOWN[name].suffix
+    if file.suffix.lower() != suffix:
+        raise UsageError(f"{name} reads {suffix}, not {model}")
+    return Step(name, str(file.absolute()), threads)
 
 
 def step_framework(word: str) -> str:

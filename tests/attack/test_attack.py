@@ -84,7 +84,7 @@ READERS = (
     ["compare", "{}", "base.json"], ["compare", "base.json", "{}", "--full"], ["compare", "{}", "{}"],
     ["repro", "{}"], ["repro", "{}", "1"], ["ticket", "{}", "1"], ["ticket", "{}", "1", "-o", "ticket.md"],
     ["explain", "{}"],
-    ["sweep", "{}", "--list"], ["sweep", "{}"], ["run", "--resume", "{}"], ["gate", "{}", "base.json"],
+    ["run", "{}", "--dry-run"], ["run", "{}"], ["run", "--resume", "{}"], ["gate", "{}", "base.json"],
 )  # fmt: skip
 
 

@@ -59,7 +59,7 @@ def test_a_folder_that_was_deleted_is_told_in_one_sentence(tmp_path):
     folder = tmp_path / "gone"
     folder.mkdir()
     shell = ("sh", "-c", 'cd "$0" && rmdir "$0" && exec "$@"', folder, *COMMAND)
-    done = process("probes", command=shell, PYTHONPATH=Path(__file__).parents[2])
+    done = process("list", command=shell, PYTHONPATH=Path(__file__).parents[2])
     assert done.code == 2
     assert "current folder" in done.sentence()
 
@@ -77,7 +77,7 @@ def test_a_byte_order_mark_before_a_session_is_none_of_it(good):
         (("report",), "/dev/zero", "it is a device"),
         (("report",), "pipe", "it is a pipe"),
         (("run", "--resume"), "pipe", "it is a pipe"),
-        (("sweep",), "/dev/zero", "it is a device"),
+        (("run",), "/dev/zero", "it is a device"),
         (("report",), "x" * 300, "File name too long"),
         (("compare", "good.json", "good.json", "--junit"), "x" * 300, "File name too long"),
     ],

@@ -52,7 +52,7 @@ def slower(tmp_path):
 @pytest.fixture(scope="module")
 def measured(scenario):
     path = scenario.with_name("measured.json")
-    assert replay("sweep", scenario, "-o", path).code == 0
+    assert replay("run", scenario, "-o", path).code == 0
     return content(path)
 
 

@@ -21,7 +21,7 @@ LARGE = 16 * 2**20
 def test_plain_memory_of_every_kind_reaches_torch_with_every_value(tmp_path):
     path, scenario = tmp_path / "s.json", tmp_path / "scenario.toml"
     scenario.write_text(SCENARIO)
-    done = dlprof("sweep", scenario, "-o", path)
+    done = dlprof("run", scenario, "-o", path)
     assert done.code == 0, done.err
     results = content(path)["results"]
     for producer in PRODUCERS:

@@ -40,7 +40,7 @@ def told(tmp_path: Path, *words: object, **changes: object) -> dict:
     """What a probe file sees inside a worker."""
     probe, answer = tmp_path / "telling.py", tmp_path / "told.json"
     probe.write_text(TELLING)
-    run = dlprof("probes", "--probe", probe, *words, DLPROF_TEST_TELL=answer, **changes)
+    run = dlprof("list", "--probe", probe, *words, DLPROF_TEST_TELL=answer, **changes)
     assert run.code == 0, run.err
     return json.loads(answer.read_text())
 
@@ -139,4 +139,4 @@ def test_a_probes_variables_are_set_before_its_framework_is_imported(tmp_path, u
 
 def test_an_interpreter_named_from_here_is_found_from_anywhere(monkeypatch, bare):
     monkeypatch.chdir(Path(bare).parent)
-    assert dlprof("probes", "--python", "./python").code == 0
+    assert dlprof("list", "--python", "./python").code == 0

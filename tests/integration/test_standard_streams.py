@@ -53,7 +53,7 @@ def test_closed_standard_streams_disturb_nothing(tmp_path):
 
 
 def test_an_encoding_without_arrows_disturbs_nothing():
-    run = process("paths", "numpy", "numpy", PYTHONIOENCODING="latin-1")
+    run = process("list", "paths", "numpy", "numpy", PYTHONIOENCODING="latin-1")
     assert run.code == 0
     assert "numpy -> numpy on cpu" in run.out
 
@@ -68,7 +68,7 @@ def test_piped_output_has_no_colors_and_no_progress_bar():
 @pytest.mark.skipif(shutil.which("script") is None, reason="needs script(1) for a terminal")
 @pytest.mark.parametrize(("no_color", "colored"), [(None, True), ("1", False)])
 def test_a_terminal_has_colors_unless_they_are_not_wanted(no_color, colored):
-    words = " ".join([*COMMAND, "paths", "numpy", "numpy"])
+    words = " ".join([*COMMAND, "list", "paths", "numpy", "numpy"])
     done = subprocess.run(
         ["script", "-qec", words, "/dev/null"],
         env=environment(NO_COLOR=no_color, TERM="xterm", COLUMNS="200"),

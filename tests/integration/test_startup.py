@@ -65,7 +65,7 @@ def test_what_answers_at_once_loads_nothing_heavy(imported, words, variables, sa
     assert fell == set()
 
 
-@pytest.mark.parametrize("words", [("probes",), ("paths", "torch", "jax")], ids=" ".join)
+@pytest.mark.parametrize("words", [("list",), ("list", "paths", "torch", "jax")], ids=" ".join)
 def test_lists_import_no_framework_here_or_in_a_worker(imported, words):
     assert imported(MAIN, *words, trapped=FRAMEWORKS | {"pandas"})[1] == set()
 

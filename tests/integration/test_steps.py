@@ -1,4 +1,4 @@
-"""``dlprof steps``: real models on real frameworks, from the command line to the session."""
+"""Steps of inference in a scenario: real models on real frameworks, from the command line to the session."""
 
 import base64
 import copy
@@ -17,7 +17,6 @@ onnx = pytest.importorskip("onnx")
 helper, FLOAT, INT64 = onnx.helper, onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
 
 
-QUICK = ("--quick", "--threads", 1)
 ORT = ("fresh", "persistent", "bound", "two-buffers", "ahead")
 OTHERS = {
     "linear.py": "import torch\nmodel = torch.nn.Linear(4, 2)\n",
@@ -59,14 +58,24 @@ def folder(tmp_path_factory):
     return path
 
 
+def scenario(path, shape, *steps):
+    """A scenario with these steps, each a framework and a model or none."""
+    lines = ['title = "steps"', 'question = "Which?"', f'shapes = ["{shape}"]', "diagnose = false"]
+    for framework, model in steps:
+        lines += ["[[step]]", f'framework = "{framework}"', "threads = 1"]
+        lines += [f'model = "{model}"'] if model else []
+    path.write_text("\n".join(lines))
+    return path
+
+
 @pytest.fixture
 def run(tmp_path, folder):
-    """Run ``dlprof steps`` where the models are; what it said, and the results by strategy."""
+    """Measure a model of the folder; what it said, and the results by strategy."""
 
-    def run(*words, code=0):
+    def run(framework, model, shape, *words, code=0):
         path = tmp_path / "session.json"
-        known = [folder / word if word in (*FILES, *OTHERS) else word for word in words]
-        done = dlprof("steps", *known, *QUICK, "-o", path)
+        file = scenario(folder / "scenario.toml", shape, (framework, model))
+        done = dlprof("run", file, *words, "--quick", "-o", path)
         assert done.code == code, done.err
         return done, by_import(content(path)) if path.exists() else {}
 
@@ -76,8 +85,10 @@ def run(tmp_path, folder):
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
     """The built-in model on both frameworks of the host, measured once: results by framework."""
-    path = tmp_path_factory.mktemp("steps") / "s.json"
-    done = dlprof("steps", "torch,ort", "--shape", "8x64", *QUICK, "-o", path)
+    folder = tmp_path_factory.mktemp("steps")
+    file, path = folder / "s.toml", folder / "s.json"
+    scenario(file, "8x64", ("torch", None), ("ort", None))
+    done = dlprof("run", file, "--quick", "-o", path)
     assert done.code == 0, done.err
     found: dict[str, dict] = {}
     for result in content(path)["results"]:
@@ -132,7 +143,7 @@ def test_a_cuda_graph_needs_a_device(both):
 
 
 def test_a_users_model_is_measured_by_the_strategies_that_it_allows(run):
-    done, results = run("--model", "dense.onnx", "--shape", "2x4")
+    done, results = run("onnxruntime", "dense.onnx", "2x4")
     assert {result["status"] for result in results.values()} == {"ok"}
     assert set(results) == set(ORT)
     assert "dense.onnx" in done.out
@@ -140,22 +151,23 @@ def test_a_users_model_is_measured_by_the_strategies_that_it_allows(run):
 
 def test_a_module_that_takes_no_buffer_refuses_those_strategies_alone(run):
     ways = ("--path", "*->fresh", "--path", "*->persistent")
-    done, results = run("torch", "--model", "linear.py", "--shape", "2x4", "--full", *ways)
+    done, results = run("torch", "linear.py", "2x4", "--full", *ways)
     assert set(results) == {"fresh", "persistent"}
     assert [name for name, result in results.items() if result["status"] == "ok"] == ["fresh"]
     assert "'out'" in done.said
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("framework", "model", "shape", "said"),
     [
-        (("--model", "two_inputs.onnx", "--shape", "2x4"), "2 inputs (x, w)"),
-        (("torch", "--model", "tuple.py", "--shape", "4"), "a tuple"),
+        ("onnxruntime", "two_inputs.onnx", "2x4", "2 inputs (x, w)"),
+        ("torch", "tuple.py", "4", "a tuple"),
     ],
-    ids=lambda value: value[-3] if isinstance(value, tuple) else "",
 )
-def test_a_model_that_cannot_be_measured_is_told_in_one_sentence(run, words, said):
-    done, _ = run(*words, "--path", "*->fresh", code=4)
+def test_a_model_that_cannot_be_measured_is_told_in_one_sentence(
+    run, framework, model, shape, said
+):
+    done, _ = run(framework, model, shape, "--path", "*->fresh", code=4)
     assert said in done.sentence()
 
 

@@ -12,8 +12,7 @@ from command_line import dlprof as run
 from dlprof import cli
 from dlprof.runner import session as sessions
 
-ROOT = Path(__file__).parents[2]
-SCENARIOS, DOCS = ROOT / "scenarios", ROOT / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture
@@ -57,11 +56,9 @@ def test_the_help_of_a_verb_fits_80_columns(dlprof, verb):
         (("run", "a", "b", "--probe", "~nobody/x.py"), "~nobody/x.py: "),
         (("run", "a", "b", "--no-such-option"), "no such option: --no-such-option"),
         (("run", "a", "b", "--shape"), "requires an argument"),
-        (("run", "a", "b", "--sarif", "x"), "--junit FILE"),
         (("calibrate", "s.toml", "--budget", "0"), "--budget 0: "),
         (("run", "--resume", "s.json", "--rounds", "2", "torch"), "leave the frameworks, --rounds"),
         (("run", "--resume", "s.json", "--no-diagnose"), "leave --diagnose out"),
-        (("sweep", "--resume", "s.json"), "dlprof run --resume"),
         (("run", "--from", "LAST"), "a trace and a row"),
         (("report", ""), "Is a directory"),
         (("gate", "torch", "numpy"), "two interpreters"),
@@ -72,8 +69,8 @@ def test_the_help_of_a_verb_fits_80_columns(dlprof, verb):
         (("trace", "--device", "cuda", __file__), "--device cuda: expected simulated"),
         (("trace", "--fail-on", "read", __file__), "copy, wait, device"),
         (("gate", "a", "b", "--unsure", "maybe"), "pass or fail"),
-        (("sweep",), "dlprof sweep scenarios/tour.toml"),
-        (("report", "7"), "dlprof list --sessions"),
+        (("list", "paths", "torch"), "dlprof list paths torch jax"),
+        (("report", "7"), "dlprof list sessions"),
         (("explain", "DLP999"), "there is no rule"),
         (("matrx",), "no such command 'matrx'"),
     ],
@@ -123,17 +120,10 @@ def test_a_kept_session_is_named_by_its_number(dlprof, tmp_path):
     for name, index in (("20250101-run.json", 0), ("20250102-run.json", 1)):
         session = make_session(*[make_result()] * index, command=["run", name])
         sessions.write(folder / name, session, session.results)
-    listed = dlprof("list", "--sessions").out
+    listed = dlprof("list", "sessions").out
     assert listed.index("20250102") < listed.index("20250101")
     assert "numpy.from_dlpack(x)" in dlprof("report", "1").out
     assert "numpy.from_dlpack(x)" not in dlprof("report", "2").out
-
-
-def test_the_scenarios_of_a_folder_are_listed(dlprof, tmp_path):
-    (tmp_path / "scenarios").symlink_to(SCENARIOS)
-    ended = dlprof("sweep", "--list")
-    names = [line for line in ended.out.splitlines() if line.startswith("scenarios/")]
-    assert names == sorted(f"scenarios/{file.name}" for file in SCENARIOS.glob("*.toml"))
 
 
 def interrupted(*_, **__):
