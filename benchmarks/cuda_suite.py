@@ -70,8 +70,6 @@ def steps(folder: Path, device: str) -> tuple[list[Step], list[Step]]:
 
     limit_s = 150 if device == "cuda" else 500  # on a GPU other steps need time, too
     matrix = ("--device", device, "--shape", "1024x1024")
-    # A diagnosis of round trips takes more than what is left by then.
-    trips = ("--no-diagnose", "--rounds", "2")
     to_device = paths("*cuda*", "*cupy*") if device == "cuda" else ()
     ticket = ("ticket", f"{folder}/loaded.json", "--run", "-o", f"{folder}/ticket.md")
     first = [
@@ -89,7 +87,11 @@ def steps(folder: Path, device: str) -> tuple[list[Step], list[Step]]:
         Step("selftest", ("-m", "dlprof", "selftest", "--device", device), 200),
         dlprof("matrix", 120, "matrix", *matrix, "--quick"),
         tests("selftest-on-streams", 150, "test_selftest_on_streams.py"),
-        dlprof("round-trips", 45, "run", "scenarios/round-trip-cuda.toml", *trips),
+        dlprof(
+            "both-directions",
+            45,
+            *("run", "scenarios/round-trip-cuda.toml", "--no-diagnose", "--rounds", "2"),
+        ),
     ]
     return first, second
 

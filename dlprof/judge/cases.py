@@ -227,29 +227,6 @@ class Cases:
             and not self._paths[case.path].is_doubtful
         )
 
-    def best_first(self) -> dict[tuple[Any, ...], list[CaseView]]:
-        """The cases of each pair and array that give right values: the safe ones first, then those
-        whose values nobody could check, then unsafe ones; each by what they cost.
-        """
-        ranks = {case.index: self.safety(case).rank for case in self.cases}
-        fit = (case for case in self.cases if ranks[case.index] is not None and case.is_measured)
-        ranked = sorted(fit, key=lambda case: (ranks[case.index], case.cost_ns))
-        return by(ranked, lambda case: case.array)
-
-    def round_trips(self) -> list[tuple[list[CaseView], list[CaseView]]]:
-        """For each array of two frameworks that was converted in both directions: the paths there
-        and back, each :meth:`best_first`. *There* is the slower direction, and the trips whose
-        directions differ most come first.
-        """
-        best = self.best_first()
-        trips = []
-        for (producer, consumer, *spec), paths in best.items():
-            back = best.get((consumer, producer, *spec))
-            if producer < consumer and back and min(paths[0].cost_ns, back[0].cost_ns) > 0:
-                fast, slow = sorted((paths, back), key=lambda one: one[0].cost_ns)
-                trips.append((slow, fast))
-        return sorted(trips, key=lambda trip: -trip[0][0].cost_ns / trip[1][0].cost_ns)
-
     def may_tear(self, case: CaseView) -> bool:
         """Whether it copies as what was seen torn does: that this one was whole proves nothing.
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dlprof.errors import Unsaved, UsageError
-from dlprof.judge import cases_in, find, own_thresholds
+from dlprof.judge import find, own_thresholds
 from dlprof.measuring import expectation
 from dlprof.runner import files
 from dlprof.runner import session as sessions
@@ -30,7 +30,7 @@ def session_path(output: Path | None, verb: str) -> Path:
 
 
 def run(measurement: Measurement) -> None:
-    """All rounds, the diagnosis, and round trips by the cheapest safe paths.
+    """Measure all rounds, the survey and the diagnosis.
 
     The session file is written as the run goes on, and whatever ends it. Raises
     :class:`UsageError` before anything is measured if it cannot be written, and
@@ -38,8 +38,6 @@ def run(measurement: Measurement) -> None:
     """
     with running(measurement) as runner:
         runner.run()
-        if measurement.request.settings.round_trips and not runner.out_of_time:
-            measurement.measure_round_trips(_ends(measurement))
         measurement.complete_with(runner)
 
 
@@ -78,17 +76,6 @@ def _judged(measurement: Measurement) -> Found:
     expected = [expectation.parse(text) for text in scenario.expect]
     rounds = measurement.header().rounds
     return findings, expectation.check(expected, measurement.results(), findings, rounds)
-
-
-def _ends(measurement: Measurement) -> list[tuple[list[int], list[int]]]:
-    """For each round trip the cases that may lead there, the best first, and those that may lead
-    back: the safe paths by their time, then those that are right.
-    """
-    cases = cases_in(measurement.results(), _findings(measurement))
-    return [
-        ([case.index for case in there], [case.index for case in back])
-        for there, back in cases.round_trips()
-    ]
 
 
 def _findings(measurement: Measurement) -> list[sessions.FindingRecord]:

@@ -165,9 +165,6 @@ class Problem(Part):
         min_length=1,
         description="Instead of pairs: frameworks that run a model, see docs/steps.md.",
     )
-    report: Literal["paths", "round trip"] = Field(
-        default="paths", description="Which table answers the question."
-    )
     floor: list[FloorSpec] = Field(
         default=[],
         min_length=1,
@@ -187,7 +184,7 @@ class Problem(Part):
         if bool(self.pairs) == bool(self.step):
             found = "both" if self.pairs else "neither"
             raise ValueError(f"it names {found} of pairs and steps: name one of them")
-        for name in ("expect", "report", "thresholds"):
+        for name in ("expect", "thresholds"):
             if self.step and name in self.model_fields_set:
                 raise ValueError(f"{name} is about conversions, and steps are none: leave it out")
         return self

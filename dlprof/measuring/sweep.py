@@ -64,7 +64,6 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
         title=problem.title,
         question=problem.question,
         sources=tuple(problem.source),
-        report=problem.report,
         expect=tuple(map(str, expected)),
         thresholds=problem.thresholds,
         origins=_origins(scenario, values, with_quick(given)),
@@ -107,9 +106,8 @@ def _check_given(scenario: Scenario, given: Collection[str]) -> None:
     problem = scenario.problem
     if problem.step and "shapes" not in given:
         raise ScenarioError(f"{scenario.file}: name the shapes of the model's input")
-    for key in ("placements", "round_trips"):
-        if problem.step and key in given:
-            raise fault(scenario, (key,), "it is about conversions, and steps are none")
+    if problem.step and "placements" in given:
+        raise fault(scenario, ("placements",), "it is about conversions, and steps are none")
 
 
 def _steps(scenario: Scenario) -> tuple[Step, ...]:

@@ -42,7 +42,6 @@ WIDE, MOST_LINES, MOST_NARROW_LINES = 100, 30, 34
 """The most lines of the first screen of so many columns, and of fewer."""
 MOST_PROBLEMS = 5
 """On the first screen of several pairs or arrays; the others are counted."""
-ROUND_TRIP = "round trip"
 NO_RESULTS = "The session has no results"
 
 
@@ -131,15 +130,8 @@ def _is_one_pair(arrays: Sequence[Array]) -> bool:
     return len({array.pair for array in arrays}) == 1
 
 
-def _is_round_trip(session: Session) -> bool:
-    scenario = session.request.scenario
-    return scenario is not None and scenario.report == ROUND_TRIP
-
-
 def _answers(session: Session, arrays: Sequence[Array]) -> tuple[Answer, ...]:
-    if _is_round_trip(session):
-        found = loops.trip_answers(loops.trips_of(arrays))
-    elif not arrays:
+    if not arrays:
         found = tuple(survey.answers(session))
     else:
         found = answers_of(arrays) if _is_one_pair(arrays) else matrix.answers(arrays)
@@ -158,8 +150,6 @@ def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...
         if path is not None
     ]
     marks = path_table.marks_of(fastest)
-    if _is_round_trip(session):
-        return (), marks
     if _is_one_pair(arrays):
         return (path_table.shapes_table(arrays),), marks
     return matrix.tables(arrays), (*marks, *matrix.marks(map(matrix.fastest, arrays)))
@@ -173,11 +163,9 @@ def _sections(
     drawn: Sequence[Tiles],
 ) -> Iterator[Section]:
     yield from method.scenario_sections(session)
-    if _is_round_trip(session) or session.round_trips:
-        yield from loops.trip_sections(session, loops.trips_of(arrays))
     yield from loops.loop_sections(arrays)
     yield from steps.sections(steps.steps_of(session))
-    if arrays and not _is_one_pair(arrays) and not _is_round_trip(session):
+    if arrays and not _is_one_pair(arrays):
         yield from matrix.sections(arrays)
     if level is not Level.FULL:
         return

@@ -123,7 +123,6 @@ class RecordedScenario(Record):
     title: Maybe[str] = None
     question: Maybe[str] = None
     sources: Maybe[tuple[str, ...]] = None
-    report: Maybe[str] = None
     pairs: Maybe[tuple[str, ...]] = None
     thresholds: Maybe[dict[str, Maybe[Number]]] = None
     origins: Maybe[tuple[tuple[str, str, str], ...]] = None

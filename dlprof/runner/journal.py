@@ -28,9 +28,8 @@ VERSION = "dlprof.journal/1"
 INTERRUPTED = "interrupted"
 """The status of an answer if the user stopped the run before its end. No result has it."""
 
-Subject = int | tuple[int, int]
-"""The number of a case, or those of the two cases of a round trip."""
-
+Subject = int
+"""The number of a case."""
 
 SPENT_EVERY_S = 0.1
 """A survey has more answers than the processor time of the machine needs to be read."""
@@ -174,7 +173,7 @@ class Journal:
                 if number == 0:
                     self.header = content
                 else:
-                    of = content["of"] if isinstance(content["of"], int) else tuple(content["of"])
+                    of = content["of"]
                     entry = Entry(end, len(line), content["round"], content["answer"]["status"])
                     self.meter = Meter(*content["spent"])
                     self._entries.setdefault(of, []).append(entry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,9 @@ from dlprof.runner.merge import merge, without_times
 from dlprof.runner.plan import not_run, plan
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Request
-from dlprof.runner.round_trips import RoundTrips
 from dlprof.runner.rounds import Runner
 from dlprof.runner.schedule import sample_ns_for
 from dlprof.runner.state import journal_of
-from dlprof.runner.worker_client import WorkerPool
 from dlprof.text.clean import sanitised
 
 SAVE_EVERY_S = 10.0
@@ -81,7 +79,6 @@ class Measurement:
         self._left_out = list(self._plan.left_out)
         self._findings: list[sessions.FindingRecord] = []
         self._expectations: list[sessions.ExpectationRecord] = []
-        self._round_trips: list[sessions.RoundTrip] = []
         self._spent: tuple[float, float | None] | None = None
         self._merged: list[sessions.Result] | None = None
         """All results, once no more answers come."""
@@ -115,13 +112,6 @@ class Measurement:
         if not self.catalog.can_trace:
             runner.leave_out_traces()
         return runner
-
-    def measure_round_trips(self, ends: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
-        trips = RoundTrips(ends, self.cases, self.request.settings, self.journal)
-        try:
-            trips.measure(WorkerPool(self.catalog.python, self._plan.variables), self.watcher)
-        finally:
-            self._round_trips = trips.merged()
 
     def complete_with(self, runner: Runner) -> None:
         """All that was asked for is measured, as far as the budget allowed."""
@@ -190,7 +180,6 @@ class Measurement:
             unmatched=list(self._plan.unmatched),
             findings=self._findings,
             expectations=self._expectations,
-            round_trips=self._round_trips,
             wall_s=round(wall_s, 3),
             foreign_cores=foreign_s / wall_s if foreign_s is not None and wall_s > 0 else None,
         )

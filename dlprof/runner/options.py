@@ -183,8 +183,8 @@ BUDGET = Option(
     meaning="none",
     metavar="SECONDS",
     details=(
-        "The first round is always finished. What is left of the diagnosis, of the survey and "
-        "of round trips is left out, and the report says so."
+        "The first round is always finished. What is left of the diagnosis and of the survey is "
+        "left out, and the report says so."
     ),
 )
 TIMEOUT = Option(
@@ -255,15 +255,6 @@ TOGETHER = Option(
     MEASURING,
     default=False,
     details="For many small cases, where imports would take longest.",
-)
-ROUND_TRIPS = Option(
-    "round_trips",
-    Whole(1, 100_000),
-    "Trips there and back in a row, by the cheapest safe paths.",
-    MEASURING,
-    meaning="none",
-    metavar="N",
-    details="Some pair must be there in both directions; see [](scenarios.md).",
 )
 SURVEY = Option(
     "survey",
@@ -390,7 +381,7 @@ REPORTS = (JSON, HTML, CSV, PARQUET, MARKDOWN, JUNIT, GITHUB)
 
 MEASURED = (
     *(*AXES, PLACEMENTS, SETUP),
-    *(*HOW, SAMPLE_MS, DIAGNOSE, SURVEY, TOGETHER, ROUND_TRIPS, ALLOCATOR),
+    *(*HOW, SAMPLE_MS, DIAGNOSE, SURVEY, TOGETHER, ALLOCATOR),
     *INTERPRETER,
 )
 """What is measured, and how; the rest says what becomes of it."""

@@ -235,6 +235,4 @@ def not_run(
         words.append(f"no diagnosis{some} {', '.join(looks)}")
     if settings.survey and (out_of_time or rounds_done < settings.rounds):
         words.append("no survey of other arrays: the budget was over")
-    if settings.round_trips and (out_of_time or left):
-        words.append("no round trips in a row: the budget was over")
     return words

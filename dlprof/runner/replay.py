@@ -105,19 +105,12 @@ def _answers(path: Path) -> tuple[dict[str, Any], list[tuple[Key, dict[str, Any]
     found: list[tuple[Key, dict[str, Any]]] = []
     for line in lines:
         of, round_ = line["of"], line["round"]
-        key: Key
-        if isinstance(of, list):
-            key = ("round trip", _of_case(cases[of[0]]), _way(cases[of[1]]))
-        else:
-            kind = "case" if round_ < rounds else "trace" if round_ > rounds else "diagnosis"
-            key = (kind, _of_case(cases[of]))
-        found.append((key, line["answer"]))
+        kind = "case" if round_ < rounds else "trace" if round_ > rounds else "diagnosis"
+        found.append(((kind, _of_case(cases[of])), line["answer"]))
     return header, found
 
 
 def _key(request: Mapping[str, Any]) -> Key:
-    if request["do"] == "round trip":
-        return "round trip", _of_case(_named(request)), _way(_named(request["back"]))
     instruments = set(request["instruments"])
     kind = "trace" if instruments <= set(TRACE) else "case"
     kind = "diagnosis" if instruments <= set(DIAGNOSIS) else kind

@@ -44,7 +44,6 @@ class Settings:
     alignment: bool = True
     largest_bytes: int = 256 << 20
     placements: tuple[str, ...] = (options.PLACEMENTS.default,)
-    round_trips: int = 0
     setup: str = ""
     times: bool = True
     allocator: str = options.SYSTEM
@@ -68,7 +67,6 @@ class ScenarioRecord:
     title: str
     question: str = ""
     sources: tuple[str, ...] = ()
-    report: str = "paths"
     expect: tuple[str, ...] = ()
     thresholds: Mapping[str, float] = field(default_factory=dict)
     origins: tuple[tuple[str, str, str], ...] = ()
@@ -138,7 +136,6 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     """Raises :class:`UsageError` for what needs times, on a device that has none."""
     timed = {
         "--placement": set(values["placements"]) - {options.PLACEMENTS.default},
-        "--round-trips": values["round_trips"],
     }
     asked = [name for name, given in timed.items() if given]
     if asked and simulated_in(values["devices"]):
@@ -152,7 +149,6 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         together=values["together"],
         diagnose=values["diagnose"],
         placements=values["placements"],
-        round_trips=values["round_trips"] or 0,
         setup=values["setup"] or "",
         allocator=values["allocator"],
         survey=values["survey"],

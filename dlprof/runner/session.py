@@ -45,12 +45,9 @@ from dlprof.runner.header import Environment, RecordedRequest
 from dlprof.runner.measured import (
     Mode,
     ProcessSamples,
-    RoundTrip,
     Share,
     Step,
     TimeMeasure,
-    TripProcess,
-    WayLook,
 )
 from dlprof.text import json_text
 from dlprof.text.clean import clean, counted
@@ -69,13 +66,10 @@ __all__ = [
     "ProcessSamples",
     "Recipe",
     "Result",
-    "RoundTrip",
     "Session",
     "Share",
     "TimeMeasure",
-    "TripProcess",
     "Verdict",
-    "WayLook",
     "pair_text",
 ]
 
@@ -389,12 +383,10 @@ class Header(Model):
     findings: list[FindingRecord] = []
     expectations: list[ExpectationRecord] = []
     """What the scenario expects to be found, and whether it was."""
-    round_trips: list[RoundTrip] = []
-    """Trips there and back, where they were asked for."""
 
 
 class Session(Header):
-    """The indices in its findings and round trips are those of results that it has."""
+    """The indices in its findings are those of results that it has."""
 
     results: list[Result]
 
@@ -402,11 +394,6 @@ class Session(Header):
     def _keep_known_indices(self) -> Session:
         known = range(len(self.results))
         self.findings[:] = [one.within(known) for one in self.findings]
-        self.round_trips[:] = [
-            one.model_copy(update={"refused": [it for it in one.refused if it.result in known]})
-            for one in self.round_trips
-            if one.there in known and one.back in known
-        ]
         return self
 
     def __repr__(self) -> str:
@@ -428,7 +415,6 @@ ENTRIES: Mapping[str, type[Model]] = {
     "results": Result,
     "findings": FindingRecord,
     "expectations": ExpectationRecord,
-    "round_trips": RoundTrip,
 }
 """What is in the lists of a session that may be long."""
 OWN = frozenset(("case", "host_time", "ready_time", "phases"))

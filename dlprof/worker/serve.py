@@ -17,7 +17,7 @@ from dlprof.protocol.messages import FAILED_IN, FAULTY, words
 from dlprof.worker import case, inspect
 from dlprof.worker.case import Outcome
 from dlprof.worker.channel import Answer, Channel
-from dlprof.worker.instruments import round_trip, step
+from dlprof.worker.instruments import step
 from dlprof.worker.loading import WorkerState, path_of
 from dlprof.worker.memory import TooLarge
 from dlprof.worker.recognise import recognise
@@ -73,7 +73,6 @@ def _check_setup(state: WorkerState, request: dict[str, Any], answer: Answer) ->
 
 MEASURE: dict[str, Measure] = {
     "case": case.measure,
-    "round trip": round_trip.measure_case,
     "setup": _check_setup,
     "step": step.measure,
 }

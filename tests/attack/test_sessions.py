@@ -17,10 +17,10 @@ from dlprof.report import checks, ci, data_table, markdown, terminal
 from dlprof.report.document import Level
 from dlprof.report.session_document import session_document
 from dlprof.runner import session as sessions
-from dlprof.runner.header import RecordedRequest, RecordedScenario
+from dlprof.runner.header import RecordedScenario
 from dlprof.ticket.ticket import written
 
-SCENARIO = RecordedScenario.model_validate({"title": "a", "question": "b", "report": "round trip", "origins": [["a", "b", "c"]],
+SCENARIO = RecordedScenario.model_validate({"title": "a", "question": "b", "origins": [["a", "b", "c"]],
             "expect": ["x"], "thresholds": {"slow_ratio": 3.0}})  # fmt: skip
 MODES = [
     {"median_ns": 5.0, "rounds": [0], "page_faults_per_call": 0.0},
@@ -45,35 +45,8 @@ def everything():
     )  # fmt: skip
 
 
-def trips_of(session):
-    """Trips by the first result and back by one of the other direction, seen by two processes."""
-    firsts = [(one.case.producer, one.case.consumer) for one in session.results[:6]]
-    back = firsts.index(firsts[0][::-1]) if firsts[0][::-1] in firsts else 1
-    looks = [{"views": 5, "view_alignments": [64]}, {"copies": 5, "copy_alignments": [16]}]
-    times = make_measure(9e5, None).model_dump() | {
-        "processes": [
-            {"round": number, "loops": 9, "samples_ns": [5.0 + number], "page_faults_per_call": 9.0}
-            for number in range(2)
-        ]
-    }
-    halves = ("there_ns", "back_ns", "release_ns", "there_call_ns", "back_call_ns")
-    trip = {
-        "there": 0,
-        "back": back,
-        "iterations": 100,
-        "idle": times,
-        "parts": dict.fromkeys(halves, 9.0),
-        "processes": [
-            {"round": number, "in_a_row": {"there": look}, "by_halves": {"back": look}}
-            for number, look in enumerate(looks)
-        ],
-        "refused": [{"result": 1, "reason": "ValueError: no"}],
-    }
-    return [sessions.RoundTrip.model_validate(trip)]
-
-
 def texts():
-    """Sessions as text, read: with a reproducer, with all sections, as matrix and round trip."""
+    """Sessions as text, read: with a reproducer, with all sections, as matrix."""
     whole = full_session()
     found = [session_of(rule) for rule in ("DLP018", "DLP020", "DLP017", "DLP011")]
     found += [
@@ -81,11 +54,7 @@ def texts():
         for changes in (
             {},
             {"command": ["matrix"]},
-            {
-                "request": whole.request.model_copy(update={"scenario": SCENARIO}),
-                "round_trips": trips_of(whole),
-            },
-            {"request": RecordedRequest(scenario=RecordedScenario(report=""))},
+            {"request": whole.request.model_copy(update={"scenario": SCENARIO})},
         )
     ]
     return [json.loads("".join(sessions.chunks(one, one.results))) for one in found]

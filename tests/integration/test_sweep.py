@@ -60,7 +60,7 @@ def test_a_finding_that_is_not_there_is_exit_code_one(sweep):
     assert "DLP016" in run.sentence()
 
 
-# The answers of loops and round trips
+# The answers of loops
 
 LOOP = """\
 pairs = ["numpy->torch"]
@@ -68,14 +68,6 @@ paths = ["torch.tensor(x)", "torch.from_numpy(x)"]
 shapes = ["16x16"]
 placement = ["in-loop", "hoisted"]
 diagnose = false
-"""
-TRIPS = """\
-pairs = ["numpy<->torch"]
-paths = ["torch.from_numpy(x)", "x.numpy()"]
-shapes = ["16x16"]
-round_trips = 30
-diagnose = false
-report = "round trip"
 """
 
 
@@ -87,36 +79,8 @@ def test_a_loop_answers_whether_it_pays_to_convert_before_it(sweep, tmp_path):
     assert all(one["in_loop"]["median_ns"] > 0 for one in placements)
 
 
-def test_round_trips_answer_what_they_take_and_what_was_seen(sweep, tmp_path):
-    run = sweep(TRIPS, journal=THERE_AND_BACK)
-    assert run.code == 0, run.err
-    assert "Round trips" in run.out
-    (trip,) = content(tmp_path / "s.json")["round_trips"]
-    assert trip["iterations"] == 30
-    assert trip["idle"]["median_ns"] > 0
-    assert "on cpu" in trip["not_loaded"]
-
-
 def test_a_matrix_answers_with_the_fastest_path_of_each_pair():
     run = replay("matrix", "--shape", "64")
     assert run.code == 0, run.err
     assert "torch" in run.out
     assert "numpy" in run.out
-
-
-def test_behind_queued_work_of_jax_trips_wait_and_see_that_they_copy(sweep, tmp_path):
-    pytest.importorskip("jax")
-    text = (
-        TRIPS.replace("numpy<->torch", "jax<->numpy")
-        .replace('"x.numpy()"', '"numpy.asarray(x)"')
-        .replace("torch.from_numpy(x)", "jnp.array(x)")
-    )
-    run = sweep(text + "rounds = 1\nsample_ms = 1.0\n", run=dlprof)
-    assert run.code == 0, run.err
-    (trip,) = content(tmp_path / "s.json")["round_trips"]
-    assert trip["loaded"]["queued_ns"] > 0
-    assert trip["loaded"]["there_ns"] + trip["loaded"]["back_ns"] > 0
-    (process,) = trip["processes"]
-    for look in (process["in_a_row"], process["by_halves"]):
-        assert look["there"]["copies"] > look["there"]["views"] == 0
-        assert look["back"]["views"] > look["back"]["copies"] == 0

@@ -9,7 +9,6 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from dlprof.judge import cases_in
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.pairing import Axes
@@ -33,7 +32,6 @@ REQUESTS = {
             rounds=2,
             diagnose=False,
             placements=("convert", "in-loop", "hoisted"),
-            round_trips=30,
             **SETTINGS,
         ),
     ),
@@ -46,18 +44,9 @@ def record(name: str, request: Request) -> None:
         path = Path(folder) / "session.json"
         with closing(Measurement(request, catalog, path, Watcher())) as measurement:
             measurement.start().run()
-            if request.settings.round_trips:
-                measurement.measure_round_trips(_ends(measurement))
             text = journal_of(path).read_text(encoding="utf-8")
     frameworks = {framework for pair in request.pairs for framework in pair}
     (HERE / f"{name}.journal").write_text(_without_this_machine(text, frameworks))
-
-
-def _ends(measurement: Measurement) -> list[tuple[list[int], list[int]]]:
-    return [
-        ([case.index for case in there], [case.index for case in back])
-        for there, back in cases_in(measurement.results()).round_trips()
-    ]
 
 
 def _without_this_machine(text: str, frameworks: set[str]) -> str:

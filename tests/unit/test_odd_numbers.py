@@ -48,12 +48,3 @@ def test_a_time_that_is_no_number_is_a_missing_measure_with_its_reason(measure, 
     assert getattr(found[0], measure) is None
     assert [one.instrument for one in found[0].notes] == [measure]
     assert (found[1].ready_time, found[1].notes) != (None, found[0].notes)
-
-
-def test_parts_of_a_trip_that_are_no_numbers_are_left_out():
-    trip = {"there": 0, "back": 0, "iterations": 9, "idle": timed(US),
-            "parts": {"there_ns": 5.0, "back_ns": NAN}, "loaded": {"there_ns": NAN}}  # fmt: skip
-    content = content_of(alone(case())) | {"round_trips": [trip]}
-    (read,) = parse(json.dumps(content), "odd.json").round_trips
-    assert (read.parts, read.loaded) == ({"there_ns": 5.0}, None)
-    assert read.idle is not None

@@ -1,14 +1,14 @@
-"""Loops, round trips, steps of inference and scenarios: sections of a session's document."""
+"""Loops, steps of inference and scenarios: sections of a session's document."""
 
 import pytest
-from builders import make_measure, make_result, make_session
+from builders import make_result, make_session
 from reading import part, texts, told
-from rule_builders import LOOKED, MS, US, disturbed, path, spread, verdict
+from rule_builders import US, disturbed, path, spread, verdict
 from step_builders import fresh_result, make_step, step_result
 
 from dlprof.report import terminal
 from dlprof.report.document import Level
-from dlprof.report.loops import share_text, who_waits
+from dlprof.report.loops import share_text
 from dlprof.report.session_document import session_document
 from dlprof.runner.session import Share
 
@@ -79,107 +79,7 @@ def test_a_share_is_written_as_well_as_it_is_known(share, text):
     assert share_text(share) == text
 
 
-# Round trips
-
-SCENARIO = {"title": "There and back", "question": "Which way?", "report": "round trip"}
-
-
-def way(producer, consumer, ns, code=None, **parts):
-    case = {"producer": producer, "consumer": consumer}
-    return path(code or f"{consumer}(x)", ns, case=case, **{**LOOKED, **parts})
-
-
-THERE, BACK = way("tf", "cupy", 13 * MS, owner="copy"), way("cupy", "tf", 1 * MS)
-
-
-def trips(*results, **changes):
-    changes["request"] = {"scenario": SCENARIO}
-    return session_document(make_session(*results, **changes))
-
-
-def trip_rows(found):
-    """The two rows of the first round trip: there, and back."""
-    return texts(part(found, "Round trips"))[:2]
-
-
-def test_the_slower_direction_is_there_and_the_answer_names_the_most_lopsided():
-    found = trips(BACK, THERE)
-    assert found.answers[1].code == "tf → cupy"
-    assert trip_rows(found) == [
-        ["tf → cupy", "13 ms copy", "13", "cupy(x)"],
-        ["and back", "1.0 ms view", "", "tf(x)"],
-    ]
-
-
-def test_each_direction_takes_its_fastest_safe_path():
-    bad = way("tf", "cupy", 1.0, "bad(x)", lifetime=verdict("dangling", changed_after_drop=True))
-    assert trip_rows(trips(THERE, BACK, bad))[0][-1] == "cupy(x)"
-
-
-def test_a_narrow_terminal_names_both_directions_of_a_round_trip():
-    long = "tf.experimental.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(x))"
-    found = trips(way("tf", "cupy", 13 * MS, long), way("cupy", "tf", 1 * MS, long))
-    screen = terminal.render(found, 80)
-    assert screen.count("tf → cupy") == 2  # the answer and the table
-    assert screen.count("to_dlpack(") == 2
-
-
-def test_directions_that_cannot_be_told_apart_are_the_same():
-    found = trips(way("tf", "cupy", 1.01 * MS), BACK)
-    assert trip_rows(found)[0][2] == "the same"
-    assert "none" in found.answers[0].note
-
-
-def made(**changes):
-    parts = {"there_ns": 13e6, "back_ns": 2e6, "release_ns": 0.0, "first_ns": 1e6, "last_ns": 9e6}
-    return {
-        "there": 0,
-        "back": 1,
-        "iterations": 100,
-        "idle": make_measure(15e6, (14.9e6, 15.1e6)).model_dump(),
-        "parts": parts,
-        "not_loaded": "cupy finishes its work",
-        **changes,
-    }
-
-
-LOADED = {"queued_ns": 50e6, "there_ns": 49e6, "back_ns": 1e6, "others_ns": 99e6, "wait_ns": 0.0}
-
-
-def test_trips_in_a_row_have_a_table_with_their_halves_and_what_waits():
-    found = section("Round trips in a row", THERE, BACK, round_trips=[made(loaded=LOADED)])
-    (row,) = texts(found)
-    assert row[:3] == ["tf → cupy and back", "100", "15.00 ±0.10 ms"]
-    assert row[3:5] == ["13 ms", "2.0 ms"]
-
-
-def test_what_was_seen_of_trips_in_a_row_is_told():
-    look = {"views": 5, "view_alignments": [64]}
-    trip = made(
-        refused=[{"result": 0, "reason": "BufferError: odd"}],
-        restarted="read-only",
-        processes=[{"round": 0, "in_a_row": {"there": look}, "by_halves": {}}],
-    )
-    notes = told(section("Notes on round trips", THERE, BACK, round_trips=[trip]))
-    for text in ("BufferError: odd", "read-only", "5 views", "cupy finishes its work", "9.0 ms"):
-        assert text in notes
-
-
-@pytest.mark.parametrize(
-    ("there_ns", "others_ns", "wait_ns", "waits"),
-    [
-        (120e6, 8e6, 20e3, "the first trip"),  # less than half of a queue that was long once
-        (76e3, 8e6, 200e6, "no call"),
-        (76e3, 8e6, 20e3, "not known"),  # the queue was over before
-        (76e3, 280e6, 20e3, "a later trip"),
-        (1.9e6, 45e6, 8e3, "not known"),
-        (80e6, 8e6, 150e6, "not known"),
-    ],
-)
-def test_who_waits_is_judged_against_an_idle_trip(there_ns, others_ns, wait_ns, waits):
-    found = {"queued_ns": 300e6, "there_ns": there_ns, "back_ns": 1e3}
-    assert who_waits({**found, "others_ns": others_ns, "wait_ns": wait_ns}, 76e3, 100) == waits
-
+SCENARIO = {"title": "There and back", "question": "Which way?"}
 
 # Steps of inference
 
@@ -228,7 +128,7 @@ def test_the_code_of_a_strategy_and_what_is_not_known_stand_in_full():
 def test_a_scenario_has_its_expectations_on_the_first_screen():
     expectations = [{"text": "view", "verdict": "not met", "reason": "a copy"}]
     found = session_document(
-        make_session(BACK, request={"scenario": SCENARIO}, expectations=expectations)
+        make_session(make_result(), request={"scenario": SCENARIO}, expectations=expectations)
     )
     assert found.title.startswith(SCENARIO["title"])
     first = [one.heading for one in found.shown(Level.FIRST)]

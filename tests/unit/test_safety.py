@@ -154,26 +154,6 @@ def test_a_lost_read_only_flag_that_no_view_keeps_is_a_condition():
     assert safety(losing, path("g(x)", values=kept, **LOOKED)).rules == ("DLP009",)
 
 
-def test_the_cheapest_safe_path_comes_first_then_unchecked_then_unsafe_ones():
-    cases = cases_of(
-        path("wrong(x)", ready=1000.0, values=verdict("wrong", changed={"shape": [[2], [1]]})),
-        path("unsafe(x)", ready=2000.0, case={"promise": "copy"}),
-        path("unchecked(x)", ready=3000.0, values=UNKNOWN),
-        path("slow(x)", ready=9000.0),
-        path("fast(x)", ready=5000.0, **LOOKED),
-    )
-    (ranked,) = cases.best_first().values()
-    codes = ["fast(x)", "slow(x)", "unchecked(x)", "unsafe(x)"]
-    assert [case.code for case in ranked] == codes
-
-
-def test_a_round_trip_begins_with_its_slower_direction():
-    there = path("f(x)", ready=1000.0)
-    back = path("g(x)", ready=5000.0, case={"producer": "numpy", "consumer": "torch"})
-    ((slow, fast),) = cases_of(there, back).round_trips()
-    assert (slow[0].code, fast[0].code) == ("g(x)", "f(x)")
-
-
 def test_a_faulty_probe_is_neither_a_refusal_nor_a_crash_of_its_framework():
     reason = "the probe is faulty: odd's create raises KeyError: 'int4'"
     (case,) = cases_of(path("f(x)", status="crashed", reason=reason)).cases

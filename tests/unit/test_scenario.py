@@ -150,7 +150,6 @@ def test_any_content_is_read_or_refused_in_words(content):
     ("text", "least", "sentence"),
     [
         ("", STEPS, "shapes of the model"),
-        ("", f'report = "paths"\nshape = "4"\n{STEPS}', "report is about conversions"),
         ("", f'placement = "hoisted"\nshape = "4"\n{STEPS}', "is about conversions"),
         ("", f'pairs = ["a->b"]\n{STEPS}', "both of pairs and steps"),
         ('pairs = ["torch->nunpy"]', 'title = "t"\nquestion = "q"\n', "did you mean 'numpy'"),
