@@ -17,7 +17,6 @@ from dlprof.judge.standards import LIKE_OTHERS, READ_ONLY, SAME_DATA
 from dlprof.runner.axes import shape_text
 from dlprof.runner.evidence import Changed, Count, Evidence, Values
 from dlprof.runner.session import FindingRecord, Result
-from dlprof.text.source import plain
 
 
 def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
@@ -59,8 +58,6 @@ def _lost(count: Count | None) -> str:
     """``3 of 16 values``, or what the evidence says instead; empty if it says nothing."""
     if count is None:
         return ""
-    if count.same_address:
-        return "two held copies are at one address"
     if count.different is None or count.of is None:
         return ""
     return f"{count.different:,} of {count.of:,} values changed"
@@ -114,7 +111,7 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
         verb = SIDE_EFFECTS[kind].verb
         yield finding(
             found,
-            Claim(verb, numbers=_extent(kind, found[0].changed)),
+            Claim(verb, numbers=_lost(getattr(found[0].changed, kind))),
             _what_changed(found[0]),
             advice=replacements(cases, found, "does not", _is_tried_again, NONE_INSTEAD),
             how_often=_how_often(found[0]),
@@ -164,18 +161,6 @@ def _side_effect(changed: Changed) -> str:
     return next((kind for kind in SIDE_EFFECTS if kind in changed.kinds), "")
 
 
-def _extent(kind: str, changed: Changed) -> str:
-    if kind == "source_shape":
-        shapes = map(shape_text, changed.source_shape or ())
-        return " became ".join(shapes)
-    if kind != "source_writable":
-        return _lost(getattr(changed, kind))
-    before, after = changed.source_writable or (None, None)
-    if before is None or after is None:
-        return ""
-    return "it is read-only now" if before else "it was read-only"
-
-
 def expected_values(found: FindingRecord, result: Result) -> str:
     if _side_effect(CaseView(0, result).changed):
         text = "A conversion changes neither `x` nor earlier results. Its result has the values of"
@@ -202,63 +187,6 @@ after = <values of x>
 wrong = <differing>
 print(wrong, "of", before.size, "values of x were changed by the call")
 return wrong > 0
-""",
-    ),
-    "source_shape": SideEffect(
-        ("changes the shape of its source", "change the shape of their source"),
-        """
-<create>
-before = tuple(<shape of x>)
-<convert of y>
-after = tuple(<shape of x>)
-print("x has the shape", before, "before the call,", after, "after it")
-return before != after
-""",
-    ),
-    "source_writable": SideEffect(
-        (
-            "changes whether its source can be written",
-            "change whether their source can be written",
-        ),
-        """
-<create>
-before = <writable of x>
-<convert of y>
-after = <writable of x>
-print("x can be written:", before, "before the call,", after, "after it")
-return before != after
-""",
-    ),
-    "first_result": SideEffect(
-        (
-            "gave wrong values at the first conversion of an array, and right ones later",
-            "gave wrong values at the first conversion of an array, and right ones later",
-        ),
-        """
-<create>
-<convert of y>
-after, before = <flat_values of y>, <values of x>
-first = <differing>
-<convert of y>
-after = <flat_values of y>
-print("values that differ from x:", first, "of the first y,", <differing>, "of the second")
-return first > 0 and <differing> == 0
-""",
-    ),
-    "repeated": SideEffect(
-        (
-            "gives wrong values when it converts an array again",
-            "give wrong values when they convert an array again",
-        ),
-        """
-<create>
-wrong, calls = 0, 0
-while not wrong and calls < 200:
-    <convert of y>
-    before, after = <values of x>, <flat_values of y>
-    wrong, calls = <differing>, calls + 1
-print(wrong, "values of y differ from those of x after", calls, "conversions of x")
-return wrong > 0 and calls > 1
 """,
     ),
     "earlier_result": SideEffect(
@@ -311,69 +239,6 @@ print("values of y that differ from x at once, and after a second:", seen)
 return any(early and not later for early, later in seen)
 """,
     ),
-    "in_turns": SideEffect(
-        (
-            "gives another result for the same array when others are converted in turns",
-            "give another result for the same array when others are converted in turns",
-        ),
-        """
-<create>
-first = x
-<other>
-second = x
-right = {}
-for name, x in (("first", first), ("second", second)):
-    <convert of y>
-    right[name] = <values of y>
-x = first
-for _ in range(50):
-    <convert of y>
-wrong = 0
-for name, x in 4 * (("second", second), ("first", first)):
-    <convert of y>
-    before, after = right[name], <values of y>
-    wrong = max(wrong, <differing>)
-print(wrong, "values of y are not those of the first conversion of its source")
-return wrong > 0
-""",
-    ),
-    "one_result": SideEffect(
-        (
-            "gives one copy for two conversions of an array",
-            "give one copy for two conversions of an array",
-        ),
-        """
-<create>
-<convert of y>
-<convert of z>
-before, source = <values of y>, <values of x>
-<write of z>
-after = <values of y>
-wrong = <differing>
-before, after = source, <values of x>
-print(wrong, "values of y changed with z, and", <differing>, "of x, which both were made of")
-return wrong > 0 and <differing> == 0
-""",
-    ),
-    "equal_sources": SideEffect(
-        (
-            "gives one result for two sources of equal values",
-            "give one result for two sources of equal values",
-        ),
-        """
-<create>
-held = x
-<convert of y>
-before = <values of y>
-<create>
-<convert of z>
-<write of z>
-after = <values of y>
-wrong = <differing>
-print(wrong, "of", before.size, "values of y changed with z, which is made of another array")
-return held is not x and wrong > 0
-""",
-    ),
 }
 """Worst first."""
 VALUES = """
@@ -401,18 +266,6 @@ shapes = <shape of x>, <shape of y>
 print("x has the shape %s, y has %s" % shapes)
 return shapes[0] != shapes[1]
 """
-ONE_ADDRESS = """
-<create>
-<convert of y>
-held = x
-# another array
-<create>
-<convert of z>
-results = <address of y>, <address of z>
-sources = <address of held>, <address of x>
-print("y is at %#x, z at %#x" % results)
-return results[0] == results[1] and results[0] not in sources
-"""
 
 
 def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
@@ -427,23 +280,15 @@ def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) ->
     kind = _side_effect(wrong)
     if kind:
         symptom, template = SIDE_EFFECTS[kind].verb[0], SIDE_EFFECTS[kind].script
-        if getattr(getattr(wrong, kind), "same_address", False):
-            template = ONE_ADDRESS
         if subject.is_own and kind == "earlier_result":
             raise NoReproducer("it takes two arrays, and the setup of your own makes one")
     elif "shape" in wrong.kinds:
         symptom, template = "loses the shape", SHAPE
     elif wrong.values is not None and wrong.values.byte_order_lost:
         symptom, template = "loses the byte order", BYTES_IN_ORDER
-    create, other = subject.create_by(evidence), plain(getattr(evidence, "other", None) or "")
-    if "<other>" in template and not other:
-        other = f"{create}\n{subject.said('write', 'x')}"
-    return subject.shown(
-        symptom,
-        template,
-        create=create,
-        other=other,
-    )
+    create = subject.create_by(evidence)
+    other = f"{create}\n{subject.said('write', 'x')}" if "<other>" in template else ""
+    return subject.shown(symptom, template, create=create, other=other)
 
 
 READ_ONLY_LOST = "DLP009"

@@ -17,7 +17,7 @@ from dlprof.text.clean import clean
 
 LONGEST = 1200
 NOT_TOLD = {
-    *("create", "created_shape", "other", "code", "plain_create", "earlier_create"),
+    *("create", "created_shape", "code", "plain_create"),
     *("processes", "points", "by_streams", "lost"),
 }
 """Evidence that a reproducer shows, that the reason says, or that is too long for a line."""
@@ -156,16 +156,9 @@ def _became(what: str, found: Any) -> str:
 
 
 def _count(what: str, found: Mapping[str, Any]) -> str:
-    if found.get("same_address"):
-        return f"{what}: two results begin at the same address"
     first = f", first at index {found['first_index']}" if "first_index" in found else ""
     lost = "; they are the source's bytes, swapped" if found.get("byte_order_lost") else ""
     return f"{what}: {found.get('different', '?')} of {found.get('of', '?')} differ{first}{lost}"
-
-
-def _source_writable(found: Any) -> str:
-    before, after = ({True: "writable", False: "read-only"}.get(one, "unknown") for one in found)
-    return f"the source was {before} before the call and {after} after it"
 
 
 def _orders(found: Any) -> str:
@@ -230,17 +223,10 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
         "changed.shape": partial(_became, "shape"),
         "changed.dtype": partial(_became, "dtype"),
         "changed.values": partial(_count, "values of the result"),
-        "changed.first_result": partial(_count, "values of the first result"),
-        "changed.repeated": partial(_count, "values of a repeated conversion"),
         "changed.source": partial(_count, "values of the source before and after"),
-        "changed.source_shape": partial(_became, "shape of the source"),
-        "changed.source_writable": _source_writable,
         "changed.earlier_result": partial(_count, "values of an earlier result"),
         "changed.after_write": partial(_count, "values after a write to the source"),
         "changed.unfinished": partial(_count, "values at once, which are there a moment later"),
-        "changed.in_turns": partial(_count, "values of the same array when others are converted"),
-        "changed.equal_sources": partial(_count, "values with a write to another result"),
-        "changed.one_result": partial(_count, "values with a write to the next result"),
         "orders": _orders,
     },
     "ChangedSettings": {
@@ -249,9 +235,6 @@ OF_INSTRUMENT: dict[str, dict[str, Phrase]] = {
     "Alignment": {
         "aligned": partial(_look, "aligned source"),
         "sliced": partial(_look, "source that begins one element further"),
-    },
-    "Lifetime": {
-        "later_s": "it was read {} s after the source was dropped",
     },
     "Refused": {
         "error": lambda found: f"the error is a {found[0]}" if found else "",

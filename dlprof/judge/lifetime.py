@@ -46,7 +46,7 @@ METERS = {
     ),
 }
 """References are the clearest, bytes the noisiest. What is nothing is so for
-``dlprof.worker.instruments.lifetime``: counting leaves some, and few bytes are an allocator's own.
+``dlprof.worker.growth``: counting leaves some, and few bytes are an allocator's own.
 """
 SIZE_BYTES = 65536.0
 """Of the array that was converted, where an older session does not say."""
@@ -278,13 +278,11 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
         evidence = _lost(found[0].result)
         how = " or ".join(sorted({_what_became(case) for case in found}, reverse=True))
         if _loses_result(found[0]):
-            later_s = evidence.later_s
-            after = "after" if later_s is None else f"{1000 * later_s:.0f} ms after"
             every = f"So does every measured view from {found[0].direction}."
             claim = Claim(
                 ("does", "do"),
                 "not keep x alive",
-                f"{how} {after} x was dropped",
+                f"{how} after x was dropped",
                 more=every if _all_lose(cases, found[0]) else "",
             )
             advice = "Keep the source as long as the result."
@@ -331,7 +329,7 @@ def expected_to_live(found: FindingRecord, result: Result) -> str:
 
 
 LATER_S = 0.3
-"""How long a script holds a result without its source, if dlprof did not hold it longer."""
+"""How long a script holds a result without its source."""
 READ_AFTER_DROP = """
 def make():
     <create>
@@ -376,7 +374,7 @@ def show_dangling(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
         create=subject.create_by(evidence),
         hold="source = x" if is_source else "",
         restore="x = source" if is_source else "",
-        later=f"{max(LATER_S, evidence.later_s or 0.0):g}",
+        later=f"{LATER_S:g}",
         kept=kept,
         dropped=dropped,
         kept_values=subject.said("values", kept),

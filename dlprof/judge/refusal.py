@@ -176,7 +176,6 @@ def plain():
     return <values of y>
 
 before = plain()
-<earlier>
 end = perf_counter() + 10
 for count in range(1000):
     try:
@@ -202,15 +201,11 @@ def show_broken(subject: Subject, _: Subject | None, __: FindingRecord) -> Effec
     evidence = _broken(subject.result)
     if not evidence.plain_create or not evidence.plain_code:
         raise NoReproducer("the session does not say which plain array was converted")
-    code, earlier = expression(evidence.plain_code), "# another array may give its result again"
-    if evidence.earlier_create:
-        earlier = f"{earlier}\n{plain(evidence.earlier_create)}\ny = {code}"
     return subject.shown(
         "fails for plain arrays after a refusal",
         BROKEN,
         plain_create=plain(evidence.plain_create),
-        plain_code=code,
-        earlier=earlier if evidence.earlier_create else "",
+        plain_code=expression(evidence.plain_code),
     )
 
 

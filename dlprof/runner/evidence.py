@@ -235,7 +235,6 @@ class Count(Record):
     different: Maybe[Whole] = None
     of: Maybe[Whole] = None
     first_index: Maybe[Whole] = None
-    same_address: Maybe[Flag] = None
     byte_order_lost: Maybe[Flag] = None
     """Whether the result is the bytes of the source, read in the machine's order."""
 
@@ -246,17 +245,10 @@ class Changed(Record):
     shape: Maybe[tuple[tuple[Whole, ...], tuple[Whole, ...]]] = None
     dtype: Maybe[tuple[str, str]] = None
     values: Maybe[Count] = None
-    repeated: Maybe[Count] = None
-    first_result: Maybe[Count] = None
     source: Maybe[Count] = None
-    source_shape: Maybe[tuple[tuple[Whole, ...], tuple[Whole, ...]]] = None
-    source_writable: Maybe[tuple[Flag | None, Flag | None]] = None
     earlier_result: Maybe[Count] = None
     after_write: Maybe[Count] = None
     unfinished: Maybe[Count] = None
-    in_turns: Maybe[Count] = None
-    equal_sources: Maybe[Count] = None
-    one_result: Maybe[Count] = None
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -285,8 +277,6 @@ class Values(Evidence):
     """What the source was besides its values, and the result is not: ``mask``."""
     orders: Maybe[tuple[str, str]] = None
     """Of a source in column-major order: ``F`` or ``C``, of source and result."""
-    other: Maybe[str] = None
-    """Source text of the array of other values that was converted in turns with ``create``."""
     not_tried: Maybe[str] = None
     """Why the path was not asked for further conversions."""
     processes: Maybe[tuple[Verdict[Values], ...]] = None
@@ -365,7 +355,6 @@ class LeftBehind(Evidence):
     conversions: Maybe[Number] = None
     runs: Maybe[Number] = None
     size_bytes: Maybe[Number] = None
-    device_counted: Maybe[Flag] = None
     per_source: Maybe[Flag] = None
     """Whether each conversion had a new source."""
 
@@ -380,8 +369,6 @@ class Lifetime(LeftBehind):
     source_after_drop: Maybe[str] = None
     """What became of a source whose result was dropped: ``same``, ``changed``, or the error of
     reading it."""
-    later_s: Maybe[Number] = None
-    """So long after its source the result was read, where that is why it changed."""
     processes: Maybe[tuple[Verdict[Lifetime], ...]] = None
 
     @property
@@ -399,15 +386,9 @@ class Refused(LeftBehind):
     other_device: Maybe[tuple[Whole, ...]] = None
     """The DLPack device that a copy to was forbidden."""
     words: Maybe[str] = None
-    of_numpy: Maybe[Flag] = None
-    """Whether a compiler leaves nothing behind of an export's NumPy array: that stands for all such
-    exports.
-    """
     after: Maybe[str] = None
     """Where it broke something: what becomes of a plain array that was converted before."""
     plain_create: Maybe[str] = None
-    earlier_create: Maybe[str] = None
-    """The array that was converted last before, if the plain one has other values."""
     plain_code: Maybe[str] = None
     processes: Maybe[tuple[Verdict[Refused], ...]] = None
 

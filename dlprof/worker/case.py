@@ -6,11 +6,11 @@ What was measured before a crash has been sent by then.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from dlprof.device import gpu_state
 from dlprof.probes.base import ArraySpec, Protocol, Unsupported
@@ -93,20 +93,12 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     declared, subject = subject, subject if none else subject.placed(result)
     timed = "host_time" in request["instruments"] and not subject.is_one_array
     once = None
-    seen = FirstSeen() if none else _first_seen(subject, result, request, answer)
     del result
     if first and timed and subject is declared:  # else it was not waited for as it must be
         answer.stage("host_time")
         once = first_call.serves(first)
     del first
-    instruments = Instruments(
-        subject,
-        request,
-        answer,
-        none,
-        is_smaller=spec != asked,
-        seen=seen,
-    )
+    instruments = Instruments(subject, request, answer, none, is_smaller=spec != asked)
     doubt = gpu_state.Doubt()
     if AT_ANY_LOAD.issuperset(request["instruments"]):
         instruments.run(once)  # unwatched: NVML's answers take as long as a case of a survey
@@ -119,27 +111,6 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     if "host_time" in answer.failures:
         return "unsupported", answer.failures["host_time"]
     return ("invalid", doubt.trouble) if doubt.trouble else ("ok", None)
-
-
-class FirstSeen(NamedTuple):
-    """What the first result of an array in the process showed: whether it began where its source
-    does, and how its values were wrong.
-    """
-
-    began_as_view: bool = False
-    wrong: Mapping[str, Any] | None = None
-
-
-def _first_seen(
-    subject: Subject, result: Any, request: dict[str, Any], answer: Answer
-) -> FirstSeen:
-    """The values are compared in a survey alone: a large array would be held for that."""
-    wrong: Any = None
-    if subject.spec.corners and request.get("again", True):
-        answer.stage("values")
-        wrong = attempt(partial(values.wrong_at_first, subject, result))
-    is_known = not isinstance(wrong, Refusal)
-    return FirstSeen(ownership.is_at_source(subject, result), wrong if is_known else None)
 
 
 def unmade(state: WorkerState, cases: list[dict[str, Any]], answer: Answer) -> dict[str, str]:
@@ -186,8 +157,7 @@ def _convert_first(
             answer.part("handshake", asked)
         if "refusal" in instruments:
             answer.stage("refusal")
-            known = refusal.Known(**request.get("known", {}))
-            answer.part("refusal", refusal.measure(subject, error, known))
+            answer.part("refusal", refusal.measure(subject, error))
         answer.stage("first call")  # where it was refused
         raise
     answer.part("first_call", found)
@@ -267,7 +237,6 @@ class Instruments:
         none: str = "",
         *,
         is_smaller: bool = False,
-        seen: FirstSeen | None = None,
     ) -> None:
         self.subject = subject
         self.answer = answer
@@ -280,7 +249,6 @@ class Instruments:
         self.none, self.is_smaller = none, is_smaller
         self.again: bool = request.get("again", True)
         """Whether to look at further conversions."""
-        self.seen = seen or FirstSeen()
 
     def run(self, once: first_call.OneCall | None) -> None:
         """Run all wanted instruments; ``once`` is the one conversion of a long one."""
@@ -348,11 +316,10 @@ class Instruments:
         if self.none:
             self.answer.failed("result", self.none)
         self._take("values", lambda: self._values(subject, again))
-        owned = partial(ownership.measure, subject, self.gpu, began_as_view=self.seen.began_as_view)
-        return self._take("ownership", owned)
+        return self._take("ownership", lambda: ownership.measure(subject, self.gpu))
 
     def _values(self, subject: Subject, again: bool) -> dict[str, Any]:
-        instrument = partial(values.measure, subject, again, self.seen.wrong)
+        instrument = partial(values.measure, subject, again)
         return as_far_as_computed("values", self.gpu, instrument)
 
     def _refusal(self) -> dict[str, Any] | None:
@@ -373,13 +340,10 @@ class Instruments:
 
     def _diagnose(self) -> None:
         sizes = [size for size in early_write.SIZES_BYTES if size <= self.largest_bytes]
-        held = self._held_for_lifetime()
         of_own_arrays: dict[str, Callable[[Subject], Any]] = {
             "peak_memory": peak_memory.measure,
             "early_write": lambda subject: early_write.measure(subject, sizes),
-            "lifetime": lambda subject: lifetime.measure(
-                subject, self.gpu, self.answer, held if subject is self.subject else ()
-            ),
+            "lifetime": lambda subject: lifetime.measure(subject, self.gpu, self.answer),
         }
         self._take("ordering", self._ordering)
         self._take("alignment", lambda: alignment.measure(self.subject, self.subject.subject))
@@ -389,16 +353,6 @@ class Instruments:
                 answer = partial(as_far_as_computed, name, self.gpu, answer)
             self._take(name, answer)
         self._take("trace", lambda: trace.measure(self.subject, self.gpu))
-
-    def _held_for_lifetime(self) -> Sequence[lifetime.WithoutSource]:
-        """What the last instrument reads a while after its source is gone: the others need not
-        wait for that.
-        """
-        if "lifetime" not in self.wanted or self.none:
-            return ()
-        self.answer.stage("lifetime")
-        held = attempt(lambda: lifetime.hold(self.subject, self.answer))
-        return () if isinstance(held, Refusal) else held
 
     def _ordering(self) -> dict[str, Any]:
         found = ordering.measure(self.subject, self.gpu)

@@ -57,7 +57,7 @@ def read_elements(
     if probe.dtype(array) is not None:
         part = array if rows is None else array[slice(*rows)]
         return numpy.ascontiguousarray(probe.to_numpy(part)).reshape(-1)
-    raw = probe.to_numpy(array)
+    raw = probe.to_numpy(array)  # plain memory
     if rows is not None:
         row_bytes = spec.size_bytes // spec.shape[0]
         raw = raw[rows[0] * row_bytes : rows[1] * row_bytes]

@@ -33,10 +33,7 @@ PERIODS = 1024
 LARGEST_BYTES = 1 << 20
 """Where the size does not matter. The host makes the copies, and queues must outlast them."""
 NOT_COMPUTED = "a kernel of the framework was not computed"
-CONTENTS = (
-    *("values", "first_result", "repeated", "source", "after_write", "unfinished", "in_turns"),
-    *("equal_sources", "one_result"),
-)
+CONTENTS = ("values", "source", "earlier_result", "after_write", "unfinished")
 """What a comparison of contents alone can say of a conversion that is wrong."""
 
 Answer = TypeVar("Answer")
@@ -122,11 +119,7 @@ def without_contents(name: str, found: dict[str, Any]) -> dict[str, Any]:
     word, evidence = found["verdict"], found["evidence"]
     if name == "values":
         changed = evidence.get("changed") or {}
-        left = {
-            what: seen
-            for what, seen in changed.items()
-            if what not in CONTENTS and (what != "earlier_result" or "same_address" in seen)
-        }
+        left = {what: seen for what, seen in changed.items() if what not in CONTENTS}
         return verdict("wrong" if left else "unknown", {**evidence, "changed": left}, NOT_COMPUTED)
     if name == "lifetime":
         evidence = {**evidence, "changed_after_drop": None, "source_after_drop": None}

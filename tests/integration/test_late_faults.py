@@ -12,17 +12,11 @@ from dlprof.ticket.reproducer import reproducer
 FAULTS = {
     "dangle_later": ("DLP011", "lifetime", "changed_after_drop"),
     "take_along": ("DLP011", "lifetime", "source_after_drop"),
-    "habit": ("DLP008", "values", "in_turns"),
-    "share_equal": ("DLP008", "values", "equal_sources"),
-    "share_copies": ("DLP008", "values", "one_result"),
     "four_buffers": ("DLP008", "values", "earlier_result"),
     "keep_each": ("DLP010", "lifetime", "per_source"),
     "flush_large": ("DLP008", "values", "values"),
     "late_rows": ("DLP020", "early_write", "torn_layout"),
-    "early_large": ("DLP008", "early_write", "unfinished_bytes"),
 }
-SURVEYED = {"wrong_at_first": "first_result", "flatten_source": "source_shape"}
-"""By import: what a survey sees of arrays that nothing else converts."""
 HEALTHY = ("view", "copy", "defer")
 PAIR = ("habits", "habits", "--probe", PROBE_FILES / "habits.py")
 
@@ -38,12 +32,6 @@ def session_of(tmp_path_factory, *command):
 def session(tmp_path_factory):
     own = ("--no-survey", "--shape", "1024x1024", "--rounds", 1)
     return session_of(tmp_path_factory, "run", *PAIR, *own)
-
-
-@pytest.fixture(scope="module")
-def surveyed(tmp_path_factory):
-    paths = [word for name in (*SURVEYED, "copy") for word in ("--path", f"*->{name}")]
-    return session_of(tmp_path_factory, "survey", *PAIR, *paths)
 
 
 def errors_of(session, name):
@@ -70,24 +58,10 @@ def test_a_healthy_way_of_the_same_library_is_not_blamed(session, name):
     assert errors_of(session, name) == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.nightly if name == "early_large" else ())
-        for name in FAULTS
-    ],
-)
+@pytest.mark.parametrize("name", FAULTS)
 def test_a_script_without_dlprof_shows_the_fault_and_a_copy_lacks_it(session, name):
     rule, *_ = FAULTS[name]
     check_script(session, name, rule)
-
-
-@pytest.mark.parametrize(("name", "key"), SURVEYED.items())
-def test_a_fault_that_a_survey_alone_sees_is_found_and_shown(surveyed, name, key):
-    assert errors_of(surveyed, "copy") == []
-    looked = [one for one in surveyed.results if one.case.import_ == name and one.status == "ok"]
-    assert any(getattr(one.values.evidence.changed, key, None) for one in looked)
-    check_script(surveyed, name, "DLP008")
 
 
 def check_script(session, name, rule):

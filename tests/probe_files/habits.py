@@ -18,11 +18,7 @@ from dlprof.probes.numpy import NumPy
 MIB = 1 << 20
 kept = queue.SimpleQueue()
 pending = []
-last = {"source": None, "calls": 0, "result": None}
-by_source = weakref.WeakValueDictionary()
-by_content = weakref.WeakValueDictionary()
 ring = []
-known = {"source": None}
 first_seen = {"source": None, "kept": []}
 
 
@@ -67,50 +63,6 @@ def take_along(source):
     result = source.view()
     weakref.finalize(result, source.fill, 3)
     return result
-
-
-def habit(source):
-    """After fifty calls with one array, the next one gets the result of that array."""
-    if last["source"] is not None and last["source"]() is source:
-        last["calls"] += 1
-        last["result"] = source.copy() if last["calls"] == 50 else last["result"]
-        return source.copy()
-    stale, calls = last["result"], last["calls"]
-    last.update(source=weakref.ref(source), calls=1, result=None)
-    is_alike = stale is not None and (stale.shape, stale.dtype) == (source.shape, source.dtype)
-    return stale if calls >= 50 and is_alike else source.copy()
-
-
-def share_equal(source):
-    """Arrays of equal content get one copy, as long as somebody holds it."""
-    found = by_content.get((source.shape, source.dtype.str, source.tobytes()))
-    if found is None:
-        found = source.copy()
-        by_content[source.shape, source.dtype.str, source.tobytes()] = found
-    return found
-
-
-def share_copies(source):
-    """An array gets its copy once more, as long as somebody holds it."""
-    found = by_source.get(id(source))
-    if found is None or found.shape != source.shape or not numpy.array_equal(found, source):
-        found = by_source[id(source)] = source.copy()
-    return found
-
-
-def flatten_source(source):
-    """The source has one axis afterwards."""
-    result = source.copy()
-    if source.flags.c_contiguous:
-        source.shape = (source.size,)
-    return result
-
-
-def wrong_at_first(source):
-    """The first conversion of each array gives zeros."""
-    is_new = known["source"] is None or known["source"]() is not source
-    known["source"] = weakref.ref(source)
-    return numpy.zeros_like(source) if is_new else source.copy()
 
 
 def four_buffers(source):
@@ -158,26 +110,13 @@ def late_rows(source):
     return beside(source, numpy.zeros_like(source)) if source.ndim == 2 else source.copy()
 
 
-def early_large(source):
-    """Arrays of more than 32 MiB are read at once, and the result is filled later."""
-    if source.nbytes <= 32 * MIB:
-        return source.copy()
-    staged, result = source.copy(), numpy.zeros_like(source)
-    thread = threading.Thread(target=lambda: (time.sleep(0.1), numpy.copyto(result, staged)))
-    thread.start()
-    return result
-
-
 def finish(_):
     while pending:
         pending.pop().join()
 
 
 VIEWS = ("view", "defer", "dangle_later", "take_along")
-COPIES = (
-    *("copy", "habit", "share_equal", "share_copies", "flatten_source", "wrong_at_first"),
-    *("four_buffers", "keep_each", "flush_large", "late_rows", "early_large"),
-)
+COPIES = (*("copy", "four_buffers", "keep_each", "flush_large", "late_rows"),)
 
 
 def import_(name, promise):

@@ -86,18 +86,6 @@ def test_a_handshake_that_cannot_be_recorded_is_a_failure_beside_the_refusal(mon
     assert answer.failures == {"handshake": "RuntimeError: no proxy"}
 
 
-def test_a_refusal_is_judged_by_what_other_processes_know_of_it(monkeypatch):
-    told = []
-    monkeypatch.setattr(case.refusal, "measure", lambda *given: told.append(given[-1]) or {})
-    monkeypatch.setattr(case.handshake, "of_refusal", lambda _: None)
-    answer = Answer(SimpleNamespace(send=lambda _: None), 1)
-    subject = make_subject(import_=Import("any", (Protocol.DLPACK,), "{x}.no_such_method()"))
-    known = {"retained": ["TypeError: a"], "of_numpy": ["TypeError: b"]}
-    with pytest.raises(AttributeError):
-        case._convert_first(subject, {"instruments": ["refusal"], "known": known}, 0, answer)
-    assert told == [case.refusal.Known(**known)]
-
-
 def served(measure):
     """The outcome of a request that ``measure`` serves, the answer, and what was sent."""
     sent = []

@@ -55,17 +55,6 @@ def measured(code, spec=None, producer=None):
     return found
 
 
-@pytest.mark.parametrize(("views", "word"), [(0, "copy"), (1, "unknown"), (2, "view")])
-def test_a_path_that_is_a_view_at_first_and_a_copy_later_is_neither(views, word):
-    calls = itertools.count()
-    subject = subject_of("convert({x})", convert=lambda x: x if next(calls) < views else x.copy())
-    first = subject.convert()
-    began = ownership.is_at_source(subject, first)
-    found = ownership.measure(subject, began_as_view=began)
-    assert found["verdict"] == word
-    assert ("first result" in found["evidence"].get("reason", "")) == (word == "unknown")
-
-
 @pytest.mark.parametrize(
     "spec",
     [

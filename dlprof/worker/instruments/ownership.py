@@ -23,7 +23,6 @@ from dlprof.probes.base import DTYPES, Probe
 from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import NO_ARRAY, unknown, verdict
 from dlprof.worker import memory
-from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.simulated import computed
 from dlprof.worker.subject import Subject, result_device
 
@@ -34,21 +33,7 @@ ONE_FILE = (
 NOT_WRITTEN = "not written: the memory is read-only, a file's, or shared with other processes"
 
 
-NOT_EACH_TIME = "the first result of the process was a view of x, a later one is a copy"
-
-
-def is_at_source(subject: Subject, result: Any) -> bool:
-    """Whether a result begins where its source does, by their addresses alone."""
-    found = attempt(
-        lambda: (subject.producer.pointer(subject.source), subject.consumer.pointer(result))
-    )
-    return not isinstance(found, Refusal) and bool(found[0]) and found[0] == found[1]
-
-
-def measure(
-    subject: Subject, gpu: Gpu | None = None, *, began_as_view: bool = False
-) -> dict[str, Any]:
-    """The verdict of a result that is made now; ``began_as_view`` tells of the first one."""
+def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
     if not subject.import_.returns_array:
         return unknown(NO_ARRAY)
     if subject.spec.elements == 0:
@@ -73,8 +58,6 @@ def measure(
         if source.file is not None and source.file == result.file:
             evidence["one_file"] = True
     word, reason = judge(evidence)
-    if word == "copy" and began_as_view:
-        word, reason = "unknown", NOT_EACH_TIME
     return verdict(word, evidence, reason)
 
 

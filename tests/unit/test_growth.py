@@ -1,0 +1,94 @@
+"""What repeated calls leave behind is told from garbage, from caches and from late releases."""
+
+import itertools
+import os
+
+import pytest
+
+from dlprof.worker import growth
+
+SIZE_BYTES = 64 << 10
+
+
+class Clock:
+    """A clock that goes on only while one sleeps; ``due`` is what happens at a time."""
+
+    def __init__(self):
+        self.now, self.due = 0.0, []
+
+    def sleep(self, seconds):
+        self.now += seconds
+        while self.due and self.due[0][0] <= self.now:
+            self.due.pop(0)[1]()
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(growth, "time", clock)
+    return clock
+
+
+def grown(call, **options):
+    return growth.measure_growth(call, object(), (lambda: 0,), SIZE_BYTES, **options)
+
+
+def test_garbage_that_waits_for_a_collection_is_not_retained():
+    def cycle():
+        ring = []
+        ring.append(ring)
+
+    assert growth.judge_growth(grown(cycle)) == "nothing"
+
+
+def test_each_file_that_stays_open_is_counted():
+    kept = []
+    found = grown(lambda: kept.append(os.open(os.devnull, os.O_RDONLY)))
+    for descriptor in kept:
+        os.close(descriptor)
+    assert found["descriptors_per_conversion"] == pytest.approx(1, abs=0.1)
+    assert growth.judge_growth(found) == "retained"
+    assert len(kept) < 1000  # a process may have a thousand
+
+
+@pytest.mark.parametrize(("leaks", "verdict"), [(False, "nothing"), (True, "retained")])
+def test_what_is_released_late_is_not_retained(clock, leaks, verdict):
+    late, kept = [], []
+
+    def call():
+        if leaks:
+            kept.append([object() for _ in range(3)])
+            return
+        late.append([object() for _ in range(3)])
+        clock.due.append((clock.now + 0.6, late.pop))
+
+    assert growth.judge_growth(grown(call)) == verdict
+
+
+def test_a_cache_that_fills_for_some_runs_is_not_retained():
+    kept, calls = [], itertools.count()
+
+    def fills():
+        number = next(calls)
+        if number < 5 * growth.CALLS and number % 3 == 0:
+            kept.append(object())
+
+    assert growth.judge_growth(grown(fills)) == "nothing"
+
+
+def test_a_trial_ends_after_one_run():
+    calls = []
+    grown(lambda: calls.append(None), calls=30, trial=True)
+    assert len(calls) == 60
+
+
+def test_a_run_ends_early_once_much_memory_stays_behind():
+    kept = itertools.count()
+    calls = []
+    growth.measure_growth(
+        lambda: calls.append(next(kept)),
+        object(),
+        (lambda: len(calls) * growth.KEPT_BYTES // 10,),
+        SIZE_BYTES,
+    )
+    assert len(calls) < growth.CALLS
