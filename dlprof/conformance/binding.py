@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from dataclasses import dataclass
 
 from dlprof.probes.base import DTYPES, FLAGS, ArraySpec, Probe, Protocol, Unsupported, written
@@ -20,7 +21,8 @@ CALL = re.compile(r"([\w.]+)\(\{x\}\)")
 TEXT = """\
 {setup}
 
-arrays = {arrays}
+arrays = {{
+{arrays}}}
 
 
 def make(kind):
@@ -51,15 +53,18 @@ class Binding:
     codes: dict[str, str]
     facts: dict[str, object]
 
-    def text(self) -> str:
-        """Source text that defines the class ``framework``, with a function for each of codes."""
-        lines = [f"    {name} = {value!r}" for name, value in self.facts.items()]
+    def text(self, kinds: Container[str] = KINDS) -> str:
+        """Return source text that defines the class ``framework``, with arrays of these kinds."""
+        facts = {name: value for name, value in self.facts.items() if name != "from_dlpack"}
+        lines = [f"    {name} = {value!r}" for name, value in facts.items()]
         for name, code in self.codes.items():
             whole = with_keywords(code) if name in ("take", "export") else code
             lines.append(f"    {name} = lambda x, **how: {whole}")
-        if function := self.facts["from_dlpack"]:
-            lines.append(f"    from_dlpack = {function}")
-        return TEXT.format(setup=self.setup, arrays=self.arrays) + "\n".join(lines) + "\n"
+        lines.append(f"    from_dlpack = {self.facts['from_dlpack']}")
+        arrays = "".join(
+            f"    {kind!r}: {text!r},\n" for kind, text in self.arrays.items() if kind in kinds
+        )
+        return TEXT.format(setup=self.setup, arrays=arrays) + "\n".join(lines) + "\n"
 
 
 def with_keywords(code: str) -> str:

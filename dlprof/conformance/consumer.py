@@ -42,19 +42,17 @@ PATIENCE_S = 2.0
 def arrives(framework: Any, source: Any, **how: Any) -> Any:
     """The framework's array of our source, which it must not refuse."""
     try:
-        x = framework.take(source, **how)
+        return framework.take(source, **how)
     except Exception as error:
         raise Violated("it refuses") from error
-    return x
 
 
 def may_arrive(framework: Any, source: Any, **how: Any) -> Any:
     """The framework's array of our source, which it may refuse."""
     try:
-        x = framework.take(source, **how)
+        return framework.take(source, **how)
     except Exception as error:
         raise Refused("it refuses") from error
-    return x
 
 
 def holds(framework: Any, x: Any, values: Any = VALUES, shape: tuple[int, ...] = (2, 3)) -> None:

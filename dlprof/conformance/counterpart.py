@@ -157,21 +157,18 @@ def held_by(capsule: Any) -> Any:
     address = capsule_pointer(capsule, name)
     found = struct.unpack(form, ctypes.string_at(address, struct.calcsize(form)))
     fields = dict(zip(names.split(), found, strict=True))
-    held = types.SimpleNamespace(name=name, address=address, **fields)
-    return held  # noqa: RET504 - a script has the statements, and a name of its own
+    return types.SimpleNamespace(name=name, address=address, **fields)
 
 
 def flags_of(capsule: Any) -> int:
     """Of a versioned capsule."""
-    flags = ctypes.c_uint64.from_address(capsule_pointer(capsule, NEW) + 24).value
-    return flags  # noqa: RET504
+    return ctypes.c_uint64.from_address(capsule_pointer(capsule, NEW) + 24).value
 
 
-def tensor_of(capsule: Any) -> int:
+def tensor_of(capsule: Any) -> Any:
     """The address of the DLTensor of an unused capsule."""
     name = capsule_name(capsule)
-    tensor: int = capsule_pointer(capsule, name) + (32 if name == NEW else 0)
-    return tensor
+    return capsule_pointer(capsule, name) + (32 if name == NEW else 0)
 
 
 def floats_of(held: Any, count: int = 8) -> list[float]:

@@ -67,10 +67,9 @@ def own_array(framework: Any) -> None:
 def arrives_as_own(framework: Any, x: Any) -> Any:
     """The framework's array of an array of its own."""
     try:
-        y = framework.from_dlpack(x if framework.takes_objects else framework.export(x))
+        return framework.from_dlpack(x if framework.takes_objects else framework.export(x))
     except Exception as error:
         raise Violated(f"it refuses {framework.dtype(x)} {framework.shape(x)}") from error
-    return y
 
 
 @must(f"{PYTHON}, Implementation", "A consumed capsule is renamed.", taking)

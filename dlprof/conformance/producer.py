@@ -62,21 +62,19 @@ Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 def exported(framework: Any, x: Any, **how: Any) -> Any:
     """A capsule of the newest version that the framework knows, which it must not refuse."""
     try:
-        capsule = framework.export(x, **framework.newest, **how)
+        return framework.export(x, **framework.newest, **how)
     except Exception as error:
         raise Violated("it refuses") from error
-    return capsule
 
 
 def may_give(x: Any, **how: Any) -> Any:
     """A capsule of an array, which may be a BufferError instead."""
     try:
-        capsule = x.__dlpack__(**how)
+        return x.__dlpack__(**how)
     except BufferError as error:
         raise Refused("it refuses") from error
     except Exception as error:
         raise Violated("it raises") from error
-    return capsule
 
 
 def consumed(framework: Any, x: Any) -> Any:

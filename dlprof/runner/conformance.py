@@ -67,9 +67,6 @@ def script(catalog: Catalog, probe: ProbeInfo, check: Check) -> str:
         if "script" not in outcome.parts:
             raise Unmeasured(f"{probe.name}: {first_line(outcome.reason)}")
         found = _found(check, _ask(worker, probe, check), probe)
-        if found.verdict == "violated":
-            shorter = worker.ask(asked | {"alone": True}, LIMIT_S)
-            outcome = shorter if "script" in shorter.parts else outcome
     if found.verdict == "not applicable":
         raise Unmeasured(f"{check.name} is not applicable to {probe.name}: {found.seen}")
     return str(outcome.parts["script"])

@@ -8,7 +8,6 @@ import pytest
 from command_line import PROBE_FILES, dlprof
 
 from dlprof.conformance.every import CHECKS
-from dlprof.conformance.script import MARKED
 from dlprof.runner import conformance as runner
 from dlprof.runner.inspection import inspect_interpreter
 
@@ -29,8 +28,7 @@ def answer(script):
         return "crashed"
     if done.returncode == 0:
         return "holds"
-    is_told = "AssertionError" in done.stderr or MARKED in done.stderr
-    return "violated" if is_told else "cannot tell"
+    return "violated" if "\nViolated: " in done.stderr else "cannot tell"
 
 
 @pytest.fixture
@@ -67,7 +65,7 @@ def test_a_framework_that_follows_the_standards_violates_nothing_and_the_answer_
     assert "violated" not in done.out
 
 
-@pytest.mark.parametrize("name", ["byte-offset", "exchange-gives", "layouts", "takes-versioned"])
+@pytest.mark.parametrize("name", ["byte-offset", "exchange-gives"])
 def test_a_script_says_whether_the_deviation_is_there(name, repro, monkeypatch):
     script = repro(name)
     monkeypatch.setenv("PLAIN_FAULT", name)
