@@ -97,8 +97,7 @@ class Assertions:
     ) -> None:
         """Fail if there is a finding of one of ``rules``, or as severe as ``severity``.
 
-        ``warning`` and worse if neither is given. An unknown answer finds nothing, and is a
-        warning; but a rule that is named and could look at no path fails, too.
+        ``warning`` and worse if neither is given.
         """
         __tracebackhide__ = HIDDEN
         words = [rules] if isinstance(rules, str) else list(rules)
@@ -113,12 +112,6 @@ class Assertions:
         }
         claim = f"No finding of {', '.join(words)}"
         check(claim, (session, file), lambda _, case: found.get(case.index))
-        unseen = fails.unseen(session.results)
-        if unseen:
-            lacks = "; ".join(dict.fromkeys(unseen.values()))
-            raise AssertionError(f"nothing looked for {', '.join(unseen)}: not measured: {lacks}")
-        if unknown := fails.unknown(session.results):
-            warnings.warn(f"assert_no_finding: {unknown}", stacklevel=2)
 
     def measure(self, producer: str, consumer: str, **asked: Any) -> Session:
         """The session on which the assertions look, for your own claims."""

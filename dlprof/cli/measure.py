@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from dlprof.cli.outputs import Outputs, write_session
 from dlprof.cli.streams import complain, width
 from dlprof.errors import Interrupted, Unsaved, UsageError
 from dlprof.judge import fail_on as fail_on_words
+from dlprof.judge.cases import coverage
 from dlprof.judge.fail_on import FailOn
 from dlprof.measuring.expectation import MISSED, UNKNOWN, raise_for
 from dlprof.measuring.measure import check_length, hand_over, run, session_path
@@ -29,7 +29,7 @@ from dlprof.runner.journal import Journal
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Bar
 from dlprof.runner.request import Request
-from dlprof.runner.session import Result, Session
+from dlprof.runner.session import Session
 from dlprof.runner.state import is_own, remember_last, untrusted_reason
 from dlprof.text.clean import clean
 
@@ -41,8 +41,8 @@ def measure(
 
     Raises :class:`Unmeasured` after the report where no case could be measured,
     :class:`FindingsFailed` where there is a finding that ``--fail-on`` does not allow,
-    :class:`FindingsUnknown` where nothing looked for what it names (:class:`UsageError` before
-    anything is measured, if that is known then),
+    :class:`FindingsUnknown` where an instrument failed (:class:`UsageError` before anything is
+    measured, if the run leaves out what a named rule needs),
     :class:`Interrupted` where the user stopped it, and :class:`Unsaved` where the session could
     not be written in the end. Expectations of a scenario are checked last.
     """
@@ -93,10 +93,9 @@ def measure(
 def _check_asked(request: Request, catalog: Catalog, given: Given, fail_on: FailOn | None) -> None:
     """Raise :class:`UsageError` for what need not be measured to be refused."""
     if fail_on is not None:
-        taken = {"diagnosed": request.settings.diagnose, "timed": request.settings.times}
-        fail_on.check_asked(**taken)
-        if unlooked := fail_on.unlooked(**taken, surveyed=request.settings.survey):
-            complain(f"dlprof: {unlooked}")
+        diagnosed, timed = request.settings.diagnose, request.settings.times
+        if missing := fail_on.missing(diagnosed=diagnosed, timed=timed):
+            raise UsageError(missing if diagnosed else f"{missing}; add --diagnose")
     if not given.raw.get("yes", True):  # the verbs without it ask for few cases
         check_length(request, catalog)
 
@@ -134,16 +133,10 @@ def _check(session: Session, fail_on: FailOn | None) -> None:
     raise_for(session, MISSED)
     check_measured(session.results, session.simulated)
     if fail_on is not None:
-        fail_on.check_looked_for(session.results)
+        fail_on.check_looked_at(session.results)
     raise_for(session, UNKNOWN)
     if fail_on is not None:
-        complain_of_unknown(fail_on, session.results)
-
-
-def complain_of_unknown(fail_on: FailOn, results: Sequence[Result]) -> None:
-    """Say on stderr for what of ``--fail-on`` there is no answer, where that fails nothing."""
-    for told in filter(None, (fail_on.lacking(results), fail_on.unknown(results))):
-        complain(f"dlprof: --fail-on: {told}")
+        complain(f"dlprof: --fail-on: {coverage(session.results)}")
 
 
 def allowed(given: Given) -> FailOn | None:

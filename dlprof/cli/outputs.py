@@ -119,8 +119,6 @@ def write_session(
     from dlprof.report import checks, ci, data_table
     from dlprof.report.method import short_command
 
-    unseen = fail_on.unseen(session.results) if fail_on is not None else {}
-    unknown = fail_on.unknown(session.results) if fail_on is not None else ""
     fails = fail_on.fails if fail_on is not None else lambda _: False
     texts: Texts = {
         "--json": lambda: sessions.chunks(session, session.results),
@@ -129,14 +127,14 @@ def write_session(
         "--junit": lambda: [
             ci.junit(
                 short_command(session),
-                checks.checks(session, fails, unseen, unknown),
+                checks.checks(session, fails),
                 session.created,
                 session.wall_s,
             )
         ],
     }
     of_the_whole = [
-        *checks.run_checks(session, unseen, unknown),
+        *checks.run_checks(session),
         *checks.expectation_checks(session),
     ]
     annotations = Annotations(document.problems, of_the_whole, scenario_file(session))

@@ -23,10 +23,10 @@ def report(session: SessionFile, *, given: Given) -> None:
 
         report_trace(session, given)
         return
-    from dlprof.cli.measure import allowed, complain_of_unknown
+    from dlprof.cli.measure import allowed
     from dlprof.cli.outputs import Outputs, write_session
     from dlprof.judge import cases_in, with_findings
-    from dlprof.judge.fail_on import is_diagnosed
+    from dlprof.judge.cases import coverage
     from dlprof.report.checks import check_measured
     from dlprof.report.document import Level
     from dlprof.report.session_document import session_document
@@ -50,15 +50,8 @@ def report(session: SessionFile, *, given: Given) -> None:
             outputs.print_report(document)
         write_session(outputs, found, document, fail_on)
         if fail_on is not None:
-            unlooked = fail_on.unlooked(
-                diagnosed=is_diagnosed(found.results),
-                timed=not found.simulated,
-                surveyed=any(one.case.survey for one in found.results),
-            )
-            if unlooked:
-                complain(f"dlprof: {unlooked}")
             fail_on.check(found.findings)
             check_measured(found.results, found.simulated)
-            fail_on.check_looked_for(found.results)
-            complain_of_unknown(fail_on, found.results)
+            fail_on.check_looked_at(found.results)
+            complain(f"dlprof: --fail-on: {coverage(found.results)}")
         gc.freeze()  # the process ends: nothing of it needs to be looked through

@@ -29,9 +29,8 @@ from dlprof.judge import (
     waiting,
 )
 from dlprof.judge.cases import Cases, views
-from dlprof.judge.rule import IF_ASKED, SEVERITIES, Rule, worst_first
+from dlprof.judge.rule import SEVERITIES, Rule, worst_first
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.runner.schedule import EVERY_ROUND
 from dlprof.runner.session import FindingRecord, Header, Result, Session
 
 __all__ = [
@@ -39,7 +38,6 @@ __all__ = [
     "BY_WORD",
     "FAULTS",
     "NEEDS",
-    "NEED_SURVEY",
     "NEED_TIMES",
     "RULES",
     "SEVERITIES",
@@ -77,9 +75,6 @@ BY_WORD = {word.lower(): rule for rule in RULES for word in (rule.id, rule.name)
 """As users write rules, in lower case."""
 WRITTEN = tuple(word for rule in RULES for word in (rule.id, rule.name))
 FAULTS = {rule.id: rule.fault for rule in RULES if rule.fault is not None}
-NEED_SURVEY = tuple(
-    rule.id for rule in RULES if rule.instrument in IF_ASKED and rule.instrument not in EVERY_ROUND
-)
 NEED_TIMES = tuple(rule.id for rule in RULES if rule.needs_times)
 NEEDS = {rule.id: rule.instrument for rule in RULES if rule.instrument in DIAGNOSIS}
 """By rule: the instrument of the diagnosis without which it finds nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from dlprof.errors import NoReproducer
 from dlprof.judge import thresholds
@@ -215,19 +215,6 @@ def _bounces(case: CaseView) -> bool:
     return both_ways or case.result.case.protocol == "numpy"
 
 
-def lacks_trace(results: Sequence[Result]) -> str:
-    """What :func:`host_bounce` would need to see a bounce inside of a call."""
-    stay = [CaseView(0, one) for one in results if one.status == "ok" and not one.case.survey]
-    hidden = [
-        case
-        for case in stay
-        if case.result.case.device == "cuda" and case.stays_on_device and case.kind != "view"
-    ]
-    if not hidden or any(map(_bounces, hidden)) or any(map(_is_traced, hidden)):
-        return ""
-    return "the CUDA calls of a copy (a trace by cupti-python)"
-
-
 def _is_traced(case: CaseView) -> bool:
     return case.result.trace is not None and case.result.trace.verdict == "traced"
 
@@ -296,6 +283,5 @@ RULES = (
         host_bounce,
         expect("The data stay on the device.", ZERO_COPY),
         show_host_bounce,
-        lacks=lacks_trace,
     ),
 )

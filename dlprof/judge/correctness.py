@@ -11,7 +11,7 @@ from dlprof.judge.case_view import CaseView, seen
 from dlprof.judge.cases import Cases, groups
 from dlprof.judge.finding import NONE_INSTEAD, Claim, finding, or_a_copy, replacements
 from dlprof.judge.rule import Rule, expect
-from dlprof.judge.safety import Fault, unknown_kind
+from dlprof.judge.safety import Fault
 from dlprof.judge.script import BY_ADDRESS, Effect, Subject, shows
 from dlprof.judge.standards import LIKE_OTHERS, READ_ONLY, SAME_DATA
 from dlprof.runner.axes import shape_text
@@ -292,22 +292,6 @@ def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) ->
 
 
 READ_ONLY_LOST = "DLP009"
-WRITABLE_ARRAY = "an array of a framework that tells whether it can be written"
-UNTOLD_FLAG = "nothing tells whether source and result can be written"
-READ_ONLY_ARRAY = "a read-only array, which --layout readonly and a survey make if the producer can"
-
-
-def is_read_only(case: CaseView) -> bool:
-    return case.result.case.layout == "readonly" or case.writable.source is False
-
-
-def untold_flag(case: CaseView) -> str:
-    """Why it is not known whether a view has the flag of its source."""
-    flags = case.writable
-    is_known = flags.result is False or None not in (flags.source, flags.result)
-    if case.failure or case.kind == "copy" or is_known:
-        return ""
-    return UNTOLD_FLAG
 
 
 def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
@@ -414,13 +398,6 @@ def _is_writable(kind: str, case: CaseView) -> bool:
     return (case.writable.source, case.writable.result, case.kind) == (True, True, kind)
 
 
-def untold_lock(case: CaseView) -> str:
-    flags = case.writable
-    if case.failure or flags.result or flags.immutable:
-        return ""
-    return UNTOLD_FLAG if None in (flags.source, flags.result) else unknown_kind(case)
-
-
 READ_ONLY_GAINED = """
 <create>
 <write of x>
@@ -448,10 +425,6 @@ def property_lost(cases: Cases) -> Iterator[FindingRecord]:
 def _lost_properties(case: CaseView) -> tuple[str, ...]:
     known = [evidence.dropped for _, evidence in seen(case.result.values) if evidence.dropped]
     return known[0] if known else ()
-
-
-def has_property(case: CaseView) -> bool:
-    return case.result.case.layout == "masked" or bool(_lost_properties(case))
 
 
 MASK_LOST = """
@@ -511,9 +484,6 @@ RULES = (
         changes=("read-only flag",),
         is_avoided=_keeps_read_only,
         of_views=True,
-        needs=READ_ONLY_ARRAY,
-        has_need=is_read_only,
-        untold=untold_flag,
     ),
     Rule(
         "DLP021",
@@ -523,8 +493,6 @@ RULES = (
         expect("The result is masked as its source is, or the call refuses it."),
         show_property_lost,
         "values",
-        needs="an array with a mask, as a survey makes it",
-        has_need=has_property,
     ),
     Rule(
         "DLP022",
@@ -534,8 +502,5 @@ RULES = (
         expect("The result of a writable array can be written.", READ_ONLY),
         shows("makes a read-only array of a writable one", READ_ONLY_GAINED),
         "values",
-        needs=WRITABLE_ARRAY,
-        has_need=lambda case: case.writable.source is True,
-        untold=untold_lock,
     ),
 )

@@ -21,7 +21,7 @@ from dlprof.judge.slower import (
 )
 from dlprof.judge.standards import ZERO_COPY
 from dlprof.runner.quantity import brief_text
-from dlprof.runner.session import FindingRecord, Result
+from dlprof.runner.session import FindingRecord
 
 KINDS = {"view": "a view", "copy": "a copy"}
 
@@ -185,19 +185,6 @@ def _costs_more(cases: Cases, case: CaseView, back: CaseView) -> bool:
     )
 
 
-def lacks_direction(results: Sequence[Result]) -> str:
-    """What :func:`asymmetric` would need that none of these has."""
-    timed = {
-        (*case.pair, *case.spec)
-        for result in results
-        if result.ready_time is not None
-        for case in (CaseView(0, result),)
-    }
-    if any(there != back and (back, there, *array) in timed for there, back, *array in timed):
-        return ""
-    return "the same array in both directions, as dlprof run A,B A,B and dlprof matrix have it"
-
-
 BOTH_WAYS = f"""{TIMED}
 <create>
 
@@ -282,14 +269,6 @@ def _share(case: CaseView) -> float:
     return share.median if is_worth_it else 0.0
 
 
-def lacks_loops(results: Sequence[Result]) -> str:
-    """What :func:`convert_in_loop` would need that none of these has."""
-    found = (result.placement for result in results)
-    if any(one is not None and one.in_loop and one.hoisted for one in found):
-        return ""
-    return "the conversion in a loop and before it (see --placement)"
-
-
 LOOP = """
 <create>
 
@@ -346,7 +325,6 @@ RULES = (
         asymmetric,
         expect("Both directions hand over the same memory at a similar cost.", ZERO_COPY),
         show_asymmetric,
-        lacks=lacks_direction,
         times=True,
         needs_times=True,
         of_views=True,
@@ -358,7 +336,6 @@ RULES = (
         convert_in_loop,
         expect("The conversion costs little compared with the work in the loop."),
         show_in_loop,
-        lacks=lacks_loops,
         times=True,
         needs_times=True,
     ),

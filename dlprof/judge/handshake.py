@@ -17,7 +17,6 @@ from dlprof.judge.standards import EXPORT
 from dlprof.protocol.messages import ASKED_OTHERWISE, IMPORTED_AGAIN, IMPORTED_OTHERWISE
 from dlprof.runner.evidence import HandshakeEvent
 from dlprof.runner.session import FindingRecord
-from dlprof.text.clean import first_line
 from dlprof.text.source import NOT_PYTHON
 
 PROTOCOLS = ("dlpack", "cuda-array-interface")
@@ -81,27 +80,6 @@ def _calls(case: CaseView) -> list[HandshakeEvent]:
 
 def _asks_once(case: CaseView) -> bool:
     return bool(_calls(case)) and _retry(case) is None
-
-
-def _has_handshake(case: CaseView) -> bool:
-    """Whether the path worked, and a recorder can stand for its source."""
-    is_timed = case.result.status == "ok" and not case.surveyed
-    return is_timed and case.result.case.protocol in PROTOCOLS
-
-
-def _untold_calls(case: CaseView) -> str:
-    return "" if _calls(case) else _unrecorded(case)
-
-
-def _unrecorded(case: CaseView) -> str:
-    """Why nothing of the handshake was recorded, in words."""
-    noted = next((one.reason for one in case.result.notes if one.instrument == "handshake"), "")
-    if noted:
-        return first_line(noted)
-    whole = [event for event in case.result.handshake if event.call == "import"]
-    if whole and not _returned(whole[-1]):
-        return f"the recorder of the handshake gave: {first_line(whole[-1].outcome or '')}"
-    return "the consumer asked nothing of the recorder" if whole else "no handshake was recorded"
 
 
 def _returned(event: HandshakeEvent) -> bool:
@@ -238,18 +216,6 @@ def _answered(case: CaseView) -> Answered | None:
     return found if found.difference and not asked_by_user else None
 
 
-def _could_negotiate(case: CaseView) -> bool:
-    is_tried = case.result.status in ("ok", "unsupported")
-    return is_tried and case.result.case.protocol in (*PROTOCOLS, "dlpack-capsule")
-
-
-def _untold_request(case: CaseView) -> str:
-    """What was not refused was negotiated."""
-    calls = {event.call for event in case.result.handshake}
-    asked = calls - {"import", IMPORTED_AGAIN}
-    return "" if asked or case.result.status == "ok" else _unrecorded(case)
-
-
 def _taken_if_legacy(case: CaseView) -> str:
     """The code that gives the same import a legacy capsule, and works; else empty."""
     for event in case.result.handshake:
@@ -353,9 +319,6 @@ RULES = (
         ),
         show_retry,
         other_arrays=True,
-        needs="the handshake of a path by DLPack or the CUDA Array Interface",
-        has_need=_has_handshake,
-        untold=_untold_calls,
     ),
     Rule(
         "DLP023",
@@ -369,8 +332,5 @@ RULES = (
             f" ({EXPORT}, 2023.12).",
         ),
         show_not_negotiated,
-        needs="a path by DLPack or the CUDA Array Interface",
-        has_need=_could_negotiate,
-        untold=_untold_request,
     ),
 )

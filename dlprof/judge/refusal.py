@@ -14,7 +14,7 @@ from dlprof.judge.rule import Rule, expect
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import Effect, Subject, expression
 from dlprof.judge.standards import ASARRAY, EXPORT, FROM_DLPACK
-from dlprof.runner.evidence import Refused, Verdict
+from dlprof.runner.evidence import Refused
 from dlprof.runner.session import FindingRecord, Result
 from dlprof.text.clean import first_line
 from dlprof.text.source import plain
@@ -209,11 +209,6 @@ def show_broken(subject: Subject, _: Subject | None, __: FindingRecord) -> Effec
     )
 
 
-def _has_error(verdict: Verdict[Refused]) -> bool:
-    """The error is known also where it is not what it leaves behind."""
-    return any(one.error for _, one in verdict.seen)
-
-
 RULES = (
     Rule(
         "DLP024",
@@ -223,7 +218,6 @@ RULES = (
         prescribed,
         show_wrong_error,
         "refusal",
-        tells=_has_error,
     ),
     Rule(
         "DLP026",

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from dlprof.judge.case_view import CaseView, seen
 from dlprof.judge.cases import Cases, groups
-from dlprof.judge.correctness import WRITABLE_ARRAY
 from dlprof.judge.finding import Claim, finding, or_a_copy, replacements
 from dlprof.judge.rule import Rule, expect
 from dlprof.judge.script import Effect, Subject, shows
@@ -75,16 +74,6 @@ def _orders(case: CaseView) -> tuple[str, str] | None:
 
 def _is_view_in_order(case: CaseView) -> bool:
     return case.kind == "view" and _orders(case) == ("F", "F")
-
-
-def is_column_major(case: CaseView) -> bool:
-    return case.result.case.layout == "F" and len(case.result.case.shape) == 2  # noqa: PLR2004
-
-
-def untold_order(case: CaseView) -> str:
-    if case.failure or _orders(case) is not None:
-        return ""
-    return "nothing tells the order of source and result"
 
 
 ORDER = """
@@ -162,9 +151,6 @@ RULES = (
         expect(f"The result has the order of its source. {SAME_ORDER}"),
         shows("makes row-major order of column-major order", ORDER),
         "values",
-        needs="an array of two axes in column-major order, as --layout F and a survey make it",
-        has_need=is_column_major,
-        untold=untold_order,
     ),
     Rule(
         "DLP029",
@@ -174,7 +160,5 @@ RULES = (
         not_mutated,
         show_immutable_shared,
         "ownership",
-        needs=WRITABLE_ARRAY,
-        has_need=lambda case: case.writable.source is True or case.writable.immutable is False,
     ),
 )

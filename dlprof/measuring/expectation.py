@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
-from dlprof.judge import BY_ID, BY_WORD, RULES, WRITTEN
-from dlprof.judge.cost import lacks_direction
+from dlprof.judge import BY_WORD, NEEDS, RULES, WRITTEN
 from dlprof.judge.rule import NAME_ONE, SEVERITIES
 from dlprof.measuring.pairs import PairPattern
 from dlprof.measuring.pairs import parse as parse_pair
@@ -66,45 +65,26 @@ def check(
 
 
 def _unknown(expectation: Expectation, seen: Sequence[Result], rounds: int) -> str:
-    """Why nothing could have been found; empty where it could.
+    """Why nothing could have been found; empty if it could.
 
-    A crash that is a finding is one; another, such as one of an import, says nothing of the pair.
-    What a faulty probe did not try may be anything.
+    Reasons: a faulty probe, a pair without results, an instrument that did not look, or one
+    process where times decide.
     """
-    for one in seen:
-        if one.is_of_faulty_probe and expectation.pair.matches(one.case.pair):
-            return f"{'->'.join(one.case.pair)}: {first_line(one.reason)}"
-    measured = [one for one in seen if one.status == "ok"]
-    those = [one for one in measured if expectation.pair.matches(one.case.pair)]
-    if not those:
-        return f"nothing of {expectation.pair} was measured"
-    lost = {one.case.pair for one in seen if one.status not in ("ok", "unsupported")}
-    for pair in sorted(lost - {one.case.pair for one in those}):
-        if expectation.pair.matches(pair):
-            return f"nothing of {'->'.join(pair)} was measured"
-    if lack := _untold(expectation, seen, measured, those):
-        return lack
+    those = [one for one in seen if expectation.pair.matches(one.case.pair)]
+    faults = [f"{'->'.join(one.case.pair)}: {one.fault}" for one in those if one.fault]
+    if faults:
+        return first_line(faults[0])
+    measured = {one.case.pair for one in those if one.status == "ok"}
+    lost = {one.case.pair for one in those if one.status not in ("ok", "unsupported")} - measured
+    if lost or not measured:
+        pair = "->".join(min(lost)) if lost else expectation.pair
+        return f"nothing of {pair} was measured"
+    instrument = NEEDS.get(expectation.what)
+    if instrument and not any(getattr(one, instrument) for one in those):
+        return f"{instrument.replace('_', ' ')} was not looked at"
     if rounds == 1 and expectation.what in TIMED:
         return "one process only, so that times cannot be told apart"
     return ""
-
-
-def _untold(
-    expectation: Expectation,
-    seen: Sequence[Result],
-    measured: Sequence[Result],
-    those: Sequence[Result],
-) -> str:
-    """Why the rule of the expectation could not tell of each of its conversions."""
-    rule = BY_ID.get(expectation.what)
-    if rule is None:
-        return ""
-    back = [one for one in measured if expectation.pair.matches(one.case.pair[::-1])]
-    lack = rule.lack([*those, *back] if rule.lacks is lacks_direction else those)
-    if lack:
-        return f"not measured: {lack}"
-    unknown = rule.unknown([one for one in seen if expectation.pair.matches(one.case.pair)])
-    return str(unknown) if unknown.conversions else ""
 
 
 def raise_for(header: Header, verdict: str) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dlprof.errors import Unmeasured
 from dlprof.judge.case_view import CaseView
@@ -27,7 +26,6 @@ LOST = ("crashed", "timeout")
 FAULT = "fault of a probe or of dlprof"
 RUN, EXPECTATIONS = "the run", "expectations"
 SURVEY = "survey of small arrays"
-NOTHING_UNSEEN: Mapping[str, str] = MappingProxyType({})
 
 Fails = Callable[[FindingRecord], bool]
 """Whether ``--fail-on`` refuses a finding."""
@@ -38,20 +36,13 @@ def lines_of(texts: Iterable[str]) -> str:
     return "\n".join(line for text in texts for line in text.strip().splitlines())
 
 
-def checks(
-    session: Session,
-    fails: Fails = lambda _: False,
-    unseen: Mapping[str, str] = NOTHING_UNSEEN,
-    unknown: str = "",
-) -> Iterator[Check]:
+def checks(session: Session, fails: Fails = lambda _: False) -> Iterator[Check]:
     """Those of the run, of what the scenario expects, and one for each case.
 
     A case fails by a finding that ``fails``. It is an error if it crashed or hung, or if its probe
     or dlprof itself failed, and skipped if the framework refuses it or it could not be tried.
-    ``unseen`` are rules that ``--fail-on`` names and that could look at nothing, with what they
-    need. ``unknown`` says of how many conversions the others could not tell.
     """
-    yield from run_checks(session, unseen, unknown)
+    yield from run_checks(session)
     yield from expectation_checks(session)
     found: dict[int, list[FindingRecord]] = defaultdict(list)
     for finding in session.findings:
@@ -64,10 +55,8 @@ def checks(
         yield _of_survey(pair, cases, [one for case in cases for one in found[case.index]], fails)
 
 
-def run_checks(
-    session: Session, unseen: Mapping[str, str] = NOTHING_UNSEEN, unknown: str = ""
-) -> Iterator[Check]:
-    """Whether something was measured, to the end, and looked for."""
+def run_checks(session: Session) -> Iterator[Check]:
+    """Whether something was measured, to the end."""
     name = "something was measured"
     if told := simulated_notice(session):
         yield Check(RUN, told, text=told)
@@ -83,11 +72,6 @@ def run_checks(
         yield Check(RUN, line, SKIPPED, "left out", line, line)
     if session.request.settings.diagnose is False:
         yield Check(RUN, "the diagnosis", SKIPPED, "left out", NOT_DIAGNOSED, NOT_DIAGNOSED)
-    for rule, lack in unseen.items():
-        said = f"Nothing looked for {rule}, which --fail-on names. Not measured: {lack}"
-        yield _error(f"--fail-on {rule}", "not looked for", said)
-    if unknown:
-        yield Check(RUN, "--fail-on of every conversion", SKIPPED, "unknown", unknown, unknown)
 
 
 def expectation_checks(header: Header, unchecked: Verdict = ERROR) -> Iterator[Check]:

@@ -6,11 +6,12 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from dlprof.judge.cases import coverage
 from dlprof.report.document import Answer, Cell, Column, Facts, Level, Section, Table, Tone
 from dlprof.runner.header import SIMULATED
 from dlprof.runner.machine import NOTABLE_CORES, load_text
 from dlprof.runner.quantity import plain_time
-from dlprof.runner.session import Header
+from dlprof.runner.session import Header, Session
 from dlprof.text.clean import listed
 
 MOST_PACKAGES = 6
@@ -71,8 +72,9 @@ def simulated_notice(header: Header) -> str:
     return f"{SIMULATED[:1].upper()}{SIMULATED[1:]}." if header.simulated else ""
 
 
-def method_section(header: Header) -> Section:
-    return Section("How it was measured", (Facts(tuple(_facts(header))),))
+def method_section(session: Session) -> Section:
+    facts = (*_facts(session), ("coverage", coverage(session.results)))
+    return Section("How it was measured", (Facts(facts),))
 
 
 def _facts(header: Header) -> Iterator[tuple[str, str]]:

@@ -30,7 +30,6 @@ def test_a_broken_promise_is_told_stands_in_the_session_and_fails(liar):
         ("promise-broken", 1, f"{BROKEN} promise-broken"),
         ("DLP009,error", 1, f"{BROKEN} promise-broken"),
         ("DLP008", 0, ""),
-        ("DLP009", 3, "a read-only array"),
         ("DLP020", 3, "DLP020"),
         ("DLP999", 2, "DLP999"),
     ],

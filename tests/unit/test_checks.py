@@ -9,9 +9,9 @@ from dlprof.report.checks import ERROR, FAILED, PASSED, RUN, SKIPPED, checks
 SLOW = finding_of("DLP012", severity="warning", advice="no")
 
 
-def outcomes(*results, fails=lambda _: False, unseen=None, **changes):
+def outcomes(*results, fails=lambda _: False, **changes):
     session = make_session(*results, **changes)
-    return {check.name: check for check in checks(session, fails, unseen or {})}
+    return {check.name: check for check in checks(session, fails)}
 
 
 def of_case(found):
@@ -68,12 +68,6 @@ def test_a_run_in_which_nothing_was_measured_or_that_was_stopped_is_an_error():
     assert sum(check.suite == RUN and check.outcome == ERROR for check in found.values()) == 2
 
 
-def test_a_rule_that_fail_on_names_and_nothing_looked_for_is_an_error():
-    check = outcomes(make_result(), unseen={"DLP003": "ordering"})["--fail-on DLP003"]
-    assert check.outcome == ERROR
-    assert "ordering" in check.said
-
-
 def test_what_was_left_out_is_skipped():
     assert outcomes(make_result(), left_out=["no GPU"])["no GPU"].outcome == SKIPPED
 
@@ -86,10 +80,3 @@ def test_expectations_are_checks():
     ]
     found = outcomes(make_result(), expectations=expectations)
     assert [found[name].outcome for name in "abc"] == [PASSED, FAILED, ERROR]
-
-
-def test_what_is_unknown_for_some_conversions_is_skipped_and_no_pass():
-    told = "DLP011 unknown for 1 of 2 conversions (no)"
-    found = list(checks(make_session(make_result()), unknown=told))
-    (check,) = [one for one in found if one.kind == "unknown"]
-    assert (check.outcome, check.said) == (SKIPPED, told)

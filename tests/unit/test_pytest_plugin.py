@@ -152,18 +152,6 @@ def test_a_finding_is_looked_for_by_rule_or_severity(failure, options, fails):
         assert "f(x):" not in said
 
 
-@pytest.mark.parametrize("rule", ["DLP001", "asymmetric", "DLP014"])
-def test_a_rule_that_could_look_at_nothing_is_no_pass(failure, rule):
-    assert "not measured" in failure("assert_no_finding", path("f(x)"), rules=rule)
-
-
-def test_a_rule_that_could_not_tell_for_one_path_is_a_warning(failure):
-    lost = verdict("unknown", reason="no answer within 60 s")
-    results = [path("f(x)", **SAFE), path("g(x)", **SAFE | {"lifetime": lost})]
-    with pytest.warns(UserWarning, match="DLP011 unknown for 1 of 2 conversions"):
-        assert failure("assert_no_finding", *results, rules="DLP011") is None
-
-
 def test_a_failure_shows_the_paths_the_findings_about_them_and_the_file(failure, tmp_path):
     said = failure(
         "assert_view",
