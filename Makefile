@@ -79,7 +79,6 @@ check: lint types test
 
 options: $(VENV)/.installed
 	$(BIN)/dlprof list options > docs/options.md
-	$(BIN)/python -m dlprof.measuring.scenario > docs/scenario.schema.json
 
 docs: $(VENV)/.developing
 	$(BIN)/sphinx-build --fail-on-warning --keep-going docs docs/_build/html

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from dlprof.errors import Unmeasured, UsageError
 from dlprof.measuring import measure as measuring
@@ -24,7 +24,6 @@ from dlprof.runner.user_code import Statement, request_for
 
 if TYPE_CHECKING:
     import pandas as pd
-    from typing_extensions import Unpack
 
     from dlprof.report.document import Document
     from dlprof.runner.catalog import Catalog
@@ -32,39 +31,6 @@ if TYPE_CHECKING:
 
 File = str | os.PathLike[str]
 Words = str | Iterable[str]
-
-
-class HowOptions(TypedDict, total=False):
-    """The types of the options that say how to measure; :mod:`dlprof.runner.options` has them."""
-
-    rounds: int
-    budget: float
-    timeout: float
-    seed: int
-    quick: bool
-    sample_ms: float
-    allocator: str
-    diagnose: bool
-    python: File
-    probes: File | Iterable[File]
-
-
-class RunOptions(HowOptions, total=False):
-    """And those that say what to measure. A list may be written in the singular."""
-
-    shapes: str | Iterable[str | Sequence[int]]
-    shape: str | Iterable[str | Sequence[int]]
-    dtypes: Words
-    dtype: Words
-    layouts: Words
-    layout: Words
-    devices: Words
-    device: str
-    paths: Words
-    path: Words
-    placements: Words
-    setup: Words
-    survey: bool
 
 
 class Session(model.Session):
@@ -102,7 +68,7 @@ def run(
     *,
     output: File | None = None,
     progress: bool = False,
-    **given: Unpack[RunOptions],
+    **given: Any,
 ) -> Session:
     """Measure every way from one framework to another, as ``dlprof run`` does.
 
@@ -128,7 +94,7 @@ def measure(
     source: str | None = None,
     output: File | None = None,
     progress: bool = False,
-    **given: Unpack[HowOptions],
+    **given: Any,
 ) -> Session:
     """Measure a conversion of your own, as ``dlprof time`` does: a session with one case.
 

@@ -32,7 +32,6 @@ FAIL_ON = replace(
     kind=Several(_severity, commas=True),
     help="Exit code 1 if a must, a should or a may is violated, or a stricter clause.",
     metavar="must|should|may",
-    details="",
 )
 JSON = replace(every.JSON, help="Write the verdicts as JSON; - prints them instead of the table.")
 REPRO = Option(

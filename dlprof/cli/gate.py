@@ -19,7 +19,6 @@ BUDGET = replace(
     every.BUDGET,
     help="Time for all rounds: 300, 5m.",
     meaning="10 s for each conversion, 60 s at least",
-    details="",
 )
 FOLDER = replace(every.SESSION, help="Keep the sessions in this folder.", metavar="FOLDER")
 BASE_PYTHON = Option(
@@ -112,7 +111,6 @@ CALIBRATION = replace(
     help="How long to measure.",
     default=300.0,
     meaning="",
-    details="",
 )
 NOISE_FILE = replace(
     every.SESSION, help="Write the noise file here.", meaning="beside the scenario"

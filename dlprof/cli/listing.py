@@ -6,7 +6,6 @@ import contextlib
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from textwrap import fill, indent
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -116,7 +115,7 @@ def explain(
 
 
 def page(app: typer.Typer) -> str:
-    """The reference of the options of all verbs, for docs/options.md.
+    """The reference of all options, for docs/options.md.
 
     An option that verbs declare differently has a row for each declaration.
     """
@@ -128,17 +127,13 @@ def page(app: typer.Typer) -> str:
     lines = [
         "# Options",
         "",
-        "`dlprof list options` writes this page: every option of every verb.",
-        "If verbs differ in what an option is, or in its default, each has a row.",
-        "",
-        "A key is the option's name in a [scenario](scenarios.md) and in [Python](python-api.md),",
-        "where it is checked in the same way. A list may also be written in the singular: `shape`",
-        "and `shapes`. `dlprof.run` has the defaults of `run`, `dlprof.measure` those of `time`.",
+        "`dlprof list options` writes this page. In a [scenario](scenarios.md) and in",
+        "[Python](python-api.md) an option has the same name with underscores: `sample_ms`.",
     ]
     for panel in every.PANELS:
         found = [option for option in taken if option.panel == panel]
-        lines += ["", f"## {panel}", "", "| option | key | default | meaning | verbs |"]
-        lines += ["|---|---|---|---|---|"]
+        lines += ["", f"## {panel}", "", "| option | default | meaning | verbs |"]
+        lines += ["|---|---|---|---|"]
         for option in sorted(found, key=lambda one: order.index(one.key)):
             lines.append(_row(option, taken[option]))
     return "\n".join(lines) + "\n"
@@ -160,19 +155,7 @@ def _verbs(app: typer.Typer, group: str = "") -> Iterator[tuple[str, tuple[Optio
 def _row(option: Option, verbs: Sequence[str]) -> str:
     flags = ", ".join(f"`{flag}`" for flag in flags_of(option))
     value = f" {option.metavar}" if option.metavar else ""
-    shared = next((one for one in every.MEASURED if one.key == option.key), None)
-    # With another default it is still the same.
-    if shared and replace(option, default=shared.default, meaning=shared.meaning) != shared:
-        shared = None
-    key = f"`{option.key}`" if shared else ""
-    where = " (not in a scenario)" if shared and shared not in every.IN_FILE else ""
-    cells = (
-        f"{flags}{value}",
-        f"{key}{where}",
-        option.default_text,
-        f"{option.help} {option.details}".rstrip(),
-        ("only " if len(verbs) == 1 else "") + ", ".join(f"`{verb}`" for verb in verbs),
-    )
+    cells = (f"{flags}{value}", option.default_text, option.help, ", ".join(verbs))
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

@@ -32,7 +32,6 @@ REGRESSIONS = replace(
     options.FAIL_ON,
     help="What is a regression: ready:5%,200ns, host:10%, error, warning, copy, dangling, ….",
     metavar="WHAT",
-    details="See [](compare.md).",
 )
 COMPARISON_JSON = replace(options.JSON, help=options.JSON.help.replace("session", "comparison"))
 COMPARISONS = (

@@ -236,7 +236,6 @@ DEVICES = replace(
     every.DEVICES,
     help="The array's device; simulated gives its setup a CUDA device without a GPU.",
     meaning="where the setup makes it",
-    details="",
 )
 SOURCE = Option(
     "source",
@@ -285,7 +284,6 @@ PLACES = replace(
     every.DEVICES,
     help="Where to plant: cpu, cuda or simulated.",
     meaning="on the host, and on a GPU where there is one",
-    details="",
 )
 
 

@@ -70,7 +70,6 @@ DEVICE = replace(
     help="Run the program on a simulated CUDA device: simulated, or simulated:2 for two.",
     panel=every.MEASURING,
     default=None,
-    details="",
 )
 MAX_OVERHEAD = Option(
     "max_overhead",
@@ -84,7 +83,6 @@ FAIL_ON = replace(
     kind=Several(commas=True, join=_faults),
     help="Exit code 1 if a line does this that is not allowed: copy, wait or device-crossing.",
     metavar="WHAT",
-    details="",
 )
 JSON = replace(every.JSON, help="Write the trace as JSON; - prints it.")
 SPEEDSCOPE = Option(

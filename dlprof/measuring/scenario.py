@@ -1,12 +1,10 @@
 """What a scenario file says: the problem, and the options with which it is measured.
 
-An error names the line, the key, the value and what was expected. The JSON Schema in docs/ is made
-of both; ``python -m dlprof.measuring.scenario`` prints it.
+An error names the line, the key, the value and what was expected.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -31,8 +29,8 @@ from dlprof.measuring.expectation import parse as parse_expectation
 from dlprof.measuring.pairs import parse as parse_pair
 from dlprof.runner import files, options
 from dlprof.runner.floors import Floor
-from dlprof.runner.option import Option, shown, value_of
-from dlprof.runner.options import IN_FILE, ONE_INTERPRETER, OPTIONS
+from dlprof.runner.option import shown, value_of
+from dlprof.runner.options import IN_FILE, OPTIONS
 from dlprof.runner.request import step_framework
 from dlprof.text.clean import clean, nearest, sanitised
 
@@ -53,23 +51,6 @@ def _fit(read: Callable[[str], object]) -> AfterValidator:
         return found
 
     return AfterValidator(check)
-
-
-def _read(option: Option) -> Callable[[object], Any]:
-    """Valid is what the option takes."""
-
-    def check(found: object) -> Any:
-        try:
-            return option.kind.read(found)
-        except UsageError as error:
-            raise ValueError(str(error)) from None
-
-    return check
-
-
-def _words(option: Option) -> str:
-    default = f" Default: {option.default_text}." if option.default is None else ""
-    return f"{option.help}{default} {option.details}".rstrip()
 
 
 def _threshold(name: str) -> str:
@@ -96,10 +77,6 @@ class Part(BaseModel):
 
 class FloorSpec(Part):
     """How much slower some cases may be before the gate calls it a regression."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"anyOf": [{"required": [name]} for name in ("percent", "ns", "times")]}
-    )
 
     case: Text = Field(
         description="Cases by a glob of their code, their path, or their pair (torch->numpy).",
@@ -145,10 +122,6 @@ class StepSpec(Part):
 
 class Problem(Part):
     """What is asked, of which pairs, and what is expected to be found."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"oneOf": [{"required": ["pairs"]}, {"required": ["step"]}]}
-    )
 
     title: Text = Field(description="The problem in a few words.")
     question: Text = Field(description="What the scenario answers.")
@@ -203,32 +176,9 @@ class Scenario:
     text: str = ""
 
 
-def schema() -> dict[str, Any]:
-    """JSON Schema 2020-12 of a scenario."""
-    found = Problem.model_json_schema()
-    for option in IN_FILE:
-        said = {"description": option.help} | (
-            {} if option.default is None else {"default": option.default}
-        )
-        for name in dict.fromkeys((option.key, option.singular)):
-            found["properties"][name] = {**option.kind.schema(), **said}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **found,
-        "title": "dlprof scenario",
-    }
-
-
-def schema_text() -> str:
-    """What stands in docs/scenario.schema.json."""
-    return json.dumps(schema(), indent=2) + "\n"
-
-
 LONGEST_FILE = 1 << 20
 MOST_DOTS = 1000
 """Of a key: the parser takes a minute for one of 50,000 parts."""
-REMOVED = {"environment": ONE_INTERPRETER}
-"""Keys that scenarios no longer have, and what to do instead."""
 
 
 def read(path: Path) -> Scenario:
@@ -329,9 +279,6 @@ def _where(fault: ErrorDetails) -> tuple[str | int, ...]:
 def _sentence(fault: ErrorDetails, where: Sequence[str | int]) -> str:
     key, kind = _key_text(where), fault["type"]
     if kind == "extra_forbidden":
-        removed = REMOVED.get(str(where[0]))
-        if removed:
-            return f"{where[0]} was removed: {removed}"
         return f"unknown key {str(where[-1])!r}: {_nearest(where)}"
     if kind == "missing":
         return f"{key} is missing"
@@ -382,7 +329,3 @@ def line_of(text: str, where: Sequence[str | int]) -> int | None:
         start = hits[min(int(place), len(hits) - 1)]
         found = start + 1
     return found
-
-
-if __name__ == "__main__":
-    print(schema_text(), end="")  # noqa: T201 - the answer

@@ -42,10 +42,6 @@ class Whole:
             raise UsageError(f"{shown(value)}: expected a whole number{bounds}")
         return int(number)
 
-    def schema(self) -> dict[str, Any]:
-        bounds = {"minimum": self.least, "maximum": self.most}
-        return {"type": "integer"} | {name: one for name, one in bounds.items() if one is not None}
-
 
 @dataclass(frozen=True)
 class Number:
@@ -71,13 +67,6 @@ class Number:
             return None if number is None else number * suffixes[value[-1]]
         return _number(float, value)
 
-    def schema(self) -> dict[str, Any]:
-        number = {"type": "number", "minimum": self.least, "exclusiveMaximum": self.below}
-        suffixes = "".join(SUFFIXES.get(self.unit, {}))
-        if not suffixes:
-            return number
-        return {"anyOf": [number, {"type": "string", "pattern": f"^[0-9.]+[{suffixes}]$"}]}
-
 
 @dataclass(frozen=True)
 class Switch:
@@ -87,9 +76,6 @@ class Switch:
         if not isinstance(value, bool):
             raise UsageError(f"{shown(value)}: expected true or false")
         return value
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "boolean"}
 
 
 @dataclass(frozen=True)
@@ -104,9 +90,6 @@ class Choice:
             raise UsageError(f"{shown(value)}: expected {', '.join(first)} or {last}")
         return str(value)
 
-    def schema(self) -> dict[str, Any]:
-        return {"enum": list(self.words)}
-
 
 @dataclass(frozen=True)
 class Text:
@@ -119,9 +102,6 @@ class Text:
             return self.parse(str(value))
         except UsageError as error:
             raise UsageError(f"{shown(value)}: {error}") from None
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "string"}
 
 
 def distinct(values: Iterable[Any]) -> tuple[Any, ...]:
@@ -139,9 +119,6 @@ class Several:
     parse: Callable[[str], Iterable[Any]] = lambda word: [word]
     commas: bool = False
     join: Callable[[Iterable[Any]], Any] = distinct
-    examples: tuple[str, ...] = ()
-    numbers: bool = False
-    """Whether a number may stand for a word in a scenario."""
 
     def read(self, value: Any) -> Any:
         # A tuple of numbers is one word, such as 4x4.
@@ -158,14 +135,6 @@ class Several:
             except UsageError as error:
                 raise UsageError(f"{shown(word)}: {error}") from None
         return self.join(found)
-
-    def schema(self) -> dict[str, Any]:
-        word: dict[str, Any] = {"type": "string", "minLength": 1}
-        if self.numbers:
-            word = {"anyOf": [word, {"type": "integer", "minimum": 0}]}
-        if self.examples:
-            word["examples"] = list(self.examples)
-        return {"anyOf": [word, {"type": "array", "minItems": 1, "items": word}]}
 
 
 Kind = Whole | Number | Switch | Choice | Text | Several
@@ -187,8 +156,6 @@ class Option:
     flag: str = ""
     short: str = ""
     metavar: str = ""
-    details: str = ""
-    """What only the reference says."""
 
     @property
     def flags(self) -> tuple[str, ...]:

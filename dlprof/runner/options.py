@@ -93,21 +93,16 @@ ONE_INTERPRETER = (
 
 SHAPES = Option(
     "shapes",
-    Several(_shapes, True, numbers=True, examples=("4096x4096", "1Ki..1Gi by 16")),
+    Several(_shapes, True),
     "Lengths in elements: 4096x4096, 1048576, scalar, or 1Ki..1Gi for powers of two.",
     ARRAYS,
     default="1024x1024",
     flag="--shape",
     metavar="AxB",
-    details=(
-        "Lengths take `Ki`, `Mi`, `Gi` and `Ti`. `1Ki..1Gi` is every power of two "
-        "between, `1Ki..1Gi by 16` every fourth of them. In Python, a tuple of numbers is "
-        "one shape."
-    ),
 )
 DTYPES = Option(
     "dtypes",
-    Several(_one_of("dtype"), commas=True, examples=("float32", "bfloat16")),
+    Several(_one_of("dtype"), commas=True),
     "float32, bfloat16, …",
     ARRAYS,
     default="float32",
@@ -116,7 +111,7 @@ DTYPES = Option(
 )
 LAYOUTS = Option(
     "layouts",
-    Several(_one_of("layout"), commas=True, examples=("C", "strided")),
+    Several(_one_of("layout"), commas=True),
     "C, aligned, F, strided, sliced, reversed, broadcast or readonly.",
     ARRAYS,
     default="C",
@@ -125,18 +120,12 @@ LAYOUTS = Option(
 )
 DEVICES = Option(
     "devices",
-    Several(_one_of("device"), commas=True, join=_devices, examples=("cpu", "cuda")),
+    Several(_one_of("device"), commas=True, join=_devices),
     "Where the source array is: cpu, cuda, simulated; auto is cuda if both can use it.",
     ARRAYS,
     default="auto",
     flag="--device",
     metavar="NAME",
-    details=(
-        "auto takes `cuda` if both frameworks can own arrays there and there is a device, "
-        "else `cpu`; `cuda` for a producer that has arrays nowhere else. The report says "
-        "which and why. `simulated` is a CUDA device without a GPU, `simulated:2` are two; see "
-        "[](simulated.md)."
-    ),
 )
 PATHS = Option(
     "paths",
@@ -146,17 +135,15 @@ PATHS = Option(
     meaning="all",
     flag="--path",
     metavar="GLOB",
-    details="Names and code come from `dlprof list paths`.",
 )
 PLACEMENTS = Option(
     "placements",
-    Several(_one_of("placement"), commas=True, examples=("in-loop", "hoisted")),
+    Several(_one_of("placement"), commas=True),
     "Where a loop that uses the result has the conversion: convert, in-loop, hoisted or implicit.",
     ARRAYS,
     default="convert",
     flag="--placement",
     metavar="NAME",
-    details="See [](placement.md).",
 )
 SETUP = Option(
     "setup",
@@ -164,7 +151,6 @@ SETUP = Option(
     "Python that runs after the imports: jax.config.update('jax_enable_x64', True).",
     MEASURING,
     metavar="TEXT",
-    details="Each text is a line. The session keeps it, and reproducers have it.",
 )
 ROUNDS = Option(
     "rounds",
@@ -173,7 +159,6 @@ ROUNDS = Option(
     MEASURING,
     default=3,
     metavar="N",
-    details="On a simulated device, where nothing is timed, the default is 1.",
 )
 BUDGET = Option(
     "budget",
@@ -182,10 +167,6 @@ BUDGET = Option(
     MEASURING,
     meaning="none",
     metavar="SECONDS",
-    details=(
-        "The first round is always finished. What is left of the diagnosis and of the survey is "
-        "left out, and the report says so."
-    ),
 )
 TIMEOUT = Option(
     "timeout",
@@ -194,12 +175,6 @@ TIMEOUT = Option(
     MEASURING,
     default=60.0,
     metavar="SECONDS",
-    details=(
-        "Each 50 MB of the array adds a second. Where one process measures many pairs it "
-        "is 15 at most; what exceeds that is tried again alone, with all of its time. "
-        "Other limits are fixed: 180 s to start an interpreter and to import the frameworks, "
-        "20 s to load the probes."
-    ),
 )
 SEED = Option("seed", Whole(), "Seed of the order of the cases.", MEASURING, default=0, metavar="N")
 SAMPLE_MS = Option(
@@ -209,7 +184,6 @@ SAMPLE_MS = Option(
     MEASURING,
     default=60.0,
     metavar="MS",
-    details="A pair with more than twelve paths shares the time of twelve.",
 )
 SYSTEM, STEADY = "system", "steady"
 TUNABLES = "GLIBC_TUNABLES"
@@ -223,7 +197,6 @@ ALLOCATOR = Option(
     MEASURING,
     default=SYSTEM,
     metavar="NAME",
-    details="`gate` and `calibrate` take `steady` by default; see [](gate.md#allocator).",
 )
 QUICK = Option(
     "quick",
@@ -231,9 +204,6 @@ QUICK = Option(
     "One process per path and short samples: no intervals, no modes.",
     MEASURING,
     default=False,
-    details=(
-        "It stands for 1 round, samples of 20 ms, no survey, and no diagnosis but of alignment."
-    ),
 )
 DIAGNOSE = Option(
     "diagnose",
@@ -242,11 +212,6 @@ DIAGNOSE = Option(
     FINDINGS,
     default=True,
     meaning="unless --quick",
-    details=(
-        "It comes after the times of the last round, in processes of its own, once for each "
-        "path. It takes the first shape, and arrays of at most 256 MiB; on a device 16 MiB. "
-        "Alignment is looked at in any case."
-    ),
 )
 TOGETHER = Option(
     "together",
@@ -254,7 +219,6 @@ TOGETHER = Option(
     "Serve all pairs of a round from one process.",
     MEASURING,
     default=False,
-    details="For many small cases, where imports would take longest.",
 )
 SURVEY = Option(
     "survey",
@@ -262,7 +226,6 @@ SURVEY = Option(
     "Look at each path with many small arrays: every dtype, layout and kind of shape.",
     FINDINGS,
     default=False,
-    details="One call each, not timed. See [](survey.md).",
 )
 PYTHON = Option(
     "python",
@@ -279,7 +242,6 @@ PROBES = Option(
     MEASURING,
     flag="--probe",
     metavar="FILE",
-    details="In a scenario, a relative path begins at its file. See [](probes.md).",
 )
 FAIL_ON = Option(
     "fail_on",
@@ -287,10 +249,6 @@ FAIL_ON = Option(
     "Exit code 1 for a finding of this rule, or of this severity and worse.",
     FINDINGS,
     metavar="RULE",
-    details=(
-        "A rule is `DLP001` or `host-sync`; a severity is `error`, `warning` or `info`. A "
-        "rule that needs the diagnosis is refused if that is left out."
-    ),
 )
 SESSION = Option("output", Text(), "Keep the session here.", OUTPUT, short="-o", metavar="FILE")
 RESUME = Option("resume", Text(), "Finish a session that was stopped.", OUTPUT, metavar="FILE")
@@ -300,10 +258,6 @@ YES = Option(
     "Go on with a long run, or with a session that was begun elsewhere.",
     OUTPUT,
     default=False,
-    details=(
-        "dlprof asks before it runs the interpreter and the code of a session of another user or "
-        "machine. A run of more than 10,000 cases, or of more than two hours, is refused."
-    ),
 )
 PRINTS = "- prints it instead of the table."
 JSON = Option(
@@ -319,7 +273,6 @@ HTML = Option(
     f"Write the report as one HTML file; {PRINTS}",
     OUTPUT,
     metavar="FILE|-",
-    details="See [](html-report.md).",
 )
 CSV = Option("csv", Text(), "Write a table, one row for each case.", OUTPUT, metavar="FILE|-")
 PARQUET = Option(
@@ -328,7 +281,6 @@ PARQUET = Option(
     "Write the same table as Parquet.",
     OUTPUT,
     metavar="FILE",
-    details="See [](tables.md).",
 )
 MARKDOWN = Option(
     "markdown", Text(), "Write a summary for GitHub; - prints it.", OUTPUT, metavar="FILE|-"
@@ -339,7 +291,6 @@ JUNIT = Option(
     "Write JUnit XML: one test for each case.",
     OUTPUT,
     metavar="FILE|-",
-    details="See [](ci.md).",
 )
 GITHUB = Option(
     "github",

@@ -14,7 +14,7 @@ from dlprof import api, cli
 from dlprof.cli.listing import page
 from dlprof.errors import UsageError
 from dlprof.runner.axes import MOST_AXES, parse_shape, parse_shapes, shape_text
-from dlprof.runner.options import MEASURED, OPTIONS, RUN, TIMED, read, settle
+from dlprof.runner.options import MEASURED, OPTIONS, RUN, read, settle
 from dlprof.runner.request import Settings, settings_of
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -165,12 +165,6 @@ def test_python_takes_the_singular_too_but_not_both():
 def test_an_option_that_there_is_not_is_a_type_error_with_the_nearest_name():
     with pytest.raises(TypeError, match=r"'shap'.*'shape'"):
         called(shap="4")
-
-
-@pytest.mark.parametrize(("types", "known"), [(api.RunOptions, RUN), (api.HowOptions, TIMED)])
-def test_python_declares_the_types_of_the_options_that_it_takes(types, known):
-    named = {name for option in known for name in (option.key, option.singular)}
-    assert {option.key for option in known} <= set(types.__annotations__) <= named
 
 
 def test_the_page_of_options_is_current():
