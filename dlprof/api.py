@@ -47,7 +47,7 @@ class Session(model.Session):
         from dlprof.report.html import SAVED, render
         from dlprof.report.session_document import session_document
 
-        return render(session_document(self, SAVED, scripts=True, width=None), self)
+        return render(session_document(self, SAVED, scripts=True), self)
 
     def _repr_markdown_(self) -> str:
         """What a notebook shows of it."""

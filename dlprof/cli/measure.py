@@ -13,7 +13,7 @@ import typer
 from dlprof.cli.files import LAST, session_name
 from dlprof.cli.options import Given
 from dlprof.cli.outputs import Outputs, write_session
-from dlprof.cli.streams import complain, width
+from dlprof.cli.streams import complain
 from dlprof.errors import Interrupted, Unsaved, UsageError
 from dlprof.judge import fail_on as fail_on_words
 from dlprof.judge.cases import coverage
@@ -72,7 +72,7 @@ def measure(
         header = measurement.header()
         session = Session(**{**dict(header), "results": list(measurement.results())})
         name = LAST if output is None else session_name(path)
-        document = session_document(session, name, width=width())
+        document = session_document(session, name)
         outputs.print_report(document)
         write_session(outputs, session, document, fail_on)
         if measurement.saved:

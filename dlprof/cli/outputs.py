@@ -148,7 +148,7 @@ def _page(session: Session) -> str:
     from dlprof.report.html import SAVED, render
     from dlprof.report.session_document import session_document
 
-    return render(session_document(session, SAVED, scripts=True, width=None), session)
+    return render(session_document(session, SAVED, scripts=True), session)
 
 
 def _summarise(text: str) -> None:

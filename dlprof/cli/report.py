@@ -6,7 +6,7 @@ import gc
 
 from dlprof.cli.files import session_name
 from dlprof.cli.options import Given, SessionFile, takes
-from dlprof.cli.streams import complain, width
+from dlprof.cli.streams import complain
 from dlprof.cli.trace import BY, TRACES
 from dlprof.errors import UsageError
 from dlprof.runner import options as every
@@ -28,7 +28,6 @@ def report(session: SessionFile, *, given: Given) -> None:
     from dlprof.judge import cases_in, with_findings
     from dlprof.judge.cases import coverage
     from dlprof.report.checks import check_measured
-    from dlprof.report.document import Level
     from dlprof.report.session_document import session_document
     from dlprof.runner import session as sessions
     from dlprof.worker.timer import collector_off
@@ -41,11 +40,7 @@ def report(session: SessionFile, *, given: Given) -> None:
         found = sessions.load(session)
         cases = cases_in(found.results)
         found = with_findings(found, cases)
-        is_first = not (outputs.full or outputs.targets or outputs.github)
-        level = Level.FIRST if is_first else Level.FULL
-        document = session_document(
-            found, session_name(session), width=width(), level=level, cases=cases
-        )
+        document = session_document(found, session_name(session), cases=cases)
         if not outputs.targets and not outputs.github:
             outputs.print_report(document)
         write_session(outputs, found, document, fail_on)

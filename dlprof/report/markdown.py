@@ -10,11 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from dlprof.report.document import (
-    SUMMARY,
     Answer,
     Block,
     Cell,
-    Chart,
     Document,
     Facts,
     Level,
@@ -22,16 +20,15 @@ from dlprof.report.document import (
     Section,
     Source,
     Table,
-    Tiles,
-    fitted,
+    first_of,
 )
 from dlprof.text.markdown import code, prose
+
+MOST_ROWS = 200
 
 
 def render(document: Document) -> str:
     """The first screen, then all the rest folded."""
-    document = fitted(document, SUMMARY)
-    folded = [section for section in document.sections if section.level is Level.FULL]
     blocks = [
         f"## dlprof: {prose(document.headline)}",
         prose(document.context),
@@ -39,10 +36,10 @@ def render(document: Document) -> str:
         "\n".join(map(_answer, document.answers)),
         *map(_table, document.tables),
         "  \n".join(map(prose, document.marks)),
-        *(part for one in document.shown(Level.FIRST) for part in _section(one)),
+        *(part for one in document.at(Level.FIRST) for part in _section(one)),
         "\n".join(map(_problem, document.problems)),
     ]
-    for section in folded:
+    for section in document.at(Level.FULL):
         heading = f"<summary>{escape(' '.join(section.heading.split()))}</summary>"
         blocks += [f"<details>{heading}", *map(_block, section.blocks), "</details>"]
     return "\n\n".join(block for block in blocks if block) + "\n"
@@ -58,7 +55,8 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[
 def _answer(answer: Answer) -> str:
     parts = [code(answer.code)] if answer.code else []
     parts += [prose(part) for part in (answer.value, answer.note) if part]
-    return f"- **{prose(answer.label)}**: {', '.join(parts)}"
+    label = f"**{prose(answer.label)}**"
+    return f"- {label}: {', '.join(parts)}" if parts else f"- {label}"
 
 
 def _problem(problem: Problem) -> str:
@@ -76,19 +74,18 @@ def _block(block: Block) -> str:
         return _table(block)
     if isinstance(block, Facts):
         return "\n".join(f"- {prose(name)}: {prose(value)}" for name, value in block.items)
-    if isinstance(block, Chart | Tiles):
-        return ""
     if isinstance(block, Source):
-        hot = [line for line in block.lines if line.time]
         rows = (
             [str(one.number), prose(one.time), prose(one.result.text), code(one.text.strip())]
-            for one in hot
+            for one in block.lines
+            if one.time
         )
         return table(("line", "time", "result", "source"), rows, (True, True, False, False))
-    return "\n".join(f"- {prose(line)}" for line in block.lines)
+    return "\n".join(f"- {prose(line)}" for line in first_of(block.lines, MOST_ROWS))
 
 
 def _table(found: Table) -> str:
+    found = found.first(MOST_ROWS)
     shown = table(
         [prose(column.title) for column in found.columns],
         ([*map(_cell, row)] for row in found.rows),

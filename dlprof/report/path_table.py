@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from itertools import islice
-from typing import NamedTuple
 
 from dlprof.judge import FAULTS
-from dlprof.judge.rule import SEVERITIES
 from dlprof.judge.slower import is_too_fast_to_copy
 from dlprof.report.answers import best, waited
-from dlprof.report.document import Cell, Column, Lines, Section, Table
-from dlprof.report.paths import KINDS, MORE, NOT_ALL, Array, Path, lines_of, plainest, queued_work
+from dlprof.report.document import Cell, Column, Lines, Section, Table, Tone
+from dlprof.report.paths import KINDS, Array, Path, lines_of, plainest, queued_work
 from dlprof.runner.quantity import (
     MARK,
     bound_text,
@@ -24,147 +20,57 @@ from dlprof.runner.quantity import (
     significant,
     time_text,
 )
-from dlprof.runner.session import Note, TimeMeasure
+from dlprof.runner.session import Note
 from dlprof.text.clean import counted, first_line, first_words, listed
 
-
-class Room(NamedTuple):
-    """Lines of the first screen."""
-
-    timed: int
-    lost: int
-    """Of paths without a time."""
-    problems: int | None = None
-    """None for all."""
-
-
-ROOMS = tuple(
-    Room(*room)
-    for room in (
-        *((9, 3), (8, 3), (7, 3), (6, 3), (6, 2), (6, 1), (5, 1), (5, 1, 5), (5, 1, 4), (5, 1, 3)),
-        *((4, 1, 3), (4, 1, 2), (3, 1, 2), (3, 1, 1)),
-    )
-)
-"""From the most lines to the least. The table matters more than problems that can be counted."""
-MOST_COPIES = 3
-"""Lines of copies: views answer the question, and there is always another copy."""
+FIRST_TIMED, FIRST_OTHERS = 6, 2
+"""Lines of the first screen: of paths with a time, and of those without."""
 MOST_WORDS = 8
 LEAST_SHARE = 0.005
 LEAST_BYTES = 64 * 2**10
-"""A bandwidth of fewer bytes tells of the call, not of the copy."""
+"""A bandwidth of fewer bytes says more about the call than about the copy."""
 LEAST_MADE_BYTES = 1 << 20
 """Of fewer bytes the calls cost more than the memory."""
 
+Line = Sequence[Path]
+"""Paths that share a line of the first screen."""
 
-def short_tables(array: Array, room: Room | None) -> tuple[tuple[Table, ...], tuple[str, ...]]:
-    """What has a time, then what has none, and what the marks mean.
 
-    Paths with the same result and problems, and about the same time, share a line. Without ``room``
-    every path that was measured has one.
+def short_table(array: Array) -> tuple[Table, tuple[str, ...]]:
+    """The first screen's table, and what its marks mean.
+
+    Paths with the same result and problems, and about the same time, share a line. Crashes and
+    refusals come last; paths with the same reason share a line.
     """
     measured = [path for path in array.paths if path.is_measured]
-    is_timed = any(path.is_timed for path in array.paths)
-    if room is None:
-        room = Room(len(measured), len(array.paths))
-        lines = shown = [[path] for path in sorted(measured, key=lambda path: path.place)]
-    else:
-        lines = lines_of(measured)
-        shown = _shown(lines, room.timed, [*_asked(array, lines)][: room.timed])
-    lost = _lost([path for path in array.paths if not path.is_measured])
-    left = sum(len(line) for line in lines if line not in shown)
-    lost_left = sum(len(line) for line in lost[room.lost :])
-    more = [
-        _more(left, "slower path" if is_timed and lines[: len(shown)] == shown else "other path"),
-        _more(lost_left, "more path", " without a time" if is_timed else " without an answer"),
+    is_timed = any(path.is_timed for path in measured) or not measured
+    lines = lines_of(measured)
+    shown = _shown(array, lines)
+    others = _others([path for path in array.paths if not path.is_measured])
+    rows = [
+        *(_row(line, plainest(line).problems) for line in shown),
+        *(_row(line, _reason(line), "dim") for line in others[:FIRST_OTHERS]),
     ]
-    tables = [
-        _summary(TIMED if is_timed else UNTIMED, shown, more[0]),
-        _summary(UNMEASURED, lost[: room.lost], more[1]),
-    ]
-    marks = marks_of([path for line in shown for path in line])
-    known = [table for table in tables if table.rows]
-    return tuple(replace(table, carries_on=table is not known[0]) for table in known), marks
-
-
-def _more(count: int, what: str, which: str = "") -> str:
-    return f"{counted(count, what)}{which}" if count else ""
-
-
-def marks_of(timed: Sequence[Path]) -> tuple[str, ...]:
-    """What the mark before a time and the star behind a result mean here."""
-    found = []
-    disturbed = any(path.case.ready is not None and path.case.ready.is_disturbed for path in timed)
-    alone = any(path.is_known and not path.is_certain for path in timed)
-    kept = [path.case.new_ns is None for path in timed if path.case.is_cached_copy]
-    causes = [
-        cause
-        for cause, is_one in (
-            ("Other programs disturbed this time. The path itself may take less.", disturbed),
-            ("Only one process measured this time. Another process may differ.", alone),
-            ("This is the time of a new array: the framework keeps results.", False in kept),
-        )
-        if is_one
-    ]
-    if causes:
-        found.append(f"{MARK} {' Or: '.join(causes)}")
-    if True in kept:
-        found.append(f"{MORE} This is the time of an array that was converted before.")
-    if any(path.is_part for path in timed):
-        found.append(f"{NOT_ALL}: The time is too short for them. The rest may be copied later.")
-    if unknown := [path for path in timed if path.result == "?"]:
-        why = next(filter(None, map(_why_unowned, unknown)), "")
-        told = f": {first_line(why)}" if why else "."
-        found.append(f"? It is not known whether the result is a view or a copy{told}")
-    starred = [path for path in timed if path.elsewhere]
-    if starred:
-        other = {"copy": "copies", "refused": "fails"}
-        words = sorted({word for path in starred for word in path.elsewhere} & other.keys())
-        found.append(
-            f"* The result depends on the address of {starred[0].source}: at other addresses the"
-            f" path {' or '.join(other[word] for word in words) or 'gives a view'}."
-        )
-    suspected = sorted({rule for path in timed for rule in path.safety.suspected})
-    if suspected:
-        found.append(f"{', '.join(suspected)}? Seen only in similar paths.")
-    return tuple(found)
-
-
-def _asked(array: Array, lines: Sequence[list[Path]]) -> Iterator[list[Path]]:
-    """What a reader looks for, the most important first: the answers, or the fastest of their kind
-    where none is safe; then the first line of each of the worst problems.
-    """
-    for kind in KINDS:
-        answer = best(array, kind) or (waited(array) if kind == "copy" else None)
-        found = (
-            line for line in lines if answer in line or (not answer and line[0].result == kind)
-        )
-        yield from islice(found, 1)
-    firsts = [line[0] for line in lines if line[0].worst is not None]
-    worst = min((one.worst for one in firsts if one.worst), key=SEVERITIES.index, default=None)
-    for rule in dict.fromkeys(one.rules[0] for one in firsts if one.worst == worst):
-        yield next(line for line in lines if rule in line[0].rules)
-
-
-def _shown(lines: Sequence[list[Path]], most: int, asked: Sequence[list[Path]]) -> list[list[Path]]:
-    """What is asked for, and the first of the others, in the order of ``lines``."""
-    copies = 0
-    found = [at for at, line in enumerate(lines) if line in asked]
-    for at, line in enumerate(lines):
-        is_copy = line[0].case.kind == "copy"
-        copies += is_copy
-        if at not in found and len(found) < most and not (is_copy and copies > MOST_COPIES):
-            found.append(at)
-    return [lines[at] for at in sorted(found)]
-
-
-def _code(line: Sequence[Path]) -> Cell:
-    """The code that a line shows, and how many others share the line."""
-    return Cell(
-        plainest(line).code, code=True, note=f"+{len(line) - 1} alike" if len(line) > 1 else ""
+    first = Column("time", right=True) if is_timed else Column("queued work")
+    columns = (first, Column("result"), Column("path"), Column("problem"))
+    left = sum(map(len, lines + others)) - sum(map(len, shown + others[:FIRST_OTHERS]))
+    more = f"… {counted(left, 'more path')}" if left else ""
+    return Table(columns, tuple(rows), more, is_summary=True), marks_of(
+        [p for one in shown for p in one]
     )
 
 
-def _lost(paths: Sequence[Path]) -> list[list[Path]]:
+def _shown(array: Array, lines: list[list[Path]]) -> list[list[Path]]:
+    """The fastest lines; those of the answers are always among them."""
+    answers = [best(array, kind) for kind in KINDS]
+    answers += [] if answers[1] else [waited(array)]
+    asked = [line for line in lines if any(one in line for one in answers if one)]
+    rest = [line for line in lines if line not in asked]
+    shown = [*asked, *rest[: FIRST_TIMED - len(asked)]]
+    return [line for line in lines if line in shown]
+
+
+def _others(paths: Sequence[Path]) -> list[list[Path]]:
     """Crashes and time-outs first, then refusals; the same reason once."""
     groups: dict[tuple[str, str], list[Path]] = defaultdict(list)
     for path in sorted(paths, key=lambda path: (path.result == "refused", path.result)):
@@ -172,48 +78,36 @@ def _lost(paths: Sequence[Path]) -> list[list[Path]]:
     return list(groups.values())
 
 
-def _reason(line: Sequence[Path]) -> Cell:
-    why = first_words(line[0].reason, MOST_WORDS)
-    return Cell(" ".join((*line[0].rules, why)), "dim")
-
-
-def _cost(line: Sequence[Path]) -> Cell:
+def _row(line: Line, problem: str, tone: Tone = "") -> tuple[Cell, ...]:
     path = plainest(line)
-    return Cell(path.brief_time if path.is_timed else queued_work(path))
+    alike = f"+{len(line) - 1} alike" if len(line) > 1 else ""
+    cost = path.brief_time if path.is_timed else queued_work(path)
+    code = Cell(path.code, code=True, note=alike)
+    return Cell(cost), path.result_cell, code, Cell(problem, tone)
 
 
-Line = Sequence[Path]
-"""Paths that share a line of the first screen."""
-Shown = tuple[Column, Callable[[Line], Cell]]
-"""A column of it, and what stands there of a line."""
-TIMED: tuple[Shown, ...] = (
-    (Column("time", right=True), _cost),
-    (Column("result"), lambda line: plainest(line).result_cell),
-    (Column("path"), _code),
-    (Column("problem"), lambda line: Cell(plainest(line).problems)),
-)
-UNTIMED: tuple[Shown, ...] = ((Column("queued work"), _cost), *TIMED[1:])
-"""Without times the first question is what the call does behind queued work."""
-UNMEASURED: tuple[Shown, ...] = (
-    (Column("result"), lambda line: line[0].result_cell),
-    (Column("path"), _code),
-    (Column("reason"), _reason),
-)
+def _reason(line: Line) -> str:
+    return " ".join((*line[0].rules, first_words(line[0].reason, MOST_WORDS)))
 
 
-def _summary(columns: Sequence[Shown], lines: Sequence[Line], left: str) -> Table:
-    rows = tuple(tuple(show(line) for _, show in columns) for line in lines)
-    titles = tuple(column for column, _ in columns)
-    return Table(titles, rows, f"… and {left}" if left else "", is_summary=True)
+def marks_of(paths: Sequence[Path]) -> tuple[str, ...]:
+    """What the marks of these paths mean, a line each."""
+    meanings = {
+        f"{MARK} One process measured it, other programs disturbed it, or only new arrays take so long.": any(
+            path.brief_time.startswith(MARK) for path in paths
+        ),
+        "* The result depends on the address of the array.": any(
+            path.result_cell.text.endswith("*") for path in paths
+        ),
+        "? Seen only in similar paths.": any(path.safety.suspected for path in paths),
+    }
+    return tuple(mark for mark, is_shown in meanings.items() if is_shown)
 
 
 def _full_time(path: Path) -> str:
     """With its interval, its modes or its range."""
-    return "" if path.case.result.untimed else time_text(_ready(path), not path.is_certain)
-
-
-def _ready(path: Path) -> TimeMeasure | None:
-    return path.case.ready or path.case.result.ready_time
+    ready = path.case.ready or path.case.result.ready_time
+    return "" if path.case.result.untimed else time_text(ready, not path.is_certain)
 
 
 def _host_time(path: Path) -> str:
@@ -222,7 +116,7 @@ def _host_time(path: Path) -> str:
 
 
 def _first_call(path: Path) -> str:
-    """The first call, where it was the first conversion of its process."""
+    """The first call, if it was the first conversion of its process."""
     first = path.case.result.first_in_process_ns
     return "" if first is None else plain_time(first)
 
@@ -236,25 +130,25 @@ def _device_time(path: Path) -> str:
     return plain_time(found.warm.median_ns, 3)
 
 
+def _copies_at_one_speed(path: Path) -> bool:
+    """Whether one number stands for the time of a whole copy."""
+    ready = path.case.ready
+    is_one = path.is_known and ready is not None and not is_wide(ready)
+    return path.case.kind == "copy" and is_one and not is_too_fast_to_copy(path.case)
+
+
 def _speed(path: Path) -> str:
-    """GB/s of a copy, where one number stands for its time."""
-    cost, ready = path.case.result.copy_cost, path.case.ready
-    if path.case.kind != "copy" or cost is None or cost.gb_per_s is None or ready is None:
+    cost = path.case.result.copy_cost
+    if cost is None or cost.gb_per_s is None or path.case.size_bytes < LEAST_BYTES:
         return ""
-    is_one = path.is_known and not is_wide(ready) and path.case.size_bytes >= LEAST_BYTES
-    if is_too_fast_to_copy(path.case):
-        return "unknown"
-    return ratio_text(cost.gb_per_s) if is_one else ""
+    return ratio_text(cost.gb_per_s) if _copies_at_one_speed(path) else ""
 
 
 def _share_of_memcpy(path: Path) -> str:
-    """Where one number stands for the time."""
-    cost, ready = path.case.result.copy_cost, path.case.ready
-    share = cost.share_of_memcpy if cost is not None and path.case.kind == "copy" else None
-    if is_too_fast_to_copy(path.case):
-        return NOT_ALL
-    if share is None or ready is None or not path.is_known or is_wide(ready):
+    cost = path.case.result.copy_cost
+    if cost is None or cost.share_of_memcpy is None or not _copies_at_one_speed(path):
         return ""
+    share = cost.share_of_memcpy
     return f"{100 * share:.0f} %" if share >= LEAST_SHARE else "<1 %"
 
 
@@ -264,8 +158,8 @@ def _peak(path: Path) -> str:
     return "" if arrays is None else f"{max(arrays, 0.0):.2f}"
 
 
-def _of_making(path: Path) -> str:
-    """The time as a share of what it takes to make such an array: what reading it once is worth."""
+def _share_of_creation(path: Path) -> str:
+    """The time as a share of the time that making such an array takes."""
     made = path.case.result.create_ns
     if not made or not path.is_known or path.case.size_bytes < LEAST_MADE_BYTES:
         return ""
@@ -283,57 +177,50 @@ TIMES: tuple[tuple[str, Show], ...] = (
 MEMORY: tuple[tuple[str, Show], ...] = (
     ("GB/s", _speed),
     ("of memcpy", _share_of_memcpy),
-    ("of creation", _of_making),
+    ("of creation", _share_of_creation),
     ("peak arrays", _peak),
 )
 
 
 def full_section(array: Array, heading: str) -> Section:
-    """All measured paths in two tables, times and memory; then why others have no answer."""
-    timed = [path for path in array.paths if path.is_measured]
-    tables = (
-        (
-            replace(
-                _full_table(timed, TIMES, Column("problem"), lambda path: Cell(path.problems)),
-                more=legend(_ready(path) for path in timed if not path.case.result.untimed),
-            ),
-            _full_table(timed, MEMORY, Column("result"), lambda path: path.result_cell),
-        )
-        if timed
-        else ()
-    )
-    lost = tuple(
-        f"{path.result}: {path.code}: {path.reason}" for path in array.paths if not path.is_measured
-    )
-    blocks = (Lines(text) for text in (marks_of(timed), lost) if text)
-    return Section(heading, (*tables, *blocks))
+    """All measured paths in two tables, times and memory; then the reasons of the others."""
+    measured = [path for path in array.paths if path.is_measured]
+    blocks: list[Table | Lines] = []
+    if measured:
+        timed = [one.case.result.ready_time for one in measured if not one.case.result.untimed]
+        times = [(Cell(path.problems), Cell(path.code, code=True)) for path in measured]
+        memory = [(path.result_cell, Cell(path.code, code=True)) for path in measured]
+        blocks += [
+            _full_table(measured, TIMES, "problem", times, legend(timed)),
+            _full_table(measured, MEMORY, "result", memory, ""),
+        ]
+    lost = [f"{one.result}: {one.code}: {one.reason}" for one in array.paths if one not in measured]
+    blocks += [Lines(text) for text in (marks_of(measured), tuple(lost)) if text]
+    return Section(heading, tuple(blocks))
 
 
 def _full_table(
     paths: Sequence[Path],
     columns: Sequence[tuple[str, Show]],
-    column: Column,
-    cell: Callable[[Path], Cell],
+    title: str,
+    ends: Sequence[tuple[Cell, ...]],
+    more: str,
 ) -> Table:
-    """Columns in which nothing is known are left out."""
+    """Columns without any value are left out. ``ends`` are the last cells of each row."""
     known = [(title, show) for title, show in columns if any(map(show, paths))]
-    titles = (*(Column(title, right=True) for title, _ in known), column, Column("path"))
-    rows = tuple(
-        (*(Cell(show(path) or "-") for _, show in known), cell(path), Cell(path.code, code=True))
-        for path in paths
+    titles = (*(Column(title, right=True) for title, _ in known), Column(title), Column("path"))
+    rows = (
+        (*(Cell(show(path) or "-") for _, show in known), *end)
+        for path, end in zip(paths, ends, strict=True)
     )
-    return Table(titles, rows)
+    return Table(titles, tuple(rows), more)
 
 
 def shapes_table(arrays: Sequence[Array]) -> Table:
     """One line for each array of a pair: the fastest view and copy that may be written."""
     names = ("pair", "shape", "dtype", "layout", "device")
-    varying = [
-        at
-        for at, values in enumerate(zip(*(one.name for one in arrays), strict=True))
-        if len(set(values)) > 1
-    ]
-    titles = [Column(names[at], right=names[at] == "shape") for at in varying]
+    axes = zip(*(one.name for one in arrays), strict=True)
+    varying = [at for at, values in enumerate(axes) if len(set(values)) > 1]
     rows = []
     for array in arrays:
         cells = [Cell(array.name[at]) for at in varying]
@@ -342,23 +229,18 @@ def shapes_table(arrays: Sequence[Array]) -> Table:
             cells.append(Cell((path.brief_time or "yes") if path else "-"))
             cells.append(Cell(path.code, code=True) if path else Cell("none", "bad"))
         rows.append(tuple(cells))
+    titles = [Column(names[at], right=names[at] == "shape") for at in varying]
     for kind in KINDS:
         titles += [Column(kind, right=True), Column("path")]
     return Table(tuple(titles), tuple(rows))
 
 
-def _why_unowned(path: Path) -> str:
-    """Why the instrument did not tell a view from a copy, if it raised."""
-    return next((one.reason for one in path.case.result.notes if one.instrument == "ownership"), "")
-
-
 def notes_section(arrays: Sequence[Array]) -> tuple[Section, ...]:
     """One line for each note, with the paths that share it."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
-    for array in arrays:
-        for path in array.paths:
-            for note in _notes(path):
-                found[note][path.code] = None
+    for path in (path for array in arrays for path in array.paths):
+        for note in _notes(path):
+            found[note][path.code] = None
     lines = tuple(f"{listed(codes)}: {note}" for note, codes in found.items())
     return (Section("Notes", (Lines(lines),)),) if lines else ()
 
@@ -367,18 +249,9 @@ def _notes(path: Path) -> Iterator[str]:
     result, safety = path.case.result, path.safety
     if result.case.setup:
         yield f"needs {' / '.join(result.case.setup.strip().splitlines())}"
-    for rule in safety.suspected:
-        yield f"{rule}? Others into this framework break the rule, and this path may break it too."
     if safety.unknown and path.is_measured:
-        yield f"not called safe: {safety.unknown}"
+        yield f"not known: {safety.unknown}"
     for rule in safety.conditions:
         yield f"safe only if you {FAULTS[rule].condition} ({rule})"
-    if path.is_measured and result.reason:
-        yield f"{result.status}: {path.reason}"
-    if result.in_company is not None:
-        status, reason = result.in_company.status, result.in_company.reason
-        yield f"after other cases: {'' if status == 'ok' else f'{status}: '}{reason}"
-    if result.interrupted:
-        yield f"interrupted: {result.interrupted}"
     named = (Note(one.reason, one.instrument.replace("_", " ")) for one in result.notes)
     yield from (first_line(str(one)) for one in named)

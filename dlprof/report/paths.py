@@ -13,7 +13,6 @@ from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import Cases
 from dlprof.judge.rule import SEVERITIES, Severity, severity_of
 from dlprof.judge.safety import Safety
-from dlprof.judge.slower import is_too_fast_to_copy
 from dlprof.report.document import Cell, Tone
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import MARK, plain_time, size_text
@@ -21,15 +20,13 @@ from dlprof.runner.session import FindingRecord, Session, pair_text
 from dlprof.text.clean import first_line
 
 BY = "\N{MULTIPLICATION SIGN}"
-MORE = ">"
-"""Before the time of a copy that was made out of what the first conversion left behind."""
-NOT_ALL = "not all bytes"
-"""Beside a copy in a time in which no copy of all its bytes is made."""
 LAYOUTS = {"C": "C order", "F": "F order"}
 KINDS = ("view", "copy")
 ORDERS = ("synchronous", "stream-ordered", "host-sync", "device-sync")
-"""What a call may do about queued work, what costs least first; everything else comes later."""
+"""What a call may do about queued work, cheapest first; everything else comes later."""
 TONES: dict[str, Tone] = {"view": "view", "copy": "copy", "refused": "dim", "?": ""}
+NEAR = 1.1
+"""Times within this ratio are one time to a reader."""
 
 
 @dataclass(frozen=True)
@@ -42,17 +39,8 @@ class Path:
     worst: Severity | None = None
     """Of its findings."""
     offered: str = ""
-    """The kind as which it may be written: see :meth:`dlprof.judge.cases.Cases.offered`."""
-
-    @property
-    def is_copy(self) -> bool:
-        """Whether it copies wherever the array begins, and nothing asks it not to."""
-        return self.offered == "copy"
-
-    @cached_property
-    def is_part(self) -> bool:
-        """Whether its time is too short for a copy of all bytes. A kept result is no such copy."""
-        return not self.case.is_cached_copy and is_too_fast_to_copy(self.case)
+    """``view`` or ``copy`` if it may be offered as one: see
+    :meth:`dlprof.judge.cases.Cases.offered`."""
 
     @property
     def code(self) -> str:
@@ -60,7 +48,7 @@ class Path:
 
     @property
     def cost_ns(self) -> float:
-        """Infinite where no ready time is known. Of a copy that is kept, that of a new array."""
+        """Infinite without a ready time. If the framework keeps copies, the time of a new array."""
         if self.case.new_ns is not None:
             return self.case.new_ns
         ready = self.case.result.ready_time
@@ -69,10 +57,10 @@ class Path:
     @property
     def interval_ns(self) -> tuple[float, float]:
         """The interval, or from the fastest to the slowest mode; twice the time of one process."""
-        if self.case.new_ns is not None:
-            return self.case.new_ns, self.case.new_ns
         ready = self.case.result.ready_time
-        return (ready and ready.interval_ns) or (self.cost_ns, self.cost_ns)
+        if self.case.new_ns is not None or ready is None:
+            return self.cost_ns, self.cost_ns
+        return ready.interval_ns or (self.cost_ns, self.cost_ns)
 
     @property
     def is_timed(self) -> bool:
@@ -85,10 +73,12 @@ class Path:
 
     @property
     def place(self) -> tuple[float, int, int]:
-        """Its place among the paths of its array: by its time, else the order that costs least."""
+        """Its place among the paths of its array: by time, else the cheapest order first."""
         if self.is_timed or not self.is_measured:
             return self.cost_ns, 0, 0
-        return self.cost_ns, *untimed_place(self.case.order, self.result)
+        order, result = self.case.order, self.result
+        waits = ORDERS.index(order) if order in ORDERS else len(ORDERS)
+        return self.cost_ns, waits, KINDS.index(result) if result in KINDS else len(KINDS)
 
     @property
     def is_known(self) -> bool:
@@ -97,17 +87,14 @@ class Path:
 
     @property
     def is_certain(self) -> bool:
-        """Whether several processes agree on it, too."""
-        return self.is_known and self.case.ready is not None and self.case.ready.is_repeated
+        """Whether several processes agree on the time."""
+        ready = self.case.ready
+        return self.is_known and ready is not None and ready.is_repeated
 
     @property
-    def is_wrong(self) -> bool:
-        return self.case.is_wrong
-
-    @property
-    def waits(self) -> bool:
-        """Whether the call waits for queued work."""
-        return self.case.waits_for is not None
+    def is_disturbed(self) -> bool:
+        """Whether other programs disturbed the time."""
+        return self.case.ready is not None and self.case.ready.is_disturbed
 
     @property
     def source(self) -> str:
@@ -142,30 +129,22 @@ class Path:
 
     @property
     def brief_time(self) -> str:
-        """Two digits, with a mark where the time is not known to be the path's own."""
+        """Two digits, with a mark if another process may not repeat it."""
         if not self.is_timed:
             return ""
-        if self.case.is_cached_copy:
-            return (MORE if self.case.new_ns is None else MARK) + plain_time(self.cost_ns)
-        return ("" if self.is_certain else MARK) + plain_time(self.cost_ns)
+        is_own = self.is_certain and not self.case.is_cached_copy
+        return ("" if is_own else MARK) + plain_time(self.cost_ns)
 
     @property
     def result_cell(self) -> Cell:
         """View or copy; with a star where that depends on where the array begins."""
         star = "*" if self.case.result.status == "ok" and self.elsewhere else ""
-        note = NOT_ALL if self.is_part else ""
-        return Cell(self.result + star, TONES.get(self.result, "bad"), note=note)
+        return Cell(self.result + star, TONES.get(self.result, "bad"))
 
     @property
     def problems(self) -> str:
-        """The rules that were found of it; with a question mark one that was found of its like."""
+        """The rules that it breaks; with a question mark one that similar paths break."""
         return " ".join((*self.rules, *(f"{rule}?" for rule in self.safety.suspected)))
-
-    @property
-    def is_undiagnosed(self) -> bool:
-        """Whether nothing looked for races, lifetime and late reads: one notice says it for all."""
-        result = self.case.result
-        return not any((result.lifetime, result.ordering, result.early_write, result.peak_memory))
 
     @property
     def reason(self) -> str:
@@ -174,12 +153,6 @@ class Path:
         notes = [one.reason for one in result.notes if one.instrument == "ready_time"]
         notes = notes or [*map(str, result.notes), ""]
         return first_line(result.reason if result.reason is not None else notes[0])
-
-
-def untimed_place(order: str | None, result: str) -> tuple[int, int]:
-    """The place of a path that no time was taken of: what costs least first."""
-    waits = ORDERS.index(order) if order in ORDERS else len(ORDERS)
-    return waits, KINDS.index(result) if result in KINDS else len(KINDS)
 
 
 @dataclass(frozen=True)
@@ -206,30 +179,25 @@ class Array:
         """Dtype and shape, layout, size and device."""
         _, shape, dtype, layout, device = self.name
         size_bytes = self.paths[0].case.size_bytes
-        return ", ".join(
-            [f"{dtype} {shape}", layout, *([size_text(size_bytes)] if size_bytes else []), device]
-        )
+        size = [size_text(size_bytes)] if size_bytes else []
+        return ", ".join([f"{dtype} {shape}", layout, *size, device])
 
 
 def arrays_of(session: Session, known: Cases | None = None) -> list[Array]:
     """The arrays in the order of the session. Steps of inference are no conversions.
 
-    ``known`` are its cases, where somebody has them.
+    ``known`` are the cases of the session, if the caller has them.
     """
     rules = rules_by_case(session.findings)
     of_paths = [one for one in session.findings if not one.subject]
     ranked = sorted(of_paths, key=severity_rank, reverse=True)
     worst = {index: severity_of(one.severity) for one in ranked for index in one.results}
     cases = (known or cases_in(session.results)).with_findings(session.findings)
-    found: dict[tuple[str, ...], list[Path]] = defaultdict(list)
-    names: dict[tuple[Any, ...], tuple[str, ...]] = {}
+    found: dict[tuple[Any, ...], list[Path]] = defaultdict(list)
     for case in cases.timed.cases:
         ids, offered = rules.get(case.index, ()), cases.offered(case)
         path = Path(case, cases.safety(case), ids, worst.get(case.index), offered)
-        name = names.get(case.array)
-        if name is None:
-            name = names[case.array] = path.array
-        found[name].append(path)
+        found[case.array].append(path)
     return [
         Array(tuple(sorted(paths, key=lambda path: path.place)), cases) for paths in found.values()
     ]
@@ -248,19 +216,15 @@ def severity_rank(finding: FindingRecord) -> int:
     return SEVERITIES.index(severity_of(finding.severity))
 
 
-NEAR = 1.1
-"""Times within this ratio are one time to a reader."""
-
-
 def lines_of(paths: Iterable[Path]) -> list[list[Path]]:
-    """Paths with the same result and problems and about the same time, the fastest first.
+    """Group paths with the same result and problems and about the same time, fastest first.
 
-    Of an array without times, what the call does about queued work takes the time's place.
+    Without times, what the call does about queued work takes the place of the time.
     """
     groups: dict[tuple[object, ...], list[list[Path]]] = defaultdict(list)
     for path in sorted(paths, key=lambda path: path.place):
         queued = "" if path.is_timed else queued_work(path)
-        key = path.result_cell.text, path.problems, path.safety.level, path.is_copy, queued
+        key = path.result_cell.text, path.problems, path.safety.level, path.offered, queued
         found = groups[key]
         if found and path.cost_ns <= NEAR * found[-1][0].cost_ns:
             found[-1].append(path)
@@ -271,28 +235,20 @@ def lines_of(paths: Iterable[Path]) -> list[list[Path]]:
 
 
 def plainest(line: Sequence[Path]) -> Path:
-    """The path that stands for a line: the shortest code, with its own time."""
+    """The path that stands for a line: the shortest code."""
     return min(line, key=lambda path: len(path.code))
 
 
 def queued_work(path: Path) -> str:
     """What the call does behind queued work: ``waits 45 ms of 45 ms``, ``ordered``, ``race``."""
-    order, loaded = path.case.order, path.case.loaded
+    case = path.case
     words = {None: "", "synchronous": "", "stream-ordered": "ordered", "unordered": "race"}
-    word = words.get(order, order or "")
-    if path.case.waits_for is None:
-        return word
-    race = "race, " if order == "unordered" else ""
-    if loaded is None:
-        return f"{race}waits {_share(path)}".rstrip()
-    call, queue = loaded
-    if path.case.waits_for_all:
-        return f"{race}waits for all {plain_time(queue)}"
-    return f"{race}waits {plain_time(call)} of {plain_time(queue)}"
-
-
-def _share(path: Path) -> str:
-    """What a call waits for, of a device without times: ``for the queue``, ``for 40 % of it``."""
-    if path.case.waits_for_all:
-        return "for the device" if path.case.order == "device-sync" else "for the queue"
-    return f"for {path.case.share_text} of it" if path.case.share_text else ""
+    if case.waits_for is None:
+        return words.get(case.order, case.order or "")
+    race = "race, " if case.order == "unordered" else ""
+    if case.loaded is not None:  # there are no times of a simulated device
+        call, queue = map(plain_time, case.loaded)
+        return f"{race}waits {f'for all {queue}' if case.waits_for_all else f'{call} of {queue}'}"
+    if case.waits_for_all:
+        return f"{race}waits for the {'device' if case.order == 'device-sync' else 'queue'}"
+    return f"{race}waits {f'for {case.share_text} of it' if case.share_text else ''}".rstrip()

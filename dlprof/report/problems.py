@@ -25,70 +25,72 @@ def problems_of(session: Session, name: str, scripts: bool = False) -> tuple[Pro
     """``name`` is the session in commands; ``scripts`` asks for reproducers, which take time."""
     alike: dict[tuple[str, ...], list[FindingRecord]] = defaultdict(list)
     for finding in session.findings:
-        # A rule's breaches of several severities differ in what happens: a copy that is a view.
+        # Findings of one rule about a subject, such as a framework, say different things.
         alone = finding.said if finding.subject else ""
         alike[finding.rule, severity_of(finding.severity), alone].append(finding)
     ranked = sorted(
-        alike.values(),
-        key=lambda found: (severity_rank(found[0]), _is_of_other_arrays(session, _indices(found))),
+        alike.values(), key=lambda found: (severity_rank(found[0]), _is_surveyed(session, found))
     )
-    has_pairs = len({one.case.pair for one in session.results}) > 1
     return tuple(
-        _problem(session, found, name, scripts and at < MOST_SCRIPTS, has_pairs)
+        _problem(session, found, name, scripts and at < MOST_SCRIPTS)
         for at, found in enumerate(ranked)
     )
 
 
 def _problem(
-    session: Session, findings: Sequence[FindingRecord], name: str, script: bool, has_pairs: bool
+    session: Session, findings: Sequence[FindingRecord], name: str, has_script: bool
 ) -> Problem:
     """One for all findings of a rule and a severity."""
     worst = findings[0]
-    indices = _indices(findings)
-    results = [session.results[index] for index in indices]
+    results = [session.results[index] for index in _indices(findings)]
     codes: dict[tuple[str, ...], str] = {}
     for one in results:
         codes.setdefault(one.case.way, one.case.code)
-    commands = [f"dlprof explain {worst.rule}", f"dlprof ticket {name} {worst.rule}"]
     again = _rerun(session, worst)
     sentence, more = _sentence(session, findings)
-    numbers = {id(one): number for number, one in enumerate(session.findings, 1)}
+    numbers = [session.findings.index(one) + 1 for one in findings]
     return Problem(
         worst.rule,
         severity_of(worst.severity),
-        sentence if worst.subject else _where(session, indices, has_pairs) + sentence,
+        sentence if worst.subject else _where(session, findings) + sentence,
         more,
         (worst.subject,) if worst.subject else tuple(codes.values()),
-        _advice(session, findings),
+        _advice(findings, numbers),
         (
             # A ticket is asked for by the number of its finding.
-            *(f"{numbers[id(one)]}. {one.summary}" for one in findings),
+            *(f"{number}. {one.summary}" for number, one in zip(numbers, findings, strict=True)),
             *observations(worst, results),
         ),
         expected(worst, results[0]) if results else "",
-        _script(session, worst) if script else "",
-        (*commands, *([again] if again else [])),
+        _script(session, worst) if has_script else "",
+        (
+            f"dlprof explain {worst.rule}",
+            f"dlprof ticket {name} {worst.rule}",
+            *([again] if again else []),
+        ),
     )
 
 
-def _where(session: Session, indices: Sequence[int], has_pairs: bool) -> str:
+def _where(session: Session, findings: Sequence[FindingRecord]) -> str:
     """The pairs of findings, if the session has several; and whether other arrays show them."""
-    results = [session.results[index] for index in indices]
     told = []
-    if has_pairs and results:
-        told.append(listed(dict.fromkeys(pair_text(one.case.pair) for one in results)))
-    if _is_of_other_arrays(session, indices):
-        told += ["other arrays"] * any(not one.case.survey for one in session.results)
+    if len({one.case.pair for one in session.results}) > 1:
+        found = (session.results[index].case.pair for index in _indices(findings))
+        told.append(listed(dict.fromkeys(map(pair_text, found))))
+    has_times = any(not one.case.survey for one in session.results)
+    if has_times and _is_surveyed(session, findings):
+        told.append("other arrays")
     return f"{', '.join(told)}: " if told else ""
 
 
-def _is_of_other_arrays(session: Session, indices: Sequence[int]) -> bool:
+def _is_surveyed(session: Session, findings: Sequence[FindingRecord]) -> bool:
     """Whether only small arrays of the survey show it."""
+    indices = _indices(findings)
     return bool(indices) and all(session.results[index].case.survey for index in indices)
 
 
 def _sentence(session: Session, findings: Sequence[FindingRecord]) -> tuple[str, int]:
-    """The headline that counts most paths, and how many others there are.
+    """The headline that counts most paths, and the number of the others.
 
     Findings that say the same are counted together.
     """
@@ -97,29 +99,27 @@ def _sentence(session: Session, findings: Sequence[FindingRecord]) -> tuple[str,
     alike: dict[str, list[FindingRecord]] = defaultdict(list)
     for finding in findings:
         alike[finding.said or finding.summary].append(finding)
-    paths = {said: _paths(session, found) for said, found in alike.items()}
+    paths = {
+        said: {session.results[index].case.way for index in _indices(found)}
+        for said, found in alike.items()
+    }
     said = max(paths, key=lambda one: len(paths[one]))
     told, count = alike[said], len(paths[said])
     more = len(set().union(*paths.values()) - paths[said])
     return f"{count:,} paths {told[0].said}" if len(told) > 1 else _headline(told[0]), more
 
 
-def _advice(session: Session, findings: Sequence[FindingRecord]) -> tuple[str, ...]:
+def _advice(findings: Sequence[FindingRecord], numbers: Sequence[int]) -> tuple[str, ...]:
     """What to do, once; where findings differ in it, each line names its findings by number."""
-    numbers: dict[str, list[str]] = defaultdict(list)
-    for finding in findings:
-        numbers[finding.advice].append(str(session.findings.index(finding) + 1))
-    if len(numbers) == 1:
-        return tuple(filter(None, numbers))
-    return tuple(f"For {listed(ids)}: {advice}" for advice, ids in numbers.items() if advice)
-
-
-def _paths(session: Session, findings: Iterable[FindingRecord]) -> set[tuple[str, ...]]:
-    return {session.results[index].case.way for index in _indices(findings)}
+    by_advice: dict[str, list[str]] = defaultdict(list)
+    for number, finding in zip(numbers, findings, strict=True):
+        by_advice[finding.advice].append(str(number))
+    if len(by_advice) == 1:
+        return tuple(filter(None, by_advice))
+    return tuple(f"For {listed(ids)}: {advice}" for advice, ids in by_advice.items() if advice)
 
 
 def _headline(finding: FindingRecord) -> str:
-    """Of a session that was written before there were headlines, the beginning of its summary."""
     return finding.headline or first_words(finding.summary, MOST_WORDS)
 
 

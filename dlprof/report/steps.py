@@ -26,7 +26,6 @@ COLUMNS = (
     Column("output lasts"),
     Column("new shape", right=True),
 )
-Rows = tuple[tuple[Cell, ...], ...]
 
 
 def steps_of(session: Session) -> dict[str, list[Result]]:
@@ -47,7 +46,8 @@ def answers(steps: dict[str, list[Result]]) -> Iterator[Answer]:
         told = [(share.median, one) for one in results if (share := _saved(one)) and _tells(share)]
         most, best = max(told, key=lambda one: one[0], default=(0.0, None))
         if best is None or most <= 0 or not has_fresh:
-            yield Answer(name, "", "", "no strategy is clearly faster than a new output each call")
+            note = "no strategy is clearly faster than a new output each call"
+            yield Answer(name, note=note)
             continue
         lasts = _output(best)
         note = "" if lasts == "stays" else f"output lasts until the {lasts}"
@@ -55,27 +55,20 @@ def answers(steps: dict[str, list[Result]]) -> Iterator[Answer]:
 
 
 def sections(steps: dict[str, list[Result]]) -> Iterator[Section]:
-    """A table for each model and input, then the code of each strategy and what is not known."""
+    """A table for each model and input, then the code of each strategy."""
+    notes: dict[str, dict[str, None]] = defaultdict(dict)
     for name, results in steps.items():
         timed = [one for one in results if one.ready_time is not None]
         if timed:
-            rows = tuple(map(_row, timed))
             meaning = legend([*(one.timed_ready for one in timed), *map(_saved, timed)])
-            yield Section(name, (Table(*_known(rows), meaning),), Level.FIRST)
-    notes: dict[str, dict[str, None]] = defaultdict(dict)
-    for one in (one for results in steps.values() for one in results):
-        for note in _notes(one):
-            notes[note][f"{one.case.producer} {one.case.import_}"] = None
+            table = Table(COLUMNS, tuple(map(_row, timed)), meaning)
+            yield Section(name, (table,), Level.FIRST)
+        for one in results:
+            for note in _notes(one):
+                notes[note][f"{one.case.producer} {one.case.import_}"] = None
     if notes:
         lines = tuple(f"{listed(names)}: {note}" for note, names in notes.items())
         yield Section("Strategies", (Lines(lines),))
-
-
-def _known(rows: Rows) -> tuple[tuple[Column, ...], Rows]:
-    """The table without the columns of which nothing is known."""
-    cells = [{row[at].text for row in rows} for at in range(len(COLUMNS))]
-    kept = [at for at, found in enumerate(cells) if found != {"?"}]
-    return tuple(COLUMNS[at] for at in kept), tuple(tuple(row[at] for at in kept) for row in rows)
 
 
 def _row(result: Result) -> tuple[Cell, ...]:
@@ -91,7 +84,7 @@ def _row(result: Result) -> tuple[Cell, ...]:
         Cell(result.case.import_, "bad" if wrong or result.status != "ok" else ""),
         Cell(time_text(result.timed_ready)),
         Cell(share_text(_saved(result))),
-        Cell("-" if rate is None else significant(rate, 3 if rate >= 100 else 2)),  # noqa: PLR2004
+        Cell("-" if rate is None else significant(rate, 2)),
         Cell("?" if per_call is None else f"{per_call:g}"),
         Cell(buffers),
         Cell("wrong", "bad") if wrong else Cell(_output(result)),
@@ -122,7 +115,7 @@ def _output(result: Result) -> str:
 
 
 def _change(change: ShapeChange | None) -> str:
-    """What another shape at each call adds; ``?`` if it cannot be told from nothing."""
+    """The time that another shape at each call adds; ``?`` if the interval contains zero."""
     if change is None:
         return "-"
     text = f"{'+' if change.cost_ns >= 0 else '-'}{plain_time(abs(change.cost_ns))}"
@@ -133,14 +126,9 @@ def _change(change: ShapeChange | None) -> str:
 
 
 def _notes(result: Result) -> Iterator[str]:
-    """The code of a strategy, and what was not found, and why."""
-    step = result.step or Step()
+    """The code of a strategy, and why it has no answer."""
     setup = " / ".join(result.case.setup.strip().splitlines())
     yield result.case.code + (f"; before: {setup}" if setup else "")
     if result.status != "ok":
         yield f"{result.status}: {first_line(result.reason)}"
-    if step.allocations and step.allocations.reason:
-        yield f"allocations: {step.allocations.reason}"
-    if step.reuse and step.reuse.says("unknown"):
-        yield f"how long an output lasts: {first_line(step.reuse.evidence.reason)}"
     yield from map(str, result.notes)

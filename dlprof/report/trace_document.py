@@ -140,7 +140,7 @@ FIGURES = (Column("own\u00a0time", right=True), Column("calls", right=True), Col
 OWN_TIME = "own time: in the calls themselves, without their arguments."
 PROCESS = Column("proc")
 """If rows are of different processes."""
-CONVERSION, WHAT = Column("conversion"), Column("what", is_under=True)
+CONVERSION, WHAT = Column("conversion"), Column("what")
 
 
 def trace_document(
@@ -166,7 +166,7 @@ def trace_document(
     if not groups:
         return Document(title, "no conversions", notices=tuple(_notices(trace)))
     processes = [_processes(group, trace) for group in groups]
-    place = Column(by, is_place=True, is_whole=full)
+    place = Column(by)
     places = (Column("pair"),) if by == "pair" else (place, CONVERSION)
     has_processes = len({*processes}) > 1
     columns = (*FIGURES, *((PROCESS,) if has_processes else ()), *places, WHAT)

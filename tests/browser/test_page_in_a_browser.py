@@ -31,21 +31,6 @@ def test_a_small_screen_does_not_scroll_sideways(opened, written, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.parametrize(("width", "drawn"), [(390, "narrow"), (1280, "wide")])
-def test_a_chart_is_drawn_for_the_screen(opened, written, width, drawn):
-    page = opened(written, width=width)
-    boxes = page.locator("figure .scroll:visible")
-    assert boxes.count() > 0
-    for box in boxes.all():
-        assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
-        (shown,) = box.locator("svg:visible").all()
-        assert shown.get_attribute("class") == drawn
-        assert (
-            shown.evaluate("one => one.getBoundingClientRect().width / one.viewBox.baseVal.width")
-            > 0.9
-        )
-
-
 @pytest.mark.parametrize(("scheme", "is_light"), [("light", True), ("dark", False)])
 def test_page_and_charts_follow_the_color_scheme(opened, written, scheme, is_light):
     page = opened(written, color_scheme=scheme)

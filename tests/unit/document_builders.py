@@ -2,7 +2,6 @@
 
 from dlprof.report.document import (
     Answer,
-    Band,
     Cell,
     Chart,
     Column,
@@ -16,8 +15,6 @@ from dlprof.report.document import (
     Source,
     SourceLine,
     Table,
-    Tile,
-    Tiles,
 )
 
 SOURCE = Source(
@@ -26,25 +23,6 @@ SOURCE = Source(
         SourceLine(0, "⋯"),
         SourceLine(9, "    torch.tensor(x)", "2 ms", "10", Cell("copy", "copy"), 1.0),
     )
-)
-TILES = Tiles(
-    (
-        Band(
-            "by dtype",
-            ("float32", "int64", "bfloat16"),
-            (
-                (
-                    Cell("jnp.asarray(x)", code=True, note="+2 alike"),
-                    (
-                        Tile("V", "view", "float32: view"),
-                        Tile("W", "bad", "int64: wrong, DLP007", is_framed=True),
-                        None,
-                    ),
-                ),
-            ),
-        ),
-    ),
-    "V view, W wrong. A frame marks a problem.",
 )
 PATHS = (
     ("jax.device_put(x.numpy(), may_alias=True)", 32e3, "view", "error DLP020"),
@@ -60,10 +38,7 @@ COLUMNS = (Column("time", right=True), Column("result"), Column("path"), Column(
 def point(label="numpy.asarray(x)", time_ns=33e3, kind="view", problem="", group="torch → jax"):
     severity, _, mark = problem.partition(" ")
     ends = 0.9 * time_ns, 1.1 * time_ns
-    suspected = tuple(word.rstrip("?") for word in mark.split() if word.endswith("?"))
-    rules = tuple(word for word in mark.split() if not word.endswith("?"))
-    told = {"rules": rules, "suspected": suspected}
-    return Point(label, time_ns, *ends, kind, severity or None, mark, group, **told)
+    return Point(label, time_ns, *ends, kind, severity or None, mark, group)
 
 
 def row(label="numpy.asarray(x)", time_ns=33e3, kind="view", problem=""):
@@ -84,12 +59,6 @@ def problem(rule="DLP018", severity="error", **changes):
     return Problem(rule, severity, **{**content, **changes})
 
 
-TREND = (
-    point("s", 10e3, group="2026-05-01"),
-    point("s", 15e3, problem="warning 1.5 times", group="2026-05-02"),
-)
-
-
 def document(**changes):
     """A document with every kind of part."""
     content = {
@@ -100,7 +69,7 @@ def document(**changes):
             Answer("fastest safe view", PATHS[2][0], "33 µs", "raises if `x` is not aligned"),
             Answer("fastest safe copy", "", "none", "see DLP020"),
         ),
-        "chart": Chart("paths", tuple(point(*path) for path in PATHS)),
+        "chart": Chart(tuple(point(*path) for path in PATHS)),
         "tables": (Table(COLUMNS, tuple(row(*path) for path in PATHS), "12 more copies"),),
         "marks": ("~ stands for a time without an interval.",),
         "problems": (
@@ -111,9 +80,8 @@ def document(**changes):
         "sections": (
             Section("Left out", (Lines(("TensorFlow is not installed.",)),), Level.FIRST),
             Section("app.py", (SOURCE,)),
-            Section("Survey", (TILES,)),
             Section("Crashes", (Lines(("SIGSEGV during timing",)),)),
-            Section("History", (Chart("trend", TREND), Table(COLUMNS, (row(),)))),
+            Section("All paths", (Table(COLUMNS, (row(),)),)),
             Section("Environment", (Facts((("python", "3.11.7"), ("cpu", "Example"))),)),
         ),
         "commands": ("dlprof explain DLP020", "dlprof report LAST --full"),
@@ -125,17 +93,12 @@ def document_of(word):
     """A document that says ``word`` wherever it can."""
     cells = (Cell(word), Cell(word, code=True), Cell(f"DLP018 {word}"))
     table = Table((Column(word), Column(word, right=True), Column(word)), (cells,), word)
-    chart = Chart(
-        "paths", (point(word, kind=word, problem=f"error {word}", group=word), point(word, 9e5))
-    )
+    chart = Chart((point(word, kind=word, problem=f"error {word}", group=word), point(word, 9e5)))
     texts = dict.fromkeys(("sentence", "expected", "reproducer"), word)
     lists = dict.fromkeys(("codes", "advice", "evidence", "commands"), (word,))
     found = Problem(**{"rule": word, "severity": "error", **texts, **lists})
     source = Source((SourceLine(1, word, word, word, Cell(word), 0.5),))
-    past = Chart("trend", (point(word, group=word, problem=f"error {word}"), point(word)))
-    row = (Cell(word, code=True), (Tile(word, "bad", word, is_framed=True),))
-    tiles = Tiles((Band(word, (word,), (row,)),), word)
-    blocks = (table, past, tiles, Facts(((word, word),)), Lines((word,)), source)
+    blocks = (table, Facts(((word, word),)), Lines((word,)), source)
     return Document(
         title=word,
         scope=word,

@@ -72,41 +72,17 @@ def test_every_link_within_the_page_has_its_target(page):
     assert len(page.ids()) == len(set(page.ids()))
 
 
-def test_a_sentence_may_have_code_and_links_to_the_web():
-    text = render(document(marks=("`x` [a](https://b.c/d) [e](javascript:f) (http://g)",)))
-    assert "<code>x</code>" in text
-    assert re.search(r'<a href="https://b.c/d"[^>]*>a</a>', text)
-    assert 'href="javascript' not in text
-    assert 'href="http:' not in text
-
-
 def test_every_point_of_a_chart_names_its_path(html):
-    (wide, narrow) = [
-        re.findall(r"<title>([^<]*)</title>", picture)
-        for picture in re.findall(r'<svg class="(?:wide|narrow)".*?</svg>', html, re.DOTALL)[:2]
-    ]
-    assert wide == narrow
-    assert sum("jax.dlpack.from_dlpack(x, copy=True)" in title for title in wide) == 1
-    assert sum("DLP020" in title for title in wide) == 3
-
-
-def test_a_picture_of_a_survey_says_each_result_by_a_letter_and_a_title():
-    (tiles,) = re.findall(r'<figure class="tiles">.*?</figure>', render(document()), re.DOTALL)
-    shown = re.findall(r'<i class="([^"]*)" title="([^"]*)">([^<]*)</i>', tiles)
-    assert shown == [
-        ("view", "float32: view", "V"),
-        ("bad framed", "int64: wrong, DLP007", "W"),
-    ]
-    assert tiles.count("<i></i>") == 1
-    assert "V view, W wrong" in Page(tiles).text
+    titles = re.findall(r"<title>([^<]*)</title>", html)[1:]
+    assert sum("jax.dlpack.from_dlpack(x, copy=True)" in title for title in titles) == 1
+    assert sum("DLP020" in title for title in titles) == 3
 
 
 @pytest.mark.parametrize("time_ns", [0.0, -1.0, 1e-30, 1e300, float("inf"), float("nan")])
-@pytest.mark.parametrize("kind", ["paths", "trend"])
-def test_an_absurd_time_does_not_spoil_a_chart(kind, time_ns):
+def test_an_absurd_time_does_not_spoil_a_chart(time_ns):
     points = (point(), point("odd(x)", time_ns), point("odd(x)", group="other"))
-    assert Page(render(document(chart=Chart(kind, points)))).count("svg") == 4
-    assert Page(render(document(chart=Chart(kind, points[1:2])))).count("svg") == 2
+    titles = re.findall(r"<title>([^<]*)</title>", render(document(chart=Chart(points))))[1:]
+    assert len(titles) == 2
 
 
 @settings(max_examples=5)
@@ -121,18 +97,14 @@ def test_a_long_document_stays_small_and_says_what_it_leaves_out():
     )
     points = tuple(point(f"f{number}(x)", group=f"{number % 300}") for number in range(4000))
     long = document(
-        chart=Chart("paths", points),
+        chart=Chart(points),
         tables=(Table(COLUMNS, rows), Table(COLUMNS, rows)),
         problems=tuple(problem(f"DLP{number:03}", codes=("f(x)",) * 99) for number in range(50)),
         sections=(Section("a", (Lines(("x" * 10**6, *("line",) * 10**4)),)),),
     )
     text = render(long)
     assert len(text.encode()) < 1_000_000
-    for count in (
-        "2,500 more",
-        "79 more",
-        "9,801 more",
-    ):
+    for count in ("2,500 more", "9,801 more"):
         assert count in Page(text).text
 
 

@@ -17,12 +17,9 @@ from rule_builders import (
     spread,
     tried,
     verdict,
-    wrong,
 )
 
 from dlprof.judge import with_findings as judged
-from dlprof.report import terminal
-from dlprof.report.answers import DISTURBED
 from dlprof.report.document import Level, Table
 from dlprof.report.session_document import session_document
 
@@ -32,7 +29,8 @@ def view(code="view(x)", ready=2 * US, **parts):
 
 
 def copy(code="copy(x)", ready=1 * MS, **parts):
-    return path(code, ready, owner="copy", **{**LOOKED, **parts})
+    case = {"promise": "copy", **parts.pop("case", {})}  # as documented: no DLP004
+    return path(code, ready, owner="copy", case=case, **{**LOOKED, **parts})
 
 
 def torn(code="late(x)", ready=1 * MS):
@@ -61,50 +59,9 @@ def test_the_fastest_safe_view_and_copy_answer():
     assert found["fastest safe copy"].code == "copy(x)"
 
 
-@pytest.mark.parametrize(("begins", "enough"), [(16, 16), (64, 64), (4096, 64), (None, 64)])
-def test_a_view_of_some_addresses_says_which_alignment_was_seen_to_be_enough(begins, enough):
-    some = view(owner=owned("view", alignment=begins), alignment=tried("view", "refused"))
-    note = answers(document(some))["fastest safe view"].note
-    assert note == f"raises unless x is {enough}-byte aligned"
-
-
-def test_a_rule_of_a_newer_dlprof_is_told_by_its_id():
-    session = make_session(view(), findings=[finding_of("DLP999")])
-    answer = answers(session_document(session))["fastest safe view"]
-    assert answer.note == "none: see DLP999"
-
-
 def test_of_paths_that_take_as_long_the_plainest_is_named():
     found = answers(document(view("longer_name(x)", 2 * US), view("f(x)", 2.05 * US)))
     assert found["fastest safe view"].code == "f(x)"
-
-
-def test_the_answer_is_the_first_line_of_the_table_that_is_safe():
-    by_address = {"aligned": {"verdict": "view"}, "sliced": {"verdict": "copy"}}
-    starred = view("f(x)", 2.05 * US, alignment=verdict("dependent", **by_address))
-    found = document(view("longer_name(x)", 2 * US), starred)
-    assert answers(found)["fastest safe view"].code == texts(found.tables[0])[0][2]
-
-
-def test_the_line_of_the_answer_is_always_shown():
-    bad = verdict("wrong", changed={"shape": [[4], [2]]})
-    wrong = [view(f"bad_{at}(x)", 2**at * US, values=bad) for at in range(15)]
-    found = document(*wrong, view("right(x)", 1000 * MS))
-    assert "right(x)" in [row[2] for row in texts(found.tables[0])]
-
-
-def test_the_answer_says_that_it_waits():
-    found = answers(document(view(ordering=ordered("host-sync"))))
-    assert found["fastest safe view"].note == "waits for the work queued on x"
-
-
-def test_a_copy_out_of_what_the_first_conversion_left_is_not_the_fastest_and_is_marked():
-    kept = copy("kept(x)", 10 * US, fresh_source=verdict("kept"))
-    found = document(view(), copy(), kept)
-    assert answers(found)["fastest safe copy"].code == "copy(x)"
-    assert [">10 µs", "copy", "kept(x)"] in [row[:3] for row in texts(found.tables[0])]
-    alone = answers(document(view(), kept))["fastest safe copy"]
-    assert "a new array takes longer" in alone.note
 
 
 def test_a_copy_that_a_framework_keeps_has_the_time_of_a_new_array():
@@ -112,7 +69,7 @@ def test_a_copy_that_a_framework_keeps_has_the_time_of_a_new_array():
     found = document(view(), copy(), kept)
     answer = answers(found)["fastest safe copy"]
     assert (answer.code, answer.value) == ("kept(x)", "~900 µs")
-    assert [mark for mark in found.marks if "time of a new array" in mark]
+    assert [mark for mark in found.marks if mark.startswith("~")]
     assert "the same array again takes 10 µs" in answer.note
 
 
@@ -133,18 +90,6 @@ def test_a_view_that_races_on_other_streams_only_is_offered_for_the_default_stre
     assert "default stream" not in answers(document(everywhere, copy()))
 
 
-def test_without_a_diagnosis_nothing_is_called_safe():
-    found = document(path("view(x)"))
-    assert "fastest correct view" in answers(found)
-    assert any("Not diagnosed" in notice for notice in found.notices)
-
-
-def test_a_path_of_which_something_is_not_known_says_what():
-    unseen = view(ordering=verdict("unknown", reason="no second stream"))
-    found = answers(document(unseen))["fastest correct view"]
-    assert "no second stream" in found.note
-
-
 def test_where_every_copy_is_torn_none_is_named_and_one_after_a_wait_is():
     found = answers(document(view(), torn()))
     assert "fastest safe copy" not in found
@@ -161,59 +106,79 @@ def test_a_path_that_crashes_for_other_arrays_says_so_where_it_is_named():
     assert view().case.code in next(one.sentence for one in found.problems if one.rule == "DLP016")
 
 
-def test_where_every_copy_is_narrowed_it_says_by_which_rule():
-    narrowed = copy(values=wrong(dtype=["int64", "int32"]))
-    found = answers(document(narrowed, copy("other(x)", values=narrowed.values)))
-    assert found["fastest safe copy"].note == "none: see DLP007 dtype-changed"
-    assert found["fastest safe view"].note == "none: no path is a view"
+@pytest.mark.parametrize(
+    ("result", "sentence"),
+    [
+        (view("f(x)"), "f(x) is a view: 2.0 µs, nothing copied."),
+        (copy("f(x)"), "f(x) is a copy: 1.0 ms, 64 B copied."),
+        (refused(), "no(x) is refused: TypeError: no."),
+    ],
+    ids=["view", "copy", "refused"],
+)
+def test_a_single_path_is_one_sentence(result, sentence):
+    found = document(result)
+    assert [answer.label for answer in found.answers] == [sentence]
+    assert not found.tables
 
 
-def test_a_copy_that_was_a_view_of_other_arrays_is_not_said_to_depend_on_the_process():
-    looks = {place: {"verdict": "view", "alignment_bytes": 64} for place in ("aligned", "sliced")}
-    found = answers(document(view(), copy(alignment=verdict("independent", **looks))))
-    assert found["fastest safe copy"].note == "none: no path is always a copy"
+def test_a_path_with_a_warning_is_offered_only_if_all_have_one():
+    needless = copy("fast(x)", 0.5 * MS, case={"promise": None})
+    found = document(view(), copy(), needless)
+    assert answers(found)["fastest safe copy"].code == "copy(x)"
+    assert answers(document(view(), needless))["fastest copy"].note == "see DLP004"
 
 
-def test_a_question_mark_says_only_that_view_or_copy_is_not_known():
-    found = document(view(), view("empty(x)", ownership=owned("unknown")))
-    assert "? It is not known whether the result is a view or a copy." in found.marks
-
-
-def test_a_question_mark_says_why_the_instrument_failed():
-    failed = view("empty(x)", ownership=None, notes=["ownership: TypeError: no address"])
-    (mark,) = document(view(), failed).marks
-    assert mark.endswith("a view or a copy: TypeError: no address")
-
-
-def test_a_view_of_aligned_memory_only_says_what_it_does_elsewhere():
-    looks = {
-        "aligned": {"verdict": "view", "alignment_bytes": 64},
-        "sliced": {"verdict": "refused", "alignment_bytes": 4},
-    }
-    found = document(view(alignment=verdict("dependent", **looks)))
-    assert "raises" in answers(found)["fastest safe view"].note
+def test_the_answer_says_when_it_holds():
+    waiting = answers(document(view(ordering=ordered("host-sync")), copy()))
+    assert waiting["fastest safe view"].note == "waits for the work queued on x"
+    some = view(owner=owned("view", alignment=16), alignment=tried("view", "refused"))
+    found = document(some, copy())
+    assert answers(found)["fastest safe view"].note == "raises unless x is 16-byte aligned"
     assert texts(found.tables[0])[0][1] == "view*"
     assert any(mark.startswith("*") for mark in found.marks)
 
 
-def test_where_all_is_refused_the_answer_says_so():
-    assert all("refused" in answer.note for answer in document(refused()).answers)
-
-
-def test_an_array_that_cannot_be_made_is_no_refusal_of_the_path():
-    found = document(refused(refused_at="create"))
-    assert all("torch cannot make the array" in answer.note for answer in found.answers)
-    assert [row[0] for row in texts(found.tables[-1])] == ["?"]
+def test_without_a_diagnosis_nothing_is_called_safe():
+    found = document(path("view(x)"), path("other(x)", 9 * US))
+    assert "fastest correct view" in answers(found)
+    assert any("Not diagnosed" in notice for notice in found.notices)
 
 
 # The first table
 
 
 def test_paths_stand_by_time_and_refused_ones_last_with_the_reason():
-    found = document(copy(), refused(), view())
-    timed, lost = found.tables
-    assert [row[2] for row in texts(timed)] == ["view(x)", "copy(x)"]
-    assert texts(lost) == [["refused", "no(x)", "TypeError: no"]]
+    (table,) = document(copy(), refused(), view()).tables
+    assert [row[2] for row in texts(table)] == ["view(x)", "copy(x)", "no(x)"]
+    assert texts(table)[-1] == ["", "refused", "no(x)", "TypeError: no"]
+
+
+@pytest.mark.parametrize(
+    "measure", [once(2 * US), disturbed(2 * US)], ids=["one process", "disturbed"]
+)
+def test_a_time_that_may_be_another_is_marked_and_the_mark_is_explained(measure):
+    found = document(view(ready=measure), copy())
+    assert texts(found.tables[0])[0][0] == "~2.0 µs"
+    assert any(mark.startswith("~") for mark in found.marks)
+
+
+def test_a_disturbed_time_is_no_answer_if_there_is_another_path():
+    found = answers(document(view("busy(x)", disturbed(2 * US)), view("calm(x)", 9 * US)))
+    assert found["fastest safe view"].code == "calm(x)"
+
+
+def test_a_copy_has_a_bandwidth_if_one_number_stands_for_its_time():
+    cost = {"size_bytes": 1 << 24, "gb_per_s": 4.0}
+    modes = [{"median_ns": 1 * MS, "rounds": [0]}, {"median_ns": 2 * MS, "rounds": [1]}]
+    large = {"shape": (1 << 22,)}
+    found = document(
+        copy("one(x)", 1 * MS, copy_cost=cost, case=large),
+        copy("two(x)", make_measure(1 * MS, None, modes=modes), copy_cost=cost, case=large),
+        copy("fast(x)", 1 * MS, copy_cost={**cost, "least_ns": 9 * MS}, case=large),
+    )
+    memory = part(found, "All paths").blocks[1]
+    speeds = {row[-1].text: row[0].text for row in memory.rows}
+    assert speeds == {"one(x)": "4.0", "two(x)": "-", "fast(x)": "-"}
 
 
 def test_paths_with_the_same_verdict_and_about_the_same_time_share_a_line():
@@ -223,44 +188,15 @@ def test_paths_with_the_same_verdict_and_about_the_same_time_share_a_line():
     assert codes[0].note == "+1 alike"
 
 
-def test_a_line_shows_the_time_of_the_path_that_it_shows():
-    found = document(view("longer(x)", 2 * US), view("f(x)", 2.1 * US))
-    assert texts(found.tables[0])[0][::2] == ["2.1 µs", "f(x)"]
-
-
 def test_the_rules_found_of_a_path_stand_beside_it():
     rows = {row[2]: row[3] for row in texts(document(view(), torn()).tables[0])}
-    assert rows == {"view(x)": "", "late(x)": "DLP020 DLP004"}
+    assert rows == {"view(x)": "", "late(x)": "DLP020"}
 
 
 def test_a_copy_like_a_torn_one_is_marked_with_doubt():
     late = {"ready": spread(2 * MS), "host": spread(2 * MS)}
     rows = {row[2]: row[3] for row in texts(document(torn(), copy("other(x)", **late)).tables[0])}
     assert "DLP020?" in rows["other(x)"]
-
-
-@pytest.mark.parametrize(
-    "measure", [once(2 * US), disturbed(2 * US)], ids=["one process", "disturbed"]
-)
-def test_a_time_that_may_be_another_is_marked_and_the_mark_is_explained(measure):
-    found = document(view(ready=measure))
-    assert texts(found.tables[0])[0][0] == "~2.0 µs"
-    assert any(mark.startswith("~") for mark in found.marks)
-
-
-def test_a_path_whose_time_others_disturbed_is_not_called_the_fastest():
-    found = answers(document(view(ready=disturbed(2 * US)), copy()))
-    assert "fastest safe view" not in found
-    assert found["safe view"].note.endswith(DISTURBED)
-    assert found["fastest safe copy"].note == ""
-
-
-def test_a_disturbed_time_is_no_answer_if_there_is_another_path():
-    found = answers(document(view("busy(x)", disturbed(2 * US)), view("calm(x)", 9 * US)))
-    assert found["safe view"].code == "calm(x)"
-    assert "1 path" in found["safe view"].note
-    found = answers(document(view("busy(x)", disturbed(9 * US)), view("calm(x)", 2 * US)))
-    assert found["fastest safe view"].code == "calm(x)"
 
 
 # Problems
@@ -309,14 +245,6 @@ ODD = {"headline": "2 paths are odd.", "said": "are odd."}
 def test_a_problem_counts_the_paths_of_all_its_findings(findings, sentence, more):
     (problem,) = problems_of("DLP018", *findings)
     assert (problem.sentence, problem.more) == (sentence, more)
-
-
-def test_opposite_breaches_of_a_rule_are_two_problems_with_the_advice_of_each():
-    error, warning = ({"severity": one, "advice": one} for one in ("error", "warning"))
-    assert [one.advice for one in problems_of("DLP018", error, warning)] == [
-        ("error",),
-        ("warning",),
-    ]
 
 
 def test_advice_names_its_findings_where_they_differ_in_it():
@@ -370,87 +298,10 @@ def test_full_shows_every_path_with_its_interval():
     assert "±" in found.blocks[0].rows[0][0].text
 
 
-def test_a_copy_has_a_bandwidth_where_one_number_stands_for_its_time():
-    cost = {"size_bytes": 1 << 24, "gb_per_s": 4.0}
-    modes = [{"median_ns": 1 * MS, "rounds": [0]}, {"median_ns": 2 * MS, "rounds": [1]}]
-    large = {"shape": (1 << 22,)}
-    found = document(
-        copy("one(x)", 1 * MS, copy_cost=cost, case=large),
-        copy("two(x)", make_measure(1 * MS, None, modes=modes), copy_cost=cost, case=large),
-    )
-    memory = part(found, "All paths").blocks[1]
-    assert {row[-1].text: row[0].text for row in memory.rows} == {"one(x)": "4.0", "two(x)": "-"}
-
-
-@pytest.mark.parametrize(
-    ("least_ns", "words"),
-    [
-        (1.6 * MS, {"unknown", "not all bytes"}),
-        (1.4 * MS, {"16", "360 %"}),
-        (None, {"16", "360 %"}),
-    ],
-    ids=["impossible", "another memcpy may be so fast", "an older file"],
-)
-def test_a_copy_that_takes_less_time_than_all_its_bytes_need_has_no_bandwidth(least_ns, words):
-    cost = {"size_bytes": 1 << 24, "gb_per_s": 16.0, "share_of_memcpy": 3.6, "least_ns": least_ns}
-    fast = copy("fast(x)", 1 * MS, copy_cost=cost, case={"shape": (1 << 22,)})
-    (row,) = part(document(fast), "All paths").blocks[1].rows
-    assert words <= {cell.text for cell in row}
-
-
-def test_the_share_of_memcpy_is_told_where_one_number_stands_for_the_time():
-    cost = {"size_bytes": 1 << 24, "gb_per_s": 0.01, "share_of_memcpy": 0.001}
-
-    def shown(ready):
-        (row,) = part(document(copy("slow(x)", ready, copy_cost=cost)), "All paths").blocks[1].rows
-        return [cell.text for cell in row]
-
-    assert "<1 %" in shown(spread(1 * MS))
-    assert not [text for text in shown(spread(1 * MS, 0.9)) if "%" in text]
-
-
-def test_the_first_screen_of_several_arrays_counts_the_problems_that_it_leaves_out():
-    rules = ("DLP008", "DLP010", "DLP011", "DLP018", "DLP020", "DLP022", "DLP023")
-    findings = [finding_of(rule, against=None) for rule in rules]
-    arrays = [view(case={"shape": (size,)}) for size in (4, 400)]
-    session = make_session(*arrays, findings=findings)
-    screen = terminal.render(session_document(session, level=Level.FIRST), 100)
-    assert [rule for rule in rules if rule in screen] == list(rules[:5])
-    assert "2 more" in screen
-    page = session_document(session, width=None)
-    assert page.most_problems is None
-    assert len(page.problems) == len(rules)
-
-
-def test_a_copy_that_takes_less_time_than_all_its_bytes_need_is_no_answer():
-    cost = {"size_bytes": 1 << 24, "gb_per_s": 16.0, "least_ns": 9 * MS}
-    large = {"shape": (1 << 22,)}
-    fast = copy("fast(x)", 1 * MS, copy_cost=cost, case=large)
-    whole = copy("whole(x)", 20 * MS, copy_cost=cost, case=large)
-    assert answers(document(fast, whole))["fastest safe copy"].code == "whole(x)"
-    alone = document(fast)
-    assert "not all bytes" in [cell.note for row in alone.tables[0].rows for cell in row]
-    assert answers(alone)["fastest safe copy"].code == ""
-
-
-def test_a_copy_of_one_row_that_is_repeated_may_be_faster_than_memcpy():
-    cost = {"size_bytes": 1 << 24, "gb_per_s": 16.0, "least_ns": 9 * MS}
-    shape = {"shape": (1 << 22,), "layout": "broadcast"}
-    (row,) = (
-        part(document(copy("f(x)", 1 * MS, copy_cost=cost, case=shape)), "All paths").blocks[1].rows
-    )
-    assert "16" in {cell.text for cell in row}
-
-
 def test_every_path_with_a_time_is_a_point_of_the_chart():
     points = document(view(), copy(), refused()).chart.points
     assert [point.label for point in points] == ["view(x)", "copy(x)"]
     assert points[0].low_ns < points[0].time_ns < points[0].high_ns
-
-
-def test_a_path_whose_code_an_answer_only_begins_with_is_no_answer():
-    points = document(view("f(x)", 9 * US), view("f(x).T")).chart.points
-    assert {point.label: point.is_answer for point in points} == {"f(x)": False, "f(x).T": True}
 
 
 def test_a_wait_stands_in_the_full_table():
@@ -458,11 +309,3 @@ def test_a_wait_stands_in_the_full_table():
     table = part(document(found), "All paths").blocks[0]
     assert isinstance(table, Table)
     assert any("waits 20 ms of 45 ms" in cell.text for cell in table.rows[0])
-
-
-# What is cut
-
-
-def test_arrays_whose_measures_are_left_out_are_counted():
-    found = document(*(view(case={"shape": (n, n)}) for n in range(2, 9)))
-    assert found.sections[-2].blocks[0].lines == ("… 3 more arrays (--json).",)

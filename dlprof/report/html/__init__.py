@@ -19,18 +19,19 @@ import jinja2
 from markupsafe import Markup, escape
 
 from dlprof._version import __version__
-from dlprof.report.document import PAGE, Cell, Document, Level, fitted
-from dlprof.report.html.chart import draw
+from dlprof.report.document import Cell, Document, Level, first_of
+from dlprof.report.html.chart import ROW, picture_of
 from dlprof.runner.session import Session, chunks
 
 RULE = re.compile(r"DLP\d{3}")
 SAVED = "dlprof-session.json.xz"
 """The name under which a reader saves the session of a page: its commands read that file."""
+MOST_ROWS, MOST_LINES = 1500, 200
+"""Of a table and of a list; the session in the page has everything."""
 LONGEST = 2000
 """Characters of a sentence or a cell."""
 HOTTEST = 5
 """Degrees of heat, each with a color of its own."""
-LONGEST_SCRIPT = 20_000
 
 INLINE = (
     (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
@@ -40,21 +41,17 @@ INLINE = (
 
 
 def render(document: Document, session: Session | None = None) -> str:
-    """The page as text. The reader can save ``session`` from it.
-
-    The page is bounded, whatever the size of the document: long tables, texts and lists are cut,
-    and a line says how much was left out. The session in the page has everything.
-    """
-    document = fitted(document, PAGE)
+    """The page as text. The reader can save ``session`` from it."""
     return _template().render(
         document=document,
-        draw=draw,
+        picture=picture_of(document.chart),
+        row=ROW,
+        rows=MOST_ROWS,
         place_of={one.rule: at for at, one in reversed([*enumerate(document.problems)])},
         saved=_packed(session) if session is not None else None,
-        first=[one for one in document.sections if one.level is Level.FIRST],
-        full=[one for one in document.sections if one.level is Level.FULL],
+        first=list(document.at(Level.FIRST)),
+        full=list(document.at(Level.FULL)),
         file=SAVED,
-        longest=LONGEST_SCRIPT,
         version=__version__,
         **_assets(),
     )
@@ -111,6 +108,10 @@ def kind(block: object) -> str:
     return type(block).__name__
 
 
+def first_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
+    return first_of(lines, MOST_LINES)
+
+
 @cache
 def _assets() -> dict[str, Any]:
     """Style and script with their hashes: the page allows them, and no others."""
@@ -132,14 +133,8 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {
-        "cut": cut,
-        "prose": prose,
-        "shown": shown,
-        "linked": linked,
-        "kind": kind,
-        "heat": heat,
-    }
+    filters = (cut, prose, shown, linked, kind, heat, first_lines)
+    environment.filters |= {one.__name__: one for one in filters}
     return environment.get_template("page.html.j2")
 
 
