@@ -93,7 +93,7 @@ def _reason(line: Line) -> str:
 def marks_of(paths: Sequence[Path]) -> tuple[str, ...]:
     """What the marks of these paths mean, a line each."""
     meanings = {
-        f"{MARK} One process measured it, other programs disturbed it, or only new arrays take so long.": any(
+        f"{MARK} Not certain: one process, other programs, or the time of a new array.": any(
             path.brief_time.startswith(MARK) for path in paths
         ),
         "* The result depends on the address of the array.": any(
