@@ -1,104 +1,147 @@
 """The pytest plugin: assertions on conversions, and tests that must not copy. See docs/pytest.md.
 
-Loaded by every pytest of an environment that has dlprof, so nothing but pytest is imported here.
+Every pytest of an environment with dlprof loads it, so it imports only pytest at first.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Generator, Iterator
 
-    from dlprof.api import Traced
-    from dlprof.claims.assertions import Assertions
-    from dlprof.errors import DlprofError
+    from dlprof.api import Session, Traced
+    from dlprof.judge.case_view import CaseView
 
-FAIL, SKIP = "fail", "skip"
-MISSING = "what a test does whose framework or device is not there"
-
-
-class Forbidden(pytest.fail.Exception, AssertionError):  # type: ignore[name-defined,misc]
-    """A failure without a traceback; ``xfail(raises=AssertionError)`` expects it."""
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("dlprof", "conversions of tensors between frameworks")
-    group.addoption(
-        "--dlprof-missing",
-        choices=(FAIL, SKIP),
-        default=None,
-        help=f"{MISSING}: fail (default), since nothing was measured; or skip.",
-    )
-    parser.addini("dlprof_missing", f"{MISSING}: {FAIL} or {SKIP}", default=FAIL)
+ROUNDS = 3
+"""Processes that must agree: whether a conversion copies can depend on the process."""
+NO_WAIT = ("synchronous", "stream-ordered", "unordered")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "dlprof_fail_on(*words, include=()): fail if a line of the test does this: copy, wait or "
+        "dlprof_fail_on(*words): fail if a line of the test does one of copy, wait or "
         "device-crossing (default: any of them).",
     )
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Trace a marked test. A test that fails by itself keeps its own failure."""
     mark = item.get_closest_marker("dlprof_fail_on")
     if mark is None:
-        yield
-        return
-    from dlprof.claims.assertions import fail_on
-    from dlprof.errors import UsageError
+        return (yield)
+    with fail_on(*mark.args):
+        return (yield)
 
-    try:
-        block = fail_on(*mark.args, **mark.kwargs)
-    except (UsageError, TypeError) as refusal:
-        told = f"the marker dlprof_fail_on: {refusal}"
-        raise pytest.fail.Exception(told, pytrace=False) from None
-    outcome: Any = None
-    try:
-        with block:
-            outcome = yield
-    except Exception as error:
-        if outcome is None:
-            raise
-        if outcome.excinfo is None:
-            names_lines = isinstance(error, AssertionError | Warning)  # those of the test
-            failed = Forbidden(str(error), pytrace=False)  # type: ignore[call-arg]
-            outcome.force_exception(failed if names_lines else error)
+
+@contextmanager
+def fail_on(*words: str) -> Iterator[Traced]:
+    """Trace a block, and fail the test for a line that does one of ``words``."""
+    from dlprof import api
+    from dlprof.report.trace_document import place_of
+    from dlprof.runner.trace import FAULTS, checked, faults
+
+    forbidden = checked(words) or FAULTS
+    with api.trace() as found:
+        yield found
+    lines = []
+    for row in found.rows:
+        does = ", ".join(word for word in faults(row) if word in forbidden)
+        if does:
+            lines.append(f"{place_of(row)}   {row.expression}   {does}, {row.calls:,}x")
+    if lines:
+        pytest.fail("\n".join(["the test forbids what these lines do:", *lines]), pytrace=False)
 
 
 @pytest.fixture
-def dlprof_fail_on() -> Callable[..., AbstractContextManager[Traced]]:
-    """A context that fails if a line in it copies, waits or crosses devices; or does less."""
-    from dlprof.claims.assertions import fail_on
-
+def dlprof_fail_on() -> Callable[..., Any]:
+    """A context manager that fails if a line in its block copies, waits or crosses devices."""
     return fail_on
 
 
 @pytest.fixture(scope="session")
-def dlprof(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Assertions:
-    """Assertions on conversions of tensors between frameworks; measured once per test session."""
-    from dlprof.claims.assertions import Assertions
-
-    word = pytestconfig.getoption("--dlprof-missing") or pytestconfig.getini("dlprof_missing")
-    if word not in (FAIL, SKIP):
-        raise pytest.UsageError(f"dlprof_missing is {FAIL} or {SKIP}, not {word!r}")
-    missing = skip_missing if word == SKIP else fail_missing
-    return Assertions(tmp_path_factory.mktemp("dlprof"), missing)
+def dlprof() -> Conversions:
+    """Assertions on conversions between frameworks, each pair measured once per test session."""
+    return Conversions()
 
 
-def skip_missing(error: DlprofError) -> NoReturn:
+class Conversions:
+    """The fixture ``dlprof``. Its options are those of :func:`dlprof.run`."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, Session] = {}
+
+    def measure(self, producer: str, consumer: str, **options: Any) -> Session:
+        """Return the session that the assertions judge."""
+        from dlprof import api
+
+        key = repr((producer, consumer, sorted(options.items())))
+        if key not in self._sessions:
+            how: dict[str, Any] = {"rounds": ROUNDS, "quick": True, **options}
+            self._sessions[key] = api.run(producer, consumer, **how)
+        session = self._sessions[key]
+        _fail("no path matches", dict.fromkeys(session.unmatched, "unknown"))
+        return session
+
+    def assert_view(self, producer: str, consumer: str, **options: Any) -> None:
+        """Fail if a path copies. Paths documented to copy count only if no other path is chosen."""
+        __tracebackhide__ = True
+        cases = _tried(self.measure(producer, consumer, **options))
+        cases = [case for case in cases if case.promise != "copy"] or cases
+        bad = {
+            case.code: case.outcome for case in cases if not _says(case.result.ownership, "view")
+        }
+        _fail("not a view", bad)
+
+    def assert_no_wait(self, producer: str, consumer: str, **options: Any) -> None:
+        """Fail if a path waits on the host for queued work, or if that is unknown."""
+        __tracebackhide__ = True
+        cases = _tried(self.measure(producer, consumer, **{"diagnose": True, **options}))
+        quiet = [case for case in cases if _says(case.result.ordering, *NO_WAIT)]
+        bad = {
+            case.code: case.waits_for or case.result.reason or "unknown"
+            for case in cases
+            if case not in quiet or case.waits_for
+        }
+        _fail("not known to go without waiting", bad)
+
+    def assert_no_finding(self, producer: str, consumer: str, *words: str, **options: Any) -> None:
+        """Fail on a finding of these rules or severities; of a warning or an error by default."""
+        __tracebackhide__ = True
+        from dlprof.judge.fail_on import parse
+
+        fails = parse(words or ["warning"], "assert_no_finding")
+        session = self.measure(producer, consumer, **{"diagnose": True, **options})
+        cases = _tried(session)
+        lost = {case.code: case.result.reason or "" for case in cases if case.result.status != "ok"}
+        _fail("not measured", lost)
+        fails.check_looked_at(session.results)
+        bad = {one.rule: one.line for one in session.findings if fails.fails(one)}
+        _fail(f"findings ({', '.join(words) or 'warning'})", bad)
+
+
+def _tried(session: Session) -> list[CaseView]:
+    """The cases that their framework does not refuse; fail if there are none."""
+    from dlprof.judge import cases_in
+
+    cases = cases_in(session.results, session.findings).cases
+    tried = [case for case in cases if case.result.status != "unsupported"]
+    if not tried:
+        raise AssertionError("the framework refuses every path")
+    return tried
+
+
+def _says(verdict: Any, *words: str) -> bool:
+    return verdict is not None and verdict.verdict in words
+
+
+def _fail(title: str, bad: dict[str, str]) -> None:
     __tracebackhide__ = True
-    pytest.skip(f"not measured: {error}")
-
-
-def fail_missing(error: DlprofError) -> NoReturn:
-    __tracebackhide__ = True
-    raise AssertionError(
-        f"nothing was measured: {error}\n--dlprof-missing=skip skips what is not there"
-    )
+    if bad:
+        lines = [f"  {name}: {said}" for name, said in bad.items()]
+        raise AssertionError("\n".join([f"{title}:", *lines]))

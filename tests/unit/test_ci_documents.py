@@ -1,6 +1,5 @@
 """What pages promise is of this version: inputs, keys and assertions."""
 
-import ast
 import re
 
 import pytest
@@ -8,14 +7,11 @@ import yaml
 from pipelines import ACTION, JOB, ROOT
 from pydantic import BaseModel
 
-from dlprof.claims.assertions import Assertions
 from dlprof.measuring.scenario import read
 from dlprof.runner import evidence, header, machine, measured, stats, trace_file
 from dlprof.runner import session as model
-from dlprof.runner.options import AXES, INTERPRETER, key_of
 
 CI = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
-PYTEST = (ROOT / "docs" / "pytest.md").read_text(encoding="utf-8")
 
 
 class Loader(yaml.SafeLoader):
@@ -62,21 +58,6 @@ def test_the_scenario_can_be_read(tmp_path):
     file = tmp_path / "conversions.toml"
     file.write_text(block, encoding="utf-8")
     assert read(file).problem.expect == ["no error"]
-
-
-def test_the_examples_of_pytest_call_what_there_is():
-    block, *_ = blocks(PYTEST, "python")
-    calls = [node for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Call)]
-    assert calls
-    for call in calls:
-        assert callable(getattr(Assertions, call.func.attr))
-        for word in call.keywords:
-            assert word.arg == "severity" or key_of(word.arg, (*AXES, *INTERPRETER))
-
-
-def test_every_assertion_is_documented():
-    for name in (name for name in vars(Assertions) if name.startswith("assert_")):
-        assert f"| `{name}(" in PYTEST
 
 
 @pytest.mark.parametrize(
