@@ -14,9 +14,7 @@ from dlprof.protocol.messages import DIAGNOSIS, SAME
 from dlprof.runner.evidence import (
     Alignment,
     Changed,
-    Count,
     E,
-    EarlyWrite,
     Lost,
     Ownership,
     Verdict,
@@ -316,26 +314,17 @@ class CaseView:
         if not self.is_wrong:
             return NOTHING_CHANGED
         wrong = [evidence for word, evidence in seen(self.result.values) if word == "wrong"]
-        found = (wrong[0].changed if wrong else None) or NOTHING_CHANGED
-        return Changed(unfinished=Count()) if self.unfinished and not found else found
-
-    @cached_property
-    def unfinished(self) -> tuple[EarlyWrite, ...]:
-        """What was seen of a large result that was not there when its framework said so."""
-        looks = (evidence for _, evidence in seen(self.result.early_write))
-        return tuple(look for look in looks if look.unfinished_bytes is not None)
+        return (wrong[0].changed if wrong else None) or NOTHING_CHANGED
 
     @property
     def is_wrong(self) -> bool:
         """Whether a process saw something that did not survive."""
-        values, early = self.result.values, self.result.early_write
-        saw = values is not None and values.saw("wrong")
-        return saw or (early is not None and bool(self.unfinished))
+        values = self.result.values
+        return values is not None and values.saw("wrong")
 
     @property
     def is_right(self) -> bool:
-        is_ok = self.result.values is not None and self.result.values.verdict == "ok"
-        return is_ok and not self.unfinished
+        return self.result.values is not None and self.result.values.verdict == "ok"
 
     @cached_property
     def writable(self) -> Writable:

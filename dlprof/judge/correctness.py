@@ -273,7 +273,6 @@ def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) ->
     looks: list[Evidence] = [
         evidence for word, evidence in seen(subject.result.values) if word == "wrong"
     ]
-    looks += CaseView(0, subject.result).unfinished
     evidence = looks[0] if looks else Values()
     subject = subject.as_made(evidence)
     symptom, template = "gives wrong values", VALUES

@@ -180,9 +180,6 @@ def _part_not_looked_at(case: CaseView) -> str:
         if isinstance(own, dict) and own.get("verdict") == "unknown":
             why = (own.get("evidence") or {}).get("reason")
             return "whether it waits on streams of one's own is not known" + _because(why)
-        if case.waits_for and ordering.evidence.values_unread:
-            unread = first_line(ordering.evidence.values_unread)
-            return f"whether it reads x too early is not known: {unread}"
     alignment = result.alignment.evidence if result.alignment is not None else None
     failure = _failure(case, "alignment")
     if alignment is not None and alignment.lost is not None:

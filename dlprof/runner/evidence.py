@@ -217,7 +217,6 @@ class Ordering(Evidence):
     unrelated: Maybe[Fit] = None
     ready_witness: Maybe[str] = None
     values_right: Maybe[Flag] = None
-    values_unread: Maybe[str] = None
     loaded: Maybe[Loaded] = None
     points: Maybe[list[Free]] = None
     waits: Maybe[Literal["host-sync", "device-sync"]] = None
@@ -404,8 +403,6 @@ class EarlyWrite(Evidence):
     torn_alignment_bytes: Maybe[Number] = None
     aligned: Maybe[str] = None
     """What was seen of an aligned source as large as the torn one, which was not aligned."""
-    unfinished_bytes: Maybe[Number] = None
-    """Of a result that was not there when its framework said so, and was a moment later."""
     processes: Maybe[tuple[Verdict[EarlyWrite], ...]] = None
 
 

@@ -55,8 +55,6 @@ def test_a_path_that_everything_was_looked_at_of_is_safe():
         ({"values": SOME_UNKNOWN}, "right", ()),
         ({"values": verdict("unknown")}, "unchecked", ()),
         ({"owner": SOME_UNKNOWN}, "right", ()),
-        ({"ordering": verdict("host-sync", values_unread="TypeError: no")}, "right", ()),
-        ({"ordering": verdict("stream-ordered", values_unread="TypeError: no")}, "safe", ()),
         ({"ordering": OWN_STREAMS_RAISED}, "right", ()),
         ({"notes": ["alignment: RuntimeError: no"]}, "right", ()),
         ({"alignment": TIMEOUT}, "right", ()),

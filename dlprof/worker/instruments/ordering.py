@@ -69,10 +69,8 @@ LEAST_POINTS = 6
 MOST_PLACES = 4
 """Old memory may hold right values until it is spoiled. A framework need not hand out at once what
 was spoiled, so that it is tried again in other memory, at most so often."""
-NOT_COMPARED = "values cannot be compared, or are wrong behind an idle queue too"
 RAN_DRY = "the queue was empty before the conversion was called"
 OTHER_LAYOUT = "work that is queued gives an array of another layout"
-ONLY_DEFAULT = "tried on default streams only: the frameworks can be put on no others"
 SEVERITY = ("stream-ordered", "unknown", "host-sync", "device-sync", "unordered")
 """From good to bad. What is unknown may be worse than an order."""
 
@@ -90,20 +88,21 @@ def measure(
     default = measure_queue(queue, lengths_ns)
     if gpu is None or subject.spec.device != "cuda":
         return default
-    sides = attempt(partial(own_sides, subject, gpu))
-    if sides is None:
-        evidence = {"streams": "default", "reason": ONLY_DEFAULT, **default["evidence"]}
-        return {**default, "evidence": evidence}
-    if isinstance(sides, Refusal):
-        own: dict[str, Any] | Refusal = sides
-    else:
-        own = attempt(lambda: measure_queue(queue_of(subject, text, gpu, sides), lengths_ns))
-    if isinstance(own, Refusal):  # what the default streams showed is known all the same
-        runs = {"default": default, "own streams": unknown(own.reason)}
-        reason = f"tried on default streams only; on other streams: {own.reason}"
-        more = {"streams": "default", "by_streams": runs, "reason": reason}
-        return {**default, "evidence": {**default["evidence"], **more}}
+    own = attempt(partial(_on_own_streams, subject, text, gpu, lengths_ns))
+    if own is None or isinstance(own, Refusal):  # what the default streams showed is known
+        more: dict[str, Any] = {"streams": "default"}
+        if own is not None:
+            more["by_streams"] = {"default": default, "own streams": unknown(own.reason)}
+        return {**default, "evidence": default["evidence"] | more}
     return worse({"default": default, "own streams": own})
+
+
+def _on_own_streams(
+    subject: Subject, text: str, gpu: Gpu, lengths_ns: Sequence[int]
+) -> dict[str, Any] | None:
+    """The verdict with each framework on a stream of its own; None if neither can be put on one."""
+    sides = own_sides(subject, gpu)
+    return sides and measure_queue(queue_of(subject, text, gpu, sides), lengths_ns)
 
 
 def _is_of_another_layout(subject: Subject, queue: QueuedWork) -> bool:
@@ -145,7 +144,7 @@ def measure_queue(queue: QueuedWork, lengths_ns: Sequence[int] = LENGTHS_NS) -> 
         return _untimed(queue, works[-1], RAN_DRY)
     host, ready = _host_fit(points), _ready_fit(points)
     unrelated = _unrelated_fit(queue, _lengths(points, lengths_ns)) if grows(host) else None
-    right, unread = look_for_stale(queue, works[-1])
+    right = look_for_stale(queue, works[-1])
     word, reason = judge(host, ready, unrelated, right)
     if word == "unordered" and right is not False and _own_share(points) > HALF:
         word, reason = "unknown", "the conversion takes the host longer than the queue before it"
@@ -161,16 +160,13 @@ def measure_queue(queue: QueuedWork, lengths_ns: Sequence[int] = LENGTHS_NS) -> 
     }
     if word == "unordered" and grows(host):
         evidence["waits"] = "device-sync" if unrelated and grows(unrelated) else "host-sync"
-    if unread:
-        evidence["values_unread"] = unread
     return verdict(word, evidence, reason)
 
 
 def _untimed(queue: QueuedWork, work: int, reason: str) -> dict[str, Any]:
     """The verdict if times say nothing: a wrong value proves a race without them."""
-    right, unread = look_for_stale(queue, work)
-    evidence = {"values_right": right, **({"values_unread": unread} if unread else {})}
-    return verdict("unordered" if right is False else "unknown", evidence, reason)
+    right = look_for_stale(queue, work)
+    return verdict("unordered" if right is False else "unknown", {"values_right": right}, reason)
 
 
 # The judgment on slopes
@@ -378,15 +374,13 @@ def _shuffled(lengths: Sequence[int], repeats: int, seed: int) -> list[int]:
 # Values: a wrong one proves a race
 
 
-def look_for_stale(queue: QueuedWork, work: int) -> tuple[bool | None, str | None]:
-    """Whether a result behind ``work`` units is right; and why that could not be told.
+def look_for_stale(queue: QueuedWork, work: int) -> bool | None:
+    """Whether a result behind ``work`` units is right.
 
     None if values cannot be compared, or if the conversion changes them behind an idle queue too.
     """
     right = attempt(partial(_is_right, queue, work))
-    if isinstance(right, Refusal):  # the times still count
-        return None, right.reason
-    return right, NOT_COMPARED if right is None else None
+    return None if isinstance(right, Refusal) else right  # the times still count
 
 
 def _is_right(queue: QueuedWork, work: int) -> bool | None:
