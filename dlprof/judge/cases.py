@@ -16,11 +16,11 @@ from dlprof.judge.safety import (
     Fault,
     Level,
     Safety,
-    left_out_of,
     not_looked_at,
     unchecked,
     unknown_kind,
     unmeasured,
+    unsettled,
 )
 from dlprof.judge.slower import is_too_fast_to_copy
 from dlprof.probes.base import Protocol
@@ -144,10 +144,7 @@ class Cases:
             conditions=frozenset(found),
             is_doubtful=any(case.is_doubtful for case in cases),
             is_written=any(map(_is_written, cases)),
-            outlasts=any(
-                one is not None and one.verdict == "safe" and not one.evidence.left_out
-                for one in lifetimes
-            ),
+            outlasts=any(one is not None and one.verdict == "safe" for one in lifetimes),
             not_looked_at=unseen[-1] if unseen and all(unseen) else "",
         )
 
@@ -195,7 +192,7 @@ class Cases:
             return "unmeasured", missing
         if missing := unchecked(case):
             return "unchecked", missing
-        missing = self._paths[case.path].not_looked_at or left_out_of(case, "values")
+        missing = self._paths[case.path].not_looked_at or unsettled(case, "values")
         if not missing and 0 not in case.result.case.shape:  # what is empty shares nothing
             missing = unknown_kind(case)
         if not missing and self.copies_unlooked(case):

@@ -113,7 +113,7 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
             found,
             Claim(verb, numbers=_lost(getattr(found[0].changed, kind))),
             _what_changed(found[0]),
-            advice=replacements(cases, found, "does not", _is_tried_again, NONE_INSTEAD),
+            advice=replacements(cases, found, "does not", none=NONE_INSTEAD),
             how_often=_how_often(found[0]),
         )
 
@@ -126,12 +126,6 @@ def _cause(case: CaseView) -> str:
 
 def _what_changed(case: CaseView) -> dict[str, str]:
     return {"changed": ", ".join(sorted(case.changed.kinds))}
-
-
-def _is_tried_again(case: CaseView) -> bool:
-    """Whether further conversions of the path were looked at: most side effects show only there."""
-    evidence = [one for _, one in seen(case.result.values)]
-    return all(one.left_out is None and one.not_tried is None for one in evidence)
 
 
 def _is_wrong(case: CaseView) -> bool:

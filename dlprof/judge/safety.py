@@ -149,11 +149,11 @@ def _may_copy(case: CaseView) -> bool:
 
 
 INSTRUMENTS = {"values": "values", "lifetime": "lifetime", "early_write": "late reads"}
-"""The instruments that may leave a part out, as a report names them."""
+"""The instruments whose verdict may differ between processes, as a report names them."""
 
 
-def left_out_of(case: CaseView, name: str) -> str:
-    """What an instrument that gave an answer left out, in words; empty where it left out nothing.
+def unsettled(case: CaseView, name: str) -> str:
+    """Why an instrument could not tell in some process, in words; empty if each could.
 
     An array of a survey is looked at once by design.
     """
@@ -163,8 +163,6 @@ def left_out_of(case: CaseView, name: str) -> str:
         if word == "unknown" and not evidence.moot:
             why = first_line(evidence.reason)
             return f"{INSTRUMENTS[name]}: not known in each process: {why}"
-        if evidence.left_out:
-            return f"{INSTRUMENTS[name]}: {first_line(evidence.left_out)}"
     return ""
 
 
@@ -172,7 +170,7 @@ def _part_not_looked_at(case: CaseView) -> str:
     """What the instruments of the diagnosis left out, in words."""
     result, ordering = case.result, case.result.ordering
     names = ("values", "lifetime", *(("early_write",) if _may_copy(case) else ()))
-    for missing in (left_out_of(case, name) for name in names):
+    for missing in (unsettled(case, name) for name in names):
         if missing:
             return missing
     if ordering is not None:
@@ -184,8 +182,6 @@ def _part_not_looked_at(case: CaseView) -> str:
     failure = _failure(case, "alignment")
     if alignment is not None and alignment.lost is not None:
         failure = first_line(alignment.reason)
-    elif alignment is not None and alignment.left_out:
-        failure = first_line(alignment.left_out)
     return f"whether the address of x decides is not known: {failure}" if failure else ""
 
 

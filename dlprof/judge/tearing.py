@@ -8,7 +8,7 @@ from dlprof.judge.case_view import CaseView, seen
 from dlprof.judge.cases import Cases, groups
 from dlprof.judge.finding import Claim, finding, replacements
 from dlprof.judge.rule import Rule, expect, number
-from dlprof.judge.safety import Fault, left_out_of
+from dlprof.judge.safety import Fault, unsettled
 from dlprof.judge.script import Effect, Subject
 from dlprof.judge.standards import ASYNCHRONOUS, LIKE_OTHERS
 from dlprof.runner.evidence import EarlyWrite
@@ -47,7 +47,7 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
             found,
             "is not torn",
             lambda other: (
-                other.is_whole and not left_out_of(other, "early_write") and cases.copies(other)
+                other.is_whole and not unsettled(other, "early_write") and cases.copies(other)
             ),
         )
         yield finding(

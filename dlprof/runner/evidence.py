@@ -108,8 +108,6 @@ class Evidence(Record):
     """Why the verdict is what it is; of ``unknown`` always."""
     moot: Maybe[Flag] = None
     """Whether there is nothing to look at, so that ``unknown`` is no gap."""
-    left_out: Maybe[str] = None
-    """Which part of the instrument gave no answer, and why."""
     worker: Maybe[str] = None
     """The status of the worker that was lost in this instrument, such as ``crashed``."""
     lost: Maybe[Lost] = None
@@ -276,8 +274,6 @@ class Values(Evidence):
     """What the source was besides its values, and the result is not: ``mask``."""
     orders: Maybe[tuple[str, str]] = None
     """Of a source in column-major order: ``F`` or ``C``, of source and result."""
-    not_tried: Maybe[str] = None
-    """Why the path was not asked for further conversions."""
     processes: Maybe[tuple[Verdict[Values], ...]] = None
 
 

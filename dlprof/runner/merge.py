@@ -116,8 +116,8 @@ def agree(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     if not verdicts:
         return None
     words = [verdict["verdict"] for verdict in verdicts]
-    if len(set(words)) == 1:  # the first that left out nothing
-        return min(verdicts, key=lambda verdict: "left_out" in (verdict.get("evidence") or ()))
+    if len(set(words)) == 1:
+        return verdicts[0]
     seen = ", ".join(f"{word} in {words.count(word)}" for word in sorted(set(words)))
     return _varies(verdicts, f"{seen} of {len(words)} processes")
 

@@ -59,18 +59,6 @@ def test_other_layouts_and_calls_without_a_result_have_no_answer(layout):
     assert measured("{x}[:]", returns_array=False) is None
 
 
-def test_a_mistake_in_making_the_array_for_one_place_is_left_out_and_told():
-    class Mistaken(NumPy):
-        def create(self, spec):
-            return {}[spec.layout] if spec.layout == "sliced" else super().create(spec)
-
-    def make(spec):
-        return make_subject(producer=Mistaken(), spec=spec)
-
-    found = alignment.measure(make(SPEC), make)
-    assert (found["verdict"], "KeyError" in found["evidence"]["left_out"]) == ("unknown", True)
-
-
 def test_a_result_that_cannot_be_looked_at_is_not_refused():
     class Closed(NumPy):
         def pointer(self, array):

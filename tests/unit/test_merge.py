@@ -342,10 +342,3 @@ def test_a_step_has_only_what_was_measured():
 
 def test_processes_that_disagree_on_an_output_are_told():
     assert step_of(step_parts(), step_parts(word="kept")).reuse.verdict == "varies"
-
-
-def test_what_one_process_could_not_try_is_left_out_if_another_did():
-    whole, part = ({"verdict": "ok", "evidence": one} for one in ({}, {"left_out": "too long"}))
-    for values, left in (((part, whole), None), ((part, part), "too long")):
-        result = merged(*(make_answer(parts={"values": one}) for one in values))
-        assert result.values.evidence.left_out == left

@@ -59,13 +59,6 @@ def test_a_lost_byte_order_is_a_cause_of_its_own():
     assert "byte order" not in unnamed.headline + unnamed.summary
 
 
-def test_a_path_that_was_converted_once_is_not_said_to_keep_its_earlier_results():
-    overwrites = path("f(x)", values=wrong(earlier_result=VALUES))
-    once = path("g(x)", values=verdict("ok", changed={}, left_out="it takes too long"))
-    (finding,) = found("DLP008", overwrites, once)
-    assert "g(x)" not in finding.advice
-
-
 def test_wrong_values_of_one_process_are_enough():
     values = verdict("varies", processes=[verdict("ok"), wrong(shape=[[1], [2]])])
     assert rules(path("f(x)", values=values)) == ["DLP008"]

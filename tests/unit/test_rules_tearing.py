@@ -54,16 +54,9 @@ def test_a_view_that_should_be_a_copy_is_replaced_by_one_that_is_waited_for():
     assert "wait for it" in finding.advice
 
 
-WHOLE_SO_FAR = verdict("safe", sizes_bytes={"65536": "whole"}, left_out="too little memory")
-
-
 @pytest.mark.parametrize(
     ("results", "why"),
     [
-        (
-            [torn(), path("g(x)", ENDS_WHOLE, "copy", early_write=WHOLE_SO_FAR)],
-            "a part is left out",
-        ),
         ([torn(), whole()], "it returns early, as the torn copy does"),
         ([torn(ready=ENDS_WHOLE), whole(ENDS_WHOLE)], "a call that ends whole was torn"),
         ([torn(), path("g(x)")], "it is a view"),

@@ -21,7 +21,7 @@ from typing import Any
 from dlprof.probes.base import CONTIGUOUS, ArraySpec, Import
 from dlprof.protocol.messages import verdict, words
 from dlprof.worker.instruments import ownership
-from dlprof.worker.refusal import FaultyProbe, Refusal, attempt
+from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
 
 LARGEST_BYTES = 1 << 18
@@ -59,14 +59,11 @@ def look(spec: ArraySpec, make: Make) -> dict[str, Any]:
         if looks[place][-1]["verdict"] not in KNOWN:
             break
     word, reason = judge(looks)
-    failed = [one["reason"] for found in looks.values() for one in found if one.pop("failed", 0)]
     evidence: dict[str, Any] = {place: found[0] for place, found in looks.items() if found}
     if word == "inconstant":
         evidence["looks"] = {
             place: [one["verdict"] for one in found] for place, found in looks.items()
         }
-    if failed:
-        evidence["left_out"] = failed[0]
     return verdict(word, evidence, reason)
 
 
@@ -89,14 +86,12 @@ def judge(looks: Mapping[str, Sequence[dict[str, Any]]]) -> tuple[str, str | Non
 def _looked_at(make: Make, spec: ArraySpec) -> dict[str, Any]:
     subject = attempt(partial(make, spec))
     if isinstance(subject, Refusal):
-        found = {"verdict": "unknown", "reason": subject.reason}
-        return found | ({"failed": True} if isinstance(subject.error, FaultyProbe) else {})
+        return {"verdict": "unknown", "reason": subject.reason}
     owned = attempt(partial(ownership.measure, subject))
     if isinstance(owned, Refusal):
         # What cannot be looked at was not refused.
         is_refused = isinstance(attempt(lambda: subject.wait_for(subject.convert())), Refusal)
-        found = {"verdict": "refused" if is_refused else "unknown", "reason": words(owned.error)}
-        return found if is_refused else found | {"failed": True}
+        return {"verdict": "refused" if is_refused else "unknown", "reason": words(owned.error)}
     named = {"source_alignment_bytes": "alignment_bytes", "reason": "reason"}
     evidence = owned["evidence"]
     return {
