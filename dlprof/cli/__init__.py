@@ -36,7 +36,6 @@ VERBS = {
     "conformance": ("conformance", MEASURE),
     "gate": ("gate", DECIDE),
     "compare": ("compare", DECIDE),
-    "calibrate": ("gate", DECIDE),
     "report": ("report", SHOW),
     "ticket": ("ticket", SHOW),
     "repro": ("ticket", SHOW),

@@ -9,15 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from dlprof.cli import files
-from dlprof.cli.options import ANY_PYTHON, COMPARISONS, NOISE, REGRESSIONS, Given, takes
+from dlprof.cli.options import COMPARISONS, REGRESSIONS, Given, takes
 from dlprof.cli.streams import complain
 from dlprof.errors import UsageError
 
-OF_TWO = ("any_python", "noise", "fail_on", "junit", "github")
+OF_TWO = ("fail_on", "junit", "github")
 """Options that have a meaning for two sessions alone."""
 
 
-@takes(ANY_PYTHON, NOISE, REGRESSIONS, *COMPARISONS)
+@takes(REGRESSIONS, *COMPARISONS)
 def compare(
     session: Annotated[
         list[Any],
@@ -42,10 +42,11 @@ def compare(
     from dlprof.cli.outputs import Outputs
     from dlprof.compare.comparison import NOT_KNOWN
     from dlprof.compare.criteria import parse
+    from dlprof.compare.times import Settings
 
-    outputs, criteria = Outputs.of(given.raw), parse(given.raw["fail_on"] or ())
+    outputs, settings = Outputs.of(given.raw), Settings(parse(given.raw["fail_on"] or ()))
     unsure = NOT_KNOWN if given.raw["fail_on"] else None
-    compare_files((session[0], session[1]), criteria, unsure, outputs, "compare", given)
+    compare_files((session[0], session[1]), settings, unsure, outputs, "compare")
 
 
 def compare_many(named: Sequence[Path | str], given: Given) -> None:

@@ -15,7 +15,7 @@ import typer
 from dlprof.cli import files
 from dlprof.errors import UsageError
 from dlprof.runner import options
-from dlprof.runner.option import Option, Several, Switch, Text, value_of
+from dlprof.runner.option import Option, Several, Switch, value_of
 
 MEASURED_KEYS = {option.key for option in options.MEASURED}
 
@@ -42,20 +42,9 @@ COMPARISONS = (
     options.GITHUB,
     options.FULL,
 )
-ANY_PYTHON = Option(
-    "any_python",
-    Switch(),
-    "Compare times of two versions of Python, too.",
-    options.MEASURING,
-    default=False,
-)
 CONTEXT = inspect.Parameter(
     "context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
 )
-STRICT = Option(
-    "strict", Switch(), "Exit code 3 if any time is WIDE.", options.FINDINGS, default=False
-)
-NOISE = Option("noise", Text(), "File of dlprof calibrate.", options.MEASURING, metavar="FILE")
 
 
 def group(about: str) -> typer.Typer:

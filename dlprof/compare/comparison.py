@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.compare.criteria import Criteria
-from dlprof.compare.differences import (
-    Difference,
-    apart,
-    differences,
-    disturbance,
-    refusal,
-)
-from dlprof.compare.matching import Key, Pair, asked_for, key, match
-from dlprof.compare.processes import processes, steady
-from dlprof.compare.samples import APART, STATEFUL_BYTES, Sample
+from dlprof.compare.criteria import Criteria, Floor
+from dlprof.compare.differences import Difference, differences, refusal
+from dlprof.compare.matching import Pair, asked_for, key, match
+from dlprof.compare.processes import processes
 from dlprof.compare.severity import Severities
-from dlprof.compare.times import LARGEST_FLOOR, Settings, Time, judge
+from dlprof.compare.times import (
+    FASTER,
+    INVALID,
+    SAME,
+    SLOWER,
+    STATEFUL_BYTES,
+    UNSURE,
+    WIDE,
+    Sample,
+    Settings,
+    Time,
+    judge,
+)
 from dlprof.compare.verdicts import (
     LOST,
     MEASURED,
@@ -33,23 +37,18 @@ from dlprof.errors import UsageError
 from dlprof.judge import own_thresholds
 from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import alignments
-from dlprof.judge.slower import FASTER, SAME, SLOWER, UNSURE, WIDE
 from dlprof.measuring.expectation import MET, MISSED
 from dlprof.runner.evidence import Alignment
-from dlprof.runner.floors import Floor
 from dlprof.runner.session import CaseRecord, Header, Result, Session, Verdict
-from dlprof.text.clean import first_line, listed
+from dlprof.text.clean import first_line
 
-WORSE, GONE, INVALID, NEW, UNMEASURED = "WORSE", "GONE", "INVALID", "NEW", "UNMEASURED"
-"""The words of a case besides those of a time in :mod:`dlprof.judge.slower`. UNMEASURED is a
-case that neither side can measure."""
+WORSE, GONE, NEW, UNMEASURED = "WORSE", "GONE", "NEW", "UNMEASURED"
+"""The words of a case besides those of a time. UNMEASURED is a case that neither side can
+measure."""
 REGRESSIONS = (WORSE, SLOWER, GONE)
 BROKEN = ("crashed", "timeout")
 FAULTY = "faulty"
 """The status of a side whose probe failed, which is no crash of its framework."""
-
-UNCALIBRATED = "the calibration has no floor for it"
-TOO_NOISY = f"by the calibration equal code differs by more than {100 * LARGEST_FLOOR:g} %"
 
 DONE, REGRESSION, NOT_KNOWN, NOTHING = 0, 1, 3, 4
 """Exit codes."""
@@ -84,9 +83,11 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """``common`` is the ratio that all cases share, 1 if they share none.
+    """``incomparable`` says why no time can be compared, and is empty otherwise.
 
-    ``incomparable`` says why no time can be compared, and is empty otherwise.
+    The rest is of a gate: ``told`` says how it measured, and ``in_one_place`` names the frameworks
+    that two interpreters loaded from the same file. ``too_few_rounds`` says why no time could have
+    been called slower, and ``undiagnosed`` which paths there was no time to diagnose.
     """
 
     base: Header
@@ -94,24 +95,11 @@ class Comparison:
     cases: tuple[Compared, ...]
     settings: Settings
     differences: tuple[Difference, ...] = ()
-    common: float = 1.0
     incomparable: str = ""
-    apart: str = ""
-    """Why nothing is called the same, by when it was measured: see :mod:`.differences`."""
-    load: str = ""
-    """Which session other programs disturbed so much that times of few calls cannot be compared."""
     told: tuple[str, ...] = ()
-    """How a gate measured it, in sentences; none of two finished sessions."""
     too_few_rounds: str = ""
-    """Why a gate could not have called any time slower, in words."""
     in_one_place: tuple[str, ...] = ()
-    """The frameworks that two interpreters loaded from the same file."""
     undiagnosed: str = ""
-    """Which paths a gate had no time to diagnose, in words."""
-
-    @property
-    def floors(self) -> tuple[Floor, ...]:
-        return self.settings.floors
 
     @property
     def times(self) -> list[tuple[Compared, Time]]:
@@ -152,15 +140,12 @@ class Comparison:
             return no_time
         if not self.head.complete and not self.told:
             return "HEAD was stopped before its end"
-        seen = frozenset[str]().union(*(case.looked_at for case in self.cases))
-        if unlooked := self.settings.criteria.unlooked(seen):
-            return f"nothing looked for {listed(unlooked)} on both sides: measure with a diagnosis"
         words = {time.word for _, time in self.times}
         if words:
             return "" if {SAME, FASTER, SLOWER, WIDE} & words else "no time could be judged"
-        if seen or self.having(WORSE, GONE) or any(case.doubt for case in self.cases):
-            return ""
-        return "no verdict is known on both sides"
+        is_known = any(case.looked_at or case.doubt for case in self.cases)
+        is_known = is_known or bool(self.having(WORSE, GONE))
+        return "" if is_known else "no verdict is known on both sides"
 
 
 def exit_code(comparison: Comparison, unsure: int = NOT_KNOWN) -> int:
@@ -190,11 +175,9 @@ def compare(base: Session, head: Session, settings: Settings) -> Comparison:
     simulated = bool(base.simulated and head.simulated)
     if simulated:
         settings = replace(settings, criteria=settings.criteria.without_times())
-    days = "" if turns else apart(base, head)
-    incomparable = "" if turns or simulated else refusal(base, head, settings.across_pythons) or ""
-    load = "" if turns or simulated else _load(base, head)
+    incomparable = "" if turns or simulated else refusal(base, head)
     pairs = match(*(_comparable(one, other) for one, other in ((base, head), (head, base))))
-    times, common = _times(pairs, settings, (incomparable, load), days)
+    times = _times(pairs, settings, incomparable)
     tried = alignments(base.results), alignments(head.results)
     severities = Severities(head.results, own_thresholds(head))
     cases = []
@@ -210,58 +193,39 @@ def compare(base: Session, head: Session, settings: Settings) -> Comparison:
         cases=tuple(cases),
         settings=settings,
         differences=differences(base, head),
-        common=math.exp(common),
         incomparable=incomparable,
-        apart="" if settings.drifts is not None else days,
-        load=load,
     )
 
 
 def _comparable(session: Session, other: Session) -> list[Result]:
-    """The results; those of a survey only if both sessions have one."""
+    """Return the results; those of a survey only if both sessions have one."""
     both = any(result.case.survey for result in other.results)
     return [result for result in session.results if both or not result.case.survey]
 
 
-def _load(base: Header, head: Header) -> str:
-    found = [(name, disturbance(header)) for name, header in (("BASE", base), ("HEAD", head))]
-    return "; ".join(f"while {name} was measured, {why}" for name, why in found if why)
-
-
-def _times(
-    pairs: Sequence[Pair], settings: Settings, doubts: tuple[str, str], days: str
-) -> tuple[list[tuple[Time, ...]], float]:
-    """The times of each pair, and the shift that all share."""
+def _times(pairs: Sequence[Pair], settings: Settings, incomparable: str) -> list[tuple[Time, ...]]:
+    """Return the times of each pair."""
     found: list[list[Time | Sample]] = []
-    samples: list[Sample] = []
-    words = []
+    samples, decided = [], []
     for pair in pairs:
         own: list[Time | Sample] = []
-        base, head, name = pair.base, pair.head, key(pair.case)
+        base, head = pair.base, pair.head
         is_timed = not pair.twice and not pair.case.survey
         if base is not None and head is not None and both_measured(base, head) and is_timed:
-            for floor in settings.floors_of(name):
+            for floor in settings.floors:
                 sample = sample_of(base, head, floor, settings.in_turns)
-                if not settings.in_turns:
-                    sample = drifting(sample, name, settings, days)
-                why = _why_invalid(base, head, sample, doubts)
+                why = _why_invalid(base, head, sample) or incomparable
                 own.append(Time(floor.measure, INVALID, floor, reason=why) if why else sample)
                 if not why:
                     samples.append(sample)
-                    words.append(settings.decided.get((name, floor.measure)))
+                    decided.append(settings.decided.get((key(pair.case), floor.measure)))
         found.append(own)
-    times, common = judge(samples, settings.level, words)
-    left = iter(times)
-    return [
-        tuple(one if isinstance(one, Time) else next(left) for one in own) for own in found
-    ], common
+    left = iter(judge(samples, decided))
+    return [tuple(one if isinstance(one, Time) else next(left) for one in own) for own in found]
 
 
-def _why_invalid(base: Result, head: Result, sample: Sample, doubts: tuple[str, str]) -> str:
-    """Why the times of a case cannot be compared; empty if they can.
-
-    ``doubts`` are what keeps all times from it, and what those that change with load.
-    """
+def _why_invalid(base: Result, head: Result, sample: Sample) -> str:
+    """Return why the times of a case cannot be compared; empty if they can."""
     for name, side in (("BASE", base), ("HEAD", head)):
         if side.status == "invalid":
             return f"{name}: {side.reason or 'not to be trusted'}"
@@ -270,13 +234,11 @@ def _why_invalid(base: Result, head: Result, sample: Sample, doubts: tuple[str, 
     for name, times in (("BASE", sample.base), ("HEAD", sample.head)):
         if not times:
             return f"{name} has no times of single processes"
-    measure = sample.floor.measure
-    is_steady = steady(base, measure) and steady(head, measure) and not sample.stateful
-    return doubts[0] or ("" if is_steady else doubts[1])
+    return ""
 
 
 def sample_of(base: Result, head: Result, floor: Floor, in_turns: bool) -> Sample:
-    """The processes of one measure of a case; none of a side that was not measured to the end."""
+    """Return the processes of one measure; none of a side that was not measured to the end."""
     sides = [
         processes(side, floor.measure) if side.status in MEASURED else () for side in (base, head)
     ]
@@ -284,25 +246,10 @@ def sample_of(base: Result, head: Result, floor: Floor, in_turns: bool) -> Sampl
         # Rounds in which it was measured once more, without the other side beside it.
         alone = {n for one in (base, head) if one.in_company for n in one.in_company.rounds}
         sides = [tuple(one for one in side if one.round not in alone) for side in sides]
-    return Sample(sides[0], sides[1], floor, is_stateful(base) or is_stateful(head), in_turns)
+    return Sample(sides[0], sides[1], floor, _is_stateful(base) or _is_stateful(head), in_turns)
 
 
-def drifting(sample: Sample, name: Key, settings: Settings, days: str) -> Sample:
-    """A sample of two sessions with what equal code may differ by.
-
-    A calibration tells what this machine does. Without one it is known of views, and for sessions
-    of one day; ``days`` says if they are :func:`~dlprof.compare.differences.apart`.
-    """
-    if settings.drifts is not None:
-        drift = settings.drifts.get((name, sample.floor.measure))
-        too_noisy = TOO_NOISY if (drift or 0.0) > math.log1p(LARGEST_FLOOR) else ""
-        return replace(sample, drift=drift, doubt=UNCALIBRATED if drift is None else too_noisy)
-    if days:
-        return replace(sample, doubt=days)
-    return replace(sample, drift=None if sample.stateful else APART)
-
-
-def is_stateful(result: Result) -> bool:
+def _is_stateful(result: Result) -> bool:
     """Whether it copies so much that its processes run in states."""
     view = CaseView(0, result)
     return view.kind != "view" and view.size_bytes >= STATEFUL_BYTES

@@ -9,19 +9,17 @@ copy,dangling         a change to such a verdict
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.compare.matching import Key, key
 from dlprof.compare.verdicts import CRASHED, SCALES, STATUS, WORSE, Change
 from dlprof.errors import UsageError
 from dlprof.judge.rule import SEVERITIES
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner.axes import NO_TIMES
-from dlprof.runner.floors import DEFAULT, Floor, FloorRule
 from dlprof.runner.options import REPEATED
-from dlprof.runner.session import CaseRecord
 from dlprof.text.clean import nearest
 
 UNITS_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
@@ -32,6 +30,26 @@ WORDS = (
 """The verdicts that a change for the worse can lead to; ``view`` is one for a documented copy."""
 
 _AMOUNT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)(%|[a-z]*)")
+
+
+@dataclass(frozen=True)
+class Floor:
+    """A slowdown matters if it exceeds both ``relative`` (0.05 is 5 %) and ``absolute_ns``.
+
+    The 5 ns are for views of 50 ns, which the resolution of a loop must not decide.
+    """
+
+    measure: str = "ready"
+    relative: float = 0.05
+    absolute_ns: float = 5.0
+
+    def step(self, base_ns: float) -> float:
+        """Return the floor of a case that takes ``base_ns``, as a difference of logarithms."""
+        share = self.absolute_ns / base_ns if base_ns > 0 else math.inf
+        return max(math.log1p(max(self.relative, share)), 1e-12)  # never 0: it is divided by
+
+
+DEFAULT = (Floor(),)
 
 
 @dataclass(frozen=True)
@@ -53,15 +71,11 @@ class Criteria:
             raise UsageError(f"--fail-on {measures} needs {NO_TIMES}")
         return replace(self, times=False)
 
-    def unlooked(self, measures: Collection[str]) -> tuple[str, ...]:
-        """The verdicts that are named, and that none of these measures of a case looks for."""
-        known = {word for what in measures for word in SCALES.get(what, ())}
-        return tuple(sorted(self.words - known))
-
     @property
     def need_diagnosis(self) -> bool:
         """Whether a verdict of the diagnosis may be a regression."""
-        return bool(self.severities or self.unlooked(set(SCALES) - set(DIAGNOSIS)))
+        found = {word for what in DIAGNOSIS for word in SCALES.get(what, ())}
+        return bool(self.severities or self.words & found)
 
     def fails(self, change: Change) -> bool:
         """Whether a change of verdict is a regression.
@@ -135,24 +149,3 @@ def _known(word: str) -> str:
         raise UsageError(f"--fail-on: write ready:{word} in place of {word}")
     hint = nearest(word.partition(":")[0], (*REPEATED, *known))
     raise UsageError(f"--fail-on does not know {word!r}: {hint}")
-
-
-def own_floors(
-    rules: Sequence[FloorRule], cases: Iterable[CaseRecord], floors: Sequence[Floor]
-) -> dict[Key, tuple[Floor, ...]]:
-    """The floors of the cases that a rule names; of several rules the last counts.
-
-    A case whose times are not judged has no floors.
-    """
-    found: dict[Key, tuple[Floor, ...]] = {}
-    for case in cases:
-        own = {floor.measure: floor for floor in floors}
-        for rule in (rule for rule in rules if rule.matches(case)):
-            if rule.times:
-                general = next((f for f in floors if f.measure == rule.measure), None)
-                own[rule.measure] = rule.over(general or Floor(rule.measure))
-            else:
-                own.clear()
-        if tuple(own.values()) != tuple(floors):
-            found[key(case)] = tuple(own.values())
-    return found

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from dlprof.compare.differences import machine_name
 from dlprof.compare.matching import code_key
+from dlprof.compare.times import LIMIT
 from dlprof.errors import SessionError, UsageError
 from dlprof.judge import cases_in, with_findings
 from dlprof.judge.case_view import CaseView
@@ -22,8 +23,6 @@ from dlprof.runner.session import CaseRecord, Header, Session
 
 MACHINE, PYTHON, DEVICE = "machine", "Python", "CUDA device"
 MISSING = "not installed"
-APART = 1.5
-"""Times of two sessions differ from this ratio on, if their intervals do not meet."""
 BY_ADDRESS = "*"
 """Follows a result that the address of the array decides."""
 
@@ -68,7 +67,7 @@ def _are_apart(cells: Sequence[Cell]) -> bool:
     found = [(one.median_ns or 0.0, *one.interval_ns) for one in cells if one.interval_ns]
     fast_ns, _, fast_end = min(found)
     slow_ns, slow_begin, _ = max(found)
-    return slow_begin > fast_end and slow_ns >= APART * fast_ns
+    return slow_begin > fast_end and slow_ns >= LIMIT * fast_ns
 
 
 @dataclass(frozen=True)

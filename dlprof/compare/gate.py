@@ -1,6 +1,5 @@
-"""From two interpreters, or one and a baseline, to one comparison.
-
-A regression is what two passes in fresh processes agree on.
+"""From two interpreters to one comparison. A regression is what two passes in fresh processes
+agree on.
 """
 
 from __future__ import annotations
@@ -11,27 +10,23 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dlprof.compare.comparison import INVALID, WORSE, Compared, Comparison, judged
+from dlprof.compare.comparison import WORSE, Compared, Comparison, judged
 from dlprof.compare.criteria import Criteria
-from dlprof.compare.differences import apart, refusal
-from dlprof.compare.gate_rounds import BUDGET, FIRST, PATIENCE, STOPPED, WHOLE, Budget, Ran, run
-from dlprof.compare.gate_suite import TIMERS, MeasuredSuite, Side, SideWatcher, opened
+from dlprof.compare.gate_rounds import BUDGET, FIRST, STOPPED, Budget, Ran, run
+from dlprof.compare.gate_suite import MeasuredSuite, Side, SideWatcher, opened
+from dlprof.compare.looks import earliest
 from dlprof.compare.matching import Key, key
-from dlprof.compare.sequential import IN_TURNS, LOOKS, Plan, earliest
-from dlprof.compare.times import Settings, Time
-from dlprof.compare.verdicts import CRASHED_IN_COMPANY, LOST, MEASURED, Change
-from dlprof.errors import Unmeasured, Unsure, UsageError
-from dlprof.judge.slower import SAME, SLOWER
+from dlprof.compare.times import INVALID, LOOKS, SAME, SLOWER, Settings, Time
+from dlprof.compare.verdicts import CRASHED_IN_COMPANY, LOST, Change
+from dlprof.errors import UsageError
 from dlprof.measuring.sweep import Sweep
-from dlprof.runner.catalog import environment
-from dlprof.runner.header import Environment, RecordedRequest
-from dlprof.runner.measurement import Measurement, now
+from dlprof.runner.measurement import Measurement
 from dlprof.runner.pairing import Case
 from dlprof.runner.plan import plan
 from dlprof.runner.progress import Watcher
 from dlprof.runner.quantity import duration_text
-from dlprof.runner.schedule import EVERY_ROUND, OWN_PROCESS_BYTES, sample_ns_for
-from dlprof.runner.session import CaseRecord, Header, Session
+from dlprof.runner.schedule import OWN_PROCESS_BYTES
+from dlprof.runner.session import CaseRecord
 from dlprof.runner.state import default_path
 from dlprof.text.clean import counted
 
@@ -73,12 +68,12 @@ def kept_in(folder: Path | None) -> Kept:
 class Task:
     """What to measure, and how to judge it.
 
-    ``base`` is measured in turns with ``head``, or it is a finished session. ``budget_s`` None is
-    no limit; it is ``patient`` if nobody asked for it. ``told`` is what the report says besides,
-    and ``in_one_place`` are the frameworks that both sides load from the same file.
+    ``budget_s`` None is no limit. It is ``patient`` if the user did not name it. ``told`` is what
+    the report says besides, and ``in_one_place`` are the frameworks that both sides load from the
+    same file.
     """
 
-    base: Sweep | Session
+    base: Sweep
     head: Sweep
     settings: Settings
     kept: Kept
@@ -87,21 +82,6 @@ class Task:
     told: tuple[str, ...] = ()
     patient: bool = False
     in_one_place: tuple[str, ...] = ()
-
-    @property
-    def plan(self) -> Plan:
-        """A finished BASE is what both passes are compared with, so each has the whole level."""
-        plan = Plan() if isinstance(self.base, Session) else IN_TURNS
-        return replace(plan, wide_limit=0.0 if self.settings.strict else self.settings.wide_limit)
-
-    @property
-    def most_s(self) -> float | None:
-        """The longest that all rounds take, and the diagnosis again; None for no limit."""
-        return None if self.budget_s is None else self.budget_s * (PATIENCE if self.patient else 1)
-
-    @property
-    def diagnoses(self) -> bool:
-        return self.head.request.settings.diagnose
 
 
 @dataclass(frozen=True)
@@ -112,60 +92,33 @@ class Gated:
     interrupted: bool
 
 
-def limits_text(task: Task) -> str:
-    """How long a gate takes, for its user to know before it begins; empty for no limit."""
-    if task.budget_s is None or task.most_s is None:
-        return ""
-    most = duration_text(task.most_s)
-    longer = f", or {most} if a time is likely slower" if task.patient else ""
-    diagnosis = f", the diagnosis up to {most}" if task.diagnoses else ""
-    return f"the rounds take up to {duration_text(task.budget_s)}{longer}{diagnosis}."
-
-
 def gate(task: Task) -> Gated:
     """Measure, and measure again what seems to be a regression.
 
     Raises :class:`~dlprof.errors.UsageError` if the sessions cannot be kept.
     """
     budget = Budget(task.budget_s, time.monotonic(), patient=task.patient)
-    most_s = task.most_s
-    first, ran, suite = _pass(task, budget, None if most_s is None else FIRST * most_s)
+    first, ran, suite = _pass(task, budget)
     interrupted, second, again, diagnosis_s = ran.interrupted, None, None, suite.diagnosis_s
-    # The diagnosis takes no time from the rounds of the second pass.
-    left = budget.later(diagnosis_s)
-    # One round shows a verdict again, and that much is measured however late it is.
-    late = left.is_over(PATIENCE * WHOLE if task.patient else WHOLE, ran.round_s)
-    cases = flagged(first, WORSE) if late else flagged(first)
+    cases = flagged(first)
     if cases and not interrupted:
-        rest_s = None if most_s is None else max(most_s - diagnosis_s, (1 - FIRST) * most_s)
-        second, again, suite = _pass(task, left, rest_s, "-again", _alone(first, cases))
+        # The diagnosis takes no time from the rounds of the second pass.
+        left = budget.later(diagnosis_s)
+        second, again, suite = _pass(task, left, "-again", _alone(first, cases))
         interrupted = again.interrupted
         diagnosis_s += suite.diagnosis_s
     found = confirmed(first, second)
     wall_s = budget.clock() - budget.begun
-    told = (
-        _measured_text(task, ran, again, wall_s, diagnosis_s),
-        *(
-            f"There was {words}{when}."
-            for words, when in (
-                (first.undiagnosed, ""),
-                (second.undiagnosed if second else "", ", in the second pass"),
-            )
-            if words
-        ),
-        *task.told,
-    )
+    told = _measured_text(ran, again, wall_s, diagnosis_s), *task.told
     found = replace(found, told=told, in_one_place=task.in_one_place)
-    return Gated(replace(found, too_few_rounds=_too_few(task, ran)), interrupted)
+    return Gated(replace(found, too_few_rounds=_too_few(ran)), interrupted)
 
 
-def _too_few(task: Task, ran: Ran) -> str:
-    """Why no time could have been called slower, if the time was used up before; else empty."""
-    if isinstance(task.base, Session) or ran.stopped != BUDGET:
-        return ""
+def _too_few(ran: Ran) -> str:
+    """Return why no time could have been called slower, if the time was used up before."""
     times = len(ran.course.words)
-    rounds = earliest(ran.course.plan, times)
-    if rounds is None or ran.rounds >= rounds:
+    rounds = earliest(times)
+    if ran.stopped != BUDGET or rounds is None or ran.rounds >= rounds:
         return ""
     return (
         f"a decision on {counted(times, 'time')} needs {rounds} rounds, and there was time for"
@@ -198,23 +151,18 @@ def _alone(found: Comparison, cases: frozenset[Key]) -> frozenset[Key] | None:
 
 
 def _pass(
-    task: Task,
-    budget: Budget,
-    diagnosis_s: float | None,
-    again: str = "",
-    only: frozenset[Key] | None = None,
+    task: Task, budget: Budget, again: str = "", only: frozenset[Key] | None = None
 ) -> tuple[Comparison, Ran, MeasuredSuite]:
-    """One pass; ``diagnosis_s`` is the time for its diagnosis."""
+    """Measure one pass of all cases, or only of some."""
+    share = 1 - FIRST if again else FIRST
+    diagnosis_s = None if task.budget_s is None else share * task.budget_s
     with ExitStack() as stack:
-        base: Side | Session = (
-            task.base
-            if isinstance(task.base, Session)
-            else stack.enter_context(side_of(task, "base", again))
-        )
+        base = stack.enter_context(side_of(task, "base", again))
         head = stack.enter_context(side_of(task, "head", again))
         suite = MeasuredSuite(base, head, task.settings, task.watcher, only)
-        task.watcher.start(len(suite.sides) * task.plan.looks[-1], budget.left_s)
-        ran = run(suite, len(suite.entries), task.plan, budget, first=not again)
+        task.watcher.start(len(suite.sides) * LOOKS[-1], budget.left_s)
+        limit = task.settings.wide_limit
+        ran = run(suite, len(suite.entries), budget, first=not again, wide_limit=limit)
         if not ran.interrupted:
             try:
                 suite.diagnose(Budget(diagnosis_s, budget.clock(), budget.clock))
@@ -228,12 +176,11 @@ def _pass(
 
 @contextmanager
 def side_of(task: Task, name: str, again: str = "") -> Iterator[Side]:
-    """A side of a task, to be measured: ``base`` or ``head``."""
-    against = isinstance(task.base, Session)
-    sweep = task.head if name == "head" or isinstance(task.base, Session) else task.base
-    settings = replace(sweep.request.settings, rounds=task.plan.looks[-1], budget_s=None)
-    if not against:
-        settings = replace(settings, together=True, in_turns=True)
+    """Open a side of a task, to be measured: ``base`` or ``head``."""
+    sweep = task.head if name == "head" else task.base
+    settings = replace(
+        sweep.request.settings, rounds=LOOKS[-1], budget_s=None, together=True, in_turns=True
+    )
     measurement = Measurement(
         replace(sweep.request, settings=settings),
         sweep.catalog,
@@ -241,10 +188,7 @@ def side_of(task: Task, name: str, again: str = "") -> Iterator[Side]:
         SideWatcher(name.upper(), task.watcher),
         is_resumable=False,
     )
-    # The baseline was measured with all instruments, and what they leave behind in a process
-    # changes the copies that come after them.
-    later = EVERY_ROUND if against else TIMERS
-    with closing(measurement), opened(measurement, later) as side:
+    with closing(measurement), opened(measurement) as side:
         yield side
 
 
@@ -262,48 +206,11 @@ def _planned(sweep: Sweep) -> tuple[Case, ...]:
     return tuple(plan(sweep.request, sweep.catalog).cases)
 
 
-def check_baseline(
-    baseline: Session, head: Sweep, across_pythons: bool = False, calibrated: bool = False
-) -> None:
-    """Raises :class:`Unsure` if no time of HEAD could be compared with a finished session.
-
-    One of another day takes a calibration of the machine.
-    Raises :class:`Unmeasured` if the baseline has nothing that HEAD is asked for.
-    """
-    planned = plan(head.request, head.catalog)
-    wanted = {key(CaseRecord.model_validate(case.record())) for case in planned.cases}
-    timed = {key(one.case) for one in baseline.results if one.status in MEASURED}
-    if not timed:
-        raise Unmeasured("the baseline holds no case that was measured")
-    if not wanted & timed:
-        raise Unmeasured("the baseline has no case of this scenario: it is of another one")
-    settings = replace(head.request.settings, rounds=LOOKS[-1])
-    settings = replace(settings, sample_ns=sample_ns_for(settings, planned.cases))
-    here = Header(
-        created=now(),
-        command=[],
-        seed=0,
-        environment=Environment.model_validate(environment(head.catalog, planned.variables)),
-        request=RecordedRequest.model_validate({"settings": settings.as_dict()}),
-    )
-    reason = refusal(baseline, here, across_pythons)
-    if reason is not None:
-        raise Unsure(
-            f"HEAD cannot be compared with the baseline: {reason}; take a new baseline with: "
-            "dlprof run SCENARIO --rounds 10 -o FILE"
-        )
-    if not calibrated and (days := apart(baseline, here)):
-        raise Unsure(f"baseline and HEAD are {days}, or take a new baseline")
-
-
-def _measured_text(
-    task: Task, first: Ran, second: Ran | None, wall_s: float, diagnosis_s: float
-) -> str:
-    """How many rounds were measured, how long that took, and why it stopped."""
-    how = "HEAD alone" if isinstance(task.base, Session) else "in turns"
+def _measured_text(first: Ran, second: Ran | None, wall_s: float, diagnosis_s: float) -> str:
+    """Return how many rounds were measured, how long that took, and why it stopped."""
     times = bool(first.course.words)
     ended = f": {first.stopped}" if times or first.interrupted else ", for the verdicts"
-    text = f"Measured {how}, {counted(first.rounds, 'round')}{ended}."
+    text = f"Measured in turns, {counted(first.rounds, 'round')}{ended}."
     if second is not None:
         ended = f": {second.stopped}" if times or second.interrupted else ""
         text += f" The second pass took {counted(second.rounds, 'round')}{ended}."
@@ -311,9 +218,9 @@ def _measured_text(
     return f"{text} {duration_text(wall_s)} in all{diagnosis}."
 
 
-def flagged(comparison: Comparison, *words: str) -> frozenset[Key]:
-    """The cases that would fail, and that HEAD has: they are to be measured again."""
-    found = comparison.having(*(words or (SLOWER, WORSE)))
+def flagged(comparison: Comparison) -> frozenset[Key]:
+    """Return the cases that would fail, and that HEAD has: they are to be measured again."""
+    found = comparison.having(SLOWER, WORSE)
     return frozenset(key(case.case) for case in found if case.statuses[1] is not None)
 
 

@@ -1,8 +1,8 @@
 """When to measure another round, and when it is enough.
 
-A case is measured until it is decided, or given up: see
-:func:`dlprof.compare.sequential.futile`. If time runs out between two looks, the later one is
-taken of the rounds that there are, with its own share of the level.
+A case is measured until it is decided, or given up: see :func:`dlprof.compare.looks.futile`. If
+time runs out between two looks, the later one is taken of the rounds that there are, with its own
+share of the level.
 """
 
 from __future__ import annotations
@@ -12,17 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from dlprof.compare.samples import Sample
-from dlprof.compare.sequential import (
-    Course,
-    Plan,
-    begin,
-    earliest,
-    futile,
-    likely_slower,
-    look,
-)
-from dlprof.judge.slower import SLOWER
+from dlprof.compare.looks import Course, begin, earliest, futile, look
+from dlprof.compare.times import SLOWER, WIDE_LIMIT, Sample
 
 DECIDED = "every case is decided"
 LAST = "the last look is taken"
@@ -32,7 +23,6 @@ STOPPED = "it was stopped"
 
 WHOLE = 0.98
 """Of the budget, for all rounds: the rest is for files and reports."""
-PATIENCE = 2.0
 FIRST = 0.75
 """Of the budget, for the first pass if a case is slower. In 15 of 16 gates with two views that were
 slower the second pass had decided both after 8 rounds."""
@@ -58,8 +48,7 @@ class Suite(Protocol):
 class Budget:
     """The time for all rounds, in s, from ``begun`` on; None is no limit.
 
-    Nobody asked for it if it is ``patient``: then it lasts up to :data:`PATIENCE` times as long
-    where that can tell what is slower.
+    A ``patient`` budget, which the user did not name, lasts until a time can be called slower.
     """
 
     seconds: float | None
@@ -75,12 +64,13 @@ class Budget:
 
     @property
     def left_s(self) -> float | None:
-        """What is left of it, never less than nothing: a second pass may begin when it is over."""
+        """What is left of it, never less than nothing."""
         if self.seconds is None:
             return None
         return max(self.begun + self.seconds - self.clock(), 0.0)
 
     def later(self, by_s: float) -> Budget:
+        """Return the budget, begun so much later."""
         return replace(self, begun=self.begun + by_s)
 
 
@@ -102,14 +92,16 @@ class Ran:
         return self.stopped == STOPPED
 
 
-def run(suite: Suite, cases: int, plan: Plan, budget: Budget, first: bool = True) -> Ran:
+def run(
+    suite: Suite, cases: int, budget: Budget, first: bool = True, wide_limit: float = WIDE_LIMIT
+) -> Ran:
     """Measure until every case is decided or given up, no look is left, or the time is used up.
 
     At least one round is measured. No later round begins that would end beyond the budget if it
     took as long as the one before. The ``first`` pass leaves time for a second one. Ctrl-C ends it
     in order.
     """
-    ran = Ran(begin(plan, cases))
+    ran = Ran(begin(cases))
     try:
         _round(ran, suite, budget)
         while not ran.stopped:
@@ -118,7 +110,7 @@ def run(suite: Suite, cases: int, plan: Plan, budget: Budget, first: bool = True
                 _round(ran, suite, budget)
                 if ran.rounds == ran.course.next_look:
                     _look(ran, suite)
-                    ran.given_up |= futile(ran.course, suite.samples(), ran.late)
+                    ran.given_up |= futile(ran.course, suite.samples(), ran.late, wide_limit)
         if ran.stopped == BUDGET and 0 < ran.looked < ran.rounds:
             _look(ran, suite)
     except KeyboardInterrupt:
@@ -129,7 +121,7 @@ def run(suite: Suite, cases: int, plan: Plan, budget: Budget, first: bool = True
 
 
 def _reason_to_stop(ran: Ran, suite: Suite, budget: Budget, first: bool) -> str:
-    """Why no other round begins; empty if one does."""
+    """Return why no other round begins; empty if one does."""
     if ran.course.open and ran.course.next_look is None:
         return LAST
     # Without a look nothing is known of what would be given up.
@@ -138,28 +130,13 @@ def _reason_to_stop(ran: Ran, suite: Suite, budget: Budget, first: bool) -> str:
         ran.given_up |= futile(ran.course, suite.samples(), late=True)
     if not _left(ran, suite):
         return SETTLED if ran.course.open - suite.settled() else DECIDED
+    if budget.patient and ran.rounds < (earliest(len(ran.course.words)) or 0):
+        return ""
     # The first round also looks at what each conversion is: its time says nothing of the next.
-    round_s = ran.round_s if ran.rounds > 1 else 0.0
-    if budget.is_over(WHOLE, round_s) and not _waits(ran, suite, budget, round_s, first):
+    if budget.is_over(WHOLE, ran.round_s if ran.rounds > 1 else 0.0):
         return BUDGET
-    # Of a patient budget a second pass has time all the same.
-    is_kept_back = first and SLOWER in ran.course.words and not budget.patient
+    is_kept_back = first and SLOWER in ran.course.words
     return BUDGET if is_kept_back and budget.is_over(FIRST) else ""
-
-
-def _waits(ran: Ran, suite: Suite, budget: Budget, round_s: float, first: bool) -> bool:
-    """Whether a budget that is over lasts on: until a time can be called slower at all, and then
-    for what is likely slower. In a second pass that is all that still seems slower, as the first
-    has shown it.
-    """
-    share = PATIENCE * WHOLE * (FIRST if first and SLOWER in ran.course.words else 1.0)
-    if not budget.patient or budget.is_over(share, round_s):
-        return False
-    if ran.rounds < (earliest(ran.course.plan, len(ran.course.words)) or 0):
-        return True
-    if first:
-        ran.given_up |= ran.course.open - likely_slower(ran.course, suite.samples())
-    return bool(_left(ran, suite))
 
 
 def _left(ran: Ran, suite: Suite) -> frozenset[int]:

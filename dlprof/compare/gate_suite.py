@@ -12,17 +12,15 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from dlprof.compare.comparison import Comparison, compare, drifting, sample_of
-from dlprof.compare.differences import apart
+from dlprof.compare.comparison import Comparison, compare, sample_of
+from dlprof.compare.criteria import Floor
 from dlprof.compare.gate_rounds import Budget
+from dlprof.compare.looks import Course
 from dlprof.compare.matching import Key, key, match
-from dlprof.compare.samples import Sample
-from dlprof.compare.sequential import Course
-from dlprof.compare.times import Settings
+from dlprof.compare.times import Sample, Settings
 from dlprof.compare.verdicts import RACE, RACE_LOOKS
 from dlprof.judge.case_view import seen
 from dlprof.measuring.measure import running
-from dlprof.runner.floors import Floor
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Watcher
@@ -157,10 +155,10 @@ class Side:
 
 
 @contextmanager
-def opened(measurement: Measurement, later_rounds: tuple[str, ...] = TIMERS) -> Iterator[Side]:
+def opened(measurement: Measurement) -> Iterator[Side]:
     """A side to be measured; its session file is written when it is closed, whatever happens."""
     with running(measurement) as runner:
-        runner.measure_later(later_rounds)
+        runner.measure_later(TIMERS)
         numbers = {key(result.case): place for place, result in enumerate(measurement.results())}
         try:
             yield Side(measurement, runner, numbers)
@@ -184,14 +182,13 @@ class SideWatcher(Watcher):
 class MeasuredSuite:
     """The cases of two sides, as :mod:`dlprof.compare.gate_rounds` measures them.
 
-    ``base`` is a side that is measured too, or a finished session. ``only`` are the keys of HEAD's
-    cases to be measured; None for all. ``entries`` are the times to be judged: the keys in BASE and
-    in HEAD, and the floor; without any, one round shows the verdicts. ``names`` are the keys in
-    BASE by those in HEAD. ``undiagnosed`` are the keys in HEAD of cases that the diagnosis had no
-    time for on one side or both.
+    ``only`` are the keys of HEAD's cases to be measured; None for all. ``entries`` are the times to
+    be judged: the keys in BASE and in HEAD, and the floor; without any, one round shows the
+    verdicts. ``names`` are the keys in BASE by those in HEAD. ``undiagnosed`` are the keys in HEAD
+    of cases that the diagnosis had no time for.
     """
 
-    base: Side | Session
+    base: Side
     head: Side
     settings: Settings
     watcher: Watcher
@@ -213,20 +210,16 @@ class MeasuredSuite:
         self.entries = [
             (base, head, floor)
             for head, base in self.names.items()
-            for floor in self.settings.floors_of(head)
+            for floor in self.settings.floors
         ]
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        return (self.base, self.head) if isinstance(self.base, Side) else (self.head,)
+        return (self.base, self.head)
 
     def measure(self, round_: int, cases: frozenset[int]) -> None:
         """One round: two sides in turns, A B, and in every other round B A. All import first."""
-        if not isinstance(self.base, Side):
-            self.head.runner.round(round_, self._numbers(self.head, round_, cases))
-            self.watcher.step()
-            return
-        order = self._order(self.base, round_, cases)
+        order = self._order(round_, cases)
         sides = [
             (side, {n: rank for rank, pair in enumerate(order) if (n := pair[at]) is not None})
             for at, side in enumerate(self.sides)
@@ -245,8 +238,9 @@ class MeasuredSuite:
         for _ in sides:
             self.watcher.step()
 
-    def _order(self, base: Side, round_: int, cases: frozenset[int]) -> list[Pair]:
-        """The cases of both sides in the order common to both."""
+    def _order(self, round_: int, cases: frozenset[int]) -> list[Pair]:
+        """Return the cases of both sides in the order common to both."""
+        base = self.base
         olds, news = self._numbers(base, round_, cases), self._numbers(self.head, round_, cases)
         heads = {self.names.get(name, name): n for name, n in self.head.numbers.items()}
         pairs: list[tuple[Pair, bool]] = []
@@ -260,17 +254,11 @@ class MeasuredSuite:
         return in_order(pairs, self.head.runner.settings.seed, round_)
 
     def samples(self) -> list[Sample]:
+        """All times to be judged, with all rounds so far."""
         base, head = _by_key(self.base.results), _by_key(self.head.results)
-        in_turns = self.settings.in_turns
-        found = [
-            sample_of(base[old], head[new], floor, in_turns) for old, new, floor in self.entries
-        ]
-        if isinstance(self.base, Side):
-            return found
-        days = apart(self.base, self.head.measurement.header())
         return [
-            drifting(sample, new, self.settings, days)
-            for sample, (_, new, _) in zip(found, self.entries, strict=True)
+            sample_of(base[old], head[new], floor, in_turns=True)
+            for old, new, floor in self.entries
         ]
 
     def settled(self) -> frozenset[int]:
@@ -278,8 +266,7 @@ class MeasuredSuite:
         return frozenset(
             place
             for place, (base, head, _) in enumerate(self.entries)
-            if self.head.is_settled(head)
-            or (isinstance(self.base, Side) and self.base.is_settled(base))
+            if self.head.is_settled(head) or self.base.is_settled(base)
         )
 
     def diagnose(self, limit: Budget) -> None:
@@ -312,8 +299,6 @@ class MeasuredSuite:
     def _unequal_races(self) -> dict[Side, set[Key]]:
         """The cases in which one side saw an early write, by the side that did not."""
         found: dict[Side, set[Key]] = {}
-        if not isinstance(self.base, Side):
-            return found
         bases, heads = _by_key(self.base.results), _by_key(self.head.results)
         for head, base in self.names.items():
             sides = (self.base, base, bases[base]), (self.head, head, heads[head])
@@ -341,8 +326,8 @@ class MeasuredSuite:
         settings = replace(self.settings, decided=decided, race_looks=self.race_looks)
         return compare(self._session(self.base), self._session(self.head), settings)
 
-    def _session(self, side: Side | Session) -> Session:
-        session = side.session() if isinstance(side, Side) else side
+    def _session(self, side: Side) -> Session:
+        session = side.session()
         if self.only is None:
             return session
         keys = {*self.only, *self.names.values()}

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from dlprof.compare.comparison import compare
 from dlprof.compare.environments import version_key
-from dlprof.compare.times import Settings
+from dlprof.compare.times import FASTER, SLOWER, Settings
 from dlprof.compare.verdicts import LOST
 from dlprof.errors import Unsure, UsageError
-from dlprof.judge.slower import FASTER, SLOWER
 from dlprof.runner.catalog import ProbeInfo
 from dlprof.runner.session import Session
 

@@ -1,43 +1,13 @@
-"""The one definition of *slower*: is one time longer than another, and no noise?
-
-Two paths of one session are compared by :func:`is_slower`. One case in two builds is compared by
-:func:`prove` and :func:`decide`. There the question is not whether the builds differ, since any two
-do if they are measured long enough. It is whether HEAD is more than half the floor slower. So equal
-code is half a floor away from a false alarm, and code that is slower by the floor is half a floor
-away from being missed. Sessions of many environments hold medians and intervals alone, often days
-apart: their times are compared by :func:`are_apart`.
-"""
+"""Whether one time of a session is longer than another, and that is no noise."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dlprof.judge import thresholds
 from dlprof.judge.case_view import CaseView, is_known
 from dlprof.runner.quantity import is_wide
 from dlprof.runner.session import TimeMeasure
-
-if TYPE_CHECKING:  # numpy and scipy are slow to import, and rules need neither
-    from dlprof.judge.rank_tests import Test
-
-SLOWER, FASTER, SAME, UNSURE = "SLOWER", "FASTER", "SAME", "UNSURE"
-WIDE = "WIDE"
-"""What :func:`decide` leaves open, and is not slower by more than a bound that is known."""
-
-FAMILY_LEVEL = 0.01
-"""The chance of any false SLOWER among all cases together; the same again for FASTER."""
-
-SAME_LEVEL = 0.025
-"""The chance of calling a case SAME that is slower by the whole floor."""
-
-MARGIN = 0.5
-"""The share of the floor that a difference must be proven to exceed."""
-
-NEARER = 25
-"""If the estimate is above :data:`MARGIN` of the floor, SAME takes so many times the proof: 1 in
-1,000 in place of 1 in 40."""
 
 
 @dataclass(frozen=True)
@@ -185,73 +155,3 @@ def _longer_in_every_process(longer: TimeMeasure, shorter: TimeMeasure, ratio: f
 
 def _known_medians(measure: TimeMeasure) -> dict[int, float]:
     return {round_: ns for round_, ns in measure.medians_by_round.items() if ns > 0}
-
-
-@dataclass(frozen=True)
-class Proof:
-    """How likely its times are by chance if a case is not slower, not faster, not the same."""
-
-    slower: float = 1.0
-    faster: float = 1.0
-    same: float = 1.0
-
-
-def is_likely_slower(low: float, step: float) -> bool:
-    """Whether a case would be SLOWER, were it the only one: by the low end of its interval.
-
-    Both are differences of logarithms; ``step`` is the floor.
-    """
-    return low > MARGIN * step
-
-
-def prove(test: Test, step: float, common: float = 0.0, least: float = 0.0) -> Proof:
-    """What a test proves of one case in two builds. All arguments are differences of logarithms.
-
-    ``step`` is the floor. ``common`` is a shift that all cases share: it may be the machine's, so a
-    case must be slower with and without it. ``least`` is what two groups must differ by to be
-    called different at all.
-    """
-    up, down = max(common, 0.0), min(common, 0.0)
-    half = MARGIN * step
-    margin = max(half, least)
-    same = max(test.p_below(step + down), test.p_above(-step + up))
-    if test.location > half + down:
-        same = min(NEARER * same, 1.0)
-    return Proof(test.p_above(margin + up), test.p_below(-margin + down), same)
-
-
-def decide(
-    proofs: Sequence[Proof],
-    level: float = FAMILY_LEVEL,
-    same_level: float = SAME_LEVEL,
-    faster_level: float | None = None,
-) -> list[str]:
-    """The word of each case of a suite.
-
-    SAME comes first: an interval within the floor on both sides proves that the difference does not
-    matter, even if it is known not to be zero. SLOWER and FASTER are corrected over the suite. SAME
-    is not: a regression that is missed is one case's error.
-    """
-    slower = holm([proof.slower for proof in proofs])
-    faster = holm([proof.faster for proof in proofs])
-    words = []
-    for proof, up, down in zip(proofs, slower, faster, strict=True):
-        if proof.same <= same_level:
-            words.append(SAME)
-        elif up <= level:
-            words.append(SLOWER)
-        elif down <= (level if faster_level is None else faster_level):
-            words.append(FASTER)
-        else:
-            words.append(UNSURE)
-    return words
-
-
-def holm(chances: Sequence[float]) -> list[float]:
-    """Corrected chances (Holm, 1979): each can be compared with the level of the whole family."""
-    order = sorted(range(len(chances)), key=chances.__getitem__)
-    found, highest = [1.0] * len(chances), 0.0
-    for rank, place in enumerate(order):
-        highest = max(highest, min((len(chances) - rank) * chances[place], 1.0))
-        found[place] = highest
-    return found

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -28,7 +28,6 @@ from dlprof.judge.thresholds import named as known_thresholds
 from dlprof.measuring.expectation import parse as parse_expectation
 from dlprof.measuring.pairs import parse as parse_pair
 from dlprof.runner import files, options
-from dlprof.runner.floors import Floor
 from dlprof.runner.option import shown, value_of
 from dlprof.runner.options import IN_FILE, OPTIONS
 from dlprof.runner.request import step_framework
@@ -75,31 +74,6 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class FloorSpec(Part):
-    """How much slower some cases may be before the gate calls it a regression."""
-
-    case: Text = Field(
-        description="Cases by a glob of their code, their path, or their pair (torch->numpy).",
-        examples=["torch->numpy", "jnp.array(*)"],
-    )
-    measure: Literal["ready", "host"] = "ready"
-    percent: float | None = Field(
-        None, ge=0, le=1e6, description=f"As --fail-on: {Floor.relative * 100:g} by default."
-    )
-    ns: float | None = Field(
-        None, ge=0, le=1e15, description=f"Nanoseconds: {Floor.absolute_ns:g} by default."
-    )
-    times: Literal[False] | None = Field(
-        None, description="false: no times of these cases are judged, only their verdicts."
-    )
-
-    @model_validator(mode="after")
-    def _says_something(self) -> FloorSpec:
-        if self.times is None and not (self.percent or self.ns):
-            raise ValueError("name percent or ns, above 0, or times = false")
-        return self
-
-
 class StepSpec(Part):
     """A framework that runs a model: what its output's memory costs is measured."""
 
@@ -138,11 +112,6 @@ class Problem(Part):
         min_length=1,
         description="Instead of pairs: frameworks that run a model, see docs/steps.md.",
     )
-    floor: list[FloorSpec] = Field(
-        default=[],
-        min_length=1,
-        description="Floors of the gate for single cases; of several that match the last counts.",
-    )
     thresholds: dict[Threshold, Annotated[float, Field(ge=0)]] = Field(
         default={}, description="Numbers on which the rules decide, other than dlprof's own."
     )
@@ -163,7 +132,7 @@ class Problem(Part):
         return self
 
 
-TABLES: dict[str, type[Part]] = {"floor": FloorSpec, "step": StepSpec}
+TABLES: dict[str, type[Part]] = {"step": StepSpec}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from dlprof.measuring.pairs import WILD, named, pairs, parse
 from dlprof.measuring.scenario import Scenario, fault
 from dlprof.runner.axes import shape_text, simulated_in
 from dlprof.runner.catalog import Catalog, frameworks_on
-from dlprof.runner.floors import FloorRule
 from dlprof.runner.option import value_text
 from dlprof.runner.options import IN_FILE, PYTHON, settle, with_quick
 from dlprof.runner.plan import not_paired
@@ -68,16 +67,6 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
         thresholds=problem.thresholds,
         origins=_origins(scenario, values, with_quick(given)),
         left_out=tuple(not_paired(catalog, wanted, globs)),
-        floors=tuple(
-            FloorRule(
-                spec.case,
-                spec.measure,
-                None if spec.percent is None else spec.percent / 100,
-                spec.ns,
-                times=spec.times is None,
-            )
-            for spec in problem.floor
-        ),
         pairs=tuple(map(str, patterns)),
     )
     return Sweep(replace(request, settings=settings, probe_files=probes, scenario=record), catalog)

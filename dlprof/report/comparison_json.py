@@ -7,11 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from dlprof.compare.comparison import REGRESSION, Compared, Comparison, exit_code
-from dlprof.compare.times import Time
+from dlprof.compare.times import FAMILY_LEVEL, SAME_LEVEL, Time
 from dlprof.compare.verdicts import Change
-from dlprof.judge.slower import FAMILY_LEVEL, SAME_LEVEL
-from dlprof.report.comparison_answers import answers_of, sentence
-from dlprof.runner.floors import Floor
+from dlprof.report.comparison_document import answers_of, sentence
 from dlprof.runner.session import Header
 from dlprof.text import json_text
 
@@ -33,11 +31,10 @@ def render(comparison: Comparison, code: int) -> str:
         "differences": [asdict(one) for one in comparison.differences],
         "times_comparable": not comparison.incomparable,
         "reason": comparison.incomparable or comparison.nothing or comparison.inconclusive or None,
-        "floors": [_floor(floor) for floor in comparison.floors],
+        "floors": [asdict(floor) for floor in settings.floors],
         "family_level": FAMILY_LEVEL,
         "same_level": SAME_LEVEL,
-        "wide_limit": 0.0 if settings.strict else settings.wide_limit,
-        "common_ratio": comparison.common,
+        "wide_limit": settings.wide_limit,
         "counts": {word: words.count(word) for word in dict.fromkeys(words)},
         "expectations": [one.model_dump() for one in comparison.head.expectations],
         "regression": exit_code(comparison) == REGRESSION,
@@ -75,11 +72,6 @@ def _side(header: Header) -> dict[str, Any]:
     return found
 
 
-def _floor(floor: Floor) -> dict[str, Any]:
-    """``raised_from`` only where it was raised."""
-    return {name: value for name, value in asdict(floor).items() if value is not None}
-
-
 def _case(case: Compared) -> dict[str, Any]:
     return {
         "case": case.case.model_dump(by_alias=True),
@@ -97,7 +89,7 @@ def _time(time: Time) -> dict[str, Any]:
     return {
         "measure": time.measure,
         "word": time.word,
-        "floor": _floor(time.floor),
+        "floor": asdict(time.floor),
         "base_ns": time.base_ns,
         "head_ns": time.head_ns,
         "ratio": time.ratio,

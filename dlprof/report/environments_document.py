@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from dlprof.compare.environments import (
-    APART,
     BY_ADDRESS,
     MISSING,
     Cell,
@@ -16,6 +15,7 @@ from dlprof.compare.environments import (
     Row,
     cases_of,
 )
+from dlprof.compare.times import LIMIT
 from dlprof.jobs.bisect import Tried
 from dlprof.report.document import Answer, Column, Document, Lines, Section, Table, Tone
 from dlprof.report.document import Cell as Shown
@@ -33,7 +33,7 @@ STAR = f"{BY_ADDRESS} The address of the array decides: at others it is a copy, 
 METHOD = (
     "A race that a write shows is seen by chance, and makes no difference here.",
     "Times are compared within one machine and one Python.",
-    f"Times differ from {APART} times as long on, if their intervals do not meet.",
+    f"Times differ from {LIMIT:g} times as long on, if their intervals do not meet.",
 )
 
 

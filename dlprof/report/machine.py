@@ -1,14 +1,11 @@
-"""Documents about the machine itself: what the self-test found there, and how noisy it is."""
+"""What the self-test found, as a document."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from dlprof.compare.noise import Calibrated, CaseNoise
-from dlprof.compare.times import LARGEST_FLOOR
 from dlprof.judge import NEED_TIMES
 from dlprof.measuring.selftest import Outcome, Selftest
-from dlprof.report.comparison_answers import array_texts, case_name, code_cells
 from dlprof.report.document import (
     Answer,
     Cell,
@@ -23,7 +20,6 @@ from dlprof.report.document import (
 from dlprof.runner.header import SIMULATED
 from dlprof.runner.quantity import plain_time, significant
 from dlprof.selftest.faults import NOT_ON_DEVICE, NOT_PLANTED
-from dlprof.text.clean import listed
 
 Places = Mapping[str, tuple[str, Mapping[str, str]]]
 PLACES: Places = {
@@ -96,60 +92,3 @@ def _row(outcome: Outcome) -> tuple[Cell, ...]:
         verdict = Cell("NOT MEASURED", "copy")
     found = ", ".join(outcome.found) or "nothing"
     return Cell(outcome.plant.name), Cell(outcome.plant.rule or "control"), Cell(found), verdict
-
-
-def calibration_document(found: Calibrated) -> Document:
-    """The floor of each case: the least slowdown that a gate of as many rounds can tell."""
-    cases = sorted(found.noise.cases, key=lambda case: (-(case.floor or 1e9), -case.spread))
-    return Document(
-        title="This machine against itself",
-        scope=array_texts(one.case for one in cases)[0],
-        context=f"{found.noise.rounds} rounds in turns",
-        answers=tuple(_answers(found, cases)),
-        tables=(_table(cases),),
-        marks=("floor: the least slowdown that a gate of as many rounds tells from noise",),
-    )
-
-
-def _answers(found: Calibrated, cases: Sequence[CaseNoise]) -> Iterator[Answer]:
-    floors = [case.gated_floor for case in cases if case.gated_floor is not None]
-    every = [case.case for case in cases]
-    noisy = [case_name(case.case, every) for case in cases if case.gated_floor is None]
-    if floors:
-        note = f"{len(floors)} of {len(cases)} cases, with a floor of {_percent(max(floors))}"
-        yield Answer("can be gated", "", note=note)
-    if noisy:
-        why = f"a floor above {_percent(LARGEST_FLOOR)}, or modes"
-        yield Answer("too noisy", "", note=f"{listed(noisy)}: {why}")
-    if found.unmeasured:
-        codes = listed(case.code for case in found.unmeasured)
-        yield Answer("not measured", "", note=codes)
-
-
-def _table(cases: Sequence[CaseNoise]) -> Table:
-    codes, measures = code_cells(one.case for one in cases), {one.measure for one in cases}
-    columns = (
-        Column("time", right=True),
-        Column("spread", right=True),
-        Column("floor", right=True),
-        *([Column("measure")] if len(measures) > 1 else []),
-        Column("path"),
-    )
-    rows = tuple(
-        (
-            Cell(plain_time(case.median_ns, 3)),
-            Cell(f"{100 * case.spread:.1f} %"),
-            Cell(
-                "modes" if case.floor is None else _percent(case.floor),
-                "bad" if case.gated_floor is None else "",
-            ),
-            *([Cell(case.measure)] if len(measures) > 1 else []),
-            codes[case.case],
-        )
-        for case in cases
-    )
-    return Table(columns, rows)
-
-
-def _percent(floor: float) -> str:
-    return f"{100 * floor:.3g} %"

@@ -11,7 +11,6 @@ from typing import Annotated, Any, TypeVar
 from pydantic import ValidationError, WrapValidator
 
 from dlprof.runner.evidence import Flag, Maybe, Number, Record, Whole
-from dlprof.text.json_text import Free
 
 SIMULATED = "simulated CUDA device: order and copies are real, times are not"
 """What every output from such a session says."""
@@ -127,7 +126,6 @@ class RecordedScenario(Record):
     thresholds: Maybe[dict[str, Maybe[Number]]] = None
     origins: Maybe[tuple[tuple[str, str, str], ...]] = None
     """Key, value as text, and where it comes from."""
-    floors: Free = None
 
 
 class RecordedRequest(Record):

@@ -13,7 +13,6 @@ from dlprof import inference
 from dlprof.errors import UsageError
 from dlprof.runner import files, options
 from dlprof.runner.axes import NO_TIMES, simulated_in
-from dlprof.runner.floors import FloorRule
 from dlprof.runner.pairing import Axes
 from dlprof.text.clean import nearest
 
@@ -72,7 +71,6 @@ class ScenarioRecord:
     origins: tuple[tuple[str, str, str], ...] = ()
     """Key, value as text, and ``default``, ``file`` or ``command line``."""
     left_out: tuple[str, ...] = ()
-    floors: tuple[FloorRule, ...] = ()
     pairs: tuple[str, ...] = ()
 
 

@@ -71,11 +71,22 @@ def student_interval(medians_ns: Sequence[float]) -> tuple[float, float] | None:
         return None
 
 
-def _student(values: Sequence[float]) -> tuple[float, float]:
-    from scipy.special import stdtrit  # slow to import, and a survey has no intervals
+_QUANTILES = (
+    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
+    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
+)
 
+
+def student_quantile(freedom: int) -> float:
+    """Return the 97.5 % quantile of Student's distribution; from a table up to 20."""
+    if freedom <= len(_QUANTILES):
+        return _QUANTILES[freedom - 1]
+    return 1.95996 + 2.37227 / freedom + 2.8225 / freedom**2  # Cornish and Fisher
+
+
+def _student(values: Sequence[float]) -> tuple[float, float]:
     centre, error = statistics.fmean(values), statistics.stdev(values) / math.sqrt(len(values))
-    reach = float(stdtrit(len(values) - 1, 0.975)) * error
+    reach = student_quantile(len(values) - 1) * error
     return centre - reach, centre + reach
 
 

@@ -16,9 +16,9 @@ def base(keep):
     ("head", "options", "code"),
     [
         (suite(seed=50), (), 0),
-        (suite({"c": 1.5}, seed=50), (), 1),
-        (suite({"c": 1.3}, count=3, seed=50), (), 3),
-        (suite({"c": 1.3}, count=3, seed=50), ("--unsure", "pass"), 0),
+        (suite({"c": 2.5}, seed=50), (), 1),
+        (suite({"c": 1.6}, count=3, seed=50), (), 3),
+        (suite({"c": 1.6}, count=3, seed=50), ("--unsure", "pass"), 0),
         ([], (), 4),
     ],
 )

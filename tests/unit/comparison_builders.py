@@ -4,11 +4,9 @@ import numpy as np
 from builders import make_result, make_session
 
 from dlprof.compare.comparison import compare
-from dlprof.compare.criteria import parse
+from dlprof.compare.criteria import Floor, parse
 from dlprof.compare.processes import Process
-from dlprof.compare.samples import Sample
-from dlprof.compare.times import Settings
-from dlprof.runner.floors import Floor
+from dlprof.compare.times import Sample, Settings
 
 QUIET = 0.01
 """Spread of process medians on a quiet machine."""
@@ -54,21 +52,16 @@ def suite(slower=None, count=10, seed=0, names="abcdefgh", spread=QUIET, **chang
     ]
 
 
-def sample(ratio=1.0, rounds=32, sd=0.0, floor=0.05, seed=1, faults=None):
-    """A time in turns of which HEAD takes ``ratio`` times as long; faults take four times as long.
+def sample(ratio=1.0, rounds=32, sd=0.0, floor=0.05, seed=1):
+    """A time in turns of which HEAD takes ``ratio`` times as long.
 
     ``sd`` is the spread of the processes of a side.
     """
     chance = np.random.default_rng(seed)
-    faults = faults or [None] * rounds
     sides = [
         tuple(
-            Process(
-                1000.0 * side * (4.0 if fault else 1.0) * float(np.exp(chance.normal(0.0, sd))),
-                number,
-                fault,
-            )
-            for number, fault in enumerate(faults)
+            Process(1000.0 * side * float(np.exp(chance.normal(0.0, sd))), number)
+            for number in range(rounds)
         )
         for side in (1.0, ratio)
     ]

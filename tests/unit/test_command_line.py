@@ -46,7 +46,6 @@ def test_the_help_of_a_verb_fits_80_columns(dlprof, verb):
         (("run", "a", "b", "--probe", "~nobody/x.py"), "~nobody/x.py: "),
         (("run", "a", "b", "--no-such-option"), "no such option: --no-such-option"),
         (("run", "a", "b", "--shape"), "requires an argument"),
-        (("calibrate", "s.toml", "--budget", "0"), "--budget 0: "),
         (("run", "--resume", "s.json", "--rounds", "2", "torch"), "leave the frameworks, --rounds"),
         (("run", "--resume", "s.json", "--no-diagnose"), "leave --diagnose out"),
         (("run", "--from", "LAST"), "a trace and a row"),

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dlprof.compare.processes import Process, difference, rounds_of, time_ns
+from dlprof.compare.processes import Process, difference, differences, time_ns
 from dlprof.runner.session import ProcessSamples
 
 FLAT = (100.0,) * 9
@@ -12,7 +12,7 @@ STATES = (100.0, 100.0, 170.0, 170.0, 170.0, 170.0, 100.0, 100.0, 100.0)
 
 
 def process(samples, round_=0, many_calls=True):
-    return Process(sorted(samples)[len(samples) // 2], round_, None, tuple(samples), many_calls)
+    return Process(sorted(samples)[len(samples) // 2], round_, tuple(samples), many_calls)
 
 
 def slower(samples, ratio):
@@ -52,13 +52,11 @@ def test_samples_of_few_calls_are_compared_by_the_fastest_of_each_side():
 def test_samples_that_are_no_time_are_left_out():
     found = difference(process((-1.0, 100.0, 0.0)), process((5.0, 200.0, 7.0)))
     assert found == pytest.approx(math.log(2.0))
-    without = Process(100.0, 0, None, (-1.0,)), Process(120.0, 0, None, ())
+    without = Process(100.0, 0, (-1.0,)), Process(120.0, 0, ())
     assert difference(*without) == pytest.approx(math.log(1.2))
 
 
 def test_only_rounds_that_both_sides_have_are_compared():
     base = tuple(process(FLAT, round_) for round_ in (0, 1, 3))
     head = tuple(process(slower(FLAT, 2.0), round_) for round_ in (3, 2, 1))
-    found = rounds_of((base, head))
-    assert [one.round for one in found.base] == [one.round for one in found.head] == [3, 1]
-    assert list(found.differences) == pytest.approx([math.log(2.0)] * 2)
+    assert differences(base, head) == pytest.approx([math.log(2.0)] * 2)

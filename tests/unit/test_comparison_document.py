@@ -9,9 +9,7 @@ from comparison_builders import compared, medians, suite, timed
 
 from dlprof.compare.comparison import exit_code
 from dlprof.report import comparison_json
-from dlprof.report.comparison_answers import answers_of
-from dlprof.report.comparison_checks import checks_of
-from dlprof.report.comparison_document import comparison_document
+from dlprof.report.comparison_document import answers_of, checks_of, comparison_document
 
 COPY = {"verdict": "copy", "evidence": {}}
 GATE, PASS, FAIL, TELL = 3, 0, 1, None
@@ -48,9 +46,9 @@ def lost_third(status):
 
 
 def test_the_answer_names_the_slowest_case_and_how_much_slower_it_is():
-    (first, *_) = answers_of(compared(suite(), suite({"c": 1.5, "d": 1.2}, seed=50)))
+    (first, *_) = answers_of(compared(suite(), suite({"c": 2.5, "d": 2.2}, seed=50)))
     assert first.code == "numpy.c(x)"
-    assert first.value.startswith("1.5")
+    assert first.value.startswith("2.5")
     assert "1 more" in first.note
 
 
@@ -61,14 +59,14 @@ def test_conversions_of_the_same_code_are_told_apart():
             for side in (4, 8)
         ]
 
-    first = answers_of(compared(twins(), twins(1.5, seed=50)))[0]
+    first = answers_of(compared(twins(), twins(2.5, seed=50)))[0]
     assert "4x1" in first.code or "8x1" in first.code
 
 
 def test_the_worst_time_stands_first_and_what_is_the_same_in_no_row():
     base = [*suite(names="abcd"), timed("e", medians(2)), timed("f", medians())]
-    doubtful = timed("e", [1.1 * ns for ns in medians(2)])
-    head = [*suite({"c": 1.4, "d": 1.5, "b": 0.7}, names="abcd", seed=50), doubtful]
+    doubtful = timed("e", [1.6 * ns for ns in medians(2)])
+    head = [*suite({"c": 2.4, "d": 2.5, "b": 0.4}, names="abcd", seed=50), doubtful]
     table = document(base, head).tables[0]
     titles = [column.title for column in table.columns]
     path, word = titles.index("path"), titles.index("result")
@@ -99,16 +97,6 @@ def test_the_answer_and_the_table_begin_with_the_most_severe_change():
     assert [row[0].text for row in found.tables[0].rows] == ["error", "warning"]
 
 
-@pytest.mark.parametrize(
-    ("packages", "known"),
-    [({"numpy": "2.4.6"}, False), ({"numpy": "2.4.6", "torch": "2.13.0"}, True)],
-)
-def test_versions_are_called_the_same_only_if_all_are_known(packages, known):
-    side = {"environment": {"packages": packages}}
-    found = document(suite(), suite(seed=50), base_header=side, head_header=side)
-    assert bool(found.context) == known
-
-
 def test_paths_that_changed_alike_share_a_line_before_the_times_and_stand_apart_in_full():
     found = document(suite(), suite(seed=50, ownership=COPY))
     (row,) = found.tables[0].rows
@@ -135,21 +123,20 @@ def test_one_reason_of_many_paths_is_told_once():
         (suite(), suite(seed=50), {}, "8 same"),
         (suite(), [], {}, "HEAD holds no case"),
         (suite(), suite(seed=50), ELSEWHERE, "cpu A → B"),
-        (suite(count=3), suite({"a": 1.12}, count=3, seed=50), {}, "--rounds"),
-        (suite(), suite(dict.fromkeys("abcdefgh", 1.2), seed=50), {}, "nine in ten"),
+        (suite(count=3), suite({"a": 1.6}, count=3, seed=50), {}, "dlprof gate"),
         (suite(), [*suite(seed=50), suite()[0]], {}, "twice"),
-        (suite(names="ab"), suite({"a": 0.5}, names="ab", seed=50), {}, "faster numpy.a(x)"),
+        (suite(names="ab"), suite({"a": 0.4}, names="ab", seed=50), {}, "faster numpy.a(x)"),
         (suite(ownership=COPY), suite(seed=50), {}, "a copy, now a view"),
         (suite(), lost_third("crashed"), {}, "works, now crashes"),
     ],
-    ids=["same", "nothing", "machines", "unsure", "shifted", "twice", "faster", "better", "crash"],
+    ids=["same", "nothing", "machines", "unsure", "twice", "faster", "better", "crash"],
 )
 def test_every_outcome_is_answered(base, head, headers, told):
     assert told in "\n".join(answers(base, head, **headers))
 
 
 def test_a_comparison_with_doubts_does_not_say_that_head_is_no_slower():
-    first, *_ = answers(suite(count=3), suite({"a": 1.12}, count=3, seed=50))
+    first, *_ = answers(suite(count=3), suite({"a": 1.6}, count=3, seed=50))
     assert first.startswith("HEAD may be slower")
 
 
@@ -160,10 +147,11 @@ def test_what_the_scenario_expects_of_head_is_answered():
 
 def test_what_stays_open_is_a_line_with_its_bound_and_a_row_only_if_it_does_not_pass():
     base, head = (suite(seed=seed, names="abcd", spread=0.06) for seed in (0, 50))
-    for strict, labels in ((False, ["no slowdown found", "wide"]), (True, ["HEAD may be slower"])):
-        found = comparison_document(compared(base, head, strict=strict, in_turns=True))
+    passing = ["no slowdown found", "wide"]
+    for wide_limit, labels in ((0.25, passing), (0.0, ["HEAD may be slower"])):
+        found = comparison_document(compared(base, head, wide_limit=wide_limit, in_turns=True))
         assert [answer.label for answer in found.answers][: len(labels)] == labels
-        assert bool(found.tables[0].rows) == strict
+        assert bool(found.tables[0].rows) == (wide_limit == 0)
 
 
 def checks(base, head, *fail_on, unsure=GATE, **headers):
@@ -178,7 +166,7 @@ def checks(base, head, *fail_on, unsure=GATE, **headers):
 @pytest.mark.parametrize(
     ("head", "expected"),
     [
-        (suite({"c": 1.5}, seed=50), ("failed", "SLOWER")),
+        (suite({"c": 2.5}, seed=50), ("failed", "SLOWER")),
         (changed_third(ownership=COPY), ("failed", "WORSE")),
         (lost_third("crashed"), ("error", "WORSE")),
         ([*suite(seed=50)[:2], *suite(seed=50)[3:]], ("failed", "GONE")),
@@ -204,7 +192,7 @@ def test_a_doubt_does_as_it_was_asked_and_what_is_invalid_never_passes(unsure, f
     base = [*suite(), timed("z", medians(2))]
     head = [
         *changed_third(status="invalid", reason="throttled"),
-        timed("z", [1.1 * ns for ns in medians(2)]),
+        timed("z", [1.6 * ns for ns in medians(2)]),
     ]
     found = checks(base, head, unsure=unsure)
     assert (found["z"], found["c"]) == ((few, "UNSURE"), (invalid, "INVALID"))
@@ -227,8 +215,8 @@ def test_other_machines_are_one_error_and_a_crash_stands_beside_it():
 
 SIDES = {
     "same": suite(seed=50),
-    "slower": suite({"c": 1.5}, seed=50),
-    "few": suite(count=2, seed=50),
+    "slower": suite({"c": 2.5}, seed=50),
+    "few": suite(count=1, seed=50),
     "gone": suite(seed=50, names="abcd"),
     "copies": changed_third(ownership=COPY),
     "unknown": changed_third(ownership={"verdict": "unknown", "evidence": {}}),
@@ -251,7 +239,7 @@ def test_a_check_fails_exactly_where_the_gate_does(head, fail_on, headers):
 
 
 def test_the_json_holds_what_the_table_shows():
-    sides = suite(), suite({"c": 1.5}, seed=50, ownership=COPY)
+    sides = suite(), suite({"c": 2.5}, seed=50, ownership=COPY)
     found = compared(*sides, "ready:5%,10ns", "info")
     content = json.loads(comparison_json.render(found, exit_code(found)))
     assert content["counts"] == {"SAME": 7, "SLOWER": 1}

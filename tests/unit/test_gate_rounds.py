@@ -5,11 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from dlprof.compare.criteria import Floor
 from dlprof.compare.gate_rounds import BUDGET, DECIDED, LAST, SETTLED, STOPPED, Budget, run
 from dlprof.compare.processes import Process
-from dlprof.compare.samples import Sample, bound
-from dlprof.compare.sequential import IN_TURNS, LOOKS
-from dlprof.runner.floors import Floor
+from dlprof.compare.times import LOOKS, WIDE_LIMIT, Sample, bound_level
 
 ROUND_S = 10.0
 
@@ -52,7 +51,7 @@ class FakeSuite:
         """Run with the time for so many rounds."""
         seconds = None if rounds is None else (ROUND_S * rounds + 5.0) / 0.98
         budget = Budget(seconds, 0.0, lambda: self.now)
-        ran = run(self, len(self.ratios), IN_TURNS, budget, first)
+        ran = run(self, len(self.ratios), budget, first)
         return ran, list(ran.course.words)
 
 
@@ -82,7 +81,7 @@ def test_a_case_that_no_look_would_decide_is_given_up():
     suite = FakeSuite([1.0, 1.0], [0.03, 1.0])
     ran, words = suite.run()
     assert (ran.stopped, words) == (SETTLED, ["SAME", "UNSURE"])
-    assert ran.rounds < LOOKS[-1] / 2
+    assert ran.rounds < LOOKS[-1]
 
 
 def test_a_noisy_case_that_leans_to_slower_is_measured_on():
@@ -156,32 +155,15 @@ def test_a_budget_that_nobody_asked_for_waits_for_the_first_rounds_that_can_tell
     for patient, rounds in ((False, 5), (True, LOOKS[0])):
         suite = FakeSuite([1.0], [0.001])
         budget = Budget(5.5 * ROUND_S, 0.0, lambda: suite.now, patient)  # noqa: B023
-        assert run(suite, 1, IN_TURNS, budget).rounds == rounds
-
-
-@pytest.mark.parametrize(("ratio", "lasts_on"), [(1.09, True), (1.0, False)])
-def test_a_budget_that_nobody_asked_for_lasts_on_for_what_is_likely_slower(ratio, lasts_on):
-    suite = FakeSuite([ratio, *[1.0] * 15], [0.045, *[0.001] * 15])
-    budget = Budget(14.5 * ROUND_S, 0.0, lambda: suite.now, patient=True)
-    ran = run(suite, 16, IN_TURNS, budget)
-    assert (ran.rounds > 14) == lasts_on
-    assert ran.rounds <= 2 * 14
-    assert all(cases == {0} for cases in suite.asked[14:])
-
-
-@pytest.mark.parametrize(("first", "rounds"), [(True, 8), (False, 16)])
-def test_a_second_pass_lasts_on_for_what_the_first_found_slower(first, rounds):
-    suite = FakeSuite([1.05], [0.06], seed=3)
-    budget = Budget(8.2 * ROUND_S, 0.0, lambda: suite.now, patient=True)
-    assert run(suite, 1, IN_TURNS, budget, first).rounds == rounds
+        assert run(suite, 1, budget).rounds == rounds
 
 
 def test_a_case_is_measured_on_until_its_bound_is_below_the_limit():
     suite = FakeSuite([1.0], [0.2], seed=3)
     ran, _ = suite.run()
     assert (LOOKS[0] < ran.rounds < LOOKS[-1], ran.stopped) == (True, SETTLED)
-    high = bound(suite.samples()[0], IN_TURNS.bound_level(ran.rounds))
-    assert high < math.log1p(IN_TURNS.wide_limit)
+    high = suite.samples()[0].bound(bound_level(ran.rounds))
+    assert high < math.log1p(WIDE_LIMIT)
 
 
 @pytest.mark.parametrize(("rounds", "others", "passes"), [(24, 4, True), (24, 8, False)])
@@ -190,4 +172,4 @@ def test_few_rounds_with_head_in_a_slower_mode_do_not_move_the_bound(rounds, oth
     base = tuple(Process(1000.0, round_) for round_ in range(rounds))
     head = tuple(Process(time, round_) for round_, time in enumerate(times))
     sample = Sample(base, head, Floor("ready", 0.05, 0.0), in_turns=True)
-    assert (bound(sample, IN_TURNS.bound_level(rounds)) < 0.05) is passes
+    assert (sample.bound(bound_level(rounds)) < 0.05) is passes

@@ -4,7 +4,6 @@ import pytest
 
 from dlprof.cli import _exit_code_of, _shown
 from dlprof.cli.streams import complain
-from dlprof.compare import noise
 from dlprof.errors import UsageError
 from dlprof.runner.files import at_home, temporary_folder
 
@@ -27,11 +26,6 @@ def test_a_message_is_one_line_that_no_runner_obeys(said, told, capsys):
 def test_a_home_of_nobody_is_a_path_like_any_other(tmp_path):
     assert str(at_home(tmp_path / "~x")) == str(tmp_path / "~x")
     assert str(at_home(type(tmp_path)("~no-such-user/bin/python"))) == "~no-such-user/bin/python"
-
-
-def test_a_noise_file_that_never_ends_is_not_read(tmp_path):
-    with pytest.raises(UsageError, match="it is a device"):
-        noise.load(type(tmp_path)("/dev/zero"))
 
 
 def test_without_a_temporary_folder_it_is_told_in_a_sentence(monkeypatch):

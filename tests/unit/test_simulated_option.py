@@ -18,8 +18,7 @@ from dlprof.judge import find, with_findings
 from dlprof.judge.case_view import CaseView
 from dlprof.report import ci, html, markdown, terminal
 from dlprof.report.checks import checks
-from dlprof.report.comparison_checks import checks_of
-from dlprof.report.comparison_document import comparison_document
+from dlprof.report.comparison_document import checks_of, comparison_document
 from dlprof.report.data_table import to_frame
 from dlprof.report.document import Level
 from dlprof.report.session_document import session_document
