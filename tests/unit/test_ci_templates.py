@@ -22,12 +22,9 @@ JUDGED = {
     "fail-on": "ready:5%,200ns",
     "budget": "300",
     "unsure": "pass",
-    "noise": "n.json",
     "sessions": "kept",
     "wide-limit": "10",
-    "allocator": "system",
 }
-SWITCHES = ("any-python", "strict")
 POSITIONAL = ("scenario", "base", "head")
 ACTION_ALWAYS = ["--github", "--junit=dlprof-junit.xml"]
 JOB_ALWAYS = ["--junit=dlprof-junit.xml", "--json=dlprof-comparison.json"]
@@ -45,10 +42,8 @@ def run(runner, inputs, folder, command=None):
 
 
 def expected(inputs):
-    """The words that inputs come to. A baseline has one interpreter beside it."""
+    """The words that inputs come to."""
     names = {"sessions": "output"}
-    if "baseline" in inputs:
-        names["head-python"] = "python"
     options = [
         f"--{names.get(name, name)}={text}"
         for name, text in inputs.items()
@@ -69,12 +64,11 @@ def asked(folder):
 @every_way
 def test_a_gate_is_asked_for_what_its_inputs_say(tmp_path, way, runner):
     inputs = {**WAYS[way], **JUDGED}
-    ran = run(runner, {**inputs, **dict.fromkeys(SWITCHES, "true")}, tmp_path)
+    ran = run(runner, inputs, tmp_path)
     options, files = expected(inputs)
     always = ACTION_ALWAYS if runner == "action" else JOB_ALWAYS
     assert ran.code == 0, ran.err
-    switches = [f"--{name}" for name in SWITCHES]
-    assert asked(tmp_path) == (sorted([*options, *always, *switches]), files)
+    assert asked(tmp_path) == (sorted([*options, *always]), files)
 
 
 @every_way
@@ -82,12 +76,6 @@ def test_what_is_not_given_is_not_asked_for(tmp_path, way):
     assert run("action", {**WAYS[way], "junit": ""}, tmp_path).code == 0
     options, files = expected(WAYS[way])
     assert asked(tmp_path) == (sorted([*options, "--github"]), files)
-
-
-@every_runner
-def test_a_switch_is_on_only_where_it_is_true(tmp_path, runner):
-    run(runner, {**WAYS["two interpreters"], **dict.fromkeys(SWITCHES, "false")}, tmp_path)
-    assert not {"--any-python", "--strict"} & set(recorded(tmp_path))
 
 
 @every_runner
