@@ -22,7 +22,6 @@ JOB = GITLAB[".dlprof-gate"]
 
 WAYS = {
     "two interpreters": {"scenario": "a b.toml", "base-python": "old/python", "head-python": "new"},
-    "a baseline": {"scenario": "s.toml", "baseline": "main.json", "head-python": "new/python"},
     "two sessions": {"base": "before.json", "head": "after.json"},
 }
 """The ways to gate, by the inputs of the action; those of the job are called ``DLPROF_…``."""
