@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -27,7 +26,7 @@ from dlprof.runner.measurement import Measurement
 from dlprof.runner.pairing import Axes
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Request
-from dlprof.ticket.redaction import Redactor
+from dlprof.ticket.private_names import without_names
 
 RUNS = {
     "fine": "numpy torch --shape 1024x1024",
@@ -57,18 +56,8 @@ def record(name: str, file: Path) -> None:
 
 def keep(session: Any, file: Path) -> None:
     """Write ``session``, the content of a session file, without the paths of this machine."""
-    text = json.dumps(_redacted(session, Redactor.of(os.environ)), ensure_ascii=False)
+    text = without_names(json.dumps(session, ensure_ascii=False))
     file.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
-
-
-def _redacted(value: Any, redactor: Redactor) -> Any:
-    if isinstance(value, str):
-        return redactor(value)
-    if isinstance(value, list):
-        return [_redacted(item, redactor) for item in value]
-    if isinstance(value, dict):
-        return {key: _redacted(item, redactor) for key, item in value.items()}
-    return value
 
 
 def _measure_planted(producer: str, consumer: str, file: Path) -> None:

@@ -38,7 +38,6 @@ VERBS = {
     "compare": ("compare", DECIDE),
     "report": ("report", SHOW),
     "ticket": ("ticket", SHOW),
-    "repro": ("ticket", SHOW),
     "explain": ("listing", SHOW),
     "list": ("listing", SHOW),
     "selftest": ("run", CHECK),

@@ -1,8 +1,7 @@
-"""``dlprof ticket`` and ``dlprof repro``: a finding made public."""
+"""``dlprof ticket``: a finding as a bug report, or as a script."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dlprof.cli.options import WRITTEN, Given, SessionFile, takes
-from dlprof.cli.streams import complain, say, width, write
+from dlprof.cli.streams import complain, say, write
 from dlprof.errors import UsageError
 from dlprof.runner import options as every
 from dlprof.runner.option import Option, Switch
@@ -26,9 +25,16 @@ RUN = Option(
     every.MEASURING,
     default=False,
 )
+SCRIPT = Option(
+    "script",
+    Switch(),
+    "Print only the reproducer, a Python file that shows the finding without dlprof.",
+    every.OUTPUT,
+    default=False,
+)
 
 
-@takes(RUN, replace(every.PYTHON, help="Run it in this interpreter."), WRITTEN)
+@takes(RUN, SCRIPT, replace(every.PYTHON, help="Run it in this interpreter."), WRITTEN)
 def ticket(
     session: SessionFile,
     finding: Annotated[
@@ -39,46 +45,25 @@ def ticket(
     given: Given,
 ) -> None:
     """Print a bug ticket for a finding in Markdown, with a reproducer and what it printed."""
-    from dlprof.ticket.redaction import Redactor
+    from dlprof.ticket.reproducer import reproducer
     from dlprof.ticket.ticket import written
 
     found = _loaded(session)
     if not found.findings and finding is None:
-        say(listed(found))
+        say("There are no findings in this session.\n")
         return
     chosen = choose(found, finding)
+    if given[SCRIPT] and given[RUN]:
+        raise UsageError("--script only prints the reproducer: leave out --run")
+    if given[SCRIPT]:
+        write(given.output, reproducer(found, chosen).text)
+        return
     # Never the interpreter that the session names: the file may come from anybody.
-    interpreter = given.settled()["python"] if given.raw["run"] else None
+    interpreter = given.settled()["python"] if given[RUN] else None
     told = f"running the reproducer in {interpreter}"
     complain(told if interpreter else "not run: read the reproducer, then add --run")
-    write(given.output, written(found, chosen, interpreter, Redactor.of(os.environ)))
-
-
-@takes(WRITTEN)
-def repro(
-    session: SessionFile,
-    finding: Annotated[
-        str | None,
-        typer.Argument(
-            help="A finding's number in the report, or a rule: 2 or DLP018. Without: lists them."
-        ),
-    ] = None,
-    *,
-    given: Given,
-) -> None:
-    """Print one Python file that shows a finding without dlprof.
-
-    Its exit code: 0 the problem is gone, 1 it is there, 2 it cannot tell.
-    """
-    from dlprof.ticket.reproducer import reproducer
-
-    found = _loaded(session)
-    if finding is None:
-        if given.output is not None:
-            raise UsageError("-o writes the script of one finding: name it, such as 1")
-        say(listed(found, width()))
-        return
-    write(given.output, reproducer(found, choose(found, finding)).text)
+    write(given.output, written(found, chosen, interpreter))
+    complain("read the ticket before you paste it")
 
 
 def _loaded(path: Path) -> Session:
@@ -89,9 +74,9 @@ def _loaded(path: Path) -> Session:
 
 
 def choose(session: Session, word: str | None) -> FindingRecord:
-    """The finding that a word names, its number or its rule; the worst one without a word.
+    """Return the finding with this number or rule; the worst one without a word.
 
-    Raises :class:`UsageError` where there is none of this number or rule.
+    Raises :class:`UsageError` if there is none.
     """
     from dlprof.judge import BY_WORD
 
@@ -103,14 +88,3 @@ def choose(session: Session, word: str | None) -> FindingRecord:
     known = ", ".join(dict.fromkeys(finding.rule for finding in found))
     has = f"it has findings 1 to {len(found)}, of {known}" if found else "it has none"
     raise UsageError(f"the session has no finding {clean(str(word), 40)!r}: {has}")
-
-
-def listed(session: Session, width: int = 100) -> str:
-    """Number, rule and summary of every finding, worst first."""
-    from rich.text import Text
-
-    from dlprof.report.terminal import printed
-
-    lines = [clean(f"{number}. {found.line}") for number, found in enumerate(session.findings, 1)]
-    text = "\n".join(lines) or "There are no findings in this session."
-    return printed(Text(text), width)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from dlprof._version import __version__
 from dlprof.errors import NoReproducer
@@ -14,6 +13,7 @@ from dlprof.runner.header import SIMULATED
 from dlprof.runner.session import FindingRecord, Result, Session
 from dlprof.text import markdown
 from dlprof.text.clean import clean, counted, sanitised
+from dlprof.ticket.private_names import without_names
 from dlprof.ticket.reproducer import Reproducer, reproducer
 from dlprof.ticket.script_run import Ran, run
 
@@ -21,8 +21,6 @@ NOT_RUN = "add --run to include its output"
 MOST_CALLS = 8
 MOST_VARIABLES = 12
 LONGEST, LONGEST_CODE = 1500, 300
-MOST_READ = 200_000
-"""Characters of a text that are looked through for what is private: no ticket shows as many."""
 ENDINGS = {
     "there": "Exit code 1: the problem is there.",
     "gone": "**Not reproduced.** Exit code 0: the problem is gone.",
@@ -31,10 +29,9 @@ ENDINGS = {
 ELSEWHERE = " The script was run in another interpreter than the measured one."
 
 TIMES = re.compile(r"\d (s|us)\b")
-Redact = Callable[[str], str]
 
 
-def written(session: Session, finding: FindingRecord, python: str | None, redact: Redact) -> str:
+def written(session: Session, finding: FindingRecord, python: str | None) -> str:
     """The ticket of a finding, with what its reproducer prints under ``python``.
 
     Source text of a session may be hostile: without ``python`` it is not run.
@@ -42,12 +39,12 @@ def written(session: Session, finding: FindingRecord, python: str | None, redact
     try:
         script = reproducer(session, finding)
     except NoReproducer as reason:
-        return ticket(session, finding, str(reason), "", redact)
+        return ticket(session, finding, str(reason), "")
     if python is None:
-        return ticket(session, finding, script, NOT_RUN, redact)
+        return ticket(session, finding, script, NOT_RUN)
     measured = (session.request.python, session.environment.executable)
     ran = run(script.text, python, simulated=session.simulated)
-    return ticket(session, finding, script, ran, redact, python not in measured)
+    return ticket(session, finding, script, ran, python not in measured)
 
 
 def ticket(
@@ -55,7 +52,6 @@ def ticket(
     finding: FindingRecord,
     script: Reproducer | str,
     ran: Ran | str,
-    redact: Redact,
     elsewhere: bool = False,
 ) -> str:
     """Markdown to paste.
@@ -63,65 +59,56 @@ def ticket(
     ``script`` is the reproducer, or why there is none; ``ran`` how it ended, or why it was not run;
     ``elsewhere`` says that it ran in another interpreter than the measured one.
     """
-    shown = _Shown(redact)
     results = [session.results[index] for index in finding.results]
-    calls = _other_calls(session, finding, shown)
+    calls = _other_calls(session, finding)
     parts = [
-        f"# {_title(finding, script, shown)}{_and_more(len(calls))}",
-        _facts(finding, results, shown),
+        f"# {_title(finding, script)}{_and_more(len(calls))}",
+        _facts(finding, results),
         _alike(calls),
         "## Reproducer",
-        shown.block(script.text.rstrip("\n"), "python")
+        _block(script.text.rstrip("\n"), "python")
         if isinstance(script, Reproducer)
-        else f"**Not reproduced:** no script can be made: {shown.prose(script)}.",
-        *(["## Output", _output(ran, elsewhere, shown, session.simulated > 0)] if ran else []),
+        else f"**Not reproduced:** no script can be made: {_prose(script)}.",
+        *(["## Output", _output(ran, elsewhere, session.simulated > 0)] if ran else []),
         "## Versions",
-        _versions(session, results, shown),
-        f"Found with dlprof {__version__}, {shown.prose(f'{finding.rule} {finding.name}')}.",
+        _versions(session, results),
+        f"Found with dlprof {__version__}, {_prose(f'{finding.rule} {finding.name}')}.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """Text from outside in Markdown.
-
-    Every text is redacted first: escapes would hide what is private, and a cut would leave half.
-    """
-
-    redact: Redact
-
-    def code(self, text: str) -> str:
-        return markdown.code(clean(self.redact(text[:MOST_READ]), LONGEST_CODE))
-
-    def prose(self, text: str) -> str:
-        return markdown.prose(clean(self.redact(text[:MOST_READ]), LONGEST))
-
-    def block(self, text: str, language: str = "") -> str:
-        text = self.redact(text[:MOST_READ]).expandtabs()
-        return markdown.block(sanitised(text), language)
+def _code(text: str) -> str:
+    return markdown.code(clean(without_names(text), LONGEST_CODE))
 
 
-def _title(finding: FindingRecord, script: Reproducer | str, shown: _Shown) -> str:
+def _prose(text: str) -> str:
+    return markdown.prose(clean(without_names(text), LONGEST))
+
+
+def _block(text: str, language: str = "") -> str:
+    return markdown.block(sanitised(without_names(text).expandtabs()), language)
+
+
+def _title(finding: FindingRecord, script: Reproducer | str) -> str:
     """One line that says what is wrong, with the call in a code span where a script shows it."""
     if isinstance(script, Reproducer):
-        return f"{shown.code(script.call)} {shown.prose(script.does)}"
-    return shown.prose(finding.summary)
+        return f"{_code(script.call)} {_prose(script.does)}"
+    return _prose(finding.summary)
 
 
-def _facts(finding: FindingRecord, results: Sequence[Result], shown: _Shown) -> str:
+def _facts(finding: FindingRecord, results: Sequence[Result]) -> str:
     """One paragraph: what happens, of which array, and what is expected instead."""
-    told = shown.prose(finding.summary)
+    told = _prose(finding.summary)
     if not results:
         return told
     case = results[0].case
     array = f"{case.dtype} {shape_text(case.shape)}, {case.layout} layout, on {case.device}"
-    is_array = shown.prose(f"is a {case.producer} array ({array}), converted to {case.consumer}.")
+    is_array = _prose(f"is a {case.producer} array ({array}), converted to {case.consumer}.")
     expectation = expected(finding, results[0])
-    return f"{shown.code(case.source)} {is_array} {told} Expected: {expectation}"
+    return f"{_code(case.source)} {is_array} {told} Expected: {expectation}"
 
 
-def _other_calls(session: Session, finding: FindingRecord, shown: _Shown) -> list[str]:
+def _other_calls(session: Session, finding: FindingRecord) -> list[str]:
     """The other calls of which the same was found, of arrays of several frameworks with these.
 
     They are of this finding and of those that say the same of the same consumer.
@@ -140,7 +127,7 @@ def _other_calls(session: Session, finding: FindingRecord, shown: _Shown) -> lis
     )
     several = len({producer for producer, _ in calls}) > 1
     return [
-        shown.code(code) + (f" of {shown.prose(producer)}" if several else "")
+        _code(code) + (f" of {_prose(producer)}" if several else "")
         for producer, code in list(calls)[1:]
     ]
 
@@ -156,18 +143,16 @@ def _alike(calls: Sequence[str]) -> str:
     return "\n".join(["The same happens with:", "", *lines]) if lines else ""
 
 
-def _output(ran: Ran | str, elsewhere: bool, shown: _Shown, untimed: bool) -> str:
+def _output(ran: Ran | str, elsewhere: bool, untimed: bool) -> str:
     if isinstance(ran, str):
-        return f"The reproducer was not run: {shown.prose(ran)}."
-    unknown = f"**Not reproduced.** The script gave no answer: {shown.prose(ran.verdict)}."
+        return f"The reproducer was not run: {_prose(ran)}."
+    unknown = f"**Not reproduced.** The script gave no answer: {_prose(ran.verdict)}."
     parts = [
         ENDINGS.get(ran.verdict, unknown) + (ELSEWHERE if elsewhere else ""),
-        shown.block(
-            (_without_times(ran.output) if untimed else ran.output) or "(no output)", "text"
-        ),
+        _block((_without_times(ran.output) if untimed else ran.output) or "(no output)", "text"),
     ]
     if ran.verdict not in ENDINGS and ran.errors:
-        parts += ["On stderr:", shown.block(ran.errors, "text")]
+        parts += ["On stderr:", _block(ran.errors, "text")]
     return "\n\n".join(parts)
 
 
@@ -176,7 +161,7 @@ def _without_times(output: str) -> str:
     return "\n".join(line for line in output.splitlines() if not TIMES.search(line))
 
 
-def _versions(session: Session, results: Sequence[Result], shown: _Shown) -> str:
+def _versions(session: Session, results: Sequence[Result]) -> str:
     """Frameworks, Python, system, processor, GPUs, and environment variables."""
     known = session.environment
     names = {name for one in results for name in (one.case.producer, one.case.consumer)}
@@ -195,4 +180,4 @@ def _versions(session: Session, results: Sequence[Result], shown: _Shown) -> str
         ),
         ", ".join(f"{name}={value}" for name, value in list(variables.items())[:MOST_VARIABLES]),
     ]
-    return "\n".join(f"- {shown.prose(line)}" for line in lines if line)
+    return "\n".join(f"- {_prose(line)}" for line in lines if line)

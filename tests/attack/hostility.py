@@ -110,7 +110,7 @@ WRITERS = (
 )
 
 
-STARTS_NOTHING = ("report", "compare", "repro", "ticket", "explain", "list")
+STARTS_NOTHING = ("report", "compare", "ticket", "explain", "list")
 """Verbs that read. What is finished with ``--resume`` was begun by somebody else here."""
 
 

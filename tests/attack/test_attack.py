@@ -82,7 +82,7 @@ READERS = (
     ["report", "{}"], ["report", "{}", "--full"], ["report", "{}", "--csv", "-"], ["report", "{}", "--junit", "-"],
     ["report", "{}", "--markdown", "-"], ["report", "{}", "--github"], ["report", "{}", "--html", "page.html"],
     ["compare", "{}", "base.json"], ["compare", "base.json", "{}", "--full"], ["compare", "{}", "{}"],
-    ["repro", "{}"], ["repro", "{}", "1"], ["ticket", "{}", "1"], ["ticket", "{}", "1", "-o", "ticket.md"],
+    ["ticket", "{}"], ["ticket", "{}", "1", "--script"], ["ticket", "{}", "1"], ["ticket", "{}", "1", "-o", "ticket.md"],
     ["explain", "{}"],
     ["run", "{}", "--dry-run"], ["run", "{}"], ["run", "--resume", "{}"], ["gate", "{}", "base.json"],
 )  # fmt: skip

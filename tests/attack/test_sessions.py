@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from repro_builders import session_of
 from rule_builders import varying, verdict
 
-from dlprof.cli.ticket import listed
 from dlprof.judge import with_findings
 from dlprof.report import checks, ci, data_table, markdown, terminal
 from dlprof.report.document import Level
@@ -125,9 +124,8 @@ def use(session):
     shown(ci.junit("t", checks.checks(session)))
     shown(data_table.csv_text(session))
     data_table.write_parquet(io.BytesIO(), session)
-    shown(listed(session, 80))
     for finding in session.findings[:3]:
-        shown(written(session, finding, None, str))
+        shown(written(session, finding, None))
     shown("".join(sessions.chunks(session, session.results)))
 
 

@@ -40,7 +40,7 @@ def test_a_run_prints_no_command(ran):
         *(("report", f"--{form}", "-") for form in ("html", "csv", "markdown", "junit")),
         ("compare",),
         ("gate", "--json", "-"),
-        ("repro",),
+        ("ticket", "--script"),
         ("ticket",),
     ],
     ids=" ".join,

