@@ -34,15 +34,12 @@ def main() -> None:
         subprocess.run(dlprof, check=True, stdout=subprocess.DEVNULL)
         session = load(file)
     IMAGES.mkdir(exist_ok=True)
+    document = session_document(session)
     for columns in COLUMNS:
-        screen = terminal.render(
-            session_document(session, width=columns), columns, True, Level.FIRST
-        )
-        (IMAGES / f"terminal-{columns}.svg").write_text(
-            drawn(f"$ dlprof {COMMAND}\n{screen}", columns)
-        )
-    document = session_document(session, html.SAVED, scripts=True, width=None)
-    page = html.render(document, session)
+        screen = terminal.render(document, columns, True, Level.FIRST)
+        picture = drawn(f"$ dlprof {COMMAND}\n{screen}", columns)
+        (IMAGES / f"terminal-{columns}.svg").write_text(picture)
+    page = html.render(session_document(session, html.SAVED, scripts=True), session)
     for name, size in PAGES.items():
         take(page, IMAGES / f"page-{name}.png", size, dark=name == "dark")
 
