@@ -59,7 +59,7 @@ class Session(model.Session):
 
 def load(path: File) -> Session:
     """Read a session file. Raises :class:`SessionError` with one sentence that says why not."""
-    return Session(**dict(model.load(path)))
+    return Session(**dict(measuring.load(path)))
 
 
 def run(
@@ -185,11 +185,9 @@ def _measure(request: Request, catalog: Catalog, output: File | None, progress: 
         closing(Measurement(request, catalog, path, watcher)) as measurement,
     ):
         measuring.run(measurement)
-        measuring.hand_over(measurement, target)
-        results = list(measurement.results())
-        header = measurement.header()
+        session = measuring.judged(measurement.session())
     try:
-        check_measured(results, header.simulated)
+        check_measured(session.results, session.simulated)
     except Unmeasured as reason:
         raise Unmeasured(f"{reason}; the session is in {path}") from None
-    return Session(**{**dict(header), "results": results})
+    return Session(**dict(session))

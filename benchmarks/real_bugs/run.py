@@ -30,7 +30,8 @@ from typing import Any
 import tomllib
 
 from dlprof.errors import NoReproducer
-from dlprof.runner.session import load, pair_text
+from dlprof.measuring.measure import load
+from dlprof.runner.session import pair_text
 from dlprof.simulated.environment import DEVICES, on_simulated_device
 from dlprof.ticket import script_run
 from dlprof.ticket.reproducer import reproducer

@@ -15,6 +15,7 @@ from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import complain, show
 from dlprof.errors import DlprofError, Interrupted, Unmeasured, UsageError
 from dlprof.runner import options as every
+from dlprof.runner import session_file
 from dlprof.runner.option import Option, Several, Text
 from dlprof.text.clean import first_line
 
@@ -50,7 +51,6 @@ def bisect(
     from dlprof.jobs import bisect as search
     from dlprof.jobs.environments import Unmade, made, releases, resolved
     from dlprof.report.environments_document import bisect_document
-    from dlprof.runner import session as sessions
     from dlprof.runner.inspection import inspect_interpreter
 
     package, good, bad = (given[one] for one in (PACKAGE, GOOD, BAD))
@@ -82,7 +82,7 @@ def bisect(
                 return search.Tried(version, None, f"not installed: {(error.lines or ('',))[-1]}")
             except DlprofError as error:
                 return search.Tried(version, None, first_line(str(error)))
-            return search.Tried(version, sessions.load(file))
+            return search.Tried(version, session_file.load(file))
 
         found = search.bisect(versions, measure)
     show(bisect_document(found, package, statement, (producer, consumer)), given[every.FULL])

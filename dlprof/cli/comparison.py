@@ -16,13 +16,13 @@ from dlprof.compare.comparison import (
 )
 from dlprof.compare.times import Settings
 from dlprof.errors import DlprofError, Interrupted, Regression, Unmeasured, Unsure
+from dlprof.measuring.measure import load
 from dlprof.report.comparison_document import (
     answers_of,
     comparison_document,
     refusal_document,
     sentence,
 )
-from dlprof.runner import session as sessions
 
 UNSURE_CODES = {None: NOT_KNOWN, "pass": 0, "fail": REGRESSION}
 """Of what is unsure, by ``--unsure``."""
@@ -32,7 +32,7 @@ def compare_files(
     paths: Sequence[Path], settings: Settings, unsure: int | None, outputs: Outputs, verb: str
 ) -> None:
     """Compare BASE and HEAD, print, and raise what the exit code says; see :func:`tell`."""
-    base, head = map(sessions.load, paths)
+    base, head = map(load, paths)
     names = (str(paths[0]), str(paths[1]))
     tell(compare(base, head, settings), unsure, names, outputs, verb)
 

@@ -161,8 +161,7 @@ def _row(option: Option, verbs: Sequence[str]) -> str:
 
 def sessions_text(now_s: float) -> str:
     """A line for each kept session, with the number that names it on the command line."""
-    from dlprof.runner import session as model
-    from dlprof.runner import state
+    from dlprof.runner import session_file, state
     from dlprof.runner.quantity import duration_text
 
     kept = state.kept_sessions()
@@ -171,7 +170,7 @@ def sessions_text(now_s: float) -> str:
     rows = []
     for number, path in enumerate(kept, start=1):
         try:
-            command = shlex.join(("dlprof", *model.load(path).command))
+            command = shlex.join(("dlprof", *session_file.load(path).command))
         except SessionError:
             command = "cannot be read"
         end = path.stem.rpartition("-")[2]

@@ -6,9 +6,6 @@ import shlex
 import sys
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
-
-import typer
 
 from dlprof.cli.files import LAST, session_name
 from dlprof.cli.options import Given
@@ -19,24 +16,19 @@ from dlprof.judge import fail_on as fail_on_words
 from dlprof.judge.cases import coverage
 from dlprof.judge.fail_on import FailOn
 from dlprof.measuring.expectation import MISSED, UNKNOWN, raise_for
-from dlprof.measuring.measure import check_length, hand_over, run, session_path
+from dlprof.measuring.measure import check_length, judged, run, session_path
 from dlprof.report.checks import check_measured
 from dlprof.report.session_document import session_document
-from dlprof.runner import resume
 from dlprof.runner.catalog import Catalog
-from dlprof.runner.inspection import inspect_interpreter
-from dlprof.runner.journal import Journal
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Bar
 from dlprof.runner.request import Request
 from dlprof.runner.session import Session
-from dlprof.runner.state import is_own, remember_last, untrusted_reason
+from dlprof.runner.state import remember_last
 from dlprof.text.clean import clean
 
 
-def measure(
-    request: Request, catalog: Catalog, given: Given, resumed: Journal | None = None
-) -> None:
+def measure(request: Request, catalog: Catalog, given: Given) -> None:
     """Measure, keep the session, print the report, and write what else was asked for.
 
     Raises :class:`Unmeasured` after the report where no case could be measured,
@@ -47,46 +39,38 @@ def measure(
     not be written in the end. Expectations of a scenario are checked last.
     """
     outputs, fail_on = Outputs.of(given.raw, json_is_session=True), allowed(given)
-    output = given.output or (Path(given.raw["resume"]) if resumed is not None else None)
-    if resumed is None:
-        _check_asked(request, catalog, given, fail_on)
+    _check_asked(request, catalog, given, fail_on)
+    output = given.output
     request = replace(request, command=typed(request.command))
     path = session_path(output, request.command[0])
     bar = Bar()
-    measured = Measurement(request, catalog, path, bar, resumed, begun_ns=given.begun_ns)
-    with closing(measured) as measurement:
+    with closing(Measurement(request, catalog, path, bar)) as measurement:
         stopped, unsaved = False, None
-        if measurement.path != path:
-            path = measurement.path
-            complain(f"dlprof: another run writes {output}; this one keeps its session in {path}")
+        if measurement.is_complete:
+            complain(f"dlprof: {clean(str(path))} holds this run already: nothing is measured")
         try:
             with bar:
                 run(measurement)
-            hand_over(measurement, output)
-        except KeyboardInterrupt as stop:
-            if stop.args:  # before there was a session
-                raise
+        except KeyboardInterrupt:
             stopped = True
         except Unsaved as error:
             unsaved = error
-        header = measurement.header()
-        session = Session(**{**dict(header), "results": list(measurement.results())})
+        is_kept = not measurement.file.is_empty
+        if stopped and not is_kept:
+            raise Interrupted("stopped before anything was measured")
+        session = judged(measurement.session())
         name = LAST if output is None else session_name(path)
         document = session_document(session, name)
         outputs.print_report(document)
         write_session(outputs, session, document, fail_on)
-        if measurement.saved:
-            remember_last(measurement.path)
-            complain(f"session: {clean(str(measurement.path))}")
+        if is_kept:
+            remember_last(path)
+            complain(f"session: {clean(str(path))}")
         if unsaved is not None:
             raise unsaved
-        if stopped and measurement.saved:
-            finish_it = f"dlprof run --resume {shlex.quote(str(measurement.path))}"
-            raise Interrupted(f"stopped; finish it with: {finish_it}")
         if stopped:
-            raise Interrupted(
-                f"stopped before anything was measured; {measurement.path} is as it was"
-            )
+            again = shlex.join(["dlprof", *request.command, *([] if output else ["-o", str(path)])])
+            raise Interrupted(f"stopped; finish it with: {clean(again)}")
         _check(session, fail_on)
 
 
@@ -98,31 +82,6 @@ def _check_asked(request: Request, catalog: Catalog, given: Given, fail_on: Fail
             raise UsageError(missing if diagnosed else f"{missing}; add --diagnose")
     if not given.raw.get("yes", True):  # the verbs without it ask for few cases
         check_length(request, catalog)
-
-
-def finish(path: Path, given: Given) -> None:
-    """Finish a session that was stopped."""
-    with closing(resume.reopen(path, given.output)) as journal:
-        request = resume.request_of(journal, ("run", "--resume", str(path)))
-        if not is_own(journal.header) and not given.raw["yes"]:
-            _ask(path, request)
-        catalog = inspect_interpreter(request.python, request.probe_files, request.simulated)
-        measure(request, catalog, given, journal)
-
-
-def _ask(path: Path, request: Request) -> None:
-    """Ask before anything that another user chose is started. Raises :class:`UsageError`."""
-    starts = [f"the interpreter {request.python}"]
-    starts += [f"the probe {file}" for file in request.probe_files]
-    starts += ["its own setup"] if request.settings.setup else []
-    unknown = untrusted_reason()
-    who = f"nothing shows who began {path} ({unknown})"
-    what = who if unknown else f"{path} was not begun here by you"
-    what += f", and finishing it runs {', '.join(starts)}"
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(f"{what}: if you trust it, add --yes")
-    if not typer.confirm(f"{clean(what)}. Go on?", err=True):
-        raise UsageError(f"{path} is not finished, and nothing was run")
 
 
 def _check(session: Session, fail_on: FailOn | None) -> None:

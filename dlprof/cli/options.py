@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -127,7 +126,6 @@ class Given:
     raw: Mapping[str, Any]
     command_line: Callable[[str], typer.Typer]
     """Makes the command line with a verb; with all of them for ``""``."""
-    begun_ns: int = field(default_factory=time.time_ns)
     """When the command began: what another one wrote since then is not replaced."""
 
     def __getitem__(self, option: Option) -> Any:

@@ -15,8 +15,7 @@ from dlprof.cli.streams import complain, say, show
 from dlprof.errors import UsageError
 from dlprof.judge.fail_on import FailOn
 from dlprof.report.document import Check, Document, Problem
-from dlprof.runner import files
-from dlprof.runner import session as sessions
+from dlprof.runner import files, session_file
 from dlprof.runner.session import Header, Session
 from dlprof.text.clean import clean
 
@@ -121,7 +120,7 @@ def write_session(
 
     fails = fail_on.fails if fail_on is not None else lambda _: False
     texts: Texts = {
-        "--json": lambda: sessions.chunks(session, session.results),
+        "--json": lambda: [session_file.document(session)],
         "--html": lambda: [_page(session)],
         "--csv": lambda: [data_table.csv_text(session)],
         "--junit": lambda: [

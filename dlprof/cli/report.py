@@ -25,11 +25,12 @@ def report(session: SessionFile, *, given: Given) -> None:
         return
     from dlprof.cli.measure import allowed
     from dlprof.cli.outputs import Outputs, write_session
-    from dlprof.judge import cases_in, with_findings
+    from dlprof.judge import cases_in
     from dlprof.judge.cases import coverage
+    from dlprof.measuring.measure import judged
     from dlprof.report.checks import check_measured
     from dlprof.report.session_document import session_document
-    from dlprof.runner import session as sessions
+    from dlprof.runner import session_file
     from dlprof.worker.timer import collector_off
 
     outputs, fail_on = Outputs.of(given.raw), allowed(given)
@@ -37,9 +38,9 @@ def report(session: SessionFile, *, given: Given) -> None:
     if unfit:
         raise UsageError(f"{unfit[0]} is for a trace of dlprof trace, and this is a session")
     with collector_off():
-        found = sessions.load(session)
+        found = session_file.load(session)
         cases = cases_in(found.results)
-        found = with_findings(found, cases)
+        found = judged(found, cases)
         document = session_document(found, session_name(session), cases=cases)
         if not outputs.targets and not outputs.github:
             outputs.print_report(document)

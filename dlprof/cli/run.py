@@ -51,7 +51,7 @@ DRY_RUN = Option(
 
 @takes(
     *(*every.RUN, every.TOGETHER, FROM, every.FAIL_ON),
-    *(every.SESSION, every.YES, every.FULL, DRY_RUN, *every.REPORTS, every.RESUME),
+    *(every.SESSION, every.YES, every.FULL, DRY_RUN, *every.REPORTS),
 )
 def run(
     what: Annotated[str | None, WHAT] = None,
@@ -63,13 +63,6 @@ def run(
 
     Example: dlprof run torch numpy --shape 4096x4096
     """
-    if given.raw["resume"] is not None:
-        from dlprof.cli.measure import finish
-
-        reason = "--resume takes what to measure from the file"
-        given.check_none(reason, {"the frameworks": what or consumer})
-        finish(Path(given.raw["resume"]), given)
-        return
     if what is not None and consumer is None and {".", "/"} & set(what):
         _run_scenario(Path(what), given)
         return

@@ -67,10 +67,9 @@ def ticket(
 
 
 def _loaded(path: Path) -> Session:
-    from dlprof.judge import with_findings
-    from dlprof.runner import session as model
+    from dlprof.measuring.measure import load
 
-    return with_findings(model.load(path))
+    return load(path)
 
 
 def choose(session: Session, word: str | None) -> FindingRecord:

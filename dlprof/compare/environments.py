@@ -15,10 +15,11 @@ from dlprof.compare.differences import machine_name
 from dlprof.compare.matching import code_key
 from dlprof.compare.times import LIMIT
 from dlprof.errors import SessionError, UsageError
-from dlprof.judge import cases_in, with_findings
+from dlprof.judge import cases_in
 from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import Cases
-from dlprof.runner import session as sessions
+from dlprof.measuring.measure import judged
+from dlprof.runner import session_file
 from dlprof.runner.session import CaseRecord, Header, Session
 
 MACHINE, PYTHON, DEVICE = "machine", "Python", "CUDA device"
@@ -157,13 +158,16 @@ def environments_of(places: Iterable[Path | str], skipped: Skipped) -> Environme
 def _sessions(places: Iterable[Path | str], skipped: Skipped) -> Iterator[Session]:
     for place in places:
         if isinstance(place, Path) and not place.is_dir():
-            yield sessions.load(place)
+            yield session_file.load(place)
             continue
         count = 0
         for path, content in _files_in(place):
             count += 1
             try:
-                yield sessions.load(path, content)
+                if content is None:
+                    yield session_file.load(path)
+                else:
+                    yield session_file.parse(content.decode("utf-8", "replace"), path)
             except SessionError as error:
                 skipped(str(error))
         if not count:
@@ -188,8 +192,7 @@ def _files_in(place: Path | str) -> Iterator[tuple[str, bytes | None]]:
 
 
 def _is_session(name: str) -> bool:
-    is_json = name.endswith((".json", ".json.gz", ".json.xz"))
-    return is_json and not name.endswith(".job.json") and name[0] != "."
+    return name.endswith(".json") and not name.endswith(".job.json") and name[0] != "."
 
 
 def _facts(header: Header, frameworks: tuple[str, ...]) -> Facts:
@@ -207,7 +210,7 @@ def _facts(header: Header, frameworks: tuple[str, ...]) -> Facts:
 def cases_of(session: Session) -> Iterator[tuple[CaseRecord, Cell]]:
     """Yield the cases of a session with their cells."""
     cases = cases_in(session.results)
-    cases = cases.with_findings(with_findings(session, cases).findings)
+    cases = cases.with_findings(judged(session, cases).findings)
     for case in cases.cases:
         yield case.result.case, cell_of(cases, case)
 

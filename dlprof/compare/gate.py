@@ -19,6 +19,7 @@ from dlprof.compare.matching import Key, key
 from dlprof.compare.times import INVALID, LOOKS, SAME, SLOWER, Settings, Time
 from dlprof.compare.verdicts import CRASHED_IN_COMPANY, LOST, Change
 from dlprof.errors import UsageError
+from dlprof.measuring.measure import judged as judged_session
 from dlprof.measuring.sweep import Sweep
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.pairing import Case
@@ -169,9 +170,9 @@ def _pass(
             except KeyboardInterrupt:
                 ran.stopped = STOPPED
         for side in suite.sides:
-            side.measurement.complete = not ran.interrupted
+            side.measurement.stop_with(side.runner, not ran.interrupted)
         found = replace(suite.comparison(ran.course), undiagnosed=_undiagnosed(suite))
-    return replace(found, head=head.measurement.judged(found.head)), ran, suite
+    return replace(found, head=judged_session(head.measurement.session())), ran, suite
 
 
 @contextmanager
@@ -186,7 +187,6 @@ def side_of(task: Task, name: str, again: str = "") -> Iterator[Side]:
         sweep.catalog,
         task.kept.path(f"{name}{again}"),
         SideWatcher(name.upper(), task.watcher),
-        is_resumable=False,
     )
     with closing(measurement), opened(measurement) as side:
         yield side

@@ -20,7 +20,6 @@ from dlprof.compare.matching import Key, key, match
 from dlprof.compare.times import Sample, Settings
 from dlprof.compare.verdicts import RACE, RACE_LOOKS
 from dlprof.judge.case_view import seen
-from dlprof.measuring.measure import running
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Watcher
@@ -133,16 +132,15 @@ class Side:
     @property
     def results(self) -> list[Result]:
         """All of its cases, also those that were not measured yet."""
-        return list(self.measurement.results())
+        return self.measurement.results()
 
     def session(self) -> Session:
-        self.measurement.rounds_done = self.runner.rounds_done
-        header = self.measurement.header().model_dump(by_alias=True)
-        return Session.model_validate({**header, "results": self.results})
+        self.measurement.stop_with(self.runner, complete=False)
+        return self.measurement.session()
 
     def is_settled(self, name: Key) -> bool:
         """Whether the case was refused, or crashed: no other round asks for it."""
-        return self.measurement.journal.settled(self.numbers[name])
+        return self.measurement.file.settled(self.numbers[name])
 
     def is_large(self, number: int) -> bool:
         return self.runner.cases[number].size_bytes >= OWN_PROCESS_BYTES
@@ -156,15 +154,11 @@ class Side:
 
 @contextmanager
 def opened(measurement: Measurement) -> Iterator[Side]:
-    """A side to be measured; its session file is written when it is closed, whatever happens."""
-    with running(measurement) as runner:
+    """A side to be measured; its session file is closed in the end, whatever happens."""
+    with measurement.running() as runner:
         runner.measure_later(TIMERS)
         numbers = {key(result.case): place for place, result in enumerate(measurement.results())}
-        try:
-            yield Side(measurement, runner, numbers)
-        finally:
-            runner.close()
-            measurement.rounds_done = runner.rounds_done
+        yield Side(measurement, runner, numbers)
 
 
 @dataclass(frozen=True)

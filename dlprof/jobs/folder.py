@@ -54,7 +54,7 @@ class Folder:
     def read(self, name: str) -> bytes:
         path = posixpath.join(self.root, name)
         with self._in_words("read", name):
-            if "file" in self.protocols and (kind := files.special(Path(path))):
+            if "file" in self.protocols and (kind := files.endless(Path(path))):
                 raise OSError(f"it is {kind}, not a regular file")  # reading may never end
             return bytes(self.system.cat_file(path))
 

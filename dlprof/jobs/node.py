@@ -24,7 +24,7 @@ from dlprof.errors import DlprofError, Interrupted, UsageError
 from dlprof.jobs.environments import Unmade, made
 from dlprof.jobs.plan import CONFORMANCE, GATE
 from dlprof.runner.interrupts import STOPS
-from dlprof.runner.state import journal_of, state_folder
+from dlprof.runner.state import state_folder
 from dlprof.text import private_folder
 
 COMMAND = (sys.executable, "-m", "dlprof.jobs.node")
@@ -90,13 +90,10 @@ def _measured(task: Mapping[str, Any], pythons: Sequence[str]) -> dict[str, Any]
     folder = _own_folder(task["id"])
     here = _written(folder, task)
     session = folder / "session.json"
-    resumed = journal_of(session).is_file()
-    if resumed:
-        resume = ["run", "--resume", str(session), "--yes"]
-        found = _run(resume, here, task["variables"], folder)
-    if not resumed or found["exit_code"] == UsageError.exit_code:
-        # A journal of another machine or of other versions is no beginning for this one.
-        shutil.rmtree(folder / "gate", ignore_errors=True)
+    shutil.rmtree(folder / "gate", ignore_errors=True)
+    found = _run(_words(task["words"], folder, pythons), here, task["variables"], folder)
+    if found["exit_code"] == UsageError.exit_code and session.is_file():
+        session.unlink()  # of other versions: no beginning for this run
         found = _run(_words(task["words"], folder, pythons), here, task["variables"], folder)
     code = found["exit_code"]
     results = {
@@ -107,21 +104,20 @@ def _measured(task: Mapping[str, Any], pythons: Sequence[str]) -> dict[str, Any]
     if code in MEASURED and _is_whole(results, task["words"][0]):
         shutil.rmtree(folder, ignore_errors=True)
         return {**found, "status": "done", "files": results}
-    journal = journal_of(session)
-    kept = {"journal": journal.read_text("utf-8", "replace")} if journal.is_file() else {}
     if code < 0:
         why = f"killed by {signal.Signals(-code).name}"
-        return {**found, **kept, "status": "lost", "why": why}
+        return {**found, "status": "lost", "why": why}
     if code == Interrupted.exit_code:
-        return {**found, **kept, "status": "stopped", "why": "it was stopped", "lines": []}
-    return {**found, **kept, "status": "failed", "why": f"dlprof ended with exit code {code}"}
+        return {**found, "status": "stopped", "why": "it was stopped", "lines": []}
+    return {**found, "status": "failed", "why": f"dlprof ended with exit code {code}"}
 
 
 def _is_whole(results: Mapping[str, str], verb: str) -> bool:
     """Whether the results are those of a run that came to its end: refusals are results, too."""
     if "" not in results:
         return False
-    return verb == CONFORMANCE or bool(json.loads(results[""]).get("complete", True))
+    last = json.loads(results[""].splitlines()[-1])
+    return verb == CONFORMANCE or bool(last.get("end", {}).get("complete"))
 
 
 def _own_folder(name: str) -> Path:

@@ -23,7 +23,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from dlprof._version import __version__
 from dlprof.errors import UsageError
 from dlprof.measuring.scenario import read as read_scenario
-from dlprof.runner.session import first_error
+from dlprof.runner.session_file import first_error
 from dlprof.text.clean import clean, listed, sanitised
 
 if sys.version_info >= (3, 11):
@@ -38,7 +38,7 @@ LONGEST_PLAN = 1 << 20
 GATE, CONFORMANCE, SURVEY, SWEEP = "gate", "conformance", "survey", "run"
 VERBS = (SWEEP, SURVEY, CONFORMANCE, "matrix", GATE, "time")
 """The verbs that a scenario may name. A file alone is a ``run``."""
-OWN_OPTIONS = ("-o", "--output", "--python", "--resume", "--json", "--base-python", "--head-python")
+OWN_OPTIONS = ("-o", "--output", "--python", "--json", "--base-python", "--head-python")
 """What a job sets itself."""
 VERSION = re.compile(r"3\.\d{1,2}(\.\d{1,3})?")
 LOGIN = re.compile(

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from dlprof.errors import SessionError
 from dlprof.jobs.folder import Folder
 from dlprof.jobs.plan import CONFORMANCE, Job, Plan
-from dlprof.runner import session as sessions
+from dlprof.runner import session_file
 from dlprof.text import json_text
 from dlprof.text.clean import sanitised
 
@@ -99,16 +99,12 @@ class Store:
 
     def keep(self, job: Job, record: Record, answer: Mapping[str, Any]) -> Record:
         """Keep what a job answered. The record that is true then."""
-        if answer.get("journal"):
-            self.folder.replace(f"{job.id}.journal", answer["journal"].encode())
         self.note(record)
         files = answer.get("files", {})
         for name, suffix in reversed(job.results.items()):
             if suffix in files:
                 named = files[suffix].rstrip().removesuffix("}") + ", " + _end(job.id)
                 self.put(name, named.encode())
-        if record.status == "done":
-            self.folder.remove(f"{job.id}.journal")
         return _settled(record, job, self._kinds(job.results))
 
     def put(self, name: str, content: bytes) -> bool:
@@ -166,7 +162,7 @@ def checked(job: Job, text: str) -> dict[str, Any]:
                 if not json.loads(content).items():
                     raise ValueError("a result of no check")  # noqa: TRY301
             else:
-                sessions.parse(content, f"the session of {job.id}")
+                session_file.parse(content, f"the session of {job.id}")
         Record.model_validate({**answer, "status": answer["status"], "job": job.id})
     except (
         LookupError,

@@ -31,7 +31,7 @@ from dlprof.judge import (
 from dlprof.judge.cases import Cases, views
 from dlprof.judge.rule import SEVERITIES, Rule, worst_first
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.runner.session import FindingRecord, Header, Result, Session
+from dlprof.runner.session import FindingRecord, Header, Result
 
 __all__ = [
     "BY_ID",
@@ -47,7 +47,6 @@ __all__ = [
     "find",
     "observations",
     "own_thresholds",
-    "with_findings",
     "with_name",
 ]
 
@@ -119,17 +118,6 @@ def own_thresholds(header: Header) -> dict[str, float]:
     given = (scenario.thresholds if scenario else None) or {}
     known = thresholds.named()
     return {name: n for name, n in given.items() if name in known and n is not None}
-
-
-def with_findings(session: Session, cases: Cases | None = None) -> Session:
-    """The session with its findings; those of a session that holds none are found now.
-
-    ``cases`` are its cases, where somebody has them.
-    """
-    if session.findings:
-        return session
-    found = find_in(cases or cases_in(session.results), own_thresholds(session))
-    return session.model_copy(update={"findings": found})
 
 
 def expected(finding: FindingRecord, result: Result) -> str:

@@ -19,7 +19,6 @@ from dlprof.errors import MissingDevice
 from dlprof.judge import NEED_TIMES, RULES, find
 from dlprof.judge.case_view import is_known
 from dlprof.measuring import measure
-from dlprof.runner import session as sessions
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog
 from dlprof.runner.inspection import SYNTHETIC, inspect_interpreter, why_unusable
@@ -128,8 +127,7 @@ def run(
             if not left:
                 break
             path = folder / f"selftest-{number}-{attempt}.json"
-            _measure(left, catalog, path, watcher)
-            found = sessions.load(path).results
+            found = _measure(left, catalog, path, watcher)
             results += found
             for outcome in judge(left, found, find(found)):
                 known = outcomes.get(outcome.plant)
@@ -240,7 +238,9 @@ def _settings(plant: Plant, simulated: int) -> Settings:
     return replace(settings, placements=plant.placements, diagnose=alone)
 
 
-def _measure(plants: Sequence[Plant], catalog: Catalog, path: Path, watcher: Watcher) -> None:
+def _measure(
+    plants: Sequence[Plant], catalog: Catalog, path: Path, watcher: Watcher
+) -> list[Result]:
     pairs = [(plant.producer, plant.consumer) for plant in plants]
     pairs += [(plant.consumer, plant.producer) for plant in plants if plant.name == "asymmetric"]
     request = Request(
@@ -259,3 +259,4 @@ def _measure(plants: Sequence[Plant], catalog: Catalog, path: Path, watcher: Wat
     )
     with closing(Measurement(request, catalog, path, watcher)) as measurement:
         measure.run(measurement)
+        return measurement.results()

@@ -44,7 +44,6 @@ WORDS = {
         )
     },
     "step_reuse": "step.reuse.verdict",
-    "environment": "environment",
 }
 
 

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from dlprof.errors import DlprofError
-from dlprof.judge import with_findings
+from dlprof.measuring.measure import load
 from dlprof.report.answers import best, condition
 from dlprof.report.paths import Array, Path, arrays_of
 from dlprof.report.trace_document import may_be_advised
-from dlprof.runner import session as model
-from dlprof.runner import state
+from dlprof.runner import session_file, state
 from dlprof.runner.quantity import plain_time
 from dlprof.runner.session import Session
 from dlprof.runner.trace_file import Row, Trace
@@ -47,11 +46,11 @@ def _sessions(rows: Iterable[Row]) -> Iterator[Session]:
     arrays = {((row.producer, row.consumer), tuple(row.arrays[0][1])) for row in rows}
     with suppress(DlprofError):
         for path in state.kept_sessions():
-            asked = model.request(path)
+            asked = session_file.request(path)
             pairs, shapes = asked.pairs or (), asked.axes.shapes or ()
             if any((pair, tuple(shape)) in arrays for pair in pairs for shape in shapes):
                 with suppress(DlprofError):
-                    yield with_findings(model.load(path))
+                    yield load(path)
 
 
 def _is_alike(session: Session, trace: Trace) -> bool:

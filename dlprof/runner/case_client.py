@@ -1,4 +1,4 @@
-"""Ask a worker about a case, and write its answer into the journal."""
+"""Ask a worker about a case, and keep its answer in the session file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 from dlprof.protocol.messages import REFUSED
 from dlprof.runner.evidence import Lost
 from dlprof.runner.interrupts import uninterrupted
-from dlprof.runner.journal import INTERRUPTED, Journal
 from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Settings
@@ -26,6 +25,8 @@ from dlprof.runner.schedule import (
     UNTIMED,
     Stop,
 )
+from dlprof.runner.session import INTERRUPTED
+from dlprof.runner.session_file import SessionFile
 from dlprof.runner.survey import is_looked_at_once
 from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool
 
@@ -81,7 +82,7 @@ def _lost(outcome: Outcome) -> dict[str, Any] | None:
 
 
 class CaseClient:
-    """Asks the workers of ``pool``, and keeps their answers. ``on_answer`` is called after each.
+    """Asks the workers of ``pool``, and keeps their answers.
 
     ``later_rounds`` are the instruments of all rounds but the first.
     """
@@ -90,15 +91,13 @@ class CaseClient:
         self,
         pool: WorkerPool,
         settings: Settings,
-        journal: Journal,
+        file: SessionFile,
         watcher: Watcher,
-        on_answer: Callable[[], None],
     ) -> None:
         self.pool = pool
         self.settings = settings
-        self.journal = journal
+        self.file = file
         self.watcher = watcher
-        self.on_answer = on_answer
         self.later_rounds: tuple[str, ...] = EVERY_ROUND
 
     def ask(
@@ -164,7 +163,6 @@ class CaseClient:
     def keep(self, index: int, round_: int, outcome: Outcome) -> None:
         self.record(index, round_, outcome)
         self.watcher.step()
-        self.on_answer()
 
     def record(self, index: int, round_: int, outcome: Outcome) -> None:
         answer = {
@@ -176,7 +174,7 @@ class CaseClient:
             "failures": outcome.failures,
             "output": outcome.output,
         }
-        self.journal.add(index, round_, answer)
+        self.file.add(index, round_, answer)
 
     @contextmanager
     def kept_if_stopped(

@@ -20,10 +20,10 @@ from dlprof.protocol.messages import (
     verdict,
 )
 from dlprof.runner.case_client import CaseClient, status_of
-from dlprof.runner.journal import INTERRUPTED
 from dlprof.runner.pairing import Case
 from dlprof.runner.parallel import Lane
 from dlprof.runner.schedule import ALIGNMENT, TRACE, Group
+from dlprof.runner.session import INTERRUPTED
 from dlprof.runner.worker_client import Outcome, WorkerClient
 
 IN_COMPANY = "after other conversions in the same process"
@@ -60,7 +60,7 @@ class Diagnosis:
 
     def chosen(self) -> set[int]:
         """The case that stands for each path: the first that was not refused and did not crash."""
-        settled = self._client.journal.settled
+        settled = self._client.file.settled
         first = (next((i for i in path if not settled(i)), None) for path in self._paths.values())
         return {index for index in first if index is not None}
 
@@ -86,7 +86,7 @@ class Diagnosis:
             while waiting and not is_over():
                 index, case = waiting.pop(0)
                 taken.append((index, case))
-                if not self._client.journal.needs(index, self._round):
+                if not self._client.file.needs(index, self._round):
                     continue  # only its trace is left
                 whole, doubted = self._found_before(index), dict[str, str]()
                 left = tuple(name for name in self._instruments if name not in whole.parts)
@@ -148,7 +148,7 @@ class Diagnosis:
             )
 
     def _is_left(self, index: int) -> bool:
-        needs = self._client.journal.needs
+        needs = self._client.file.needs
         return needs(index, self._round) or (
             index in self._traced and needs(index, self._round + 1)
         )
@@ -156,7 +156,7 @@ class Diagnosis:
     def _found_before(self, index: int) -> Outcome:
         """The parts of a diagnosis that was interrupted."""
         whole = Outcome("ok", None)
-        for round_, answer in self._client.journal.answers(index):
+        for round_, answer in self._client.file.answers(index):
             if round_ == self._round and answer["status"] == INTERRUPTED:
                 whole.parts |= answer["parts"]
         return whole

@@ -107,6 +107,7 @@ class RecordedAxes(Record):
 
 
 class RecordedSettings(Record):
+    rounds: Maybe[Whole] = None
     sample_ns: Maybe[Whole] = None
     together: Maybe[Flag] = None
     in_turns: Maybe[Flag] = None
@@ -123,6 +124,7 @@ class RecordedScenario(Record):
     question: Maybe[str] = None
     sources: Maybe[tuple[str, ...]] = None
     pairs: Maybe[tuple[str, ...]] = None
+    expect: Maybe[tuple[str, ...]] = None
     thresholds: Maybe[dict[str, Maybe[Number]]] = None
     origins: Maybe[tuple[tuple[str, str, str], ...]] = None
     """Key, value as text, and where it comes from."""

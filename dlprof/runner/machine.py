@@ -68,24 +68,22 @@ def waited_s(pid: int) -> float:
 
 
 class Meter:
-    """The time of a run, and the processor time of other programs meanwhile.
+    """The time since it was made, and the processor time of other programs meanwhile."""
 
-    ``wall_s`` and ``foreign_s`` are those of the parts before, if the run was stopped and resumed;
-    ``foreign_s`` is None if the system did not tell it. Children count as ours once they ended.
-    """
-
-    def __init__(self, wall_s: float = 0.0, foreign_s: float | None = 0.0) -> None:
-        self._earlier = wall_s, foreign_s
+    def __init__(self) -> None:
         self._begun = usage()
 
     def read(self) -> tuple[float, float | None]:
-        """Seconds of the run, and core-seconds of other programs."""
+        """Seconds, and core-seconds of other programs; None if the system does not tell.
+
+        Children count as ours once they ended.
+        """
         now, begun = usage(), self._begun
-        wall_s = self._earlier[0] + now.clock_s - begun.clock_s
-        if now.busy_s is None or begun.busy_s is None or self._earlier[1] is None:
+        wall_s = now.clock_s - begun.clock_s
+        if now.busy_s is None or begun.busy_s is None:
             return wall_s, None
         foreign_s = (now.busy_s - begun.busy_s) - (now.own_s - begun.own_s)
-        return wall_s, self._earlier[1] + max(foreign_s, 0.0)
+        return wall_s, max(foreign_s, 0.0)
 
 
 def _busy_s() -> float | None:

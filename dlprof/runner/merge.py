@@ -9,7 +9,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from dlprof.protocol.messages import DIAGNOSIS, unknown
-from dlprof.runner.journal import INTERRUPTED
 from dlprof.runner.merge_times import (
     Parts,
     merge_device_time,
@@ -17,7 +16,7 @@ from dlprof.runner.merge_times import (
     merge_step,
     merge_time,
 )
-from dlprof.runner.session import Note, Result, TimeMeasure
+from dlprof.runner.session import INTERRUPTED, Note, Result, TimeMeasure
 
 Answers = Sequence[tuple[int, dict[str, Any]]]
 

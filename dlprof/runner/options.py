@@ -251,7 +251,6 @@ FAIL_ON = Option(
     metavar="RULE",
 )
 SESSION = Option("output", Text(), "Keep the session here.", OUTPUT, short="-o", metavar="FILE")
-RESUME = Option("resume", Text(), "Finish a session that was stopped.", OUTPUT, metavar="FILE")
 YES = Option(
     "yes",
     Switch(),
@@ -338,9 +337,7 @@ MEASURED = (
 """What is measured, and how; the rest says what becomes of it."""
 IN_FILE = tuple(option for option in MEASURED if option not in (QUICK, PYTHON))
 """What a scenario may say."""
-OPTIONS = {
-    option.key: option for option in (*MEASURED, FAIL_ON, SESSION, RESUME, YES, FULL, *REPORTS)
-}
+OPTIONS = {option.key: option for option in (*MEASURED, FAIL_ON, SESSION, YES, FULL, *REPORTS)}
 QUICKLY = {"rounds": 1, "sample_ms": 20.0, "diagnose": False, "survey": False}
 """What ``quick`` stands for."""
 SIMULATED = {"rounds": 1, "survey": False}

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import islice, product
+from itertools import product
 
 from dlprof import inference
 from dlprof.errors import MissingDevice, MissingFramework, Unmeasured, UsageError
@@ -160,12 +160,6 @@ def count(request: Request, catalog: Catalog) -> int:
     paths = sum(len(pairing.choose(target.paths, request.globs)) for target in found)
     timed = 0 if settings.survey_alone else arrays * paths
     return timed + (sum(1 for _ in _surveyed(found, request)) if settings.survey else 0)
-
-
-def first_cases(request: Request, catalog: Catalog, most: int) -> list[Case]:
-    """The first cases of a request."""
-    found, _ = targets(request, catalog)
-    return list(islice(_all_cases(found, request), most))
 
 
 def _all_cases(found: Sequence[Target], request: Request) -> Iterator[Case]:

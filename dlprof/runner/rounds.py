@@ -18,7 +18,6 @@ from dlprof.runner.diagnosis import (
     serves_no_more,
 )
 from dlprof.runner.interrupts import uninterrupted
-from dlprof.runner.journal import INTERRUPTED, Journal
 from dlprof.runner.pairing import Case
 from dlprof.runner.parallel import CASES_OF_LANE, Lane, finish, lanes, processors
 from dlprof.runner.progress import Watcher
@@ -33,6 +32,8 @@ from dlprof.runner.schedule import (
     process_of,
     shuffled,
 )
+from dlprof.runner.session import INTERRUPTED
+from dlprof.runner.session_file import SessionFile
 from dlprof.runner.survey import PLAINEST, is_looked_at_once, is_plainest
 from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool
 
@@ -71,10 +72,10 @@ class Doubt(NamedTuple):
 
 
 class Runner:
-    """Measures cases in one interpreter, and writes every answer into a journal.
+    """Measures cases in one interpreter, and keeps every answer in the session file ``file``.
 
-    ``variables`` are environment variables of the frameworks. ``on_answer`` is called after each
-    case. A round that the journal holds already is not measured again.
+    ``variables`` are environment variables of the frameworks. A round that the file holds
+    already is not measured again.
     """
 
     def __init__(
@@ -83,13 +84,12 @@ class Runner:
         variables: Mapping[str, str],
         cases: Sequence[Case],
         settings: Settings,
-        journal: Journal,
+        file: SessionFile,
         watcher: Watcher,
-        on_answer: Callable[[], None] = lambda: None,
     ) -> None:
         self.cases = cases
         self.settings = settings
-        self.journal = journal
+        self.file = file
         self.watcher = watcher
         self.rounds_done = 0
         self.out_of_time = False
@@ -127,9 +127,9 @@ class Runner:
         self._kept_from: Counter[str] = Counter()
         """How many processes could not make an array any more that a new one makes."""
         self._pool = WorkerPool(python, variables)
-        self._client = CaseClient(self._pool, settings, journal, watcher, on_answer)
+        self._client = CaseClient(self._pool, settings, file, watcher)
         own = WorkerPool(python, variables)  # what is loaded ahead for another pair is not for it
-        self._diagnosis = Diagnosis(cases, CaseClient(own, settings, journal, watcher, on_answer))
+        self._diagnosis = Diagnosis(cases, CaseClient(own, settings, file, watcher))
 
     def leave_out_traces(self) -> None:
         """CUPTI is missing: no worker is asked for a trace."""
@@ -208,7 +208,7 @@ class Runner:
         """Ask for all that no other round settled; what works then has all its rounds."""
         finish([self._again(0)])
         for round_ in range(self.rounds_done):
-            left = [index for index in sorted(self._doubted) if self.journal.needs(index, round_)]
+            left = [index for index in sorted(self._doubted) if self.file.needs(index, round_)]
             for group in self._grouped(left):
                 finish([self._run_group(group, round_)])
 
@@ -312,7 +312,7 @@ class Runner:
         """The cases that a round still needs, grouped for one worker each."""
         needed = []
         for index in order:
-            if self.journal.needs(index, round_):
+            if self.file.needs(index, round_):
                 needed.append(index)
             else:
                 self.watcher.step()

@@ -1,26 +1,16 @@
-"""The session: what one run measured, and its file, the stable contract ``dlprof.session/1``.
+"""The session: what one run measured, and what the rules found in it.
 
-Additive changes keep the version; a newer major is refused. Times are in ns, sizes in bytes.
-Unknown keys of a newer minor are kept when a file is read and written again.
+Times are in ns, sizes in bytes. :mod:`dlprof.runner.session_file` reads and writes it.
 """
 
 from __future__ import annotations
 
-import io
-import marshal
-import os
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from pathlib import Path
-from typing import IO, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from dlprof.errors import SessionError
 from dlprof.protocol.messages import FAILED_IN, FAULTY
 from dlprof.protocol.statement import STATEMENT
-from dlprof.runner import files
 from dlprof.runner.evidence import (
     Alignment,
     ChangedSettings,
@@ -49,10 +39,8 @@ from dlprof.runner.measured import (
     Step,
     TimeMeasure,
 )
-from dlprof.text import json_text
 from dlprof.text.clean import clean, counted
 from dlprof.text.json_text import Free
-from dlprof.worker.timer import collector_off
 
 __all__ = [
     "CaseRecord",
@@ -74,10 +62,8 @@ __all__ = [
 ]
 
 SCHEMA = "dlprof.session/1"
-MOST_UNNAMED = 16 << 20
-"""Characters that are read of a file before it says that it is a session."""
-MOST_ERRORS = 1000
-ONE_INTERPRETER = "this dlprof reads sessions of one; measure each again, and compare the sessions"
+INTERRUPTED = "interrupted"
+"""The status of an answer if the user stopped the run before its end. No result has it."""
 MOST_PAIRS = 3
 """Pairs that the line of a session names."""
 
@@ -271,22 +257,6 @@ class Result(Model):
     rounds: Many[int] = []
     untimed: bool = False
     """Whether times were left out since they would say nothing: on a simulated device."""
-    environment: str | None = None
-    """The name of its interpreter in an older session."""
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _read(cls, value: Any, validate: Callable[[Any], Result]) -> Result:
-        """A time that a file holds in a form that cannot be read, such as ``NaN``, is named."""
-        if not isinstance(value, dict):
-            return validate(value)
-        result = validate(value)
-        notes = [
-            Note("its time is no number", name)
-            for name in ("host_time", "ready_time")
-            if value.get(name) and getattr(result, name) is None
-        ]
-        return result.model_copy(update={"notes": [*result.notes, *notes]}) if notes else result
 
     @property
     def is_of_faulty_probe(self) -> bool:
@@ -366,8 +336,6 @@ class Header(Model):
     seed: int
     request: RecordedRequest = RecordedRequest()
     environment: Environment
-    environments: list[Free] = []
-    """Empty: earlier versions could measure several interpreters."""
     device_choice: str | None = None
     simulated: int = 0
     """Simulated CUDA devices; 0 if the driver was the machine's own."""
@@ -409,165 +377,3 @@ class Session(Header):
         return clean(f"<Session {', '.join(shown)}{more}: {cases}; {findings}; {self.created}>")
 
     __str__ = __repr__
-
-
-ENTRIES: Mapping[str, type[Model]] = {
-    "results": Result,
-    "findings": FindingRecord,
-    "expectations": ExpectationRecord,
-}
-"""What is in the lists of a session that may be long."""
-OWN = frozenset(("case", "host_time", "ready_time", "phases"))
-"""Parts in which no two results are the same."""
-
-
-def load(path: str | os.PathLike[str], content: bytes | None = None) -> Session:
-    """Read a session file. Raises :class:`SessionError` with one sentence that says why not.
-
-    ``content`` is that of a file elsewhere, of which ``path`` is the address.
-    """
-    name, path = str(path), Path(path)
-    try:
-        endless = files.endless(path) if content is None else ""
-        if endless:
-            hint = "; as - it is read from stdin" if endless == "a pipe" else ""
-            raise SessionError(f"cannot read the session {name}: it is {endless}{hint}")
-        with files.opened_text(path, content) as text:
-            return _read(text, name)
-    except UnicodeDecodeError:
-        raise SessionError(f"{name} is not a dlprof session: it is not UTF-8 text") from None
-    except (OSError, ValueError) as error:  # a null byte in the name is a ValueError
-        cause = getattr(error, "strerror", None) or str(error)
-        raise SessionError(f"cannot read the session {name}: {cause}") from None
-
-
-def request(path: Path) -> RecordedRequest:
-    """What a session was asked for, without its results; an empty one if it cannot be read."""
-    with suppress(OSError, ValueError), files.opened_text(path) as text:
-        for key, value in json_text.Reader(text).members(ENTRIES):
-            if key == "request":
-                return RecordedRequest.model_validate(value)
-            if key in ENTRIES:
-                break
-    return RecordedRequest()
-
-
-def parse(text: str, name: str) -> Session:
-    """Read a session from ``text``; ``name`` is for messages."""
-    return _read(io.StringIO(text), name)
-
-
-def _read(text: IO[str], name: str) -> Session:
-    """Read a session piece by piece, up to the first that is wrong."""
-    found: dict[str, Any] = {}
-
-    def check_place(place: int) -> None:
-        if "schema" not in found and place > MOST_UNNAMED:
-            most = f"its first {MOST_UNNAMED >> 20} MiB"
-            raise SessionError(f"{name} is not a dlprof session: {most} have no schema")
-
-    try:
-        # What is read has no circles, and looking for some takes longer than the work.
-        with collector_off():
-            for key, value in json_text.Reader(text, check_place).members(ENTRIES):
-                found[key] = _entries(key, value) if isinstance(value, Iterator) else value
-                if key == "schema":
-                    check_schema(found, name)
-                if key == "environments" and isinstance(value, list) and len(value) > 1:
-                    raise SessionError(f"{name} has {len(value)} interpreters: {ONE_INTERPRETER}")
-            check_schema(found, name)
-            return Session.model_validate(found)
-    except json_text.TooLong as error:
-        raise SessionError(f"{name} cannot be read as a session: {error}") from None
-    except json_text.NotJson as error:
-        hint = "is damaged" if "schema" in found else "is not JSON"
-        known = "dlprof list --sessions lists the kept ones"
-        raise SessionError(f"{name} is no session: it {hint}: {error}; {known}") from None
-    except (ValidationError, _Invalid) as error:
-        said = first_error(error) if isinstance(error, ValidationError) else error
-        raise SessionError(f"{name} is not a valid session: {said}") from None
-
-
-def _entries(key: str, contents: Iterator[Any]) -> list[Model]:
-    """The entries of a list. A part that several of them repeat is read once, and kept once, and so
-    are the names of what was given of each part: they would take half of the memory.
-    """
-    model, known = ENTRIES[key], defaultdict[str, dict[bytes, Any]](dict)
-    names = dict[type[Model], set[str]]()
-    found: list[Model] = []
-    for content in contents:
-        parts: list[tuple[str, bytes]] = []
-        for name, part in content.items() if isinstance(content, dict) else ():
-            if isinstance(part, dict) and name not in OWN:
-                text = marshal.dumps(part, 2)
-                if text in known[name]:
-                    content[name] = known[name][text]
-                else:
-                    parts.append((name, text))
-        try:
-            entry = model.model_validate(content)
-        except ValidationError as error:
-            raise _Invalid(first_error(error, (key, len(found)))) from None
-        for name, text in parts:
-            known[name][text] = getattr(entry, name, None)
-        if isinstance(entry, Result):
-            for one in _own_parts(entry):
-                given = one.__pydantic_fields_set__
-                shared = names.setdefault(type(one), given)
-                if shared == given:
-                    object.__setattr__(one, "__pydantic_fields_set__", shared)
-                else:
-                    names[type(one)] = given
-        found.append(entry)
-    return found
-
-
-def _own_parts(result: Result) -> Iterator[Model]:
-    """The result and the parts of it that no other result has."""
-    yield from (result, result.case, *([result.phases] if result.phases else ()))
-    for time in (result.host_time, result.ready_time):
-        if time is not None:
-            yield from (time, *time.processes)
-
-
-class _Invalid(Exception):
-    """An entry that is none; the message says where and why."""
-
-
-def first_error(error: ValidationError, within: tuple[str | int, ...] = ()) -> str:
-    """Place and cause of the first error; how many they are, if words for all fill the memory."""
-    if error.error_count() > MOST_ERRORS:
-        return f"{error.error_count():,} of its values have another form"
-    first = error.errors()[0]
-    where = ".".join(map(str, (*within, *first["loc"]))) or "top level"
-    return f"{where}: {first['msg'].removeprefix('Value error, ')}"
-
-
-def check_schema(content: Any, name: str) -> None:
-    """Raise :class:`SessionError` for a foreign file or a newer major version."""
-    schema = content.get("schema") if isinstance(content, dict) else None
-    fault = files.version_fault(schema, SCHEMA)
-    if fault is None and str(schema).startswith("dlprof.trace/"):
-        raise SessionError(f"{name} is a trace and no session: dlprof report shows it")
-    if fault is None:
-        raise SessionError(f"{name} is not a dlprof session: it has no schema {SCHEMA!r}")
-    if fault:
-        raise SessionError(f"{name} {fault}")
-
-
-def write(path: Path, header: Header, results: Iterable[Result]) -> None:
-    """Write a session file atomically, one result at a time: memory does not grow with it."""
-    with files.atomic(path) as file:
-        for chunk in chunks(header, results):
-            file.write(chunk)
-
-
-def chunks(header: Header, results: Iterable[Result]) -> Iterator[str]:
-    """The text of a session file, piece by piece."""
-    head = header.model_dump(by_alias=True, exclude={"results"})
-    yield json_text.dump(head)[:-1] + ', "results": ['
-    separator = "\n"
-    for result in results:
-        yield separator + json_text.dump(result.model_dump(by_alias=True))
-        separator = ",\n"
-    yield "\n]}\n"

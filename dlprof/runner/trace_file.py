@@ -6,6 +6,7 @@ file of them. Additive changes keep the version.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -206,13 +207,8 @@ def _summed(entries: Iterable[Sequence[Any]], names: int) -> list[tuple[Any, ...
 def load(path: Path) -> Trace:
     """Read a trace. Raises :class:`SessionError` with one sentence that says why not."""
     try:
-        with files.opened_text(path) as text:
-            members = json_text.Reader(text).members(Trace.model_fields)
-            content = {
-                name: [*value] if isinstance(value, Iterator) else value for name, value in members
-            }
-        return Trace.model_validate(content)
-    except (json_text.NotJson, ValidationError) as error:
+        return Trace.model_validate(json_text.loads(path.read_text(encoding="utf-8-sig")))
+    except (json.JSONDecodeError, ValidationError, RecursionError) as error:
         first = str(error).split("\n")[0]
         raise SessionError(f"{path} is not a whole trace of dlprof: {first}") from None
     except (OSError, ValueError) as error:

@@ -105,20 +105,19 @@ WRITERS = (
     "--junit",
     "--markdown",
     "--parquet",
-    "--resume",
     "--to",
 )
 
 
 STARTS_NOTHING = ("report", "compare", "ticket", "explain", "list")
-"""Verbs that read. What is finished with ``--resume`` was begun by somebody else here."""
+"""Verbs that read."""
 
 
 def run_here(case):
     heard, begun, before = [], time.process_time(), resident_peak(reset=True)
 
     def no_worker(python, _):
-        if case.words[0] in STARTS_NOTHING or "--resume" in case.words:
+        if case.words[0] in STARTS_NOTHING:
             heard.append(("worker", python))
         raise BadInterpreter(f"{python} is not started here")
 

@@ -4,13 +4,10 @@
 stays in ``corpus/``, as small as Hypothesis could make it, and runs each time from then on.
 """
 
-import gzip
 import inspect
 import json
-import os
 import re
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -72,10 +69,10 @@ def options_of(verb):
 
 COMMANDS = [(words, options_of(verb)) for words, verb in commands()]
 WHOLE = make_session(*suite(), created="2026-01-01 base").model_dump_json(by_alias=True)
+LINES = NUMPY_TORCH.read_text()
 FILES = {
     "session.json": WHOLE.encode(),
-    "packed.json": gzip.compress(WHOLE.encode(), mtime=0),
-    "run.json.journal": NUMPY_TORCH.read_bytes(),
+    "lines.json": LINES.encode(),
     "scenario.toml": b'title = "t"\nquestion = "q"\npairs = ["numpy -> torch"]\nshape = 64\nexpect = ["view"]\n',
 }
 READERS = (
@@ -84,7 +81,7 @@ READERS = (
     ["compare", "{}", "base.json"], ["compare", "base.json", "{}", "--full"], ["compare", "{}", "{}"],
     ["ticket", "{}"], ["ticket", "{}", "1", "--script"], ["ticket", "{}", "1"], ["ticket", "{}", "1", "-o", "ticket.md"],
     ["explain", "{}"],
-    ["run", "{}", "--dry-run"], ["run", "{}"], ["run", "--resume", "{}"], ["gate", "{}", "base.json"],
+    ["run", "{}", "--dry-run"], ["run", "{}"], ["gate", "{}", "base.json"],
 )  # fmt: skip
 
 
@@ -133,7 +130,7 @@ TEXTS = ("code", "export", "import", "setup", "python", "executable", "file", "r
 
 @st.composite
 def payloads(draw):
-    """A session or a journal in which texts of some kinds would be executed if anything did."""
+    """A session in which texts of some kinds would be executed if anything did."""
     kinds = draw(st.sets(st.sampled_from(TEXTS), min_size=1, max_size=4))
     payload = draw(st.sampled_from(PAYLOADS))
 
@@ -145,22 +142,15 @@ def payloads(draw):
         return payload if isinstance(content, str) and kind in kinds else content
 
     if draw(st.booleans()):
-        lines = [
-            json.dumps(spoil(json.loads(line))) for line in NUMPY_TORCH.read_text().splitlines()
-        ]
-        return Hostile(
-            ["run", "--resume", "run.json"], {"run.json.journal": "\n".join(lines) + "\n"}
-        )
+        lines = [json.dumps(spoil(json.loads(line))) for line in LINES.splitlines()]
+        return read_by(draw, "lines.json", "\n".join(lines) + "\n")
     return read_by(draw, "session.json", json.dumps(spoil(draw(st.sampled_from(SESSIONS)))))
 
 
 def read_by(draw, name, text):
     reader = draw(st.sampled_from(READERS))
-    named = name.removesuffix(".journal")
     github = draw(st.sampled_from(({}, {"GITHUB_ACTIONS": "true"})))
-    return Hostile(
-        [word.format(named) for word in reader], {name: text, "base.json": WHOLE}, github
-    )
+    return Hostile([word.format(name) for word in reader], {name: text, "base.json": WHOLE}, github)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -215,17 +205,6 @@ def test_odd_surroundings_change_no_answer(tmp_path, variables):
     (tmp_path / "session.json").write_text(WHOLE)
     done = process("report", "session.json", "--full", command=SCRIPT, cwd=tmp_path, **variables)
     assert done.code == 0, done.err
-
-
-def test_a_file_that_another_run_wrote_since_the_command_began_is_not_replaced(tmp_path):
-    path = tmp_path / "session.json"
-    path.write_text(WHOLE)
-    later_s = time.time() + 1000
-    os.utime(path, (later_s, later_s))
-    done = process(*RUN, "-o", path)
-    assert done.code == 0, done.err
-    assert path.read_text() == WHOLE
-    assert json.loads((tmp_path / "session-2.json").read_text())["complete"]
 
 
 @pytest.mark.parametrize("most", [6, 8, 12])

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from repro_builders import session_of
 from rule_builders import varying, verdict
 
-from dlprof.judge import with_findings
+from dlprof.measuring.measure import judged
 from dlprof.report import checks, ci, data_table, markdown, terminal
 from dlprof.report.document import Level
 from dlprof.report.session_document import session_document
-from dlprof.runner import session as sessions
 from dlprof.runner.header import RecordedScenario
+from dlprof.runner.session_file import document, parse
 from dlprof.ticket.ticket import written
 
 SCENARIO = RecordedScenario.model_validate({"title": "a", "question": "b", "origins": [["a", "b", "c"]],
@@ -56,7 +56,7 @@ def texts():
             {"request": whole.request.model_copy(update={"scenario": SCENARIO})},
         )
     ]
-    return [json.loads("".join(sessions.chunks(one, one.results))) for one in found]
+    return [json.loads(document(one)) for one in found]
 
 
 SESSIONS = texts()
@@ -126,7 +126,7 @@ def use(session):
     data_table.write_parquet(io.BytesIO(), session)
     for finding in session.findings[:3]:
         shown(written(session, finding, None))
-    shown("".join(sessions.chunks(session, session.results)))
+    shown(document(session))
 
 
 def shown(text):
@@ -172,4 +172,4 @@ def odd_times(draw):
 
 @given(odd_times())
 def test_a_session_with_odd_times_is_reported(text):
-    use(with_findings(sessions.parse(text, "odd.json")))
+    use(judged(parse(text, "odd.json")))

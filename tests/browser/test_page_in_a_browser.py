@@ -5,9 +5,9 @@ from document_builders import COLUMNS, document, document_of, row
 from hostile import BITES
 from html_builders import full_session
 
+from dlprof.measuring.measure import load
 from dlprof.report.document import Table
 from dlprof.report.html import render
-from dlprof.runner.session import load
 
 OPENED = "details[open]:not(:has(.source))"
 """Of traced files, the fold of the first is open from the beginning."""

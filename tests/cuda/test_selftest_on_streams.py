@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from dlprof.device.cuda import CudaUnavailable, open_gpu
+from dlprof.measuring.measure import load
 from dlprof.measuring.selftest import run
-from dlprof.runner import session as sessions
 from dlprof.runner.progress import Watcher
 from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
 
@@ -64,7 +64,7 @@ def test_the_order_of_each_way_is_told(outcomes, folder, name):
     (result,) = (
         result
         for path in folder.glob("*.json")
-        for result in sessions.load(path).results
+        for result in load(path).results
         if (result.case.consumer, result.case.import_) == (plant.consumer, plant.ways[0])
     )
     assert result.ordering is not None

@@ -15,11 +15,14 @@ from typing import Any
 
 import pytest
 from recordings import NUMPY_TORCH
+from replay import replayed
 
 from dlprof import cli
+from dlprof.errors import SessionError
+from dlprof.measuring.measure import load
 from dlprof.runner import machine
 from dlprof.runner.machine import usage
-from dlprof.runner.replay import replayed
+from dlprof.runner.session_file import document
 
 PROBE_FILES = Path(__file__).parent.parent / "probe_files"
 FAKE = str(PROBE_FILES / "fake.py")
@@ -176,12 +179,11 @@ def signal_group(running: subprocess.Popen[bytes], number: signal.Signals) -> No
 
 
 def content(path: Path) -> dict[str, Any]:
-    """A session file as strict JSON: no NaN, no infinity."""
-
-    def refuse(word: str) -> None:
-        raise AssertionError(f"{path} holds {word}, which is not JSON")
-
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+    """A session file with its results and findings, or another JSON document."""
+    try:
+        found: dict[str, Any] = json.loads(document(load(path)))
+    except SessionError:
+        found = json.loads(path.read_text(encoding="utf-8"))
     return found
 
 

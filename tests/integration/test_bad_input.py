@@ -7,10 +7,10 @@ import pytest
 from command_line import COMMAND, RUN_RECORDED, content, dlprof, process
 from comparison_builders import suite
 from recordings import NUMPY_TORCH
+from replay import replayed
 
 from dlprof.device.cuda import driver_devices
-from dlprof.runner.replay import replayed
-from dlprof.runner.session import load
+from dlprof.measuring.measure import load
 
 
 @pytest.fixture
@@ -35,15 +35,6 @@ def test_no_gpu_with_device_cuda_is_told_in_one_sentence(verb):
     run = dlprof(*verb, "--device", "cuda")
     assert run.code == 4
     assert "cuda" in run.sentence()
-
-
-def test_a_run_of_hours_is_refused_with_its_estimate():
-    with replayed(NUMPY_TORCH) as recording:
-        run = dlprof(*RUN_RECORDED, "--rounds", "1000", "--sample-ms", "60000")
-    assert run.code == 2
-    assert "cases, likely" in run.sentence()
-    assert "--yes" in run.sentence()
-    assert {request["do"] for request in recording.asked} == {"inspect"}
 
 
 @pytest.mark.parametrize("name", ["-", ""])
@@ -76,7 +67,6 @@ def test_a_byte_order_mark_before_a_session_is_none_of_it(good):
         (("report",), "nothing.json", "No such file"),
         (("report",), "/dev/zero", "it is a device"),
         (("report",), "pipe", "it is a pipe"),
-        (("run", "--resume"), "pipe", "it is a pipe"),
         (("run",), "/dev/zero", "it is a device"),
         (("report",), "x" * 300, "File name too long"),
         (("compare", "good.json", "good.json", "--junit"), "x" * 300, "File name too long"),

@@ -9,7 +9,7 @@ import pytest
 from command_line import dlprof
 
 from dlprof.errors import NoReproducer
-from dlprof.runner import session as sessions
+from dlprof.measuring.measure import load
 from dlprof.ticket import script_run
 from dlprof.ticket.reproducer import reproducer
 
@@ -35,7 +35,7 @@ def test_each_error_of_a_pair_is_shown_without_dlprof(pair, tmp_path):
     done = dlprof("run", *pair, "--rounds", 2, "-o", path)
     if done.code == 2:  # no path joins them
         pytest.skip(done.err.strip()[-200:])
-    session = sessions.load(path)
+    session = load(path)
     errors = [finding for finding in session.findings if finding.severity == "error"]
     wrong = {}
     for finding in errors:

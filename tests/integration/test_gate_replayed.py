@@ -7,9 +7,9 @@ import sys
 import pytest
 from command_line import content, dlprof, replay
 from recordings import NUMPY_TORCH
+from replay import Recording, ReplayedWorker
 
 from dlprof.runner import worker_client
-from dlprof.runner.replay import Recording, ReplayedWorker
 
 SCENARIO = """
 title = "Recorded"

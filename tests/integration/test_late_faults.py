@@ -5,7 +5,7 @@ import sys
 import pytest
 from command_line import PROBE_FILES, dlprof
 
-from dlprof.runner import session as sessions
+from dlprof.measuring.measure import load
 from dlprof.ticket import script_run
 from dlprof.ticket.reproducer import reproducer
 
@@ -25,7 +25,7 @@ def session_of(tmp_path_factory, *command):
     path = tmp_path_factory.mktemp("habits") / "session.json"
     done = dlprof(*command, "-o", path)
     assert done.code == 0, done.err
-    return sessions.load(path)
+    return load(path)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import stat
 import threading
 from pathlib import Path
@@ -17,7 +16,7 @@ from repro_builders import finding_of, with_case
 PAGE = "<!doctype html>"
 
 
-@pytest.mark.parametrize("option", ["-o", "--html"])
+@pytest.mark.parametrize("option", ["--html"])
 def test_a_device_is_written_to_and_never_replaced(tmp_path, option):
     null = tmp_path / "null"
     try:
@@ -29,7 +28,7 @@ def test_a_device_is_written_to_and_never_replaced(tmp_path, option):
     assert list(tmp_path.iterdir()) == [null]
 
 
-@pytest.mark.parametrize("option", ["-o", "--json"])
+@pytest.mark.parametrize("option", ["--json"])
 def test_a_pipe_gets_one_whole_session(tmp_path, option):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -47,15 +46,6 @@ def test_json_may_go_to_dev_stdout():
     assert run.code == 0
     assert '"schema": "dlprof.session/1"' in run.out
     assert Path("/dev/stdout").is_symlink()
-
-
-def test_a_disk_that_is_full_at_the_end_costs_neither_report_nor_session():
-    run = replay(*RUN_RECORDED, "-o", "/dev/full")
-    assert run.code == 2
-    assert "torch.from_numpy(x)" in run.out
-    assert "/dev/full: No space left" in run.sentence()
-    kept = Path(re.search(r"/\S+\.json", run.sentence())[0])
-    assert content(kept)["complete"] is True
 
 
 def test_json_on_stdout_is_the_session_and_nothing_else(tmp_path):

@@ -15,7 +15,7 @@ import pytest
 
 import dlprof
 from dlprof.measuring import selftest
-from dlprof.runner import session as sessions
+from dlprof.measuring.measure import load
 from dlprof.runner.progress import Watcher
 from dlprof.runner.session import FindingRecord
 from dlprof.selftest.faults import PLANTS
@@ -77,7 +77,7 @@ def measured(tmp_path_factory):
             if always:
                 patch.setattr(selftest, "SETTINGS", WITHOUT_TIMES)
             outcomes = selftest.run(sys.executable, folder, Watcher(), plants).outcomes
-        found = [sessions.load(path) for path in sorted(folder.glob("*.json"))]
+        found = [load(path) for path in sorted(folder.glob("*.json"))]
         return {outcome.plant.name: outcome for outcome in outcomes}, found
 
     def one(plant):

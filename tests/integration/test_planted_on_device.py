@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
+from dlprof.measuring.measure import load
 from dlprof.measuring.selftest import SIMULATED_PLANTS, plants_for, run
-from dlprof.runner import session as sessions
 from dlprof.runner.progress import Watcher
 from dlprof.runner.worker_client import child_environment
 from dlprof.simulated.environment import variables
@@ -57,7 +57,7 @@ def test_a_reproducer_shows_the_fault_and_calls_a_view_gone(found, folder, tmp_p
     script = tmp_path / "reproducer.py"
     (text,) = (
         reproducer(session, finding).text
-        for session in map(sessions.load, folder.glob("*.json"))
+        for session in map(load, folder.glob("*.json"))
         for finding in session.findings
         if finding.rule == plant.rule
         and session.results[finding.results[0]].case.consumer == plant.consumer

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from command_line import FAKE
 from recordings import NUMPY_TORCH
+from replay import replayed
 
 import dlprof as package
 from dlprof.errors import MissingFramework, Unmeasured, UsageError
-from dlprof.runner.replay import replayed
 
 SETUP = "import numpy; x = numpy.ones((64, 64))"
 

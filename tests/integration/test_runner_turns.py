@@ -10,11 +10,11 @@ import pytest
 from builders import make_case, make_probe_info, make_way
 
 from dlprof.compare.gate_suite import Player, alternate
-from dlprof.runner.journal import Journal
 from dlprof.runner.pairing import Path
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Settings
 from dlprof.runner.rounds import Runner
+from dlprof.runner.session_file import SessionFile
 
 STAMPED = f"file:{File(__file__).parent.parent / 'probe_files' / 'stamped.py'}"
 CPU = max(os.sched_getaffinity(0))
@@ -36,13 +36,13 @@ class Side:
 
     def __init__(self, folder, setup="", limit_s=60.0):
         self.stamps = folder
-        self.journal = Journal()
+        self.file = SessionFile()
         setup = f"stamps = open({str(folder)!r}, 'ab'); {setup}"
         settings = Settings(
             diagnose=False, alignment=False, together=True, sample_ns=1, limit_s=limit_s,
             setup=setup,
         )  # fmt: skip
-        self.runner = Runner(sys.executable, {}, cases(), settings, self.journal, Watcher())
+        self.runner = Runner(sys.executable, {}, cases(), settings, self.file, Watcher())
         self.runner.measure_later(("host_time",))
 
     def player(self, order=(0, 1)):
@@ -55,7 +55,7 @@ class Side:
             yield int(begin), int(end), where == f"[{CPU}]"
 
     def answers(self, case):
-        return [answer for _, answer in self.journal.answers(case)]
+        return [answer for _, answer in self.file.answers(case)]
 
     def statuses(self):
         return [[answer["status"] for answer in self.answers(case)] for case in (0, 1)]
@@ -72,7 +72,7 @@ def side(tmp_path):
     yield side
     for one in made:
         one.runner.close()
-        one.journal.close()
+        one.file.close()
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="pinned or not is the same")

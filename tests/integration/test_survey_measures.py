@@ -3,7 +3,7 @@
 import pytest
 from command_line import dlprof
 
-from dlprof.runner import session as sessions
+from dlprof.measuring.measure import load
 
 ONE_PATH = ("--path", "torch.from_dlpack(x)")
 
@@ -12,7 +12,7 @@ ONE_PATH = ("--path", "torch.from_dlpack(x)")
 def numpy_to_torch(tmp_path_factory):
     path = tmp_path_factory.mktemp("survey") / "session.json"
     done = dlprof("survey", "numpy", "torch", *ONE_PATH, "-o", path)
-    return done, sessions.load(path)
+    return done, load(path)
 
 
 def by_array(session):
@@ -51,7 +51,7 @@ def test_a_run_looks_beside_its_own_array(tmp_path):
     words = ("run", "numpy", "numpy", "--path", "*->asarray", "--shape", "16")
     done = dlprof(*words, "--rounds", 1, "--no-diagnose", "-o", path)
     assert done.code == 0
-    results = sessions.load(path).results
+    results = load(path).results
     timed = [result for result in results if not result.case.survey]
     assert [result.case.shape for result in timed] == [(16,)]
     assert len(results) > len(timed)

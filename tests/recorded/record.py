@@ -1,12 +1,13 @@
-"""Record journals of real runs on this machine: ``python tests/recorded/record.py [NAME]``.
+"""Record real runs on this machine: ``python tests/recorded/record.py [NAME]``.
 
-Tests replay them with ``dlprof.runner.replay``, and so start no process.
+Tests replay them with ``replay.py``, and so start no process.
 """
 
 import json
 import sys
 import tempfile
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 
 from dlprof.runner.inspection import inspect_interpreter
@@ -14,7 +15,6 @@ from dlprof.runner.measurement import Measurement
 from dlprof.runner.pairing import Axes
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Request, Settings
-from dlprof.runner.state import journal_of
 
 HERE = Path(__file__).parent
 SETTINGS = {"seed": 1, "sample_ns": 1_000_000}
@@ -43,20 +43,17 @@ def record(name: str, request: Request) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "session.json"
         with closing(Measurement(request, catalog, path, Watcher())) as measurement:
-            measurement.start().run()
-            text = journal_of(path).read_text(encoding="utf-8")
+            with measurement.running() as runner:
+                runner.run()
+            first, rest = path.read_text(encoding="utf-8").split("\n", 1)
     frameworks = {framework for pair in request.pairs for framework in pair}
-    (HERE / f"{name}.journal").write_text(_without_this_machine(text, frameworks))
-
-
-def _without_this_machine(text: str, frameworks: set[str]) -> str:
-    first, rest = text.split("\n", 1)
+    probes = [asdict(probe) for probe in catalog.probes if probe.name in frameworks]
+    ids = {"machine_id": "0123456789ab", "boot_id": "ba9876543210"}
+    interpreter = {**catalog.interpreter, "executable": "python", **ids}
     header = json.loads(first)
-    header["request"]["python"] = header["catalog"]["interpreter"]["executable"] = "python"
-    header["catalog"]["interpreter"] |= {"machine_id": "0123456789ab", "boot_id": "ba9876543210"}
-    probes = header["catalog"]["probes"]
-    header["catalog"]["probes"] = [probe for probe in probes if probe["name"] in frameworks]
-    return f"{json.dumps(header)}\n{rest}"
+    header["request"]["python"] = "python"
+    header["catalog"] = {"interpreter": interpreter, "probes": probes, "faults": catalog.faults}
+    (HERE / f"{name}.jsonl").write_text(f"{json.dumps(header)}\n{rest}")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import math
 from builders import make_session
 from rule_builders import US, ordered, path, verdict
 
-from dlprof.judge import with_findings
+from dlprof.measuring.measure import judged
 from dlprof.runner.session import Session
 
 SIZES = ((1,), (1024, 1024), (4096, 4096))
@@ -109,4 +109,4 @@ def full_session() -> Session:
 
 def alone(*results, **changes) -> Session:
     """A session of these results, with what the rules find."""
-    return with_findings(make_session(*results, **changes))
+    return judged(make_session(*results, **changes))

@@ -9,14 +9,14 @@ from dlprof.runner.progress import Watcher
 from dlprof.runner.request import request_from
 
 RECORDED = Path(__file__).parent.parent / "recorded"
-NUMPY_TORCH = RECORDED / "numpy-torch.journal"
-THERE_AND_BACK = RECORDED / "there-and-back.journal"
+NUMPY_TORCH = RECORDED / "numpy-torch.jsonl"
+THERE_AND_BACK = RECORDED / "there-and-back.jsonl"
 """Numpy and torch both ways: in loops, before loops, and trips in a row."""
 
 
-def measurement_of(recording, path, journal=None, **options) -> Measurement:
+def measurement_of(recording, path) -> Measurement:
     """The run that was recorded, to be replayed into the session ``path``."""
     header = recording.header
     request = request_from({**header["request"], "python": sys.executable}, ("run",))
     catalog = inspect_interpreter(sys.executable)
-    return Measurement(request, catalog, path, Watcher(), journal, **options)
+    return Measurement(request, catalog, path, Watcher())

@@ -8,8 +8,7 @@ from pipelines import ACTION, JOB, ROOT
 from pydantic import BaseModel
 
 from dlprof.measuring.scenario import read
-from dlprof.runner import evidence, header, machine, measured, stats, trace_file
-from dlprof.runner import session as model
+from dlprof.runner import trace_file
 
 CI = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
 
@@ -63,7 +62,6 @@ def test_the_scenario_can_be_read(tmp_path):
 @pytest.mark.parametrize(
     ("page", "modules"),
     [
-        ("session-file.md", (evidence, header, machine, measured, model, stats)),
         ("trace.md", (trace_file,)),
     ],
 )

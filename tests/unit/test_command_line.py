@@ -9,7 +9,7 @@ from builders import make_result, make_session
 from command_line import dlprof as run
 
 from dlprof import cli
-from dlprof.runner import session as sessions
+from dlprof.runner.session_file import document
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -46,8 +46,6 @@ def test_the_help_of_a_verb_fits_80_columns(dlprof, verb):
         (("run", "a", "b", "--probe", "~nobody/x.py"), "~nobody/x.py: "),
         (("run", "a", "b", "--no-such-option"), "no such option: --no-such-option"),
         (("run", "a", "b", "--shape"), "requires an argument"),
-        (("run", "--resume", "s.json", "--rounds", "2", "torch"), "leave the frameworks, --rounds"),
-        (("run", "--resume", "s.json", "--no-diagnose"), "leave --diagnose out"),
         (("run", "--from", "LAST"), "a trace and a row"),
         (("report", ""), "Is a directory"),
         (("gate", "torch", "numpy"), "two interpreters"),
@@ -75,7 +73,7 @@ def test_what_makes_no_sense_is_told_in_one_sentence(dlprof, words, sentence):
 def test_a_report_is_printed_and_written(dlprof, tmp_path):
     path = tmp_path / "s.json"
     session = make_session(make_result())
-    sessions.write(path, session, session.results)
+    path.write_text(document(session))
     assert "numpy.from_dlpack(x)" in dlprof("report", path).out
     assert dlprof("report", path, "--csv", "-").out.startswith("case,")
     assert dlprof("report", path, "--html", "page.html").code == 0
@@ -96,7 +94,7 @@ def test_a_report_is_printed_and_written(dlprof, tmp_path):
 )
 def test_outputs_that_contradict_each_other_are_refused(dlprof, tmp_path, words, sentence):
     session = make_session(make_result())
-    sessions.write(tmp_path / "s.json", session, session.results)
+    (tmp_path / "s.json").write_text(document(session))
     before = (tmp_path / "s.json").read_bytes()
     ended = dlprof("report", "s.json", *words)
     assert (ended.code, (tmp_path / "s.json").read_bytes()) == (2, before)
@@ -108,7 +106,7 @@ def test_a_kept_session_is_named_by_its_number(dlprof, tmp_path):
     folder.mkdir(parents=True)
     for name, index in (("20250101-run.json", 0), ("20250102-run.json", 1)):
         session = make_session(*[make_result()] * index, command=["run", name])
-        sessions.write(folder / name, session, session.results)
+        (folder / name).write_text(document(session))
     listed = dlprof("list", "sessions").out
     assert listed.index("20250102") < listed.index("20250101")
     assert "numpy.from_dlpack(x)" in dlprof("report", "1").out

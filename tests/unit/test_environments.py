@@ -6,14 +6,14 @@ from many_builders import day, machine, result
 from rule_builders import verdict
 
 from dlprof.compare.environments import environments_of, version_key
-from dlprof.runner import session as sessions
+from dlprof.runner.session_file import document
 
 
 @pytest.fixture
 def compared(tmp_path):
     def of(*found):
         for number, session in enumerate(found):
-            sessions.write(tmp_path / f"{number}.json", session, session.results)
+            (tmp_path / f"{number}.json").write_text(document(session))
         return environments_of([tmp_path], pytest.fail)
 
     return of

@@ -15,7 +15,7 @@ from reading import Page
 
 from dlprof.report.document import Chart, Lines, Section, Table
 from dlprof.report.html import render
-from dlprof.runner.session import parse
+from dlprof.runner.session_file import parse
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ requirements = ["numpy==2.1.0"]
 PAIR = '[environments.both]\nbase = "old"\nhead = "new"\n'
 SESSION = day(1, result()).model_dump_json(by_alias=True)
 DONE = {"status": "done", "exit_code": 0, "files": {"": SESSION}}
-LOST = {"status": "lost", "why": "the node is gone", "journal": "what was measured"}
+LOST = {"status": "lost", "why": "the node is gone"}
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_what_is_done_is_not_run_again_and_what_failed_is(plan, worked):
     assert engine.ran == [first]
 
 
-def test_a_lost_job_is_run_again_three_times_and_its_journal_is_kept(plan, worked):
+def test_a_lost_job_is_run_again_three_times(plan, worked):
     found = plan()
     never, later = found.jobs[0].id, found.jobs[1].id
     engine = Engine({never: [LOST], later: [LOST, LOST, DONE]})
@@ -179,7 +179,6 @@ def test_a_lost_job_is_run_again_three_times_and_its_journal_is_kept(plan, worke
     assert [engine.ran.count(job.id) for job in found.jobs] == [4, 3, 1, 1]
     assert work.records[never].status == "failed"
     assert work.records[never].why.endswith("4 times: the node is gone")
-    assert work.store.folder.read(f"{never}.journal") == b"what was measured"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from reading import Page
 from rule_builders import LOOKED, MS, US, path, verdict
 
-from dlprof.judge import with_findings as judged
+from dlprof.measuring.measure import judged
 from dlprof.report import ci, markdown, terminal
 from dlprof.report.checks import ERROR, FAILED, SKIPPED
 from dlprof.report.document import (

@@ -1,21 +1,42 @@
-"""The session file: a round trip, other versions, and files that are no sessions."""
+"""The session file: answers in, results out, and files that are no sessions."""
 
-import gzip
 import json
 import lzma
-import os
+from contextlib import closing
+from pathlib import Path
 
 import pytest
-from builders import make_header, make_result, make_session
+from builders import make_answer, make_record, make_result, make_session
+from hypothesis import given
+from hypothesis import strategies as st
 from repro_builders import finding_of
 
-from dlprof.errors import SessionError, UsageError
-from dlprof.runner.files import begins_as
-from dlprof.runner.session import SCHEMA, Note, chunks, load, parse, write
+from dlprof.errors import SessionError, Unsaved
+from dlprof.runner.session import Note
+from dlprof.runner.session_file import SessionFile, document, load, parse
+from dlprof.text.clean import sanitised
+
+HEADER = {
+    "schema": "dlprof.session/1",
+    "created": "2026-01-01T00:00:00+00:00",
+    "command": ["run", "torch", "numpy"],
+    "seed": 0,
+    "request": {"settings": {"rounds": 3}},
+    "environment": {"python": "3.11.7"},
+    "cases": [make_record(), make_record()],
+}
+END = {"complete": True, "rounds": 3}
 
 
-def text_of(header, results):
-    return "".join(chunks(header, results))
+@pytest.fixture
+def path(tmp_path):
+    """A session with two answers."""
+    path = tmp_path / "s.json"
+    with closing(SessionFile(path, HEADER)) as file:
+        file.add(0, 0, make_answer())
+        file.add(1, 0, make_answer("unsupported", "TypeError: no"))
+        file.finish(END)
+    return path
 
 
 def refusal(text):
@@ -28,55 +49,103 @@ def refusal(text):
     return message
 
 
-def test_unknown_keys_of_a_newer_minor_are_kept():
-    content = json.loads(text_of(make_header(), [make_result()]))
-    content["novelty"] = {"a": 1}
-    content["results"][0]["novelty"] = [1]
-    content["results"][0]["case"]["novelty"] = "x"
-    content["results"][0]["host_time"]["novelty"] = 2.5
-    session = parse(json.dumps(content), "some.json")
-    assert json.loads(text_of(session, session.results)) == content
+def test_results_are_merged_when_a_file_is_read(path):
+    session = load(path)
+    assert [result.status for result in session.results] == ["ok", "unsupported"]
+    assert session.complete
 
 
-def content_with(schema):
-    return json.dumps({**json.loads(text_of(make_header(), [])), "schema": schema})
+def test_a_file_without_an_end_is_of_a_run_that_was_killed(path):
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    assert not load(path).complete
 
 
-@pytest.mark.parametrize("schema", ["dlprof.session/1", "dlprof.session/1.0", "dlprof.session/1.7"])
-def test_a_newer_minor_version_is_read(schema):
-    assert parse(content_with(schema), "some.json").schema_ == schema
+def test_a_case_without_an_answer_was_not_measured(path):
+    header, first, *_ = path.read_text().splitlines()
+    session = parse(f"{header}\n{first}\n", "s")
+    assert [result.status for result in session.results] == ["ok", "skipped"]
+
+
+@pytest.mark.parametrize("cut", [1, 2, 40])
+def test_a_torn_last_line_is_dropped(path, cut):
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-1])[:-cut])
+    assert [result.status for result in load(path).results] == ["ok", "skipped"]
+    with closing(SessionFile(path, HEADER)) as file:
+        assert file.needs(1, 0)
+        assert not file.needs(0, 0)
+        file.add(1, 0, make_answer())
+    assert [result.status for result in load(path).results] == ["ok", "ok"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.text(max_size=9)), max_size=9))
+def test_every_answer_comes_back_in_order(entries):
+    file = SessionFile()
+    for case, round_, text in entries:
+        file.add(case, round_, {"status": "ok", "reason": sanitised(text)})
+    for case in range(4):
+        assert file.answers(case) == [
+            (round_, {"status": "ok", "reason": sanitised(text)})
+            for of, round_, text in entries
+            if of == case
+        ]
+
+
+def test_a_round_is_needed_until_it_was_measured_to_its_end():
+    file = SessionFile()
+    file.add(0, 1, make_answer("interrupted", "stopped"))
+    assert file.needs(0, 1)
+    file.add(0, 1, make_answer())
+    assert not file.needs(0, 1)
+    assert file.needs(0, 0)
+
+
+@pytest.mark.parametrize("status", ["unsupported", "crashed", "timeout", "skipped", "invalid"])
+def test_a_case_that_did_not_work_is_needed_in_no_round(status):
+    file = SessionFile()
+    file.add(0, 0, make_answer(status, "no"))
+    assert not any(file.needs(0, round_) for round_ in range(3))
+
+
+def test_a_full_disk_is_told_in_one_sentence():
+    file = SessionFile()
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        file._file = full
+        with pytest.raises(Unsaved, match="No space left on device"):
+            file.add(0, 0, make_answer())
+    assert file.is_empty
 
 
 @pytest.mark.parametrize("schema", ["dlprof.session/2", "dlprof.session/10.1"])
 def test_a_newer_major_version_is_refused_by_name(schema):
-    assert f"newer dlprof ({schema})" in refusal(content_with(schema))
+    assert f"newer dlprof ({schema})" in refusal(json.dumps({**HEADER, "schema": schema}))
 
 
-@pytest.mark.parametrize(
-    "schema", ["dlprof.session/1 ", "dlprof.session/one", "other/1", None, [], "x\ny"]
-)
+@pytest.mark.parametrize("schema", ["dlprof.session/one", "other/1", None, [], "x\ny"])
 def test_a_foreign_schema_is_refused(schema):
-    assert "not a dlprof session" in refusal(content_with(schema))
+    assert "not a dlprof session" in refusal(json.dumps({**HEADER, "schema": schema}))
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", "hello", "\x00", "<html>", "{'schema': 1}", "[" * 100_000]
-)
-def test_a_text_that_is_not_json_is_refused(text):
-    assert "is not JSON" in refusal(text)
+@pytest.mark.parametrize("text", ["", " ", "hello", "\x00", "[1]", "{'schema': 1}", "[" * 100_000])
+def test_a_text_that_is_no_json_object_is_refused(text):
+    assert "not a dlprof session" in refusal(text)
 
 
-def test_a_session_truncated_at_any_byte_is_refused_and_nothing_else():
-    text = text_of(make_header(), [make_result(), make_result("b(x)")])
-    assert text.isascii()
-    for end in range(len(text.rstrip())):
-        refusal(text[:end])
+@pytest.mark.parametrize("line", ["", "{", "5", '{"of": 0}', "\0\0", '{"end": 5}', "[" * 100_000])
+def test_a_damaged_line_is_refused_by_its_number(path, line):
+    header, *rest = path.read_text().splitlines(keepends=True)
+    assert "damaged in line 2" in refusal(f"{header}{line}\n{''.join(rest)}")
 
 
-def test_an_invalid_session_is_refused_with_the_place():
-    content = json.loads(text_of(make_header(), [make_result()]))
-    content["results"][0]["status"] = "fine"
-    assert "results.0.status: " in refusal(json.dumps(content))
+def test_a_broken_answer_is_a_crash_of_its_case(path):
+    text = path.read_text().replace('"samples_ns"', '"other"')
+    assert parse(text, "s").results[0].status == "crashed"
+
+
+@pytest.mark.parametrize("cases", [5, [5], [{}], None])
+def test_a_header_without_its_cases_is_refused(path, cases):
+    text = path.read_text().split("\n", 1)[1]
+    assert "is not a valid session" in refusal(f"{json.dumps({**HEADER, 'cases': cases})}\n{text}")
 
 
 def test_bytes_that_are_not_utf8_are_refused(tmp_path):
@@ -86,109 +155,29 @@ def test_bytes_that_are_not_utf8_are_refused(tmp_path):
         load(path)
 
 
-@pytest.mark.parametrize(("end", "packed"), [(".gz", gzip), (".xz", lzma)])
-def test_a_name_says_how_a_session_is_packed_and_its_content_how_it_is_read(tmp_path, end, packed):
-    path, other = tmp_path / f"some.json{end}", tmp_path / "other.json"
-    write(path, make_header(), [make_result()])
-    other.write_bytes(path.read_bytes())
-    assert packed.decompress(path.read_bytes()).startswith(b'{"schema"')
-    assert load(path).results == load(other).results == [make_result()]
-    assert begins_as(path, SCHEMA)
-
-
-@pytest.mark.parametrize("packed", [gzip, lzma])
-def test_a_packed_session_without_its_end_is_refused(tmp_path, packed):
-    path = tmp_path / "some.json"
-    path.write_bytes(packed.compress(text_of(make_header(), [make_result()]).encode())[:-20])
-    with pytest.raises(SessionError, match="its end is missing"):
+def test_what_json_prints_is_read_too_also_packed_as_a_page_saves_it(tmp_path):
+    session, path = make_session(make_result()), tmp_path / "some.json"
+    path.write_text(document(session))
+    assert load(path) == session
+    path.write_bytes(lzma.compress(document(session).encode()))
+    assert load(path) == session
+    path.write_bytes(lzma.compress(b"")[:-9])
+    with pytest.raises(SessionError):
         load(path)
 
 
-def test_a_packed_session_fills_no_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("dlprof.runner.files.MOST_BYTES", 1000)
-    path = tmp_path / "some.json"
-    path.write_bytes(gzip.compress(bytes(5000)))
-    with pytest.raises(SessionError, match="unpacks"):
-        load(path)
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
-def test_a_writing_that_fails_leaves_the_old_file_whole(tmp_path, error):
-    def failing():
-        yield make_result()
-        raise error
-
-    path = tmp_path / "some.json"
-    write(path, make_header(), [make_result("old(x)")])
-    with pytest.raises((KeyboardInterrupt, UsageError)):
-        write(path, make_header(), failing())
-    assert load(path).results == [make_result("old(x)")]
-    assert [file.name for file in tmp_path.iterdir()] == ["some.json"]
-
-
-def test_results_are_written_one_at_a_time():
-    taken = []
-
-    def results():
-        for code in ("a", "b"):
-            taken.append(code)
-            yield make_result(code)
-
-    pieces = chunks(make_header(), results())
-    next(pieces)
-    assert taken == []
-    next(pieces)
-    assert taken == ["a"]
-
-
-def test_an_older_session_of_several_interpreters_is_refused(tmp_path):
-    session = make_session(make_result(), environments=[{"name": "a"}, {"name": "b"}])
-    write(tmp_path / "two.json", session, session.results)
-    with pytest.raises(SessionError, match="2 interpreters"):
-        load(tmp_path / "two.json")
-
-
-def test_a_link_stays_a_link_and_its_file_is_replaced(tmp_path):
-    target, link = tmp_path / "real.json", tmp_path / "link.json"
-    write(target, make_header(), [])
-    link.symlink_to(target)
-    write(link, make_header(), [make_result()])
-    assert link.is_symlink()
-    assert load(target).results == [make_result()]
-
-
-def test_a_file_keeps_its_permissions(tmp_path):
-    path = tmp_path / "some.json"
-    write(path, make_header(), [])
-    path.chmod(0o600)
-    write(path, make_header(), [make_result()])
-    assert path.stat().st_mode & 0o777 == 0o600
-
-
-def test_a_new_file_has_the_permissions_that_the_umask_leaves(tmp_path):
-    path = tmp_path / "some.json"
-    before = os.umask(0o027)
-    try:
-        write(path, make_header(), [])
-    finally:
-        os.umask(before)
-    assert path.stat().st_mode & 0o777 == 0o640
+def test_an_invalid_result_is_refused_with_its_place():
+    content = json.loads(document(make_session(make_result())))
+    content["results"][0]["status"] = "fine"
+    assert "results.0.status: " in refusal(json.dumps(content))
 
 
 def test_what_steers_a_terminal_is_escaped_when_a_session_is_read():
     odd = "a\x1b[31m\u202eb\ud800"
     session = make_session(make_result(notes=["NOTE"], reason="two\nlines"))
-    text = "".join(chunks(session, session.results)).replace("NOTE", json.dumps(odd)[1:-1])
-    (result,) = parse(text, "s").results
+    (result,) = parse(document(session).replace("NOTE", json.dumps(odd)[1:-1]), "s").results
     assert result.notes == [Note("a\\x1b[31m\\u202eb\\ud800")]
     assert result.reason == "two\nlines"
-
-
-def test_a_note_knows_its_instrument_and_is_written_as_it_was_read():
-    texts = ["values: TypeError: no", "after others: no", "stopped"]
-    result = make_result(notes=texts)
-    assert [one.instrument for one in result.notes] == ["values", "", ""]
-    assert result.model_dump(mode="json")["notes"] == texts
 
 
 def test_a_finding_keeps_only_results_that_the_session_has():

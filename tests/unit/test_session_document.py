@@ -19,7 +19,7 @@ from rule_builders import (
     verdict,
 )
 
-from dlprof.judge import with_findings as judged
+from dlprof.measuring.measure import judged
 from dlprof.report.document import Level, Table
 from dlprof.report.session_document import session_document
 

@@ -14,8 +14,9 @@ from dlprof.compare.comparison import compare, exit_code
 from dlprof.compare.criteria import parse as criteria
 from dlprof.compare.times import Settings
 from dlprof.errors import MissingDevice, UsageError
-from dlprof.judge import find, with_findings
+from dlprof.judge import find
 from dlprof.judge.case_view import CaseView
+from dlprof.measuring.measure import judged
 from dlprof.report import ci, html, markdown, terminal
 from dlprof.report.checks import checks
 from dlprof.report.comparison_document import checks_of, comparison_document
@@ -61,7 +62,7 @@ def untimed(code="numba.cuda.as_cuda_array(x)", order="host-sync", **changes):
 def session(*results, **changes):
     found = results or (untimed(), untimed("numba.cuda.as_cuda_array(x, sync=False)", "unordered"))
     header = {"simulated": 1, "request": {"pairs": [["cupy", "numba"]]}, **changes}
-    return with_findings(make_session(*found, **header))
+    return judged(make_session(*found, **header))
 
 
 def test_frameworks_see_a_cuda_device():

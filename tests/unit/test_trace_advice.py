@@ -6,8 +6,8 @@ from test_tracer import ROW, part
 
 from dlprof.report.trace_advice import advice
 from dlprof.report.trace_document import trace_document
-from dlprof.runner import session as model
 from dlprof.runner import state
+from dlprof.runner.session_file import document
 from dlprof.runner.trace_file import Trace, merged
 
 VERSIONS = {"numpy": "2.4.0", "torch": "2.9.0"}
@@ -27,7 +27,7 @@ def kept(tmp_path, monkeypatch):
     ]
     asked = {"pairs": [["numpy", "torch"]], "axes": {"shapes": [[4, 4]], "dtypes": ["float32"]}}
     session = make_session(*results, request=asked)
-    model.write(state.default_path("run"), session, session.results)
+    state.default_path("run").write_text(document(session))
 
 
 def trace_of(line, versions=VERSIONS):
@@ -80,7 +80,7 @@ def test_a_path_is_said_not_to_wait_only_if_its_order_was_seen(
         make_result("torch.from_numpy(x)", 1_000.0, case=case, ordering=ordering),
         request={"pairs": [["numpy", "torch"]], "axes": {"shapes": [[4, 4]]}},
     )
-    model.write(state.default_path("run"), session, session.results)
+    state.default_path("run").write_text(document(session))
     found = advice(trace_of({**LINE, "waits": 10}))
     assert found == ({0: "torch.from_numpy(x) does not wait"} if is_advised else {})
 

@@ -21,7 +21,8 @@ from markupsafe import Markup, escape
 from dlprof._version import __version__
 from dlprof.report.document import Cell, Document, Level, first_of
 from dlprof.report.html.chart import ROW, picture_of
-from dlprof.runner.session import Session, chunks
+from dlprof.runner.session import Session
+from dlprof.runner.session_file import document as session_text
 
 RULE = re.compile(r"DLP\d{3}")
 SAVED = "dlprof-session.json.xz"
@@ -59,8 +60,7 @@ def render(document: Document, session: Session | None = None) -> str:
 
 def _packed(session: Session) -> str:
     """The file of a session as a ``data:`` URL: a link saves it without a script."""
-    text = "".join(chunks(session, session.results))
-    packed = lzma.compress(text.encode("utf-8"))  # less than half of what gzip makes of it
+    packed = lzma.compress(session_text(session).encode("utf-8"))
     return f"data:application/x-xz;base64,{base64.b64encode(packed).decode('ascii')}"
 
 

@@ -1,0 +1,296 @@
+"""The session file: JSON Lines, appended as the run goes on.
+
+The first line is the header: what is measured, and where. Each further line is a worker's answer to
+a case in a round, or the end of a sitting. Results are merged when the file is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import lzma
+import os
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pydantic import ValidationError
+
+from dlprof.errors import SessionError, Unsaved, UsageError
+from dlprof.runner import files
+from dlprof.runner.header import Environment, RecordedRequest, on_one_machine
+from dlprof.runner.merge import merge, without_times
+from dlprof.runner.session import INTERRUPTED, SCHEMA, Header, Session
+from dlprof.text import json_text
+
+SAME = ("dlprof", "python", "implementation", "platform", "machine", "cpu", "cores", "packages")
+"""What all rounds of a result share."""
+
+XZ = b"\xfd7zXZ\0"
+"""How a session begins that a reader saved from an HTML report."""
+MOST_BYTES = 1 << 30
+"""What is unpacked of it."""
+
+Answer = dict[str, Any]
+Answers = Mapping[int, list[tuple[int, Answer]]]
+"""By the number of a case, round and answer of everything that was measured of it."""
+
+
+class SessionFile:
+    """The answers of a run, in memory and in the file ``path``.
+
+    A file that holds answers of the same run is continued: a torn last line is dropped. Raises
+    :class:`UsageError` if the file cannot be written, holds anything else, or is being written by
+    another run.
+    """
+
+    def __init__(self, path: Path | None = None, header: Mapping[str, Any] | None = None) -> None:
+        self.path = path
+        self.header = json_text.loads(json_text.dump(header or {}))
+        self.end: dict[str, Any] = {}
+        """How the last sitting ended."""
+        self._answers: defaultdict[int, list[tuple[int, Answer]]] = defaultdict(list)
+        self._file = None if path is None else _opened(path)
+        if self._file is not None:
+            try:
+                self._continue(self._file)
+            except BaseException:
+                self._file.close()
+                raise
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._answers
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything that was asked for is measured."""
+        return self.end.get("complete") is True
+
+    def add(self, of: int, round_: int, answer: Answer) -> None:
+        """Append the answer of one round; it has at least a status.
+
+        Raises :class:`Unsaved` if the disk is full.
+        """
+        line = json_text.dump({"of": of, "round": round_, "answer": answer})
+        self._append(line)
+        self._answers[of].append((round_, json_text.loads(line)["answer"]))
+
+    def finish(self, end: Mapping[str, Any]) -> None:
+        """Append how the sitting ended. Raises :class:`Unsaved` if the disk is full."""
+        self.end = dict(end)
+        if self._answers:
+            self._append(json_text.dump({"end": end}))
+
+    def answers(self, of: int) -> list[tuple[int, Answer]]:
+        """Round and answer of everything that was measured of a case, in order."""
+        return self._answers.get(of, [])
+
+    def settled(self, of: int) -> bool:
+        """Whether a case was refused, crashed or hung: no further round asks for it."""
+        return any(_is_settled(answer) for _, answer in self.answers(of))
+
+    def needs(self, of: int, round_: int) -> bool:
+        """Whether a round of a case is still to be measured."""
+        return not any(
+            _is_settled(answer) or (of_round == round_ and answer["status"] != INTERRUPTED)
+            for of_round, answer in self.answers(of)
+        )
+
+    def session(self, end: Mapping[str, Any]) -> Session:
+        """Everything measured so far, merged."""
+        return _merged(self.header, self._answers, end)
+
+    def close(self) -> None:
+        """Close the file, and delete it if nothing was measured."""
+        if self._file is None or self._file.closed:
+            return
+        if self.is_empty and self.path is not None:
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+        self._file.close()
+
+    def _continue(self, file: BinaryIO) -> None:
+        text = file.read().decode("utf-8", "replace")
+        if not text.strip():
+            self._append(json_text.dump(self.header))
+            return
+        try:
+            header, answers, end = _read(text, str(self.path))
+        except SessionError as error:
+            raise UsageError(f"{error}; name another file with -o") from None
+        if difference := _difference(header, self.header):
+            raise UsageError(
+                f"{self.path} holds another run: {difference}; name another file with -o"
+            )
+        self.header, self.end = header, end
+        self._answers.update(answers)
+        file.truncate(len(text[: text.rfind("\n") + 1].encode()))
+
+    def _append(self, line: str) -> None:
+        if self._file is None:
+            return
+        data = line.encode() + b"\n"
+        size_bytes = self._file.seek(0, os.SEEK_END)
+        try:
+            written = 0
+            while written < len(data):
+                written += self._file.write(data[written:])
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._file.truncate(size_bytes)
+            raise Unsaved(f"cannot write {self.path}: {error.strerror}") from None
+
+
+def load(path: str | os.PathLike[str]) -> Session:
+    """Read a session file, without findings.
+
+    Raises :class:`SessionError` with one sentence that says why it is not one.
+    """
+    name, path = str(path), Path(path)
+    try:
+        if endless := files.endless(path):
+            raise SessionError(f"cannot read the session {name}: it is {endless}")
+        content = path.read_bytes()
+        if content.startswith(XZ):
+            content = lzma.LZMADecompressor().decompress(content, MOST_BYTES)
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise SessionError(f"{name} is not a dlprof session: it is not UTF-8 text") from None
+    except (OSError, ValueError, lzma.LZMAError) as error:  # a null byte in the name
+        cause = getattr(error, "strerror", None) or str(error)
+        raise SessionError(f"cannot read the session {name}: {cause}") from None
+    return parse(text, name)
+
+
+def parse(text: str, name: str) -> Session:
+    """Read a session from ``text``; ``name`` is for messages.
+
+    The document that ``--json`` prints is read, too.
+    """
+    header, answers, end = _read(text, name)
+    try:
+        if "results" in header:
+            return Session.model_validate(header)
+        return _merged(header, answers, end)
+    except (ValidationError, LookupError, TypeError, ValueError, RecursionError) as error:
+        reason = first_error(error) if isinstance(error, ValidationError) else error
+        raise SessionError(f"{name} is not a valid session: {reason}") from None
+
+
+def request(path: Path) -> RecordedRequest:
+    """What a session was asked for, without its answers; empty if the file cannot be read."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            header = _content(file.readline(), str(path), 1)
+        return RecordedRequest.model_validate(header.get("request"))
+    except (OSError, ValueError, SessionError):
+        return RecordedRequest()
+
+
+def document(session: Session) -> str:
+    """The session as one JSON document, with results and findings."""
+    return json_text.dump(session.model_dump(by_alias=True)) + "\n"
+
+
+def first_error(error: ValidationError) -> str:
+    """Place and cause of the first error."""
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"])) or "top level"
+    return f"{where}: {first['msg'].removeprefix('Value error, ')}"
+
+
+def _read(text: str, name: str) -> tuple[dict[str, Any], Answers, dict[str, Any]]:
+    """Header, answers and end. What follows the last end of line was torn, and is dropped."""
+    first, _, rest = text.partition("\n")
+    header = _content(first, name, 1)
+    _check_schema(header, name)
+    answers: defaultdict[int, list[tuple[int, Answer]]] = defaultdict(list)
+    end: dict[str, Any] = {}
+    for number, line in enumerate(rest.split("\n")[:-1], start=2):
+        content = _content(line, name, number)
+        try:
+            if "end" in content:
+                end = dict(content["end"])
+                continue
+            answer = dict(content["answer"])
+            str(answer["status"])
+            answers[int(content["of"])].append((int(content["round"]), answer))
+            end = {}  # a later sitting went on
+        except (LookupError, TypeError, ValueError):
+            raise SessionError(f"{name} is damaged in line {number}") from None
+    return header, answers, end
+
+
+def _content(line: str, name: str, number: int) -> dict[str, Any]:
+    try:
+        content = json_text.loads(line)
+    except (ValueError, RecursionError):
+        content = None
+    if isinstance(content, dict):
+        return content
+    if number == 1:
+        raise SessionError(f"{name} is not a dlprof session: its first line is no JSON object")
+    raise SessionError(f"{name} is damaged in line {number}")
+
+
+def _check_schema(header: Mapping[str, Any], name: str) -> None:
+    schema = str(header.get("schema"))
+    if schema.startswith("dlprof.trace/"):
+        raise SessionError(f"{name} is a trace and no session: dlprof report shows it")
+    fault = files.version_fault(schema, SCHEMA)
+    if fault is None:
+        raise SessionError(f"{name} is not a dlprof session: it has no schema {SCHEMA!r}")
+    if fault:
+        raise SessionError(f"{name} {fault}")
+
+
+def _merged(header: Mapping[str, Any], answers: Answers, end: Mapping[str, Any]) -> Session:
+    cases = header["cases"]
+    known = {name: value for name, value in header.items() if name != "cases"}
+    found = Header.model_validate({"complete": False, **known, **end})
+    asked = found.request.settings.rounds or 1
+    results = [merge(case, answers.get(index, ()), asked) for index, case in enumerate(cases)]
+    if found.simulated:
+        results = [without_times(result) for result in results]
+    content = {**dict(found), "rounds": end.get("rounds") or asked, "results": results}
+    return Session.model_validate(content)
+
+
+def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """How the run in the file differs from the one that was asked for; empty if it does not."""
+    if old.get("request") != new.get("request") or old.get("cases") != new.get("cases"):
+        return "other cases or options"
+    before, now = (Environment.model_validate(one.get("environment") or {}) for one in (old, new))
+    for name in SAME:
+        if getattr(before, name) != getattr(now, name):
+            return f"{name} was {getattr(before, name)} and is {getattr(now, name)}"
+    return "it is of another machine" if on_one_machine(before, now) is False else ""
+
+
+def _is_settled(answer: Answer) -> bool:
+    return answer["status"] not in ("ok", INTERRUPTED)
+
+
+def _opened(path: Path) -> BinaryIO:
+    """The file, unbuffered: what a full disk refused must not block what comes later."""
+    try:
+        if path.exists() and not path.is_file():
+            kind = "Is a directory" if path.is_dir() else "it is no regular file"
+            raise UsageError(f"cannot write {path}: {kind}")
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"cannot write {path}: {getattr(error, 'strerror', None) or error}"
+        ) from None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise UsageError(
+            f"another run writes {path}: wait for it, or name another file with -o"
+        ) from None
+    except OSError:  # a file system without locks
+        pass
+    return file
