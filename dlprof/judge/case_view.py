@@ -92,8 +92,6 @@ class CaseView:
     """What the instrument *alignment* saw of the path, at whichever shape it looked."""
     owned: Owned | None = field(default=None, repr=False, compare=False)
     """What :attr:`result` says of view and copy, where it was asked before."""
-    dtypes: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
-    """The dtypes that its producer could make in the survey, if it is a case of that."""
     pair: tuple[str, str] = field(init=False, repr=False, compare=False)
     promise: str | None = field(init=False, repr=False, compare=False)
     kind: str | None = field(init=False, repr=False, compare=False)

@@ -16,11 +16,11 @@ from dlprof.judge.safety import (
     Fault,
     Level,
     Safety,
+    gap,
     not_looked_at,
     unchecked,
     unknown_kind,
     unmeasured,
-    unsettled,
 )
 from dlprof.judge.slower import is_too_fast_to_copy
 from dlprof.probes.base import Protocol
@@ -192,7 +192,7 @@ class Cases:
             return "unmeasured", missing
         if missing := unchecked(case):
             return "unchecked", missing
-        missing = self._paths[case.path].not_looked_at or unsettled(case, "values")
+        missing = self._paths[case.path].not_looked_at or gap(case, "values")
         if not missing and 0 not in case.result.case.shape:  # what is empty shares nothing
             missing = unknown_kind(case)
         if not missing and self.copies_unlooked(case):
@@ -375,21 +375,13 @@ def views(results: Iterable[Result]) -> Iterator[CaseView]:
     known = [one for one in enumerate(results) if one[1].case.protocol != Protocol.STEP]
     looks = alignments(result for _, result in known)
     owned: dict[int, Owned] = {}
-    dtypes: dict[str, set[str]] = defaultdict(set)
-    for _, result in known:
-        if result.case.survey and result.refused_at != "create":
-            dtypes[result.case.producer].add(result.case.dtype)
-    made = {producer: frozenset(found) for producer, found in dtypes.items()}
     for index, result in known:
         of_path = None if result.case.survey else looks.get(result.case.conversion)
         verdict = id(result.ownership)  # one object wherever a file has the same
         same = owned.get(verdict)
         if same is None:
             same = owned[verdict] = Owned(result.ownership)
-        surveyed = (
-            made.get(result.case.producer, frozenset()) if result.case.survey else frozenset()
-        )
-        yield CaseView(index, result, result.alignment or of_path, same, surveyed)
+        yield CaseView(index, result, result.alignment or of_path, same)
 
 
 def coverage(results: Iterable[Result]) -> str:

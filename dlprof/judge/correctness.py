@@ -243,16 +243,6 @@ wrong = <differing>
 print(wrong, "values of y differ from those of x")
 return wrong > 0
 """
-BYTES_IN_ORDER = """
-<create>
-<convert of y>
-before, after = <values of x>, <flat_values of y>
-wrong = <differing>
-before = before.byteswap()
-others = <differing>
-print(wrong, "values of y differ from those of x,", others, "from those of its swapped bytes")
-return wrong > 0 and others == 0
-"""
 SHAPE = """
 <create>
 <convert of y>
@@ -277,8 +267,6 @@ def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) ->
             raise NoReproducer("it takes two arrays, and the setup of your own makes one")
     elif "shape" in wrong.kinds:
         symptom, template = "loses the shape", SHAPE
-    elif wrong.values is not None and wrong.values.byte_order_lost:
-        symptom, template = "loses the byte order", BYTES_IN_ORDER
     create = subject.create_by(evidence)
     other = f"{create}\n{subject.said('write', 'x')}" if "<other>" in template else ""
     return subject.shown(symptom, template, create=create, other=other)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import Cases, by
 from dlprof.judge.rule import Severity
-from dlprof.probes.base import DTYPES
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import (
     brief_text,
@@ -19,27 +17,12 @@ from dlprof.runner.quantity import (
     times_text,
 )
 from dlprof.runner.session import FindingRecord
-from dlprof.runner.survey import PLAINEST, UNALIGNED, Label, label_of
+from dlprof.runner.survey import PLAINEST, label_of
 from dlprof.text.clean import listed
 
 LONGEST_CODE = 160
 MOST_ADVICE = 6
 MOST_ARRAYS = 3
-LEAST_OF_A_KIND = 2
-KINDS = {"dtypes": frozenset(DTYPES)} | {
-    f"{name} dtypes": frozenset(dtype for dtype in DTYPES if dtype.startswith(prefixes))
-    for name, prefixes in {
-        "integer": ("int", "uint"),
-        "unsigned": ("uint",),
-        "complex": ("complex",),
-        "float8": ("float8",),
-    }.items()
-}
-KINDS |= {
-    f"{size}-byte dtypes": frozenset(dtype for dtype, one in DTYPES.items() if one == size)
-    for size in sorted({*DTYPES.values()})
-}
-"""Dtypes of one kind, by its name."""
 NONE_INSTEAD = "No measured path is known to replace it."
 DO_NOT_TRY = "Do not try the call to find out whether it works."
 
@@ -127,49 +110,17 @@ def count_paths(cases: Sequence[CaseView]) -> int:
 
 
 def _among(cases: Sequence[CaseView]) -> str:
-    """Of which arrays a survey found it: `` (bool, int8)``; empty where a timed one shows it."""
+    """The small arrays of a survey, as `` (bool, int8)``; empty if a timed array shows it too."""
     if not all(case.surveyed for case in cases):
         return ""
-    labels = _merged(dict.fromkeys(label_of(case.result.case) for case in cases))
-    texts = [_array_text(label) for label in labels]
-    if {label.axis for label in labels} <= {"layouts", UNALIGNED}:
-        texts = [f"layout {label.name}" for label in labels]
-    elif kind := _kind_of_dtypes(cases):
-        dtypes = {label.name for label in labels if label.axis == PLAINEST.axis}
-        # The dtype tells of its layouts and shapes, too.
-        others = [label for label in labels if not {label.name, label.dtype} & dtypes]
-        texts = [kind, *map(_array_text, others)]
-    names = list(dict.fromkeys(texts))
+    labels = [label_of(case.result.case) for case in cases]
+    plain = {label.name for label in labels if label.dtype in ("", PLAINEST.name)}
+    # A layout or shape of float32 stands for the same of other dtypes.
+    alike = (label.name.removesuffix(f" {label.dtype}") for label in labels)
+    pairs = zip(alike, labels, strict=True)
+    names = [*dict.fromkeys(name if name in plain else label.name for name, label in pairs)]
     shown = listed(names) if len(names) <= MOST_ARRAYS else f"{len(names)} kinds of small arrays"
     return f" ({shown})"
-
-
-def _kind_of_dtypes(cases: Sequence[CaseView]) -> str:
-    """What the dtypes of a finding have in common with no other that the survey made, if each of
-    its paths has them all; else empty.
-    """
-    paths: dict[object, set[str]] = defaultdict(set)
-    for case in cases:
-        if label_of(case.result.case).axis == PLAINEST.axis:
-            paths[case.result.case.way].add(case.result.case.dtype)
-    found, *others = paths.values() or [set()]
-    if len(found) < LEAST_OF_A_KIND or any(one != found for one in others):
-        return ""
-    made = frozenset().union(*(case.dtypes for case in cases))
-    same = (name for name, known in KINDS.items() if found == made & known)
-    return next((f"all {name}" for name in same), "")
-
-
-def _merged(labels: Collection[Label]) -> list[Label]:
-    """A layout or shape of float32 stands for the same of other dtypes."""
-    names = {label: label.name.removesuffix(f" {label.dtype}") for label in labels}
-    plain = {name for label, name in names.items() if label.dtype in ("", PLAINEST.name)}
-    return [label._replace(name=name) if name in plain else label for label, name in names.items()]
-
-
-def _array_text(label: Label) -> str:
-    is_length = label.axis == "shapes" and not label.name.startswith(shape_text(()))
-    return f"shape {label.name}" if is_length else label.name
 
 
 def _which(cases: Sequence[CaseView]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from dlprof.judge.case_view import CaseView, seen
-from dlprof.runner.evidence import VARIES
+from dlprof.runner.evidence import VARIES, Ordering
 from dlprof.text.clean import first_line
 
 Level = Literal["safe", "right", "unchecked", "unsafe", "unmeasured"]
@@ -83,57 +83,87 @@ class Safety:
 
 
 def unmeasured(case: CaseView) -> str:
-    """Why nothing can be said of the case, in words; empty where something can."""
+    """Why the case has no answer at all; empty if it has one."""
     result = case.result
     if result.status != "ok":
         return f"{result.status}: {first_line(result.reason)}" if result.reason else result.status
     if not case.is_measured:
         return next((first_line(str(one)) for one in result.notes), "it has no time")
-    if _is_blank(case):
+    looks = result.ownership, result.values
+    if all(look is None or look.verdict == "unknown" for look in looks):
         return "nothing of the result could be looked at"
     return ""
 
 
-def _is_blank(case: CaseView) -> bool:
-    looks = case.result.ownership, case.result.values
-    return all(look is None or look.verdict == "unknown" for look in looks)
-
-
 def unchecked(case: CaseView) -> str:
-    """Why it is not known whether the values survived, in words; empty where that is known."""
+    """Why it is unknown whether the values survived; empty if that is known."""
     values = case.result.values
     if values is None:
         return _failure(case, "values") or "nothing looked at its values"
-    if values.verdict != "unknown":
-        return ""
-    return first_line(values.evidence.reason)
+    return first_line(values.evidence.reason) if values.verdict == "unknown" else ""
 
 
-def _failure(case: CaseView, instrument: str) -> str:
-    """Why an instrument failed; empty where it did not."""
+def _failure(case: CaseView, *instruments: str) -> str:
+    """Why one of the instruments failed; empty if none did."""
     notes = case.result.notes
-    return next((first_line(one.reason) for one in notes if one.instrument == instrument), "")
+    return next((first_line(one.reason) for one in notes if one.instrument in instruments), "")
+
+
+QUESTIONS = {
+    "lifetime": "whether it outlives its source",
+    "ordering": "whether it waits for queued work",
+    "early_write": "whether a write tears the copy",
+    "alignment": "whether the address of x decides",
+    "values": "whether later calls are right",
+}
+"""What each instrument answers."""
 
 
 def not_looked_at(case: CaseView) -> str:
-    """What of the diagnosis is missing, in words; empty where nothing is."""
+    """What of the diagnosis is unknown, with the reason of the instrument; empty if nothing is."""
     result = case.result
     if result.lifetime is None:
         if result.ordering is None and result.early_write is None and result.peak_memory is None:
             return "nothing looked for races or lost memory"
-        return "whether it outlives its source could not be seen"
-    for name, question in (
-        ("lifetime", "whether it outlives its source"),
-        ("ordering", "whether it waits for queued work"),
-        *([("early_write", "whether a write tears the copy")] if _may_copy(case) else ()),
-    ):
-        verdict = getattr(result, name)
-        failure = (_failure(case, name) or _failure(case, "diagnosis")) if verdict is None else ""
-        differs = verdict is not None and verdict.verdict == VARIES and name != "early_write"
-        if failure or differs or (verdict is not None and not verdict.is_known):
-            reason = failure or verdict.evidence.reason
-            return f"{question} is not known" + (f": {first_line(reason)}" if reason else "")
-    return unknown_kind(case) or _part_not_looked_at(case)
+        return f"{QUESTIONS['lifetime']} is not known"
+    names = ["lifetime", "ordering", "values", "alignment"]
+    if case.kind in ("copy", "varies") or case.copies_elsewhere:
+        names.insert(2, "early_write")
+    gaps = ((name, gap(case, name)) for name in names)
+    told = (f"{QUESTIONS[name]} is not known: {reason}" for name, reason in gaps if reason)
+    return next(told, "") or unknown_kind(case)
+
+
+def gap(case: CaseView, name: str) -> str:
+    """Why an instrument gave no answer in some process; empty if it gave one in each.
+
+    A survey looks at each array once by design. Processes that disagree leave the answer open.
+    """
+    verdict = getattr(case.result, name)
+    if verdict is None:
+        return _failure(case, name, "diagnosis")
+    if case.surveyed:
+        return ""
+    for word, evidence in seen(verdict):
+        if evidence.lost:
+            return first_line(evidence.reason)
+        if word == "unknown" and not evidence.moot and name != "alignment":
+            return first_line(evidence.reason) or "no answer"
+        if name == "ordering" and (missing := _part_of_ordering(case)):
+            return missing
+    return "processes disagree" if verdict.verdict == VARIES and name in DISAGREE else ""
+
+
+DISAGREE = ("lifetime", "ordering")
+
+
+def _part_of_ordering(case: CaseView) -> str:
+    """Why the order on streams other than the default is unknown; empty if it is known."""
+    evidence = case.result.ordering.evidence if case.result.ordering else Ordering()
+    own = (evidence.by_streams or {}).get("own streams")
+    if isinstance(own, dict) and own.get("verdict") == "unknown":
+        return first_line(str((own.get("evidence") or {}).get("reason") or "no answer"))
+    return ""
 
 
 def unknown_kind(case: CaseView) -> str:
@@ -141,49 +171,3 @@ def unknown_kind(case: CaseView) -> str:
     if case.kind in (None, "unknown") or any(word == "unknown" for word, _ in case.kinds_seen):
         return "whether it is a view or a copy is not known"
     return ""
-
-
-def _may_copy(case: CaseView) -> bool:
-    """Whether it copies here, in some processes, or from another address."""
-    return case.kind in ("copy", "varies") or case.copies_elsewhere
-
-
-INSTRUMENTS = {"values": "values", "lifetime": "lifetime", "early_write": "late reads"}
-"""The instruments whose verdict may differ between processes, as a report names them."""
-
-
-def unsettled(case: CaseView, name: str) -> str:
-    """Why an instrument could not tell in some process, in words; empty if each could.
-
-    An array of a survey is looked at once by design.
-    """
-    if case.surveyed:
-        return ""
-    for word, evidence in seen(getattr(case.result, name)):
-        if word == "unknown" and not evidence.moot:
-            why = first_line(evidence.reason)
-            return f"{INSTRUMENTS[name]}: not known in each process: {why}"
-    return ""
-
-
-def _part_not_looked_at(case: CaseView) -> str:
-    """What the instruments of the diagnosis left out, in words."""
-    result, ordering = case.result, case.result.ordering
-    names = ("values", "lifetime", *(("early_write",) if _may_copy(case) else ()))
-    for missing in (unsettled(case, name) for name in names):
-        if missing:
-            return missing
-    if ordering is not None:
-        own = (ordering.evidence.by_streams or {}).get("own streams")
-        if isinstance(own, dict) and own.get("verdict") == "unknown":
-            why = (own.get("evidence") or {}).get("reason")
-            return "whether it waits on streams of one's own is not known" + _because(why)
-    alignment = result.alignment.evidence if result.alignment is not None else None
-    failure = _failure(case, "alignment")
-    if alignment is not None and alignment.lost is not None:
-        failure = first_line(alignment.reason)
-    return f"whether the address of x decides is not known: {failure}" if failure else ""
-
-
-def _because(reason: object) -> str:
-    return f": {first_line(str(reason))}" if reason else ""

@@ -8,7 +8,7 @@ from dlprof.judge.case_view import CaseView, seen
 from dlprof.judge.cases import Cases, groups
 from dlprof.judge.finding import Claim, finding, replacements
 from dlprof.judge.rule import Rule, expect, number
-from dlprof.judge.safety import Fault, unsettled
+from dlprof.judge.safety import Fault, gap
 from dlprof.judge.script import Effect, Subject
 from dlprof.judge.standards import ASYNCHRONOUS, LIKE_OTHERS
 from dlprof.runner.evidence import EarlyWrite
@@ -46,9 +46,7 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
             cases,
             found,
             "is not torn",
-            lambda other: (
-                other.is_whole and not unsettled(other, "early_write") and cases.copies(other)
-            ),
+            lambda other: other.is_whole and not gap(other, "early_write") and cases.copies(other),
         )
         yield finding(
             found,

@@ -110,60 +110,11 @@ class TestRules:
         (found,) = find(results)
         assert found.results == [0, 1, 2, 3]
 
-    def test_a_finding_names_only_the_arrays_of_which_it_is(self):
-        values = {"values": {"different": 1, "of": 1}}
-        arrays = {"layout": "F", "shape": (2, 3, 4)}, {"shape": ()}, {"shape": (0, 3)}
-        (found,) = find([surveyed(**one, changed=values) for one in arrays] + [surveyed()])
-        assert "(shape 2x3x4 F, scalar, shape 0x3)" in found.headline
-
     def test_the_plain_dtype_of_a_shape_stands_for_the_others(self):
         values = {"values": {"different": 1, "of": 1}}
         both = [surveyed(dtype, shape=(), changed=values) for dtype in ("float32", "int64")]
         (found,) = find(both)
         assert "(scalar)" in found.headline
-
-    @pytest.mark.parametrize(
-        ("layout", "dtypes", "named"),
-        [
-            ("strided", ["int8"], "(layout strided int8)"),
-            ("strided", ["float32", "int8"], "(layout strided)"),
-            ("strided", ["int8", "complex64"], "(layout strided int8, layout strided complex64)"),
-            ("sliced", ["int8"], "(layout sliced int8)"),
-        ],
-    )
-    def test_a_finding_names_the_dtype_of_a_layout_unless_the_plain_one_is_in_it(
-        self, layout, dtypes, named
-    ):
-        values = {"values": {"different": 1, "of": 1}}
-        (found,) = find([surveyed(dtype, layout, changed=values) for dtype in dtypes])
-        assert named in found.headline
-
-    @pytest.mark.parametrize(
-        ("wrong", "named"),
-        [
-            (("int64", "uint64", "float64", "complex64"), "(all 8-byte dtypes)"),
-            (("int64", "uint64", "float64"), "(int64, uint64, float64)"),
-            (("complex64", "complex128"), "(all complex dtypes)"),
-            (("int16", "uint16", "float16"), "(all 2-byte dtypes)"),
-        ],
-    )
-    def test_a_finding_names_what_its_dtypes_have_in_common(self, wrong, named):
-        values = {"values": {"different": 1, "of": 1}}
-        unmade = {"status": "unsupported", "refused_at": "create"}
-        results = [
-            surveyed(dtype, changed=values if dtype in wrong else None)
-            for dtype in DTYPES
-            if dtype != "bfloat16"
-        ]
-        (found,) = find([*results, surveyed("bfloat16", **unmade)])
-        assert named in found.headline
-
-    def test_dtypes_of_one_kind_tell_of_their_layouts_and_shapes(self):
-        values = {"values": {"different": 1, "of": 1}}
-        both = [surveyed(dtype, changed=values) for dtype in ("complex64", "complex128")]
-        others = surveyed("complex64", "F", changed=values), surveyed(layout="F", changed=values)
-        (found,) = find([surveyed(), *both, *others])
-        assert "(all complex dtypes, F)" in found.headline
 
     def test_paths_that_differ_in_their_dtypes_have_no_dtypes_in_common(self):
         values = {"values": {"different": 1, "of": 1}}
