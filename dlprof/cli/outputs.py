@@ -20,8 +20,8 @@ from dlprof.runner.session import Header, Session
 from dlprof.text.clean import clean
 
 STDOUT = "-"
-JSON_FORMS = ("--json", "--speedscope", "--chrome")
-FORMS = ("json", "html", "csv", "parquet", "markdown", "junit", "speedscope", "chrome")
+JSON_FORMS = ("--json", "--chrome")
+FORMS = ("json", "html", "csv", "parquet", "markdown", "junit", "chrome")
 SUMMARY = "GITHUB_STEP_SUMMARY"
 Texts = Mapping[str, Callable[[], Iterable[str]]]
 """The text of each form, by its option."""

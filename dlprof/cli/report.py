@@ -7,12 +7,12 @@ import gc
 from dlprof.cli.files import session_name
 from dlprof.cli.options import Given, SessionFile, takes
 from dlprof.cli.streams import complain
-from dlprof.cli.trace import BY, TRACES
+from dlprof.cli.trace import BY, CHROME
 from dlprof.errors import UsageError
 from dlprof.runner import options as every
 
 
-@takes(every.FAIL_ON, every.FULL, BY, *every.REPORTS[1:], *TRACES)
+@takes(every.FAIL_ON, every.FULL, BY, *every.REPORTS[1:], CHROME)
 def report(session: SessionFile, *, given: Given) -> None:
     """Print the report of a session again, or write it in another form."""
     from dlprof.runner.files import begins_as
@@ -34,7 +34,7 @@ def report(session: SessionFile, *, given: Given) -> None:
     from dlprof.worker.timer import collector_off
 
     outputs, fail_on = Outputs.of(given.raw), allowed(given)
-    unfit = [one.name for one in (BY, *TRACES) if given.raw[one.key] is not None]
+    unfit = [one.name for one in (BY, CHROME) if given.raw[one.key] is not None]
     if unfit:
         raise UsageError(f"{unfit[0]} is for a trace of dlprof trace, and this is a session")
     with collector_off():

@@ -17,7 +17,7 @@ from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import complain, width
 from dlprof.errors import FindingsFailed, UsageError
 from dlprof.runner import options as every
-from dlprof.runner.option import Choice, Number, Option, Several, Switch, Text
+from dlprof.runner.option import Choice, Option, Several, Switch, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -71,13 +71,6 @@ DEVICE = replace(
     panel=every.MEASURING,
     default=None,
 )
-MAX_OVERHEAD = Option(
-    "max_overhead",
-    Number(0.0, 100.0, "percent"),
-    "Stop counting a line that only makes views if tracing takes more of the time.",
-    every.MEASURING,
-    metavar="PERCENT",
-)
 FAIL_ON = replace(
     every.FAIL_ON,
     kind=Several(commas=True, join=_faults),
@@ -85,30 +78,21 @@ FAIL_ON = replace(
     metavar="WHAT",
 )
 JSON = replace(every.JSON, help="Write the trace as JSON; - prints it.")
-SPEEDSCOPE = Option(
-    "speedscope",
-    Text(),
-    "Write a profile for speedscope.app; - prints it.",
-    every.OUTPUT,
-    metavar="FILE|-",
-)
 CHROME = Option(
     "chrome",
     Text(),
-    "Write each conversion for chrome://tracing and Perfetto; - prints it.",
+    "Write each conversion for Perfetto, speedscope or chrome://tracing; - prints it.",
     every.OUTPUT,
     metavar="FILE|-",
 )
-TRACES = (SPEEDSCOPE, CHROME)
-"""What is written of a trace and of nothing else."""
 OUTPUT = replace(every.SESSION, help="Keep the trace here.")
 FEW = 3
 """So many lines are named at the end; the table has all."""
 
 
 @takes(
-    *(AS_MODULE, INCLUDE, DEVICE, MAX_OVERHEAD, FAIL_ON, BY),
-    *(every.FULL, OUTPUT, JSON, every.HTML, every.MARKDOWN, *TRACES),
+    *(AS_MODULE, INCLUDE, DEVICE, FAIL_ON, BY),
+    *(every.FULL, OUTPUT, JSON, every.HTML, every.MARKDOWN, CHROME),
 )
 def trace(
     program: Annotated[
@@ -127,15 +111,13 @@ def trace(
     from dlprof.runner import trace as tracing
     from dlprof.runner.interrupts import uninterrupted
 
-    _check_order(program)
     # All is read before the program runs.
     outputs, words, by = Outputs.of(given.raw), given[FAIL_ON], given[BY]
     asked = tracing.Program(
         tuple(program),
         as_module=given[AS_MODULE],
         include=given[INCLUDE],
-        events=any(given[one] is not None for one in TRACES),
-        most_percent=given[MAX_OVERHEAD],
+        events=given[CHROME] is not None,
         simulated=given[DEVICE] or 0,
         variables=variables.of_user(),
     )
@@ -147,17 +129,6 @@ def trace(
     show(found, by, outputs.full, path)
     write(found, by, outputs, path)
     end(found, words)
-
-
-def _check_order(program: Sequence[str]) -> None:
-    """Raise :class:`UsageError` for an option that CI relies on, and that the script would get."""
-    script, *words = program
-    flag = FAIL_ON.flags[0]
-    if "--" not in sys.argv and any(word.partition("=")[0] == flag for word in words):
-        raise UsageError(
-            f"{flag} stands behind the script: write it before {script}. If it is the script's own,"
-            " write -- there"
-        )
 
 
 def report_trace(path: Path, given: Given) -> None:
@@ -190,7 +161,6 @@ def write(found: Trace, by: str, outputs: Outputs, path: Path) -> None:
     document = trace_document(found, by, True, session_name(path), advice(found))
     texts = {
         "--json": lambda: [trace_file.text(found)],
-        "--speedscope": lambda: [trace_exports.speedscope(found)],
         "--chrome": lambda: [trace_exports.chrome(found)],
     }
     outputs.write(document, texts)
@@ -211,7 +181,7 @@ def show(found: Trace, by: str, full: bool, path: Path) -> None:
 
 def end(found: Trace, words: Sequence[str]) -> None:
     """End as the program ended, or with 1 for what ``--fail-on`` names."""
-    from dlprof.report.trace_document import place_of
+    from dlprof.report.trace_document import cut_short, place_of
     from dlprof.runner.trace import doubts, faults
 
     def places(says: Callable[[Row], list[str]], *asked: str) -> list[str]:
@@ -225,8 +195,9 @@ def end(found: Trace, words: Sequence[str]) -> None:
         raise FindingsFailed(
             f"--fail-on {told}; a comment '# dlprof: allow {accepts}' accepts a line"
         )
-    why = _lost(found)
-    if words and why:
+    lost = [*cut_short(found), *(f"not all is traced of {one}" for one in found.troubles)]
+    if words and (lost or not found.processes):
+        why = lost[0] if lost else "no process wrote what it converted"
         complain(f"dlprof: --fail-on {','.join(words)}: unknown, as {why}")
     elif words:
         unknown = places(doubts, *words)
@@ -238,18 +209,6 @@ def end(found: Trace, words: Sequence[str]) -> None:
         signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
         os.kill(os.getpid(), -code)
     raise typer.Exit(code if code >= 0 else 128 - code)
-
-
-def _lost(found: Trace) -> str:
-    """Why conversions may be missing in a trace; empty if none are."""
-    if not found.processes:
-        return "no process wrote what it converted"
-    for how, is_running in (("killed", False), ("still running", True)):
-        cut = sum(not one.ended and one.running is is_running for one in found.processes)
-        if cut:
-            verb = "was" if cut == 1 else "were"
-            return f"{cut} of {len(found.processes)} processes {verb} {how}"
-    return f"not all is traced of {found.troubles[0]}" if found.troubles else ""
 
 
 def _few(places: Sequence[str]) -> str:

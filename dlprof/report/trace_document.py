@@ -1,15 +1,14 @@
 """A traced program as a document: its lines by the time that their conversions take.
 
-The rows of a trace are grouped by line, by function or by pair. The pictures show when lines
+The table groups the rows of a trace by line, function or pair. The page also shows when lines
 converted, and their source with heat.
 """
 
 from __future__ import annotations
 
-import ast
 import os
 import shlex
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +31,7 @@ from dlprof.report.document import (
 from dlprof.runner.axes import shape_text
 from dlprof.runner.header import SIMULATED
 from dlprof.runner.quantity import plain_time, significant, size_text
-from dlprof.runner.trace import FAULTS, doubts
+from dlprof.runner.trace import doubts
 from dlprof.runner.trace_file import Row, Trace
 from dlprof.text.clean import counted, first_line
 from dlprof.tracer.rows import OTHERS
@@ -57,8 +56,9 @@ class Group:
 
 
 def result_of(rows: Sequence[Row]) -> str:
-    """``waits`` if one did, else what all are. Rows that only raised, or only have arrays without
-    elements, count if there are no others.
+    """Return ``waits`` if a row waits, else the result that all rows share, or ``mixed``.
+
+    Rows that only raised or only converted empty arrays count if there are no others.
     """
     if any(row.waits for row in rows):
         return "waits"
@@ -68,8 +68,8 @@ def result_of(rows: Sequence[Row]) -> str:
     return "raised" if all(row.result == "raised" for row in rows) else "unknown"
 
 
-def grouped(rows: Sequence[Row], by: str, program: str = "") -> list[Group]:
-    """Lines of ``program`` are named by their number alone, if all are of this file."""
+def grouped(rows: Sequence[Row], by: str) -> list[Group]:
+    """Group rows by ``line``, ``function`` or ``pair``, in their order."""
     keys: dict[str, Callable[[Row], tuple[Any, ...]]] = {
         "line": lambda row: (id(row),),
         "function": lambda row: (row.file, row.function),
@@ -78,48 +78,28 @@ def grouped(rows: Sequence[Row], by: str, program: str = "") -> list[Group]:
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         found.setdefault(keys[by](row), []).append(row)
-    names = file_names({row.file for row in rows})
-    if [*names.values()] == [program]:
-        names = dict.fromkeys(names, "")
-    return [_group(members, by, names) for members in found.values()]
+    return [_group(members, by) for members in found.values()]
 
 
-def file_names(files: Iterable[str]) -> dict[str, str]:
-    """The end of each path that tells it from the others: its name alone, mostly."""
-    wanted = dict.fromkeys(files, 1)
-    while True:
-        found = {file: "/".join(file.split("/")[-parts:]) for file, parts in wanted.items()}
-        count = Counter(found.values())
-        same = [file for file, name in found.items() if count[name] > 1]
-        if not same:
-            return found
-        wanted.update({file: wanted[file] + 1 for file in same})
-
-
-def _group(rows: list[Row], by: str, names: Mapping[str, str]) -> Group:
+def _group(rows: list[Row], by: str) -> Group:
     first = rows[0]
-    file = names[first.file]
     function = first.function.replace(".<locals>.", ".")
     if by == "pair":
         return Group(f"{first.producer} → {first.consumer}", "", tuple(rows))
     if by == "function":
         code = ", ".join(dict.fromkeys(row.conversion for row in rows))
-        return Group(f"{file} {function}".strip(), code, tuple(rows))
-    place = _at(file, first.line) + ("" if function == "<module>" else f" {function}")
+        return Group(f"{short_file(first.file)} {function}", code, tuple(rows))
+    place = place_of(first) + ("" if function == "<module>" else f" {function}")
     return Group(place, first.expression or first.conversion, tuple(rows))
 
 
-def _at(file: str, line: int) -> str:
-    return ":".join(filter(None, (file, str(line or ""))))
-
-
 def place_of(row: Row) -> str:
-    """The file, as short as it is clear, and the line."""
-    return _at(short_file(row.file), row.line)
+    """Return the short file name and the line."""
+    return f"{short_file(row.file)}:{row.line}" if row.line else row.file
 
 
 def short_file(file: str) -> str:
-    """The path below the working folder; the name alone elsewhere."""
+    """Return the path below the working folder, or the name alone elsewhere."""
     if file.startswith("<"):
         return file
     try:
@@ -133,13 +113,11 @@ MOST_ROWS, MOST_ARRAYS = 10, 3
 UNTRACED = "untraced"
 """The consumer of a capsule that no traced call took in."""
 LONG = 36
-"""Characters from which on a conversion is shortened."""
+"""Characters up to which a table shows an expression; else it shows the conversion."""
 ROW = Column("row", right=True)
 """What ``--from LAST:ROW`` takes."""
 FIGURES = (Column("own\u00a0time", right=True), Column("calls", right=True), Column("result"))
 OWN_TIME = "own time: in the calls themselves, without their arguments."
-PROCESS = Column("proc")
-"""If rows are of different processes."""
 CONVERSION, WHAT = Column("conversion"), Column("what")
 
 
@@ -157,40 +135,35 @@ def trace_document(
     advised = {id(row): advice[at] for at, row in enumerate(trace.rows) if at in advice}
     answered = {id(_copying(trace.rows)), id(_waiting(trace.rows))}
     others = {row: text for row, text in advised.items() if row not in answered}
-    groups = sorted(
-        grouped(trace.rows, by, _program(trace)), key=lambda group: -group.total("total_ns")
-    )
+    groups = sorted(grouped(trace.rows, by), key=lambda group: -group.total("total_ns"))
     shown = groups if full else groups[:MOST_ROWS]
-    left = len(groups) - len(shown)
     title, context = _title(trace)
     if not groups:
         return Document(title, "no conversions", notices=tuple(_notices(trace)))
-    processes = [_processes(group, trace) for group in groups]
-    place = Column(by)
-    places = (Column("pair"),) if by == "pair" else (place, CONVERSION)
-    has_processes = len({*processes}) > 1
-    columns = (*FIGURES, *((PROCESS,) if has_processes else ()), *places, WHAT)
+    places = (Column("pair"),) if by == "pair" else (Column(by), CONVERSION)
+    columns = (*FIGURES, *places, WHAT)
     rows = []
-    for number, (group, process) in enumerate(zip(shown, processes, strict=False), 1):
+    for number, group in enumerate(shown, 1):
         cells = (
             *_figures(group),
-            *((Cell(process),) if has_processes else ()),
             Cell(group.place),
             *(() if by == "pair" else (_conversion(group, by, full),)),
             _what(group, by, full, others),
         )
         rows.append((Cell(str(number), "dim"), *cells) if by == "line" else cells)
+    left = len(groups) - len(shown)
     table = Table(
         (ROW, *columns) if by == "line" else columns,
         tuple(rows),
-        more=f"… {left} more {'line' if by == 'line' else by}{'s' if left != 1 else ''} (--full)"
-        if left
-        else "",
+        more=f"… {counted(left, f'more {by}')} (--full)" if left else "",
     )
     return Document(
         title,
         context,
-        answers=(_costliest_copy(trace, advised), _costliest_wait(trace, advised)),
+        answers=(
+            _answer("copy", _copying(trace.rows), _without_waits, trace, advised),
+            _answer("wait", _waiting(trace.rows), lambda row: row.waited_ns, trace, advised),
+        ),
         notices=tuple(_notices(trace)),
         tables=(table,),
         marks=(OWN_TIME,),
@@ -201,13 +174,13 @@ def trace_document(
 
 
 def _copying(rows: Iterable[Row]) -> Row | None:
-    """The line to change first: of those that copy, and may not, the one that takes longest."""
+    """Return the line to change first: its copies are not allowed and take longest."""
     copying = (row for row in rows if row.copies and "copy" not in row.allowed)
     return max(copying, key=_without_waits, default=None)
 
 
 def _waiting(rows: Iterable[Row]) -> Row | None:
-    """Of those that wait, and may not, the one that waits longest."""
+    """Return the line whose waits are not allowed and take longest."""
     waiting = (row for row in rows if row.waits and "wait" not in row.allowed)
     return max(waiting, key=lambda row: row.waited_ns, default=None)
 
@@ -216,78 +189,25 @@ def _without_waits(row: Row) -> int:
     return row.total_ns - row.waited_ns
 
 
-def _costliest_copy(trace: Trace, advised: Mapping[int, str]) -> Answer:
-    row = _copying(trace.rows)
+def _answer(
+    word: str,
+    row: Row | None,
+    took_ns: Callable[[Row], int],
+    trace: Trace,
+    advised: Mapping[int, str],
+) -> Answer:
+    label = f"costliest {word}"
     if row is None:
-        return Answer("costliest copy", "", note=_none(trace, "copy"))
-    return _answer("costliest copy", row, _without_waits(row), advised)
-
-
-def _costliest_wait(trace: Trace, advised: Mapping[int, str]) -> Answer:
-    row = _waiting(trace.rows)
-    if row is None:
-        return Answer("costliest wait", "", note=_none(trace, "wait"))
-    return _answer("costliest wait", row, row.waited_ns, advised)
-
-
-def _none(trace: Trace, word: str) -> str:
-    """``none``, or what speaks against it; ``none but allowed ones`` if lines do it and may."""
-    if unknown := sum(word in doubts(row) for row in trace.rows):
-        return f"none known, {counted(unknown, 'line')} may"
-    is_whole = trace.processes and all(process.ended for process in trace.processes)
-    if not is_whole or trace.troubles:
-        return "none known, not all was traced"
-    allowed = any(row.copies if word == "copy" else row.waits for row in trace.rows)
-    return "none but allowed ones" if allowed else "none"
-
-
-def _answer(label: str, row: Row, took_ns: int, advised: Mapping[int, str]) -> Answer:
+        unknown = sum(word in doubts(one) for one in trace.rows)
+        note = f"none known, {counted(unknown, 'line')} may" if unknown else "none"
+        return Answer(label, "", note=note)
     told = filter(None, (place_of(row), counted(row.calls, "call"), advised.get(id(row), "")))
-    code = shortened(row.expression or row.conversion)
-    return Answer(label, code, plain_time(took_ns), "; ".join(told))
+    return Answer(label, _short(row), plain_time(took_ns(row)), "; ".join(told))
 
 
-def shortened(code: str, most: int = LONG) -> str:
-    """Code without the arguments of its inner calls, where it is longer than ``most``.
-
-    The innermost go first.
-    """
-    if len(code) <= most:
-        return code
-    try:
-        tree = ast.parse(code, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return code  # the line of a program is not always an expression
-    for calls in reversed(_calls_by_depth(tree)):
-        for call in calls:
-            call.args, call.keywords = [ast.Name("…")], []
-        if len(code := ast.unparse(tree)) <= most:
-            break
-    return code
-
-
-def _calls_by_depth(tree: ast.expr) -> list[list[ast.Call]]:
-    """Calls with arguments, by the number of calls that they stand in."""
-    found: list[list[ast.Call]] = []
-    level: list[ast.AST] = [tree]
-    while level:
-        calls: list[ast.Call] = []
-        below: list[ast.AST] = []
-        while level:
-            node = level.pop()
-            if isinstance(node, ast.Call):
-                calls.append(node)
-                below += ast.iter_child_nodes(node)
-            else:
-                level += ast.iter_child_nodes(node)
-        if having := [call for call in calls if call.args or call.keywords]:
-            found.append(having)
-        level = below
-    return found
-
-
-def _program(trace: Trace) -> str:
-    return Path(trace.program[0]).name if trace.program else ""
+def _short(row: Row) -> str:
+    """Return the expression, or the conversion where that is too long."""
+    return row.expression if 0 < len(row.expression) <= LONG else row.conversion
 
 
 def _title(trace: Trace) -> tuple[str, str]:
@@ -297,7 +217,7 @@ def _title(trace: Trace) -> tuple[str, str]:
     converted = sum(map(_without_waits, trace.rows))
     code = trace.exit_code
     end = f"killed by signal {-code}" if code < 0 else f"exit {code}"
-    name = _program(trace)
+    name = Path(trace.program[0]).name if trace.program else ""
     whole = plain_time(trace.wall_ns, 3)
     title = f"dlprof trace   {name}   {whole}, {end}" if name else f"dlprof trace   {whole}"
     copies = f"{size_text(copied, 2)} copied"
@@ -317,36 +237,18 @@ def _share(took_ns: float, whole_ns: float) -> str:
 def _notices(trace: Trace) -> Iterable[str]:
     if trace.simulated:
         yield f"{SIMULATED[:1].upper()}{SIMULATED[1:]}."
-    yield from _cut(trace)
+    yield from cut_short(trace)
     for trouble in trace.troubles:
         yield f"Not all is traced of {first_line(trouble)}"
-    yield from _unmatched(trace)
     troubled = [row for row in trace.rows if row.trouble]
     if troubled:
-        first = troubled[0]
-        where = place_of(first)
-        why = first_line(first.trouble)
-        yield f"View or copy is unknown for {len(troubled)} lines, first {where}: {why}"
-    stopped = sum(1 for row in trace.rows if row.stopped_ns)
-    if stopped:
-        yield f"--max-overhead stopped the count of {counted(stopped, 'line')}."
-    for row in trace.rows:
-        if odd := [word for word in row.allowed if word not in FAULTS]:
-            where, words = place_of(row), ", ".join(FAULTS)
-            yield f"{where} allows {first_line(odd[0])}: expected {words}."
-    nowhere = sum(row.calls for row in trace.rows if not row.line)
-    if nowhere:
-        yield (
-            f"No line of the program made {counted(nowhere, 'call')}: "
-            "a thread or an event loop was given the function itself."
-        )
-    loose = sum(row.calls for row in trace.rows if row.consumer == UNTRACED)
-    if loose:
-        yield f"{counted(loose, 'exported capsule')} went to code that dlprof does not trace."
+        where, why = place_of(troubled[0]), first_line(troubled[0].trouble)
+        lines = counted(len(troubled), "line")
+        yield f"View or copy is unknown for {lines}, first {where}: {why}"
 
 
-def _cut(trace: Trace) -> Iterator[str]:
-    """Processes whose file is not that of their end."""
+def cut_short(trace: Trace) -> Iterator[str]:
+    """Yield how many processes were killed or still run: conversions of theirs may be missing."""
     for how, is_running in (("killed", False), ("still running", True)):
         cut = [one for one in trace.processes if not one.ended and one.running is is_running]
         if cut:
@@ -358,40 +260,17 @@ def _cut(trace: Trace) -> Iterator[str]:
             )
 
 
-def _unmatched(trace: Trace) -> Iterator[str]:
-    """Packages that ``--include`` names without effect: their names may be mistyped."""
-    parts = {part.removesuffix(".py") for row in trace.rows for part in row.file.split("/")}
-    for package in trace.include:
-        if package not in parts:
-            where = f"dlprof looked in site-packages/{package}"
-            yield f"No line of the included package {package} converted: {where}."
-
-
-def _processes(group: Group, trace: Trace) -> str:
-    """The processes that made its calls, by number in the order of their start: ``1, 3-5``."""
-    pids = {pid for row in group.rows for pid in row.processes}
-    ranges: list[list[int]] = []
-    for number, process in enumerate(trace.processes, 1):
-        if process.pid in pids:
-            if not ranges or ranges[-1][-1] != number - 1:
-                ranges.append([])
-            ranges[-1].append(number)
-    ends = (dict.fromkeys((found[0], found[-1])) for found in ranges)
-    return ", ".join("-".join(map(str, both)) for both in ends)
-
-
 def _figures(group: Group) -> tuple[Cell, ...]:
     result = group.result
     return (
         Cell(plain_time(group.total("total_ns"))),
-        Cell(f"{'≥ ' if group.total('stopped_ns') else ''}{group.total('calls'):,}"),
+        Cell(f"{group.total('calls'):,}"),
         Cell(result, TONES.get(result, "dim")),
     )
 
 
 def _conversion(group: Group, by: str, full: bool) -> Cell:
-    is_whole = full or by == "function"  # then it has the names of conversions
-    return Cell(group.code if is_whole else shortened(group.code), code=True)
+    return Cell(group.code if full or by == "function" else _short(group.rows[0]), code=True)
 
 
 def _what(group: Group, by: str, full: bool, advised: Mapping[int, str]) -> Cell:
@@ -418,16 +297,13 @@ def _facts(group: Group, by: str, full: bool) -> Iterable[str]:
         yield f"{maybe:,} may wait for queued work"
     crossings = (one[:2] for row in group.rows for one in row.crossings)
     yield from (f"crosses from {one} to {other}" for one, other in dict.fromkeys(crossings))
-    stops = [row.stopped_ns for row in group.rows if row.stopped_ns]
-    if stops:
-        yield f"counted for {plain_time(min(stops))}"
     if group.total("raised"):
         yield f"{group.total('raised'):,} raised"
 
 
 def _of_line(row: Row, full: bool) -> Iterable[str]:
     sizes = {size for dtype, _, _, size in row.arrays if dtype not in ("?", OTHERS)}
-    if row.copies and (row.retyped or not is_of_one(row)):  # no size of a source is that of a copy
+    if row.copies:
         alike = len(row.arrays) == 1 and is_of_one(row)
         each = " each" if alike else " per copy on average"
         yield size_text(round(row.bytes / row.copies), 2) + (each if row.copies > 1 else " copied")
@@ -439,19 +315,18 @@ def _of_line(row: Row, full: bool) -> Iterable[str]:
     if full:
         yield _arrays(row)
     if row.via:
-        package, function = row.via.split(".")[0], row.via.rpartition(".")[2]
-        yield f"{package}: {function}"  # the whole name has no room
+        yield f"{row.via.split('.')[0]}: {row.via.rpartition('.')[2]}"
     if row.allowed:
         yield f"allowed: {', '.join(row.allowed)}"
 
 
 def is_of_one(row: Row) -> bool:
-    """Whether each copy is of one array: one of a list of arrays has more bytes than the first."""
+    """Whether each copy is of one array, and not of a list of arrays."""
     return row.bytes <= row.copies * max((size for *_, size in row.arrays), default=0)
 
 
 def _arrays(row: Row) -> str:
-    """Dtypes and shapes that are most frequent."""
+    """Return the most frequent dtypes and shapes."""
     texts = [
         f"{dtype} {shape_text(shape)}" + (f": {calls:,} calls" if len(row.arrays) > 1 else "")
         for dtype, shape, calls, _ in row.arrays[:MOST_ARRAYS]
@@ -462,7 +337,7 @@ def _arrays(row: Row) -> str:
 
 
 def may_be_advised(row: Row) -> bool:
-    """Whether a session that measures its array can tell what to write instead."""
+    """Whether a session that measures the row's array can advise what to write instead."""
     if row.crossings or row.retyped or row.consumer in (row.producer, UNTRACED):
         return False
     return bool(row.waits or (row.copies and is_of_one(row)))
@@ -485,8 +360,8 @@ MOST_FILES = 50
 
 
 def timeline(trace: Trace) -> Timeline | None:
-    """When the lines converted that took most; None where that is not known."""
-    lines = grouped(trace.rows, "line", _program(trace))
+    """Return when the costliest lines converted, or None if that is unknown."""
+    lines = grouped(trace.rows, "line")
     spans: dict[int, list[tuple[float, float, float]]] = defaultdict(list)
     for begin, end, row, took, _ in trace.timeline:
         if end > begin and 0 <= row < len(trace.rows):
@@ -499,14 +374,12 @@ def timeline(trace: Trace) -> Timeline | None:
     if not lanes:
         return None
     left = len(lines) - len(lanes[:MOST_LANES])
-    more = f"{left} more lines are in the table." if left > 1 else ""
-    if left == 1:
-        more = "1 more line is in the table."
+    more = f"The table has {counted(left, 'more line')}." if left else ""
     return Timeline(tuple(lanes[:MOST_LANES]), trace.wall_ns, more)
 
 
 def sections(trace: Trace) -> Iterator[Section]:
-    """A section for each file with its hot lines, those that took longest first."""
+    """Yield a section for each file with its hot lines, the costliest first."""
     files: dict[str, list[Row]] = defaultdict(list)
     for row in trace.rows:
         files[row.file].append(row)

@@ -34,8 +34,8 @@ class Row(Model):
     ``span`` is where the expression stands. ``arrays`` has dtype, shape, calls and bytes; of many
     it has ``others`` at last. ``crossings`` has two devices and calls. ``device`` is that of the
     first source; ``retyped`` has the dtypes of results that differ from their sources. ``allowed``
-    names what the program says it expects. ``stopped_ns`` is when its count was stopped, or 0.
-    ``first_ns`` is what the first calls of all processes took.
+    names what the program says it expects. ``first_ns`` is what the first calls of all processes
+    took.
     """
 
     file: str
@@ -57,7 +57,6 @@ class Row(Model):
     copies: Whole = 0
     unknown: Whole = 0
     raised: Whole = 0
-    stopped_ns: Whole = 0
     maybe_waits: Whole = 0
     waited_ns: Whole = 0
     device: str = ""
@@ -185,8 +184,6 @@ def _add(row: dict[str, Any], other: Mapping[str, Any]) -> None:
     empty = _empty(row["arrays"])
     views, copies, unknown = (row[name] for name in ("views", "copies", "unknown"))
     row["result"] = result_of(views, copies, unknown, empty, row["raised"])
-    stops = [one["stopped_ns"] for one in (row, other) if one["stopped_ns"]]
-    row["stopped_ns"] = min(stops, default=0)
     row["device"] = row["device"] or other["device"]
     row["retyped"] = sorted({*row["retyped"], *other["retyped"]})
     row["trouble"] = row["trouble"] or other["trouble"]

@@ -20,9 +20,7 @@ sys.path.pop()
 def main() -> None:
     asked, *words = sys.argv[1:]
     options = json.loads(asked)
-    program.start(
-        options["folder"], tuple(options["include"]), options["events"], options["most_percent"]
-    )
+    program.start(options["folder"], tuple(options["include"]), options["events"])
     program.run(words, options["as_module"])
 
 

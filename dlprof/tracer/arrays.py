@@ -5,11 +5,10 @@ of an array, but for the header of a ``numpy.ndarray``.
 from __future__ import annotations
 
 import ctypes
-import math
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from typing import Any
 
@@ -38,7 +37,8 @@ HEADS: Any = (
     else None
 )
 """By ``id(array) >> 3``, the address that is in the head of a ``numpy.ndarray``."""
-MOST_TYPES = 10_000
+NOT_READY = 600
+"""``CUDA_ERROR_NOT_READY``."""
 
 
 @dataclass(eq=False)
@@ -65,23 +65,10 @@ class Kind:
     in_head: bool = False
     """Whether ``HEADS`` has its address."""
     dtype: Callable[[Any], Any] = lambda _: "?"
-    strides: Callable[[Any], Iterable[int]] | None = None
-    """In bytes; None if its arrays are without gaps."""
     may_keep: bool = False
     """Whether it may give out an array that it keeps. One that owns its memory is no copy then."""
     kept: Callable[[Any], Any] | None = None
     """The copy on the host that an array keeps, and gives out again; None if it keeps none."""
-
-    def bounds(self, array: Any, address: int) -> tuple[int, int]:
-        """The first byte of the array's memory, and the one behind its last."""
-        first, last, size = address, address, self.nbytes(array)
-        if self.strides is None or not size:
-            return first, first + size
-        shape = self.key(array)[1]
-        for length, step in zip(shape, self.strides(array), strict=True):
-            first += min(step * (length - 1), 0)
-            last += max(step * (length - 1), 0)
-        return first, last + size // math.prod(shape)
 
     def __post_init__(self) -> None:
         self.is_plain = self.key is KEY
@@ -100,8 +87,6 @@ class Kinds(dict[type, "Kind | None"]):
         self._of_framework: dict[str, Kind] = {}
 
     def __missing__(self, kind: type) -> Kind | None:
-        if len(self) > MOST_TYPES:  # a program that makes types without end
-            self.clear()
         found = self[kind] = self._found(kind)
         return found
 
@@ -152,13 +137,10 @@ def _kind(probe: Probe) -> Kind:
     if probe.name == "numpy":
         address = _head if _is_in_head() else _interface
         in_head = address is _head
-        return Kind(
-            "numpy", address, KEY, _nbytes, _host, owns=_owns, in_head=in_head, strides=STRIDES
-        )
+        return Kind("numpy", address, KEY, _nbytes, _host, owns=_owns, in_head=in_head)
     if probe.name == "torch":
         address = sys.modules["torch"].Tensor.data_ptr
-        busy, strides = _torch_busy(), _torch_strides
-        return Kind("torch", address, KEY, _nbytes, _torch_device, busy, strides=strides)
+        return Kind("torch", address, KEY, _nbytes, _torch_device, _torch_busy())
     if probe.name == "jax":
         address = partial(_jax_address, probe)
         busy, kept = (lambda x: not x.is_ready()), (lambda x: getattr(x, "_npy_value", None))
@@ -175,16 +157,10 @@ def _kind(probe: Probe) -> Kind:
         _cupy_device if probe.name == "cupy" else probe.device,
         partial(_is_stream_busy, probe) if "cuda" in probe.devices else None,
         dtype=probe.dtype,
-        strides=STRIDES if probe.name in ("cupy", "numba") else None,
     )
 
 
 KEY, _nbytes = attrgetter("dtype", "shape"), attrgetter("nbytes")
-STRIDES = attrgetter("strides")
-
-
-def _torch_strides(array: Any) -> list[int]:
-    return [step * array.element_size() for step in array.stride()]
 
 
 def _counted(probe: Probe, array: Any) -> int:
@@ -280,10 +256,30 @@ def _is_stream_busy(probe: Probe, array: Any) -> bool | None:
 
 
 def _is_current_busy(probe: Probe) -> bool | None:
-    from dlprof.tracer.queues import is_busy
-
     handle = probe.current_stream("cuda")
-    return None if handle is None else is_busy(handle)
+    return None if handle is None else _is_queue_busy(handle)
+
+
+@cache
+def _driver() -> Any:
+    try:
+        return ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+
+
+def _is_queue_busy(stream: int) -> bool | None:
+    """Whether work is queued on a CUDA stream, or None if the driver does not say.
+
+    A query would end the capture of a stream.
+    """
+    driver, capturing = _driver(), ctypes.c_int()
+    if driver is None:
+        return None
+    handle = ctypes.c_void_p(stream)
+    if driver.cuStreamIsCapturing(handle, ctypes.byref(capturing)) or capturing.value:
+        return None
+    return {0: False, NOT_READY: True}.get(driver.cuStreamQuery(handle))
 
 
 def busy_at_upload(probe: Probe) -> Callable[[], bool | None] | None:

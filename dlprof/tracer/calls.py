@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import types
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -11,7 +10,6 @@ from typing import Any
 from dlprof.tracer.arrays import (
     CONTAINERS,
     LOOSE,
-    MOST_TYPES,
     VIEW,
     Kind,
     are_apart,
@@ -33,10 +31,7 @@ from dlprof.tracer.rows import (
     dtype_name,
     words,
 )
-from dlprof.tracer.state import Tracer
-from dlprof.tracer.targets import Target
-from dlprof.tracer.tracebacks import raise_of_handler
-from dlprof.tracer.ways import (
+from dlprof.tracer.state import (
     CONTAINER,
     KEPT,
     MADE,
@@ -46,23 +41,18 @@ from dlprof.tracer.ways import (
     Export,
     Missing,
     Site,
+    Tracer,
     Way,
     count,
     pointer,
     site,
 )
+from dlprof.tracer.targets import Target
 
 NUMPY_AND_TORCH = {"numpy", "torch"}
-MOST_SITES = 50_000
-"""Places in code; more are met only if a program makes code without end."""
 WRAPPERS = "dlprof.tracer.wrappers"
 FIRST = "first"
 """Stands for the form of the first call."""
-NAMES = {
-    *("a", "buffer", "data", "ext_tensor", "external_array", "input_bytes", "ndarray"),
-    *("numpy_obj", "obj", "object", "source_array", "val", "value", "x"),
-}
-"""How functions that take an array in name the argument that is the array."""
 
 
 def _is_no_array(way: Way | None) -> bool:
@@ -72,23 +62,16 @@ def _is_no_array(way: Way | None) -> bool:
 class Calls:
     """The calls of one target."""
 
-    def __init__(self, tracer: Tracer, target: Target, is_in_c: bool = False) -> None:
+    def __init__(self, tracer: Tracer, target: Target) -> None:
         self.tracer, self.target = tracer, target
-        self.is_own, self.within = tracer.places.is_own, tracer.within
-        # Single conversions are recorded as events: those of a thread must not overlap.
-        self._is_leaf = is_in_c and target.takes_numpy_only and not tracer.rows.with_events
         self._was_called = False
         self.ways: dict[type, Way | None] = {}
         """By the type of the first argument; None for what passes through."""
-        self._by_kind: dict[tuple[Kind, bool], Way] = {}
+        self._by_kind: dict[Kind, Way] = {}
         tracer.calls.append(self)
 
-    def first_way(self, kind: type, unknown: Exception) -> Way | None:
-        """The way of a type that is met for the first time; None if the tracer fails at it.
-
-        ``unknown`` is how the look among the known ones ended.
-        """
-        raise_of_handler(unknown)
+    def first_way(self, kind: type) -> Way | None:
+        """Return the way of a type that is met for the first time; None if the tracer fails."""
         try:
             return self.learn(kind)
         except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
@@ -104,39 +87,22 @@ class Calls:
         elif kind in CONTAINERS and not self.target.is_method:
             way = CONTAINER
         else:
-            is_leaf = self._is_leaf and kind is getattr(sys.modules.get("numpy"), "ndarray", None)
-            converts = found is not None and self._converts(found)
-            way = self._of(found, is_leaf) if found is not None and converts else None
+            way = self._of(found) if found is not None and self._converts(found) else None
             if way is None and self.target.takes_capsules and found is not None:
                 way = OWN
-        if len(self.ways) >= MOST_TYPES:  # they are kept: a program may make types without end
-            self.ways.clear()
         self.ways[kind] = way
         return way
 
     def forget(self) -> None:
-        """Know no place and no row any more: the rows began again."""
+        """Forget all places, because the rows began again."""
         self.ways.clear()
         self._by_kind.clear()
 
-    def pass_through(self, row: Row) -> None:
-        """Count no more calls of a row, which says when that was."""
-        for way in list(self._by_kind.values()):  # another thread may add one
-            both: tuple[dict[Any, Site], ...] = way.sites, way.distant
-            for sites in both:
-                for key, (code, at, known, *_) in list(sites.items()):
-                    if known is row:  # a new site: another thread may be in a call from the old
-                        sites[key] = site(code, at, row)
-            if way.last[ROW] is row:
-                code, at = way.last[:2]
-                way.last = site(code, at, row)
-
-    def _of(self, kind: Kind, is_leaf: bool = False) -> Way:
-        key = kind, is_leaf
-        if key not in self._by_kind:
-            way = self._by_kind[key] = Way(kind, is_leaf)
+    def _of(self, kind: Kind) -> Way:
+        if kind not in self._by_kind:
+            way = self._by_kind[kind] = Way(kind)
             way.is_busy = self._is_busy(kind)
-        return self._by_kind[key]
+        return self._by_kind[kind]
 
     def _is_busy(self, kind: Kind) -> Callable[[Any], bool | None] | None:
         """Whether a call meets queued work: on its array, or on the device that it copies to."""
@@ -166,10 +132,7 @@ class Calls:
 
     def _way(self, source: Any) -> Way | None:
         kind = type(source)
-        try:  # another thread may clear them
-            return self.ways[kind]
-        except KeyError:
-            return self.learn(kind)
+        return self.ways[kind] if kind in self.ways else self.learn(kind)
 
     def site(self, frame: types.FrameType, way: Way) -> Site:
         """The site of a call from ``frame``."""
@@ -187,14 +150,8 @@ class Calls:
                 return self._distant(frame, line, way)
             row = self.tracer.rows.row(frame, self.target, way.kind)
             found = site(code, at, row)
-            if len(way.sites) > MOST_SITES:
-                way.sites.clear()
             # Rows are one for a line in the text; code that is made again is not kept.
             if row.code is code:
-                way.sites[id(code) + at] = found
-        if found[ROW] is not None and found[ROW].stopped_ns:  # by another thread, meanwhile
-            found = site(code, at, found[ROW])
-            if id(code) + at in way.sites:
                 way.sites[id(code) + at] = found
         way.last = found
         return found
@@ -204,8 +161,6 @@ class Calls:
         key = id(caller.f_code), id(line.f_code), line.f_lasti
         found = way.distant.get(key)
         if found is None or found[0] is not line.f_code:
-            if len(way.distant) > MOST_SITES:
-                way.distant.clear()
             via = f"{caller.f_globals.get('__name__')}.{caller.f_code.co_name}"
             row = self.tracer.rows.row(line, self.target, way.kind, via)
             found = way.distant[key] = site(line.f_code, line.f_lasti, row)
@@ -263,9 +218,7 @@ class Calls:
         return True if True in said else False if False in said else None
 
     def _named(self, kwargs: Mapping[str, Any]) -> Any:
-        """The array among arguments with names: by its name, or else the first that converts."""
-        if found := NAMES & kwargs.keys():
-            return kwargs[min(found)]
+        """Return the first argument by name that converts."""
         return next((one for one in kwargs.values() if self._way(one) is not None), None)
 
     def met(
@@ -336,7 +289,7 @@ class Calls:
         found = None
         if queue is not None and queue[1] is KEPT:
             found = self._of_kept(row, kind, source, made, result, there)
-        at, copied = found or _compared(row, kind, source, here, numbers[SIZE], made, result, there)
+        at, copied = found or _compared(row, kind, source, here, made, result, there)
         numbers[TIME] += took
         numbers[at] += 1
         if at == COPIES:
@@ -357,7 +310,7 @@ class Calls:
         own = None if host is None else self.tracer.kinds[type(host)]
         if own is None:
             return None
-        found = _compared(row, own, host, own.address(host), 0, made, result, there)
+        found = _compared(row, own, host, own.address(host), made, result, there)
         return found if found[0] == VIEWS or kind.device(source) != "cpu" else None
 
     def _queued(self, row: Row, key: Any, outcome: int, queue: Queue, took: float) -> None:
@@ -436,7 +389,7 @@ class Calls:
                 here, there = kind.address(one), made.address(other)
                 outcomes.append(
                     (keeps and self._of_kept(row, kind, one, made, other, there))
-                    or _compared(row, kind, one, here, kind.nbytes(one), made, other, there)
+                    or _compared(row, kind, one, here, made, other, there)
                 )
         words = {at for at, _ in outcomes}
         if len(found) != len(given) or not words:
@@ -455,7 +408,7 @@ class Calls:
         queue: Queue | None,
     ) -> None:
         row = site[ROW]
-        outcome = self._ends(row, export.address, export.size, export.bounds, result)
+        outcome = self._ends(row, export.address, result)
         row.device = row.device or export.row.device
         took += export.took
         row.first_ns = row.first_ns or took
@@ -477,14 +430,11 @@ class Calls:
         made = self.tracer.kinds[type(result)]
         size = made.nbytes(result) if made is not None else 0
         key = made.key(result) if made is not None else ("?", ())
-        begin = address or 0
-        outcome = self._ends(row, address, size, (begin, begin + size), result)
+        outcome = self._ends(row, address, result)
         row.first_ns = row.first_ns or took
         count(row.numbers(key, lambda: size), took, *outcome)
 
-    def _ends(
-        self, row: Row, here: int | None, size: int, bounds: tuple[int, int], result: Any
-    ) -> tuple[int, int]:
+    def _ends(self, row: Row, here: int | None, result: Any) -> tuple[int, int]:
         """View or copy of what a capsule held."""
         made = self.tracer.kinds[type(result)]
         if made is None:
@@ -492,21 +442,16 @@ class Calls:
         row.consumer, there = made.framework, made.address(result)
         if _is_empty(made, result):
             return UNKNOWN, 0
-        found = _seen(here, size, made, result, there)
-        if found[0] == VIEWS and here != there:
-            return _confirmed(bounds, made, result, there)
-        return found
+        return _seen(here, 0, made, result, there)
 
     def failed(self, error: Exception, site: Site, took: float) -> None:
         """A failure of the tracer ends the look at addresses for this row; calls still count."""
-        raise_of_handler(error)
         row, site[MADE] = site[ROW], None
         row.trouble = f"{type(error).__name__}: {error}"[:200]
         count(row.numbers("unknown", lambda: 0), took, UNKNOWN, 0)
 
     def missed(self, error: Exception) -> None:
         """A failure of the tracer before the call: it is not counted, and a line says so."""
-        raise_of_handler(error)
         self.tracer.rows.trouble(self.target.conversion, error)
 
 
@@ -517,17 +462,16 @@ def _is_on_host(kind: Kind, source: Any, made: Kind, result: Any) -> bool:
     return is_pair and bool(tensor.is_cpu)
 
 
-def _compared(  # noqa: PLR0913, PLR0917 - both ends
+def _compared(
     row: Row,
     kind: Kind,
     source: Any,
     here: int | None,
-    size: int,
     made: Kind,
     result: Any,
     there: int | None,
 ) -> tuple[int, int]:
-    """View or copy, by the addresses and sizes of both ends; and the bytes that were copied."""
+    """View or copy, by the devices and addresses of both ends; and the bytes copied."""
     if _is_empty(made, result):
         return UNKNOWN, 0
     one = "cpu" if kind.is_host else kind.device(source)
@@ -536,10 +480,7 @@ def _compared(  # noqa: PLR0913, PLR0917 - both ends
     if one != other and not is_same and are_apart(one, other):
         row.crossings[one, other] = row.crossings.get((one, other), 0) + 1
         return COPIES, made.nbytes(result)
-    size = size or kind.nbytes(source)  # one of the others has no size
-    found = _seen(here, size, made, result, there)
-    if found[0] == VIEWS and here and here != there:
-        return _confirmed(kind.bounds(source, here), made, result, there)
+    found = _seen(here, kind.nbytes(source) if kind.is_buffer else 0, made, result, there)
     return (UNKNOWN, 0) if kind.may_keep and found[0] == COPIES else found
 
 
@@ -556,20 +497,10 @@ def _is_on_meta(kind: Kind | None, array: Any) -> bool:
 def _seen(
     here: int | None, size: int, made: Kind, result: Any, there: int | None
 ) -> tuple[int, int]:
-    """A view begins at the same address, or may overlap by the sizes of both."""
+    """View or copy, by the addresses. A view of a buffer of ``size`` bytes may begin inside it."""
     copied = made.nbytes(result)
     if here and there:
-        if here == there or (here < there + copied and there < here + size):
-            return VIEWS, 0
-        return COPIES, copied
+        return (VIEWS, 0) if here == there or here < there < here + size else (COPIES, copied)
     if made.owns is not None and made.owns(result):
         return COPIES, copied
     return UNKNOWN, 0
-
-
-def _confirmed(
-    bounds: tuple[int, int], made: Kind, result: Any, there: int | None
-) -> tuple[int, int]:
-    """Whether they overlap: an array that repeats an element is smaller than its size."""
-    (first, last), (begin, end) = bounds, made.bounds(result, there or 0)
-    return (VIEWS, 0) if first < end and begin < last else (COPIES, made.nbytes(result))

@@ -6,15 +6,13 @@ import atexit
 import builtins
 import functools
 import json
-import marshal
 import os
 import runpy
 import subprocess
 import sys
 import types
-from collections.abc import Callable, Mapping
-from importlib.machinery import SourceFileLoader, SourcelessFileLoader
-from importlib.util import MAGIC_NUMBER
+from collections.abc import Callable
+from importlib.machinery import SourceFileLoader
 from typing import Any
 
 from dlprof.tracer import pools
@@ -25,9 +23,8 @@ from dlprof.tracer.state import Tracer
 from dlprof.tracer.tracebacks import HERE, Hook, WithoutFrame
 
 MAIN = os.path.join(HERE, "__main__.py")  # noqa: PTH118
-BECOMES = ("execv", "execve")
-ENDS = ("_exit", "abort", *BECOMES)
-"""What ends a process or its program at once, by functions of ``os``."""
+ENDS = ("_exit", "abort", "execv", "execve")
+"""Functions of ``os`` that end a process or its program at once."""
 STARTS = ("from multiprocessing.spawn", "from multiprocessing.forkserver")
 """How the text begins that a new process of :mod:`multiprocessing` runs."""
 BEGIN = """\
@@ -44,24 +41,17 @@ FLAGS = frozenset(("-u", "-B", "-O", "-OO", "-b", "-d", "-q", "-v"))
 """Options of Python that change nothing of where dlprof is found."""
 
 
-def start(
-    folder: str,
-    include: tuple[str, ...] = (),
-    events: bool = False,
-    most_percent: float | None = None,
-) -> Tracer:
+def start(folder: str, include: tuple[str, ...] = (), events: bool = False) -> Tracer:
     """Trace this process from now on, and the Python programs that it starts."""
-    tracer = Tracer(Places(include), Rows(folder, events), most_percent)
+    tracer = Tracer(Places(include), Rows(folder, events))
     Installed(tracer).start()
     atexit.register(tracer.finish)
     os.register_at_fork(after_in_child=functools.partial(_begin_child, tracer))
     for name in ENDS:
         setattr(os, name, _after(tracer.finish, getattr(os, name)))
     pools.follow(tracer)
-    _follow_spawned((folder, include, events, most_percent))
-    _follow_programs(
-        {"folder": folder, "include": include, "events": events, "most_percent": most_percent}
-    )
+    _follow_spawned((folder, include, events))
+    _follow_programs({"folder": folder, "include": include, "events": events})
     return tracer
 
 
@@ -103,13 +93,9 @@ def _follow_spawned(arguments: tuple[object, ...]) -> None:
 
 
 def _follow_programs(asked: dict[str, object]) -> None:
-    """What :mod:`subprocess` starts in this interpreter is traced: ``torchrun`` starts its so. And
-    what this process becomes, or a child of ``os.spawnv``.
-    """
+    """Trace what :mod:`subprocess` starts in this interpreter, as ``torchrun`` does."""
     original = subprocess.Popen.__init__
     searched = os.environ.get("PYTHONPATH")
-    for name in BECOMES:
-        setattr(os, name, _traced_after(getattr(os, name), asked, searched))
 
     def init(self: Any, args: Any, *rest: Any, **kwargs: Any) -> None:
         env = kwargs.get("env")
@@ -121,22 +107,6 @@ def _follow_programs(asked: dict[str, object]) -> None:
         self.args = args  # as errors name it
 
     subprocess.Popen.__init__ = functools.wraps(original)(init)  # type: ignore[method-assign]
-
-
-def _traced_after(
-    become: Callable[..., Any], asked: dict[str, object], searched: str | None
-) -> Callable[..., Any]:
-    def traced(*given: Any, **named: Any) -> Any:
-        path, args, env = (*given, None, None, None)[:3]
-        is_found = env is None or (isinstance(env, Mapping) and env.get("PYTHONPATH") == searched)
-        if is_found and path == sys.executable and isinstance(args, (list, tuple)) and args:
-            words = [args[0], *traced_words([path, *args[1:]], asked)[1:]]
-            given = path, words, *given[2:]
-        with WithoutFrame():
-            return become(*given, **named)
-
-    functools.update_wrapper(traced, become)
-    return traced
 
 
 def traced_words(args: Any, asked: dict[str, object]) -> Any:
@@ -191,15 +161,8 @@ def _run_script(path: str, main: types.ModuleType) -> None:
         why = f"[Errno {error.errno}] {error.strerror}"
         sys.stderr.write(f"{sys.executable}: can't open file {path!r}: {why}\n")
         raise SystemExit(2) from None
-    is_compiled = path.endswith(".pyc") or text.startswith(MAGIC_NUMBER[:2])
     main.__file__ = path
-    main.__loader__ = (SourcelessFileLoader if is_compiled else SourceFileLoader)("__main__", path)
+    main.__loader__ = SourceFileLoader("__main__", path)
     main.__dict__["__cached__"] = None
-    if is_compiled and not text.startswith(MAGIC_NUMBER):
-        raise RuntimeError("Bad magic number in .pyc file")
-    code = (
-        marshal.loads(text[16:])  # noqa: S302 - it is the program
-        if is_compiled
-        else compile(text, path, "exec", dont_inherit=True)  # not this file's future
-    )
+    code = compile(text, path, "exec", dont_inherit=True)  # without this file's future
     exec(code, main.__dict__)  # noqa: S102 - it is the program

@@ -19,7 +19,6 @@ from typing import Any
 from dlprof.tracer.arrays import Kind
 from dlprof.tracer.place import span
 from dlprof.tracer.targets import Target
-from dlprof.tracer.tracebacks import raise_of_handler
 
 SCHEMA = "dlprof.trace/1"
 NO_LINE = "(no line of the program)"
@@ -32,12 +31,8 @@ MOST_TICKS = 256
 SHARE = 100
 """The tracer's own looks and files take at most this part of a program's time."""
 MOST_EVENTS = 200_000
-STEPS = 32
-"""Times are told apart to this part of them, at least."""
 MOST_SHAPES, OTHERS = 64, "others"
 """Kinds of array that a row tells apart, and how what comes later counts: without a size."""
-OTHERS_EMPTY = OTHERS, (0,)
-"""Of what comes later, the arrays without elements."""
 TIME, VIEWS, COPIES, UNKNOWN, SIZE, BYTES, DTYPE, EACH = range(8)
 """Of a row's numbers for one dtype and shape. SIZE is the bytes of one array, and DTYPE that of the
 last copy. EACH is the bytes of a copy with this DTYPE, if it was one between NumPy and a tensor of
@@ -69,7 +64,6 @@ class Row:
         "retyped",
         "seen_ns",
         "span",
-        "stopped_ns",
         "target",
         "trouble",
         "via",
@@ -95,8 +89,8 @@ class Row:
         self.retyped: set[str] = set()
         """Dtypes of results that are not those of their sources."""
         self.busy: dict[tuple[Any, int], list[float]] = {}
-        """Of calls behind queued work, by array, outcome and form of the call, and about the same
-        time: how many, and the time."""
+        """Calls behind queued work and their time, by array, outcome and form of the call, and
+        the power of two of the time."""
         self.idle: dict[Any, float] = {}
         """The least time of a call with an empty queue, by array, outcome and form of the call."""
         self.first_ns = 0.0
@@ -104,15 +98,13 @@ class Row:
         self.raised = 0
         self.trouble = ""
         self.index = -1
-        self.stopped_ns = 0
-        """When its calls were no longer counted; 0 if they always were."""
         self.seen_ns = 0.0
         """What its calls had taken at the last tick."""
 
     def numbers(self, key: Any, size: Callable[[], int]) -> list[Any]:
         """The numbers for arrays of a dtype and shape, which are met for the first time."""
         if len(self.arrays) >= MOST_SHAPES:
-            key, size = OTHERS_EMPTY if 0 in words(key)[1] else OTHERS, lambda: 0
+            key, size = OTHERS, lambda: 0
         return self.arrays.setdefault(key, [0, 0, 0, 0, size(), 0, None, 0])
 
     def queued(self, key: Any, outcome: int, queue: Queue, took: float) -> None:
@@ -123,20 +115,9 @@ class Row:
             if name[0] != OTHERS:
                 self.idle[name] = min(took, self.idle.get(name, took))
             return
-        part, power = math.frexp(took)
-        at = self.busy.setdefault((name, STEPS * power + int(STEPS * part)), [0, 0.0])
+        at = self.busy.setdefault((name, math.frexp(took)[1]), [0, 0.0])
         at[0] += 1
         at[1] += took
-
-    @property
-    def views(self) -> int:
-        return sum(numbers[VIEWS] for numbers in list(self.arrays.values()))
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether all that was seen of it are views."""
-        others = (sum(numbers[COPIES : UNKNOWN + 1]) for numbers in list(self.arrays.values()))
-        return not (any(others) or self.busy or self.crossings)
 
     def as_dict(self, idle: Mapping[Any, float]) -> dict[str, Any]:
         numbers = list(self.arrays.items())
@@ -164,7 +145,6 @@ class Row:
             "copies": copies,
             "unknown": unknown,
             "raised": self.raised,
-            "stopped_ns": self.stopped_ns,
             "waits": waits,
             "maybe_waits": maybe,
             "waited_ns": round(waited),
@@ -370,9 +350,8 @@ class Rows:
                 file.write(text)
             if ended or not self.has_ended:  # a thread that outlives the program
                 os.replace(partial, path)  # noqa: PTH105
-        except Exception as error:  # noqa: BLE001 - the tracer's own is not the program's
+        except Exception:  # noqa: BLE001 - the tracer's own is not the program's
             self.has_ended &= not ended
-            raise_of_handler(error)
 
 
 def _joined(

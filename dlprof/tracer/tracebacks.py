@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import os
-import signal
 import sys
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - few imports
-
-
-def raise_of_handler(error: Exception) -> None:
-    """Raise it again if the handler of a signal raised it: then it is the program's own."""
-    codes = {_code(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code in codes:
-            raise error
-        trace = trace.tb_next
-
-
-def _code(handler: Any) -> Any:
-    if not callable(handler):
-        return None
-    while isinstance(handler, functools.partial):
-        handler = handler.func
-    function = getattr(handler, "__func__", handler)
-    return getattr(function, "__code__", getattr(type(handler).__call__, "__code__", None))
 
 
 class WithoutFrame:

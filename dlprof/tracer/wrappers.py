@@ -6,7 +6,6 @@ Python 3.11: before, a bare ``raise`` keeps the traceback of the handler.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import sys
 import time
@@ -18,20 +17,17 @@ from typing import Any
 from dlprof.tracer.arrays import HEADS, resolved
 from dlprof.tracer.calls import Calls
 from dlprof.tracer.rows import BYTES, COPIES, DTYPE, EACH, SIZE, TIME, VIEWS
-from dlprof.tracer.state import Tracer
+from dlprof.tracer.state import KEPT, MISSING, Tracer
 from dlprof.tracer.targets import Target
-from dlprof.tracer.ways import KEPT, MISSING
 
 WORDS = (*functools.WRAPPER_ASSIGNMENTS, "__text_signature__")
 _getframe, _clock = sys._getframe, time.perf_counter  # noqa: SLF001 - CPython's own way
 """Seconds: Python subtracts and compares floats faster than integers of that size."""
 
 
-def make(  # noqa: C901 - one frame alone may stand before the call
-    original: Callable[..., Any], target: Target, tracer: Tracer
-) -> Callable[..., Any]:
+def make(original: Callable[..., Any], target: Target, tracer: Tracer) -> Callable[..., Any]:
     """``original`` with a record of each conversion."""
-    calls = Calls(tracer, target, isinstance(original, types.BuiltinFunctionType))
+    calls = Calls(tracer, target)
     ways, inside, record = calls.ways, tracer.inside, _record(original, calls)
 
     def traced(source: Any = MISSING, /, *rest: Any, **kwargs: Any) -> Any:
@@ -39,16 +35,13 @@ def make(  # noqa: C901 - one frame alone may stand before the call
         try:
             try:
                 way = ways[type(source)]
-            except Exception as error:  # noqa: BLE001 - a class may say how it is hashed
-                way = calls.first_way(type(source), error)
+            except KeyError:
+                way = calls.first_way(type(source))
             if way is None:
                 if rest or kwargs:
                     return original(source, *rest, **kwargs)
                 return original(source)
-            if inside and get_ident() in inside:
-                if calls.within and get_ident() in calls.within and calls.is_own(_getframe(1)):
-                    return record(_getframe(1), way, source, rest, kwargs, True)
-            else:
+            if not (inside and get_ident() in inside):
                 try:
                     frame = _getframe(1)
                 except ValueError:  # at exit, or in a thread of C: no line of the program
@@ -99,10 +92,8 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
         source: Any,
         rest: tuple[Any, ...],
         kwargs: Mapping[str, Any],
-        is_inside: bool = False,
-        busy: bool | None = None,
     ) -> Any:
-        row = args = handed = queue = took = me = None
+        row = args = handed = queue = took = busy = None
         try:
             try:
                 if way.is_special:
@@ -127,13 +118,10 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
                 calls.missed(error)
                 row = None
             del frame
-            if row is None and (way is None or way.is_leaf):
+            if way is None:
                 return original(source) if args is None else original(*args, **kwargs)
-            if not (is_inside or way.is_leaf):
-                me = get_ident()
-                inside.add(me)
-                if way.may_run_own:
-                    calls.within.add(me)
+            me = get_ident()
+            inside.add(me)
             try:
                 if row is None:  # not counted; nor are the calls inside it
                     return original(source) if args is None else original(*args, **kwargs)
@@ -189,10 +177,7 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
                 if began > rows.next_s:
                     calls.tracer.tick(row, began, took)
             finally:
-                if me is not None:
-                    inside.discard(me)
-                    if way.may_run_own:
-                        calls.within.discard(me)
+                inside.discard(me)
         except BaseException as error:
             error.__traceback__ = error.__traceback__.tb_next  # type: ignore[union-attr]
             if took is None and row is not None:
@@ -201,10 +186,6 @@ def _record(  # noqa: C901, PLR0915 - one frame alone may stand between the wrap
         return result
 
     return record
-
-
-VECTORCALL, FLAGS = 1 << 11, 168
-"""``Py_TPFLAGS_HAVE_VECTORCALL``, and where the flags of a type are in it."""
 
 
 class Builtin(functools.partial):  # type: ignore[type-arg]
@@ -230,14 +211,3 @@ class Builtin(functools.partial):  # type: ignore[type-arg]
 
     def __reduce__(self) -> str:
         return str(self.__name__)  # type: ignore[attr-defined]
-
-
-def _inherit_vectorcall() -> None:
-    """Call a ``Builtin`` as fast as a ``partial``: from Python 3.12 on it is by itself."""
-    flags = ctypes.c_ulong.from_address(id(Builtin) + FLAGS)
-    if flags.value == Builtin.__flags__ and functools.partial.__flags__ & VECTORCALL:
-        flags.value |= VECTORCALL
-
-
-if sys.implementation.name == "cpython" and sys.version_info < (3, 12):
-    _inherit_vectorcall()

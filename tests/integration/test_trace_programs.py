@@ -82,12 +82,7 @@ def check_same(plain, traced):
         "warnings.warn('of the caller', stacklevel=2)",
         "subprocess.run(['/nowhere'])",
         "os.execv('/nowhere', ['/nowhere'])",
-        "os.execv(sys.executable, 'no words')",
-        "os.execve(path='/nowhere', argv=['/nowhere'], env={})",
-        "os.execve(sys.executable, [sys.executable], 'no mapping')",
         "sys.excepthook = lambda *e: print(e[0], traceback.extract_tb(e[2]).format()); 1 / 0",
-        "atexit.register(numpy.frombuffer, b'1234', 'uint8')",
-        "import _thread, time\n_thread.start_new_thread(numpy.frombuffer, ('',)); time.sleep(0.2)",
         "def broken(*_): raise KeyError('in the hook')\nsys.excepthook = broken\n1 / 0",
     ],
 )
@@ -204,7 +199,7 @@ os.waitpid(child, 0)
 """
     _, traced = trace(text, options=("--fail-on", "copy"))
     assert "passed" not in traced.stderr
-    assert "--fail-on copy: unknown, as 1 of 2 processes was killed" in traced.stderr
+    assert "--fail-on copy: unknown, as 1 of 2 processes was killed:" in traced.stderr
 
 
 def test_programs_that_a_process_starts_are_traced(run):
@@ -221,31 +216,10 @@ start("-O", "-m", "app", "as a module")
 start(__file__, "elsewhere", env={{**os.environ, "PYTHONPATH": "/nowhere"}})
 start("-c", "print(1)")
 start("nowhere.py", "not there")
-import py_compile
-py_compile.compile(__file__, "other.pyc")
-start("other.pyc", "compiled")
-with open("old.pyc", "wb") as file:
-    file.write(b"of another Python")
-start("old.pyc", "not read")
 """
     found, plain, traced = run(text)
     check_same(plain, traced)
-    assert calls(found) == 4
-
-
-@pytest.mark.parametrize(
-    "become",
-    [
-        "os.execv(sys.executable, ['python', *sys.argv, '2'])",
-        "os.execve(sys.executable, [sys.executable, *sys.argv, '2'], {**os.environ, 'MORE': ''})",
-        "os.spawnv(os.P_WAIT, sys.executable, [sys.executable, *sys.argv, '2'])",
-    ],
-)
-def test_the_program_that_a_process_becomes_is_traced(run, become):
-    text = f"import os, sys\n{CONVERTS}print(sys.argv, flush=True)\nif not sys.argv[1:]: {become}\n"
-    found, plain, traced = run(text)
-    check_same(plain, traced)
-    assert calls(found) == 2
+    assert calls(found) == 3
 
 
 def test_the_annotations_of_a_program_are_there_before_its_first(run):
@@ -335,16 +309,6 @@ for _ in range(3):
     assert "--fail-on wait: app.py:1" in traced.stderr
 
 
-def test_an_option_for_ci_after_the_script_is_no_pass(tmp_path):
-    (tmp_path / "app.py").write_text("import sys; print(sys.argv[1:])", encoding="utf-8")
-    after = ("app.py", "--fail-on", "copy")
-    refused = python(tmp_path, "-m", "dlprof", "trace", *after)
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "before app.py" in refused.stderr
-    meant = python(tmp_path, "-m", "dlprof", "trace", "--", *after)
-    assert (meant.returncode, meant.stdout) == (0, "['--fail-on', 'copy']\n")
-
-
 def test_a_copy_on_the_host_that_jax_keeps_is_one_copy(trace):
     pytest.importorskip("jax")
     text = """\
@@ -422,7 +386,6 @@ if os.fork() == 0:
     found, traced = trace(text, options=("--fail-on", "copy"))
     (running,) = (process for process in found["processes"] if process["running"])
     os.kill(running["pid"], signal.SIGKILL)
-    assert "1 of 2 processes was still running: conversions later than" in traced.stderr
     assert "--fail-on copy: unknown, as 1 of 2 processes was still running" in traced.stderr
 
 
@@ -469,23 +432,17 @@ load()
 def test_the_report_is_printed_again_by_function_and_pair(trace, tmp_path):
     trace(f"def load():\n    numpy.frombuffer(b'12', 'uint8')\n{CONVERTS}load()\n")
     again = dlprof("report", tmp_path / "trace.json")
-    assert "view 2 load numpy.frombuffer(" in again.said
+    assert "view app.py:2 load numpy.frombuffer(" in again.said
     by_function = dlprof("report", tmp_path / "trace.json", "--by", "function").said
-    assert "view load numpy.frombuffer(" in by_function
+    assert "view app.py load numpy.frombuffer(" in by_function
     assert "bytes → numpy" in dlprof("report", tmp_path / "trace.json", "--by", "pair").said
 
 
-def test_single_conversions_are_recorded_for_the_viewers_that_show_them(trace, tmp_path):
+def test_single_conversions_are_exported_for_the_viewers_that_show_them(trace, tmp_path):
     text = f"import threading\n{CONVERTS}def f(): numpy.frombuffer(b'12', 'uint8')\n"
     threads = "ts = [threading.Thread(target=f) for _ in range(3)]\n"
-    options = ("--chrome", "c.json", "--speedscope", "s.json", "--html", "page.html")
+    options = ("--chrome", "c.json", "--html", "page.html")
     trace(f"{text}{threads}[t.start() for t in ts]; [t.join() for t in ts]\n", options=options)
     events = json.loads((tmp_path / "c.json").read_text())["traceEvents"]
     assert sum(event["ph"] == "X" for event in events) == 4
-    by_line, *_ = json.loads((tmp_path / "s.json").read_text())["profiles"]
-    assert len(by_line["samples"]) == 2
-    page = (tmp_path / "page.html").read_text()
-    assert "def f(): numpy.frombuffer" in page
-    again = dlprof("report", tmp_path / "trace.json", "--speedscope", "-")
-    _, *threads = json.loads(again.said)["profiles"]
-    assert sum(len(thread["events"]) for thread in threads) == 2 * 4
+    assert "def f(): numpy.frombuffer" in (tmp_path / "page.html").read_text()

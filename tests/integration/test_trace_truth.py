@@ -102,14 +102,5 @@ def test_the_lines_of_executed_text(trace):
     }
 
 
-def test_what_is_unpacked_or_iterated_is_told_by_its_value(trace):
-    lines = LINES["unpacked_and_iterated"]
-    assert {row["expression"] for row in trace["rows"] if row["line"] in lines} == {
-        "map(torch.from_numpy, [X, X, X])",
-        "map(torch.from_numpy, [X, X])",
-        "torch.tensor(X)",
-    }
-
-
 def test_calls_that_a_pool_of_threads_makes_itself_are_of_no_line(trace):
     assert found_by_line(trace, NO_LINE) == {0: {("torch.from_numpy(x)", "view"): 5}}
