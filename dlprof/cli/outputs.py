@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -64,6 +65,8 @@ class Outputs:
                 outputs.check_no_session(name)
             elif name == "--parquet":
                 raise UsageError("--parquet writes bytes: name a file")
+        if "--parquet" in targets and importlib.util.find_spec("pyarrow") is None:
+            raise UsageError("--parquet needs pyarrow: pip install 'dlprof[parquet]'")
         return outputs
 
     @property

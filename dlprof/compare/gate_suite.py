@@ -138,6 +138,11 @@ class Side:
         self.measurement.stop_with(self.runner, complete=False)
         return self.measurement.session()
 
+    def by_name(self) -> dict[Key, Result]:
+        """Its cases by their names."""
+        results = self.results
+        return {name: results[number] for name, number in self.numbers.items()}
+
     def is_settled(self, name: Key) -> bool:
         """Whether the case was refused, or crashed: no other round asks for it."""
         return self.measurement.file.settled(self.numbers[name])
@@ -176,10 +181,9 @@ class SideWatcher(Watcher):
 class MeasuredSuite:
     """The cases of two sides, as :mod:`dlprof.compare.gate_rounds` measures them.
 
-    ``only`` are the keys of HEAD's cases to be measured; None for all. ``entries`` are the times to
-    be judged: the keys in BASE and in HEAD, and the floor; without any, one round shows the
-    verdicts. ``names`` are the keys in BASE by those in HEAD. ``undiagnosed`` are the keys in HEAD
-    of cases that the diagnosis had no time for.
+    All keys are those in HEAD. ``only`` are the cases to be measured; None for all. ``entries`` are
+    the times to be judged; without any, one round shows the verdicts. ``undiagnosed`` are the cases
+    that the diagnosis had no time for.
     """
 
     base: Side
@@ -191,24 +195,18 @@ class MeasuredSuite:
     undiagnosed: set[Key] = field(default_factory=set, init=False)
     race_looks: int = field(default=RACE_LOOKS, init=False)
     """How many processes of the side that saw no race looked for one, at least."""
-    entries: list[tuple[Key, Key, Floor]] = field(init=False)
-    names: dict[Key, Key] = field(init=False)
+    entries: list[tuple[Key, Floor]] = field(init=False)
 
     def __post_init__(self) -> None:
-        both = [
-            (key(pair.head.case), key(pair.base.case))
-            for pair in match(self.base.results, self.head.results)
-            if pair.base is not None and pair.head is not None
-        ]
-        self.names = dict(pair for pair in both if self.only is None or pair[0] in self.only)
-        self.entries = [
-            (base, head, floor)
-            for head, base in self.names.items()
-            for floor in self.settings.floors
-        ]
+        pairs = match(self.base.results, self.head.results)
+        names = {key(one.base.case): key(one.case) for one in pairs if one.base is not None}
+        numbers = {names[name]: number for name, number in self.base.numbers.items()}
+        self.base = replace(self.base, numbers=numbers)
+        both = [name for name in self._names_in(self.head) if name in numbers]
+        self.entries = [(name, floor) for name in both for floor in self.settings.floors]
 
     @property
-    def sides(self) -> tuple[Side, ...]:
+    def sides(self) -> tuple[Side, Side]:
         return (self.base, self.head)
 
     def measure(self, round_: int, cases: frozenset[int]) -> None:
@@ -233,51 +231,48 @@ class MeasuredSuite:
             self.watcher.step()
 
     def _order(self, round_: int, cases: frozenset[int]) -> list[Pair]:
-        """Return the cases of both sides in the order common to both."""
-        base = self.base
-        olds, news = self._numbers(base, round_, cases), self._numbers(self.head, round_, cases)
-        heads = {self.names.get(name, name): n for name, n in self.head.numbers.items()}
+        """Return the cases of a round in the order common to both sides.
+
+        The first round is of all, also of cases that the other side does not have.
+        """
+        names = {self.entries[case][0] for case in cases}
         pairs: list[tuple[Pair, bool]] = []
-        for name in dict.fromkeys([*base.numbers, *heads]):
-            old, new = base.numbers.get(name), heads.get(name)
-            old, new = (old if old in olds else None), (new if new in news else None)
-            numbers = ((base, old), (self.head, new))
-            large = [side.is_large(number) for side, number in numbers if number is not None]
-            if large:
-                pairs.append(((old, new), any(large)))
+        for name in dict.fromkeys([*self.base.numbers, *self.head.numbers]):
+            if name in names or (round_ == 0 and (self.only is None or name in self.only)):
+                old, new = (side.numbers.get(name) for side in self.sides)
+                numbers = (self.base, old), (self.head, new)
+                large = any(side.is_large(n) for side, n in numbers if n is not None)
+                pairs.append(((old, new), large))
         return in_order(pairs, self.head.runner.settings.seed, round_)
 
     def samples(self) -> list[Sample]:
         """All times to be judged, with all rounds so far."""
-        base, head = _by_key(self.base.results), _by_key(self.head.results)
-        return [
-            sample_of(base[old], head[new], floor, in_turns=True)
-            for old, new, floor in self.entries
-        ]
+        base, head = (side.by_name() for side in self.sides)
+        return [sample_of(base[name], head[name], floor, True) for name, floor in self.entries]
 
     def settled(self) -> frozenset[int]:
         """Entries of cases that a side refused, or crashed in."""
         return frozenset(
             place
-            for place, (base, head, _) in enumerate(self.entries)
-            if self.head.is_settled(head) or self.base.is_settled(base)
+            for place, (name, _) in enumerate(self.entries)
+            if any(side.is_settled(name) for side in self.sides)
         )
 
     def diagnose(self, limit: Budget) -> None:
-        """The diagnosis, if it is wanted, until the limit is over. BASE has half of it.
+        """Run the diagnosis, if it is wanted, until the limit is over. BASE has half of it.
 
         Paths that were a view on one side and a copy on the other come first, whatever the limit:
         that may depend on the address of the array, which is chance.
         """
         begun = limit.clock()
+        differing = self._differing()
         for side in self.sides:
-            side.diagnose(self._differing(side), lambda: False)
+            side.diagnose(differing, lambda: False)
         for place, side in enumerate(self.sides, 1):
-            is_over = partial(limit.is_over, place / len(self.sides))
-            left = side.diagnose(self._to_diagnose(side), is_over)
-            self.undiagnosed |= {
-                head for head, base in self.names.items() if (base, head)[side is self.head] in left
-            }
+            if side.measurement.request.settings.diagnose:
+                is_over = partial(limit.is_over, place / len(self.sides))
+                self.undiagnosed |= side.diagnose(self._names_in(side), is_over)
+        self.undiagnosed &= {name for name in self.base.numbers if name in self.head.numbers}
         for look in range(RACE_LOOKS - 1):
             unequal = self._unequal_races()
             if unequal and limit.is_over(1.0):
@@ -287,64 +282,47 @@ class MeasuredSuite:
                 side.runner.look_again({side.numbers[name] for name in names}, RACE, look)
         self.diagnosis_s = limit.clock() - begun
 
-    def _to_diagnose(self, side: Side) -> set[Key]:
-        return self._names_in(side) if side.measurement.request.settings.diagnose else set()
+    def _both(self) -> Iterator[tuple[Key, tuple[Result, Result]]]:
+        """Yield the cases that both sides measure, with their results."""
+        base, head = (side.by_name() for side in self.sides)
+        for name in self._names_in(self.head):
+            if name in base:
+                yield name, (base[name], head[name])
 
     def _unequal_races(self) -> dict[Side, set[Key]]:
-        """The cases in which one side saw an early write, by the side that did not."""
+        """Return the cases in which one side saw an early write, by the side that did not."""
         found: dict[Side, set[Key]] = {}
-        bases, heads = _by_key(self.base.results), _by_key(self.head.results)
-        for head, base in self.names.items():
-            sides = (self.base, base, bases[base]), (self.head, head, heads[head])
-            words = [{word for word, _ in seen(result.early_write)} for *_, result in sides]
-            for (side, name, _), own, other in zip(sides, words, reversed(words), strict=True):
+        for name, results in self._both():
+            words = [{word for word, _ in seen(result.early_write)} for result in results]
+            for side, own, other in zip(self.sides, words, reversed(words), strict=True):
                 if own == {"safe"} and "unsafe" in other:
                     found.setdefault(side, set()).add(name)
         return found
 
-    def _differing(self, side: Side) -> set[Key]:
-        """All cases of the paths that one side found a view and the other a copy."""
-        bases, heads = _by_key(self.base.results), _by_key(self.head.results)
-        paths = set()
-        for head, base in self.names.items():
-            pair = bases[base], heads[head]
-            if len({one.ownership.verdict for one in pair if one.ownership is not None}) > 1:
-                paths.add(pair[1 if side is self.head else 0].case.conversion)
-        found = {key(result.case) for result in side.results if result.case.conversion in paths}
-        return found & self._names_in(side)
+    def _differing(self) -> set[Key]:
+        """Return all cases of the paths that one side found a view and the other a copy."""
+        both = dict(self._both())
+        paths = {
+            head.case.conversion
+            for base, head in both.values()
+            if base.ownership is not None
+            and head.ownership is not None
+            and base.ownership.verdict != head.ownership.verdict
+        }
+        return {name for name, (_, head) in both.items() if head.case.conversion in paths}
 
     def comparison(self, course: Course) -> Comparison:
-        """What was found, with the words of the looks."""
+        """Return what was found, with the words of the looks."""
         words = zip(self.entries, course.words, strict=True)
-        decided = {(head, floor.measure): word for (_, head, floor), word in words}
+        decided = {(name, floor.measure): word for (name, floor), word in words}
         settings = replace(self.settings, decided=decided, race_looks=self.race_looks)
         return compare(self._session(self.base), self._session(self.head), settings)
 
     def _session(self, side: Side) -> Session:
+        numbers = {side.numbers[name] for name in self._names_in(side)}
         session = side.session()
-        if self.only is None:
-            return session
-        keys = {*self.only, *self.names.values()}
-        results = [result for result in session.results if key(result.case) in keys]
+        results = [result for n, result in enumerate(session.results) if n in numbers]
         return session.model_copy(update={"results": results})
 
-    def _numbers(self, side: Side, round_: int, cases: frozenset[int]) -> set[int]:
-        """The first round is of all, also of cases that the other side does not have."""
-        if round_ == 0:
-            names = self._names_in(side)
-        else:
-            pairs = [self.entries[case][:2] for case in cases]
-            names = {head if side is self.head else base for base, head in pairs}
-        return {side.numbers[name] for name in names}
-
-    def _names_in(self, side: Side) -> set[Key]:
-        if self.only is None:
-            return set(side.numbers)
-        wanted = set(self.only)
-        if side is not self.head:
-            wanted = {self.names.get(name, name) for name in wanted}
-        return wanted & set(side.numbers)
-
-
-def _by_key(results: Sequence[Result]) -> dict[Key, Result]:
-    return {key(result.case): result for result in results}
+    def _names_in(self, side: Side) -> list[Key]:
+        return [name for name in side.numbers if self.only is None or name in self.only]
