@@ -26,7 +26,6 @@ from dlprof.compare.times import (
 from dlprof.compare.verdicts import (
     LOST,
     MEASURED,
-    SKIPPED,
     Change,
     both_measured,
     changes,
@@ -121,16 +120,12 @@ class Comparison:
         for place, name in enumerate(("BASE", "HEAD")):
             if not any(case.statuses[place] for case in self.cases):
                 return f"{name} holds no case"
-        both = [case for case in self.cases if all(case.statuses)]
-        if not both:
+        if not any(all(case.statuses) for case in self.cases):
             return "BASE and HEAD have no case in common: they measure different pairs or arrays"
         if any(case.is_measured or case.doubt or case.word in (WORSE, GONE) for case in self.cases):
             return ""
-        for place, name in enumerate(("BASE", "HEAD")):
-            if not any(case.statuses[place] in MEASURED for case in both):
-                status, reason = both[0].statuses[place], both[0].reasons[place]
-                return f"{name} measured no case that both have: {status}: {reason}"
-        return "no case was measured on both sides"
+        reason = next((one for case in self.cases for one in case.reasons if one), "")
+        return f"no case was measured on both sides: {reason}"
 
     @property
     def inconclusive(self) -> str:
@@ -316,31 +311,20 @@ def _word(case: Compared, criteria: Criteria) -> tuple[str, str]:
 
 
 def _unmeasured(case: Compared) -> tuple[str, str]:
-    """The word of a case that is not measured on both sides, and that no change makes worse.
+    """Return the word of a case that is not measured on both sides, and that no change makes worse.
 
     If HEAD has no answer where BASE might have one, that is no pass.
     """
     base, head = case.statuses
-    if head is None:
-        return _missing(case)
     if head in MEASURED:
-        skipped = base == SKIPPED
-        return (UNSURE, "BASE did not come to it") if skipped else (NEW, "BASE has no time of it")
-    if base == head == SKIPPED:
-        return UNSURE, "both sides left it out"
+        return NEW, "BASE has no time of it"
+    if "unsupported" in (head, base if head is None else None):
+        return UNMEASURED, case.reasons[0 if head is None else 1]
+    if head is None and case.asked and base in MEASURED:
+        return GONE, "BASE has it, and HEAD was asked for it"
+    if head is None:
+        return INVALID, "HEAD does not have it" if case.asked else "HEAD was not asked for it"
     # A survey has no time that could be slower: what ends alike on both sides is the same.
-    refused = (head == "unsupported" and base != SKIPPED) or (case.case.survey and base == head)
-    if refused or (base is None and head == SKIPPED):
+    if case.case.survey and base == head:
         return UNMEASURED, case.reasons[1]
     return INVALID, f"HEAD: {head}" + (f": {case.reasons[1]}" if case.reasons[1] else "")
-
-
-def _missing(case: Compared) -> tuple[str, str]:
-    """The word of a case that HEAD does not have."""
-    if case.statuses[0] == "unsupported":
-        return UNMEASURED, case.reasons[0]
-    if not case.asked:
-        return INVALID, "HEAD was not asked for it"
-    if case.statuses[0] in MEASURED:
-        return GONE, "BASE has it, and HEAD was asked for it"
-    return INVALID, "HEAD does not have it"

@@ -15,7 +15,6 @@ from dlprof.compare.severity import Severities
 from dlprof.judge.case_view import CaseView, seen
 from dlprof.judge.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.runner.axes import shape_text
 from dlprof.runner.evidence import VARIES, FreshSource
 from dlprof.runner.session import Result, Verdict
 
@@ -111,7 +110,6 @@ class Change:
     """``what`` was ``before`` in BASE and is ``after`` in HEAD.
 
     ``worst`` is the worst word of HEAD's processes, where they disagree or may by the address.
-    ``note`` says more of what is so in HEAD.
     """
 
     what: str
@@ -120,7 +118,6 @@ class Change:
     direction: str
     severity: str = "info"
     worst: str = ""
-    note: str = ""
 
     @property
     def word(self) -> str:
@@ -135,8 +132,7 @@ class Change:
 
     def __str__(self) -> str:
         before, after = (_word(self.what, word) for word in (self.before, self.after))
-        note = f" ({self.note})" if self.note else ""
-        return f"{NAMES.get(self.what, self.what.replace('_', ' '))}: {before}, now {after}{note}"
+        return f"{NAMES.get(self.what, self.what.replace('_', ' '))}: {before}, now {after}"
 
 
 ALONE = Severities()
@@ -235,8 +231,7 @@ def _of_measures(base: Result, head: Result, tried: Tried) -> Iterator[Change]:
         used = _PROMISED_COPY if what == "ownership" and head.case.promise == "copy" else scale
         for change in _on_scale(what, used, getattr(base, what), getattr(head, what)):
             copies_more |= what == "ownership" and change.direction == WORSE
-            is_wrong = what == "values" and change.direction == WORSE
-            yield replace(change, note=_metadata_changed(head)) if is_wrong else change
+            yield change
     old, new = before.result_device, after.result_device
     if old is not None and new is not None and old != new:
         yield _directed(
@@ -254,26 +249,14 @@ def _of_measures(base: Result, head: Result, tried: Tried) -> Iterator[Change]:
         yield _directed("read-only flag", words, lost[1] - lost[0])
 
 
-def _metadata_changed(head: Result) -> str:
-    """The dtype and the shape that a wrong result has instead of those of the source."""
-    found = next((one.changed for word, one in seen(head.values) if word == "wrong"), None)
-    if not found:
-        return ""
-    pairs = {
-        "dtype": found.dtype,
-        "shape": found.shape and tuple(map(shape_text, found.shape)),
-    }
-    return ", ".join(f"{what} {two[1]} instead of {two[0]}" for what, two in pairs.items() if two)
-
-
 def _directed(what: str, words: tuple[str, str], badness: float, worst: str = "") -> Change:
-    """A change that is worse if ``badness`` is positive, and better if it is negative."""
+    """Return a change that is worse if ``badness`` is positive, and better if it is negative."""
     direction = WORSE if badness > 0 else BETTER if badness < 0 else OTHER
     return Change(what, *words, direction, worst=worst)
 
 
 def _crashes(base: Result, head: Result) -> Iterator[Change]:
-    """Instruments in which HEAD's worker crashed, and of which BASE knows the end."""
+    """Yield instruments in which HEAD's worker crashed, and BASE's did not."""
     for what in DIAGNOSIS:
         old = getattr(base, what)
         if old is not None and old.verdict != "unknown" and crashed_in(head, what):
@@ -281,9 +264,7 @@ def _crashes(base: Result, head: Result) -> Iterator[Change]:
 
 
 def _by_address(before: CaseView, after: CaseView) -> bool:
-    """Whether view or copy depends on the address of the array, and did in BASE: which of the two a
-    process saw is chance.
-    """
+    """Whether the address of the array decides between view and copy on both sides, by chance."""
     both = {"view", "copy"}
     words = {word for known in (before, after) for word, _ in known.kinds_seen}
     return words <= both <= before.alignment_words & after.alignment_words
@@ -331,9 +312,7 @@ ADDRESSES = {
 
 
 def _alignment(before: CaseView, after: CaseView) -> Iterator[Change]:
-    """What depends on the address in HEAD and did not in BASE: that a process met one where nothing
-    changed is chance.
-    """
+    """Yield a result that depends on the address in HEAD and did not in BASE."""
     if after.result.alignment is None or after.result.case.layout != "C":
         return  # another shape of the path tells it, or this one is where it was asked to be
     old, new = before.words_by_address, after.words_by_address

@@ -34,13 +34,6 @@ def test_a_worse_verdict_is_a_regression_and_the_way_back_is_none(what, before, 
     assert change(new, old) == ((what, after, before), "better", "info")
 
 
-def test_a_wrong_result_is_told_with_the_dtype_and_shape_that_it_has():
-    changed = {"dtype": ("float32", "float64"), "shape": ((4, 4), (16,))}
-    wrong = make_result(values=verdict("wrong", changed=changed))
-    (found,) = changes(make_result(values=verdict("ok")), wrong)
-    assert str(found).endswith("wrong (dtype float64 instead of float32, shape 16 instead of 4x4)")
-
-
 @pytest.mark.parametrize(
     ("looks", "directions"),
     [(1, ["lost", "other"]), (RACE_LOOKS, ["worse", "better"])],
