@@ -8,7 +8,6 @@ clean if nothing worse than an info is found of it. What could not be measured i
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -83,12 +82,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Selftest:
-    """All outcomes, and what this machine's timers can tell apart."""
+    """The outcomes of all plants."""
 
     outcomes: tuple[Outcome, ...]
-    resolution_ns: float | None
-    noise: float | None
-    """Half width of the interval of the innocent view's time, relative to the time."""
 
     @property
     def passed(self) -> bool:
@@ -114,7 +110,6 @@ def run(
     """
     catalog = inspect_interpreter(python, (SYNTHETIC,), simulated)
     outcomes: dict[Plant, Outcome] = {}
-    results: list[Result] = []
     for number, group in enumerate(_groups(plants)):
         for attempt in range(DISTURBED_ATTEMPTS):
             left = [
@@ -128,13 +123,11 @@ def run(
                 break
             path = folder / f"selftest-{number}-{attempt}.json"
             found = _measure(left, catalog, path, watcher)
-            results += found
             for outcome in judge(left, found, find(found)):
                 known = outcomes.get(outcome.plant)
                 if known is None or outcome.is_found or known.reason == DISTURBED:
                     outcomes[outcome.plant] = outcome
-    in_order = tuple(outcomes[plant] for plant in plants)
-    return Selftest(in_order, resolution_ns(results), noise(results))
+    return Selftest(tuple(outcomes[plant] for plant in plants))
 
 
 def plants_for(python: str, device: str | None) -> tuple[tuple[Plant, ...], str | None]:
@@ -193,28 +186,6 @@ def _has_times(result: Result) -> bool:
     if loops is None:
         return is_known(result.timed_ready)
     return is_known(loops.in_loop) and loops.share is not None and loops.share.is_known
-
-
-def resolution_ns(results: Sequence[Result]) -> float | None:
-    """Median of what the phases' timer cannot tell from nothing, in ns."""
-    known = [
-        result.phases.resolution_ns
-        for result in results
-        if result.phases is not None and result.phases.resolution_ns is not None
-    ]
-    return statistics.median(known) if known else None
-
-
-def noise(results: Sequence[Result]) -> float | None:
-    """Median half width of the intervals of innocent views, relative to their times."""
-    widths = [
-        (measure.ci95_ns[1] - measure.ci95_ns[0]) / 2 / measure.median_ns
-        for result in results
-        if result.case.import_ == "view"
-        and (measure := result.host_time) is not None
-        and measure.ci95_ns is not None
-    ]
-    return statistics.median(widths) if widths else None
 
 
 def _groups(plants: Sequence[Plant]) -> list[list[Plant]]:

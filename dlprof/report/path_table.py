@@ -17,7 +17,6 @@ from dlprof.runner.quantity import (
     legend,
     plain_time,
     ratio_text,
-    significant,
     time_text,
 )
 from dlprof.runner.session import Note
@@ -26,11 +25,8 @@ from dlprof.text.clean import counted, first_line, first_words, listed
 FIRST_TIMED, FIRST_OTHERS = 6, 2
 """Lines of the first screen: of paths with a time, and of those without."""
 MOST_WORDS = 8
-LEAST_SHARE = 0.005
 LEAST_BYTES = 64 * 2**10
 """A bandwidth of fewer bytes says more about the call than about the copy."""
-LEAST_MADE_BYTES = 1 << 20
-"""Of fewer bytes the calls cost more than the memory."""
 
 Line = Sequence[Path]
 """Paths that share a line of the first screen."""
@@ -130,26 +126,24 @@ def _device_time(path: Path) -> str:
     return plain_time(found.warm.median_ns, 3)
 
 
-def _copies_at_one_speed(path: Path) -> bool:
+def _is_one_speed(path: Path) -> bool:
     """Whether one number stands for the time of a whole copy."""
     ready = path.case.ready
-    is_one = path.is_known and ready is not None and not is_wide(ready)
-    return path.case.kind == "copy" and is_one and not is_too_fast_to_copy(path.case)
+    if path.case.kind != "copy" or ready is None or is_too_fast_to_copy(path.case):
+        return False
+    return path.is_known and not is_wide(ready) and path.case.size_bytes >= LEAST_BYTES
 
 
 def _speed(path: Path) -> str:
     cost = path.case.result.copy_cost
-    if cost is None or cost.gb_per_s is None or path.case.size_bytes < LEAST_BYTES:
-        return ""
-    return ratio_text(cost.gb_per_s) if _copies_at_one_speed(path) else ""
+    speed = cost.gb_per_s if cost is not None and _is_one_speed(path) else None
+    return ratio_text(speed) if speed else ""
 
 
 def _share_of_memcpy(path: Path) -> str:
     cost = path.case.result.copy_cost
-    if cost is None or cost.share_of_memcpy is None or not _copies_at_one_speed(path):
-        return ""
-    share = cost.share_of_memcpy
-    return f"{100 * share:.0f} %" if share >= LEAST_SHARE else "<1 %"
+    share = cost.share_of_memcpy if cost is not None and _is_one_speed(path) else None
+    return f"{max(100 * share, 1):.0f} %" if share else ""
 
 
 def _peak(path: Path) -> str:
@@ -158,62 +152,39 @@ def _peak(path: Path) -> str:
     return "" if arrays is None else f"{max(arrays, 0.0):.2f}"
 
 
-def _share_of_creation(path: Path) -> str:
-    """The time as a share of the time that making such an array takes."""
-    made = path.case.result.create_ns
-    if not made or not path.is_known or path.case.size_bytes < LEAST_MADE_BYTES:
-        return ""
-    return f"{significant(100 * path.cost_ns / made, 2)} %"
-
-
-Show = Callable[[Path], str]
-TIMES: tuple[tuple[str, Show], ...] = (
+COLUMNS: tuple[tuple[str, Callable[[Path], str]], ...] = (
     ("time", _full_time),
     ("call returns", _host_time),
     ("first call", _first_call),
     ("on device", _device_time),
     ("behind queued work", queued_work),
-)
-MEMORY: tuple[tuple[str, Show], ...] = (
     ("GB/s", _speed),
     ("of memcpy", _share_of_memcpy),
-    ("of creation", _share_of_creation),
     ("peak arrays", _peak),
 )
 
 
 def full_section(array: Array, heading: str) -> Section:
-    """All measured paths in two tables, times and memory; then the reasons of the others."""
-    measured = [path for path in array.paths if path.is_measured]
+    """All measured paths, without columns that have no value; then the reasons of the others."""
+    paths = [path for path in array.paths if path.is_measured]
     blocks: list[Table | Lines] = []
-    if measured:
-        timed = [one.case.result.ready_time for one in measured if not one.case.result.untimed]
-        times = [(Cell(path.problems), Cell(path.code, code=True)) for path in measured]
-        memory = [(path.result_cell, Cell(path.code, code=True)) for path in measured]
-        blocks += [
-            _full_table(measured, TIMES, "problem", times, legend(timed)),
-            _full_table(measured, MEMORY, "result", memory, ""),
-        ]
-    lost = [f"{one.result}: {one.code}: {one.reason}" for one in array.paths if one not in measured]
-    blocks += [Lines(text) for text in (marks_of(measured), tuple(lost)) if text]
+    if paths:
+        known = [(title, show) for title, show in COLUMNS if any(map(show, paths))]
+        numbers = (Column(title, right=True) for title, _ in known)
+        titles = (Column("path"), Column("result"), *numbers, Column("problem"))
+        rows = (
+            (
+                *(Cell(path.code, code=True), path.result_cell),
+                *(Cell(show(path) or "-") for _, show in known),
+                Cell(path.problems),
+            )
+            for path in paths
+        )
+        timed = (one.case.result.ready_time for one in paths if not one.case.result.untimed)
+        blocks.append(Table(titles, tuple(rows), legend(timed)))
+    lost = [f"{one.result}: {one.code}: {one.reason}" for one in array.paths if one not in paths]
+    blocks += [Lines(text) for text in (marks_of(paths), tuple(lost)) if text]
     return Section(heading, tuple(blocks))
-
-
-def _full_table(
-    paths: Sequence[Path],
-    columns: Sequence[tuple[str, Show]],
-    title: str,
-    ends: Sequence[tuple[Cell, ...]],
-    more: str,
-) -> Table:
-    """Columns without any value are left out. ``ends`` are the last cells of each row."""
-    known = [(title, show) for title, show in columns if any(map(show, paths))]
-    titles = (*(Column(title, right=True) for title, _ in known), Column(title), Column("path"))
-    rows = (
-        (*(Cell(show(path) or "-") for _, show in known), *end)
-        for path, end in zip(paths, ends, strict=True)
-    )
-    return Table(titles, tuple(rows), more)
 
 
 def shapes_table(arrays: Sequence[Array]) -> Table:

@@ -22,9 +22,7 @@ from dlprof.report.document import (
     more_rows,
 )
 from dlprof.report.paths import KINDS, Array, Path, arrays_of
-from dlprof.runner.evidence import HandshakeEvent
-from dlprof.runner.measured import TimeMeasure
-from dlprof.runner.quantity import plain_time, size_text
+from dlprof.runner.quantity import size_text
 from dlprof.runner.session import Result, Session
 from dlprof.text.clean import clean
 from dlprof.ticket.rerun_command import pair_command
@@ -209,39 +207,10 @@ INSTRUMENTS = {
 
 
 def _facts(result: Result) -> Iterator[tuple[str, str]]:
-    if not result.untimed:
-        yield from _times(result)
     for name, question in INSTRUMENTS.items():
         verdict: Any = getattr(result, name)
         if verdict is not None:
             told = facts(verdict.evidence, result.untimed)
             yield question, f"{verdict.verdict}{told and f': {told}'}"
-    for event in result.handshake:
-        yield "handshake", _event(event)
     if result.output:
         yield "output", clean(result.output)
-
-
-def _times(result: Result) -> Iterator[tuple[str, str]]:
-    for name, measure in (("ready", result.ready_time), ("call", result.host_time)):
-        if measure is not None and not measure.same_as:
-            yield name, _measure(measure)
-    parts = result.phases.model_dump() if result.phases is not None else {}
-    times = {"first call": result.first_call_ns, "making x": result.create_ns}
-    times |= {name.removesuffix("_ns"): value for name, value in parts.items()}
-    yield from ((name, plain_time(value)) for name, value in times.items() if value is not None)
-
-
-def _measure(measure: TimeMeasure) -> str:
-    """The medians of all processes, and the least sample: ``171 µs, 174 µs; least 150 µs``."""
-    medians = measure.medians_by_round.values() or [measure.median_ns]
-    told = ", ".join(plain_time(median_ns, 3) for median_ns in medians)
-    return f"{told}; least {plain_time(measure.min_ns, 3)}"
-
-
-def _event(event: HandshakeEvent) -> str:
-    """``__dlpack__(stream=None) returned; name dltensor``."""
-    arguments = ", ".join(f"{name}={value}" for name, value in (event.arguments or {}).items())
-    told = f"{event.call or 'a call'}({arguments}) {event.outcome or ''}".rstrip()
-    capsule = ", ".join(f"{name} {value}" for name, value in (event.capsule or {}).items())
-    return "; ".join(filter(None, (told, event.answer, capsule)))

@@ -112,12 +112,12 @@ def _parts(document: Document, width: int, level: Level) -> Iterator[RenderableT
     if document.notices:
         yield Text()
         yield from (Text(notice, style="yellow") for notice in document.notices)
-    for table in document.tables:
-        if is_full and table.is_summary:
-            continue
+    tables = [one for one in document.tables if not (is_full and one.is_summary)]
+    for table in tables:
         yield Text()
         shown = table if is_full else table.first(FIRST_ROWS, " (--full)")
         yield _table(shown, width, " (--full)" if table.is_summary else "")
+    yield from [Text()] if document.marks and not tables else []
     yield from (_flush(Text(mark, style="dim")) for mark in document.marks)
     for section in document.at(Level.FIRST):
         yield from _section(section, width)

@@ -170,6 +170,9 @@ def choose(found: Iterable[Path], globs: Sequence[str]) -> list[Path]:
     return [path for path in found if not globs or any(matches(path, glob) for glob in globs)]
 
 
+SIMULATE = "--device simulated shows ordering, waits and copies without a GPU"
+
+
 def choose_device(
     producer: ProbeInfo, consumer: ProbeInfo, catalog: Catalog, asked: str
 ) -> tuple[str, str]:
@@ -181,10 +184,11 @@ def choose_device(
     """
     no_cuda = catalog.interpreter.get("no_cuda")
     if asked == "cuda" and no_cuda:
-        raise MissingDevice(f"cuda cannot be measured: {no_cuda}")
+        raise MissingDevice(f"cuda cannot be measured: {no_cuda}. {SIMULATE}")
     for probe in (consumer, producer):
         if no_cuda and "cpu" not in probe.devices and (probe is consumer or asked == "auto"):
-            raise MissingDevice(f"{probe.name} has arrays on cuda only, and {no_cuda}")
+            told = f"{probe.name} has arrays on cuda only, and {no_cuda}"
+            raise MissingDevice(f"{told}. {SIMULATE}")
     if asked != "auto":
         if asked not in producer.devices:
             raise Unmeasured(f"{producer.name} has no arrays on {asked}")

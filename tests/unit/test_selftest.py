@@ -44,7 +44,7 @@ def test_a_warning_on_a_control_is_a_false_alarm():
 
 
 def test_a_missed_fault_fails_the_selftest_and_is_said():
-    found = Selftest((Outcome(LEAK, ()), Outcome(CONTROL, ())), 60.0, 0.01)
+    found = Selftest((Outcome(LEAK, ()), Outcome(CONTROL, ())))
     assert not found.passed
     assert "MISSED" in render(found)
     assert "0 of 1" in render(found)
@@ -78,7 +78,7 @@ def test_what_was_not_measured_is_neither_clean_nor_missed():
         (answer,) = judge([plant], [result_of(plant, **invalid)], [])
         assert answer.unmeasured
         assert not answer.missed
-        found = Selftest((answer,), None, None)
+        found = Selftest((answer,))
         assert found.passed
         assert found.unmeasured == (answer,)
         assert "NOT MEASURED" in render(found)
