@@ -40,7 +40,7 @@ from dlprof.worker.instruments import (
 from dlprof.worker.loading import WorkerState, path_of, spec_of
 from dlprof.worker.refusal import FaultyProbe, Refusal, attempt, own_place
 from dlprof.worker.simulated import OnSimulatedDevice, as_far_as_computed
-from dlprof.worker.subject import Path, Subject, check_mistake, gpu_of, result_device
+from dlprof.worker.subject import Path, Subject, gpu_of, result_device
 
 AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
 """Instruments whose answers do not depend on the shape: a smaller array serves for a large one."""
@@ -147,7 +147,6 @@ def _convert_first(
     except Exception as error:
         if own_place(error):
             raise
-        check_mistake(subject, error)
         answer.part(REFUSED, Refusal(error).reason)
         answer.stage("handshake")
         asked = attempt(lambda: handshake.of_refusal(subject))

@@ -1,15 +1,13 @@
-"""Check what a probe declares, once, when it is loaded, and what it says of arrays, each time.
+"""Check what a probe declares, once, when it is loaded.
 
-Later code relies on it: names stand in session files, code is compiled, variables are set, and
-memory is read where a probe says that it is.
+Later code relies on it: names stand in session files, code is compiled, variables are set.
 """
 
 from __future__ import annotations
 
 import reprlib
 from collections import Counter
-from collections.abc import Callable, Mapping
-from numbers import Integral
+from collections.abc import Mapping
 from string import Formatter
 from typing import Any
 
@@ -24,11 +22,7 @@ from dlprof.probes.base import (
     Protocol,
     Use,
 )
-from dlprof.protocol.messages import words
 from dlprof.worker.refusal import FaultyProbe
-
-LONGEST_NAME = 1000
-"""Characters of a dtype: a structured one may have many fields."""
 
 
 def check_probe(kind: type[Probe]) -> None:
@@ -59,72 +53,6 @@ def check_probe(kind: type[Probe]) -> None:
         check_text(text, f"{where}.settings[{name!r}]")
     _ways(kind.exports, Export, f"{where}.exports")
     _ways(kind.imports, Import, f"{where}.imports")
-
-
-def guard(probe: Probe) -> Probe:
-    """The probe, whose answers of :data:`ANSWERS` raise :class:`FaultyProbe` if they are none.
-
-    An :class:`Exception` passes: an array that was deleted cannot be asked.
-    """
-    for name in ANSWERS:
-        vars(probe)[name] = _guarded(getattr(probe, name), probe.name, name)
-    return probe
-
-
-def _is_whole(value: Any) -> bool:
-    return type(value) is not bool and isinstance(value, Integral) and int(value) >= 0
-
-
-def _address(value: Any) -> int | None:
-    return int(value) if _is_whole(value) and value < 1 << 64 else None
-
-
-def _lengths(value: Any) -> tuple[int, ...] | None:
-    is_shape = isinstance(value, tuple) and all(map(_is_whole, value))
-    return tuple(map(int, value)) if is_shape else None
-
-
-def _short_text(value: Any) -> str | None:
-    is_one = isinstance(value, str) and len(value) <= LONGEST_NAME and value.isprintable()
-    return str(value) if is_one else None
-
-
-def _yes_or_no(value: Any) -> bool | None:
-    is_one = isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")  # NumPy's
-    return bool(value) if is_one else None
-
-
-def _values(value: Any) -> Any:
-    kind = getattr(getattr(value, "dtype", None), "kind", "O")
-    return value if isinstance(kind, str) and kind != "O" else None
-
-
-ANSWERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
-    "pointer": ("an address", _address),
-    "shape": ("a tuple of lengths", _lengths),
-    "dtype": ("a name", _short_text),
-    "device": ("a name", _short_text),
-    "writable": ("True, False or None", _yes_or_no),
-    "to_numpy": ("an array of NumPy, not of objects", _values),
-}
-"""What a probe says of an array: in words, and as a plain value, which is None for no answer."""
-
-
-def _guarded(method: Callable[[Any], Any], framework: str, name: str) -> Callable[[Any], Any]:
-    what, plain = ANSWERS[name]
-
-    def asked(array: Any) -> Any:
-        try:
-            value = method(array)
-        except (SystemExit, KeyboardInterrupt, GeneratorExit) as stopped:
-            raise FaultyProbe(f"{framework}'s {name} raises {words(stopped)}") from stopped
-        if value is None and name not in ("device", "to_numpy"):
-            return None
-        found = plain(value)
-        _need(found is not None, f"what {framework}'s {name} returns", what, value)
-        return found
-
-    return asked
 
 
 def check_text(value: Any, where: str) -> str:

@@ -20,7 +20,7 @@ from dlprof.probes.base import ANY_DEVICE, ArraySpec, Export, Import, Probe, Pro
 from dlprof.protocol.statement import STATEMENT, Side, UserCode, promise_of
 from dlprof.worker.any_array import Foreign
 from dlprof.worker.channel import Answer, Channel
-from dlprof.worker.contract import check_probe, guard
+from dlprof.worker.contract import check_probe
 from dlprof.worker.refusal import FaultyProbe
 from dlprof.worker.simulated import adapted, admit_jax
 from dlprof.worker.subject import FailedImports, OneArray, Path, namespace_for
@@ -87,7 +87,8 @@ def _checked(kind: Any, source: str) -> Probe:
     if not (isinstance(kind, type) and issubclass(kind, Probe)):
         raise FaultyProbe(f"{source} is not a subclass of dlprof.probes.base.Probe")
     check_probe(kind)
-    return guard(kind())
+    probe: Probe = kind()
+    return probe
 
 
 def own_probes(own: UserCode) -> list[Probe]:

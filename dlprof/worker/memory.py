@@ -101,12 +101,6 @@ def is_read_only(address: int | None) -> bool:
     return found is not None and not found.writable
 
 
-def must_not_be_written(address: int | None) -> bool:
-    """Whether a write to ``address`` would end the process or show outside of it."""
-    found = mapping_of(address)
-    return found is not None and (found.shared or not found.writable)
-
-
 def is_shared(address: int | None) -> bool:
     """Whether a write to ``address`` would show outside the process, as far as is known."""
     found = mapping_of(address)

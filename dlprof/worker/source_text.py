@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 from collections.abc import Callable
 from functools import lru_cache
 from types import CodeType
@@ -23,21 +22,6 @@ def _compiled(text: str, what: str) -> CodeType:
 
 def execute(text: str, namespace: dict[str, Any], what: str) -> None:
     statements(text, namespace, what)()
-
-
-def is_mistake(error: NameError | KeyError, what: str) -> bool:
-    """Whether the text named ``what`` raised this by itself: its name is not defined, or it looks
-    up a key. What it calls may raise the same. Then the error is that function's answer.
-    """
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None or trace.tb_frame.f_code.co_filename != f"<{what}>":
-        return False
-    if isinstance(error, NameError):
-        return True
-    steps = {one.offset: one.opname for one in dis.get_instructions(trace.tb_frame.f_code)}
-    return steps.get(trace.tb_lasti) in ("BINARY_SUBSCR", "BINARY_OP")
 
 
 def define(text: str, namespace: dict[str, Any], what: str) -> dict[str, Any]:

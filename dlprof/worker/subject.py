@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import gc
-import reprlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar
 
 from dlprof.device.cuda import CudaUnavailable, Gpu, driver_devices, open_gpu
@@ -29,7 +28,7 @@ from dlprof.worker import memory
 from dlprof.worker.contract import check_code, check_text
 from dlprof.worker.refusal import Answer, FaultyProbe, Refusal, attempt
 from dlprof.worker.simulated import OnSimulatedDevice
-from dlprof.worker.source_text import compile_call, execute, is_mistake
+from dlprof.worker.source_text import compile_call, execute
 
 OTHER_BYTE = b"\xa5"
 LINE_BYTES = 64
@@ -81,14 +80,7 @@ class Path:
         producer.ready(spec.device)
         text = _created_by(producer, spec)
         begin = time.perf_counter_ns()
-        try:
-            execute(text, namespace, "create")
-        except (NameError, KeyError) as error:
-            is_mistaken = not self.is_one_array and is_mistake(error, "create")
-            if not is_mistaken or attempt(lambda: _alone(producer, text)) is None:
-                raise  # what ran before it, such as a setup of the user, took a name away
-            why = f"the text of {producer.name}'s create raises {words(error)}"
-            raise FaultyProbe(why) from error
+        execute(text, namespace, "create")
         if "x" not in namespace:
             raise FaultyProbe(f"the text of {producer.name}'s create sets no x")
         # Unfinished work would count as time of the first call.
@@ -121,16 +113,6 @@ class Path:
         )
 
 
-def _alone(producer: Probe, text: str) -> None:
-    namespace: dict[str, Any] = {}
-    execute(producer.setup, namespace, "setup")
-    execute(text, namespace, "create")
-
-
-LONG_SETUP_S = 1.0
-"""A setup that takes so long is not run again to see whether other programs made it slow."""
-
-
 @dataclass(frozen=True)
 class Subject(Path):
     """One case with its source array in memory, as ``x`` of the namespace.
@@ -148,17 +130,6 @@ class Subject(Path):
     """Time until the source was made and ready."""
     at_boundary: bool = False
     """Whether its arrays begin at a boundary; see :meth:`Path.subject`."""
-
-    @cached_property
-    def setup_s(self) -> float:
-        """What the setup of a user's own array takes: the less of two times, if it is short."""
-        begun = time.monotonic()
-        self.make_another()
-        first_s = time.monotonic() - begun
-        if first_s > LONG_SETUP_S:
-            return first_s
-        self.make_another()
-        return min(first_s, time.monotonic() - begun - first_s)
 
     @property
     def source(self) -> Any:
@@ -325,23 +296,6 @@ def rarely_collected() -> Iterator[None]:
             gc.set_threshold(*before)
 
 
-def check_mistake(subject: Subject, error: Exception) -> None:
-    """Raise :class:`FaultyProbe` if the texts of the probes raise ``error`` by themselves: they use
-    a name that no setup of theirs makes, or look up a dtype that is not there.
-    """
-    if subject.is_one_array or not isinstance(error, (NameError, KeyError)):
-        return
-    if not is_mistake(error, "dlprof"):
-        return
-    if isinstance(error, KeyError):
-        is_theirs = error.args == (subject.spec.dtype,)
-    else:  # a setup of the user may have taken a name away
-        names = attempt(lambda: namespace_for(subject.producer, subject.consumer, subject.import_))
-        is_theirs = not isinstance(names, Refusal) and error.name not in names
-    if is_theirs:
-        raise FaultyProbe(f"the text {subject.code} raises {words(error)}") from error
-
-
 def _answer_of(probe: Probe, method: str, call: Callable[[], Answer]) -> Answer:
     """What a method of a probe gives. By contract, all that it raises is Unsupported; but a user's
     own object may raise anything.
@@ -428,8 +382,6 @@ def check_source(producer: Probe, spec: ArraySpec, array: Any) -> None:
     pointer = _answer_of(producer, "pointer", lambda: producer.pointer(array))
     if pointer is None or spec.layout not in PLACED:
         return
-    if not isinstance(pointer, int):
-        raise FaultyProbe(f"{producer.name}'s pointer gives {reprlib.repr(pointer)}")
     beyond = pointer % 64
     if spec.layout == "aligned" and beyond:
         raise Unsupported(f"{producer.name} put the array {beyond} bytes off a 64-byte boundary")

@@ -1,5 +1,7 @@
 """Peak memory: how many arrays a conversion of host memory needs."""
 
+import itertools
+
 import pytest
 from builders import make_subject
 
@@ -82,8 +84,9 @@ LARGE = ArraySpec((GIB,), "uint8")
 def test_a_large_case_needs_the_memory_that_a_small_one_was_seen_to_need(
     monkeypatch, made, converted, needed
 ):
-    monkeypatch.setattr(peak_memory, "making_arrays", lambda subject: made)
-    monkeypatch.setattr(peak_memory, "whole_arrays", lambda subject: converted)
+    risen = itertools.cycle([int(made * SIZE_BYTES), int(converted * SIZE_BYTES)])
+    monkeypatch.setattr(peak_memory, "begin_mark", lambda: 0)
+    monkeypatch.setattr(peak_memory, "risen_bytes", lambda before: next(risen))
     available = int(needed * GIB) + memory.RESERVE_BYTES
     monkeypatch.setattr(memory, "available_bytes", lambda: available)
     peak_memory.check_forecast(subject(), LARGE)

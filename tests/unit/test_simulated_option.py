@@ -1,6 +1,5 @@
 """``--device simulated``: asked for by name, real to frameworks, and without a time in any output."""
 
-import os
 import re
 import sys
 from dataclasses import replace
@@ -20,7 +19,6 @@ from dlprof.measuring.measure import judged
 from dlprof.report import ci, html, markdown, terminal
 from dlprof.report.checks import checks
 from dlprof.report.comparison_document import checks_of, comparison_document
-from dlprof.report.data_table import to_frame
 from dlprof.report.document import Level
 from dlprof.report.session_document import session_document
 from dlprof.runner import options
@@ -29,9 +27,8 @@ from dlprof.runner.header import SIMULATED
 from dlprof.runner.plan import plan
 from dlprof.runner.request import request_from, request_of
 from dlprof.runner.worker_client import child_environment
-from dlprof.simulated import build as simulated_build
 from dlprof.simulated import environment as simulated
-from dlprof.simulated.build import LIBRARY, NVML
+from dlprof.simulated.build import LIBRARY
 from dlprof.ticket.rerun_command import rerun_command
 from dlprof.ticket.script_run import Ran
 from dlprof.ticket.ticket import ticket
@@ -113,66 +110,12 @@ def test_a_worker_finds_the_driver_before_any_other(monkeypatch):
     assert (last, found[simulated.DEVICES]) == ("/somewhere", "2")
 
 
-def test_flags_of_the_user_stand_behind_those_of_the_device(monkeypatch):
-    monkeypatch.setenv("XLA_FLAGS", "--own")
-    found = child_environment(sys.executable, simulated.variables(1))
-    assert found["XLA_FLAGS"].endswith(" --own")
-
-
 def test_without_a_compiler_one_sentence_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingDevice, match="compiler") as raised:
         child_environment(sys.executable, simulated.variables(1))
     assert raised.value.exit_code == 4
-
-
-def kill_the_build(folder):
-    (folder / "build-killed").mkdir()
-    (folder / "build-killed" / "stubs.c").touch()
-    (folder / simulated_build.SUM).unlink()
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda folder: (folder / LIBRARY).write_bytes(b"no library"),
-        lambda folder: os.truncate(folder / NVML, 100),
-        lambda folder: (folder / NVML).unlink(),
-        kill_the_build,
-    ],
-    ids=["garbled", "cut short", "without NVML", "build killed"],
-)
-def test_a_damaged_driver_is_built_again(monkeypatch, tmp_path, damage):
-    def build(sources, folder):
-        assert sources == simulated_build.SOURCES
-        for name in (LIBRARY, NVML):
-            (folder / name).write_bytes(b"built " * 100)
-
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(simulated_build, "build", build)
-    folder = simulated_build.driver_folder()
-    whole = contents(folder)
-    damage(folder)
-    assert contents(folder) != whole
-    assert simulated_build.driver_folder() == folder
-    assert contents(folder) == whole
-
-
-def contents(folder):
-    return {path.name: path.is_file() and path.read_bytes() for path in folder.iterdir()}
-
-
-@pytest.mark.parametrize(
-    ("name", "text"), [("MEMORY", "abc"), ("MEMORY", "-5"), ("MEMORY", "9" * 30), ("SEED", "1.5")]
-)
-def test_a_number_for_the_driver_that_makes_no_sense_is_refused(monkeypatch, name, text):
-    variable = f"DLPROF_SIMULATED_{name}"
-    monkeypatch.setenv(variable, text)
-    with pytest.raises(UsageError) as raised:
-        child_environment(sys.executable, simulated.variables(1))
-    assert str(raised.value).startswith(f"{variable} is '{text}'")
-    assert raised.value.exit_code == 2
 
 
 def outputs():
@@ -219,21 +162,9 @@ def test_steps_of_inference_need_times():
         plan(asked, make_catalog())
 
 
-def test_a_table_has_no_time():
-    frame = to_frame(session())
-    times = [name for name in frame if name.endswith("_ns")]
-    assert frame["simulated"].all()
-    assert frame[times].isna().all().all()
-
-
 def test_of_two_safe_views_the_one_that_does_not_wait_is_named():
     found = session(untimed("f(x)"), untimed("as_array_in_order(x)", "stream-ordered"))
     assert session_document(found).answers[0].code == "as_array_in_order(x)"
-
-
-def test_the_share_of_the_queue_is_known_and_its_length_is_not():
-    case = CaseView(0, untimed())
-    assert (case.share, case.loaded) == (1.0, None)
 
 
 def test_a_case_can_be_measured_again_on_such_a_device():
@@ -269,9 +200,3 @@ def test_a_real_device_is_not_compared_with_it():
 def test_the_environment_tells_the_variable_and_no_path():
     found = environment(make_catalog(), simulated.variables(1))
     assert found["variables"] == {"DLPROF_SIMULATED_DEVICES": "1"}
-
-
-def test_a_cache_that_cannot_be_made_is_named_and_no_interpreter_is_blamed(monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nope")
-    with pytest.raises(MissingDevice, match="cannot be built in /proc/nope/dlprof"):
-        simulated_build.driver_folder()

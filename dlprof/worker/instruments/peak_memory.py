@@ -96,13 +96,13 @@ LARGE_BYTES = 128 << 20
 def measure(subject: Subject) -> dict[str, Any]:
     places = {subject.spec.device, subject.result_device}
     if len(places) > 1:
-        return unknown("the peak on the host cannot be told from that on the device")
+        return unknown("source and result are on two devices")
     if places == {"cuda"}:
         return _on_device(subject)
     other = subject.of_bytes(SIZE_BYTES)
     size = other.spec.size_bytes
     if size < LEAST_BYTES:
-        return unknown(f"the array is too small to be seen: {size:,} of {LEAST_BYTES:,} bytes")
+        return unknown("the array is too small to be seen")
     try:
         memory.check_room(other.spec)
         arrays = converting_arrays(other)
@@ -150,16 +150,13 @@ def watch(subject: Subject) -> int | None:
 
     None if it cannot be seen: on a device, for a small array, or by this kernel.
     """
-    if not _is_on_host(subject) or subject.spec.size_bytes < LARGE_BYTES:
+    on_host = subject.spec.device == subject.result_device == "cpu"
+    if not on_host or subject.spec.size_bytes < LARGE_BYTES:
         return None
     try:
         return begin_mark()
     except OSError:
         return None
-
-
-def _is_on_host(subject: Subject) -> bool:
-    return subject.spec.device == subject.result_device == "cpu"
 
 
 def converting_arrays(subject: Subject) -> float:
@@ -199,10 +196,22 @@ def check_forecast(small: Subject, spec: ArraySpec) -> None:
     """Raise :class:`memory.TooLarge` if the arrays that ``spec`` needs do not fit.
 
     Usually several arrays are taken for granted. If these do not fit, making and converting a
-    ``small`` array shows what the path really needs.
+    ``small`` array shows what the path really needs. What the framework keeps of the first of two
+    conversions counts. The process must have converted nothing large before.
     """
     try:
-        made, converted = making_arrays(small), whole_arrays(small)
+        few, other = small.of_bytes(FEW_BYTES), small.of_bytes(SIZE_BYTES)
+        # What happens once does not count.
+        few.wait_for(few.converting(few.make_another())())
+        other.make_another()
+        before = begin_mark()
+        source = other.make_another()
+        made = risen_bytes(before) / other.spec.size_bytes
+        convert = other.converting(source)
+        before = begin_mark()
+        for _ in range(2):
+            other.wait_for(convert())
+        converted = risen_bytes(before) / other.spec.size_bytes
     except OSError:
         memory.check_room(spec)
         return
@@ -212,30 +221,3 @@ def check_forecast(small: Subject, spec: ArraySpec) -> None:
 
 def _rounded(arrays: float) -> float:
     return math.ceil(max(arrays - NOISE_ARRAYS, 0.0) / STEP) * STEP
-
-
-def making_arrays(subject: Subject) -> float:
-    """Peak of making a source, in arrays of its size. Raises OSError."""
-    other = subject.of_bytes(SIZE_BYTES)
-    other.make_another()
-    before = begin_mark()
-    made = other.make_another()
-    risen = risen_bytes(before)
-    del made
-    return risen / other.spec.size_bytes
-
-
-def whole_arrays(subject: Subject) -> float:
-    """As :func:`converting_arrays`, with what the framework keeps of the first of two conversions.
-
-    A small array is converted before, so that things that happen once do not count. The process
-    must have converted nothing large before: only new memory is seen.
-    """
-    few = subject.of_bytes(FEW_BYTES)
-    few.wait_for(few.converting(few.make_another())())
-    other = subject.of_bytes(SIZE_BYTES)
-    convert = other.converting(other.make_another())
-    before = begin_mark()
-    for _ in range(2):
-        other.wait_for(convert())
-    return risen_bytes(before) / other.spec.size_bytes
