@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test nightly attack gpu check lint types options docs benchmarks clean
+.PHONY: run test nightly attack gpu check lint types options docs clean
 
 # torch is asked for in its pinned version first: any other request may pull several GB.
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -82,9 +82,6 @@ options: $(VENV)/.installed
 
 docs: $(VENV)/.developing
 	$(BIN)/sphinx-build --fail-on-warning --keep-going docs docs/_build/html
-
-benchmarks: $(VENV)/.developing
-	$(BIN)/python benchmarks/all.py
 
 clean:
 	rm -rf $(VENV) docs/_build build dist *.egg-info
