@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from builders import make_header
@@ -23,6 +24,7 @@ from test_sentences import SAID, faults
 
 from dlprof.judge import RULES, cases_in, expected, find, observations, own_thresholds, thresholds
 from dlprof.judge.evidence_text import facts
+from dlprof.judge.pages import index
 from dlprof.judge.rule import SEVERITIES, worst_first
 from dlprof.runner.evidence import Ownership
 
@@ -224,3 +226,10 @@ def test_an_error_of_one_process_is_judged_although_another_one_saw_no_refusal()
     looks = verdict("varies", processes=[verdict("clean", error=["RuntimeError"]), unknown])
     refused = path("xp.asarray(x, copy=False)", status="unsupported", refusal=looks)
     assert found("DLP024", refused, path("xp.asarray(x)", owner="copy"))
+
+
+def test_the_table_of_the_documentation_has_every_rule():
+    table = (Path(__file__).parents[2] / "docs" / "rules" / "index.md").read_text("utf-8")
+    for rule in RULES:
+        cells = rule.id, f"{rule.id}.md", rule.name, rule.severity_text, index(rule.id)
+        assert all(cell in table for cell in cells), rule.id

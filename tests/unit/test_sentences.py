@@ -11,7 +11,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").rglob("*.md")),
-    *sorted((ROOT / "dlprof" / "rules" / "pages").glob("*.md")),
+    *sorted((ROOT / "dlprof" / "judge" / "pages").glob("*.md")),
 ]
 SAID, WRITTEN = 20, 28
 """Most words of a sentence: of the program, and of a document."""
