@@ -154,9 +154,6 @@ class Steady:
             return not self._differs(case)
         return max(known) >= max(begins) if case.kind == "copy" else min(known) <= min(begins)
 
-    def _is_dependent(self, case: CaseView) -> bool:
-        return _path(case) in self._dependent
-
     def _differs(self, case: CaseView) -> bool:
         """Whether the path was seen to be something else, or refused, elsewhere."""
         others = self._looks[_path(case)].items()
@@ -165,9 +162,7 @@ class Steady:
         )
 
     def where(self, case: CaseView) -> str:
-        """`` where x is aligned to 64 bytes``: where the case is what it is, as far as
-        alignments tell; empty where it :meth:`is_constant`.
-        """
+        """Where the case is what it is, as `` where x is aligned to 64 bytes``."""
         if self.is_constant(case):
             return ""
         looks = self._looks[_path(case)]
@@ -176,11 +171,10 @@ class Steady:
         if most >= least or not looks.get(case.kind or ""):
             agree = len({word for word, _ in case.kinds_seen}) == 1
             # Of another shape or layout it was something else.
-            return " for this array" if agree and not self._is_dependent(case) else UNSTEADY
-        size = most if case.kind == "copy" else max(_capped(least), min(2 * most, least))
-        less = " or less" if case.kind == "copy" else ""
-        unknown = "" if self._differs(case) else " (not known elsewhere)"
-        return f" where x is aligned to {size:.0f} bytes{less}{unknown}"
+            return " for this array" if agree and _path(case) not in self._dependent else UNSTEADY
+        if case.kind == "copy":
+            return f" where x is aligned to {most:.0f} bytes or less"
+        return f" where x is aligned to {max(_capped(least), min(2 * most, least)):.0f} bytes"
 
 
 def _source(case: CaseView) -> tuple[str, ...]:

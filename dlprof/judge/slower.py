@@ -24,10 +24,6 @@ class Margin:
     """Of the fastest sample of the longer time: other programs only ever add time."""
 
 
-NOT_EQUAL = Margin(ratio=1.05)
-"""What a table calls slower: more than 5 % apart, and no noise."""
-
-
 def is_slower(longer: TimeMeasure | None, shorter: TimeMeasure | None, by: Margin) -> bool:
     """Whether ``longer`` takes longer by a margin, and that is no noise.
 
@@ -96,10 +92,6 @@ def least_ns(case: CaseView) -> float:
     return case.ready.min_ns
 
 
-MOST_SHARE = 4.0
-"""Of the speed of memcpy, where it is not known how fast all processors copy."""
-
-
 def is_too_fast_to_copy(case: CaseView) -> bool:
     """Whether a copy takes less time than all of its bytes need: then it has not copied them all.
 
@@ -111,10 +103,8 @@ def is_too_fast_to_copy(case: CaseView) -> bool:
     dtype, which may write fewer bytes.
     """
     cost, ready = case.result.copy_cost, case.ready
-    if cost is None or ready is None or case.kind != "copy":
+    if cost is None or cost.least_ns is None or ready is None or case.kind != "copy":
         return False
-    if cost.least_ns is None:  # in older files
-        return (cost.share_of_memcpy or 0.0) > MOST_SHARE
     if case.result.case.layout == "broadcast" or case.changed.dtype:
         return False
     is_one = case.is_known and not is_wide(ready)

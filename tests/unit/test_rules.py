@@ -17,16 +17,13 @@ from rule_builders import (
     owned,
     path,
     rules,
-    varying,
     verdict,
 )
 from test_sentences import SAID, faults
 
 from dlprof.judge import RULES, cases_in, expected, find, observations, own_thresholds, thresholds
-from dlprof.judge.evidence_text import facts
 from dlprof.judge.pages import index
 from dlprof.judge.rule import SEVERITIES, worst_first
-from dlprof.runner.evidence import Ownership
 
 
 def test_an_innocent_session_has_no_findings():
@@ -119,15 +116,6 @@ def test_what_an_import_does_to_arrays_of_every_producer_is_one_finding(rule):
     assert [one.rule for one in find(results)].count(rule) == 1
 
 
-def test_a_finding_holds_any_number_of_cases_in_few_words():
-    results = [
-        path(f"f{number}(x)", case={"promise": "copy", "import": "f"}) for number in range(500)
-    ]
-    (one,) = find(results)
-    assert len(one.results) == 500
-    assert len(one.summary) < 300
-
-
 def test_a_scenario_may_decide_on_other_numbers_and_leaves_them_as_they_were():
     before = thresholds.named()
     header = make_header(request={"scenario": {"thresholds": {"slow_ratio": 500.0, "none": 1}}})
@@ -157,23 +145,6 @@ WITHOUT_AN_INSTRUMENT = {f"DLP0{at:02}" for at in (6, 12, 13, 14, 15, 16, 19, 23
 def test_a_finding_tells_what_its_instrument_saw(one):
     told = observations(one, [GUILTY[at] for at in one.results])
     assert bool(told) is (one.rule not in WITHOUT_AN_INSTRUMENT)
-
-
-def test_a_value_without_words_of_its_own_is_told_by_its_name():
-    line = facts(
-        Ownership.model_validate({"same_address": False, "huge_pages": {"held_bytes": 64}})
-    )
-    assert line == "same address: no; huge pages held: 64 B"
-
-
-def test_processes_that_agree_are_counted_and_processes_that_disagree_are_told_one_by_one():
-    shared = verdict("view", same_address=True, source_alignments_bytes=[16, 64])
-    (line,) = observations(finding_of("DLP018"), [path("f(x)", owner=shared, rounds=[0, 1, 2])])
-    assert "the same in 3 processes" in line
-    assert "source alignments: 16 B, 64 B" in line
-    lines = observations(finding_of("DLP018"), [path("f(x)", owner=varying(*[("view", 64)] * 500))])
-    assert lines[0].startswith("process 1 of 500: view")
-    assert len(lines) < 20
 
 
 RACED = ordered("unordered", values_right=False)

@@ -18,12 +18,9 @@ from rule_builders import (
 
 from dlprof.judge import thresholds
 from dlprof.judge.slower import (
-    NOT_EQUAL,
     clearly_longer,
     is_known,
-    is_slower,
     longer_by_itself,
-    surely_saved_ns,
 )
 
 FAST = path("fast(x)", 10 * US)
@@ -78,13 +75,6 @@ def test_noise_is_not_slow(slow, fast, expected):
     assert is_slow(slow, fast) is expected
 
 
-def test_a_time_that_is_also_the_host_time_has_the_processes_of_that():
-    host = by_process(200 * US, 900 * US, 240 * US)
-    ready = host.model_copy(update={"processes": [], "same_as": "host_time"})
-    slow = path("slow(x)", ready, host=host)
-    assert len(found("DLP012", slow, path("fast(x)", BUSY))) == 1
-
-
 def in_modes(*medians_us):
     """A time of one process in each mode."""
     modes = [{"median_ns": median * US, "rounds": [at]} for at, median in enumerate(medians_us)]
@@ -107,16 +97,6 @@ def test_modes_are_compared_by_the_nearest(slow, fast, expected):
     assert is_slow(slow, fast) is expected
 
 
-def test_modes_that_were_compared_are_the_evidence():
-    slow, fast = path("slow(x)", in_modes(60, 200, 600)), path("fast(x)", in_modes(5, 6, 20))
-    (finding,) = found("DLP012", slow, fast)
-    assert finding.evidence == {
-        "cost_ns": 40 * US,
-        "slow_fastest_mode_ns": 60 * US,
-        "fast_slowest_mode_ns": 20 * US,
-    }
-
-
 STALLED = alone(19_700 * US, 19_900 * US, 19_900 * US, 260 * US, 120 * US)
 """Most of a process in which threads waited for a processor, and the kernel counted too few."""
 
@@ -136,39 +116,6 @@ def test_of_one_process_the_ratio_is_larger_and_its_fastest_sample_must_bear_it_
 def test_the_time_of_one_process_is_known_as_far_as_its_samples_agree(times, expected):
     assert is_known(alone(10, 10 * thresholds.SCATTER_RATIO * times, 100)) is expected
     assert is_known(spread(100 * US).model_copy(update={"min_ns": US}))
-
-
-@pytest.mark.parametrize(
-    ("longer", "expected"),
-    [
-        (spread(110 * US), True),
-        (spread(104 * US), False),
-        (spread(110 * US, 0.2), False),
-        (once(150 * US), False),
-        (once(250 * US), True),
-    ],
-    ids=["10 %", "4 %", "intervals touch", "one process", "one process, twice"],
-)
-def test_a_table_calls_slower_what_is_more_than_five_percent_apart_and_no_noise(longer, expected):
-    assert is_slower(longer, spread(100 * US), NOT_EQUAL) is expected
-
-
-@pytest.mark.parametrize(
-    ("longer", "shorter", "surely"),
-    [
-        (once(30 * US), once(10 * US), 20 * US),
-        (alone(40 * US, 60 * US, 60 * US), once(10 * US), 30 * US),
-        (STALLED, once(10 * US), 0.0),
-        (spread(30 * US, 0.1), spread(10 * US, 0.1), 16 * US),
-        (by_process(20 * US, 30 * US, 90 * US), by_process(5 * US, 10 * US, 60 * US), 15 * US),
-        (spread(10 * US), spread(30 * US), 0.0),
-        (None, spread(30 * US), 0.0),
-    ],
-    ids=["one process", "its fastest sample", "scattered", "from interval to interval",
-         "in every process", "shorter", "no time"],
-)  # fmt: skip
-def test_what_is_saved_surely_is_no_more_than_noise_leaves(longer, shorter, surely):
-    assert surely_saved_ns(longer, shorter) == pytest.approx(surely)
 
 
 @pytest.mark.parametrize(
@@ -197,13 +144,6 @@ def test_what_is_saved_surely_is_no_more_than_noise_leaves(longer, shorter, sure
 )  # fmt: skip
 def test_a_path_is_not_slow_because_of(slow, fast):
     assert found("DLP012", slow, fast) == []
-
-
-def test_slow_views_and_slow_copies_are_two_findings_and_each_holds_all_paths():
-    views = [path(f"v{number}(x)", 200 * US) for number in range(4)]
-    copies = [path(f"c{number}(x)", 200 * US, "copy") for number in range(4)]
-    results = [*views, *copies, FAST, path("fast copy(x)", 10 * US, "copy")]
-    assert [len(finding.results) for finding in found("DLP012", *results)] == [4, 4]
 
 
 THERE = {"producer": "a", "consumer": "b"}
@@ -265,10 +205,3 @@ def test_a_conversion_is_worth_moving_out_of_a_loop_by_share_and_by_gap(in_loop,
 def test_loops_that_cannot_be_told_apart_are_not_blamed(unsure):
     assert found("DLP014", looped(**unsure)) == []
     assert rules(path("f(x)", placement=None)) == []
-
-
-def test_a_view_may_be_converted_before_the_loop_and_a_copy_if_the_source_does_not_change():
-    (view,) = found("DLP014", looped())
-    assert "shows later writes" in view.advice
-    for results in ([looped(owner="copy")], [looped(), looped(owner="copy")]):
-        assert "if the source does not change" in found("DLP014", *results)[0].advice

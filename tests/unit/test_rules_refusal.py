@@ -4,7 +4,6 @@ import pytest
 from rule_builders import path, verdict
 
 from dlprof.judge import find
-from dlprof.report.paths import rules_by_case
 
 
 def refused(code, *errors, **evidence):
@@ -62,38 +61,10 @@ def unanswered(code, asked, answered):
 
 
 @pytest.mark.parametrize(
-    ("asked", "answered", "says"),
-    [
-        ({}, {"max_version": "(1, 3)"}, "without max_version"),
-        ({"max_version": "(0, 8)"}, {"max_version": "(1, 3)"}, "with max_version=(0, 8)"),
-        ({"0": "None"}, {"stream": None}, "with a positional stream"),
-        ({"copy": None, "max_version": "(1, 0)"}, {"max_version": "(1, 0)"}, "with copy"),
-        ({"dl_device": None, "copy": None}, {}, "with dl_device, copy"),
-    ],
-)
-def test_what_the_consumer_asks_for_too_much_is_named(asked, answered, says):
-    (found,) = find([unanswered("f(x)", asked, answered)])
-    assert found.rule == "DLP023"
-    assert found.headline.endswith(f"{says}.")
-
-
-@pytest.mark.parametrize(
     ("code", "asked"), [("f(x, copy=False)", "copy"), ("f(x, device='cpu')", "dl_device")]
 )
 def test_what_the_user_asks_for_is_no_missing_negotiation(code, asked):
     assert find([unanswered(code, {asked: False}, {})]) == []
-
-
-def test_an_export_that_was_asked_alone_is_one_finding_and_marks_no_path():
-    asked = verdict("unknown", error=["ValueError"], other_device=[2, 0])
-    codes = {"f(x)": "array", "g(x)": "array", "h(x)": "detach"}
-    survey = {"survey": True, "layout": "aligned", "shape": (6, 10)}
-    results = [path(c, refusal=asked, case={"export": e, **survey}) for c, e in codes.items()]
-    (found,) = find(results)
-    call = "x.__dlpack__(dl_device=(2, 0), copy=False)"
-    refuses = "refuses another device with ValueError: the standard requires BufferError"
-    assert found.headline == f"{call} of {results[0].case.producer} {refuses}."
-    assert rules_by_case([found]) == {}
 
 
 def test_a_refused_versioned_capsule_is_named_if_the_consumer_takes_a_legacy_one():

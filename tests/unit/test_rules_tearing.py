@@ -48,12 +48,6 @@ def test_a_torn_copy_is_an_error_that_names_a_whole_one():
     assert "g(x) is not torn" in finding.advice
 
 
-def test_a_view_that_should_be_a_copy_is_replaced_by_one_that_is_waited_for():
-    (finding,) = found("DLP018", torn("f(x)", None, "view", case=ASKED), torn("g(x)", case=ASKED))
-    assert "g(x) is a copy" in finding.advice
-    assert "wait for it" in finding.advice
-
-
 @pytest.mark.parametrize(
     ("results", "why"),
     [
@@ -89,46 +83,8 @@ def test_where_a_copy_is_torn_decides_whether_a_wait_helps(parts, only_where, be
     assert finding.advice.startswith(begins)
 
 
-def test_copies_torn_of_other_sources_are_other_findings():
-    results = (
-        torn(early_write=COPIED, owner="view", alignment=tried()),
-        torn("g(x)", at_16("whole")),
-    )
-    assert len(found("DLP020", *results, torn("h(x)"))) == 3
-
-
-def test_the_copy_that_was_torn_at_its_first_try_leads():
-    sizes = (4 << 10, 1 << 20, 256 << 20, 16 << 20)
-    results = [
-        torn(f"f{place}(x)", verdict("unsafe", sizes_bytes={str(size): "torn"}))
-        for place, size in enumerate(sizes)
-    ]
-    (finding,) = found("DLP020", *results, torn("u(x)", verdict("unsafe")))
-    assert finding.results == [3, 2, 1, 0, 4]
-    assert finding.evidence == {"size_bytes": 16 << 20}
-
-
 def sometimes_a_view(code="f(x)", **changes):
     return torn(code, COPIED, "view", alignment=tried(), **changes)
-
-
-def test_a_copy_that_is_safe_everywhere_is_named_where_a_copy_is_asked_for():
-    (finding,) = found("DLP020", sometimes_a_view(case=ASKED), whole(ENDS_WHOLE, case=ASKED))
-    assert "g(x) is not torn" in finding.advice
-
-
-@pytest.mark.parametrize(
-    ("ready", "early_write", "is_told"),
-    [(9 * US, None, True), (9 * US, WHOLE, False), (ENDS_WHOLE, None, False)],
-    ids=["not looked at", "looked at", "nothing to wait for"],
-)
-def test_a_copy_that_is_advised_says_that_nobody_looked_whether_it_is_torn(
-    ready, early_write, is_told
-):
-    copy = path("g(x)", ready, "copy", early_write=early_write, case=ASKED)
-    (finding,) = found("DLP018", path("alias(x)", case=ASKED), copy)
-    assert "g(x) is a copy" in finding.advice
-    assert ("not looked at" in finding.advice) is is_told
 
 
 @pytest.mark.parametrize("producer", ["torch", "numpy"])
@@ -138,18 +94,3 @@ def test_a_copy_that_may_be_torn_is_advised_only_with_a_wait(ready, producer, mu
     (finding,) = found("DLP018", path("alias(x)", case=asked), whole(ready, case=asked), torn())
     assert "g(x) is a copy" in finding.advice
     assert ("wait for it" in finding.advice) is must_wait
-
-
-@pytest.mark.parametrize(("sliced", "is_advised"), [("copy", False), ("refused", True)])
-def test_a_view_that_copies_other_memory_is_no_advice_where_such_copies_are_torn(
-    sliced, is_advised
-):
-    view = path("g(x)", 1 * US, alignment=tried(sliced=sliced))
-    dear = path("f(x)", spread(900 * US, same_as="host_time"), "copy")
-    findings = found("DLP004", view, torn("h(x)", case={"producer": "cupy"}), dear)
-    assert bool(findings) is is_advised
-
-
-def test_a_copy_that_may_be_torn_is_replaced_by_a_view_that_is_no_worse():
-    (finding,) = found("DLP004", sometimes_a_view("g(x)", ready=US), torn(ready=900 * US))
-    assert "g(x) is a view" in finding.advice

@@ -17,19 +17,6 @@ def test_a_wait_that_another_path_avoids_is_a_warning_that_names_it():
     assert finding.evidence["cost_ns"] == 45 * MS - 2 * US
 
 
-def test_the_idle_time_of_another_size_is_not_set_beside_the_wait():
-    smaller = ordered("host-sync", size_bytes=16 << 20, host={"slope": 1, "intercept_ns": 5 * MS})
-    (finding,) = found("DLP001", path("wait(x)", 40 * MS, ordering=smaller), FREE)
-    assert finding.headline.endswith(": 45 ms behind 45 ms of work.")
-    assert finding.evidence["cost_ns"] == 40 * MS
-
-
-def test_the_line_that_was_fitted_is_evidence():
-    fit = {"slope": 0.998, "interval": [0.99, 1.012]}
-    waits = path("wait(x)", 2 * US, ordering=ordered("host-sync", host=fit))
-    assert found("DLP001", waits, FREE)[0].evidence["slope"] == "1.00 (0.99 to 1.01)"
-
-
 EVENTS = [
     {"name": "cudaLaunchKernel", "duration_ns": 5 * US, "waited": False},
     {"name": "cudaStreamSynchronize", "duration_ns": 44 * MS, "waited": True},
@@ -37,22 +24,10 @@ EVENTS = [
 ]  # fmt: skip
 
 
-def test_a_wait_names_the_calls_that_waited_or_copied_as_the_trace_saw_them():
-    traced = path("wait(x)", ordering=ordered("host-sync"), trace=verdict("traced", events=EVENTS))
-    (finding,) = found("DLP001", traced)
-    seen = "cudaStreamSynchronize waited, cudaMemcpyAsync copied 64 MiB (device to host)"
-    assert seen in finding.summary
-
-
 def test_waits_that_no_path_avoids_are_one_finding_of_the_producer_worth_knowing():
     other = path("other(x)", case={"consumer": "jax"}, ordering=ordered("host-sync"))
     (finding,) = found("DLP001", WAITING, other)
     assert (finding.severity, finding.results) == ("info", [0, 1])
-
-
-def test_a_copy_that_waits_is_not_told_to_be_a_view():
-    copy = path("copy(x)", owner="copy", case={"promise": "copy"}, ordering=ordered("host-sync"))
-    assert found("DLP001", copy, FREE)[0].severity == "info"
 
 
 @pytest.mark.parametrize("word", ["synchronous", "stream-ordered", "unknown", "varies"])
@@ -101,24 +76,6 @@ def test_a_wrong_value_is_the_better_proof():
     (finding,) = found("DLP003", racing("a(x)"), racing("b(x)", values_right=False))
     assert finding.results == [1, 0]
     assert "wrong values were read" in finding.summary
-
-
-def test_a_race_that_waits_is_one_error_that_costs_the_wait():
-    race = racing("race(x)", "host-sync", values_right=False)
-    assert rules(race) == ["DLP003"]
-    (finding,) = found("DLP003", race)
-    assert finding.evidence["waits"] == "host-sync"
-    assert finding.evidence["cost_ns"] == 45 * MS - 2 * US
-
-
-def test_races_that_wait_are_told_apart_from_those_that_do_not():
-    both = found(
-        "DLP003", racing("a(x)"), *(racing(code, "host-sync") for code in ("b(x)", "c(x)"))
-    )
-    assert {tuple(one.results): one.evidence.get("waits") for one in both} == {
-        (0,): None,
-        (1, 2): "host-sync",
-    }
 
 
 def test_a_result_that_is_ready_long_after_the_call_was_returned_early():

@@ -151,10 +151,3 @@ def test_a_faulty_probe_is_neither_a_refusal_nor_a_crash_of_its_framework():
     assert safety(case.result).unknown.endswith(reason)
     (case,) = cases_of(path("f(x)", status="crashed", reason="killed by SIGSEGV")).cases
     assert (case.outcome, case.failure) == ("crash", "crash")
-
-
-def test_the_reason_is_that_of_the_shape_that_was_diagnosed():
-    small = path("f(x)", **LOOKED | {"lifetime": UNKNOWN})
-    large = path("f(x)", **LOOKED | {"lifetime": None, "ordering": None, "early_write": None})
-    cases = cases_of(small, large)
-    assert all("outlives" in cases.safety(case).unknown for case in cases.cases)
