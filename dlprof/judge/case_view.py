@@ -231,9 +231,7 @@ class CaseView:
 
     @property
     def is_dangling(self) -> bool:
-        """Whether a process saw a result that does not outlive its source, or the reverse. Of older
-        files, a process that died of a signal that bad memory does not raise is no proof.
-        """
+        """Whether a process saw a result that does not outlive its source, or the reverse."""
         lifetime = self.result.lifetime
         evidence = lifetime.of("dangling") if lifetime is not None else None
         if evidence is None:

@@ -91,11 +91,7 @@ def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
     for found in groups(greedy, lambda case: case.pair, _excess):
         worst = found[0]
         lean = cases.replacement(worst, lambda other: _is_lean(cases, other))
-        aligned = [_peak(case.result).aligned_arrays for case in found]
-        known = [arrays for arrays in aligned if arrays is not None]
-        more = advice = ""
-        if len(known) == len(found) and max(known) < thresholds.AMPLIFIED_ARRAYS:
-            more = f"If the source is aligned, the peak is {max(known):.1f} at most."
+        advice = ""
         if lean is not None:
             advice = instead_of(worst, lean, f"needs the memory of {lean.peak_arrays:.1f} arrays")
         yield finding(
@@ -104,9 +100,8 @@ def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
                 ("needs", "need"),
                 "more memory than one copy",
                 f"{worst.peak_arrays:.2g} arrays at the peak",
-                more=more,
             ),
-            {"peak_arrays": worst.peak_arrays, "aligned_arrays": aligned[0]},
+            {"peak_arrays": worst.peak_arrays},
             advice=advice,
             against=lean,
         )

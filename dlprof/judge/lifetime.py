@@ -271,19 +271,17 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
         dangling,
         lambda case: (
             _loses_result(case),
-            case.pair[:1] if _all_lose(cases, case) else case.way_in,
+            case.way_in,
             case.how_often("lifetime", "dangling"),
         ),
     ):
         evidence = _lost(found[0].result)
         how = " or ".join(sorted({_what_became(case) for case in found}, reverse=True))
         if _loses_result(found[0]):
-            every = f"So does every measured view from {found[0].direction}."
             claim = Claim(
                 ("does", "do"),
                 "not keep x alive",
                 f"{how} after x was dropped",
-                more=every if _all_lose(cases, found[0]) else "",
             )
             advice = "Keep the source as long as the result."
         else:
@@ -307,12 +305,6 @@ def _what_became(case: CaseView) -> str:
     if evidence.error_after_drop is None and of_source in (None, SAME):
         return "the process died"
     return f"reading {'it' if of_source in (None, SAME) else 'x'} raised an exception"
-
-
-def _all_lose(cases: Cases, case: CaseView) -> bool:
-    views = [other for other in cases.arrays[case.array] if other.kind == "view"]
-    alone = len({view.way_in for view in views}) == 1
-    return not alone and case in views and all(map(_loses_result, views))
 
 
 def _loses_result(case: CaseView) -> bool:

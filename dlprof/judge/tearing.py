@@ -19,28 +19,21 @@ UNALIGNED, COPIED = "x is not aligned", "x is copied"
 """Of which sources only copies were torn: no torn copy of aligned memory was seen; or the results
 of others are views.
 """
-TRIED_ONCE_BYTES = 8 << 20
-"""From here on the early write tries a size once: it was torn at the first try."""
-MOST_DIGITS = 18
 
 
 def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
     """The copy still reads its source after the call has returned."""
     unsafe = [case for case in cases.looked_at("early_write") if case.is_torn]
-    viewed = {case.pair[1] for case in unsafe if _only_where(case) == COPIED}
     for found in groups(
         unsafe,
         lambda case: (case.pair[1], case.result.case.device, _only_where(case)),
-        lambda case: _how_sure(_torn_bytes(case)),
+        lambda case: -_torn_bytes(case),
     ):
         worst, only_where = found[0], _only_where(found[0])
         size = _torn_bytes(worst)
         advice = brief = "Wait for the result before you write x."
         if only_where == COPIED:
             advice = "Do not write x while you use the result: it may be a view."
-        # One headline counts both, and holds for both.
-        if worst.pair[1] in viewed:
-            brief = f"{brief} If the result is a view, later writes change it too."
         # Not only was it whole when it was tried: it is safe.
         whole = replacements(
             cases,
@@ -53,9 +46,7 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
             Claim(
                 ("returns before it finishes reading x", "return before they finish reading x"),
                 # A race that was not seen may be there: aligned copies were whole when tried.
-                f"(seen only where {only_where})"
-                if only_where == UNALIGNED and worst.pair[1] not in viewed
-                else "",
+                f"(seen only where {only_where})" if only_where == UNALIGNED else "",
                 brief=brief,
                 more=(f"Seen only where {only_where}. " if only_where else "")
                 + "A write right after the call changed the copy"
@@ -101,19 +92,7 @@ def _looks(evidence: EarlyWrite) -> list[tuple[str, str]]:
 def _torn_bytes(case: CaseView) -> int:
     """The smallest size at which a torn copy was seen by the first process; 0 if not known."""
     looks = [look for evidence in _torn(case)[:1] for look in _looks(evidence)]
-    numbers = (size for size, what in looks if what == "torn" and size.isdecimal())
-    torn = [int(size) for size in numbers if len(size) <= MOST_DIGITS]  # a file may hold anything
-    return min(torn, default=0)
-
-
-def _how_sure(torn_bytes: int) -> tuple[bool, int]:
-    """Ranks copies that are torn most surely first, and of these the smallest.
-
-    Small copies are tried several times, until one is torn: that may have been one of many. Large
-    ones are tried once. What is torn at a larger size only is torn the more surely at it.
-    """
-    at_once = torn_bytes >= TRIED_ONCE_BYTES
-    return at_once, -torn_bytes if at_once else torn_bytes
+    return min((int(size) for size, what in looks if what == "torn"), default=0)
 
 
 def expected_copy(found: FindingRecord, result: Result) -> str:
