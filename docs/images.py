@@ -15,10 +15,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from dlprof.measuring.measure import judged
 from dlprof.report import html, terminal
 from dlprof.report.document import Level
 from dlprof.report.session_document import session_document
-from dlprof.runner.session import load
+from dlprof.runner.session_file import load
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -32,7 +33,7 @@ def main() -> None:
         file = Path(folder, "session.json")
         dlprof = [sys.executable, "-m", "dlprof", *COMMAND.split(), "--output", file]
         subprocess.run(dlprof, check=True, stdout=subprocess.DEVNULL)
-        session = load(file)
+        session = judged(load(file))
     IMAGES.mkdir(exist_ok=True)
     document = session_document(session)
     for columns in COLUMNS:
