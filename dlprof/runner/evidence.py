@@ -1,8 +1,8 @@
-"""What each instrument saw: one record per instrument, with the keys of ``dlprof.session/1``.
+"""What each instrument saw: one record per instrument.
 
-A value that an older or foreign file lacks, or holds in another form, is None: readers check no
-types. What this version does not know is kept, and written again. Times are in ns, sizes in bytes.
-The instruments in ``dlprof/worker/instruments/`` say what each key means and how it was found.
+The fields are those that rules and reports read. Other keys of an answer are kept as they are. A
+value that is missing, or of another form, is None. Times are in ns, sizes in bytes. The instruments
+in ``dlprof/worker/instruments/`` say what each key means and how it was found.
 """
 
 from __future__ import annotations
@@ -395,7 +395,6 @@ class EarlyWrite(Evidence):
     """What was seen at each size: ``whole``, ``torn``, ``view``, ``immutable`` …"""
     unaligned_bytes: Maybe[dict[str, str]] = None
     """The same of sources that are not aligned."""
-    torn_layout: Maybe[str] = None
     torn_alignment_bytes: Maybe[Number] = None
     aligned: Maybe[str] = None
     """What was seen of an aligned source as large as the torn one, which was not aligned."""
@@ -413,11 +412,9 @@ class PeakMemory(Evidence):
 
 class TraceEvent(Record):
     name: Maybe[str] = None
-    start_ns: Maybe[Number] = None
     duration_ns: Maybe[Number] = None
     bytes: Maybe[Number] = None
     direction: Maybe[str] = None
-    device_ns: Maybe[Number] = None
     kernel: Maybe[str] = None
     waited: Maybe[Flag] = None
 
@@ -425,9 +422,7 @@ class TraceEvent(Record):
 class Trace(Evidence):
     """``traced`` or ``no trace``: the CUDA calls inside one conversion."""
 
-    window_ns: Maybe[Number] = None
     waited: Maybe[tuple[str, ...]] = None
-    copied_bytes: Maybe[Number] = None
     events: Maybe[tuple[TraceEvent, ...]] = None
     events_left_out: Maybe[Whole] = None
     processes: Maybe[tuple[Verdict[Trace], ...]] = None
@@ -457,7 +452,6 @@ class DeviceTime(Record):
     warm: Maybe[Series] = None
     cold: Maybe[Series] = None
     resolution_ns: Maybe[Number] = None
-    spin_ns: Maybe[Number] = None
     host_ns: Maybe[Number] = None
 
 

@@ -1,14 +1,11 @@
-"""What a session was measured in and what was asked for: of older and foreign files, what is there.
+"""What a session was measured in, and what was asked for.
 
-A value that a file lacks, or holds in another form, is None or empty, so that no reader checks it.
+A value that a file lacks, or holds in another form, is None.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Annotated, Any, TypeVar
-
-from pydantic import ValidationError, WrapValidator
+from collections.abc import Collection
 
 from dlprof.runner.evidence import Flag, Maybe, Number, Record, Whole
 
@@ -87,18 +84,6 @@ def in_one_boot(old: Environment, new: Environment) -> bool:
     return bool(old.boot_id) and old.boot_id == new.boot_id
 
 
-def _or_empty(value: Any, validate: Callable[[Any], Any]) -> Any:
-    try:
-        return validate(value)
-    except ValidationError:
-        return validate({})
-
-
-T = TypeVar("T")
-OrEmpty = Annotated[T, WrapValidator(_or_empty)]
-"""A record of another form is taken for one that holds nothing."""
-
-
 class RecordedAxes(Record):
     shapes: Maybe[tuple[tuple[Whole, ...], ...]] = None
     dtypes: Maybe[tuple[str, ...]] = None
@@ -131,12 +116,12 @@ class RecordedScenario(Record):
 
 
 class RecordedRequest(Record):
-    """The ``request``: see ``dlprof.runner.request``, which writes it and reads it to resume."""
+    """The request as :mod:`dlprof.runner.request` writes it."""
 
     pairs: Maybe[tuple[tuple[str, str], ...]] = None
     globs: Maybe[tuple[str, ...]] = None
-    axes: OrEmpty[RecordedAxes] = RecordedAxes()
-    settings: OrEmpty[RecordedSettings] = RecordedSettings()
+    axes: RecordedAxes = RecordedAxes()
+    settings: RecordedSettings = RecordedSettings()
     python: Maybe[str] = None
     probe_files: Maybe[tuple[str, ...]] = None
     scenario: Maybe[RecordedScenario] = None

@@ -1,4 +1,4 @@
-"""What several processes measured together: times, shares, steps of inference, and trips."""
+"""What several processes measured together: times, shares, and steps of inference."""
 
 from __future__ import annotations
 

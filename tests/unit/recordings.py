@@ -11,7 +11,7 @@ from dlprof.runner.request import request_from
 RECORDED = Path(__file__).parent.parent / "recorded"
 NUMPY_TORCH = RECORDED / "numpy-torch.jsonl"
 THERE_AND_BACK = RECORDED / "there-and-back.jsonl"
-"""Numpy and torch both ways: in loops, before loops, and trips in a row."""
+"""Numpy and torch both ways: in loops, before loops."""
 
 
 def measurement_of(recording, path) -> Measurement:
