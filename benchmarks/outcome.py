@@ -13,6 +13,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dlprof.measuring.measure import load
+from dlprof.runner.session_file import document
+
 
 @dataclass(frozen=True)
 class Target:
@@ -79,7 +82,7 @@ def session(*words: str) -> tuple[dict[str, Any], float]:
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder) / "session.json"
         seconds = dlprof(*words, "-o", str(kept))
-        found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(document(load(kept)))
     return found, seconds
 
 

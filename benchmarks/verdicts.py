@@ -13,11 +13,13 @@ found something. ``-`` stands for an instrument that was not asked or could not 
 
 from __future__ import annotations
 
-import gzip
 import json
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
+
+from dlprof.measuring.measure import load
+from dlprof.runner.session_file import document
 
 INSTRUMENTS = (
     "ownership",
@@ -83,9 +85,7 @@ def agreement(one: Seen, other: Seen) -> str:
 
 def rows(path: Path) -> list[tuple[str, ...]]:
     """The rows of a session file."""
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8") as file:
-        session = json.load(file)
+    session = json.loads(document(load(path)))
     rules = defaultdict(set)
     for finding in session["findings"] or ():
         for index in finding["results"]:

@@ -32,6 +32,7 @@ import tomllib
 from dlprof.errors import NoReproducer
 from dlprof.measuring.measure import load
 from dlprof.runner.session import pair_text
+from dlprof.runner.session_file import document
 from dlprof.simulated.environment import DEVICES, on_simulated_device
 from dlprof.ticket import script_run
 from dlprof.ticket.reproducer import reproducer
@@ -141,7 +142,7 @@ def look(bug: dict[str, Any], name: str, wanted: dict[str, Any], given: argparse
     told, path = dlprof_run(bug, name, python, given)
     if path is None:
         return Seen(said_by(ended), "", told, None, python)
-    session = json.loads(path.read_text())
+    session = json.loads(document(load(path)))
     named = {finding["rule"] for finding in session["findings"] if names(finding, bug, session)}
     cases = [result["case"]["code"] for result in session["results"]]
     tried = any(re.search(bug["code"], code) for code in cases)

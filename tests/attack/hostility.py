@@ -109,7 +109,7 @@ WRITERS = (
 )
 
 
-STARTS_NOTHING = ("report", "compare", "ticket", "explain", "list")
+STARTS_NOTHING = ("report", "compare", "ticket", "explain")
 """Verbs that read."""
 
 

@@ -42,9 +42,9 @@ def test_a_file_that_is_no_session_is_left_out_of_a_folder_and_refused_by_name(t
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((VERSIONS / "safetensors-0.7.0.json.gz",), "one session"),
+        ((VERSIONS / "safetensors-0.7.0.json",), "one session"),
         ((VERSIONS, "--fail-on", "copy"), "--fail-on compares two sessions"),
-        ((VERSIONS / "safetensors-0.7.0.json.gz",) * 3, "one environment"),
+        ((VERSIONS / "safetensors-0.7.0.json",) * 3, "one environment"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_in_a_sentence(words, said):

@@ -51,7 +51,7 @@ def test_json_may_go_to_dev_stdout():
 def test_json_on_stdout_is_the_session_and_nothing_else(tmp_path):
     run = replay(*RUN_RECORDED, "--json", "-", "-o", tmp_path / "s.json")
     assert (run.code, run.sentences) == (0, [])
-    assert run.out == (tmp_path / "s.json").read_text()
+    assert json.loads(run.out) == content(tmp_path / "s.json")
 
 
 @pytest.mark.parametrize("state", ["file/under", "/proc/self/nothing"])

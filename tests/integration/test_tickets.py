@@ -7,6 +7,9 @@ import sys
 import pytest
 from command_line import PROBE_FILES, QUICK, dlprof
 
+from dlprof.measuring.measure import load
+from dlprof.runner.session_file import document
+
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
@@ -22,7 +25,7 @@ def changed(session, tmp_path):
     """A copy of the session file; ``change`` alters its content."""
 
     def write(change):
-        content = json.loads(session.read_text())
+        content = json.loads(document(load(session)))
         change(content)
         path = tmp_path / "changed.json"
         path.write_text(json.dumps(content))

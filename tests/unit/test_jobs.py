@@ -294,7 +294,7 @@ def test_a_session_of_refusals_is_kept_if_the_run_came_to_its_end(
     monkeypatch, tmp_path, complete, status
 ):
     def ran(_words, _here, _variables, folder):
-        (folder / "session.json").write_text(json.dumps({"complete": complete}))
+        (folder / "session.json").write_text(json.dumps({"end": {"complete": complete}}))
         return {"exit_code": 4, "lines": []}
 
     monkeypatch.setattr(node, "_run", ran)
