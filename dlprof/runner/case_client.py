@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -115,28 +115,13 @@ class CaseClient:
         round_: int,
         instruments: tuple[str, ...] = (),
         alone: bool = False,
-        known: Mapping[str, Collection[str]] | None = None,
     ) -> Generator[WorkerClient, Any, Outcome]:
-        """As :meth:`ask`, in a lane. ``known``: see ``refusal.Known``."""
-        given = {name: sorted(begins) for name, begins in (known or {}).items()}
-        worker.send({**self._request(case, round_, instruments), "known": given})
+        """As :meth:`ask`, in a lane."""
+        worker.send(self._request(case, round_, instruments, alone))
         limit_s, on_stage = self._limit_s(case, alone), self._on_stage(case, round_)
         while (outcome := worker.poll(limit_s, on_stage)) is None:
             yield worker
         return _as_refused(outcome)
-
-    def unmade(
-        self, worker: WorkerClient, cases: Sequence[Case]
-    ) -> Generator[WorkerClient, Any, Outcome]:
-        """Ask which arrays cannot be made: the part ``unmade``, by the place in ``cases``.
-
-        Nothing is converted.
-        """
-        worker.send({"do": "make", "cases": [self._request(case, 0, UNTIMED) for case in cases]})
-        limit_s, on_stage = self._limit_s(cases[0], True), self._on_stage(cases[0], 0)
-        while (outcome := worker.poll(limit_s, on_stage)) is None:
-            yield worker
-        return outcome
 
     def in_turns(
         self,
@@ -146,11 +131,10 @@ class CaseClient:
         round_: int,
         turns: Turns | None,
         alone: bool = False,
-        known: Mapping[str, Collection[str]] | None = None,
     ) -> Generator[Any, int | None, Outcome]:
         """Ask for the answers of a round. With ``turns`` it stops before each sample."""
         if turns is None:
-            return (yield from self.beside(worker, case, round_, alone=alone, known=known))
+            return (yield from self.beside(worker, case, round_, alone=alone))
         # Two large cases at once may need more memory than there is.
         if case.size_bytes >= OWN_PROCESS_BYTES:
             return self.ask(worker, case, round_)
@@ -192,7 +176,9 @@ class CaseClient:
                     self.record(index, round_, stopped)
             raise
 
-    def _request(self, case: Case, round_: int, instruments: tuple[str, ...]) -> dict[str, Any]:
+    def _request(
+        self, case: Case, round_: int, instruments: tuple[str, ...], alone: bool = True
+    ) -> dict[str, Any]:
         settings = self.settings
         return {
             "do": "step" if case.is_step else "case",
@@ -204,6 +190,8 @@ class CaseClient:
             "device": case.device,
             "corners": case.surveyed,
             "again": not is_looked_at_once(case),
+            # What refusals leave behind is looked at where nothing else was converted.
+            "alone": alone or not case.surveyed,
             "instruments": instruments or self._instruments(case, round_),
             "setup": settings.setup,
             "placements": settings.placements,

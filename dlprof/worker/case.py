@@ -38,7 +38,7 @@ from dlprof.worker.instruments import (
     values,
 )
 from dlprof.worker.loading import WorkerState, path_of, spec_of
-from dlprof.worker.refusal import FaultyProbe, Refusal, attempt, own_place
+from dlprof.worker.refusal import Refusal, attempt, own_place
 from dlprof.worker.simulated import OnSimulatedDevice, as_far_as_computed
 from dlprof.worker.subject import Path, Subject, gpu_of, result_device
 
@@ -46,7 +46,6 @@ AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
 """Instruments whose answers do not depend on the shape: a smaller array serves for a large one."""
 LARGEST_ON_DEVICE = 16 << 20
 """A path through the host takes 50 ms for 64 MiB, and waits are seen by a hundred calls."""
-NO_REFUSALS = (FaultyProbe, SyntaxError, memory.TooLarge)
 TIMED = {"first_call", "host_time"}
 """If these are wanted, the first conversion has a time."""
 PLAIN = (("float32", "aligned"), ("float32", "C"))
@@ -113,26 +112,6 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     return ("invalid", doubt.trouble) if doubt.trouble else ("ok", None)
 
 
-def unmade(state: WorkerState, cases: list[dict[str, Any]], answer: Answer) -> dict[str, str]:
-    """Why producers cannot make the arrays of these cases, by place; empty for one that is made.
-
-    A mistake of a probe or of dlprof, and memory that is too small, are told where the case is
-    asked for.
-    """
-    found = {}
-    for at, request in enumerate(cases):
-        path = attempt(partial(path_of, state, request, answer), BaseException)
-        if isinstance(path, Refusal):
-            continue
-        answer.stage("create")
-        made = attempt(partial(path.make, spec_of(request)))
-        if not isinstance(made, Refusal):
-            found[str(at)] = ""
-        elif not (isinstance(made.error, NO_REFUSALS) or own_place(made.error)):
-            found[str(at)] = made.reason
-    return found
-
-
 def _convert_first(
     subject: Subject, request: dict[str, Any], before: int, answer: Answer
 ) -> tuple[Any, first_call.OneCall | None]:
@@ -154,7 +133,7 @@ def _convert_first(
             answer.failed("handshake", asked.reason)
         elif asked:
             answer.part("handshake", asked)
-        if "refusal" in instruments:
+        if "refusal" in instruments and request.get("alone", True):
             answer.stage("refusal")
             answer.part("refusal", refusal.measure(subject, error))
         answer.stage("first call")  # where it was refused

@@ -57,6 +57,10 @@ class Channel:
         while view:
             view = view[os.write(self._replies_fd, view) :]
 
+    def belongs_here(self) -> None:
+        """Let this process answer from now on: a fork that was made on purpose."""
+        self._owner = os.getpid()
+
     def begin(self) -> None:
         self.forks = 0
         self.measuring = True

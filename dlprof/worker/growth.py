@@ -136,7 +136,9 @@ def _grown(
     before = [count() for count in counters]
     most = [count() + KEPT_BYTES for count in meters]
     done = 0
-    while done < calls and all(count() <= end for count, end in zip(meters, most, strict=True)):
+    while done < calls:
+        if done % 8 == 0 and any(count() > end for count, end in zip(meters, most, strict=True)):
+            break
         call()
         done += 1
     gc.collect()

@@ -23,6 +23,7 @@ from dlprof.worker.memory import TooLarge
 from dlprof.worker.recognise import recognise
 from dlprof.worker.refusal import FaultyProbe, Refusal, attempt, own_place
 from dlprof.worker.subject import SetupFailed
+from dlprof.worker.supervisor import forked
 
 MANY_FILES = 64
 """More than the frameworks' own threads, pipes and files that are opened once."""
@@ -36,23 +37,25 @@ def serve(requests_fd: int, replies_fd: int) -> None:
     state = WorkerState(channel)
     for request in channel.requests():
         answer = Answer(channel, request["id"])
+        if request["do"] == "fork":
+            _load(state, request["cases"], answer)
+            if not forked():
+                continue  # the fork has answered
+            channel.belongs_here()
         try:
             outcome = _served(state, request["do"], request, answer)
         except BaseException as fault:  # noqa: BLE001 - the outermost boundary of the worker
             outcome = "failed", Refusal(fault).reason
         channel.send({"id": answer.identity, "done": outcome[0], "reason": outcome[1]})
+        if request["do"] == "end fork":
+            os._exit(0)
 
 
 def _served(state: WorkerState, kind: str, request: dict[str, Any], answer: Answer) -> Outcome:
     if kind in MEASURE:
         return measured(state, request, answer, MEASURE[kind])
     if kind == "load":
-        for imports in request["cases"]:
-            # An import that fails is reported when its case is asked for.
-            with contextlib.suppress(BaseException):
-                path_of(state, imports, answer)
-    elif kind == "make":
-        answer.part("unmade", case.unmade(state, request["cases"], answer))
+        _load(state, request["cases"], answer)
     elif kind == "inspect":
         answer.part("inspect", inspect.inspect(request["sources"], request["skip"], answer.stage))
     elif kind == "recognise":
@@ -64,6 +67,13 @@ def _served(state: WorkerState, kind: str, request: dict[str, Any], answer: Answ
     elif kind == "verify":
         answer.part("verify", inspect.verify(request["source"], request["name"]))
     return "ok", None
+
+
+def _load(state: WorkerState, cases: list[dict[str, Any]], answer: Answer) -> None:
+    """Import for these cases. An import that fails is reported when its case is asked for."""
+    for imports in cases:
+        with contextlib.suppress(BaseException):
+            path_of(state, imports, answer)
 
 
 def _check_setup(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outcome:

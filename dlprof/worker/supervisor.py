@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import faulthandler
 import json
 import os
 import resource
@@ -49,6 +50,22 @@ def supervised(replies_fd: int = -1) -> None:
         _tell(replies_fd, peak_bytes)
     _end_all()
     _end_as(status)
+
+
+def forked() -> bool:
+    """Fork: return True in the child. Here wait until it ends, and end as it did if it failed."""
+    child = os.fork()
+    if child == 0:
+        faulthandler.disable()  # the handler of another signal may have replaced its own
+        faulthandler.enable()
+        return True
+    # The child says where it hangs.
+    before = signal.signal(signal.SIGABRT, lambda *_: os.kill(child, signal.SIGABRT))
+    _, status = os.waitpid(child, 0)
+    signal.signal(signal.SIGABRT, before or signal.SIG_DFL)
+    if status:
+        _end_as(status)
+    return False
 
 
 def _close_all_but(kept: int) -> None:

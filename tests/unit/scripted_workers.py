@@ -11,18 +11,13 @@ from dlprof.runner.worker_client import Outcome
 class Workers:
     """All workers of a run, by the imports or instruments that befall them something.
 
-    ``asked`` has the imports that each worker was asked for. ``dies`` end their worker,
+    ``asked`` has the imports that each process was asked for. ``dies`` end their worker,
     ``dies_in_company`` only if it served another case before; after ``poisons`` it dies before it
-    begins the next case. After ``spoils`` it refuses all others. ``jams`` refuse complex numbers, and
-    a plain array afterwards, if the import that they name came before. What becomes of that array is
-    ``jammed``. Refusals of ``leaks`` leave something; those of ``compilers`` take long, and nothing
-    of the like is repeated by two workers at once. A conversion ``gives`` further parts. The user stops the
-    run ``stopped_at`` an import. Arrays that it ``dies_of`` have such a dtype. The values of ``wrong`` are
-    wrong, and those of what ``corrupts`` names after the import that does it. ``uses_up_files`` are refused after many
-    conversions. If it ``counts_errors``, no two have the same words. What is asked for ``refused_with`` instruments is refused, and ``failed_in`` ones raise. ``unmade`` dtypes are those
-    of which no array can be made, ``unmade_later`` those of which none can after a conversion. ``fatal`` instruments end their
-    worker, in ``stopped`` ones the user stops the run, and in ``stopped_again`` imports if they are
-    tried once more.
+    begins the next case. After ``spoils`` it refuses all others. Refusals of ``jams`` break a path
+    that converted before. A conversion ``gives`` further parts. The values of ``wrong`` are wrong,
+    and those of what ``corrupts`` names after the import that does it. What is asked for
+    ``refused_with`` instruments is refused, and ``failed_in`` ones raise. ``fatal`` instruments end
+    their worker, and in ``stopped`` ones the user stops the run.
     """
 
     dies: set = field(default_factory=set)
@@ -30,31 +25,19 @@ class Workers:
     poisons: set = field(default_factory=set)
     refuses: set = field(default_factory=set)
     spoils: set = field(default_factory=set)
-    jams: dict = field(default_factory=dict)
-    jammed: str = "TypeError: no"
-    leaks: set = field(default_factory=set)
-    compilers: set = field(default_factory=set)
+    jams: set = field(default_factory=set)
     wrong: set = field(default_factory=set)
     gives: dict = field(default_factory=dict)
-    dies_of: set = field(default_factory=set)
-    stopped_at: str = ""
-    releases_files: bool = False
     corrupts: dict = field(default_factory=dict)
-    uses_up_files: set = field(default_factory=set)
-    counts_errors: bool = False
-    repeating: list = field(default_factory=list)
+    refused_dtypes: set = field(default_factory=set)
     refused_with: set = field(default_factory=set)
-    unmade: set = field(default_factory=set)
-    unmade_later: set = field(default_factory=set)
     leaves_open: set = field(default_factory=set)
     changes_settings: set = field(default_factory=set)
     hangs_at_import: set = field(default_factory=set)
     fatal: set = field(default_factory=set)
     failed_in: set = field(default_factory=set)
     stopped: set = field(default_factory=set)
-    stopped_again: set = field(default_factory=set)
     dies_of_imports: bool = False
-    dies_of_arrays: bool = False
     most_open: int = 1
     cost_s: float = 0.0
     clock_s: float = 0.0
@@ -77,7 +60,7 @@ class ScriptedWorker:
     def __init__(self, workers, asked):
         self.workers = workers
         self.asked = asked
-        self.dead = self.is_idle = self.converted = False
+        self.dead = self.is_idle = False
         workers.open += 1
 
     def __enter__(self):
@@ -91,7 +74,6 @@ class ScriptedWorker:
         self.dead = True
 
     pipes = ()
-    repeats = ""
 
     @property
     def has_ended(self):
@@ -99,21 +81,14 @@ class ScriptedWorker:
 
     def send(self, request):
         self.request, self.was_polled = request, False
-        self.workers.loaded += request.get("cases", ())
+        if request["do"] == "load":
+            self.workers.loaded += request["cases"]
 
     def poll(self, limit_s, on_stage=None):
         """The answer, at the second look where several are open: so that they take turns."""
-        looks_long = self.compiles(self.request) and not self.request["known"]["of_numpy"]
         if self.workers.most_open > 1 and not self.was_polled:
             self.was_polled = True
-            if looks_long:
-                assert self.request["dtype"] not in self.workers.repeating, "repeated twice at once"
-                self.repeats = "refusal"
-                self.workers.repeating.append(self.request["dtype"])
             return None
-        if self.repeats:
-            self.repeats = ""
-            self.workers.repeating.remove(self.request["dtype"])
         return self.ask(self.request, limit_s, on_stage)
 
     def wait(self, limit_s):
@@ -124,9 +99,6 @@ class ScriptedWorker:
             self.is_idle = True  # it has imported, and disturbs nobody
             self.workers.open -= 1
         return Outcome("ok", None, alive=not self.dead)
-
-    def is_at(self, instrument):
-        return self.repeats == instrument
 
     def heard(self):
         return self.partial
@@ -141,19 +113,13 @@ class ScriptedWorker:
         self.workers.open += self.is_idle
         self.is_idle = False
         assert self.workers.open <= self.workers.most_open, "workers disturb each other"
-        if request["do"] == "make":
-            return self.made(request["cases"])
+        if request["do"] == "fork":  # a process of its own
+            self.asked = []
+            self.workers.asked.append(self.asked)
+            return Outcome("ok", None)
+        if request["do"] == "end fork":
+            return Outcome("ok", None)
         return self.converted_as_asked(request, limit_s, on_stage)
-
-    def made(self, cases):
-        if self.workers.dies_of_arrays:
-            return self.lost("crashed", "killed by SIGSEGV during create", "create")
-        unmade = self.workers.unmade
-        found = {
-            str(at): "no such dtype" if one["dtype"] in unmade else ""
-            for at, one in enumerate(cases)
-        }
-        return Outcome("ok", None, {"unmade": found})
 
     def converted_as_asked(self, request, limit_s, on_stage):
         workers, name, company = self.workers, request["import"], bool(self.asked)
@@ -168,13 +134,8 @@ class ScriptedWorker:
         workers.clock_s += workers.cost_s
         on_stage("host_time")
         self.partial = Outcome("crashed", None, stage="first call")
-        if name == workers.stopped_at:
-            raise KeyboardInterrupt
-        dies = name in workers.dies or request["dtype"] in workers.dies_of
-        if dies or (company and name in workers.dies_in_company):
+        if name in workers.dies or (company and name in workers.dies_in_company):
             return self.lost("crashed", f"killed by SIGSEGV, {name}", "host_time", "last words")
-        if name in workers.stopped_again and workers.order().count(name) > 1:
-            raise KeyboardInterrupt
         for instrument in request["instruments"]:
             self.partial.stage = instrument
             if instrument in workers.stopped:
@@ -185,14 +146,8 @@ class ScriptedWorker:
                 return self.lost("crashed", reason, instrument, "last words")
         refused = self.refusal(name, request["dtype"], request["instruments"])
         if refused is not None:
-            count = len(workers.requests) if workers.counts_errors else ""
-            return Outcome(
-                "unsupported",
-                f"TypeError: no{' such thing at all: ' if count else ''}{count}",
-                refused,
-            )
+            return Outcome("unsupported", "TypeError: no", refused)
         left = self.seen(name)
-        self.converted = True
         fail = workers.failed_in & {*request["instruments"]}
         failures = [{"instrument": name, "reason": f"{name} raised"} for name in fail]
         return Outcome("ok", None, make_answer()["parts"] | left, failures)
@@ -212,34 +167,10 @@ class ScriptedWorker:
     def refusal(self, name, dtype, instruments):
         """The parts of a refusal; None where it is none."""
         workers, before = self.workers, {*self.asked[:-1]}
-        if workers.refused_with & {*instruments}:
+        if workers.refused_with & {*instruments} or dtype in workers.refused_dtypes:
             return {}
-        if name in workers.uses_up_files:
-            word = "safe" if workers.releases_files else "retained"
-            retained = {"lifetime": {"verdict": word, "evidence": {}}}
-            return retained if "lifetime" in instruments else {"left_open": 500}
-        if dtype in workers.unmade or (self.converted and dtype in workers.unmade_later):
-            return {"refused_at": "create"}
-        return self.seen_of_refusal(name, dtype, before)
-
-    def compiles(self, request):
-        """Whether a compiler refuses what is asked for: all but bool."""
-        return request.get("import") in self.workers.compilers and request["dtype"] != "bool"
-
-    def seen_of_refusal(self, name, dtype, before):
-        workers = self.workers
         if name in workers.jams and dtype.startswith("complex"):
-            word = "broken" if workers.jams[name] in before else "clean"
-            evidence = {"error": ["TypeError"], "after": workers.jammed}
-            return {"refusal": {"verdict": word, "evidence": evidence}}
-        if self.compiles(self.request):
-            seen = (
-                ("unknown", "moot") if self.request["known"]["of_numpy"] else ("clean", "of_numpy")
-            )
-            return {"refusal": {"verdict": seen[0], "evidence": {seen[1]: True}}}
-        if name in workers.leaks:
-            word = "unknown" if self.request["known"]["retained"] else "retained"
-            return {"refusal": {"verdict": word, "evidence": {"error": ["TypeError"]}}}
-        if name in workers.refuses or workers.spoils & before:
-            return {} if workers.refuses & before else {"refusal": {}}
-        return None
+            word = "broken" if name in before else "clean"
+            found = {"verdict": word, "evidence": {"error": ["TypeError"]}}
+            return {"refusal": found} if self.request["alone"] else {}
+        return {} if name in workers.refuses or workers.spoils & before else None

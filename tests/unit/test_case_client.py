@@ -31,7 +31,7 @@ def test_a_refusal_whose_experiment_ended_the_process_is_a_refusal(ended, parts,
     was, stage = ended
     lost = Lost(how="lost", stage=stage)
     outcome = Outcome(was, lost.how, parts, stage=stage, lost=lost, alive=False)
-    client = CaseClient(None, Settings(), None, Watcher(), None)
+    client = CaseClient(None, Settings(), None, Watcher())
     found = client.ask(SimpleNamespace(ask=lambda *_: outcome), make_case(), 0)
     is_refused = status == "unsupported"
     assert (found.status, found.lost is None) == (status, is_refused)
