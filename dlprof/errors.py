@@ -22,10 +22,6 @@ class SessionError(UsageError):
     """A session file is truncated, foreign, or from a newer major version."""
 
 
-class StoreError(UsageError):
-    """A store of jobs cannot be read or written; the message holds no secret of its address."""
-
-
 class NoReproducer(UsageError):
     """No script can be made of a finding; the message says what is missing."""
 

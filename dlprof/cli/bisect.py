@@ -32,7 +32,6 @@ REQUIREMENT = Option(
 )
 KEEP = replace(every.SESSION, help="Keep the sessions here.", metavar="FOLDER")
 HOW = (every.SHAPES, every.DTYPES, every.ROUNDS, every.TIMEOUT, every.QUICK, every.DIAGNOSE)
-CACHE_BYTES = 20e9
 
 
 @takes(PACKAGE, GOOD, BAD, REQUIREMENT, *HOW, KEEP, every.FULL)
@@ -49,7 +48,8 @@ def bisect(
     """
     from dlprof import api
     from dlprof.jobs import bisect as search
-    from dlprof.jobs.environments import Unmade, made, releases, resolved
+    from dlprof.jobs.environments import Unmade, interpreter, releases
+    from dlprof.jobs.plan import Environment
     from dlprof.report.environments_document import bisect_document
     from dlprof.runner.inspection import inspect_interpreter
 
@@ -70,16 +70,16 @@ def bisect(
             complain(f"dlprof: {package} {version} …")
             file = folder / f"{package}-{version}.json"
             try:
-                required = {"requirements": [f"{package}=={version}", *others]}
-                with made(resolved(required, f"with {version}"), CACHE_BYTES) as python:
-                    api.run(producer, consumer, output=file, python=python, **options)
+                made = Environment(requirements=[f"{package}=={version}", *others])
+                python = interpreter(made, Path(temporary), folder)
+                api.run(producer, consumer, output=file, python=python, **options)
             except Unmeasured as error:  # a refusal is an answer, too
                 if not file.exists():
                     return search.Tried(version, None, first_line(str(error)))
             except Interrupted:
                 raise
             except Unmade as error:
-                return search.Tried(version, None, f"not installed: {(error.lines or ('',))[-1]}")
+                return search.Tried(version, None, f"not installed: {error}")
             except DlprofError as error:
                 return search.Tried(version, None, first_line(str(error)))
             return search.Tried(version, session_file.load(file))

@@ -22,9 +22,9 @@ def compare(
     session: Annotated[
         list[Any],
         typer.Argument(
-            parser=files.sessions,
+            parser=files.session,
             metavar="BASE HEAD...",
-            help="Two session files: before and after. Or more of them, a folder, or s3://….",
+            help="Two session files: before and after. Or more of them, or a folder.",
         ),
     ],
     *,
@@ -34,7 +34,7 @@ def compare(
 
     Example: dlprof compare before.json after.json
     """
-    are_files = [isinstance(one, Path) and not one.is_dir() for one in session]
+    are_files = [not one.is_dir() for one in session]
     if are_files != [True, True]:
         compare_many(session, given)
         return
@@ -49,9 +49,9 @@ def compare(
     compare_files((session[0], session[1]), settings, unsure, outputs, "compare")
 
 
-def compare_many(named: Sequence[Path | str], given: Given) -> None:
+def compare_many(named: Sequence[Path], given: Given) -> None:
     """Show what differs between environments. Raises :class:`UsageError`."""
-    if len(named) == 1 and isinstance(named[0], Path) and not named[0].is_dir():
+    if len(named) == 1 and not named[0].is_dir():
         raise UsageError("one session is no comparison: name another, or a folder of sessions")
     if found := [f"--{name.replace('_', '-')}" for name in OF_TWO if given.raw[name]]:
         raise UsageError(f"{', '.join(found)} compares two sessions: name two, and no folder")

@@ -29,11 +29,6 @@ def session(text: str) -> Path:
     return files.STDIN if text == "-" else Path(text)
 
 
-def sessions(text: str) -> Path | str:
-    """The session that was named, or a folder of sessions, which may have an address."""
-    return text if "://" in text else session(text)
-
-
 def made_folder(folder: Path) -> Path:
     """The folder, made if it is not there. Raises :class:`UsageError`."""
     try:

@@ -122,8 +122,8 @@ def version_key(text: str) -> tuple[tuple[int, int, str], ...]:
     return (*found, (0, 0, ""))
 
 
-def environments_of(places: Iterable[Path | str], skipped: Skipped) -> Environments:
-    """Read session files, and folders of them, which may have an address such as ``s3://…``.
+def environments_of(places: Iterable[Path], skipped: Skipped) -> Environments:
+    """Read session files, and folders of them.
 
     A file of a folder that is not a session is ``skipped``. Raises :class:`SessionError` for a
     named file, and :class:`UsageError` if nothing is left. The newest session of an environment
@@ -155,44 +155,23 @@ def environments_of(places: Iterable[Path | str], skipped: Skipped) -> Environme
     return Environments(made, (*different, *same), len(different), len(found))
 
 
-def _sessions(places: Iterable[Path | str], skipped: Skipped) -> Iterator[Session]:
+def _sessions(places: Iterable[Path], skipped: Skipped) -> Iterator[Session]:
     for place in places:
-        if isinstance(place, Path) and not place.is_dir():
+        if not place.is_dir():
             yield session_file.load(place)
             continue
-        count = 0
-        for path, content in _files_in(place):
-            count += 1
+        files = sorted(path for path in place.rglob("*.json") if _is_session(path.name))
+        for path in files:
             try:
-                if content is None:
-                    yield session_file.load(path)
-                else:
-                    yield session_file.parse(content.decode("utf-8", "replace"), path)
+                yield session_file.load(path)
             except SessionError as error:
                 skipped(str(error))
-        if not count:
+        if not files:
             raise UsageError(f"the folder {place} has no session: name session files")
 
 
-def _files_in(place: Path | str) -> Iterator[tuple[str, bytes | None]]:
-    """The files of a folder that may be sessions; with their contents if they are remote."""
-    if isinstance(place, Path):
-        found = sorted(path for path in place.rglob("*.json*") if _is_session(path.name))
-        yield from ((str(path), None) for path in found)
-        return
-    import fsspec
-
-    try:
-        system, root = fsspec.url_to_fs(place)
-        for path in sorted(system.ls(root, detail=False)) if system.exists(root) else ():
-            if _is_session(path.rpartition("/")[2]):
-                yield path, system.cat_file(path)
-    except (OSError, ValueError, ImportError) as error:
-        raise UsageError(f"cannot read {place}: {error}") from None
-
-
 def _is_session(name: str) -> bool:
-    return name.endswith(".json") and not name.endswith(".job.json") and name[0] != "."
+    return name.endswith(".json") and name[0] != "."
 
 
 def _facts(header: Header, frameworks: tuple[str, ...]) -> Facts:

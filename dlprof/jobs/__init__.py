@@ -1,1 +1,1 @@
-"""Jobs: (machine kind, environment, scenario) gives one session file, on any engine."""
+"""Jobs: one scenario in one environment gives one session file, on one machine or many."""
