@@ -176,8 +176,6 @@ class Ownership(Evidence):
     source_write_shows: Maybe[Flag] = None
     result_write_shows: Maybe[Flag] = None
     not_written: Maybe[str] = None
-    one_file: Maybe[Flag] = None
-    """Whether both lie in mappings of one file, and one was not written."""
     processes: Maybe[tuple[Verdict[Ownership], ...]] = None
 
     @property

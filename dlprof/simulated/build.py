@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import hashlib
 import re
@@ -17,7 +16,6 @@ from dlprof.text import private_folder
 
 SOURCES = Path(__file__).parent
 LIBRARY, NVML = "libcuda.so.1", "libnvidia-ml.so.1"
-SUM = "sha256"  # of both, written when all is built
 UNFINISHED = "build-"
 COMPILER = ("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
 DEFINED = re.compile(r"^(?:API |SAME\(|TELLS\()(cu\w+)[(,]", re.MULTILINE)
@@ -36,11 +34,11 @@ def driver_folder() -> Path:
     try:
         for made in (folder.parent, folder):
             private_folder.make(made)
-        if not _is_whole(folder):
+        if not (folder / LIBRARY).exists():
             with (folder / "lock").open("w") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)  # the system gives it back, even after a kill
-                if not _is_whole(folder):
-                    _rebuild(folder)
+                if not (folder / LIBRARY).exists():
+                    build(SOURCES, folder)
         for name in (LIBRARY, NVML):
             private_folder.check(folder / name)
     except OSError as error:
@@ -49,27 +47,6 @@ def driver_folder() -> Path:
             f"the simulated device cannot be built in {folder}: {why}; set XDG_CACHE_HOME"
         ) from None
     return folder
-
-
-def _is_whole(folder: Path) -> bool:
-    with contextlib.suppress(OSError):
-        return (folder / SUM).read_text(encoding="utf-8") == _sum_of(folder)
-    return False
-
-
-def _sum_of(folder: Path) -> str:
-    return hashlib.sha256(
-        b"".join((folder / name).read_bytes() for name in (LIBRARY, NVML))
-    ).hexdigest()
-
-
-def _rebuild(folder: Path) -> None:
-    for left in folder.glob(f"{UNFINISHED}*"):  # of a build that was killed
-        shutil.rmtree(left)
-    build(SOURCES, folder)
-    for name in (LIBRARY, NVML):  # the compiler goes by the umask
-        (folder / name).chmod(0o755)
-    (folder / SUM).write_text(_sum_of(folder), encoding="utf-8")
 
 
 def _cache() -> Path:
@@ -98,6 +75,7 @@ def build(sources: Path, folder: Path) -> None:
         nvml = sources / "nvml.c"
         driver = [path for path in sorted(sources.glob("*.c")) if path != nvml]
         _compile(Path(made, NVML), [nvml]).replace(folder / NVML)
+        # Last: once it is there, all is built.
         _compile(Path(made, LIBRARY), [*driver, stubs], *_aliases([*defined, *others])).replace(
             folder / LIBRARY
         )
@@ -109,6 +87,7 @@ def _compile(target: Path, sources: Sequence[Path], *options: str) -> Path:
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
     if done.returncode:
         raise MissingDevice(f"the simulated device cannot be built: {_first_error(done.stderr)}")
+    target.chmod(0o755)  # the compiler goes by the umask
     return target
 
 
