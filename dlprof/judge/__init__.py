@@ -80,7 +80,7 @@ NEEDS = {rule.id: rule.instrument for rule in RULES if rule.instrument in DIAGNO
 
 
 def with_name(rule: str, mark: str = "") -> str:
-    """``DLP020? unsafe-copy``; the id alone of a rule of a newer version."""
+    """``DLP020? unsafe-copy``; the id alone of an unknown rule."""
     return f"{rule}{mark} {BY_ID[rule].name}" if rule in BY_ID else f"{rule}{mark}"
 
 

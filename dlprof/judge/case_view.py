@@ -23,7 +23,7 @@ from dlprof.runner.evidence import (
 from dlprof.runner.session import Result, TimeMeasure
 
 PLACES = ("aligned", "sliced")
-"""Where the instrument *alignment* looked."""
+"""Places of the source at which the instrument *alignment* looks."""
 WAITS = ("host-sync", "device-sync")
 NOT_THE_CONVERSION = ("start", "import", "create")
 """Stages in which a lost worker, or a refusal, tells nothing of the conversion."""
@@ -64,7 +64,7 @@ def is_scattered(measure: TimeMeasure) -> bool:
 
 
 class Owned:
-    """What is known of view and copy, which many cases share."""
+    """View-or-copy facts that many cases share."""
 
     __slots__ = ("alignments", "kinds_seen", "result_device")
 
@@ -106,7 +106,7 @@ class CaseView:
     """The time per call, with its processes, if it is to be trusted."""
 
     def __post_init__(self) -> None:
-        """What rules ask of every case many times is there at once."""
+        """Compute once what rules read many times."""
         result, case = self.result, self.result.case
         conversion, owned = case.conversion, self.owned or Owned(result.ownership)
         self.__dict__.update(

@@ -68,7 +68,7 @@ class Cases:
 
     @property
     def timed(self) -> Cases:
-        """Those that were not only surveyed."""
+        """The cases with times: all but those of the survey."""
         return self if self._without_surveyed is None else self._without_surveyed
 
     @cached_property
@@ -170,7 +170,7 @@ class Cases:
         )
 
     def safety(self, case: CaseView) -> Safety:
-        """What may be said of the case: the one place where *safe* is decided."""
+        """Decide whether the case is safe: the only place that does."""
         facts = self._paths[case.path]
         broken = facts.broken
         late = self._ends_with_wait

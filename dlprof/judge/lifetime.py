@@ -49,16 +49,16 @@ METERS = {
 ``dlprof.worker.growth``: counting leaves some, and few bytes are an allocator's own.
 """
 SIZE_BYTES = 65536.0
-"""Of the array that was converted, where an older session does not say."""
+"""The size of the converted array if the evidence has none."""
 
 
 def _kept(result: Result) -> Lifetime:
-    """What a process tells that saw something stay behind."""
+    """Evidence of the first process that saw something stay behind."""
     return (result.lifetime.of("retained") if result.lifetime else None) or Lifetime()
 
 
 def _lost(result: Result) -> Lifetime:
-    """What a process tells that saw the result, or its source, lost."""
+    """Evidence of the first process in which the result or the source was lost."""
     return (result.lifetime.of("dangling") if result.lifetime else None) or Lifetime()
 
 

@@ -1,4 +1,4 @@
-"""A rule: one object that holds all that is known of a problem."""
+"""Rules: one object per kind of problem."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dlprof.runner.session import FindingRecord, Result
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-"""Worst first: wrong or unsafe; slow for no reason; worth knowing."""
+"""Worst first: unsafe or wrong, slow for no reason, worth knowing."""
 
 Severities = Mapping[Severity, str]
 """Severities with the condition of each, in words; an empty one is all that is left."""
@@ -26,11 +26,11 @@ BY_COST: Severities = MappingProxyType({"warning": "from 10 µs per call on", "i
 NAME_ONE = "name a rule or a severity"
 
 Expect = Callable[[FindingRecord, Result], str]
-"""Markdown: what is expected of a case of a finding instead, with the source of that."""
+"""Markdown: what should happen instead, with its source."""
 
 
 def expect(text: str, source: str = "") -> Expect:
-    """The expectation ``text``, with a source that holds where DLPack hands arrays over."""
+    """Expect ``text``; cite ``source`` only for conversions by DLPack."""
 
     def expected(_: FindingRecord, result: Result) -> str:
         is_dlpack = result.case.protocol in ("dlpack", "dlpack-capsule")
@@ -53,11 +53,11 @@ class Rule:
     """What the rule finds: see :func:`dlprof.judge.finding.finding`."""
     expected: Expect
     effect: Show
-    """What the reproducer of a finding shows."""
+    """The script that reproduces a finding."""
     instrument: str = ""
     """The instrument that proves a finding, and without which there is none."""
     fault: Fault | None = None
-    """How it makes a path unsafe, if it does."""
+    """How the rule makes a path unsafe; None if it does not."""
     changes: tuple[str, ...] = ()
     """The changes for the worse that it speaks of: verdicts of HEAD, or what is not a verdict, as
     :mod:`dlprof.compare.verdicts` names them.
@@ -100,12 +100,12 @@ class Rule:
 
 
 def severity_of(word: str) -> Severity:
-    """The severity that a session names; of one that is not known, the mildest."""
+    """Read a severity from a session; the mildest if it is unknown."""
     return next((one for one in SEVERITIES if one == word), "info")
 
 
 def number(found: FindingRecord, name: str) -> float | None:
-    """A number in a finding's evidence; None if a file holds something else there."""
+    """Return a number from a finding's evidence; None if it is not a number."""
     value = found.evidence.get(name)
     return value if isinstance(value, int | float) else None
 

@@ -1,4 +1,4 @@
-"""A case of a session as source text: what the templates of reproducers are filled with."""
+"""Fill the templates of reproducers with the source text of a case."""
 
 from __future__ import annotations
 
@@ -185,10 +185,7 @@ class Subject:
 def subject(result: Result, is_own: bool = False) -> Subject:
     """Raises :class:`NoReproducer` where the session has no source text for the case."""
     if result.recipe is None:
-        raise NoReproducer(
-            "the session holds no source text for this case: it was written by an older dlprof;"
-            " measure again"
-        )
+        raise NoReproducer("the session holds no source text for this case: measure again")
     code = expression(result.case.code)
     return Subject(result, result.recipe, code, result.case.shape, is_own)
 
@@ -224,12 +221,12 @@ Show = Callable[[Subject, Subject | None, FindingRecord], Effect]
 
 
 def shows(does: str, template: str) -> Show:
-    """What a template shows without more: that the conversion ``does`` this."""
+    """Show by a plain template that the conversion ``does`` this."""
     return lambda subject, _, __: subject.shown(does, template)
 
 
 def compared(other: Subject | None) -> Subject:
-    """The case that the finding compares with."""
+    """Return the case that the finding compares with; raise :class:`NoReproducer` without one."""
     if other is None:
         raise NoReproducer("the finding does not say what it compares with: measure again")
     return other
