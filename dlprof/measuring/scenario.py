@@ -87,12 +87,6 @@ class StepSpec(Part):
         0, ge=0, le=4096, description="Threads on the host; 0 is the framework's own choice."
     )
 
-    @property
-    def name(self) -> str:
-        """What the report of origins calls it."""
-        threads = f", threads {self.threads}" if self.threads else ""
-        return f"{self.framework}{f' with {self.model}' if self.model else ''}{threads}"
-
 
 class Problem(Part):
     """What is asked, of which pairs, and what is expected to be found."""

@@ -12,10 +12,9 @@ from dlprof.measuring.expectation import Expectation
 from dlprof.measuring.expectation import parse as expectation
 from dlprof.measuring.pairs import WILD, named, pairs, parse
 from dlprof.measuring.scenario import Scenario, fault
-from dlprof.runner.axes import shape_text, simulated_in
+from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, frameworks_on
-from dlprof.runner.option import value_text
-from dlprof.runner.options import IN_FILE, PYTHON, settle, with_quick
+from dlprof.runner.options import settle
 from dlprof.runner.plan import not_paired
 from dlprof.runner.request import Request, ScenarioRecord, Step, request_of, step_named
 
@@ -65,29 +64,10 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
         sources=tuple(problem.source),
         expect=tuple(map(str, expected)),
         thresholds=problem.thresholds,
-        origins=_origins(scenario, values, with_quick(given)),
         left_out=tuple(not_paired(catalog, wanted, globs)),
         pairs=tuple(map(str, patterns)),
     )
     return Sweep(replace(request, settings=settings, probe_files=probes, scenario=record), catalog)
-
-
-def _origins(
-    scenario: Scenario, values: Mapping[str, Any], given: Mapping[str, Any]
-) -> tuple[tuple[str, str, str], ...]:
-    """Key, value and origin of what is measured, and how."""
-    problem = scenario.problem
-    what = problem.pairs or [step.name for step in problem.step]
-    found = [("pairs" if problem.pairs else "step", value_text(what), "file")]
-    for key in (option.key for option in (*IN_FILE, PYTHON)):
-        file = "file" if key in scenario.options else "default"
-        origin = "command line" if key in given else file
-        several = ", ".join(map(shape_text, values["shapes"]))
-        text = several if key == "shapes" else value_text(values[key])
-        if text and not (key == PYTHON.key and origin == "default"):
-            found.append((key, text, origin))
-    thresholds = problem.thresholds.items()
-    return (*found, *((f"threshold {key}", value_text(at), "file") for key, at in thresholds))
 
 
 def _check_given(scenario: Scenario, given: Collection[str]) -> None:

@@ -172,9 +172,6 @@ class Ownership(Evidence):
     result_device: Maybe[str] = None
     declared_device: Maybe[str] = None
     """Where the result should be, if it is elsewhere."""
-    same_address: Maybe[Flag] = None
-    source_write_shows: Maybe[Flag] = None
-    result_write_shows: Maybe[Flag] = None
     not_written: Maybe[str] = None
     processes: Maybe[tuple[Verdict[Ownership], ...]] = None
 
@@ -193,7 +190,6 @@ class Fit(Record):
     slope: Maybe[Number] = None
     interval: Maybe[tuple[Number, Number]] = None
     intercept_ns: Maybe[Number] = None
-    scatter: Maybe[Number] = None
 
 
 class Loaded(Record):
@@ -211,7 +207,6 @@ class Ordering(Evidence):
     host: Maybe[Fit] = None
     ready: Maybe[Fit] = None
     unrelated: Maybe[Fit] = None
-    ready_witness: Maybe[str] = None
     values_right: Maybe[Flag] = None
     loaded: Maybe[Loaded] = None
     points: Maybe[list[Free]] = None
@@ -229,7 +224,6 @@ class Count(Record):
 
     different: Maybe[Whole] = None
     of: Maybe[Whole] = None
-    first_index: Maybe[Whole] = None
     byte_order_lost: Maybe[Flag] = None
     """Whether the result is the bytes of the source, read in the machine's order."""
 
@@ -403,7 +397,6 @@ class PeakMemory(Evidence):
     """``ok`` or ``unknown``; ``arrays`` is the peak beside the source, in arrays of its size."""
 
     arrays: Maybe[Number] = None
-    aligned_arrays: Maybe[Number] = None
     size_bytes: Maybe[Number] = None
     processes: Maybe[tuple[Verdict[PeakMemory], ...]] = None
 
@@ -413,7 +406,6 @@ class TraceEvent(Record):
     duration_ns: Maybe[Number] = None
     bytes: Maybe[Number] = None
     direction: Maybe[str] = None
-    kernel: Maybe[str] = None
     waited: Maybe[Flag] = None
 
 

@@ -111,8 +111,6 @@ class RecordedScenario(Record):
     pairs: Maybe[tuple[str, ...]] = None
     expect: Maybe[tuple[str, ...]] = None
     thresholds: Maybe[dict[str, Maybe[Number]]] = None
-    origins: Maybe[tuple[tuple[str, str, str], ...]] = None
-    """Key, value as text, and where it comes from."""
 
 
 class RecordedRequest(Record):

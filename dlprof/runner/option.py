@@ -16,11 +16,6 @@ from dlprof.errors import UsageError
 LONGEST_S = 1e6
 """Limits and budgets are shorter."""
 LONGEST_SHOWN = 200
-SUFFIXES: Mapping[str, Mapping[str, float]] = {
-    "seconds": {"s": 1.0, "m": 60.0, "h": 3600.0},
-    "percent": {"%": 1.0},
-}
-"""What may stand behind a number of that unit."""
 
 
 @dataclass(frozen=True)
@@ -45,27 +40,20 @@ class Whole:
 
 @dataclass(frozen=True)
 class Number:
-    """A finite number below a limit, with or without one of :data:`SUFFIXES`."""
+    """A finite number below a limit."""
 
     least: float
     below: float = LONGEST_S
     unit: str = "seconds"
 
     def read(self, value: Any) -> float:
-        number = None if isinstance(value, bool) else self._scaled(value)
+        number = None if isinstance(value, bool) else _number(float, value)
         if number is None or not self.least <= number < self.below:  # which NaN is neither
             raise UsageError(
                 f"{shown(value)}: expected {self.unit}: a number from {self.least:g} "
                 f"to below {self.below:,.0f}"
             )
         return float(number)
-
-    def _scaled(self, value: Any) -> float | None:
-        suffixes = SUFFIXES.get(self.unit, {})
-        if isinstance(value, str) and value[-1:] in suffixes:
-            number = _number(float, value[:-1])
-            return None if number is None else number * suffixes[value[-1]]
-        return _number(float, value)
 
 
 @dataclass(frozen=True)
@@ -196,15 +184,11 @@ def value_of(option: Option, raw: Any, name: str) -> Any:
 
 def value_text(value: Any) -> str:
     """A value as a person would write it; empty for none."""
-    if value is None or value in ([], ()):
-        return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:g}"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(value_text, value))
-    return str(value)
+    return "" if value is None else str(value)
 
 
 def shown(value: Any) -> str:

@@ -303,8 +303,6 @@ FULL = Option("full", Switch(), "Print the whole report.", OUTPUT, default=False
 
 REPEATED = ("ready", "host")
 """What every process of a session has a time of."""
-MEASURES = (*REPEATED, "first_call", "device")
-"""What can be compared as a time; see docs/session-file.md for each."""
 WIDE_LIMIT = Option(
     "wide_limit",
     Number(0, below=1e6, unit="percent"),

@@ -1,4 +1,4 @@
-"""What the user asked for: from the options, of steps too, and as a session file tells of it."""
+"""What the user asked for: pairs or steps, and how to measure them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-
-from pydantic import TypeAdapter
 
 from dlprof import inference
 from dlprof.errors import UsageError
@@ -55,11 +53,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class ScenarioRecord:
-    """What a session tells of the scenario that it comes from.
+    """What a session keeps of its scenario.
 
-    ``origins`` says of each value that was measured with where it came from. ``pairs``, ``expect``
-    and ``thresholds`` are as in the file, with the catalog's names; ``left_out`` says in words
-    which pairs of the file were not measured, and why.
+    ``pairs`` and ``expect`` use the catalog's names. ``left_out`` says which pairs of the file were
+    not measured, and why.
     """
 
     file: str
@@ -68,8 +65,6 @@ class ScenarioRecord:
     sources: tuple[str, ...] = ()
     expect: tuple[str, ...] = ()
     thresholds: Mapping[str, float] = field(default_factory=dict)
-    origins: tuple[tuple[str, str, str], ...] = ()
-    """Key, value as text, and ``default``, ``file`` or ``command line``."""
     left_out: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
 
@@ -93,7 +88,7 @@ class Request:
     simulated: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """For the session file; :func:`request_from` is the inverse."""
+        """For the session file."""
         return {name: value for name, value in asdict(self).items() if name != "command"}
 
 
@@ -131,13 +126,10 @@ WITHOUT_TIMES: dict[str, Any] = {"times": False, "largest_bytes": 16 << 20}
 
 
 def settings_of(values: Mapping[str, Any]) -> Settings:
-    """Raises :class:`UsageError` for what needs times, on a device that has none."""
-    timed = {
-        "--placement": set(values["placements"]) - {options.PLACEMENTS.default},
-    }
-    asked = [name for name, given in timed.items() if given]
-    if asked and simulated_in(values["devices"]):
-        raise UsageError(f"{asked[0]} needs {NO_TIMES}")
+    """How to measure. Raises :class:`UsageError` for loops on a device without times."""
+    in_loops = set(values["placements"]) - {options.PLACEMENTS.default}
+    if in_loops and simulated_in(values["devices"]):
+        raise UsageError(f"--placement needs {NO_TIMES}")
     return Settings(
         rounds=values["rounds"],
         seed=values["seed"],
@@ -152,38 +144,6 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         survey=values["survey"],
         **(WITHOUT_TIMES if simulated_in(values["devices"]) else {}),
     )
-
-
-UNKNOWN = "unknown"
-"""Dtype or layout of a user's own array that says nothing of itself."""
-
-
-def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
-    """The request that a session file tells of.
-
-    Raises LookupError, TypeError, ValueError or :class:`UsageError` for another thing.
-    """
-    unknown = set(content["settings"]) - set(Settings().as_dict())
-    if unknown:
-        raise ValueError(f"unknown settings: {unknown}")
-    request = TypeAdapter(Request).validate_python({**content, "command": command})
-    axes, settings = request.axes, request.settings
-    read = {
-        "shapes": list(axes.shapes),
-        "dtypes": [name for name in axes.dtypes if name != UNKNOWN] or None,
-        "layouts": [name for name in axes.layouts if name != UNKNOWN] or None,
-        "devices": list(axes.devices) or axes.device,
-        "placements": list(settings.placements),
-        "rounds": settings.rounds,
-        "timeout": settings.limit_s,
-        "budget": settings.budget_s,
-        "sample_ms": settings.sample_ns / 1e6,
-        "allocator": settings.allocator,
-    }
-    if request.simulated:
-        read["devices"] = f"simulated:{request.simulated}"
-    options.read(read)  # as strict as where they were first given
-    return request
 
 
 @dataclass(frozen=True)

@@ -115,10 +115,6 @@ PLANTS = _sorted(
     Plant("row-major", ("row_major", "view"), "DLP028", surveyed=True),
     Plant("refuse-oddly", ("asarray_no_copy", "asarray"), "DLP024", surveyed=True),
 )
-NOT_PLANTED = dict.fromkeys(
-    ("DLP006", "DLP027"), "it needs a second device: --device simulated plants it"
-)
-"""Rules for which nothing can be planted on the host, and why."""
 
 DEVICE_PLANTS = tuple(
     replace(plant, device="cuda")
@@ -133,10 +129,3 @@ DEVICE_PLANTS = tuple(
         Plant("bounce", ("from_host", "view"), "DLP006", protocol="numpy"),
     )
 )
-_ON_DEVICE = {plant.rule for plant in DEVICE_PLANTS}
-NOT_ON_DEVICE = {
-    rule: "planted on the host: its proof is the same on a device"
-    for plant in PLANTS
-    if (rule := plant.rule) is not None and rule not in _ON_DEVICE
-} | {"DLP005": "planted on the host: peak memory is measured there"}
-"""Rules for which nothing is planted on a device, and why."""

@@ -19,8 +19,7 @@ from dlprof.runner.header import RecordedScenario
 from dlprof.runner.session_file import document, parse
 from dlprof.ticket.ticket import written
 
-SCENARIO = RecordedScenario.model_validate({"title": "a", "question": "b", "origins": [["a", "b", "c"]],
-            "expect": ["x"], "thresholds": {"slow_ratio": 3.0}})  # fmt: skip
+SCENARIO = RecordedScenario.model_validate({"title": "a", "question": "b", "expect": ["x"], "thresholds": {"slow_ratio": 3.0}})  # fmt: skip
 MODES = [
     {"median_ns": 5.0, "rounds": [0], "page_faults_per_call": 0.0},
     {"median_ns": 9000.0, "rounds": [1], "page_faults_per_call": 99.0},

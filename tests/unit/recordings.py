@@ -3,10 +3,12 @@
 import sys
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
-from dlprof.runner.request import request_from
+from dlprof.runner.request import Request
 
 RECORDED = Path(__file__).parent.parent / "recorded"
 NUMPY_TORCH = RECORDED / "numpy-torch.jsonl"
@@ -17,6 +19,7 @@ THERE_AND_BACK = RECORDED / "there-and-back.jsonl"
 def measurement_of(recording, path) -> Measurement:
     """The run that was recorded, to be replayed into the session ``path``."""
     header = recording.header
-    request = request_from({**header["request"], "python": sys.executable}, ("run",))
+    asked = {**header["request"], "python": sys.executable, "command": ["run"]}
+    request = TypeAdapter(Request).validate_python(asked)
     catalog = inspect_interpreter(sys.executable)
     return Measurement(request, catalog, path, Watcher())

@@ -1,6 +1,5 @@
 """A scenario file: read, joined with the command line, and made a request of."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,6 @@ from dlprof.measuring.pairs import pairs
 from dlprof.measuring.pairs import parse as parse_pair
 from dlprof.measuring.scenario import Problem, parse, read
 from dlprof.runner.options import IN_FILE
-from dlprof.runner.request import request_from
-
-if sys.version_info >= (3, 11):
-    pass
-else:
-    pass
-
 
 ROOT = Path(__file__).parents[2]
 READY = sorted((ROOT / "scenarios").glob("*.toml"))
@@ -172,19 +164,14 @@ def test_a_glob_says_which_frameworks_it_does_not_reach(pair, left_out):
 # The request
 
 
-def test_the_session_tells_all_that_a_request_needs_to_be_finished():
-    more = 'expect = ["DLP001 on *->np"]\ndevices = ["cpu", "cuda"]\n[thresholds]\nslow_ratio = 3.0'
-    request = make_sweep(CATALOG, more).request
-    assert request_from(request.as_dict(), request.command) == request
+def test_the_session_keeps_what_is_expected_in_names_of_the_catalog():
+    request = make_sweep(CATALOG, 'expect = ["DLP001 on *->np"]').request
     assert request.scenario.expect == ("DLP001 on *->numpy",)
-    assert ("threshold slow_ratio", "3", "file") in request.scenario.origins
 
 
 def test_the_command_line_stands_over_the_file():
     found = make_sweep(CATALOG, "rounds = 5\nshape = 8", rounds="2").request
     assert (found.settings.rounds, found.axes.shapes) == (2, ((8,),))
-    origins = (("rounds", "2", "command line"), ("shapes", "8", "file"), ("seed", "0", "default"))
-    assert set(origins) <= set(found.scenario.origins)
 
 
 def test_a_run_of_billions_of_cases_is_refused():

@@ -25,7 +25,7 @@ from dlprof.runner import options
 from dlprof.runner.catalog import catalog_from, environment
 from dlprof.runner.header import SIMULATED
 from dlprof.runner.plan import plan
-from dlprof.runner.request import request_from, request_of
+from dlprof.runner.request import request_of
 from dlprof.runner.worker_client import child_environment
 from dlprof.simulated import environment as simulated
 from dlprof.simulated.build import LIBRARY
@@ -70,11 +70,6 @@ def test_frameworks_see_a_cuda_device():
 def test_nothing_is_timed_there():
     assert not request(devices="simulated").settings.times
     assert request(devices="cuda").settings.times
-
-
-def test_a_session_that_was_stopped_goes_on_with_the_same_device():
-    asked = request(devices="simulated:2")
-    assert request_from(asked.as_dict(), asked.command) == asked
 
 
 @pytest.mark.parametrize("devices", [["simulated", "cpu"], "simulated:0", "simulated:9"])
