@@ -259,7 +259,6 @@ RULES = (
         "ownership",
         times=True,
         needs_times=True,
-        of_views=True,
     ),
     Rule(
         "DLP005",

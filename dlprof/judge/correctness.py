@@ -464,7 +464,6 @@ RULES = (
         ),
         changes=("read-only flag",),
         is_avoided=_keeps_read_only,
-        of_views=True,
     ),
     Rule(
         "DLP021",

@@ -316,7 +316,6 @@ RULES = (
         show_slow_path,
         times=True,
         needs_times=True,
-        of_views=True,
     ),
     Rule(
         "DLP013",
@@ -327,7 +326,6 @@ RULES = (
         show_asymmetric,
         times=True,
         needs_times=True,
-        of_views=True,
     ),
     Rule(
         "DLP014",

@@ -153,6 +153,5 @@ RULES = (
         show_layout_copy,
         "ownership",
         times=True,
-        of_views=True,
     ),
 )

@@ -172,47 +172,30 @@ def _counted(number: str, words: str) -> str:
 
 LEFT = """
 <create>
-def grow():
-    before = <meter>
-    for _ in range(<calls>):
-        <each>
-    del y
-    gc.collect()
-    sleep(2)  # what is released late stays no longer
-    return (<meter> - before) / <calls>
+def make():
+    <make>
 
-grow()  # fills caches
-left = min(grow(), grow())
+def make_and_convert():
+    <make>
+    <each>
+
+def left_by(call):
+    def grow():
+        before = <meter>
+        for _ in range(<calls>):
+            call()
+        gc.collect()
+        sleep(2)  # what is released late stays no longer
+        return (<meter> - before) / <calls>
+
+    grow()  # fills caches
+    return min(grow(), grow())
+
+left = left_by(make_and_convert) - left_by(make)
 print(f"each <what> left {left:.1f} <unit> behind")
 return left > <most>
 """
-LEFT_ANEW = """
-def make():
-    <create>
-
-def make_and_convert():
-    <each>
-
-def grow(call):
-    before = <meter>
-    for _ in range(<calls>):
-        call()
-    gc.collect()
-    sleep(2)  # what is released late stays no longer
-    return (<meter> - before) / <calls>
-
-def least(call):
-    grow(call)  # fills caches
-    return min(grow(call), grow(call))
-
-alone = least(make)
-left = least(make_and_convert) - alone
-print(f"making each array alone left {alone:.1f} <unit> behind")
-print(f"each <what> left {left:.1f} <unit> more")
-return left > <most>
-"""
 EACH_REFUSAL = """
-<create>
 try:
     <code>
 except Exception:
@@ -247,14 +230,15 @@ def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
     create, does, what = subject.create_by(evidence), f"leaves {unit} behind", "conversion"
     each = subject.filled("<convert of y>")
     if anew:
-        each, what = f"{create}\n{each}", "new array that was converted"
+        what = "new array that was converted"
     if refused:
-        each = subject.filled(EACH_REFUSAL, create=create)
+        each = subject.filled(EACH_REFUSAL)
         does, what = f"{does} when it refuses", "refusal"
     return subject.shown(
         does,
-        LEFT_ANEW if anew else LEFT,
-        create=create or "pass",
+        LEFT,
+        create=create,
+        make=create if anew else "pass",
         each=each,
         what=what,
         calls="50" if name in HANDLES else "200",  # a process may have a thousand descriptors

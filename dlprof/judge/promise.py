@@ -183,6 +183,5 @@ RULES = (
             is_of_result=False,
         ),
         changes=("view",),
-        of_views=True,
     ),
 )

@@ -70,8 +70,6 @@ class Rule:
     """Whether it finds nothing where none were taken, as on a simulated device."""
     other_arrays: bool = False
     """Whether its reproducer puts another array or object in the place of ``x``."""
-    of_views: bool = False
-    """Whether its claim depends on what is a view, and so on where arrays begin."""
     made_again: bool = False
     """Whether its reproducer makes the source several times."""
 

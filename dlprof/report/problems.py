@@ -130,7 +130,7 @@ def _rerun(session: Session, finding: FindingRecord) -> str | None:
     cases = [CaseView(index, one) for index, one in named if one.case.shape == shape]
     at = finding.against
     against = None if at is None else CaseView(at, session.results[at])
-    return rerun_command(cases, session, against, finding.rule)
+    return rerun_command(cases, session, against)
 
 
 def _script(session: Session, finding: FindingRecord) -> str:

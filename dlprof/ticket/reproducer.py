@@ -49,21 +49,6 @@ IMPORTS = {
     "warnings": "import warnings",
 }
 """What the templates use of the standard library, by name."""
-VERSIONED = frozenset(
-    (
-        "cupy",
-        "jax",
-        "mxnet",
-        "numba",
-        "numpy",
-        "onnxruntime",
-        "pyarrow",
-        "safetensors",
-        "tensorflow",
-        "torch",
-    )
-)
-"""Modules that have a ``__version__`` for certain."""
 SAFE = re.compile(r"[A-Za-z0-9_.,:/=+-]{1,80}")
 """Names and values of environment variables that may stand in a script."""
 WIDTH = 88
@@ -177,7 +162,7 @@ def _function(name: str, body: str, setup: str, subjects: Sequence[Subject]) -> 
     frameworks = {module for one in subjects for module in one.recipe.modules}
     modules = {one: alias for one, alias in imported(setup).items() if one in frameworks}
     imports = needed(setup, used(body) | set(modules.values()))
-    told = [f'"{one}", {alias}.__version__' for one, alias in modules.items() if one in VERSIONED]
+    told = [f'"{one}", getattr({alias}, "__version__", "?")' for one, alias in modules.items()]
     flush = ["flush=True"] if name == "convert" else []  # it may die with what it had to say
     head = block(imports, f"print({', '.join((*told, *flush))})" if told else "")
     return f"def {name}():\n{inside(head)}\n\n{inside(body)}"

@@ -6,7 +6,6 @@ import glob
 import shlex
 from collections.abc import Iterable, Sequence
 
-from dlprof.judge import BY_ID
 from dlprof.judge.case_view import CaseView, seen
 from dlprof.judge.thresholds import ALIGNED_BYTES
 from dlprof.probes.base import DTYPES, LAYOUTS
@@ -21,19 +20,19 @@ Words = list[tuple[str, str]]
 
 
 def rerun_command(
-    cases: Sequence[CaseView], session: Header, against: CaseView | None = None, rule: str = ""
+    cases: Sequence[CaseView], session: Header, against: CaseView | None = None
 ) -> str | None:
     """The command for the array of the first case, with the paths that ``cases`` convert it by.
 
-    ``against`` is the case that they are compared with, ``rule`` the id of the finding. The answer
-    is None if the session holds text that is unfit for a command line.
+    ``against`` is the case that they are compared with. The answer is None if the session holds
+    text that is unfit for a command line.
     """
     probes = session.request.probe_files or ()
     if not cases:
         return None
     own = [one for one in probes if one.startswith(UserCode.PREFIX)]
     files = [one for one in probes if one not in own]
-    found = _time(own[0], session) if own else _run(_shown(cases, against), session, rule)
+    found = _time(own[0], session) if own else _run(_shown(cases, against), session)
     found += [("--probe", name) for name in files]
     found += _python(session)
     is_fit = all(
@@ -92,17 +91,15 @@ def _shown(cases: Sequence[CaseView], against: CaseView | None) -> list[CaseView
     return [*paths.values(), *([against] if against is not None else [])]
 
 
-def _run(shown: Sequence[CaseView], session: Header, rule: str) -> Words:
+def _run(shown: Sequence[CaseView], session: Header) -> Words:
     cases = [one.result.case for one in shown]
     layouts = [case.layout for case in cases]
-    of_views = rule in BY_ID and BY_ID[rule].of_views
-    if of_views and set(layouts) == {"C"} and any(map(_is_aligned_view, shown)):
+    if set(layouts) == {"C"} and any(map(_is_aligned_view, shown)):
         # Where a contiguous array begins differs from run to run. Some paths are views of aligned
         # arrays only, and a few paths alone may meet no aligned array.
         layouts.append("aligned")
     settings, simulated = session.request.settings, device_word(session)
     placed = settings.placements or ()
-    paths = dict.fromkeys(glob.escape(case.path) for case in cases)
     found = [
         ("", _joined(case.producer for case in cases)),
         ("", _joined(case.consumer for case in cases)),
@@ -110,7 +107,7 @@ def _run(shown: Sequence[CaseView], session: Header, rule: str) -> Words:
         ("--dtype", _joined(case.dtype for case in cases)),
         ("--layout", _joined(layouts)),
         ("--device", simulated or cases[0].device),
-        *(("--path", path) for path in paths),
+        *(("--path", path) for path in dict.fromkeys(glob.escape(case.path) for case in cases)),
         ("--placement", "" if placed == ("convert",) else ",".join(placed)),
         ("--setup", settings.setup or ""),
     ]

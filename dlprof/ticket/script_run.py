@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +14,8 @@ from dlprof.simulated.environment import variables
 
 SUPERVISOR = Path(__file__).parents[1] / "worker" / "supervisor.py"
 LIMIT_S = 180.0
-MOST_BYTES = 1 << 16
-"""Of stdout, and of stderr, that are looked at. A reproducer prints a few lines."""
 MOST_LINES = 8
-LONGEST = 4000
+LONGEST = 1000
 ANSWERS = {0: "the problem is gone", 1: "the problem is there"}
 MEANINGS = {0: "gone", 1: "there", 2: "cannot tell"}
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
@@ -83,14 +80,7 @@ def run(text: str, python: str, simulated: int = 0) -> Ran:
 
 
 def _last_lines(path: Path, folder: str) -> str:
-    """Whole lines: half a path or half a name could not be recognised as private."""
-    with path.open("rb") as file:
-        file.seek(-min(path.stat().st_size, MOST_BYTES), os.SEEK_END)
-        text = file.read().decode("utf-8", "replace").replace(f"{folder}/", "").rstrip()
-    lines = text.splitlines()
-    kept = lines[-MOST_LINES:]
-    while len(kept) > 1 and sum(map(len, kept)) > LONGEST:
-        del kept[0]
-    cut = len(lines) - len(kept)
-    text = "\n".join([f"… ({cut:,} lines before)", *kept] if cut else kept)
-    return text if len(text) <= 2 * LONGEST else "… (one long line)"
+    """Whole lines: half a name could not be recognized as private."""
+    text = path.read_text(encoding="utf-8", errors="replace").replace(f"{folder}/", "")
+    lines = text.rstrip().splitlines()[-MOST_LINES:]
+    return "\n".join(line if len(line) <= LONGEST else "… (a long line)" for line in lines)

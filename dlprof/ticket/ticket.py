@@ -26,7 +26,6 @@ ENDINGS = {
     "gone": "**Not reproduced.** Exit code 0: the problem is gone.",
     "cannot tell": "**Not reproduced.** Exit code 2: the script cannot tell.",
 }
-ELSEWHERE = " The script was run in another interpreter than the measured one."
 
 TIMES = re.compile(r"\d (s|us)\b")
 
@@ -42,9 +41,7 @@ def written(session: Session, finding: FindingRecord, python: str | None) -> str
         return ticket(session, finding, str(reason), "")
     if python is None:
         return ticket(session, finding, script, NOT_RUN)
-    measured = (session.request.python, session.environment.executable)
-    ran = run(script.text, python, simulated=session.simulated)
-    return ticket(session, finding, script, ran, python not in measured)
+    return ticket(session, finding, script, run(script.text, python, session.simulated))
 
 
 def ticket(
@@ -52,24 +49,26 @@ def ticket(
     finding: FindingRecord,
     script: Reproducer | str,
     ran: Ran | str,
-    elsewhere: bool = False,
 ) -> str:
     """Markdown to paste.
 
-    ``script`` is the reproducer, or why there is none; ``ran`` how it ended, or why it was not run;
-    ``elsewhere`` says that it ran in another interpreter than the measured one.
+    ``script`` is the reproducer, or why there is none; ``ran`` how it ended, or why it was not run.
     """
     results = [session.results[index] for index in finding.results]
     calls = _other_calls(session, finding)
+    title = _prose(finding.summary)
+    if isinstance(script, Reproducer):
+        title = f"{_code(script.call)} {_prose(script.does)}"
+    and_more = f" (and {counted(len(calls), 'more path')})" if calls else ""
     parts = [
-        f"# {_title(finding, script)}{_and_more(len(calls))}",
+        f"# {title}{and_more}",
         _facts(finding, results),
         _alike(calls),
         "## Reproducer",
         _block(script.text.rstrip("\n"), "python")
         if isinstance(script, Reproducer)
         else f"**Not reproduced:** no script can be made: {_prose(script)}.",
-        *(["## Output", _output(ran, elsewhere, session.simulated > 0)] if ran else []),
+        *(["## Output", _output(ran, session.simulated > 0)] if ran else []),
         "## Versions",
         _versions(session, results),
         f"Found with dlprof {__version__}, {_prose(f'{finding.rule} {finding.name}')}.",
@@ -87,13 +86,6 @@ def _prose(text: str) -> str:
 
 def _block(text: str, language: str = "") -> str:
     return markdown.block(sanitised(without_names(text).expandtabs()), language)
-
-
-def _title(finding: FindingRecord, script: Reproducer | str) -> str:
-    """One line that says what is wrong, with the call in a code span where a script shows it."""
-    if isinstance(script, Reproducer):
-        return f"{_code(script.call)} {_prose(script.does)}"
-    return _prose(finding.summary)
 
 
 def _facts(finding: FindingRecord, results: Sequence[Result]) -> str:
@@ -132,10 +124,6 @@ def _other_calls(session: Session, finding: FindingRecord) -> list[str]:
     ]
 
 
-def _and_more(count: int) -> str:
-    return f" (and {counted(count, 'more path')})" if count else ""
-
-
 def _alike(calls: Sequence[str]) -> str:
     more = len(calls) - MOST_CALLS
     lines = [f"- {call}" for call in calls[:MOST_CALLS]]
@@ -143,22 +131,19 @@ def _alike(calls: Sequence[str]) -> str:
     return "\n".join(["The same happens with:", "", *lines]) if lines else ""
 
 
-def _output(ran: Ran | str, elsewhere: bool, untimed: bool) -> str:
+def _output(ran: Ran | str, untimed: bool) -> str:
     if isinstance(ran, str):
         return f"The reproducer was not run: {_prose(ran)}."
     unknown = f"**Not reproduced.** The script gave no answer: {_prose(ran.verdict)}."
+    # Times of a simulated device mean nothing.
+    lines = [line for line in ran.output.splitlines() if not (untimed and TIMES.search(line))]
     parts = [
-        ENDINGS.get(ran.verdict, unknown) + (ELSEWHERE if elsewhere else ""),
-        _block((_without_times(ran.output) if untimed else ran.output) or "(no output)", "text"),
+        ENDINGS.get(ran.verdict, unknown),
+        _block("\n".join(lines) or "(no output)", "text"),
     ]
     if ran.verdict not in ENDINGS and ran.errors:
         parts += ["On stderr:", _block(ran.errors, "text")]
     return "\n\n".join(parts)
-
-
-def _without_times(output: str) -> str:
-    """What a script printed on a simulated device: the lines that tell of seconds left out."""
-    return "\n".join(line for line in output.splitlines() if not TIMES.search(line))
 
 
 def _versions(session: Session, results: Sequence[Result]) -> str:

@@ -13,7 +13,6 @@ from dlprof.errors import NoReproducer
 from dlprof.judge import RULES
 from dlprof.probes.base import ArraySpec
 from dlprof.probes.cupy import CuPy
-from dlprof.probes.host import Bytes
 from dlprof.probes.jax import Jax
 from dlprof.probes.numba import Numba
 from dlprof.probes.numpy import NumPy
@@ -73,20 +72,6 @@ def test_scripts_import_frameworks_and_the_standard_library_only(written):
             assert {name.partition(".")[0] for name in names} <= known | {"tensorflow"}, script
 
 
-def test_no_script_is_refused_because_it_is_long():
-    create = {"C": "\n".join(f"x = {number}" for number in range(2000))}
-    text = text_of("DLP018", recipe={**recipe_of(), "create": create}, code=f"f({'x' * 300})")
-    assert "x = 1999" in text
-    assert "x" * 300 in text
-
-
-def test_a_race_on_own_streams_is_not_called_gone_where_there_are_none_to_show_it_on():
-    session = session_of("DLP003", Jax(), Jax(), spec=ON_CUDA)
-    finding = finding_of("DLP003", evidence={"streams": "own streams"})
-    with pytest.raises(NoReproducer, match="no text for 'own_stream'"):
-        reproducer(session, finding)
-
-
 def ended(script):
     """The exit code of a script, and its last line."""
     run = [sys.executable, "-c", script]
@@ -97,35 +82,10 @@ def ended(script):
 SOME = {"different": 1, "of": 9}
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"source": SOME},
-        {"earlier_result": SOME},
-        {"after_write": SOME},
-    ],
-    ids=",".join,
-)
+@pytest.mark.parametrize("changed", ["source", "earlier_result", "after_write"])
 def test_a_script_finds_nothing_in_an_innocent_call(changed):
-    script = text_of("DLP008", values=verdict("wrong", changed=changed))
+    script = text_of("DLP008", values=verdict("wrong", changed={changed: SOME}))
     assert ended(script) == (0, "the problem is gone")
-
-
-def test_a_probe_without_a_text_for_values_has_no_script_that_compares_them():
-    class Bare(NumPy):
-        def idioms(self, device, dtype):
-            return {}
-
-    with pytest.raises(NoReproducer, match="the probe of numpy has no text for 'values'"):
-        text_of("DLP008", NumPy(), Bare(), values=verdict("wrong", changed={"values": SOME}))
-
-
-def test_a_script_finds_the_device_of_an_array_without_dlpack():
-    setup = "import numpy\nclass OnHost: pass\nclass OnDevice:\n    __cuda_array_interface__ = {}"
-    recipe = {**recipe_of(setup=setup), "create": {"C": "x = OnDevice()"}}
-    assert ended(text_of("DLP027", recipe=recipe, code="numpy.ones(3)"))[0] == 1
-    assert ended(text_of("DLP027", recipe=recipe, code="OnHost()"))[0] == 1
-    assert ended(text_of("DLP027", recipe=recipe, code="OnDevice()"))[0] == 0
 
 
 def test_a_script_shows_what_only_many_refusals_break():
@@ -157,41 +117,6 @@ def test_a_script_waits_for_a_thread_that_ends_the_process_later():
     assert ended(script) == (1, "the problem is there")
 
 
-def test_a_script_shows_what_a_conversion_leaves_until_it_is_refused():
-    left = dict.fromkeys(("bytes", "references", "objects", "threads", "maps"), 0.0)
-    evidence = {
-        f"{what}_per_conversion": count for what, count in {**left, "descriptors": 1.0}.items()
-    }
-    script = text_of(
-        "DLP010",
-        status="unsupported",
-        code="take(x)",
-        recipe=recipe_of(setup="import os\ndef take(x):\n    os.open('/dev/null', os.O_RDONLY)"),
-        lifetime=verdict("retained", conversions=150, runs=2, size_bytes=65536, **evidence),
-    )
-    assert ended(script) == (1, "the problem is there")
-
-
-@pytest.mark.parametrize(
-    "code", ["state[0]", "1, state[0]", "state[0]  # one", "state[0],"], ids=repr
-)
-@pytest.mark.parametrize(
-    ("call", "found"),
-    [("state.clear()", 1), ("state.append(2)", 0), ("state.insert(0, 2)", 1)],
-    ids=["cannot be read any more", "the same", "another value"],
-)
-def test_a_script_reads_a_setting_before_and_after_the_call(code, call, found):
-    setup = f"state = [1]\ndef take(x):\n    {call}\n    return x"
-    setting = {"name": "locale of the process", "code": code, "before": "1", "after": "?"}
-    script = text_of(
-        "DLP025",
-        code="take(x)",
-        recipe=recipe_of(setup=setup),
-        settings=verdict("changed", changed=[setting]),
-    )
-    assert ended(script)[0] == found
-
-
 def test_a_bounce_on_a_simulated_device_is_not_decided_by_times():
     with pytest.raises(NoReproducer, match="simulated"):
         text_of("DLP006", CuPy(), CuPy(), spec=ON_CUDA, untimed=True)
@@ -215,13 +140,6 @@ def test_nan_of_a_survey_is_no_change():
     assert ended(script) == (1, "the problem is there")
 
 
-def test_a_script_of_a_leak_per_array_makes_a_new_one_for_each_conversion():
-    left = verdict("retained", per_source=True, objects_per_conversion=2.0, size_bytes=16384)
-    script = text_of("DLP010", lifetime=left)
-    assert "each new array" in script
-    assert ended(script) == (0, "the problem is gone")
-
-
 @pytest.mark.parametrize(
     ("code", "end"),
     [("x.view()", (0, "the problem is gone")), ("keep(x.view())", (1, "the problem is there"))],
@@ -231,16 +149,6 @@ def test_what_making_the_arrays_leaves_behind_is_not_that_of_their_conversion(co
     made["create"] = {"C": f"{made['create']['C']}\nkept.append([[], [], []])"}
     left = verdict("retained", per_source=True, objects_per_conversion=2.0, size_bytes=16384)
     assert ended(text_of("DLP010", code=code, recipe=made, lifetime=left)) == end
-
-
-def test_a_result_that_was_lost_late_is_read_as_late_by_the_script():
-    late = verdict("dangling", changed_after_drop=True)
-    setup = (
-        "import threading\ndef take(x):\n    y = x.view()\n"
-        "    threading.Timer(0.1, y.fill, [3]).start()\n    return y"
-    )
-    script = text_of("DLP011", code="take(x)", recipe=recipe_of(setup=setup), lifetime=late)
-    assert ended(script) == (1, "the problem is there")
 
 
 def hostile(**texts):
@@ -253,10 +161,7 @@ def hostile(**texts):
         ("DLP999", {}, [0], "no reproducer for DLP999"),
         ("DLP018", {}, [], "names no result"),
         ("DLP016", {"status": "ok", "reason": None}, [0], "lost in an instrument"),
-        ("DLP018", {"recipe": None}, [0], "older dlprof"),
         ("DLP018", {"code": "f(x"}, [0], "not Python"),
-        ("DLP018", {"code": "import os"}, [0], "not Python"),
-        ("DLP018", hostile(create={"C": "x = ("}), [0], "not Python"),
         ("DLP018", hostile(setup=["import ("]), [0], "not Python"),
     ],
 )
@@ -264,11 +169,6 @@ def test_what_cannot_be_reproduced_is_told_in_words(rule, changes, results, word
     session = session_of(rule, **changes)
     with pytest.raises(NoReproducer, match=words):
         reproducer(session, finding_of(rule, results=results))
-
-
-def test_a_view_of_bytes_that_python_shares_cannot_be_shown_to_dangle():
-    with pytest.raises(NoReproducer, match="same values"):
-        text_of("DLP011", Bytes(), NumPy(), code="numpy.frombuffer(x, dtype=numpy.float32)")
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
@@ -281,7 +181,7 @@ def test_environment_variables_are_set_for_a_gpu_if_they_are_plain_words(device)
     assert "BAD" not in text
 
 
-@pytest.mark.parametrize("name", ["convert", "convert_before", "Timer"])
+@pytest.mark.parametrize("name", ["convert", "Timer"])
 def test_a_name_that_conversion_and_script_both_want_is_refused_in_words(name):
     setup = f"def {name}(array):\n    return array"
     with pytest.raises(NoReproducer, match=f"another use for '{name}'"):

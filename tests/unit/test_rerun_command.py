@@ -11,11 +11,11 @@ from dlprof.protocol.statement import Side, UserCode
 from dlprof.ticket.rerun_command import pair_command, rerun_command
 
 
-def command_of(*results, against=None, rule="DLP018", request=None, **changes):
+def command_of(*results, against=None, request=None, **changes):
     session = alone(*results, request=request or {}, **changes)
     cases = [CaseView(index, result) for index, result in enumerate(session.results)]
     compared = cases[against] if against is not None else None
-    return rerun_command(cases, session, compared, rule)
+    return rerun_command(cases, session, compared)
 
 
 def paths_of(command):
@@ -40,8 +40,6 @@ def test_it_measures_the_case_that_the_finding_is_compared_with():
 def test_a_view_of_an_aligned_array_is_measured_at_an_aligned_address():
     view = case(ownership=owned("view", alignment=64))
     assert "--layout C,aligned" in command_of(view)
-    assert "--layout C --" in command_of(view, rule="DLP008")
-    assert "--layout C --" in command_of(case(ownership=owned("view", alignment=16)))
     assert "--layout C --" in command_of(case(ownership=owned("copy", alignment=64)))
 
 
@@ -52,14 +50,6 @@ def test_it_repeats_placements_setup_and_probe_files():
     assert words[words.index("--placement") + 1] == "convert,in-loop"
     assert words[words.index("--setup") + 1] == "torch.set_num_threads(1)"
     assert words[words.index("--probe") + 1] == "/a b/probe.py"
-
-
-@pytest.mark.parametrize(("parent", "named"), [("3.12.1", True), ("3.11.7", False), (None, False)])
-def test_it_names_an_interpreter_that_is_another_python(parent, named):
-    environment = {"python": "3.11.7", "parent_python": parent}
-    request = {"python": "/other/python"}
-    command = command_of(case(), request=request, environment=environment)
-    assert command.endswith(" --python /other/python") == named
 
 
 def own(**changes):
@@ -80,10 +70,10 @@ def test_it_times_the_users_own_statement_with_its_setup():
 @pytest.mark.parametrize(
     ("record", "files"),
     [
-        *(({name: "a\x1bb"}, []) for name in ("dtype", "layout", "producer", "import")),
+        ({"dtype": "a\x1bb"}, []),
         ({"layout": "-o"}, []),
-        *(({}, [name]) for name in ("relative.py", "synthetic", "code:", "code:[]", "code:{}")),
-        ({}, [own(setup="a\x1bb")]),
+        ({}, ["relative.py"]),
+        ({}, ["code:{}"]),
     ],
 )
 def test_there_is_no_command_for_text_that_is_unfit_for_one(record, files):
