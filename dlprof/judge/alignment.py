@@ -116,25 +116,20 @@ class Steady:
         )
         self._sources: dict[Any, set[float]] = defaultdict(set)
         self._dependent: set[Any] = set()
-        self._known: dict[Any, bool] = {}
-        told = set()
         for case in cases:
-            # Most shapes of a path have the same looks.
-            same = case.path, id(case.result.ownership), id(case.result.alignment)
-            if same in told:
-                continue
-            told.add(same)
             looks = self._looks[_path(case)]
             for word, evidence in case.kinds_seen:
                 if word in WORDS:
                     looks[word].update(evidence.alignments or (None,))
                     self._sources[_source(case)].update(map(_capped, evidence.alignments))
             tried = case.result.alignment
-            for place, look in tried.evidence.places if tried is not None else ():
-                for word in tried.evidence.words_at(place) if tried is not None else ():
+            if tried is None:
+                continue
+            for place, look in tried.evidence.places:
+                for word in tried.evidence.words_at(place):
                     if word in WORDS:
                         looks[word].add(look.alignment_bytes)
-            if tried is not None and tried.says("dependent"):
+            if tried.says("dependent"):
                 self._dependent.add(_path(case))
 
     def is_constant(self, case: CaseView) -> bool:
@@ -142,12 +137,6 @@ class Steady:
 
         If alignments are not known, nothing speaks against it.
         """
-        key = case.path, case.kind
-        if key not in self._known:
-            self._known[key] = self._is_constant(case)
-        return self._known[key]
-
-    def _is_constant(self, case: CaseView) -> bool:
         looks, begins = self._looks[_path(case)], self._sources[_source(case)]
         known = [_capped(size) for size in looks.get(case.kind or "", ()) if size is not None]
         if self._differs(case) or not known or not begins:
@@ -162,19 +151,17 @@ class Steady:
         )
 
     def where(self, case: CaseView) -> str:
-        """Where the case is what it is, as `` where x is aligned to 64 bytes``."""
+        """Where the case is what it is; empty if it is so everywhere."""
         if self.is_constant(case):
             return ""
         looks = self._looks[_path(case)]
         most = max((size or math.inf for size in looks["copy"]), default=0)
         least = min((size or 0 for size in looks["view"]), default=math.inf)
-        if most >= least or not looks.get(case.kind or ""):
-            agree = len({word for word, _ in case.kinds_seen}) == 1
-            # Of another shape or layout it was something else.
-            return " for this array" if agree and _path(case) not in self._dependent else UNSTEADY
-        if case.kind == "copy":
-            return f" where x is aligned to {most:.0f} bytes or less"
-        return f" where x is aligned to {max(_capped(least), min(2 * most, least)):.0f} bytes"
+        if most < least and looks.get(case.kind or ""):
+            return " at this alignment of x"
+        agree = len({word for word, _ in case.kinds_seen}) == 1
+        # Of another shape or layout it was something else.
+        return " for this array" if agree and _path(case) not in self._dependent else UNSTEADY
 
 
 def _source(case: CaseView) -> tuple[str, ...]:

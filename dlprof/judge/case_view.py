@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -63,25 +63,6 @@ def is_scattered(measure: TimeMeasure) -> bool:
     return measure.median_ns > thresholds.SCATTER_RATIO * max(measure.min_ns, 0.0)
 
 
-class Owned:
-    """View-or-copy facts that many cases share."""
-
-    __slots__ = ("alignments", "kinds_seen", "result_device")
-
-    def __init__(self, verdict: Verdict[Ownership] | None) -> None:
-        self.kinds_seen: tuple[tuple[str, Ownership], ...] = seen(verdict)
-        devices = {str(evidence.result_device) for _, evidence in self.kinds_seen}
-        device = devices.pop() if len(devices) == 1 else ""
-        self.result_device: str | None = device if device in ANY_DEVICE else None
-        """Where every process found the result; None where that is not known."""
-        found = [evidence.alignments for _, evidence in self.kinds_seen]
-        sizes = {size for sizes in found for size in sizes} if all(found) else ()
-        self.alignments: tuple[float, ...] = tuple(sorted(sizes))
-        """Bytes that divide the source's addresses, the least first; empty where a process does not
-        know.
-        """
-
-
 @dataclass(frozen=True)
 class CaseView:
     """One case of the session: ``index`` is its place there."""
@@ -90,36 +71,52 @@ class CaseView:
     result: Result
     by_address: Verdict[Alignment] | None = None
     """What the instrument *alignment* saw of the path, at whichever shape it looked."""
-    owned: Owned | None = field(default=None, repr=False, compare=False)
-    """What :attr:`result` says of view and copy, where it was asked before."""
-    pair: tuple[str, str] = field(init=False, repr=False, compare=False)
-    promise: str | None = field(init=False, repr=False, compare=False)
-    kind: str | None = field(init=False, repr=False, compare=False)
-    array: tuple[Any, ...] = field(init=False, repr=False, compare=False)
-    """The array and its pair: cases with the same can be compared."""
-    path: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    """The conversion, whatever the shape. A surveyed array speaks for itself alone."""
-    kinds_seen: tuple[tuple[str, Ownership], ...] = field(init=False, repr=False, compare=False)
-    result_device: str | None = field(init=False, repr=False, compare=False)
-    alignments: tuple[float, ...] = field(init=False, repr=False, compare=False)
-    ready: TimeMeasure | None = field(init=False, repr=False, compare=False)
-    """The time per call, with its processes, if it is to be trusted."""
 
-    def __post_init__(self) -> None:
-        """Compute once what rules read many times."""
-        result, case = self.result, self.result.case
-        conversion, owned = case.conversion, self.owned or Owned(result.ownership)
-        self.__dict__.update(
-            pair=conversion[:2],
-            promise=case.promise,
-            kind=result.ownership.verdict if result.ownership is not None else None,
-            array=(*conversion[:2], case.shape, *conversion[4:]),
-            path=(*conversion, str(case.shape)) if case.survey else conversion,
-            kinds_seen=owned.kinds_seen,
-            result_device=owned.result_device,
-            alignments=owned.alignments,
-            ready=result.timed_ready if result.status == "ok" else None,
-        )
+    @cached_property
+    def pair(self) -> tuple[str, str]:
+        return self.result.case.producer, self.result.case.consumer
+
+    @cached_property
+    def promise(self) -> str | None:
+        return self.result.case.promise
+
+    @cached_property
+    def kind(self) -> str | None:
+        return self.result.ownership.verdict if self.result.ownership is not None else None
+
+    @cached_property
+    def array(self) -> tuple[Any, ...]:
+        """The array and its pair: cases with the same can be compared."""
+        case = self.result.case
+        return (*self.pair, case.shape, *case.conversion[4:])
+
+    @cached_property
+    def path(self) -> tuple[str, ...]:
+        """The conversion, whatever the shape. A surveyed array speaks for itself alone."""
+        case = self.result.case
+        return (*case.conversion, str(case.shape)) if case.survey else case.conversion
+
+    @cached_property
+    def kinds_seen(self) -> tuple[tuple[str, Ownership], ...]:
+        return seen(self.result.ownership)
+
+    @cached_property
+    def result_device(self) -> str | None:
+        """Where every process found the result; None if that is not known."""
+        devices = {str(evidence.result_device) for _, evidence in self.kinds_seen}
+        device = devices.pop() if len(devices) == 1 else ""
+        return device if device in ANY_DEVICE else None
+
+    @cached_property
+    def alignments(self) -> tuple[float, ...]:
+        """Bytes that divide the source's addresses, in order; empty if a process does not know."""
+        found = [evidence.alignments for _, evidence in self.kinds_seen]
+        return tuple(sorted({size for sizes in found for size in sizes})) if all(found) else ()
+
+    @cached_property
+    def ready(self) -> TimeMeasure | None:
+        """The time per call, with its processes, if it is to be trusted."""
+        return self.result.timed_ready if self.result.status == "ok" else None
 
     @property
     def code(self) -> str:

@@ -7,11 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from dlprof.judge.alignment import Steady
-from dlprof.judge.case_view import CaseView, Owned, seen
+from dlprof.judge.case_view import CaseView, seen
 from dlprof.judge.safety import (
     Fault,
     Level,
@@ -26,12 +25,6 @@ from dlprof.judge.slower import is_too_fast_to_copy
 from dlprof.probes.base import Protocol
 from dlprof.runner.evidence import Alignment, Verdict
 from dlprof.runner.session import FindingRecord, Result
-
-SPARSE = (
-    *("ordering", "lifetime", "early_write", "peak_memory"),
-    *("refusal", "settings", "handshake"),
-)
-"""What is looked at for the first shape of a path: rules on it pass over all other cases."""
 
 Thing = TypeVar("Thing")
 Key = TypeVar("Key", bound=Hashable)
@@ -50,9 +43,6 @@ class PathFacts(NamedTuple):
     """Whether all of a look at its lifetime was taken, and found nothing."""
     not_looked_at: str
     """What the diagnosis left open at every shape, in words."""
-    rules: tuple[str, ...] = ()
-    """What is ``broken``, in the order of the ids."""
-    gives_values: bool = True
 
 
 @dataclass(frozen=True)
@@ -66,30 +56,15 @@ class Cases:
     faults: Mapping[str, Fault]
     findings: tuple[FindingRecord, ...] = ()
 
-    @property
+    @cached_property
     def timed(self) -> Cases:
         """The cases with times: all but those of the survey."""
-        return self if self._without_surveyed is None else self._without_surveyed
-
-    @cached_property
-    def _without_surveyed(self) -> Cases | None:
-        """None where no case was surveyed: then the cases are these."""
         timed = tuple(case for case in self.cases if not case.surveyed)
-        return None if len(timed) == len(self.cases) else replace(self, cases=timed)
+        return self if len(timed) == len(self.cases) else replace(self, cases=timed)
 
     def looked_at(self, instrument: str) -> Sequence[CaseView]:
-        """The cases of which an instrument of :data:`SPARSE` says something."""
-        return self._looked_at[instrument]
-
-    @cached_property
-    def _looked_at(self) -> dict[str, list[CaseView]]:
-        found: dict[str, list[CaseView]] = {name: [] for name in SPARSE}
-        for case in self.cases:
-            known = vars(case.result)
-            for name in SPARSE:
-                if known[name]:
-                    found[name].append(case)
-        return found
+        """The cases of which an instrument says something."""
+        return [case for case in self.cases if getattr(case.result, instrument)]
 
     @cached_property
     def arrays(self) -> dict[tuple[Any, ...], list[CaseView]]:
@@ -97,12 +72,8 @@ class Cases:
         return by(self.cases, lambda case: case.array)
 
     def with_findings(self, findings: Iterable[FindingRecord]) -> Cases:
-        """The same cases with the findings of their session; what was measured stays as it is."""
-        found = replace(self, findings=tuple(findings))
-        same = ("arrays", "_looked_at", "_measured", "_torn", "_steady", "_avoided")
-        known = {name: self.__dict__[name] for name in same if name in self.__dict__}
-        found.__dict__.update(known)
-        return found
+        """The same cases with the findings of their session."""
+        return replace(self, findings=tuple(findings))
 
     @cached_property
     def _paths(self) -> dict[tuple[str, ...], PathFacts]:
@@ -110,26 +81,13 @@ class Cases:
         for finding in self.findings:
             for index in finding.results if finding.severity == "error" else ():
                 errors[index].add(finding.rule)
-        found = dict(self._measured)
-        for case in self.cases if errors else ():
+        paths = by(self.cases, lambda case: case.path)
+        found = {path: self._facts(cases) for path, cases in paths.items()}
+        for case in self.cases:
             if case.index in errors:
                 known = found[case.path]
                 found[case.path] = known._replace(broken=known.broken | errors[case.index])
-        return {path: self._judged(facts) for path, facts in found.items()}
-
-    def _judged(self, facts: PathFacts) -> PathFacts:
-        return facts._replace(
-            rules=tuple(sorted(facts.broken)),
-            gives_values=not any(
-                self.faults[rule].takes_values for rule in facts.broken & {*self.faults}
-            ),
-        )
-
-    @cached_property
-    def _measured(self) -> dict[tuple[str, ...], PathFacts]:
-        """What was measured of each path, findings left aside."""
-        found = by(self.cases, lambda case: case.path)
-        return {path: self._facts(cases) for path, cases in found.items()}
+        return found
 
     def _facts(self, cases: Sequence[CaseView]) -> PathFacts:
         found = {rule for rule, one in self.faults.items() if any(map(one.is_in, cases))}
@@ -179,9 +137,9 @@ class Cases:
         against = broken | {*suspected}
         level, unknown = self._level(case, bool(against))
         needs_wait = level == "unsafe" and against <= late
-        return Safety(
-            level, facts.rules, suspected, facts.gives_values, unknown, conditions, needs_wait
-        )
+        gives_values = not any(self.faults[rule].takes_values for rule in broken & {*self.faults})
+        rules = tuple(sorted(broken))
+        return Safety(level, rules, suspected, gives_values, unknown, conditions, needs_wait)
 
     def _level(self, case: CaseView, is_unsafe: bool) -> tuple[Level, str]:
         if case.result.status != "ok":
@@ -304,24 +262,14 @@ class Cases:
         self,
         case: CaseView,
         fits: Callable[[CaseView], bool] = lambda _: True,
-        asks: Hashable = None,
     ) -> CaseView | None:
         """The cheapest safe case that gives what ``case`` gives, and that ``fits``.
 
         What is documented to copy is replaced by what is documented to copy, wherever the source
         begins; a view by a view. A copy that may be torn, for which nothing safe stands, is
         replaced by a view whose copies of other memory may be torn: nothing is lost by that.
-        Where every case is asked for, ``asks`` is all that ``fits`` depends on: cases that are
-        alike share one search.
         """
-        alike = (
-            *(asks, case.array, case.kind, case.promise, case.result_device),
-            *(case.is_wrong, self.may_tear(case)),
-        )
-        found = self._replacements.get(alike) if asks is not None else None
-        if found is None:
-            found = self._replacements[alike] = [*islice(self._fitting(case, fits), 2)]
-        return next((other for other in found if other is not case), None)
+        return next((other for other in self._fitting(case, fits) if other is not case), None)
 
     def waited(self, case: CaseView) -> CaseView | None:
         """The cheapest copy that may stand for ``case`` if its result is waited for."""
@@ -329,10 +277,6 @@ class Cases:
             if serves(other, case) and self.copies(other) and self.waiting_helps(other):
                 return other
         return None
-
-    @cached_property
-    def _replacements(self) -> dict[Hashable, list[CaseView]]:
-        return {}
 
     def _fitting(self, case: CaseView, fits: Callable[[CaseView], bool]) -> Iterator[CaseView]:
         """What can replace ``case`` and its like, the best first; it may be among them."""
@@ -374,14 +318,9 @@ def views(results: Iterable[Result]) -> Iterator[CaseView]:
     """The cases with what the instrument *alignment* saw at the first shape of their path."""
     known = [one for one in enumerate(results) if one[1].case.protocol != Protocol.STEP]
     looks = alignments(result for _, result in known)
-    owned: dict[int, Owned] = {}
     for index, result in known:
         of_path = None if result.case.survey else looks.get(result.case.conversion)
-        verdict = id(result.ownership)  # one object wherever a file has the same
-        same = owned.get(verdict)
-        if same is None:
-            same = owned[verdict] = Owned(result.ownership)
-        yield CaseView(index, result, result.alignment or of_path, same)
+        yield CaseView(index, result, result.alignment or of_path)
 
 
 def coverage(results: Iterable[Result]) -> str:

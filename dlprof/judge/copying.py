@@ -20,7 +20,7 @@ from dlprof.judge.standards import ZERO_COPY
 from dlprof.probes.base import DTYPES
 from dlprof.runner.axes import NO_TIMES
 from dlprof.runner.evidence import PeakMemory
-from dlprof.runner.session import FindingRecord, Result
+from dlprof.runner.session import FindingRecord
 
 
 def avoidable_copy(cases: Cases) -> Iterator[FindingRecord]:
@@ -39,7 +39,6 @@ def avoidable_copy(cases: Cases) -> Iterator[FindingRecord]:
                 and other.is_known
                 and aligned_as(other, case)
             ),
-            ("view", case.alignments),
         )
 
     for found, view in slower_cases(cases, view_instead, lambda case: case.pair):
@@ -107,10 +106,6 @@ def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
         )
 
 
-def _peak(result: Result) -> PeakMemory:
-    return result.peak_memory.evidence if result.peak_memory else PeakMemory()
-
-
 def _is_lean(cases: Cases, case: CaseView) -> bool:
     """Whether it needs little, and its time is that of what needed it.
 
@@ -156,11 +151,9 @@ def show_amplification(subject: Subject, _: Subject | None, __: FindingRecord) -
     case = CaseView(0, subject.result)
     if subject.result.case.device != "cpu":
         raise NoReproducer("each framework counts the memory of a device in its own way")
-    evidence = _peak(subject.result)
+    peak = subject.result.peak_memory
+    evidence = peak.evidence if peak else PeakMemory()
     size = evidence.size_bytes or case.size_bytes
-    items = [DTYPES[name] for name in case.changed.dtype or () if name in DTYPES]
-    if len(items) > 1:
-        size *= max(1.0, items[1] / items[0])  # the result's items may be larger
     if size <= 0:
         raise NoReproducer("the size of the array is not known")
     subject = subject.as_made(evidence)
@@ -176,7 +169,7 @@ def show_amplification(subject: Subject, _: Subject | None, __: FindingRecord) -
 def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
     """From the device through a host array back to the device."""
     bouncing = [case for case in cases.cases if _bounces(case)]
-    others = {case.index: cases.replacement(case, _stays_there, _stays_there) for case in bouncing}
+    others = {case.index: cases.replacement(case, _stays_there) for case in bouncing}
     for found in groups(
         bouncing,
         lambda case: (case.pair, others[case.index] is None),
@@ -210,16 +203,12 @@ def _bounces(case: CaseView) -> bool:
     return both_ways or case.result.case.protocol == "numpy"
 
 
-def _is_traced(case: CaseView) -> bool:
-    return case.result.trace is not None and case.result.trace.verdict == "traced"
-
-
 def _stays_there(case: CaseView) -> bool:
     """Whether it is known not to bounce: a view does not, and of a copy the trace saw all."""
     trace = case.result.trace
     traced_whole = (
         trace is not None
-        and _is_traced(case)
+        and trace.verdict == "traced"
         and not trace.evidence.events_left_out
         and case.size_bytes > 0
     )

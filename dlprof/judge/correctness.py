@@ -12,7 +12,7 @@ from dlprof.judge.cases import Cases, groups
 from dlprof.judge.finding import NONE_INSTEAD, Claim, finding, or_a_copy, replacements
 from dlprof.judge.rule import Rule, expect
 from dlprof.judge.safety import Fault
-from dlprof.judge.script import BY_ADDRESS, Effect, Subject, shows
+from dlprof.judge.script import Effect, Subject, shows
 from dlprof.judge.standards import LIKE_OTHERS, READ_ONLY, SAME_DATA
 from dlprof.runner.axes import shape_text
 from dlprof.runner.evidence import Changed, Count, Evidence, Values
@@ -55,10 +55,8 @@ def _is_narrowed(case: CaseView) -> bool:
 
 
 def _lost(count: Count | None) -> str:
-    """``3 of 16 values``, or what the evidence says instead; empty if it says nothing."""
-    if count is None:
-        return ""
-    if count.different is None or count.of is None:
+    """``3 of 16 values changed``; empty if that is not known."""
+    if count is None or count.different is None or count.of is None:
         return ""
     return f"{count.different:,} of {count.of:,} values changed"
 
@@ -82,14 +80,10 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
     call changes more than it makes.
     """
     wrong = [case for case in cases.cases if _wrong_text(case)]
-    by_import = groups(
+    for found in groups(
         wrong,
-        lambda case: (
-            *(case.way_in, min(case.changed.kinds)),
-            *(_cause(case), _how_often(case)),
-        ),
-    )
-    for found in by_import:
+        lambda case: (case.way_in, min(case.changed.kinds), _cause(case), _how_often(case)),
+    ):
         yield finding(
             found,
             Claim(
@@ -99,7 +93,7 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
                 brief=_cause(found[0]),
                 more=_cause(found[0]),
             ),
-            _what_changed(found[0]),
+            {"changed": ", ".join(sorted(found[0].changed.kinds))},
             advice=replacements(cases, found, "gives the right result", none=NONE_INSTEAD),
             how_often=_how_often(found[0]),
         )
@@ -112,7 +106,7 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
         yield finding(
             found,
             Claim(verb, numbers=_lost(getattr(found[0].changed, kind))),
-            _what_changed(found[0]),
+            {"changed": ", ".join(sorted(found[0].changed.kinds))},
             advice=replacements(cases, found, "does not", none=NONE_INSTEAD),
             how_often=_how_often(found[0]),
         )
@@ -122,10 +116,6 @@ def _cause(case: CaseView) -> str:
     """Why the values are wrong, where an experiment shows it."""
     values = case.changed.values
     return "The byte order was lost." if values is not None and values.byte_order_lost else ""
-
-
-def _what_changed(case: CaseView) -> dict[str, str]:
-    return {"changed": ", ".join(sorted(case.changed.kinds))}
 
 
 def _is_wrong(case: CaseView) -> bool:
@@ -294,21 +284,13 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
             Claim(
                 ("makes a writable view", "make writable views"),
                 "of a read-only array",
-                brief=_effect_of_a_write(found[0]),
+                brief="A write changes x or ends the process.",
                 more="" if is_dropped else "No measured view of the pair stays read-only.",
             ),
             {"source_writable": False, "result_writable": True},
             advice=advice,
             severity="error" if is_dropped else "warning",
         )
-
-
-def _effect_of_a_write(case: CaseView) -> str:
-    """What was seen of it: nothing writes to memory that others share."""
-    owned = case.result.ownership
-    if owned is not None and owned.evidence.not_written:
-        return "No write was tried: the memory is read-only, a file's or shared."
-    return "A write changes x or ends the process."
 
 
 def _keeps_read_only(case: CaseView) -> bool:
@@ -319,34 +301,22 @@ READ_ONLY_VIEW = """
 <create>
 <convert of y>
 <unless_writable>
-<proof>
-"""
-OVERWRITTEN = """
-before = <values of x>
-<write of y>
-after = <values of x>
-changed = <differing>
-print(changed, "of", before.size, "values of x changed by a write to y")
-return changed > 0
+addresses = <address of x>, <address of y>
+print("x is at %#x, y at %#x, and y can be written" % addresses)
+return addresses[0] == addresses[1]
 """
 
 
 def show_read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    """The addresses are compared where a write would end the process, or change what others have
-    mapped. A framework whose arrays can all be written has no flag to ask for.
-    """
-    owned = subject.result.ownership
-    not_written = subject.is_own or (owned is not None and owned.evidence.not_written)
+    """A framework whose arrays can all be written has no flag to ask for."""
     unless = ""
     if subject.has("writable", "y"):
         unless = f"if not {subject.said('writable', 'y')}:\n    return False"
-    by_address = f"{BY_ADDRESS}return addresses[0] == addresses[1]"
     return subject.shown(
         "makes a writable view of a read-only array",
         READ_ONLY_VIEW,
         create=subject.create("view"),
         unless_writable=unless,
-        proof=subject.filled(by_address if not_written else OVERWRITTEN),
     )
 
 
@@ -422,7 +392,7 @@ def show_property_lost(subject: Subject, _: Subject | None, found: FindingRecord
         subject.said("masked", name) if subject.has("masked", name) else f'hasattr({name}, "mask")'
         for name in "xy"
     )
-    lost = found.evidence.get("lost") or "mask"
+    lost = found.evidence["lost"]
     return subject.shown(f"loses the {lost} of x", MASK_LOST, before=before, after=after)
 
 

@@ -8,7 +8,7 @@ from dlprof.judge import thresholds
 from dlprof.judge.alignment import aligned_as
 from dlprof.judge.case_view import CaseView, is_known
 from dlprof.judge.cases import Cases, groups
-from dlprof.judge.finding import Claim, all_longer, code, finding, instead_of, longer, time
+from dlprof.judge.finding import Claim, code, count_paths, finding, instead_of, longer, time
 from dlprof.judge.rule import BY_COST, Rule, expect
 from dlprof.judge.script import HYSTERESIS, TIMED, Effect, Subject, function
 from dlprof.judge.script import compared as compared_subject
@@ -69,7 +69,7 @@ def costs_more(
             verb,
             rest,
             f"{time(worst)} instead of {time(other)}",
-            single=all_longer(found, other),
+            single=longer(worst, other) if count_paths(found) == 1 else "",
         ),
         {
             "cost_ns": saved_ns(worst, other) or None,
@@ -87,8 +87,7 @@ def slow_path(cases: Cases) -> Iterator[FindingRecord]:
     def faster(case: CaseView) -> CaseView | None:
         if case.kind not in KINDS or not case.is_right:
             return None
-        asks = "faster", case.alignments
-        return cases.replacement(case, lambda other: is_alike(case, other), asks)
+        return cases.replacement(case, lambda other: is_alike(case, other))
 
     def is_alike(case: CaseView, other: CaseView) -> bool:
         """Whether ``other`` is what ``case`` is, for memory that is aligned no better."""

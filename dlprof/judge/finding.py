@@ -12,12 +12,11 @@ from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import (
     brief_text,
     is_wide,
-    least_times_text,
     plain_time,
     times_text,
 )
 from dlprof.runner.session import FindingRecord
-from dlprof.runner.survey import PLAINEST, label_of
+from dlprof.runner.survey import label_of
 from dlprof.text.clean import listed
 
 LONGEST_CODE = 160
@@ -113,12 +112,7 @@ def _among(cases: Sequence[CaseView]) -> str:
     """The small arrays of a survey, as `` (bool, int8)``; empty if a timed array shows it too."""
     if not all(case.surveyed for case in cases):
         return ""
-    labels = [label_of(case.result.case) for case in cases]
-    plain = {label.name for label in labels if label.dtype in ("", PLAINEST.name)}
-    # A layout or shape of float32 stands for the same of other dtypes.
-    alike = (label.name.removesuffix(f" {label.dtype}") for label in labels)
-    pairs = zip(alike, labels, strict=True)
-    names = [*dict.fromkeys(name if name in plain else label.name for name, label in pairs)]
+    names = list(dict.fromkeys(label_of(case.result.case).name for case in cases))
     shown = listed(names) if len(names) <= MOST_ARRAYS else f"{len(names)} kinds of small arrays"
     return f" ({shown})"
 
@@ -152,17 +146,6 @@ def longer(case: CaseView, other: CaseView) -> str:
         times = times_text(case.ready, other.ready)
         return f"{times} times as long" if times else ""
     return f"{time(case)} instead of {time(other)}"
-
-
-def all_longer(cases: Sequence[CaseView], other: CaseView) -> str:
-    """``at least 3.3 times as long``, which is so of each of the cases; as ``longer`` of one."""
-    if count_paths(cases) == 1:
-        return longer(cases[0], other)
-    known = [case.ready for case in cases if case.ready is not None]
-    if other.ready is None or len(known) < len(cases):
-        return ""
-    times = least_times_text(known, other.ready)
-    return f"{times} times as long" if times else ""
 
 
 def instead_of(case: CaseView, other: CaseView, what: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -17,7 +16,6 @@ from dlprof.judge.standards import EXPORT
 from dlprof.protocol.messages import ASKED_OTHERWISE, IMPORTED_AGAIN, IMPORTED_OTHERWISE
 from dlprof.runner.evidence import HandshakeEvent
 from dlprof.runner.session import FindingRecord
-from dlprof.text.source import NOT_PYTHON
 
 PROTOCOLS = ("dlpack", "cuda-array-interface")
 """Where the transcript is that of the real call. For host arrays the consumer asks the buffer
@@ -275,7 +273,7 @@ def show_not_negotiated(subject: Subject, _: Subject | None, __: FindingRecord) 
     case = CaseView(0, subject.result)
     does = "is refused, although the producer can deliver"
     if found := _answered(case):
-        return subject.shown(does, DELIVERS, answered=_listed(_literals(found.answered)))
+        return subject.shown(does, DELIVERS, answered=_listed(found.answered))
     if taken := _taken_if_legacy(case):
         return subject.shown(
             does, TAKES, recorder="", replace="", taken=taken, what="a legacy capsule"
@@ -290,20 +288,6 @@ def show_not_negotiated(subject: Subject, _: Subject | None, __: FindingRecord) 
             what=f"an object that has {protocol} only",
         )
     raise NoReproducer("the session does not say which request is answered")
-
-
-def _literals(arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Source text of each value. Raises :class:`NoReproducer` if a value is no literal."""
-    found = {}
-    for name, value in arguments.items():
-        try:
-            literal = ast.literal_eval(value if isinstance(value, str) else repr(value))
-        except (*NOT_PYTHON, TypeError):
-            literal = ...
-        if literal is ... or not (name.isidentifier() or name.isdigit()):
-            raise NoReproducer(f"the session does not say what {name} was")
-        found[name] = repr(literal)
-    return found
 
 
 RULES = (

@@ -387,7 +387,6 @@ RULES = (
         "lifetime",
         Fault(lambda case: case.is_dangling, takes_values=True),
         other_arrays=True,
-        made_again=True,
         changes=("dangling",),
     ),
 )

@@ -95,13 +95,13 @@ def _is_harmless(case: CaseView) -> bool:
 def _as_promised(cases: Cases, case: CaseView) -> CaseView | None:
     """What keeps the word: wherever the source begins, if there is such a path."""
     if case.promise == "copy":
-        return cases.replacement(case, asks="promise")
+        return cases.replacement(case)
 
     def is_steady(other: CaseView) -> bool:
         return other.kind == "view" and cases.is_constant(other)
 
-    return cases.replacement(case, is_steady, "steady") or cases.replacement(
-        case, lambda other: other.kind == "view", "any view"
+    return cases.replacement(case, is_steady) or cases.replacement(
+        case, lambda other: other.kind == "view"
     )
 
 

@@ -69,9 +69,7 @@ class Rule:
     needs_times: bool = False
     """Whether it finds nothing where none were taken, as on a simulated device."""
     other_arrays: bool = False
-    """Whether its reproducer puts another array or object in the place of ``x``."""
-    made_again: bool = False
-    """Whether its reproducer makes the source several times."""
+    """Whether its reproducer needs arrays besides the one that a user's own setup makes."""
 
     @property
     def severities(self) -> tuple[Severity, ...]:

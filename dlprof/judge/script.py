@@ -79,12 +79,6 @@ class Subject:
         """How many elements differ between ``before`` and ``after``: NaN is equal to itself."""
         if self.corners or self.result.case.survey:
             pairs = "zip(before.ravel(), after.ravel())"
-            if self.result.case.layout == "masked":  # what is masked has no value
-                known = "~numpy.ma.getmaskarray(before).ravel()"
-                sides = (
-                    f"numpy.ma.getdata({side}).ravel()[{known}]" for side in ("before", "after")
-                )
-                pairs = f"zip({', '.join(sides)})"
             return f"sum(a.tobytes() != b.tobytes() for a, b in {pairs})"
         differ = "before != after"
         if self.is_own:  # its values may be NaN
@@ -199,9 +193,8 @@ def expression(code: str) -> str:
 class Effect:
     """What a script shows: what the conversion ``does`` in words, and how.
 
-    ``body`` is that of a function that returns whether the problem is there. With a ``child`` that
-    function runs the conversion in a process of its own: it ends with exit code 0 where there is
-    no problem. ``subject`` is the case with the array that is made.
+    ``body`` returns whether the problem is there. A ``child`` converts in a process of its own, and
+    ends with exit code 0 if there is no problem. ``subject`` is the case with the array it makes.
     """
 
     does: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from dlprof.errors import NoReproducer
@@ -66,10 +65,10 @@ def _keeps(case: CaseView, name: str) -> bool:
 
 SETTING_CHANGED = """
 <create>
-before = repr(<setting>)
+before = repr((<setting>))
 <call>
 try:
-    after = repr(<setting>)
+    after = repr((<setting>))
 except Exception as error:
     after = f"cannot be read: {type(error).__name__}: {error}"
 print("before the call:", before)
@@ -93,18 +92,7 @@ def show_setting_changed(subject: Subject, _: Subject | None, found: FindingReco
         raise NoReproducer("the session does not say how the setting is read")
     refuses = subject.result.status == "unsupported"  # else an error is no answer
     call = subject.filled(REFUSED if refuses else "<convert of y>")
-    setting = _as_argument(first.code)
-    return subject.shown(f"changes the {name}", SETTING_CHANGED, setting=setting, call=call)
-
-
-def _as_argument(code: str) -> str:
-    """An expression as the one argument of a call: it may be a bare tuple, or end in a comment."""
-    try:
-        called = ast.parse(f"f({code})", mode="eval").body
-    except SyntaxError:
-        called = None
-    is_one = isinstance(called, ast.Call) and len(called.args) == 1 and not called.keywords
-    return code if is_one else f"(\n{code}\n)"
+    return subject.shown(f"changes the {name}", SETTING_CHANGED, setting=first.code, call=call)
 
 
 RULES = (

@@ -29,9 +29,7 @@ def is_slower(longer: TimeMeasure | None, shorter: TimeMeasure | None, by: Margi
 
     Its interval must lie above that of ``shorter``, or it must take ``process_ratio`` times as long
     in every process that measured both. Without intervals it must take ``single_ratio`` times as
-    long: the median of one process is no better than the luck of that process. Where processes
-    fall into modes no one number stands for them: then the fastest mode of ``longer`` is taken, and
-    the slowest of ``shorter``.
+    long. Of modes, the fastest of ``longer`` and the slowest of ``shorter`` count.
     """
     if longer is None or shorter is None or shorter.median_ns <= 0:
         return False
@@ -95,12 +93,8 @@ def least_ns(case: CaseView) -> float:
 def is_too_fast_to_copy(case: CaseView) -> bool:
     """Whether a copy takes less time than all of its bytes need: then it has not copied them all.
 
-    The reference is of the same size in the same process, so a copy in a cache meets one in the
-    cache. It is the fastest sample of all processors at work, which their memory may not even
-    sustain. So nothing but another memcpy and other programs can make it too long, and what these
-    add is taken to be less than :data:`~dlprof.judge.thresholds.LEAST_RATIO`, as elsewhere.
-    Not judged are a broadcast array, whose one row is read from a cache, and a copy of another
-    dtype, which may write fewer bytes.
+    The reference copies as many bytes in the same process, on all processors. A broadcast array,
+    whose one row is read from a cache, and a copy of another dtype are not judged.
     """
     cost, ready = case.result.copy_cost, case.ready
     if cost is None or cost.least_ns is None or ready is None or case.kind != "copy":
@@ -120,9 +114,7 @@ def saved_ns(case: CaseView, other: CaseView | None) -> float:
 
 def surely_saved_ns(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> float:
     """By how much ``longer`` takes longer at least: from interval to interval, or in every process
-    that measured both; its fastest sample, where there is one process only.
-
-    A median just above a threshold is there by noise, now and then.
+    that measured both; by its fastest sample if there is one process only.
     """
     if longer is None or shorter is None or not (is_known(longer) and is_known(shorter)):
         return 0.0

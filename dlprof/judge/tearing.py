@@ -155,7 +155,6 @@ RULES = (
         "early_write",
         Fault(lambda case: case.is_torn, ends_with_wait=True),
         other_arrays=True,
-        made_again=True,
         changes=("unsafe",),
     ),
 )

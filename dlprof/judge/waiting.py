@@ -48,7 +48,7 @@ def host_sync(cases: Cases) -> Iterator[FindingRecord]:
         other = others[found[0].index]
         advice = f"{NONE_INSTEAD} Convert where you need the values anyway."
         if other is not None:
-            advice = _instead(other, "does not wait")
+            advice = f"{code(other)} does not wait."
         yield _wait(found, advice, other, "warning" if other else "info")
 
 
@@ -61,7 +61,7 @@ def device_sync(cases: Cases) -> Iterator[FindingRecord]:
         if other is not None:
             free = other.order == "stream-ordered"
             does = "does not wait" if free else "waits for its source alone"
-            advice = _instead(other, does)
+            advice = f"{code(other)} {does}."
         yield _wait(found, advice, other)
 
 
@@ -97,11 +97,6 @@ def _wait(
     )
 
 
-def _instead(other: CaseView, does: str) -> str:
-    """``f(x) does not wait: 9 us behind 45 ms of work.``"""
-    return ": ".join(filter(None, (f"{code(other)} {does}", _behind(other)))) + "."
-
-
 def _behind(case: CaseView) -> str:
     """``9 us behind 45 ms of work``; empty where that is not known."""
     if case.loaded is None:
@@ -130,17 +125,11 @@ def _evidence(case: CaseView) -> dict[str, object]:
     host_ns, queued_ns = case.loaded or (None, None)
     idle = _idle_ns(case)
     evidence = case.result.ordering.evidence if case.result.ordering else None
-    fit = evidence.host if evidence else None
-    alone = idle if idle is not None else fit.intercept_ns if fit is not None else None
-    slope = None
-    if fit is not None and fit.slope is not None and fit.interval is not None:
-        slope = f"{fit.slope:.2f} ({fit.interval[0]:.2f} to {fit.interval[1]:.2f})"
     return {
-        "cost_ns": None if host_ns is None else max(host_ns - max(alone or 0.0, 0.0), 0.0),
+        "cost_ns": None if host_ns is None else max(host_ns - (idle or 0.0), 0.0),
         "idle_ns": idle,
         "loaded_ns": host_ns,
         "queued_ns": queued_ns,
-        "slope": slope,
         "streams": evidence.streams if evidence else None,
     }
 

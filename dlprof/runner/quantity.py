@@ -106,14 +106,6 @@ def times_text(longer: TimeMeasure, shorter: TimeMeasure) -> str:
     return ratio_text(low / high)
 
 
-def least_times_text(longer: Iterable[TimeMeasure], shorter: TimeMeasure) -> str:
-    """``at least 3.3``: how many times as long each of several takes; empty as ``times_text``."""
-    low, high = min(_nearest_ns(one)[0] for one in longer), _nearest_ns(shorter)[1]
-    if high <= 0 or low <= LEAST_TOLD * high:
-        return ""
-    return f"at least {significant(low / high, LOOSE_DIGITS, ROUND_FLOOR)}"
-
-
 def _nearest_ns(measure: TimeMeasure) -> tuple[float, float]:
     """The fastest and the slowest that a time may be: twice the median where that stands for it."""
     wide = not measure.modes and is_wide(measure)

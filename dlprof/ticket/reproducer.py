@@ -109,8 +109,7 @@ def _subjects(session: Session, finding: FindingRecord, rule: Rule) -> list[Subj
         raise NoReproducer("the finding names no result of the session")
     own = any(one.startswith(OWN_CODE) for one in session.request.probe_files or ())
     found = [subject(session.results[index], own) for index in indices]
-    named = found[0].result.case.source != "x" and rule.other_arrays
-    if named or (own and rule.made_again):
+    if own and rule.other_arrays:
         raise NoReproducer(
             "the source is made by a setup of your own, and the script would need others like it"
         )

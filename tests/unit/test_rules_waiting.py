@@ -13,7 +13,7 @@ def test_a_wait_that_another_path_avoids_is_a_warning_that_names_it():
     (finding,) = found("DLP001", WAITING, FREE)
     assert (finding.severity, finding.results, finding.against) == ("warning", [0], 1)
     assert "2.0 µs alone, 45 ms behind 45 ms of work" in finding.headline
-    assert finding.advice == "free(x) does not wait: 9.0 µs behind 45 ms of work."
+    assert finding.advice == "free(x) does not wait."
     assert finding.evidence["cost_ns"] == 45 * MS - 2 * US
 
 
