@@ -327,15 +327,11 @@ class CaseView:
 
     @property
     def loses_read_only(self) -> bool:
-        return self.kind == "view" and self._writable == (False, True)
+        return (self.kind, self.writable.source, self.writable.result) == ("view", False, True)
 
     @property
     def keeps_read_only(self) -> bool:
-        return self.kind == "view" and self._writable == (False, False)
-
-    @property
-    def _writable(self) -> tuple[bool | None, bool | None]:
-        return self.writable.source, self.writable.result
+        return (self.kind, self.writable.source, self.writable.result) == ("view", False, False)
 
     def as_seen(self, name: str, word: str) -> CaseView:
         """The case by the evidence of the first process in which the instrument saw ``word``."""

@@ -165,14 +165,6 @@ class Cases:
         """
         return self._is_sound(case) and not self.may_tear(case)
 
-    def has_other_faults(self, case: CaseView) -> bool:
-        """Whether something is known against what the case gives, or is in doubt, that no wait for
-        it mends. A broken promise is no such thing.
-        """
-        against = set(self.safety(case).rules) - self._ends_with_wait
-        against -= {rule for rule, fault in self.faults.items() if not fault.is_of_result}
-        return bool(against) or self._paths[case.path].is_doubtful
-
     def _is_sound(self, case: CaseView) -> bool:
         """Whether the case may be advised if its result is waited for."""
         safety = self.safety(case)

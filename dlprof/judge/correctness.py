@@ -25,7 +25,10 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
     What a survey finds is a finding only if the documentation does not say it.
     """
     wrong = [case for case in cases.cases if case.changed.dtype and not _is_narrowed(case)]
-    for found in groups(wrong, _way_of_narrowing):
+    for found in groups(
+        wrong,
+        lambda case: (case.pair[1], (case.changed.dtype or ("", ""))[1], _how_often(case)),
+    ):
         before, after = found[0].changed.dtype or ("", "")
         first, lost = found[0].result.case, _lost(found[0].changed.values)
         why = first.narrows_why if first.narrows_to == after else ""
@@ -39,10 +42,6 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
             advice=f"{advice} {first.narrows_why}".strip(),
             how_often=_how_often(found[0]),
         )
-
-
-def _way_of_narrowing(case: CaseView) -> tuple[str, ...]:
-    return case.pair[1], (case.changed.dtype or ("", ""))[1], _how_often(case)
 
 
 def _how_often(case: CaseView) -> str:
@@ -278,7 +277,9 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
         is_dropped = cases.breaks(found[0], READ_ONLY_LOST)
         advice = or_a_copy(cases, found[0], "Do not write to the result.")
         if is_dropped:
-            advice = replacements(cases, found, "keeps the flag", _keeps_read_only, advice)
+            advice = replacements(
+                cases, found, "keeps the flag", lambda other: other.keeps_read_only, advice
+            )
         yield finding(
             found,
             Claim(
@@ -291,10 +292,6 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
             advice=advice,
             severity="error" if is_dropped else "warning",
         )
-
-
-def _keeps_read_only(case: CaseView) -> bool:
-    return case.keeps_read_only
 
 
 READ_ONLY_VIEW = """
@@ -429,11 +426,11 @@ RULES = (
         "ownership",
         Fault(
             lambda case: case.loses_read_only,
-            is_avoided=_keeps_read_only,
+            is_avoided=lambda case: case.keeps_read_only,
             condition="do not write to the result",
         ),
         changes=("read-only flag",),
-        is_avoided=_keeps_read_only,
+        is_avoided=lambda case: case.keeps_read_only,
     ),
     Rule(
         "DLP021",

@@ -55,19 +55,6 @@ def _value(key: str, value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-WORDS = {
-    "early_write": {
-        "unsafe": "a write right after the call changed a copy",
-        "safe": "a write right after the call changed no copy",
-    },
-    "refusal": {
-        "unknown": "refused",
-        "clean": "refused, and nothing stays behind",
-        "retained": "refused, and something stays behind",
-        "broken": "refused, and then another array does not convert",
-    },
-}
-"""Verdicts that say little by themselves, by instrument."""
 MOST = 12
 MOST_CALLS = 3
 
@@ -75,7 +62,7 @@ MOST_CALLS = 3
 def observations(result: Result, instrument: str) -> list[str]:
     """A line for each process that looked, with its verdict and the evidence for it."""
     looks = [
-        f"{WORDS.get(instrument, {}).get(word, word)}: {facts(evidence, result.untimed)}"
+        f"{word}: {facts(evidence, result.untimed)}"
         for word, evidence in seen(getattr(result, instrument, None))
     ]
     more = [f"and {len(looks) - MOST:,} more processes"] if len(looks) > MOST else []

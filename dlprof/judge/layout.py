@@ -59,8 +59,8 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
             f"x only if it {limits.where('copy')}" if limits else f"{copied}, but not {viewed}"
         )
         advice = limits.advice if limits else f"Give it {viewed} where you can."
-        if cases.has_other_faults(view or worst):
-            advice = "The view is not advised: something speaks against it, or could not be told."
+        if view is not None and not cases.may_be_advised(view):
+            advice = "The view is not known to be safe."
         yield finding(
             found,
             Claim(

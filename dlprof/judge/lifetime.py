@@ -72,7 +72,11 @@ STILL_THERE = "It is still there 2 s later."
 def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
     """What a conversion leaves behind is still there a while after its result is gone."""
     leaking = filter(_is_retained, cases.looked_at("lifetime"))
-    for found in groups(leaking, _way_of_leaking, _kept_bytes):
+    for found in groups(
+        leaking,
+        _way_of_leaking,
+        lambda case: _kept(case.result).bytes_per_conversion or 0.0,
+    ):
         kept = _kept(found[0].result)
         each = all(_kept_arrays(_kept(case.result)) >= EACH for case in found)
         when = "every conversion" if each else "some conversions"
@@ -88,12 +92,16 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
                 brief=STILL_THERE,
                 more=STILL_THERE,
             ),
-            _counts(kept),
+            {name: getattr(kept, name) for name in (*METERS, "conversions")},
             advice=replacements(cases, found, "leaves nothing behind", cases.outlasts),
             severity=_severity(kept),
             how_often=found[0].how_often("lifetime", "retained"),
         )
-    refusing = filter(_is_retained_by_refusal, cases.looked_at("refusal"))
+    refusing = [
+        case
+        for case in cases.looked_at("refusal")
+        if case.result.refusal is not None and case.result.refusal.saw("retained")
+    ]
     for found in groups(
         refusing, lambda case: (case.way_in, case.how_often("refusal", "retained"))
     ):
@@ -107,7 +115,7 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
                 brief=STILL_THERE,
                 more=STILL_THERE,
             ),
-            _counts(left),
+            {name: getattr(left, name) for name in (*METERS, "conversions")},
             advice=f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}".strip(),
             severity=_severity(left),
             how_often=found[0].how_often("refusal", "retained"),
@@ -118,21 +126,9 @@ def _is_retained(case: CaseView) -> bool:
     return case.result.lifetime is not None and case.result.lifetime.saw("retained")
 
 
-def _is_retained_by_refusal(case: CaseView) -> bool:
-    return case.result.refusal is not None and case.result.refusal.saw("retained")
-
-
 def _way_of_leaking(case: CaseView) -> tuple[object, ...]:
     kept, how_often = _kept(case.result), case.how_often("lifetime", "retained")
     return case.way_in, _kind(kept), kept.per_source, how_often
-
-
-def _kept_bytes(case: CaseView) -> float:
-    return _kept(case.result).bytes_per_conversion or 0.0
-
-
-def _counts(evidence: LeftBehind) -> dict[str, float | None]:
-    return {name: getattr(evidence, name) for name in (*METERS, "conversions")}
 
 
 def _left(evidence: LeftBehind) -> dict[str, float]:

@@ -180,7 +180,6 @@ RULES = (
         "ownership",
         Fault(
             lambda case: bool(case.broken_promises) or case.breaks_promise_elsewhere,
-            is_of_result=False,
         ),
         changes=("view",),
     ),

@@ -20,8 +20,6 @@ class Fault(NamedTuple):
     """Whether what was measured of the case itself breaks the rule, other cases left aside."""
     takes_values: bool = False
     """Whether the values are wrong, do not last, or never arrive."""
-    is_of_result: bool = True
-    """Whether what the path gives is bad, and not only what is documented of it."""
     ends_with_wait: bool = False
     """Whether nothing is bad any more once the result was waited for."""
     is_avoided: Callable[[CaseView], bool] | None = None

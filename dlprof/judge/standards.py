@@ -32,11 +32,6 @@ KEPT_ALIVE = {
     "cuda-array-interface": "The specification leaves it to the user: “The User code must preserve"
     " the lifetime of the object owning the data” ([CUDA Array Interface, lifetime management]"
     "(https://nvidia.github.io/numba-cuda/user/cuda_array_interface.html)).",
-    "array-interface": "“A reference to the object exposing the array interface must be stored by"
-    " the new object if the memory area is to be secured” ([array interface protocol]"
-    "(https://numpy.org/doc/stable/reference/arrays.interface.html)).",
-    "buffer": "The result holds the buffer of its source until the buffer is released"
-    " ([buffer protocol](https://docs.python.org/3/c-api/buffer.html)).",
 }
 """By protocol: what keeps the memory of a view alive, where that is not DLPack's deleter."""
 

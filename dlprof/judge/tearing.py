@@ -56,10 +56,6 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
             {
                 "size_bytes": size or None,
                 "only_where": only_where or None,
-                "torn_alignment_bytes": next(
-                    (one.torn_alignment_bytes for one in _torn(worst) if one.torn_alignment_bytes),
-                    None,
-                ),
             },
             advice=f"{advice}{whole and f' Or: {whole}'}",
         )

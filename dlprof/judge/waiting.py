@@ -124,13 +124,13 @@ def _idle_ns(case: CaseView) -> float | None:
 def _evidence(case: CaseView) -> dict[str, object]:
     host_ns, queued_ns = case.loaded or (None, None)
     idle = _idle_ns(case)
-    evidence = case.result.ordering.evidence if case.result.ordering else None
+    ordering = case.result.ordering
     return {
         "cost_ns": None if host_ns is None else max(host_ns - (idle or 0.0), 0.0),
         "idle_ns": idle,
         "loaded_ns": host_ns,
         "queued_ns": queued_ns,
-        "streams": evidence.streams if evidence else None,
+        "streams": ordering.evidence.streams if ordering else None,
     }
 
 

@@ -18,10 +18,7 @@ from dlprof.probes.numba import Numba
 from dlprof.probes.numpy import NumPy
 from dlprof.probes.tensorflow import TensorFlow
 from dlprof.probes.torch import Torch
-from dlprof.protocol.statement import Side, UserCode
 from dlprof.ticket.reproducer import reproducer
-from dlprof.worker.instruments import recipe
-from dlprof.worker.loading import own_probes
 
 ALL = [rule.id for rule in RULES]
 MODULES = {Torch: "torch", CuPy: "cupy", Jax: "jax", Numba: "numba", NumPy: "numpy"}
@@ -134,12 +131,6 @@ def test_a_script_shows_a_source_that_is_spoiled_when_its_result_goes():
     assert ended(text_of("DLP011", code="x.view()", **spoiled)) == (0, "the problem is gone")
 
 
-def test_nan_of_a_survey_is_no_change():
-    spec = ArraySpec((6, 10), "float32", "F", "cpu", corners=True)
-    script = text_of("DLP018", spec=spec, case={"promise": "view", "survey": True})
-    assert ended(script) == (1, "the problem is there")
-
-
 @pytest.mark.parametrize(
     ("code", "end"),
     [("x.view()", (0, "the problem is gone")), ("keep(x.view())", (1, "the problem is there"))],
@@ -193,22 +184,3 @@ def test_a_name_that_conversion_and_script_both_want_is_refused_in_words(name):
 def test_what_a_setup_of_ones_own_makes_cannot_be_made_again(rule):
     with pytest.raises(NoReproducer, match="setup of your own"):
         text_of(rule, header={"request": {"probe_files": ["code:{}"]}})
-
-
-@pytest.mark.parametrize(("source", "lines"), [("x", 0), ("image", 1)])
-def test_an_array_of_a_setup_of_ones_own_is_made_by_the_setup_alone(source, lines):
-    numpy = Side("numpy", "numpy", ("builtin", "numpy"))
-    setup = f"import numpy\n{source} = numpy.ones((64, 64), 'float32')"
-    own = UserCode(setup, source, "{x}", "numpy.array({x})", "buffer", numpy, numpy)
-    [probe] = own_probes(own)
-    made = recipe.measure(probe, probe, probe.imports[0], ArraySpec((64, 64), "float32"))
-    text = text_of(
-        "DLP018",
-        *(probe, probe),
-        code=f"numpy.array({source})",
-        case={"source": source, "promise": "view"},
-        header={"request": {"probe_files": [own.reference()]}},
-        recipe=made,
-    )
-    assert f"{source} = numpy.ones((64, 64), 'float32')" in text
-    assert text.count(f"x = {source}\n") == lines

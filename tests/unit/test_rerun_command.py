@@ -90,7 +90,6 @@ def test_a_name_is_never_an_option():
     ("probe", "record", "expected"),
     [
         (("builtin", "torch"), {}, "dlprof run torch numpy --shape 4x4"),
-        (("builtin", "torch"), {"layout": "own"}, ""),
         (None, {}, ""),
     ],
 )

@@ -20,7 +20,7 @@ TORN = verdict("unsafe", sizes_bytes={"4096": "whole", "65536": "torn"}, torn_la
 
 def at_16(aligned):
     """A copy is torn of a source at 16 bytes; ``aligned`` is what became of one at 64."""
-    torn = {"torn_layout": "C", "torn_alignment_bytes": 16, "aligned": aligned}
+    torn = {"torn_layout": "C", "aligned": aligned}
     return verdict("unsafe", sizes_bytes={"4096": "torn"}, **torn)
 
 

@@ -9,7 +9,6 @@ from builders import make_session
 from markdown_it import MarkdownIt
 from repro_builders import finding_of, session_of, with_case
 
-from dlprof.errors import UsageError
 from dlprof.judge import RULES
 from dlprof.ticket import script_run
 from dlprof.ticket.reproducer import Reproducer, reproducer
@@ -41,11 +40,6 @@ def test_a_ticket_is_a_title_a_paragraph_a_script_its_output_and_versions(rule):
     assert "numbers\nthe problem is there" in rest
     assert rest.splitlines()[-1].startswith("Found with dlprof")
     assert "dlprof" not in head + "\n".join(rest.splitlines()[:-1])
-
-
-def test_a_call_is_code_in_the_title_wherever_its_name_stands_in_a_sentence():
-    text = made("DLP013")
-    assert text.splitlines()[0].startswith("# `numpy.array(x)` takes many times as long from ")
 
 
 def test_the_paths_of_findings_that_say_the_same_are_named_too():
@@ -143,8 +137,3 @@ def test_a_script_that_does_not_end_is_stopped(monkeypatch):
     monkeypatch.setattr(script_run, "LIMIT_S", 0.5)
     found = run("import time; time.sleep(999)", sys.executable)
     assert (found.code, found.verdict[:6]) == (None, "no end")
-
-
-def test_an_interpreter_that_is_none_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="cannot start"):
-        run("", str(tmp_path))
