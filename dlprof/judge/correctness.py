@@ -389,7 +389,7 @@ def show_property_lost(subject: Subject, _: Subject | None, found: FindingRecord
         subject.said("masked", name) if subject.has("masked", name) else f'hasattr({name}, "mask")'
         for name in "xy"
     )
-    lost = found.evidence["lost"]
+    lost = found.evidence.get("lost", "mask")
     return subject.shown(f"loses the {lost} of x", MASK_LOST, before=before, after=after)
 
 
