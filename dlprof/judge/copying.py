@@ -17,7 +17,6 @@ from dlprof.judge.script import TIMED, Effect, Subject, can_write, function
 from dlprof.judge.script import compared as compared_subject
 from dlprof.judge.slower import saved_ns
 from dlprof.judge.standards import ZERO_COPY
-from dlprof.probes.base import DTYPES
 from dlprof.runner.axes import NO_TIMES
 from dlprof.runner.evidence import PeakMemory
 from dlprof.runner.session import FindingRecord
@@ -117,12 +116,7 @@ def _is_lean(cases: Cases, case: CaseView) -> bool:
 
 def _excess(case: CaseView) -> float:
     """Peak memory as a multiple of the result; -1 where it is not known."""
-    if case.peak_arrays is None:
-        return -1.0
-    if case.is_right:
-        return case.peak_arrays
-    before, after = (DTYPES.get(dtype, 0) for dtype in case.changed.dtype or ("", ""))
-    return case.peak_arrays * before / max(before, after) if before and after else -1.0
+    return case.peak_arrays if case.peak_arrays is not None and case.is_right else -1.0
 
 
 AMPLIFIED = (1 + thresholds.AMPLIFIED_ARRAYS) / 2
