@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -245,10 +244,6 @@ class Cases:
     @cached_property
     def _ends_with_wait(self) -> frozenset[str]:
         return frozenset(rule for rule, fault in self.faults.items() if fault.ends_with_wait)
-
-    def cheapest_ns(self, case: CaseView) -> float:
-        """What the cheapest case takes that may be advised for the array: the least of all."""
-        return next((one.cost_ns for one in self._sound.get(case.array, ())), math.inf)
 
     def replacement(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from dlprof.judge import thresholds
 from dlprof.judge.alignment import aligned_as
@@ -36,20 +36,13 @@ def slower_cases(
     """
     others = {
         case.index: other
-        for alike in cases.arrays.values()
-        for case in _may_be_slower(alike, cases.cheapest_ns(alike[0]))
+        for case in cases.cases
         if (other := other_of(case)) is not None
         and longer_by_itself(case.ready, other.ready, thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS)
     }
     slow = [case for case in cases.cases if case.index in others]
     for found in groups(slow, cause, lambda case: saved_ns(case, others[case.index])):
         yield found, others[found[0].index]
-
-
-def _may_be_slower(alike: Iterable[CaseView], least_ns: float) -> Iterator[CaseView]:
-    """Those that are worth a search: most cases are about as fast as the cheapest."""
-    most_ns = max(thresholds.SLOW_RATIO * least_ns, least_ns + thresholds.SLOW_GAP_NS)
-    return (case for case in alike if case.cost_ns >= most_ns and case.is_known)
 
 
 def costs_more(
