@@ -1,7 +1,6 @@
 """Bad input gets one clear sentence and the documented exit code, and costs nothing."""
 
 import os
-from pathlib import Path
 
 import pytest
 from command_line import COMMAND, RUN_RECORDED, content, dlprof, process
@@ -10,7 +9,6 @@ from recordings import NUMPY_TORCH
 from replay import replayed
 
 from dlprof.device.cuda import driver_devices
-from dlprof.measuring.measure import load
 
 
 @pytest.fixture
@@ -35,30 +33,6 @@ def test_no_gpu_with_device_cuda_is_told_in_one_sentence(verb):
     run = dlprof(*verb, "--device", "cuda")
     assert run.code == 4
     assert "cuda" in run.sentence()
-
-
-@pytest.mark.parametrize("name", ["-", ""])
-def test_a_session_is_kept_in_a_file_that_has_a_name(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    run = dlprof("run", "numpy", "torch", "-o", name)
-    assert run.code == 2
-    assert "name one" in run.sentence()
-    assert not [*tmp_path.glob("*")]
-
-
-def test_a_folder_that_was_deleted_is_told_in_one_sentence(tmp_path):
-    folder = tmp_path / "gone"
-    folder.mkdir()
-    shell = ("sh", "-c", 'cd "$0" && rmdir "$0" && exec "$@"', folder, *COMMAND)
-    done = process("list", command=shell, PYTHONPATH=Path(__file__).parents[2])
-    assert done.code == 2
-    assert "current folder" in done.sentence()
-
-
-def test_a_byte_order_mark_before_a_session_is_none_of_it(good):
-    plain = load(good)
-    good.write_bytes(b"\xef\xbb\xbf" + good.read_bytes())
-    assert load(good) == plain
 
 
 @pytest.mark.parametrize(

@@ -72,14 +72,6 @@ def test_bad_luck_in_a_conversion_is_told_in_one_reason(unlucky, way, status, fa
     assert "\n" not in result["reason"]
 
 
-def test_a_reason_of_megabytes_is_cut(unlucky):
-    assert len(unlucky["refuse_at_length"]["reason"]) < 3000
-
-
-def test_the_last_output_of_a_crash_is_kept(unlucky):
-    assert "Fatal Python error" in unlucky["crash"]["output"]
-
-
 @pytest.mark.parametrize(
     "way", ["flood", "start_threads", "write_into_every_pipe", "close_the_requests"]
 )
@@ -94,15 +86,6 @@ def test_a_conversion_that_forks_is_measured_and_noted(unlucky, way):
     result = unlucky[way]
     assert result["status"] == "ok"
     assert any("it forks the process" in note for note in result["notes"])
-
-
-def test_a_conversion_that_returns_rubbish_is_told_in_one_sentence(unlucky):
-    result = unlucky["number"]
-    (note,) = result["notes"]
-    assert " int" in note
-    for instrument in ("ownership", "values"):
-        found = result[instrument]
-        assert (found["verdict"], f"result: {found['evidence']['reason']}") == ("unknown", note)
 
 
 @pytest.mark.parametrize(
@@ -220,16 +203,6 @@ def test_rubbish_about_an_array_costs_one_instrument_alone(phases, pair, instrum
     assert any(note.startswith(f"{instrument}: ") for note in result["notes"])
 
 
-@pytest.mark.parametrize(
-    "pair", [("pointer-is-wrong", "fake"), ("fake", "to-numpy-crashes")], ids=str
-)
-def test_a_crash_in_an_instrument_says_in_which(phases, pair):
-    result = phases[pair]
-    assert result["status"] == "crashed"
-    assert result["reason"].split(" during ")[1] in ("ownership", "values")
-    assert result["first_call_ns"] > 0
-
-
 # What a probe file does when it is loaded
 
 
@@ -291,8 +264,3 @@ def test_a_probe_file_that_hangs_is_given_up(probe_file, monkeypatch):
 def test_a_probe_file_that_only_looks_dangerous_is_loaded(probe_file, text):
     catalog = inspect_interpreter(sys.executable, (probe_file(text),))
     assert catalog.named("fake").found
-
-
-@pytest.mark.parametrize(("options", "code"), [((), 4), (("--fail-on", "DLP016"), 1)])
-def test_a_finding_that_fails_the_run_counts_more_than_that_nothing_was_measured(options, code):
-    assert dlprof(*UNLUCKY, "--path", "crash(x)", *options).code == code

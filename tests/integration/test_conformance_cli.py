@@ -102,13 +102,6 @@ def test_the_scripts_of_all_violations_are_written_and_show_them(tmp_path, monke
         assert answer(path) == "violated"
 
 
-def test_a_folder_for_scripts_that_cannot_be_made_is_told_before_anything_runs(tmp_path):
-    (tmp_path / "file").write_text("")
-    done = dlprof(*PLAIN, "--scripts", tmp_path / "file")
-    assert (done.code, done.out) == (2, "")
-    assert "it is a file" in done.sentence()
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -120,8 +113,3 @@ def test_a_folder_for_scripts_that_cannot_be_made_is_told_before_anything_runs(t
 def test_a_wrong_name_is_answered_before_anything_runs(arguments, code, words):
     done = dlprof(*PLAIN, *arguments)
     assert (done.code, words in done.err) == (code, True)
-
-
-def test_a_framework_without_dlpack_is_not_measured():
-    done = dlprof("conformance", "fake", "--probe", PROBE_FILES / "fake.py")
-    assert (done.code, done.out) == (4, "")

@@ -1,7 +1,6 @@
 """The documents say what the tool does."""
 
 import contextlib
-import inspect
 import io
 import json
 import re
@@ -12,14 +11,10 @@ import pytest
 import typer.main
 from command_line import RUN_RECORDED, dlprof, replay
 
-from dlprof import api as dlprof_api
 from dlprof import cli, errors
-from dlprof.probes import BUILTIN
-from dlprof.probes.base import LAYOUTS, Export, Import, Probe
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-RUNNING = ROOT / "docs" / "running.md"
 EXIT_CODES = ROOT / "docs" / "exit-codes.md"
 PROBES = ROOT / "docs" / "probes.md"
 DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -92,22 +87,6 @@ def test_the_probe_of_the_documents_takes_arrays_in(probe_file):
     }
 
 
-def test_the_probe_of_the_documents_gives_arrays_away(probe_file):
-    axes = shlex.split("--shape 3x4,scalar --dtype int64 --layout C,sliced")
-    found = measured("mv", "numpy", *axes, "--path", "numpy.a*(x)", probe_file=probe_file)
-    assert found == {
-        "numpy.asarray(x)": {("ok", "view", "ok")},
-        "numpy.array(x)": {("ok", "copy", "ok")},
-    }
-
-
-def test_the_probe_of_the_documents_refuses_in_words(probe_file):
-    axes = ("--shape", "0,4", "--dtype", "bool", "--layout", "reversed")
-    done = dlprof("run", "mv", "numpy", *axes, "--quick", "--probe", probe_file)
-    assert done.code == errors.Unmeasured.exit_code
-    assert re.search(r"has no|cannot|refus", done.err)
-
-
 @pytest.fixture(scope="module")
 def _earlier_sessions():
     """What ``LAST`` and the numbers of sessions stand for in the documents."""
@@ -139,12 +118,6 @@ def test_every_option_that_the_documents_mention_exists(document, verbs):
             assert re.match(r"--[a-z-]+", code)[0] in option_names(verbs) | others, code
 
 
-def test_every_layout_is_explained():
-    text = RUNNING.read_text(encoding="utf-8")
-    for layout in LAYOUTS:
-        assert f"| `{layout}` |" in text, layout
-
-
 def test_the_exit_codes_of_the_contract_are_documented():
     contract = errors.__doc__.partition("Exit codes are a contract")[2]
     promised = {int(code) for code in re.findall(r"\b(\d+) [a-z]", contract)}
@@ -155,20 +128,6 @@ def test_the_exit_codes_of_the_contract_are_documented():
     }
     assert table_codes(EXIT_CODES.read_text(encoding="utf-8")) == promised
     assert raised <= promised
-
-
-def test_the_probe_contract_is_documented_whole():
-    text = PROBES.read_text(encoding="utf-8")
-    members = [name for name in (*vars(Probe), *Probe.__annotations__) if not name.startswith("_")]
-    fields = [*Export.__dataclass_fields__, *Import.__dataclass_fields__]
-    for name in (*members, *fields):
-        assert re.search(rf"`{name}[`(]", text), name
-
-
-def test_the_readme_names_every_framework():
-    words = README.read_text(encoding="utf-8").lower().replace("pytorch", "torch").replace(" ", "")
-    for probe in BUILTIN:
-        assert probe.name in words, probe.name
 
 
 @every_document
@@ -188,11 +147,3 @@ def test_the_examples_of_the_python_api_run(example):
     with contextlib.redirect_stdout(io.StringIO()) as out:
         exec(example, {})
     assert out.getvalue().strip()
-
-
-@pytest.mark.parametrize("function", [dlprof_api.run, dlprof_api.measure])
-def test_every_argument_of_the_python_api_is_documented(function):
-    """Its options are those of the command line."""
-    text = PYTHON_API.read_text(encoding="utf-8")
-    for name in set(inspect.signature(function).parameters) - {"given"}:
-        assert re.search(rf"`{name}[=`]|\b{name}\b.*…\)`", text), name

@@ -1,7 +1,6 @@
 """Findings from the command line: in the report, in the session, and as an exit code."""
 
 import pytest
-from builders import make_result
 from command_line import PROBE_FILES, QUICK, RUN_FAKE, RUN_RECORDED, content, dlprof, replay
 
 BROKEN = "DLP018"
@@ -48,11 +47,6 @@ def test_a_rule_that_nothing_looks_for_is_refused_before_anything_is_measured(tm
 
 def test_a_run_passes_if_what_was_named_was_looked_for_and_not_found():
     assert replay(*RUN_RECORDED, "--fail-on", "DLP020,DLP010").code == 0
-
-
-def test_a_session_without_results_passes_nothing(keep):
-    assert dlprof("report", keep("s", []), "--fail-on", "DLP016").code == 4
-    assert dlprof("report", keep("s", [make_result("f(x)")]), "--fail-on", "DLP016").code == 0
 
 
 def test_explain_prints_a_rules_page_lists_all_and_suggests_the_nearest():

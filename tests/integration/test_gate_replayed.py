@@ -91,14 +91,6 @@ def test_a_slower_case_is_found_and_equal_ones_are_cleared(tmp_path, scenario, p
     assert {word for case in words.values() for word in case} == {"SAME"}
 
 
-def test_a_pair_needs_no_scenario_and_too_few_rounds_are_never_a_pass(sides):
-    words = ("--shape", 64, *sides, "--budget", 0, "--unsure", "pass")
-    done = replay("gate", "numpy", "torch", *words)
-    assert done.code == 3
-    assert "numpy → torch" in done.out
-    assert "a decision on" in done.err
-
-
 @pytest.mark.parametrize(("expected", "code"), [("no error", 0), ("error", 1)])
 def test_what_the_scenario_expects_is_expected_of_head(tmp_path, sides, expected, code):
     scenario, report = tmp_path / "expecting.toml", tmp_path / "report.xml"

@@ -74,13 +74,6 @@ def test_nothing_of_this_environment_is_on_the_path_of_another(tmp_path, bare):
     assert "numpy" not in seen["modules"]
 
 
-@pytest.mark.parametrize("safe", [{}, {"PYTHONSAFEPATH": "1"}])
-def test_the_same_interpreter_has_the_users_path_and_not_the_workers_folder(tmp_path, safe):
-    path = told(tmp_path, PYTHONPATH=tmp_path, **safe)["path"]
-    assert str(tmp_path) in path
-    assert str(MAIN.parent) not in path
-
-
 # What is no Python
 
 
@@ -135,8 +128,3 @@ def test_a_probes_variables_are_set_before_its_framework_is_imported(tmp_path, u
     session = content(path)
     seen = session["results"][0]["reason"].rpartition("ImportError: ")[2]
     assert seen == session["environment"]["variables"]["DLPROF_FAKE"] == (user or "from the probe")
-
-
-def test_an_interpreter_named_from_here_is_found_from_anywhere(monkeypatch, bare):
-    monkeypatch.chdir(Path(bare).parent)
-    assert dlprof("list", "--python", "./python").code == 0

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from builders import make_result
-from command_line import COMMAND, RUN_FAKE, RUN_RECORDED, content, dlprof, process, replay
+from command_line import RUN_RECORDED, content, dlprof, replay
 from comparison_builders import suite
 from repro_builders import finding_of, with_case
 
@@ -41,13 +41,6 @@ def test_a_pipe_gets_one_whole_session(tmp_path, option):
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_json_may_go_to_dev_stdout():
-    run = process(*RUN_FAKE, "--path", "array->view", "--json", "/dev/stdout")
-    assert run.code == 0
-    assert '"schema": "dlprof.session/1"' in run.out
-    assert Path("/dev/stdout").is_symlink()
-
-
 def test_json_on_stdout_is_the_session_and_nothing_else(tmp_path):
     run = replay(*RUN_RECORDED, "--json", "-", "-o", tmp_path / "s.json")
     assert (run.code, run.sentences) == (0, [])
@@ -77,22 +70,6 @@ def test_a_page_is_written_beside_the_report_or_printed_in_its_place(tmp_path):
     printed = replay(*RUN_RECORDED, "--html", "-")
     assert printed.out.startswith(PAGE)
     assert printed.out.endswith("</html>\n")
-
-
-def test_a_page_with_its_chart_needs_no_more_than_a_gigabyte_of_addresses(tmp_path, keep):
-    page, session = tmp_path / "report.html", keep("s", [make_result("f(x)"), make_result("g(x)")])
-    shell = ("sh", "-c", 'ulimit -v 1000000; exec "$@"', "sh", *COMMAND)
-    assert process("report", session, "--html", page, command=shell).code == 0
-    assert "<svg" in page.read_text(encoding="utf-8")
-
-
-def test_a_run_that_measures_nothing_writes_a_page_without_a_chart(tmp_path):
-    page = tmp_path / "report.html"
-    words = ("--shape", "1048576x1048576", "--yes", "--html", page)
-    assert replay(*RUN_RECORDED[:3], *words).code == 4
-    text = page.read_text(encoding="utf-8")
-    assert text.startswith(PAGE)
-    assert "<svg" not in text
 
 
 # For a pipeline
@@ -131,12 +108,6 @@ def test_github_gets_annotations_and_a_summary(tmp_path, sides):
     assert done.code == 1
     assert "\n::error title=dlprof%3A SLOWER::numpy.c(x)" in done.out
     assert summary.read_text(encoding="utf-8").startswith("# before\n## dlprof: BASE and HEAD")
-
-
-def test_without_a_summary_file_it_says_so(sides):
-    done = dlprof("compare", *sides, "--github", GITHUB_STEP_SUMMARY=None)
-    assert done.code == 0
-    assert "GITHUB_STEP_SUMMARY is not set" in done.sentence()
 
 
 def test_github_obeys_nothing_that_the_report_prints(keep):

@@ -79,8 +79,3 @@ def test_the_stencil_computes_a_weighted_sum(device, setup, variables):
         check=True,
     )
     assert eval(done.stdout) == expected().tolist()
-
-
-def test_an_array_that_is_no_image_has_no_stencil():
-    for spec in (ArraySpec((8,), "float32"), ArraySpec((4, 4), "bool"), ArraySpec((), "float64")):
-        assert Numba().use_many(spec) is None

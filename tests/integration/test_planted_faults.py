@@ -157,12 +157,3 @@ def test_a_reproducer_shows_the_fault_and_says_when_it_is_gone(measured, tmp_pat
     assert fault in text
     code, output = ended(text.replace(fault, innocent), tmp_path)
     assert (code, output.splitlines()[-1]) == (0, "the problem is gone"), output
-
-
-@pytest.mark.parametrize("name", ["broken-promise", "crash"])
-def test_a_reproducer_that_lacks_a_framework_cannot_tell(measured, tmp_path, name):
-    (plant,) = (plant for plant in FAULTS if plant.name == name)
-    text = script_for(measured(plant)[1], plant)
-    code, output = ended(text.replace("import numpy\n", "import numpy_is_not_here\n"), tmp_path)
-    assert code == 2, output
-    assert "cannot tell" in output

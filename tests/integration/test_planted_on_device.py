@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from dlprof.measuring.measure import load
-from dlprof.measuring.selftest import SIMULATED_PLANTS, plants_for, run
+from dlprof.measuring.selftest import SIMULATED_PLANTS, run
 from dlprof.runner.progress import Watcher
 from dlprof.runner.worker_client import child_environment
 from dlprof.simulated.environment import variables
@@ -82,9 +82,3 @@ def until_it_tells(script):
         if done.returncode != CANNOT_TELL:
             break
     return done
-
-
-def test_a_simulated_device_is_planted_on_alone():
-    plants, reason = plants_for(sys.executable, "simulated")
-    assert plants == SIMULATED_PLANTS
-    assert reason is None

@@ -1,6 +1,5 @@
 """What every probe that comes with dlprof keeps to, with real frameworks."""
 
-import ast
 import ctypes
 import functools
 import importlib.util
@@ -206,23 +205,6 @@ def test_the_declarations_of_a_probe_can_be_used(kind):
             assert {Protocol.NATIVE, Protocol.BUFFER} & set(import_.protocols), import_.name
         else:
             assert Protocol.NATIVE not in import_.protocols, import_.name
-
-
-@every_probe
-def test_the_text_that_makes_an_array_is_python_for_any_array(kind):
-    for device, layout, dtype in itertools.product(kind.devices, LAYOUTS, DTYPES):
-        try:
-            text = kind().create(ArraySpec((4, 8), dtype, layout, device))
-        except Unsupported as error:
-            in_words(error)
-        else:
-            names = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)]
-            assert "x" in {name.id for name in names if isinstance(name.ctx, ast.Store)}, text
-
-
-def test_no_two_probes_answer_to_the_same_name():
-    names = [name for kind in BUILTIN for name in (kind.name, *kind.aliases)]
-    assert len(names) == len(set(names))
 
 
 def paths(producer, consumer):

@@ -7,21 +7,19 @@ import numpy as np
 import pytest
 from test_probe_contract import make, names_with
 
-from dlprof.probes.base import BITS, DTYPES, LAYOUTS, ArraySpec, Unsupported
+from dlprof.probes.base import BITS, DTYPES, LAYOUTS, ArraySpec
 from dlprof.probes.cupy import CuPy
 from dlprof.probes.jax import Jax
-from dlprof.probes.numba import Numba
 from dlprof.probes.numpy import NumPy
 from dlprof.probes.onnxruntime import OnnxRuntime
 from dlprof.probes.tensorflow import TensorFlow
 from dlprof.probes.torch import Torch
 from dlprof.worker.instruments import ordering
-from dlprof.worker.source_text import compile_call, execute
+from dlprof.worker.source_text import execute
 from dlprof.worker.subject import Path, namespace_for
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-SPEC = ArraySpec((4, 8), "float32")
 TRIES = 5
 
 
@@ -56,10 +54,6 @@ def jax():
     return pytest.importorskip("jax")
 
 
-def test_an_array_of_jax_stays_on_the_device_it_was_made_for(jax):
-    assert make(Jax(), SPEC).committed
-
-
 @pytest.mark.parametrize("dtype", ["bool", "uint32", "bfloat16", "float32", "complex64"])
 def test_queued_work_of_jax_ends_with_the_values_of_x_and_is_compiled_once(jax, dtype):
     namespace = queued(Jax(), ArraySpec((4, 8), dtype), 1, 2, 3)
@@ -82,11 +76,6 @@ def asynchronous(tensorflow):
     tensorflow.config.experimental.set_synchronous_execution(True)
 
 
-def test_tensorflow_queues_and_waits_for_nothing_if_operations_run_at_once(tensorflow):
-    assert TensorFlow().enqueue(SPEC) is None
-    assert TensorFlow().wait("cpu") == ""
-
-
 @pytest.mark.parametrize("dtype", ["bool", "uint16", "float32", "complex64"])
 @pytest.mark.usefixtures("asynchronous")
 def test_queued_work_of_tensorflow_ends_with_the_values_of_x_and_is_traced_once(dtype):
@@ -95,35 +84,6 @@ def test_queued_work_of_tensorflow_ends_with_the_values_of_x_and_is_traced_once(
     assert namespace["y"].dtype == namespace["x"].dtype
     assert (namespace["y"].numpy() == namespace["x"].numpy()).all()
     assert namespace["tf_queue"].experimental_get_tracing_count() == 1
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_an_array_of_numba_equals_one_of_numpy_in_memory_of_numbas_runtime(layout):
-    pytest.importorskip("numba")
-    spec = ArraySpec((4, 6), "float32", layout)
-    ours, numpys = make(Numba(), spec), make(NumPy(), spec)
-    assert (ours.tolist(), ours.strides) == (numpys.tolist(), numpys.strides)
-    owner = ours
-    while getattr(owner, "base", None) is not None:
-        owner = owner.base
-    assert type(owner).__name__ == "_MemInfo"
-
-
-def test_an_argument_of_numba_comes_back_as_a_view():
-    pytest.importorskip("numba")
-    (import_,) = (way for way in Numba.imports if way.name == "argument")
-    namespace = namespace_for(NumPy(), Numba(), import_)
-    take = compile_call(import_.code.format(x="x"), namespace, "x")
-    array = make(NumPy(), SPEC)
-    assert Numba().pointer(take(array)) == NumPy().pointer(array)
-
-
-def test_a_slice_of_onnxruntime_is_over_memory_of_numpy():
-    pytest.importorskip("onnxruntime")
-    array = make(OnnxRuntime(), ArraySpec((4, 8), "float32", "sliced"))
-    assert OnnxRuntime().pointer(array) % 64 == 4
-    with pytest.raises(Unsupported, match="no slices"):
-        make(OnnxRuntime(), ArraySpec((4, 8), "bfloat16", "sliced"))
 
 
 def bound(name, x, dtype="float32"):
@@ -154,14 +114,6 @@ def test_a_session_reads_the_memory_that_was_bound(name, framework):
     assert (namespace["binding"].copy_outputs_to_cpu()[0] == 7).all()
 
 
-def test_a_bare_address_is_for_contiguous_arrays_of_any_dtype():
-    pytest.importorskip("onnxruntime")
-    torch = pytest.importorskip("torch")
-    (import_,) = [way for way in OnnxRuntime.imports if way.name == "bind_input_torch_cpu"]
-    assert not {"F", "strided", "reversed", "broadcast"} & set(import_.layouts)
-    bound("bind_input_torch_cpu", torch.ones(4, 8, dtype=torch.bfloat16), "bfloat16")
-
-
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "readonly"])
 def test_the_text_of_cupy_makes_what_numpy_makes(layout):
     # CuPy follows NumPy's interface, so its text is run with NumPy under its name.
@@ -181,18 +133,6 @@ def test_every_way_names_something_that_this_cupy_has(way):
     for part in name.split(".")[1:]:
         found = getattr(found, part)
     assert callable(found)
-
-
-def test_an_array_of_cupy_on_the_host_is_refused_in_words():
-    with pytest.raises(Unsupported, match="CUDA devices only"):
-        CuPy().create(ArraySpec((4,), "float32", device="cpu"))
-
-
-@pytest.mark.parametrize("probe", [Numba(), CuPy()], ids=lambda probe: probe.name)
-def test_setting_up_an_import_needs_no_gpu(probe):
-    pytest.importorskip(probe.module)
-    for import_ in probe.imports:
-        assert probe.module in namespace_for(NumPy(), probe, import_)
 
 
 # Ordering where work is queued on the host: JAX, and TensorFlow when asked to

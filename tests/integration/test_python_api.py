@@ -47,10 +47,6 @@ def test_the_frame_of_a_run_is_the_frame_of_its_file(session, path):
     assert set(frame["ownership"]) == {"view", "copy"}
 
 
-def test_a_session_gives_its_page(session):
-    assert session.to_html().startswith("<!doctype html>")
-
-
 def test_it_may_be_called_from_several_threads(state):
     found = []
 

@@ -101,26 +101,6 @@ def test_what_a_kernel_should_have_written_is_neither_right_nor_wrong(tmp_path):
     assert result.ownership.verdict == "copy"
 
 
-def test_an_array_of_numba_is_written_and_dropped_as_any_other(tmp_path):
-    session = package.run(
-        "numba",
-        "cupy",
-        device="simulated",
-        rounds=1,
-        path=["cupy.asarray(x, copy=True)"],
-        output=tmp_path / "s.json",
-    )
-    (result,) = session.results
-    assert (result.early_write.verdict, result.lifetime.verdict) == ("safe", "safe")
-
-
-def test_the_peak_is_what_the_allocator_hands_out_at_once(tmp_path):
-    setup = "import cupy; x = cupy.empty((128, 128), 'float32')"
-    found = looked_at(tmp_path, "x.copy().copy()", setup)
-    assert (found.peak_memory.verdict, found.peak_memory.evidence.arrays) == ("ok", 2)
-    assert not found.notes
-
-
 def test_a_conversion_that_misuses_the_driver_is_noted(tmp_path):
     ends_twice = "(lambda s: cupy.cuda.runtime.streamDestroy(s.ptr))(cupy.cuda.Stream())"
     setup = f"import cupy; x = cupy.asarray([1.0]); f = lambda x: ({ends_twice}, x)[1]"

@@ -95,25 +95,3 @@ def test_a_side_whose_worker_dies_in_its_turns_lets_the_other_go_on(side):
     assert head.statuses() == [["ok"], ["ok"]]
     assert base.statuses() == [["crashed"], ["crashed"]]
     assert "SIGABRT" in base.answers(0)[0]["reason"]
-
-
-def stopped_at(stops, count, error):
-    """The round, until the user stops it before the sample of this number of the second case."""
-    for stop in stops:
-        if (stop.case, stop.series) == (1, "host time"):
-            count -= 1
-            if not count:
-                stops.throw(error)
-        yield stop
-
-
-def test_what_had_come_of_both_sides_is_kept_where_the_user_stops_them(side):
-    base, head = side(), side()
-    for one in (base, head):
-        one.runner.measure_later(("host_time", "values"))
-    first = Player(stopped_at(base.runner.turns(1, [0, 1], CPU), 3, KeyboardInterrupt), BOTH)
-    with pytest.raises(KeyboardInterrupt):
-        alternate(first, head.player())
-    assert base.statuses() == head.statuses() == [["ok"], ["interrupted"]]
-    assert "first_call" in head.answers(1)[0]["parts"]
-    assert "during host_time" in head.answers(1)[0]["reason"]

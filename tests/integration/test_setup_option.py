@@ -19,13 +19,6 @@ def test_its_lines_are_run_in_order_and_kept_in_session_and_recipes(tmp_path):
     )
 
 
-def test_what_it_changes_is_changed_for_all_that_follows(tmp_path):
-    session = tmp_path / "s.json"
-    dlprof(*RUN, "--setup", "del numpy", "-o", session)
-    reasons = {result["reason"] for result in content(session)["results"]}
-    assert reasons == {"NameError: name 'numpy' is not defined"}
-
-
 @pytest.mark.parametrize(
     ("setup", "code", "said"),
     [

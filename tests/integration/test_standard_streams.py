@@ -3,16 +3,12 @@
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from command_line import COMMAND, RUN_FAKE, content, dlprof, environment, process
-
-from dlprof.runner.worker_client import Worker
+from command_line import COMMAND, RUN_FAKE, content, environment, process
 
 RUN = (*RUN_FAKE, "--path", "array->view")
-ESCAPE = "\x1b["
 
 
 def shell(redirected, *words, **variables):
@@ -52,19 +48,6 @@ def test_closed_standard_streams_disturb_nothing(tmp_path):
     assert content(path)["results"][0]["status"] == "ok"
 
 
-def test_an_encoding_without_arrows_disturbs_nothing():
-    run = process("list", "paths", "numpy", "numpy", PYTHONIOENCODING="latin-1")
-    assert run.code == 0
-    assert "numpy -> numpy on cpu" in run.out
-
-
-def test_piped_output_has_no_colors_and_no_progress_bar():
-    run = dlprof(*RUN, FORCE_COLOR="1")
-    assert run.code == 0
-    assert ESCAPE not in run.out + run.err
-    assert run.sentences == []
-
-
 @pytest.mark.skipif(shutil.which("script") is None, reason="needs script(1) for a terminal")
 @pytest.mark.parametrize(("no_color", "colored"), [(None, True), ("1", False)])
 def test_a_terminal_has_colors_unless_they_are_not_wanted(no_color, colored):
@@ -78,14 +61,3 @@ def test_a_terminal_has_colors_unless_they_are_not_wanted(no_color, colored):
         check=False,
     )
     assert (b"\x1b[1m" in done.stdout) is colored
-
-
-def test_a_worker_that_listens_no_more_and_does_not_end_is_killed():
-    # A thread that is no daemon keeps the process after its main thread has failed.
-    with Worker(sys.executable, {}) as worker:
-        request = {"do": "inspect", "sources": [], "skip": []}
-        assert worker.ask(request, 20.0).status == "ok"
-        os.close(worker._requests)
-        reading, worker._requests = os.pipe()
-        os.close(reading)
-        assert worker.ask(request, 20.0).status == "crashed"

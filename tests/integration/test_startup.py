@@ -4,7 +4,6 @@ import subprocess
 import sys
 
 import pytest
-from builders import make_result
 from command_line import environment
 
 from dlprof.probes import BUILTIN
@@ -45,11 +44,6 @@ def imported(tmp_path):
     return run
 
 
-def test_the_trap_catches(imported):
-    code = "try:\n    import torch\nexcept ImportError:\n    pass"
-    assert imported(code, trapped=["torch"])[1] == {"torch"}
-
-
 @pytest.mark.parametrize(
     ("words", "variables", "said"),
     [
@@ -68,8 +62,3 @@ def test_what_answers_at_once_loads_nothing_heavy(imported, words, variables, sa
 @pytest.mark.parametrize("words", [("list",), ("list", "paths", "torch", "jax")], ids=" ".join)
 def test_lists_import_no_framework_here_or_in_a_worker(imported, words):
     assert imported(MAIN, *words, trapped=FRAMEWORKS | {"pandas"})[1] == set()
-
-
-def test_a_report_loads_no_framework(imported, keep):
-    path = keep("s", [make_result("f(x)")])
-    assert imported(MAIN, "report", path, trapped=FRAMEWORKS)[1] == set()

@@ -123,38 +123,11 @@ def test_how_long_an_output_lasts_is_seen(both, framework, strategies):
         assert result["step"]["versus"]["reading"]["median_ns"] > 0
 
 
-def test_torch_counts_its_allocations(both):
-    torch = {
-        name: result["step"]["allocations"]["per_call"]
-        for name, result in both["torch"].items()
-        if result["step"]
-    }
-    assert torch["fresh"] - torch["persistent"] == 1
-    assert torch["fresh"] == torch["ahead"]
-
-
-def test_a_cuda_graph_needs_a_device(both):
-    torch = pytest.importorskip("torch")
-    if torch.cuda.is_available():
-        pytest.skip("there is a CUDA device")
-    result = both["torch"]["cuda-graph"]
-    assert result["status"] == "unsupported"
-    assert result["reason"].startswith("a CUDA graph ")
-
-
 def test_a_users_model_is_measured_by_the_strategies_that_it_allows(run):
     done, results = run("onnxruntime", "dense.onnx", "2x4")
     assert {result["status"] for result in results.values()} == {"ok"}
     assert set(results) == set(ORT)
     assert "dense.onnx" in done.out
-
-
-def test_a_module_that_takes_no_buffer_refuses_those_strategies_alone(run):
-    ways = ("--path", "*->fresh", "--path", "*->persistent")
-    done, results = run("torch", "linear.py", "2x4", "--full", *ways)
-    assert set(results) == {"fresh", "persistent"}
-    assert [name for name, result in results.items() if result["status"] == "ok"] == ["fresh"]
-    assert "'out'" in done.said
 
 
 @pytest.mark.parametrize(

@@ -77,10 +77,3 @@ def test_a_loop_answers_whether_it_pays_to_convert_before_it(sweep, tmp_path):
     assert "torch.add(x, 1)" in run.out
     placements = [one["placement"] for one in content(tmp_path / "s.json")["results"]]
     assert all(one["in_loop"]["median_ns"] > 0 for one in placements)
-
-
-def test_a_matrix_answers_with_the_fastest_path_of_each_pair():
-    run = replay("matrix", "--shape", "64")
-    assert run.code == 0, run.err
-    assert "torch" in run.out
-    assert "numpy" in run.out

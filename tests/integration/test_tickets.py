@@ -73,8 +73,3 @@ def test_the_text_of_a_session_is_never_run_unasked(changed, tmp_path):
     assert not proof.exists()
     assert "the problem is there" in dlprof("ticket", foreign, "--run").out
     assert proof.exists()
-
-
-def test_no_findings_is_one_sentence(changed):
-    run = dlprof("ticket", changed(lambda content: content.update(results=[], findings=[])))
-    assert (run.code, len(run.out.splitlines())) == (0, 1)

@@ -95,30 +95,6 @@ def test_a_statement_that_changes_a_setting_is_told(timed):
 
 
 @pytest.mark.parametrize(
-    ("statement", "dtype"), [("x.astype('M8[s]')", "datetime64[s]"), ("x.view('i8')", "int64")]
-)
-def test_a_dtype_of_numpy_without_a_name_of_ours_is_compared(timed, statement, dtype):
-    setup = "import numpy; x = numpy.arange(30).astype('M8[ms]')"
-    result, _ = timed(statement, setup, "--quick")
-    assert result["values"]["verdict"] == "wrong"
-    assert result["values"]["evidence"]["changed"] == {"dtype": ["datetime64[ms]", dtype]}
-
-
-def test_an_equal_dtype_without_a_name_of_ours_is_no_answer_on_values(timed):
-    setup = "import numpy; x = numpy.arange(30).astype('M8[ms]')"
-    result, _ = timed("x.copy()", setup, "--quick")
-    assert result["values"]["verdict"] == "unknown"
-
-
-def test_a_result_whose_ready_time_is_not_known_has_a_host_time_and_a_setup_may_print(timed):
-    setup = "print('{}' * 9)\n@import numpy, types; x = numpy.arange(3)"
-    result, done = timed("types.SimpleNamespace(a=x)", setup, "--quick")
-    assert result["ready_time"] is None
-    assert result["host_time"]["median_ns"] > 0
-    assert "a types.SimpleNamespace is ready" in done.said
-
-
-@pytest.mark.parametrize(
     ("statement", "status"),
     [("numpy.nope(x)", "unsupported"), ("os.abort() or x", "crashed")],
 )
@@ -144,10 +120,3 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(words, code, said):
     done = dlprof("time", *words, "--quick")
     assert done.code == code
     assert said in done.sentence()
-
-
-def test_a_module_that_only_the_setup_makes_known_is_measured(timed, tmp_path):
-    (tmp_path / "boxes.py").write_text(BOX)
-    setup = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from boxes import *; import numpy"
-    result, _ = timed("numpy.asarray(b)", setup)
-    assert (result["case"]["producer"], result["ownership"]["verdict"]) == ("boxes", "view")

@@ -1,16 +1,12 @@
 """A traced program does what it does without dlprof, and its trace tells what it did."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
-import zipfile
 
 import pytest
 from command_line import dlprof, environment, running
-
-from dlprof.runner import trace as tracing
 
 CONVERTS = "import numpy\nnumpy.frombuffer(b'1234', 'uint8')\n"
 """One conversion: a view of bytes."""
@@ -72,18 +68,13 @@ def check_same(plain, traced):
 @pytest.mark.parametrize(
     "end",
     [
-        "sys.exit('a message')",
         "raise ValueError('not caught')",
         "def f(): numpy.frombuffer(3)\nf()",
-        "import signal; signal.raise_signal(signal.SIGINT)",
         "import signal; signal.raise_signal(signal.SIGTERM)",
         "os._exit(3)",
-        "warnings.warn('a warning')",
         "warnings.warn('of the caller', stacklevel=2)",
-        "subprocess.run(['/nowhere'])",
         "os.execv('/nowhere', ['/nowhere'])",
         "sys.excepthook = lambda *e: print(e[0], traceback.extract_tb(e[2]).format()); 1 / 0",
-        "def broken(*_): raise KeyError('in the hook')\nsys.excepthook = broken\n1 / 0",
     ],
 )
 def test_a_program_ends_as_it_does_without_dlprof(run, end):
@@ -130,12 +121,6 @@ raise SystemExit(pytest.main(["-W", "error", "-p", "no:cacheprovider", "test_one
     assert (plain.returncode, traced.returncode, calls(found)) == (0, 0, 1)
 
 
-def test_an_error_that_ends_a_module_has_the_traceback_of_python(run):
-    _, plain, traced = run(f"{CONVERTS}def f(): numpy.frombuffer(3)\nf()\n", options=("-m",))
-    check_same(plain, traced)
-    assert "TypeError" in plain.stderr
-
-
 def test_functions_that_torch_and_the_program_look_up_in_tables_are_found(run):
     text = """\
 import torch
@@ -154,20 +139,6 @@ torch.add(torch.ones(3).as_subclass(Logged), 1)
 """
     _, plain, traced = run(text)
     check_same(plain, traced)
-
-
-def test_a_warning_that_python_shows_of_the_main_module_alone_is_shown(run):
-    text = """\
-import numpy
-class Old:
-    def __array__(self, dtype=None):
-        return numpy.ones(2)
-numpy.array(Old())
-numpy.array(Old())
-"""
-    _, plain, traced = run(text)
-    check_same(plain, traced)
-    assert "DeprecationWarning" in plain.stderr
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
@@ -222,33 +193,6 @@ start("nowhere.py", "not there")
     assert calls(found) == 3
 
 
-def test_the_annotations_of_a_program_are_there_before_its_first(run):
-    _, plain, traced = run("print(sorted(globals()))\n")
-    check_same(plain, traced)
-
-
-@pytest.mark.parametrize("name", ["folder", "packed.pyz"])
-def test_a_folder_or_a_zip_file_runs_as_python_runs_it(tmp_path, name):
-    main = "import sys\nprint(__name__, sys.path[0], sys.argv)\n"
-    if name == "folder":
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "__main__.py").write_text(main, encoding="utf-8")
-    else:
-        with zipfile.ZipFile(tmp_path / name, "w") as file:
-            file.writestr("__main__.py", main)
-    plain = python(tmp_path, name)
-    check_same(plain, python(tmp_path, "-m", "dlprof", "trace", name))
-
-
-def test_a_program_reads_the_descriptors_that_dlprof_was_given(tmp_path):
-    (tmp_path / "app.py").write_text("import os\nprint(os.read(9, 3))\n", encoding="utf-8")
-    text = f"exec {sys.executable} -m dlprof trace -o trace.json app.py 9<app.py"
-    done = subprocess.run(
-        ["sh", "-c", text], capture_output=True, cwd=tmp_path, env=environment(), check=True
-    )
-    assert done.stdout == b"b'imp'\n"
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGALRM])
 def test_a_signal_to_dlprof_alone_ends_the_program_and_the_trace_is_kept(tmp_path, number):
     text = f"{CONVERTS}print('ready', flush=True)\nimport time\ntime.sleep(200)\n"
@@ -260,27 +204,6 @@ def test_a_signal_to_dlprof_alone_ends_the_program_and_the_trace_is_kept(tmp_pat
     assert process.returncode == -number, err
     assert b"killed by signal" in err
     assert calls(json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))) == 1
-
-
-def test_a_file_of_the_working_folder_is_no_module_of_the_tracer(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "json.py").write_text("raise SystemExit('taken')\n", encoding="utf-8")
-    (tmp_path / "below").mkdir()
-    text = f"""\
-import multiprocessing
-def convert():
-    {CONVERTS.replace(chr(10), "; ")}
-if __name__ == "__main__":
-    convert()
-    for method in ("spawn", "forkserver"):
-        process = multiprocessing.get_context(method).Process(target=convert)
-        process.start()
-        process.join()
-        assert process.exitcode == 0
-"""
-    (tmp_path / "below" / "app.py").write_text(text, encoding="utf-8")
-    found = tracing.trace(tracing.Program(("below/app.py",)))
-    assert (found.exit_code, [row.calls for row in found.rows]) == (0, [3])
 
 
 def test_jax_waits_where_work_is_queued_and_nowhere_else(trace):
@@ -323,30 +246,6 @@ np.array(y)
     assert counts == {4: (3, 1), 5: (0, 1)}
 
 
-def test_a_copy_on_the_host_that_jax_keeps_is_one_copy_in_a_container(trace):
-    pytest.importorskip("jax")
-    text = """\
-import jax, jax.numpy as jnp
-y, z = (jnp.full(1000, n, "int4").block_until_ready() for n in (1, 2))
-for _ in range(4):
-    jax.device_get({"y": y})
-for _ in range(4):
-    jax.device_get([y, (z,)])
-jax.device_get([y, z + 1])
-"""
-    found, _ = trace(text)
-    counts = {row["line"]: (row["views"], row["copies"], row["bytes"]) for row in found["rows"]}
-    assert counts == {4: (3, 1, 1000), 6: (3, 1, 1000), 7: (0, 1, 1000)}
-
-
-def test_a_call_that_lets_its_argument_through_is_no_package_that_converts(trace):
-    pytest.importorskip("torch")
-    text = "import numpy as np, torch\nfor _ in range(3): np.array([1, torch.ones(())])\n"
-    found, _ = trace(text)
-    rows = [(row["line"], row["via"], row["calls"]) for row in found["rows"]]
-    assert rows == [(2, "", 3)]
-
-
 def test_tensorflow_does_not_rewrite_the_tracer(trace):
     pytest.importorskip("tensorflow")
     text = """\
@@ -359,34 +258,6 @@ print(f(tf.constant([2.0], tf.float64)).numpy())
     _, traced = trace(text)
     assert (traced.returncode, traced.stdout) == (0, "[1.]\n")
     assert "AutoGraph" not in traced.stderr
-
-
-def test_a_function_that_tensorflow_rewrites_is_told_by_the_line_that_calls_it(trace):
-    pytest.importorskip("tensorflow")
-    text = """\
-import numpy as np, tensorflow as tf
-@tf.function
-def f(x):
-    return x + tf.constant(np.ones(3))
-f(tf.zeros(3, tf.float64))
-"""
-    found, _ = trace(text)
-    assert {(row["file"].endswith("app.py"), row["line"]) for row in found["rows"]} == {(True, 5)}
-
-
-def test_a_child_that_outlives_the_program_was_not_killed(trace):
-    text = f"""\
-import os, time
-{CONVERTS}
-if os.fork() == 0:
-    for descriptor in range(3):
-        os.close(descriptor)
-    time.sleep(60)
-"""
-    found, traced = trace(text, options=("--fail-on", "copy"))
-    (running,) = (process for process in found["processes"] if process["running"])
-    os.kill(running["pid"], signal.SIGKILL)
-    assert "--fail-on copy: unknown, as 1 of 2 processes was still running" in traced.stderr
 
 
 def test_what_is_not_allowed_fails(trace):
@@ -411,22 +282,6 @@ numpy.array(Foreign())
     )
     assert traced.returncode == 0
     assert traced.stderr.endswith("--fail-on copy,wait: passed\n")
-
-
-def test_the_project_may_allow_a_function(trace, tmp_path):
-    (tmp_path / "pyproject.toml").write_text(
-        '[tool.dlprof.trace]\nallow = ["app.py::load copy"]\n', encoding="utf-8"
-    )
-    text = """\
-import numpy
-class Foreign:
-    __array_interface__ = numpy.ones(2).__array_interface__
-def load():
-    numpy.array(Foreign())
-load()
-"""
-    _, traced = trace(text, options=("--fail-on", "copy"))
-    assert traced.returncode == 0
 
 
 def test_the_report_is_printed_again_by_function_and_pair(trace, tmp_path):

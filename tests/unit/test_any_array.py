@@ -1,12 +1,10 @@
 """Objects without a probe, by what they say of themselves."""
 
-import types
-
 import numpy
 import pytest
 
 from dlprof.probes.base import Unsupported
-from dlprof.worker.any_array import NOTHING, Foreign, metadata, shape_of, wait_text
+from dlprof.worker.any_array import NOTHING, Foreign, metadata, wait_text
 
 
 class Box:
@@ -93,11 +91,3 @@ def test_an_object_that_says_nothing_is_not_known(thing):
 )
 def test_the_layout_is_told_by_the_strides(array, word):
     assert metadata(array).layout == word
-
-
-@pytest.mark.parametrize(
-    ("told", "shape"),
-    [((64, 32), (64, 32)), ([3], (3,)), ((-1, 2), ()), (None, ()), ("ab", ()), ((2.5,), ())],
-)
-def test_the_shape_of_an_object_without_protocols_is_its_attribute(told, shape):
-    assert shape_of(types.SimpleNamespace(shape=told)) == shape

@@ -7,16 +7,15 @@ import pytest
 from builders import make_subject
 
 from dlprof.device import gpu_state
-from dlprof.probes.base import ArraySpec, Import, Protocol, Unsupported
+from dlprof.probes.base import Unsupported
 from dlprof.probes.numpy import NumPy
 from dlprof.runner.schedule import SURVEY, SURVEY_ONCE
 from dlprof.worker import case, memory, serve
 from dlprof.worker.channel import Answer
 from dlprof.worker.loading import WorkerState
-from dlprof.worker.refusal import FaultyProbe, Refusal
+from dlprof.worker.refusal import FaultyProbe
 from dlprof.worker.subject import SetupFailed
 
-SPEC = ArraySpec((4, 8), "float32")
 INSTRUMENTS = "dlprof.worker.instruments"
 REQUEST = {"instruments": [], "budget_ns": 1, "largest_bytes": 1}
 
@@ -37,53 +36,6 @@ class TestSubject:
         placed = subject.placed(subject.convert())
         expected = ("cuda", "wait_on_cuda({x})") if where == "cuda" else ("cpu", subject.wait)
         assert (placed.result_device, placed.wait) == expected
-
-
-def refuse_unaligned(array):
-    if array.ctypes.data % 64:
-        raise ValueError("not aligned to 64 bytes")
-    return array
-
-
-class TestAlignedMemory:
-    """Instruments that make their own arrays, for a path that refuses unaligned memory."""
-
-    def found(self, convert, spec=SPEC):
-        def subject(spec):
-            way = Import("any", (Protocol.DLPACK,), "convert({x})")
-            return make_subject(import_=way, spec=spec, convert=convert)
-
-        def instrument(subject):
-            if subject.spec.layout != "aligned":
-                raise ValueError("not aligned to 64 bytes")
-            return {"verdict": "safe", "evidence": {}}
-
-        return case.Instruments(subject(spec), REQUEST, None).where_it_works(instrument)
-
-    def test_an_instrument_whose_arrays_are_refused_looks_at_aligned_ones_and_says_so(self):
-        found = self.found(refuse_unaligned)
-        assert found == {"verdict": "safe", "evidence": {"layout": "aligned"}}
-
-    @pytest.mark.parametrize(
-        ("convert", "spec"),
-        [(lambda array: array, SPEC), (refuse_unaligned, ArraySpec((4, 8), "float32", "strided"))],
-        ids=["other memory is taken", "another layout"],
-    )
-    def test_an_instrument_that_fails_for_another_reason_fails(self, convert, spec):
-        with pytest.raises(ValueError, match="not aligned"):
-            self.found(convert, spec)
-
-
-def test_a_handshake_that_cannot_be_recorded_is_a_failure_beside_the_refusal(monkeypatch):
-    def broken(_):
-        raise RuntimeError("no proxy")
-
-    monkeypatch.setattr(case.handshake, "of_refusal", broken)
-    answer = Answer(SimpleNamespace(send=lambda _: None), 1)
-    subject = make_subject(import_=Import("any", (Protocol.DLPACK,), "{x}.no_such_method()"))
-    with pytest.raises(AttributeError):
-        case._convert_first(subject, {"instruments": []}, 0, answer)
-    assert answer.failures == {"handshake": "RuntimeError: no proxy"}
 
 
 def served(measure):
@@ -186,27 +138,3 @@ def test_an_error_of_dlprof_itself_is_no_refusal(where, monkeypatch):
     (status, reason), sent = measured_by_numpy(["settings", "first_call", "refusal"])
     assert (status, "failed in" in reason) == ("skipped", True)
     assert not [one for one in sent if one.get("part") in ("refused", "refused_at", "refusal")]
-
-
-def test_what_a_producer_cannot_make_is_no_mistake_of_dlprof(monkeypatch):
-    def made(*_):
-        raise Unsupported("no such dtype")
-
-    monkeypatch.setattr(case.Path, "make", made)
-    (status, reason), _ = measured_by_numpy(["values"])
-    assert (status, reason) == ("unsupported", "no such dtype")
-
-
-def test_an_array_that_dlprof_fails_to_make_is_none_that_the_producer_lacks(monkeypatch):
-    monkeypatch.setattr("dlprof.worker.subject.settle", None)
-    numpy = NumPy()
-    array = {"shape": [4, 8], "dtype": "float32", "layout": "C", "device": "cpu"}
-    ways = {"export": numpy.exports[0].name, "import": numpy.imports[0].name}
-    probes = dict.fromkeys(("producer", "consumer"), ("builtin", "numpy"))
-    channel = SimpleNamespace(send=lambda _: None)
-    asked = [{**REQUEST, **array, **ways, **probes}]
-    assert case.unmade(WorkerState(channel), asked, Answer(channel, 1)) == {}
-
-
-def test_a_fault_of_a_probe_is_told_as_such_and_not_by_its_class():
-    assert Refusal(FaultyProbe("no name")).reason == "the probe is faulty: no name"

@@ -6,10 +6,10 @@ import sys
 from dataclasses import asdict
 
 import pytest
-from builders import make_catalog, make_probe_info, make_way
+from builders import make_catalog, make_probe_info
 
 from dlprof.errors import MissingFramework, UsageError
-from dlprof.runner.catalog import catalog_from, environment, in_one_place, pairs_named
+from dlprof.runner.catalog import catalog_from, environment, in_one_place
 
 TORCH = make_probe_info("torch", version="2.9.0", requirement="torch>=2.4")
 TENSORFLOW = make_probe_info("tensorflow", aliases=("tf",), version="2.20")
@@ -55,25 +55,6 @@ def test_a_framework_that_is_not_installed_is_answered_with_the_pip_command(pyth
     assert found.installed("torch") is TORCH
     with pytest.raises(MissingFramework, match=f"{pip} install cupy-cuda"):
         found.installed("cupy")
-
-
-def test_pairs_are_named_by_names_and_aliases_with_commas_between(catalog):
-    pairs = (("torch", "tensorflow"), ("torch", "torch"))
-    assert pairs_named(catalog, "torch", "tf, torch,tensorflow") == pairs
-
-
-def test_a_workers_answer_becomes_a_catalog_with_its_ways():
-    told = make_probe_info(
-        aliases=("np",), imports=[make_way("from_numpy", ["native"], producers=("jax",))]
-    )
-    found = catalog_from("python3", answer(json.loads(json.dumps(asdict(told)))))
-    assert found.probes == (told,)
-
-
-def test_a_probe_file_stands_before_an_installed_probe_of_its_name():
-    mine = entry("torch", source="file:/p.py")
-    (probe,) = catalog_from("python3", answer(entry("torch"), mine)).probes
-    assert probe.source == "file:/p.py"
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,10 @@
 """What differs between two sessions besides what they found."""
 
-import os
-
 import pytest
 from builders import make_header
 
 from dlprof.compare.differences import differences, load_notice, refusal
-from dlprof.worker.inspect import fingerprint, governor
+from dlprof.worker.inspect import fingerprint
 
 GPU = {
     "name": "H200",
@@ -39,45 +37,11 @@ def test_another_gpu_or_other_clocks_are_another_machine(base, head, expected):
     assert expected in found({"gpus": base}, {"gpus": head})
 
 
-@pytest.mark.parametrize(
-    ("name", "before", "after", "kind"),
-    [
-        ("python", "3.11.7", "3.11.9", "version"),
-        ("dlprof", "0.1.0", "0.1.3", "version"),
-    ],
-)
-def test_versions_of_what_measures_are_no_versions_of_what_is_compared(name, before, after, kind):
-    assert found({name: before}, {name: after}) == [(f"{name} {before} → {after}", kind)]
-
-
 def test_a_framework_that_came_or_went_is_a_version():
     assert found({"packages": {"torch": "2"}}, {"packages": {"jax": "1"}}) == [
         ("torch 2 → missing", "version"),
         ("jax missing → 1", "version"),
     ]
-
-
-def test_a_variable_is_a_setting():
-    before, after = {"variables": {"A": None, "B": "1"}}, {"variables": {"A": "0", "B": "1"}}
-    assert found(before, after) == [("A unset → 0", "setting")]
-
-
-def test_another_governor_is_another_way_of_measuring():
-    one, other = {"governor": "performance"}, {"governor": "powersave"}
-    assert found(one, other) == [("CPU governor performance → powersave", "measuring")]
-
-
-def test_the_governor_is_that_of_the_processors_of_this_process(tmp_path):
-    assert governor(tmp_path) is None
-    for cpu in os.sched_getaffinity(0):
-        file = tmp_path / f"cpu{cpu}" / "cpufreq" / "scaling_governor"
-        file.parent.mkdir(parents=True)
-        file.write_text("performance\n", encoding="ascii")
-    assert governor(tmp_path) == "performance"
-
-
-def test_a_session_that_does_not_say_differs_in_nothing():
-    assert found({}, {"cpu": "A", "gpus": "cannot be read", "python": "3.12"}) == []
 
 
 def header_of(machine, boot):

@@ -43,11 +43,6 @@ def test_a_code_that_two_new_paths_have_is_not_guessed_at():
     assert sides(found) == [("old", None), (None, "new"), (None, "newer")]
 
 
-def test_a_case_that_a_session_has_twice_is_marked():
-    found = match([result("a"), result("b")], [result("a"), result("a"), result("b")])
-    assert [(pair.case.import_, pair.twice) for pair in found] == [("a", True), ("b", False)]
-
-
 @pytest.mark.parametrize(
     ("request_", "asked"),
     [

@@ -49,13 +49,6 @@ def test_samples_of_few_calls_are_compared_by_the_fastest_of_each_side():
     assert found == pytest.approx(0.0)
 
 
-def test_samples_that_are_no_time_are_left_out():
-    found = difference(process((-1.0, 100.0, 0.0)), process((5.0, 200.0, 7.0)))
-    assert found == pytest.approx(math.log(2.0))
-    without = Process(100.0, 0, (-1.0,)), Process(120.0, 0, ())
-    assert difference(*without) == pytest.approx(math.log(1.2))
-
-
 def test_only_rounds_that_both_sides_have_are_compared():
     base = tuple(process(FLAT, round_) for round_ in (0, 1, 3))
     head = tuple(process(slower(FLAT, 2.0), round_) for round_ in (3, 2, 1))

@@ -1,10 +1,7 @@
 """Each check of ``dlprof conformance`` passes a framework that conforms, and finds one that does not."""
 
-import ast
-import builtins
 import ctypes
 import importlib.util
-import re
 import sys
 from pathlib import Path
 
@@ -15,7 +12,6 @@ from dlprof.conformance.binding import binding
 from dlprof.conformance.check import answer
 from dlprof.conformance.every import CHECKS
 from dlprof.conformance.script import script
-from dlprof.probes import BUILTIN
 from dlprof.worker.conformance import loaded
 
 PLAIN = Path(__file__).parents[1] / "probe_files" / "plain.py"
@@ -92,30 +88,3 @@ def test_a_script_gives_the_answer_of_its_check(name, kind, plain, verdict, monk
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(namespace))
         text = script(CHECKS[name], bound).replace("PATIENCE_S = 2.0", "PATIENCE_S = 0.0")
         assert ends(text, namespace).lower() == found
-
-
-def undefined(tree):
-    """The names that a script uses and does not bind."""
-    nodes = list(ast.walk(tree))
-    bound = {
-        one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
-    }
-    bound |= {one.arg for one in nodes if isinstance(one, ast.arg)}
-    bound |= {one.name for one in nodes if hasattr(one, "name") and isinstance(one.name, str)}
-    bound |= {one.asname for one in nodes if isinstance(one, ast.alias) and one.asname}
-    used = {one.id for one in nodes if isinstance(one, ast.Name)}
-    return used - bound - set(dir(builtins))
-
-
-@pytest.mark.parametrize("name", ["numpy", "torch", "jax", "tensorflow", "mxnet"])
-def test_a_script_needs_the_framework_and_the_standard_library(name):
-    (probe,) = (probe for probe in BUILTIN if probe.name == name)
-    bound = binding(probe())
-    known = {*sys.stdlib_module_names, *re.findall(r"import (\w+)", bound.setup)}
-    for check in CHECKS.values():
-        tree = ast.parse(script(check, bound))
-        nodes = list(ast.walk(tree))
-        imports = {one.name for node in nodes if isinstance(node, ast.Import) for one in node.names}
-        imports |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
-        assert {one.partition(".")[0] for one in imports} <= known
-        assert undefined(tree) == set(), check.name

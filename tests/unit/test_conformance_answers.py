@@ -5,14 +5,6 @@ from types import SimpleNamespace
 import pytest
 from command_line import dlprof
 
-from dlprof.conformance.check import (
-    Check,
-    NotApplicable,
-    Refused,
-    Unknown,
-    Violated,
-    answer,
-)
 from dlprof.conformance.every import CHECKS
 from dlprof.errors import Unmeasured
 from dlprof.runner import conformance as runner
@@ -112,63 +104,8 @@ def test_an_unknown_clause_is_a_row_of_the_table_and_no_pass(severity, fail_on, 
     assert row.split()[0] == severity
 
 
-def test_a_worker_that_dies_after_its_answer_has_crashed(found):
-    outcome = conforms()
-    outcome.alive, outcome.lost = False, KILLED
-    assert found(outcome)[0] == "crashed"
-
-
 def test_a_framework_that_cannot_be_imported_is_not_measured(monkeypatch):
     lost = Outcome("failed", "ImportError: no x", stage="import")
     monkeypatch.setattr(worker_client, "start", lambda *_: Worker({FIRST: lost}))
     with pytest.raises(Unmeasured, match="no x"):
         list(runner.conformance(CATALOG, PROBE))
-
-
-def test_a_clause_that_does_not_apply_has_no_script(monkeypatch):
-    away = Outcome("ok", None, {"verdict": "not applicable", "seen": "no such way"}, stage="check")
-    monkeypatch.setattr(worker_client, "start", lambda *_: Worker({FIRST: away}))
-    assert runner.script(CATALOG, PROBE, CHECKS[SECOND]) == "text"
-    with pytest.raises(Unmeasured, match="no such way"):
-        runner.script(CATALOG, PROBE, CHECKS[FIRST])
-
-
-def raising(error):
-    def run(framework):
-        raise error
-
-    return run
-
-
-def needed(framework):
-    raise NotApplicable("it has none")
-
-
-@pytest.mark.parametrize(
-    ("error", "verdict"),
-    [
-        (Violated("seen"), "violated"),
-        (Refused("seen"), "refused"),
-        (Unknown("seen"), "unknown"),
-        (KeyError("seen"), "unknown"),
-        (MemoryError("seen"), "unknown"),
-    ],
-)
-def test_what_a_check_raises_is_its_answer(error, verdict):
-    found = answer(Check("", "", "", "", "", raising(error)), None)
-    assert found[0] == verdict
-    assert "seen" in found[1]
-
-
-def test_a_need_that_is_not_met_comes_before_the_check():
-    found = answer(Check("", "", "", "", "", raising(Violated("x")), (needed,)), None)
-    assert found == ("not applicable", "it has none")
-
-
-def test_what_the_framework_raised_is_named_in_one_line():
-    error = Violated("it refuses")
-    error.__cause__ = BufferError("first line\nsecond line")
-    assert answer(Check("", "", "", "", "", raising(error)), None) == (
-        "violated",
-        "it refuses: BufferError: first line",
-    )

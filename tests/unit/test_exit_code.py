@@ -7,9 +7,6 @@ from builders import make_result
 from comparison_builders import case_words, compared, medians, suite, timed
 
 from dlprof.compare.comparison import DONE, NOT_KNOWN, NOTHING, REGRESSION, exit_code
-from dlprof.compare.matching import key
-from dlprof.judge import find
-from dlprof.judge.fail_on import parse
 
 NO_VERDICTS = dict.fromkeys(("ownership", "values", "ordering", "lifetime", "early_write"))
 
@@ -62,16 +59,6 @@ def test_a_case_that_head_was_not_asked_for_is_no_regression_and_no_pass(in_turn
 @pytest.mark.parametrize("fail_on", [(), ("host:5%", "copy")])
 def test_a_case_that_crashes_is_a_regression_whatever_is_asked_for(fail_on):
     assert codes(suite(), with_last("crashed", 50, "SIGSEGV"), *fail_on)[1] == REGRESSION
-
-
-def test_what_base_refused_and_head_crashes_of_is_a_regression():
-    refused = [timed("a", status="unsupported", reason="ImportError: no torch")]
-    assert codes(refused, [timed("a", status="crashed", reason="SIGSEGV")])[1] == REGRESSION
-
-
-@pytest.mark.parametrize("status", ["crashed", "unsupported"])
-def test_what_works_now_passes(status):
-    assert codes(with_last(status), suite(seed=50)) == (DONE, DONE)
 
 
 @pytest.mark.parametrize("fail_on", [(), ("warning",)])
@@ -129,11 +116,6 @@ def test_nothing_to_compare_is_told_and_never_passes(base, head, reason, fail_on
     assert exit_code(found) == exit_code(found, DONE) == NOTHING
 
 
-def test_a_case_that_a_session_holds_twice_is_no_pass():
-    head = suite(seed=50)
-    assert codes(suite(), [*head, head[-1]]) == (NOT_KNOWN, NOT_KNOWN)
-
-
 @pytest.mark.parametrize(
     ("fail_on", "code"),
     [((), REGRESSION), (("copy",), REGRESSION), (("error",), DONE), (("wrong",), DONE)],
@@ -141,15 +123,6 @@ def test_a_case_that_a_session_holds_twice_is_no_pass():
 def test_only_the_changes_that_were_asked_for_fail(fail_on, code):
     copies = suite(seed=50, ownership={"verdict": "copy", "evidence": {}})
     assert codes(suite(), copies, *fail_on) == (code, code)
-
-
-@pytest.mark.parametrize(("bytes_left", "code"), [(4096.0, REGRESSION), (8.0, DONE)])
-def test_a_new_leak_fails_where_a_run_of_head_alone_would_fail(bytes_left, code):
-    left = {"references_per_conversion": 1.0, "bytes_per_conversion": bytes_left}
-    head = suite(seed=50, lifetime={"verdict": "retained", "evidence": left})
-    assert codes(suite(), head, "error") == (code, code)
-    criterion = parse(["error"])
-    assert any(map(criterion.fails, find(head))) is (code == REGRESSION)
 
 
 def test_verdicts_of_different_machines_are_compared():
@@ -171,11 +144,6 @@ def test_a_verdict_that_is_not_known_any_more_is_unsure():
 def test_verdicts_that_no_side_knows_are_no_pass(criteria):
     sides = [suite(seed=seed, **NO_VERDICTS) for seed in (0, 50)]
     assert codes(*sides, criteria) == (NOT_KNOWN, NOT_KNOWN)
-
-
-def test_verdicts_are_needed_if_the_scenario_takes_the_times_out():
-    sides = [suite(seed=seed, names="a", **NO_VERDICTS) for seed in (0, 50)]
-    assert codes(*sides, own_floors={key(sides[0][0].case): ()})[1] == NOT_KNOWN
 
 
 def test_a_verdict_that_is_named_and_that_head_did_not_look_for_is_no_pass():

@@ -57,11 +57,6 @@ def test_a_race_that_only_head_has_stays_one_after_all_looks():
     assert looked(FakeSide(SAFE), FakeSide(UNSAFE)) == (RACE_LOOKS - 1, 0)
 
 
-def test_equal_verdicts_are_not_looked_at_again():
-    assert looked(FakeSide(SAFE), FakeSide(SAFE)) == (0, 0)
-    assert looked(FakeSide(UNSAFE), FakeSide(UNSAFE)) == (0, 0)
-
-
 class SlowSide:
     """Cases that are diagnosed one after the other, each in 1 s of ``clock``."""
 

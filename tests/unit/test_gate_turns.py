@@ -51,20 +51,10 @@ def test_the_side_with_more_samples_takes_them_before_either_goes_on():
     assert done == "A0 B0 A0h0 B0h0 B0h1 B0h2 A1 A ends B1 B ends"
 
 
-def test_no_sample_of_one_series_is_paired_with_one_of_another():
-    done = played({0: {"host time": 2, "ready time": 1}}, {0: {"host time": 1, "ready time": 1}})
-    assert done == "A0 B0 A0h0 B0h0 A0h1 A0r0 A ends B0r0 B ends"
-
-
 def test_a_case_of_one_side_is_measured_alone():
     done = played({0: host(1), 1: host(1), 2: host(1)}, {0: host(1), 2: host(1)})
     assert done == "A0 B0 A0h0 B0h0 A1 A1h0 A2 B2 A2h0 A ends B2h0 B ends"
     assert played({}, {0: host(1)}) == "A ends B0 B0h0 B ends"
-
-
-def test_the_numbers_of_a_case_may_differ():
-    done = played({0: host(1), 1: host(1)}, {5: host(1), 3: host(1)}, ranks={5: 0, 3: 1})
-    assert done.startswith("A0 B5 A0h0 B5h0")
 
 
 @pytest.mark.parametrize(
@@ -88,12 +78,6 @@ def test_both_are_closed_if_one_is_stopped(error):
     with pytest.raises(error):
         alternate(Player(first, {0: 0}), Player(second, {0: 0}))
     assert log[-3:] == ["A0h1", "B closed", "A closed"]
-
-
-def test_the_order_is_of_the_seed_and_the_round():
-    pairs = [((number, number), False) for number in range(12)]
-    assert in_order(pairs, 7, 0) == in_order(pairs, 7, 0) != in_order(pairs, 8, 0)
-    assert sorted(in_order(pairs, 7, 0)) == [pair for pair, _ in pairs]
 
 
 def test_every_case_is_the_first_of_a_round_and_large_ones_come_last():

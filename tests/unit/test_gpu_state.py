@@ -1,7 +1,6 @@
 """GPU state, read from a fake NVML."""
 
 import os
-import subprocess
 import sys
 from types import ModuleType, SimpleNamespace
 
@@ -36,15 +35,6 @@ def nvml(monkeypatch):
 
 def running(*pids):
     return lambda handle: [SimpleNamespace(pid=pid) for pid in pids]
-
-
-def test_a_worker_of_the_same_run_is_ours(nvml, monkeypatch):
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as sibling:
-        nvml.nvmlDeviceGetComputeRunningProcesses = running(sibling.pid)
-        assert gpu_state.read()[0]["other_processes"] == 1
-        supervised = {os.getpid(): -1, sibling.pid: -2, -1: 7, -2: 7}
-        monkeypatch.setattr(gpu_state, "_parent_of", supervised.__getitem__)
-        assert gpu_state.read()[0]["other_processes"] == 0
 
 
 def using(**percent):

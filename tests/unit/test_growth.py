@@ -76,12 +76,6 @@ def test_a_cache_that_fills_for_some_runs_is_not_retained():
     assert growth.judge_growth(grown(fills)) == "nothing"
 
 
-def test_a_trial_ends_after_one_run():
-    calls = []
-    grown(lambda: calls.append(None), calls=30, trial=True)
-    assert len(calls) == 60
-
-
 def test_a_run_ends_early_once_much_memory_stays_behind():
     kept = itertools.count()
     calls = []

@@ -4,7 +4,7 @@ import numpy
 import pytest
 from builders import make_subject
 
-from dlprof.probes.base import MANY, PATTERNS, ArraySpec, Import, Protocol, tiled
+from dlprof.probes.base import PATTERNS, ArraySpec, Import, Protocol
 from dlprof.probes.host import Array, ByteArray, Bytes, Mmap
 from dlprof.worker.instruments import ownership
 
@@ -31,21 +31,6 @@ class TestNumPy:
     )
     def test_every_layout_has_its_strides(self, layout, strides):
         assert self.made(layout).strides == strides
-
-    def test_an_unaligned_array_begins_between_two_elements(self):
-        found = self.made("unaligned")
-        assert found.ctypes.data % found.itemsize
-        assert not found.flags.aligned
-
-    @pytest.mark.parametrize(
-        ("layout", "dtype", "made"),
-        [
-            ("structured", "float32", [("value", "float32")]),
-            ("datetime", "int64", "datetime64[ms]"),
-        ],
-    )
-    def test_a_flag_may_make_another_dtype(self, layout, dtype, made):
-        assert self.made(layout, dtype=dtype).dtype == numpy.dtype(made)
 
 
 SPEC = ArraySpec((3, 4), "float64")
@@ -88,20 +73,6 @@ class TestPlainMemory:
             assert ownership.measure(subject(kind, code))["verdict"] == verdict
 
 
-def test_a_placed_array_begins_at_a_boundary_that_the_allocator_gives_to_one_in_four():
-    addresses = {}
-
-    class Shifted(ByteArray):
-        """Each array is 16 bytes further from a boundary than the one before."""
-
-        def pointer(self, array):
-            return addresses.setdefault(id(array), 16 + 16 * len(addresses))
-
-    placed = subject(Shifted).subject(SPEC, at_boundary=True)
-    for array in (placed.source, placed.make_another()):
-        assert placed.producer.pointer(array) % 64 == 0
-
-
 @pytest.mark.parametrize("kind", [ByteArray, Array])
 @pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64"])
 @pytest.mark.parametrize("shape", [(), (2,), (4,), (6, 10), (8, 8), (64, 64), (1024, 1024)])
@@ -114,10 +85,3 @@ def test_host_memory_is_made_at_a_boundary_with_the_same_values(kind, shape, dty
     placed = made("aligned")
     assert kind().pointer(placed) % 64 == 0
     assert bytes(placed) == bytes(made("C"))
-
-
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 7, MANY, MANY + 5])
-def test_a_tiled_text_repeats_its_period_as_often_as_asked(count):
-    found = eval(tiled("numpy.array([5, 6, 7])", 3, count), {"numpy": numpy})
-    assert found.shape == (count,)
-    assert (found == numpy.arange(count) % 3 + 5).all()

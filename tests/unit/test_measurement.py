@@ -100,15 +100,6 @@ def test_a_stopped_run_says_so_and_the_same_command_finishes_it(path):
         assert asked(recording) == REQUESTS - 15
 
 
-def test_a_complete_session_is_not_measured_again(recording, path):
-    run(recording, path)
-    before = path.read_bytes()
-    recording.asked.clear()
-    run(recording, path)
-    assert asked(recording) == 0
-    assert path.read_bytes() == before
-
-
 @pytest.mark.parametrize(
     ("edit", "reason"),
     [
@@ -137,11 +128,6 @@ def test_a_file_with_something_else_in_it_is_not_touched(recording, path, text):
     with pytest.raises(UsageError, match="name another file with -o"):
         run(recording, path)
     assert path.read_text() == text
-
-
-def test_a_run_that_measured_nothing_leaves_no_file(path):
-    stopped(path, after=0)
-    assert not path.exists()
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(recording, tmp_path):

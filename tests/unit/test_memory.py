@@ -7,20 +7,9 @@ import pytest
 
 from dlprof.probes.base import ArraySpec
 from dlprof.worker import memory
-from dlprof.worker.memory import is_read_only, is_shared
 from dlprof.worker.subject import lies_within
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="told by Linux only")
-
-
-@pytest.mark.parametrize(
-    ("mode", "read_only", "shared"), [("r", True, True), ("r+", False, True), ("c", False, False)]
-)
-def test_a_files_memory_is_told_from_other_memory(tmp_path, mode, read_only, shared):
-    numpy.save(tmp_path / "a.npy", numpy.arange(8.0))
-    array = numpy.load(tmp_path / "a.npy", mmap_mode=mode)
-    found = is_read_only(array.ctypes.data), is_shared(array.ctypes.data)
-    assert found == (read_only, shared)
 
 
 def group(folder, limit, used):

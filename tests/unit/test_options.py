@@ -15,7 +15,6 @@ from dlprof.cli.listing import page
 from dlprof.errors import UsageError
 from dlprof.runner.axes import MOST_AXES, parse_shape, parse_shapes, shape_text
 from dlprof.runner.options import MEASURED, OPTIONS, RUN, read, settle
-from dlprof.runner.request import Settings, settings_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -97,49 +96,14 @@ def test_a_wrong_value_is_answered_in_the_same_words_everywhere(line, key, text,
     assert all(words in one for one in (by_command, by_call, by_file))
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("shapes", [(4.5,)]),
-        ("shapes", [(-1,)]),
-        ("shapes", [True]),
-        ("dtypes", 3),
-        ("dtypes", b"int8"),
-        ("dtypes", {"int8": 1}),
-        ("python", ""),
-        ("python", "/"),
-        ("probes", [None]),
-        ("quick", 1),
-        ("rounds", True),
-        ("devices", ["auto", "cpu"]),
-    ],
-)
-def test_a_value_of_another_type_is_refused(key, value):
-    assert refusal(called, **{key: value}).startswith(key)
-
-
-def test_a_session_is_of_one_interpreter():
-    assert "interpreter" in refusal(typed, python=[sys.executable, __file__])
-
-
 def test_a_default_is_declared_once():
     assert typed() == called() == settle(make_scenario().options)
-
-
-def test_without_options_a_run_is_measured_as_settings_say():
-    assert settings_of(typed()) == Settings()
 
 
 def test_the_last_layer_that_gives_a_value_counts():
     file = make_scenario('shape = "4"\nrounds = 5').options
     values = settle(file, read({"rounds": "2"}), preset={"sample_ms": 20.0})
     assert (values["shapes"], values["rounds"], values["sample_ms"]) == (((4,),), 2, 20.0)
-
-
-def test_quick_stands_over_a_file_and_under_what_is_given_beside_it():
-    file = make_scenario("rounds = 5\ndiagnose = true").options
-    values = settle(file, read({"quick": True, "diagnose": True}))
-    assert (values["rounds"], values["sample_ms"], values["diagnose"]) == (1, 20.0, True)
 
 
 @pytest.mark.parametrize(
@@ -155,11 +119,6 @@ def test_quick_stands_over_a_file_and_under_what_is_given_beside_it():
 def test_defaults_are_those_of_the_verb_and_of_the_device(given, expected):
     values = settle(read(given), known=RUN)
     assert (values["rounds"], values["survey"]) == expected
-
-
-def test_python_takes_the_singular_too_but_not_both():
-    assert called(shape="4", path="f*", device="cpu")["shapes"] == ((4,),)
-    assert "given twice" in refusal(called, shape="4", shapes="4")
 
 
 def test_an_option_that_there_is_not_is_a_type_error_with_the_nearest_name():
@@ -181,14 +140,3 @@ def test_every_shape_survives_being_written_and_read(shape):
 def test_any_text_gives_shapes_or_is_refused_in_one_sentence(text):
     with suppress(UsageError):
         assert parse_shapes(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "4x", "4,4", "-1", "1e6", "4\n4", "9" * 30, "9" * 10_000),
-        *("x".join("1" * (MOST_AXES + 1)), "8..4", "1000..4096", "4..8 by 3", "4x4..8x8"),
-    ],
-)
-def test_another_text_is_no_shape(text):
-    refusal(parse_shapes, text)

@@ -1,11 +1,9 @@
 """Lanes: several workers at once, each waited for by its own lane."""
 
 import os
-from types import SimpleNamespace
 
 import pytest
 
-from dlprof.runner import parallel
 from dlprof.runner.parallel import finish
 
 
@@ -59,11 +57,3 @@ def test_if_a_lane_fails_the_others_end_and_may_keep_what_they_heard(error):
     with pytest.raises(error):
         finish([goes_on(), fails()])
     assert kept == ["heard"]
-
-
-@pytest.mark.parametrize(("cores", "cases", "found"), [(2, 40, 2), (1, 40, 1), (2, 3, 1)])
-def test_there_are_as_many_lanes_as_processors_if_there_is_work_for_them(
-    monkeypatch, cores, cases, found
-):
-    monkeypatch.setattr(parallel, "os", SimpleNamespace(sched_getaffinity=lambda _: range(cores)))
-    assert parallel.lanes(cases) == found

@@ -66,14 +66,6 @@ def test_numpy_needs_what_its_copies_need(code, arrays):
     assert found["evidence"]["arrays"] == pytest.approx(arrays, abs=0.25)
 
 
-@pytest.mark.parametrize(("layout", "expected"), [("C", 1.0), ("F", None)])
-def test_more_than_a_copy_is_tried_again_with_aligned_memory(monkeypatch, layout, expected):
-    arrays = {layout: 2.0, "aligned": 1.0}
-    monkeypatch.setattr(peak_memory, "converting_arrays", lambda one: arrays[one.spec.layout])
-    found = peak_memory.measure(subject(spec=ArraySpec((4, 8), "float32", layout)))["evidence"]
-    assert found.get("aligned_arrays") == expected
-
-
 GIB = 2**30
 LARGE = ArraySpec((GIB,), "uint8")
 

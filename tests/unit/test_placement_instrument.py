@@ -124,12 +124,6 @@ def test_the_loops_cost_what_stands_in_them_and_each_iteration_waits(clock):
     assert clock.calls[-9:] == ["take", "use", "wait used"] * 3
 
 
-def test_an_operator_is_not_called_the_consumers(clock):
-    found = measured(clock, Home("{x}.shape"))
-    assert "not of home's" in found["refused"]["implicit"]
-    assert "implicit" not in found["times"]
-
-
 def test_a_placement_that_does_not_work_is_refused_in_words(clock):
     found = measured(clock, strict=True)
     assert found["refused"] == {"implicit": "TypeError: x is foreign"}
@@ -148,18 +142,3 @@ def test_all_arrays_of_a_richer_operation_are_converted(clock):
     assert times(found)["in-loop"] == 2 * CONVERT_NS + USE_NS + WAIT_NS
     assert (True, True, (3, 3)) in clock.calls
     assert (False, False, (3, 3)) in clock.calls
-
-
-def test_if_the_richer_operation_is_refused_the_plain_one_is_taken(clock):
-    many = Use("missing({x}, {w})", {"w": (3, 3)})
-    found = measured(clock, Home(many=many), placements=("hoisted",))
-    assert found["use"] == "use(x)"
-    assert "NameError" in found["refused"]["missing(x, w), hoisted"]
-
-
-def test_a_setup_is_run_once_per_process_and_keeps_no_source_alive(clock):
-    many = Use("mixed({x})", {}, "def mixed(x): return 'used'")
-    for _ in range(2):
-        measured(clock, Home(many=many), placements=("hoisted",))
-    (names,) = source_text._prepared.values()
-    assert "x" not in names

@@ -7,10 +7,9 @@ from builders import make_case, make_catalog, make_probe_info, make_way
 
 from dlprof.errors import MissingDevice, MissingFramework, Unmeasured, UsageError
 from dlprof.runner.pairing import Axes, Path, choose_device, matches, paths
-from dlprof.runner.plan import not_paired, not_run, plan
-from dlprof.runner.request import Request, Settings, Step, step_framework, step_named
-from dlprof.runner.schedule import OWN_PROCESS_BYTES, process_of, sample_ns_for
-from dlprof.worker import loading
+from dlprof.runner.plan import plan
+from dlprof.runner.request import Request, Settings, step_named
+from dlprof.runner.schedule import OWN_PROCESS_BYTES, process_of
 
 CPU, CUDA, BOTH = ("cpu",), ("cuda",), ("cpu", "cuda")
 CATALOG = make_catalog(
@@ -27,14 +26,6 @@ def pair(exports, imports):
 
 def names(exports, imports, device="cpu"):
     return [path.name for path in paths(*pair(exports, imports), device)]
-
-
-def test_a_cuda_device_gets_as_many_queues_as_it_can_have(monkeypatch):
-    monkeypatch.delenv("CUDA_DEVICE_MAX_CONNECTIONS", raising=False)
-    on_device = make_catalog(make_probe_info("torch", devices=BOTH), no_cuda=None)
-    found = planned(("torch", "torch"), axes=Axes(device="cuda"), catalog=on_device)
-    assert found.variables["CUDA_DEVICE_MAX_CONNECTIONS"] == "32"
-    assert not planned(("torch", "torch")).variables
 
 
 def planned(*wanted, axes=None, globs=(), catalog=CATALOG):
@@ -79,15 +70,6 @@ def test_a_native_import_takes_only_the_producers_it_names():
     export = make_way("tensor", ["native"])
     assert paths(make_probe_info("numpy", exports=[export]), consumer, "cpu")
     assert not paths(make_probe_info("jax", exports=[export]), consumer, "cpu")
-
-
-def test_of_paths_with_one_code_that_with_a_promise_or_the_first_protocol_is_kept():
-    exports = [make_way("plain", code="f({x})"), make_way("told", code="f({x})", promise="view")]
-    import_ = make_way("in", code="into({x})", promise="view")
-    assert names(exports, [import_]) == names(exports[::-1], [import_]) == ["told->in"]
-    exports = [make_way("capsule", ["dlpack"], "{x}"), make_way("plain", ["numpy"], "{x}")]
-    assert names(exports, [make_way("in", ["numpy", "dlpack"], "into({x})")]) == ["plain->in"]
-    assert names([make_way("bare", ["numpy"])], [make_way("bare", ["numpy"])]) == []
 
 
 @pytest.mark.parametrize(
@@ -182,13 +164,6 @@ def test_every_path_is_spread_over_every_axis_in_the_same_order_every_time():
     assert cases(*ways, axes) == spread
 
 
-def test_without_a_path_nothing_is_planned():
-    with pytest.raises(UsageError, match=r"nothing.*none.*dlprof list paths"):
-        cases([make_way()], [make_way("in", code="i({x})")], globs=["nothing*", "*none"])
-    with pytest.raises(UsageError, match="no protocol"):
-        cases([make_way(protocols=["numpy"])], [make_way()])
-
-
 # What is left out
 
 
@@ -236,40 +211,7 @@ def test_a_path_to_a_device_that_the_machine_lacks_is_left_out_and_said():
         found(["there*"])
 
 
-def test_only_a_matrix_leaves_out_frameworks_that_nobody_named():
-    pairs = ("torch", "torch"), ("torch", "numpy")
-    assert planned(*pairs).left_out == ()
-    assert plan(Request(pairs, command=("matrix",)), CATALOG).left_out
-
-
-def test_frameworks_in_no_pair_of_a_matrix_are_named_with_the_reason():
-    found = not_paired(CATALOG, [("numpy", "numpy"), ("numpy", "torch")])
-    assert [one.partition(" (")[0] for one in found] == ["cupy", "jax"]
-
-
-@pytest.mark.parametrize(
-    ("settings", "done", "undiagnosed", "words"),
-    [
-        (Settings(rounds=3), 2, None, "the budget ended after 2 of 3 rounds"),
-        (Settings(rounds=3), 3, (3, 4), "no diagnosis of 3 of 4 paths: waiting, alignment"),
-    ],
-)
-def test_what_the_budget_left_out_is_said(settings, done, undiagnosed, words):
-    assert any(text.startswith(words) for text in not_run(settings, done, undiagnosed))
-    assert not_run(Settings(rounds=3), 3, (0, 4), out_of_time=True) == []
-
-
 # The schedule
-
-
-@pytest.mark.parametrize(
-    ("sample_ns", "number", "each_ns"),
-    [(60_000_000, 12, 60_000_000), (60_000_000, 24, 30_000_000), (60_000_000, 500, 20_000_000)],
-)
-def test_a_pair_of_many_paths_gets_less_time_for_each(sample_ns, number, each_ns):
-    found = [make_case(name=f"import{one}") for one in range(number)]
-    found += [make_case(name="import0", shape=(size,)) for size in range(100)]
-    assert sample_ns_for(Settings(sample_ns=sample_ns), found) == each_ns
 
 
 def test_a_large_case_has_a_process_of_its_own_and_pairs_share_one_only_together():
@@ -282,10 +224,6 @@ def test_a_large_case_has_a_process_of_its_own_and_pairs_share_one_only_together
 
 
 # Steps of inference
-
-
-def test_an_alias_names_the_framework():
-    assert (step_framework("ORT"), step_framework("TensorRT")) == ("onnxruntime", "torch_tensorrt")
 
 
 @pytest.mark.parametrize(
@@ -301,12 +239,3 @@ def test_what_cannot_be_run_is_told_with_what_can(tmp_path, word, model, said):
     (tmp_path / "net.onnx").write_text("")
     with pytest.raises(UsageError, match=said):
         step_named(word, model, 0, tmp_path)
-
-
-def test_the_source_of_a_step_gives_it_again():
-    (found,) = loading.load(Step("onnxruntime", "/a/net.onnx", 2).source)
-    assert (found.name, found.model_file, found.threads) == (
-        "onnxruntime:net.onnx",
-        "/a/net.onnx",
-        2,
-    )

@@ -2,15 +2,13 @@
 
 from pathlib import Path
 
-import numpy
 import pytest
 from builders import make_subject
 
-from dlprof.probes.base import Probe, Unsupported
+from dlprof.probes.base import Unsupported
 from dlprof.probes.numpy import NumPy
 from dlprof.worker import loading
 from dlprof.worker.refusal import FaultyProbe
-from dlprof.worker.subject import OneArray
 
 FAKE = Path(__file__).parent.parent / "probe_files" / "fake.py"
 
@@ -86,16 +84,3 @@ def test_a_mistake_in_what_a_probe_says_of_its_array_is_no_refusal(method, error
     mistaken = type("Mistaken", (NumPy,), {method: raising(error)})()
     with pytest.raises(FaultyProbe, match=f"numpy's {method} raises {type(error).__name__}: .*8"):
         make_subject(producer=mistaken)
-
-
-def test_a_probe_may_say_that_it_cannot_tell_and_a_users_own_array_may_raise_anything():
-    unable = type("Unable", (NumPy,), {"pointer": raising(Unsupported("no address"))})()
-    with pytest.raises(Unsupported, match="no address"):
-        make_subject(producer=unable)
-    own = type("Own", (OneArray, NumPy), {"dtype": raising(TypeError("no dtype"))})()
-    with pytest.raises(TypeError, match="no dtype"):
-        make_subject(producer=own)
-
-
-def test_the_default_dtype_has_no_byte_order():
-    assert Probe().dtype(numpy.zeros(3, ">f4")) == "float32"

@@ -82,18 +82,6 @@ def test_what_was_not_measured_fails(failure, name):
     assert "g(x)" in failure(name, path("f(x)"), unmatched=["g(x)"])
 
 
-def test_a_request_is_measured_once(monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        api, "run", lambda *_, **how: asked.append(how) or make_session(path("f(x)"))
-    )
-    fixture = Conversions()
-    fixture.assert_view("a", "b", dtype="int8")
-    fixture.assert_view("a", "b", dtype="int8")
-    fixture.assert_view("a", "b", dtype="int16")
-    assert [one["dtype"] for one in asked] == ["int8", "int16"]
-
-
 def test_the_plugin_loads_no_dependency():
     """Every pytest of the environment loads it."""
     code = (

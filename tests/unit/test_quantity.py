@@ -10,12 +10,9 @@ from hypothesis import strategies as st
 
 from dlprof.runner.quantity import (
     UNITS,
-    bound_text,
     brief_text,
     plain_time,
-    size_text,
     time_text,
-    times_text,
     with_interval,
 )
 
@@ -32,9 +29,6 @@ shares = st.floats(min_value=1e-6, max_value=30.0)
         (2412.3, 2400.0, f"2 ±2 {US}"),
         (2412.3, 96.0, f"2.41 ±0.10 {US}"),
         (1_500_000_000.0, 10_000_000.0, "1.500 ±0.010 s"),
-        (4.2e12, 3e11, "4,200 ±300 s"),
-        (1234.5, 0.0, f"1.23 {US}"),
-        (45.12, 45.12 * 3e-16, "45.1 ns"),
     ],
 )
 def test_value_and_half_width_end_at_the_digit_that_the_interval_supports(value, half, text):
@@ -55,16 +49,10 @@ def test_value_and_half_width_are_those_that_were_measured_to_the_same_digit(val
     ("value", "text"),
     [
         (0, "0 ns"),
-        (0.123, "0.12 ns"),
-        (994.4, "990 ns"),
         (999.4, f"1.0 {US}"),
         (2412.3, f"2.4 {US}"),
-        (139_000_000, "140 ms"),
-        (4.56e12, "4,600 s"),
         (-2.5, "-2.5 ns"),
         (math.inf, "∞ s"),
-        (1e308, "1.0e+299 s"),
-        (5e-324, "4.9e-324 ns"),
     ],
 )
 def test_a_time_without_interval_has_two_digits(value, text):
@@ -97,31 +85,3 @@ def mode(median_ns):
 )  # fmt: skip
 def test_a_time_is_told_as_far_as_its_processes_agree(measure, text, brief):
     assert (time_text(measure), brief_text(measure)) == (text, brief)
-
-
-@pytest.mark.parametrize(
-    ("longer", "text"),
-    [
-        (make_measure(2200.0, None), "about 220"),
-        (make_measure(2200.0, (2190.0, 2210.0)), "220"),
-        (make_measure(500.0, modes=[mode(106.9), mode(300.0)]), "at least 10"),
-        (make_measure(500.0, (100.0, 3_000.0)), "at least 10"),
-        (make_measure(11.0, (4.0, 100.0)), ""),
-    ],
-    ids=["one process", "both repeated", "modes", "wide", "reaches into the other"],
-)
-def test_a_ratio_is_no_more_than_is_known(longer, text):
-    assert times_text(longer, make_measure(10.0, (9.9, 10.1))) == text
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [(0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (3 * 2**29, "1.5 GiB"), (9000 * 2**40, "9000 TiB")],
-)  # fmt: skip
-def test_sizes_are_in_binary_units(size, text):
-    assert size_text(size) == text
-
-
-@pytest.mark.parametrize(("ns", "text"), [(1400.0, f"2 {US}"), (440.0, "500 ns")])
-def test_a_bound_is_not_rounded_down(ns, text):
-    assert bound_text(ns) == text

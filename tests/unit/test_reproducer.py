@@ -104,16 +104,6 @@ def test_a_script_shows_what_only_many_refusals_break():
     assert ended(script) == (1, "the problem is there")
 
 
-def test_a_script_waits_for_a_thread_that_ends_the_process_later():
-    setup = (
-        "import os, threading\n"
-        "def take(x):\n"
-        "    timer = threading.Timer(0.5, os.abort)\n    timer.daemon = True\n    timer.start()"
-    )
-    script = text_of("DLP016", code="take(x)", recipe=recipe_of(setup=setup))
-    assert ended(script) == (1, "the problem is there")
-
-
 def test_a_bounce_on_a_simulated_device_is_not_decided_by_times():
     with pytest.raises(NoReproducer, match="simulated"):
         text_of("DLP006", CuPy(), CuPy(), spec=ON_CUDA, untimed=True)
@@ -170,17 +160,3 @@ def test_environment_variables_are_set_for_a_gpu_if_they_are_plain_words(device)
     text = text_of("DLP007", Torch(), CuPy(), spec=spec, header=header)
     assert ('os.environ.setdefault("GOOD", "1")' in text) is (device == "cuda")
     assert "BAD" not in text
-
-
-@pytest.mark.parametrize("name", ["convert", "Timer"])
-def test_a_name_that_conversion_and_script_both_want_is_refused_in_words(name):
-    setup = f"def {name}(array):\n    return array"
-    with pytest.raises(NoReproducer, match=f"another use for '{name}'"):
-        text_of("DLP014", code=f"{name}(x)", recipe=recipe_of(setup=setup))
-    assert "[array]" not in text_of("DLP014", recipe=recipe_of(setup=setup))
-
-
-@pytest.mark.parametrize("rule", ["DLP011", "DLP020"])
-def test_what_a_setup_of_ones_own_makes_cannot_be_made_again(rule):
-    with pytest.raises(NoReproducer, match="setup of your own"):
-        text_of(rule, header={"request": {"probe_files": ["code:{}"]}})

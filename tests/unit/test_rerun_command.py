@@ -8,7 +8,7 @@ from rule_builders import owned
 
 from dlprof.judge.case_view import CaseView
 from dlprof.protocol.statement import Side, UserCode
-from dlprof.ticket.rerun_command import pair_command, rerun_command
+from dlprof.ticket.rerun_command import rerun_command
 
 
 def command_of(*results, against=None, request=None, **changes):
@@ -84,17 +84,3 @@ def test_there_is_no_command_for_text_that_is_unfit_for_one(record, files):
 def test_a_name_is_never_an_option():
     words = shlex.split(command_of(case(case={"producer": "--python=/evil"})))
     assert words.index("--") < words.index("--python=/evil")
-
-
-@pytest.mark.parametrize(
-    ("probe", "record", "expected"),
-    [
-        (("builtin", "torch"), {}, "dlprof run torch numpy --shape 4x4"),
-        (None, {}, ""),
-    ],
-)
-def test_a_users_own_conversion_leads_on_to_all_paths_of_its_pair(probe, record, expected):
-    sides = {"producer": Side("torch", "torch", probe), "consumer": Side("numpy", "numpy", probe)}
-    session = alone(case(), request={"probe_files": [own(**sides)]})
-    found = session.results[0].case.model_copy(update=record)
-    assert pair_command(session, found) == expected

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scenario_builders import LEAST, make_scenario, make_sweep
 
-from dlprof.errors import ScenarioError, UsageError
-from dlprof.measuring.measure import check_length
+from dlprof.errors import ScenarioError
 from dlprof.measuring.pairs import pairs
 from dlprof.measuring.pairs import parse as parse_pair
 from dlprof.measuring.scenario import Problem, parse, read
@@ -73,10 +72,6 @@ def test_a_missing_key_is_named_and_several_faults_are_counted():
     assert refused("", "a = 1\n").endswith("(and 2 more)")
 
 
-def test_a_table_in_the_place_of_text_is_refused_without_its_content():
-    assert refused('[[expect]]\npath = "a"').endswith("not a table")
-
-
 @pytest.mark.parametrize(
     ("content", "reason"),
     [(None, "No such file"), (b"\xff\xfe", "can't decode"), (b"a" * (1 << 21), "too long")],
@@ -87,10 +82,6 @@ def test_a_file_that_is_no_scenario_is_told(tmp_path, content, reason):
         path.write_bytes(content)
     with pytest.raises(ScenarioError, match=reason):
         read(path)
-
-
-def test_text_of_a_scenario_steers_no_terminal():
-    assert make_scenario('title = "\\u001b[2J"', LEAST[12:]).problem.title == "\\x1b[2J"
 
 
 def test_a_probe_file_is_looked_for_beside_the_scenario(tmp_path):
@@ -146,21 +137,6 @@ def test_a_pair_is_named_by_names_aliases_and_globs(texts, found):
     assert pairs([parse_pair(one) for one in texts], CATALOG, ["numpy", "torch"]) == tuple(found)
 
 
-@pytest.mark.parametrize("text", ["a", "a->", "->b", "a->b->c", "a<-b", "a b->c", "a<->b<->c"])
-def test_what_is_no_pair_is_refused(text):
-    with pytest.raises(UsageError, match="is not like"):
-        parse_pair(text)
-
-
-@pytest.mark.parametrize(
-    ("pair", "left_out"),
-    [("*->*", ("jax (not installed)",)), ("t*->*", ("jax (not installed)",)), ("n*->n*", ())],
-)
-def test_a_glob_says_which_frameworks_it_does_not_reach(pair, left_out):
-    found = make_sweep(CATALOG, f'pairs = ["{pair}"]', 'title = "t"\nquestion = "q"\n')
-    assert found.request.scenario.left_out == left_out
-
-
 # The request
 
 
@@ -172,10 +148,3 @@ def test_the_session_keeps_what_is_expected_in_names_of_the_catalog():
 def test_the_command_line_stands_over_the_file():
     found = make_sweep(CATALOG, "rounds = 5\nshape = 8", rounds="2").request
     assert (found.settings.rounds, found.axes.shapes) == (2, ((8,),))
-
-
-def test_a_run_of_billions_of_cases_is_refused():
-    many = f"shape = {[[size] for size in range(1, 20_002)]}"
-    found = make_sweep(CATALOG, many)
-    with pytest.raises(UsageError, match=r"[0-9]+,[0-9]{3} cases: .* with --yes"):
-        check_length(found.request, found.catalog)

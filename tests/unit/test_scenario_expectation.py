@@ -1,12 +1,11 @@
 """An expectation is met, not met, or could not be checked; never silently fine."""
 
 import pytest
-from builders import make_catalog, make_probe_info, make_result
+from builders import make_result
 from repro_builders import finding_of
 
 from dlprof.errors import UsageError
 from dlprof.measuring.expectation import check, parse
-from dlprof.measuring.pairs import named
 
 WAITS = {"verdict": "host-sync", "evidence": {}}
 
@@ -61,16 +60,6 @@ def test_one_process_is_enough_for_what_takes_no_times(text, met):
     assert verdict(text, rounds=1) == (met, "")
 
 
-def test_an_alias_is_told_by_its_name():
-    catalog = make_catalog(make_probe_info("tensorflow", aliases=("tf",)))
-    assert str(named(parse("no dlp001 on tf->*").pair, catalog)) == "tensorflow->*"
-
-
-def test_a_framework_that_nobody_knows_is_refused():
-    with pytest.raises(UsageError, match="'tff'"):
-        named(parse("DLP001 on tff->*").pair, make_catalog(make_probe_info("tensorflow")))
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -99,23 +88,3 @@ def test_a_pair_of_which_each_case_was_lost_without_a_finding_is_not_checked(tex
     told, reason = verdict(text, results=results)
     assert (told, "torch->tensorflow" in reason) == ("not checked", True)
     assert verdict("no error on *->numpy", results=results)[0] == "met"
-
-
-@pytest.mark.parametrize("text", ["no DLP016", "no error on torch->*", "DLP001"])
-def test_what_a_faulty_probe_did_not_try_is_not_checked_and_the_fault_is_named(text):
-    reason = "the probe is faulty: odd's create raises KeyError: 'int4'"
-    faulty = make_result(status="crashed", reason=reason, median_ns=None)
-    results = [make_result(ordering=WAITS), faulty]
-    assert verdict(text, results=results) == ("not checked", f"torch->numpy: {reason}")
-
-
-def test_a_finding_counts_whatever_a_faulty_probe_did_not_try():
-    faulty = make_result(status="crashed", reason="the probe is faulty: none", median_ns=None)
-    results = [make_result(ordering=WAITS), faulty]
-    assert verdict("DLP001", finding(), results=results) == ("met", "")
-    assert verdict("no DLP001", finding(), results=results) == ("not met", "")
-
-
-def test_a_crash_that_is_a_finding_is_what_was_not_expected():
-    lost = make_result(ordering=WAITS, **LOST)
-    assert verdict("no DLP016", finding("DLP016", "error"), results=[lost])[0] == "not met"

@@ -1,11 +1,11 @@
 """The selftest's judgement and its table; the measuring is tested in tests/integration."""
 
 import pytest
-from builders import make_catalog, make_measure, make_probe_info, make_result
+from builders import make_catalog, make_result
 from repro_builders import finding_of
 
 from dlprof.judge import RULES
-from dlprof.measuring.selftest import DISTURBED, Outcome, Selftest, judge, run, why_no_streams
+from dlprof.measuring.selftest import Outcome, Selftest, judge, run
 from dlprof.report.machine import selftest_document
 from dlprof.report.terminal import render as render_document
 from dlprof.selftest import device, host
@@ -77,34 +77,6 @@ def test_what_was_not_measured_is_neither_clean_nor_missed():
         assert found.unmeasured == (answer,)
         assert "NOT MEASURED" in render(found)
         assert "GPU 0 lowered its clocks" in render(found)
-
-
-def test_a_plant_whose_times_others_disturbed_is_not_measured():
-    slow = Plant("slow", ("slow",), "DLP012")
-    process = {"round": 0, "loops": 1, "samples_ns": [1000.0], "disturbed": 0.9}
-    disturbed = make_measure(processes=[process]).model_dump()
-    found = result_of(slow, host_time=disturbed, ready_time=disturbed)
-    (answer,) = judge([slow], [found], [])
-    assert (answer.missed, answer.unmeasured, answer.reason) == (False, True, DISTURBED)
-    (answer,) = judge([slow], [result_of(slow)], [])
-    assert answer.missed
-
-
-@pytest.mark.parametrize(
-    ("verified", "reason"),
-    [
-        ({"devices": {"cuda": "usable"}}, None),
-        (
-            {"devices": {"cuda": "CudaUnavailable: NVRTC is missing"}},
-            "CudaUnavailable: NVRTC is missing",
-        ),
-        ({"error": "killed by SIGSEGV"}, "killed by SIGSEGV"),
-    ],
-)
-def test_a_device_is_tried_before_anything_is_planted_there(monkeypatch, verified, reason):
-    monkeypatch.setattr("dlprof.runner.inspection.verify", lambda catalog, probe: verified)
-    probe = make_probe_info("synthetic-cuda", devices=("cuda",))
-    assert why_no_streams(make_catalog(probe, no_cuda=None)) == reason
 
 
 @pytest.mark.parametrize(("at", "missed"), [(1, False), (2, False), (3, True)])

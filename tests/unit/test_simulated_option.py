@@ -2,19 +2,16 @@
 
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builders import make_catalog, make_result, make_session
+from builders import make_result, make_session
 from rule_builders import MS, ordered
 
 from dlprof.compare.comparison import compare, exit_code
 from dlprof.compare.criteria import parse as criteria
 from dlprof.compare.times import Settings
 from dlprof.errors import MissingDevice, UsageError
-from dlprof.judge import find
-from dlprof.judge.case_view import CaseView
 from dlprof.measuring.measure import judged
 from dlprof.report import ci, html, markdown, terminal
 from dlprof.report.checks import checks
@@ -22,15 +19,12 @@ from dlprof.report.comparison_document import checks_of, comparison_document
 from dlprof.report.document import Level
 from dlprof.report.session_document import session_document
 from dlprof.runner import options
-from dlprof.runner.catalog import catalog_from, environment
+from dlprof.runner.catalog import catalog_from
 from dlprof.runner.header import SIMULATED
-from dlprof.runner.plan import plan
 from dlprof.runner.request import request_of
 from dlprof.runner.worker_client import child_environment
 from dlprof.simulated import environment as simulated
 from dlprof.simulated.build import LIBRARY
-from dlprof.ticket.rerun_command import rerun_command
-from dlprof.ticket.script_run import Ran
 from dlprof.ticket.ticket import ticket
 
 NO_SCRIPT = "the session is made by hand"
@@ -65,11 +59,6 @@ def session(*results, **changes):
 def test_frameworks_see_a_cuda_device():
     asked = request(devices="simulated:2")
     assert (asked.axes.device, asked.simulated) == ("cuda", 2)
-
-
-def test_nothing_is_timed_there():
-    assert not request(devices="simulated").settings.times
-    assert request(devices="cuda").settings.times
 
 
 @pytest.mark.parametrize("devices", [["simulated", "cpu"], "simulated:0", "simulated:9"])
@@ -143,36 +132,6 @@ def test_no_output_has_a_time_of_the_device():
             assert "fast" not in told
 
 
-def test_a_ticket_leaves_out_what_its_script_took():
-    found = session()
-    ran = Ran(1, "f 1.0\nqueue: 0.064 s; idle 0.2 us\nthe problem is there")
-    text = ticket(found, found.findings[0], NO_SCRIPT, ran, str)
-    assert "the problem is there" in text
-    assert "0.064" not in text
-
-
-def test_steps_of_inference_need_times():
-    asked = replace(request(devices="simulated"), probe_files=("step:torch",))
-    with pytest.raises(UsageError, match="times"):
-        plan(asked, make_catalog())
-
-
-def test_of_two_safe_views_the_one_that_does_not_wait_is_named():
-    found = session(untimed("f(x)"), untimed("as_array_in_order(x)", "stream-ordered"))
-    assert session_document(found).answers[0].code == "as_array_in_order(x)"
-
-
-def test_a_case_can_be_measured_again_on_such_a_device():
-    command = rerun_command([CaseView(0, untimed())], session(simulated=2))
-    assert "--device simulated:2" in command
-
-
-def test_rules_on_time_find_nothing():
-    results = [untimed(), untimed("g(x)", ownership={"verdict": "copy", "evidence": {}})]
-    timed = {"DLP004", "DLP012", "DLP013", "DLP014", "DLP017", "DLP019"}
-    assert not timed & {finding.rule for finding in find(results)}
-
-
 def test_two_such_sessions_are_compared_by_their_verdicts():
     base = session(untimed(order="stream-ordered"), created="2026-01-01T00:00:00+00:00")
     head = session(untimed(order="unordered"), created="2026-01-02T00:00:00+00:00")
@@ -184,14 +143,3 @@ def test_a_criterion_on_time_is_refused_for_them():
     head = session(created="2026-01-02T00:00:00+00:00")
     with pytest.raises(UsageError, match="times"):
         compare(session(), head, Settings(criteria(["ready:10%"])))
-
-
-def test_a_real_device_is_not_compared_with_it():
-    real = make_session(make_result("f(x)", case={"device": "cuda"}))
-    head = session(untimed("f(x)"), created="2026-01-02T00:00:00+00:00")
-    assert "real → simulated" in compare(real, head, Settings()).incomparable
-
-
-def test_the_environment_tells_the_variable_and_no_path():
-    found = environment(make_catalog(), simulated.variables(1))
-    assert found["variables"] == {"DLPROF_SIMULATED_DEVICES": "1"}

@@ -5,9 +5,8 @@ import types
 
 import pytest
 
-from dlprof.probes.base import Unsupported
-from dlprof.protocol.messages import unknown, verdict
-from dlprof.worker.simulated import DEVICES, NOT_COMPUTED, admit_jax, as_far_as_computed, computed
+from dlprof.protocol.messages import verdict
+from dlprof.worker.simulated import DEVICES, NOT_COMPUTED, admit_jax, as_far_as_computed
 
 
 class Device:
@@ -63,23 +62,6 @@ def test_what_no_contents_are_needed_for_stays(name, found):
     assert judged(name, found)[0] == found["verdict"]
 
 
-def test_an_early_write_that_does_not_matter_has_no_other_reason():
-    found = unknown("no size was copied")
-    found["evidence"]["moot"] = True
-    assert judged("early_write", found) == ("unknown", "no size was copied")
-
-
-def test_contents_that_were_not_computed_cannot_be_read():
-    device = Device()
-    assert computed(device, lambda: 1) == 1
-
-    def read():
-        device.reads += 1
-
-    with pytest.raises(Unsupported, match=NOT_COMPUTED):
-        computed(device, read)
-
-
 @pytest.fixture
 def hardware(monkeypatch):
     module = types.ModuleType("jax._src.hardware_utils")
@@ -92,9 +74,3 @@ def test_jax_finds_the_simulated_device(hardware, monkeypatch):
     monkeypatch.setenv(DEVICES, "1")
     admit_jax()
     assert hardware.has_visible_nvidia_gpu()
-
-
-def test_jax_looks_for_itself_elsewhere(hardware, monkeypatch):
-    monkeypatch.delenv(DEVICES, raising=False)
-    admit_jax()
-    assert not hardware.has_visible_nvidia_gpu()

@@ -16,13 +16,10 @@ from dlprof.runner.user_code import Statement
     ("text", "promise"),
     [
         ("jnp.from_dlpack(x, copy=True)", "copy"),
-        ("jax.device_put(x, may_alias=False)", "copy"),
         ("np.asarray(f(x), copy=False)", "view"),
         ("np.array(x, copy=False)", None),  # a copy where one is needed, in some frameworks
         ("x.to('cpu', copy=True)", "copy"),
-        ("x.astype('f4', copy=False)", None),
         ("f(np.asarray(x, copy=False))", None),
-        ("np.asarray(x, copy=forced)", None),
         ("x", None),
     ],
 )
@@ -54,8 +51,6 @@ def test_a_statement_in_one_piece_means_the_same(text, expected):
         ("f(x.numpy(), [1])", [("{x}.numpy", "f({x}(), [1])"), ("{x}.numpy()", "f({x}, [1])")]),
         ("f(x)", []),
         ("f(g(x), x)", []),
-        ("f([g(x) for _ in y])", []),
-        ("f(*x)", []),
     ],
 )
 def test_a_statement_that_hands_the_source_over_once_is_cut_from_the_inside_out(text, cuts):
@@ -70,14 +65,9 @@ def test_a_statement_that_hands_the_source_over_once_is_cut_from_the_inside_out(
         (Statement(""), "empty"),
         (Statement("f("), "not Python: '('"),
         (Statement("y = f(x)"), "one expression"),
-        (Statement("f(x); g(x)"), "one expression"),
-        (Statement("(yield x)"), "not Python: 'yield'"),
         (Statement("f(x)", "x ="), "the setup is not Python"),
-        (Statement("f(x)", "a = 1\nx = ("), "line 2: "),
-        (Statement("f(\0x)"), "not Python"),
         (Statement("(" * 500 + "x" + ")" * 500), "not Python"),
         (Statement("f(x)", source="y"), "the source y"),
-        (Statement("f(x)", source="x.y"), "'x.y'"),
         (Statement("x", source="x"), "the source x itself"),
         (Statement("(lambda t: t)(t)", source="t"), "the name t "),
         (Statement("f(t, x)", source="t"), "uses x besides"),

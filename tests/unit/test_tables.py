@@ -78,22 +78,6 @@ def test_the_frame_has_a_row_for_each_case_and_units_in_its_names():
     assert frame["size_bytes"].tolist() == [64, 64]
 
 
-def test_a_ready_time_that_repeats_the_host_time_has_its_processes():
-    result = whole_result(ready_time=make_measure(same_as="host_time"))
-    assert row(result)["processes"] == 2
-
-
-def test_only_a_copy_has_a_bandwidth():
-    assert pd.isna(row(whole_result(ownership=verdict("view")))["bandwidth_gb_per_s"])
-
-
-def test_a_rule_that_found_something_is_named_in_its_case():
-    finding = {"rule": "DLP012", "name": "slow-path", "severity": "warning", "summary": "slow"}
-    findings = [finding | {"results": [1]}, finding | {"rule": "DLP004", "results": [1, 7]}]
-    session = make_session(make_result(), make_result(), findings=findings)
-    assert to_frame(session)["findings"].tolist() == [pd.NA, "DLP012 DLP004"]
-
-
 def test_csv_and_parquet_say_what_the_frame_says():
     session = make_session(whole_result(), make_result(None, None, status="timeout"))
     frame = to_frame(session).reset_index()
@@ -121,10 +105,6 @@ def test_no_text_breaks_the_tables(text):
     cell = csv_rows(session)[0]["code"]
     assert cell.removeprefix("'") == shown.removeprefix("'")
     assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
-
-
-def test_a_size_that_no_column_holds_is_missing():
-    assert pd.isna(row(make_result(case={"shape": (2**40, 2**40)}))["size_bytes"])
 
 
 def test_every_column_is_documented():

@@ -2,30 +2,8 @@
 
 import threading
 import time
-from types import SimpleNamespace
-
-import pytest
 
 from dlprof.worker import threads, turns
-
-
-@pytest.mark.parametrize(
-    ("own_ns", "others_ns", "several"),
-    [
-        (2_000_000, 1_900_000, True),
-        (28_000_000, 800_000, True),  # it spins while the other thread has no processor
-        (500_000, 20_000, False),  # a thread that looks after its queue now and then
-        (100_000_000, 500_000, False),
-    ],
-)
-def test_work_of_other_threads_counts_however_long_the_calling_thread_waits_for_it(
-    monkeypatch, own_ns, others_ns, several
-):
-    own, every = iter((0, own_ns)), iter((0, own_ns + others_ns))
-    clock = SimpleNamespace(thread_time_ns=lambda: next(own), process_time_ns=lambda: next(every))
-    monkeypatch.setattr(threads, "time", clock)
-    monkeypatch.setattr(threads, "others_ns", lambda: 0)
-    assert threads.is_multithreaded(lambda: None) is several
 
 
 def test_the_time_of_another_thread_counts_and_that_of_the_caller_does_not():
@@ -48,13 +26,6 @@ def test_the_time_of_another_thread_counts_and_that_of_the_caller_does_not():
     end.set()
     thread.join()
     assert 4_000_000 < grown < spun[0] + 1_000_000
-
-
-def test_waiting_for_threads_ends_with_the_first_look_that_finds_them_asleep(monkeypatch):
-    looks = iter((0, 1_000_000, 1_000_000, 2_000_000, 2_000_000, 2_100_000))
-    monkeypatch.setattr(threads, "others_ns", lambda: next(looks))
-    threads.wait_until_asleep()
-    assert list(looks) == []
 
 
 def test_a_call_that_waits_for_a_processor_does_not_change_the_sample_of_its_turn():

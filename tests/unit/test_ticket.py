@@ -42,18 +42,6 @@ def test_a_ticket_is_a_title_a_paragraph_a_script_its_output_and_versions(rule):
     assert "dlprof" not in head + "\n".join(rest.splitlines()[:-1])
 
 
-def test_the_paths_of_findings_that_say_the_same_are_named_too():
-    session = session_of("DLP018")
-    other = with_case(session.results[0], code="g(x)")
-    told = [
-        finding_of("DLP018", results=[at], said="share memory.") for at in (0, len(session.results))
-    ]
-    session = session.model_copy(update={"results": [*session.results, other], "findings": told})
-    text = made("DLP018", session=session, said="share memory.")
-    assert "(and 1 more path)" in text.splitlines()[0]
-    assert "- `g(x)`\n" in text
-
-
 @pytest.mark.parametrize(
     ("ran", "words"),
     [

@@ -36,13 +36,6 @@ def test_a_result_is_dropped_inside_the_loop():
     assert max(most) == 1
 
 
-@pytest.mark.parametrize(
-    ("ns", "loops"), [(300, 4096), (999_999, 2), (1_000_000, 1), (1_000_000 / 64, 64)]
-)
-def test_loops_are_doubled_until_a_sample_lasts_a_millisecond(clock, ns, loops):
-    assert timer.calibrate(loop_of(clock, ns))[0] == loops
-
-
 class Later:
     """A statement of ``call_ns`` that leaves work of ``work_ns`` behind, done by another thread."""
 

@@ -67,24 +67,6 @@ def test_nothing_is_advised_that_was_not_measured_or_gains_nothing(change, versi
     assert advice(trace_of({**LINE, **change}, versions)) == {}
 
 
-@pytest.mark.parametrize(
-    ("order", "is_advised"), [("stream-ordered", True), ("unknown", False), (None, False)]
-)
-def test_a_path_is_said_not_to_wait_only_if_its_order_was_seen(
-    tmp_path, monkeypatch, order, is_advised
-):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    ordering = order and {"verdict": order, "evidence": {}}
-    case = {"producer": "numpy", "consumer": "torch"}
-    session = make_session(
-        make_result("torch.from_numpy(x)", 1_000.0, case=case, ordering=ordering),
-        request={"pairs": [["numpy", "torch"]], "axes": {"shapes": [[4, 4]]}},
-    )
-    state.default_path("run").write_text(document(session))
-    found = advice(trace_of({**LINE, "waits": 10}))
-    assert found == ({0: "torch.from_numpy(x) does not wait"} if is_advised else {})
-
-
 def test_without_a_session_nothing_is_advised(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert advice(trace_of(LINE)) == {}

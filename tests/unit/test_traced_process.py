@@ -89,19 +89,6 @@ def test_ctrl_c_in_a_terminal_comes_once():
     os.close(behind)
 
 
-def test_a_program_keeps_the_signals_that_were_ignored_before():
-    with started(before="signal.signal(signal.SIGINT, signal.SIG_IGN)") as process:
-        os.kill(process.pid, signal.SIGINT)
-        check_passes_on(process)
-
-
-def test_what_a_program_sends_to_its_group_does_not_come_back():
-    kill = 'print("ready", flush=True)\nos.killpg(0, signal.SIGTERM)\n'
-    with started(PROGRAM.replace('print("ready", flush=True)\n', kill)) as process:
-        assert process.stdout.readline() == "got 15\n"
-        check_passes_on(process)
-
-
 def test_a_second_ctrl_c_does_not_lose_the_trace(tmp_path):
     (tmp_path / "app.py").write_text("raise SystemExit(3)\n", encoding="utf-8")
     command = [sys.executable, "-c", INTERRUPTED]

@@ -2,7 +2,6 @@
 
 import operator
 import sys
-import threading
 import time
 import types
 
@@ -15,17 +14,16 @@ from dlprof.errors import UsageError
 from dlprof.report import terminal
 from dlprof.report.document import Level
 from dlprof.report.trace_document import trace_document
-from dlprof.runner.trace import Program, completed, doubts, expression, faults, trace
-from dlprof.runner.trace_file import Row, merged
+from dlprof.runner.trace import Program, completed, trace
+from dlprof.runner.trace_file import merged
 from dlprof.tracer import calls
-from dlprof.tracer.arrays import KEY, Kind, Kinds, are_apart
+from dlprof.tracer.arrays import KEY, Kind, Kinds
 from dlprof.tracer.place import Places
-from dlprof.tracer.rows import COPIES, VIEWS, Rows
+from dlprof.tracer.rows import VIEWS, Rows
 from dlprof.tracer.state import Tracer
 from dlprof.tracer.targets import declared
 from dlprof.tracer.wrappers import make
 
-DLPACK = "numpy.ndarray", "__dlpack__"
 ROW = {
     "file": "a.py",
     "line": 1,
@@ -86,20 +84,6 @@ def test_each_framework_is_wrapped_by_what_its_probe_declares():
     assert target("jnp.asarray(x)").owner == "jax.numpy"
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "apart"),
-    [
-        ("cuda:0", "cuda", False),
-        ("cuda:0", "cuda:1", True),
-        ("cuda:0", "cpu", True),
-        ("cpu", "cpu", False),
-        ("cuda:1", "?", False),
-    ],
-)
-def test_a_device_without_a_number_may_be_any_of_its_kind(one, other, apart):
-    assert are_apart(one, other) is apart is are_apart(other, one)
-
-
 def test_a_failure_of_the_tracer_leaves_the_call_and_its_count():
     tracer = Tracer(Places(), Rows(None))
     kind = tracer.kinds[numpy.ndarray]
@@ -121,15 +105,6 @@ def test_a_line_whose_calls_all_raise_has_raised():
     assert (row["calls"], row["raised"], row["result"]) == (0, 2, "raised")
     (both,) = merged([part(1, row), part(2, row)])["rows"]
     assert (both["raised"], both["result"]) == (4, "raised")
-
-
-def test_a_line_that_meets_two_kinds_of_memory_in_turn_counts_both():
-    tracer = Tracer(Places(), Rows(None))
-    convert = make(numpy.frombuffer, target("numpy.frombuffer(x)"), tracer)
-    for source in (b"12", bytearray(b"12"), b"123") * 2:
-        convert(source, "uint8")
-    rows = tracer.rows.as_dict(ended=True)["rows"]
-    assert {row["producer"]: row["calls"] for row in rows} == {"bytes": 4, "bytearray": 2}
 
 
 def counted(tracer):
@@ -155,41 +130,6 @@ def test_a_view_begins_where_its_source_does(source, result, views):
     assert counted(tracer) == (views, 1 - views, 0)
 
 
-def test_an_array_without_elements_is_no_view_and_no_copy():
-    tracer = Tracer(Places(), Rows(None))
-    convert = make(lambda x: x[:], target("torch.from_numpy(x)"), tracer)
-    for _ in range(3):
-        convert(numpy.zeros((0, 3)))
-    assert counted(tracer) == (0, 0, 3)
-    (row,) = tracer.rows.as_dict(ended=True)["rows"]
-    assert not doubts(Row.model_validate(row))
-
-
-def test_a_capsule_that_was_made_of_a_copy_gives_no_view_of_the_array():
-    (gives,) = (one for one in declared() if (one.owner, one.name) == DLPACK)
-    tracer, source = Tracer(Places(), Rows(None)), numpy.zeros(3)
-    export = make(lambda x, copy=False: (x.copy() if copy else x).__dlpack__(), gives, tracer)
-    consume = make(lambda _: source[:], target("torch.from_dlpack(x)"), tracer)
-    for copy in (True, False):
-        consume(export(source, copy=copy))
-    rows = tracer.rows.as_dict(ended=True)["rows"]
-    assert [(row["views"], row["copies"]) for row in rows if row["calls"]] == [(1, 1)]
-
-
-class Gives:
-    """Of a library that no probe knows."""
-
-    __dlpack__ = None
-
-    def __init__(self):
-        self.memory = numpy.zeros(3)
-
-
-class GivesItsOwn(Gives):
-    def __array__(self, *_, **__):
-        return self.memory
-
-
 class Foreign:
     def __init__(self, memory):
         self.memory, self.dtype, self.shape = memory, memory.dtype, memory.shape
@@ -198,17 +138,6 @@ class Foreign:
 def foreign_kind(device="cpu", **fields):
     address = operator.attrgetter("memory.ctypes.data")
     return Kind("jax", address, KEY, lambda _: 12, lambda _: device, **fields)
-
-
-def test_a_module_that_is_imported_in_a_block_is_free_of_the_tracer_after_it():
-    module = types.ModuleType("taken_in_a_block")
-    sys.modules[module.__name__] = module
-    try:
-        with dlprof.trace():
-            module.frombuffer = numpy.frombuffer
-        assert module.frombuffer is taken_out
-    finally:
-        del sys.modules[module.__name__]
 
 
 @pytest.mark.parametrize(
@@ -236,28 +165,6 @@ def test_a_wait_needs_a_queue_and_a_long_call(calls, busy_ns, idle_ns, found):
     assert len(row.busy) == 1
 
 
-@pytest.mark.parametrize("idle", [(COPIES, None), (VIEWS, (1, "blocking"))])
-def test_a_call_of_another_outcome_or_form_does_not_tell_what_an_idle_one_takes(idle):
-    rows = Rows(None)
-    row = rows.row(sys._getframe(), target("torch.from_numpy(x)"), Kinds()[numpy.ndarray])
-    key = (numpy.dtype("float32"), (3,))
-    row.numbers(key, lambda: 12)[0:3] = 1_000_000, 1, 1
-    row.queued(key, idle[0], (False, idle[1]), 1_000)
-    row.queued(key, VIEWS, (True, None), 1_000_000)
-    (counted,) = rows.as_dict(ended=True)["rows"]
-    assert (counted["waits"], counted["maybe_waits"]) == (0, 1)
-
-
-def test_a_container_waits_for_what_is_queued_of_one_of_its_arrays():
-    tracer = Tracer(Places(), Rows(None))
-    tracer.kinds[Foreign] = foreign_kind(is_busy=lambda x: x.memory.sum() > 0)
-    convert = make(
-        lambda xs: numpy.array([x.memory for x in xs]), target("numpy.asarray(x)"), tracer
-    )
-    convert([Foreign(numpy.zeros(3)), Foreign(numpy.ones(3))])
-    assert as_rows(tracer)[0]["maybe_waits"] == 1
-
-
 def as_rows(tracer):
     return tracer.rows.as_dict(ended=True)["rows"]
 
@@ -282,18 +189,6 @@ def test_what_an_array_on_a_device_keeps_on_the_host_crosses_once():
     assert row["crossings"] == [["cuda:0", "cpu", 1]]
 
 
-def test_a_child_of_a_fork_counts_a_line_of_its_parent_from_zero():
-    tracer = Tracer(Places(), Rows(None))
-    convert = make(lambda x: x[:], target("torch.from_numpy(x)"), tracer)
-    for count in (3, 2):
-        for _ in range(count):
-            convert(numpy.zeros(3))
-        (row,) = tracer.rows.as_dict(ended=True)["rows"]
-        assert row["calls"] == count
-        tracer.begin_again()
-    assert not tracer.rows.as_dict(ended=True)["rows"]
-
-
 def test_processes_are_added_up():
     other = {**ROW, "copies": 0, "views": 1, "result": "view", "bytes": 0}
     found = merged([part(2, other), part(1, ROW, {**ROW, "line": 2, "total_ns": 99}, ended=False)])
@@ -316,42 +211,6 @@ def test_a_block_is_traced_with_names_that_were_taken_out_before():
     assert (row.calls, row.conversion, row.result) == (1, "numpy.frombuffer(x)", "view")
     assert row.expression == "taken_out(b'1234', 'uint8')"
     assert "taken_out" in str(found)
-
-
-def test_a_block_that_an_error_ends_keeps_its_rows():
-    def stopped():
-        numpy.frombuffer(b"1234", "uint8")
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), dlprof.trace() as found:
-        stopped()
-    assert [row.calls for row in found.rows] == [1]
-
-
-def test_what_a_thread_was_given_to_call_stands_on_no_line():
-    with dlprof.trace() as found:
-        for _ in range(2):
-            thread = threading.Thread(target=numpy.frombuffer, args=(b"1234", "uint8"))
-            thread.start()
-            thread.join()
-    (row,) = found.rows
-    assert (row.file, row.line, row.calls) == ("(no line of the program)", 0, 2)
-    assert "threading" not in str(found)
-
-
-def test_what_is_allowed_is_no_fault():
-    row = Row.model_validate({**ROW, "crossings": [("cuda:0", "cpu", 1)], "waits": 1})
-    assert faults(row) == ["copy", "wait", "device-crossing"]
-    assert faults(row.model_copy(update={"allowed": ["copy", "wait"]})) == ["device-crossing"]
-
-
-def test_the_expression_stands_in_one_line(tmp_path):
-    path = tmp_path / "a.py"
-    path.write_text("é = f(\n    x,\n)  # why\n", encoding="utf-8")
-    assert expression(str(path), 1, (1, 3, 5, 1)) == "f(x)"
-    assert expression(str(path), 2, None) == "x,"
-    assert expression(str(path), 1, (1, 1, 0, 1)) == "é = f("
-    assert expression("<text that nobody kept>", 1, None) == ""
 
 
 @pytest.mark.parametrize(
@@ -448,9 +307,3 @@ def test_a_copy_on_the_host_does_not_wait_for_a_device(monkeypatch):
 
 def test_the_first_call_of_a_function_is_no_proof_of_a_wait(monkeypatch):
     assert waits_of_uploads(monkeypatch, "cuda:0", [True, False, True]) == (1, 1)
-
-
-def test_a_view_may_begin_inside_a_buffer():
-    with dlprof.trace() as found:
-        numpy.frombuffer(b"12345678", "uint8", offset=4)
-    assert [row.result for row in found.rows] == ["view"]

@@ -67,14 +67,6 @@ def test_every_sample_has_a_turn_of_its_own_and_lasts_half_a_millisecond(channel
 
 
 @pytest.mark.usefixtures("no_other_threads")
-def test_the_parent_may_raise_the_number_of_calls():
-    channel = Channel(wanted=512)
-    timing = sampled(Loop(channel), channel, budget_ns=40 * 512 * CALL_NS)
-    assert (channel.calls[0], set(channel.calls[1:]), timing.loops) == (128, {512}, 512)
-    assert len(timing.samples_ns) == 40
-
-
-@pytest.mark.usefixtures("no_other_threads")
 @pytest.mark.parametrize("cpu", [CPU, None, 10**6])
 def test_the_thread_is_pinned_for_its_samples_only_if_there_is_such_a_processor(channel, cpu):
     before = os.sched_getaffinity(0)

@@ -60,16 +60,6 @@ def test_instruments_take_the_array_as_it_is():
     assert phases["release_ns"] is not None
 
 
-@pytest.mark.parametrize("import_", ["{x}[..., ::-1]", "{x}[::-1]", "{x}[1:]", "numpy.flip({x})"])
-def test_a_view_that_begins_elsewhere_is_neither_torn_nor_kept(import_):
-    """Also of an array whose values are all equal."""
-    setup = "import numpy; a = numpy.ones((48, 64, 3), 'uint8')"
-    found = subject(setup, (48, 64, 3), "uint8", import_=import_)
-    written = early_write.measure(found)
-    assert (written["verdict"], written["evidence"]["moot"]) == ("unknown", True)
-    assert fresh_source.measure(found, 0)["verdict"] == "not kept"
-
-
 def test_equal_values_prove_nothing():
     found = values.measure(subject("import numpy; a = numpy.ones((3, 4), 'float32')"))
     assert (found["verdict"], found["evidence"]["changed"]) == ("unknown", {})
