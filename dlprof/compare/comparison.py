@@ -26,6 +26,7 @@ from dlprof.compare.times import (
 from dlprof.compare.verdicts import (
     LOST,
     MEASURED,
+    SCALES,
     Change,
     both_measured,
     changes,
@@ -135,6 +136,10 @@ class Comparison:
             return no_time
         if not self.head.complete and not self.told:
             return "HEAD was stopped before its end"
+        named = self.settings.criteria.words
+        for what, scale in SCALES.items():
+            if named & scale.keys() and not any(what in case.looked_at for case in self.cases):
+                return f"{what} is not known on both sides"
         words = {time.word for _, time in self.times}
         if words:
             return "" if {SAME, FASTER, SLOWER, WIDE} & words else "no time could be judged"

@@ -27,14 +27,13 @@ FOREIGN = pytest.mark.parametrize(
 @pytest.mark.parametrize("file", [False, True], ids=["folder", "file"])
 def test_a_library_that_others_can_have_built_is_not_loaded(tmp_path, monkeypatch, done, why, file):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(build, "build", lambda _, folder: write_openly(folder))
+    monkeypatch.setattr(build, "build", lambda _, folder: write_empty(folder))
     kept = build.driver_folder()
     done(kept / build.LIBRARY if file else kept, monkeypatch)
     with pytest.raises(MissingDevice, match=why):
         build.driver_folder()
 
 
-def write_openly(folder):
+def write_empty(folder):
     for name in (build.LIBRARY, build.NVML):
         (folder / name).touch()
-        (folder / name).chmod(0o666)
