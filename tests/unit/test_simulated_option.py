@@ -111,7 +111,7 @@ def outputs():
     yield "page", html.render(document, found)
     yield "junit", ci.junit("title", checks(found))
     for finding in found.findings:
-        yield finding.rule, ticket(found, finding, NO_SCRIPT, "not run", str)
+        yield finding.rule, ticket(found, finding, NO_SCRIPT, "not run")
     compared = compare(session(created="2026-01-02T00:00:00+00:00"), found, Settings())
     both = comparison_document(compared)
     yield "comparison", terminal.render(both)
