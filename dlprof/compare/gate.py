@@ -169,9 +169,9 @@ def _pass(
                 suite.diagnose(Budget(diagnosis_s, budget.clock(), budget.clock))
             except KeyboardInterrupt:
                 ran.stopped = STOPPED
+        found = replace(suite.comparison(ran.course), undiagnosed=_undiagnosed(suite))
         for side in suite.sides:
             side.measurement.stop_with(side.runner, not ran.interrupted)
-        found = replace(suite.comparison(ran.course), undiagnosed=_undiagnosed(suite))
     return replace(found, head=judged_session(head.measurement.session())), ran, suite
 
 

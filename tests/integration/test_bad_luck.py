@@ -159,8 +159,6 @@ FAULTY = "the probe is faulty"
         ("create-forgets-x", "crashed", (FAULTY, "create-forgets-x's create")),
         ("create-crashes", "crashed", ("SIGSEGV", "create")),
         ("create-makes-another-shape", "unsupported", ("(1, 2, 3)", "(16,)")),
-        ("device-is-unknown", "crashed", (FAULTY, "device-is-unknown's device")),
-        ("pointer-is-text", "crashed", (FAULTY, "pointer-is-text's pointer", "'hello'")),
         ("pointer-leaves", "crashed", ("exit code 3", "create")),
     ],
 )

@@ -32,7 +32,6 @@ def test_a_file_that_is_no_session_is_left_out_of_a_folder_and_refused_by_name(t
         (tmp_path / file.name).write_bytes(file.read_bytes())
     foreign = tmp_path / "foreign.json"
     foreign.write_text("[]", encoding="utf-8")
-    (tmp_path / "one.job.json").write_text("{}", encoding="utf-8")
     done = dlprof("compare", tmp_path)
     assert done.code == 0
     assert done.err.count("left out") == 1

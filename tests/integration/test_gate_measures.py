@@ -96,11 +96,16 @@ def test_a_crash_beside_other_conversions_is_seen_again_beside_them(scenario, py
     assert "crashes after other conversions" in done.said
 
 
+def has_answers(kept):
+    sides = kept / "base.json", kept / "head.json"
+    return all(side.is_file() and '"answer"' in side.read_text("utf-8") for side in sides)
+
+
 def test_ctrl_c_keeps_what_was_measured(tmp_path, scenario, python):
     kept = tmp_path / "kept"
     words = ("--base-python", python("old"), "--head-python", python("new"), "-o", kept)
     with running("gate", scenario(), *words) as process:
-        wait_until((kept / "head.json").is_file, "the gate has begun")
+        wait_until(lambda: has_answers(kept), "both sides have answered")
         signal_group(process, signal.SIGINT)
         done = ended(process)
     assert done.code == 130, done.err

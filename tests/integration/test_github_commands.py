@@ -1,12 +1,9 @@
 """What a framework says is no command of the GitHub workflow that runs dlprof."""
 
-import json
 import re
 
 import pytest
 from command_line import PROBE_FILES, dlprof, process
-
-from dlprof.text.clean import without_any_command
 
 PROBE = ("commands", "commands", "--probe", PROBE_FILES / "commands.py")
 COMMAND = re.compile(r"(?m)^\s*::|##\[")
@@ -51,9 +48,3 @@ def test_no_command_of_a_session_is_printed(ran, words):
     done = dlprof(verb, *[ran[1]] * sides, *options, GITHUB_ACTIONS="true")
     assert done.out or done.err
     assert_obeyed_in_nothing(done)
-
-
-def test_json_without_commands_says_the_same(ran):
-    content = ran[1].read_text(encoding="utf-8")
-    assert "##[" in content
-    assert json.loads(without_any_command(content, is_json=True)) == json.loads(content)

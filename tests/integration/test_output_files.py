@@ -114,7 +114,7 @@ def test_github_obeys_nothing_that_the_report_prints(keep):
     evil = "::error::no"
     sides = [
         keep(name, [with_case(one, code=evil) for one in suite(ratio, seed=seed, names="c")])
-        for name, ratio, seed in (("base", None, 0), ("head", {"c": 1.5}, 50))
+        for name, ratio, seed in (("base", None, 0), ("head", {"c": 2.5}, 50))
     ]
     done = dlprof("gate", *sides, "--github", COLUMNS="80")
     assert evil in done.out

@@ -43,5 +43,5 @@ def test_a_stop_while_the_setup_is_tried_names_no_session(tmp_path):
         run.send_signal(signal.SIGINT)
         done = ended(run)
     assert (done.code, done.out) == (130, "")
-    assert "nothing measured" in done.sentence()
+    assert "before anything was measured" in done.sentence()
     assert not session.exists()
