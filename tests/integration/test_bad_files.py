@@ -6,7 +6,7 @@ import sys
 import pytest
 from command_line import process
 
-MOST_BYTES = 192 << 20
+MOST_BYTES = 384 << 20
 """dlprof itself takes 72 MiB. Files of four times the size may take 512 MiB."""
 ENTRIES = 175_000
 SCHEMA = '{"schema": "dlprof.session/1", '

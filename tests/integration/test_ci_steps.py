@@ -14,7 +14,7 @@ from pipelines import JOB, run_action, run_job, run_page_job, run_workflow, this
 def gated(keep):
     """Inputs of a gate that must fail."""
     keep("base", suite())
-    keep("head", suite({"c": 1.5}, seed=50))
+    keep("head", suite({"c": 3.0}, seed=50))
     return {"base": "base.json", "head": "head.json"}
 
 

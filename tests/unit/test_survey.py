@@ -110,12 +110,6 @@ class TestRules:
         (found,) = find(results)
         assert found.results == [0, 1, 2, 3]
 
-    def test_the_plain_dtype_of_a_shape_stands_for_the_others(self):
-        values = {"values": {"different": 1, "of": 1}}
-        both = [surveyed(dtype, shape=(), changed=values) for dtype in ("float32", "int64")]
-        (found,) = find(both)
-        assert "(scalar)" in found.headline
-
     def test_paths_that_differ_in_their_dtypes_have_no_dtypes_in_common(self):
         values = {"values": {"different": 1, "of": 1}}
         results = [
