@@ -117,9 +117,9 @@ def spoil(content, path, how, value):
 
 def use(session):
     """All that the command line makes of a session."""
-    document = session_document(session)
-    shown(terminal.render(document, level=Level.FULL))
-    shown(markdown.render(document))
+    report = session_document(session)
+    shown(terminal.render(report, level=Level.FULL))
+    shown(markdown.render(report))
     shown(ci.junit("t", checks.checks(session)))
     shown(data_table.csv_text(session))
     data_table.write_parquet(io.BytesIO(), session)
