@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dlprof.cli.outputs import Annotations, Outputs, below, scenario_file
+from dlprof.cli.outputs import Outputs
 from dlprof.compare.comparison import (
     NOT_KNOWN,
     NOTHING,
@@ -19,8 +19,12 @@ from dlprof.errors import DlprofError, Interrupted, Regression, Unmeasured, Unsu
 from dlprof.measuring.measure import load
 from dlprof.report.comparison_document import (
     answers_of,
+    as_json,
+    checks_of,
     comparison_document,
+    refusal_check,
     refusal_document,
+    refusal_json,
     sentence,
 )
 
@@ -52,8 +56,7 @@ def tell(
     :class:`Regression`, :class:`Unsure` and :class:`Unmeasured`. If a gate was ``stopped``, its
     caller says so.
     """
-    from dlprof.report import ci, comparison_json
-    from dlprof.report.comparison_document import checks_of
+    from dlprof.report import ci
 
     if stopped:
         code = Interrupted.exit_code
@@ -69,27 +72,26 @@ def tell(
     outputs.write(
         document,
         {
-            "--json": lambda: [comparison_json.render(found, code)],
-            "--junit": lambda: [ci.junit(f"dlprof {verb}", checks, found.head.created)],
+            "--json": lambda: [as_json(found, code)],
+            "--junit": lambda: [ci.junit(f"dlprof {verb}", checks)],
         },
-        Annotations(checks=checks, file=scenario_file(found.head)),
+        checks=checks,
     )
     errors = {REGRESSION: Regression, NOT_KNOWN: Unsure, NOTHING: Unmeasured}
     if code in errors:
         raise errors[code](sentence(answers_of(found)[0]))
 
 
-def refuse(outputs: Outputs, error: DlprofError, scenario: Path) -> None:
+def refuse(outputs: Outputs, error: DlprofError) -> None:
     """Write what was asked for of a gate that ended before there was a comparison."""
-    from dlprof.report import ci, comparison_json
-    from dlprof.report.comparison_document import refusal_check
+    from dlprof.report import ci
 
-    checks = [refusal_check(str(error), error.exit_code)]
+    checks = [refusal_check(str(error))]
     outputs.write(
         refusal_document(str(error)),
         {
-            "--json": lambda: [comparison_json.refusal(str(error), error.exit_code)],
+            "--json": lambda: [refusal_json(str(error), error.exit_code)],
             "--junit": lambda: [ci.junit("dlprof gate", checks)],
         },
-        Annotations(checks=checks, file=below(scenario)),
+        checks=checks,
     )

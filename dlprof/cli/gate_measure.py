@@ -51,7 +51,7 @@ def measure(
         # What cannot be compared is unsure, and --unsure says what becomes of that; never a pass.
         fails = unsure == REGRESSION and isinstance(error, Unsure)
         refused = Regression(str(error)) if fails else error
-        refuse(outputs, refused, Path(first))
+        refuse(outputs, refused)
         raise refused from None
     _check_looked_for(settings, head)
     budget_s = given.values.get("budget", max(LEAST_BUDGET_S, CASE_S * len(cases_of(head))))

@@ -17,24 +17,16 @@ from dlprof.errors import UsageError
 from dlprof.judge.fail_on import FailOn
 from dlprof.report.document import Check, Document, Problem
 from dlprof.runner import files, session_file
-from dlprof.runner.session import Header, Session
-from dlprof.text.clean import clean
+from dlprof.runner.session import Session
 
 STDOUT = "-"
 JSON_FORMS = ("--json", "--chrome")
 FORMS = ("json", "html", "csv", "parquet", "markdown", "junit", "chrome")
 SUMMARY = "GITHUB_STEP_SUMMARY"
+LONGEST_SUMMARY = 250_000
+"""Characters; GitHub drops the summary of a step above 1 MiB."""
 Texts = Mapping[str, Callable[[], Iterable[str]]]
 """The text of each form, by its option."""
-
-
-@dataclass(frozen=True)
-class Annotations:
-    """What ``--github`` says besides the summary. ``file`` is the scenario, where it is known."""
-
-    problems: Sequence[Problem] = ()
-    checks: Sequence[Check] = ()
-    file: str | None = None
 
 
 @dataclass(frozen=True)
@@ -84,8 +76,17 @@ class Outputs:
         if not self.printed:
             show(document, self.full)
 
-    def write(self, document: Document, texts: Texts, found: Annotations = Annotations()) -> None:
-        """Print or write the forms that are wanted. Raises :class:`UsageError`."""
+    def write(
+        self,
+        document: Document,
+        texts: Texts,
+        problems: Sequence[Problem] = (),
+        checks: Sequence[Check] = (),
+    ) -> None:
+        """Print or write the forms that are wanted. Raises :class:`UsageError`.
+
+        ``problems`` and failed ``checks`` become annotations of GitHub.
+        """
         from dlprof.report import ci, html, markdown
 
         texts = {
@@ -104,7 +105,7 @@ class Outputs:
             with files.atomic(Path(target)) as file:
                 file.writelines(texts[name]())
         if self.github:
-            typer.echo(ci.github(found.problems, found.checks, found.file), nl=False)
+            typer.echo(ci.github(problems, checks), nl=False)
             _summarise(f"{markdown.render(document)}\n")
 
 
@@ -130,17 +131,11 @@ def write_session(
             ci.junit(
                 short_command(session),
                 checks.checks(session, fails),
-                session.created,
-                session.wall_s,
             )
         ],
     }
-    of_the_whole = [
-        *checks.run_checks(session),
-        *checks.expectation_checks(session),
-    ]
-    annotations = Annotations(document.problems, of_the_whole, scenario_file(session))
-    outputs.write(document, texts, annotations)
+    of_the_whole = [*checks.run_checks(session), *checks.expectation_checks(session)]
+    outputs.write(document, texts, document.problems, of_the_whole)
     if "--parquet" in outputs.targets:
         with files.atomic_bytes(Path(outputs.targets["--parquet"])) as file:
             data_table.write_parquet(file, session)
@@ -155,8 +150,6 @@ def _page(session: Session) -> str:
 
 def _summarise(text: str) -> None:
     """Append to the summary of the step, which GitHub limits. Raises :class:`UsageError`."""
-    from dlprof.report import ci
-
     name = os.environ.get(SUMMARY)
     if not name:
         complain(f"no summary: {SUMMARY} is not set")
@@ -164,27 +157,7 @@ def _summarise(text: str) -> None:
     check_no_session(Path(name))
     try:
         with Path(name).open("a", encoding="utf-8") as file:
-            file.write(ci.room(text, file.tell()))
+            file.write(text[:LONGEST_SUMMARY])
     except (OSError, ValueError) as error:
         cause = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"cannot write the summary {name} ({SUMMARY}): {cause}") from None
-
-
-def scenario_file(header: Header) -> str | None:
-    """The scenario of a session, as :func:`below` has it."""
-    scenario = header.request.scenario
-    return below(scenario.file if scenario else None)
-
-
-def below(file: object) -> str | None:
-    """``file`` as a path below the working folder, which is the repository in a pipeline.
-
-    None where it is elsewhere, or is no file: a session may name any.
-    """
-    try:
-        here, path = Path.cwd().resolve(), Path(str(file)).resolve()
-        if path.is_file() and path.is_relative_to(here):
-            return clean(path.relative_to(here).as_posix())
-    except (OSError, RuntimeError, ValueError):  # a loop of links, a null byte, a name too long
-        pass
-    return None

@@ -9,7 +9,7 @@ from dlprof.errors import Unmeasured
 from dlprof.judge.case_view import CaseView
 from dlprof.measuring.expectation import MET, MISSED
 from dlprof.report.document import Check, Verdict
-from dlprof.report.method import NOT_DIAGNOSED, simulated_notice
+from dlprof.report.method import simulated_notice
 from dlprof.report.paths import Path, arrays_of
 from dlprof.report.survey import surveyed
 from dlprof.runner.session import FindingRecord, Header, Result, Session
@@ -57,21 +57,16 @@ def checks(session: Session, fails: Fails = lambda _: False) -> Iterator[Check]:
 
 def run_checks(session: Session) -> Iterator[Check]:
     """Whether something was measured, to the end."""
-    name = "something was measured"
-    if told := simulated_notice(session):
-        yield Check(RUN, told, text=told)
-    if _is_measured(session.results):
-        yield Check(RUN, name)
-    else:
-        yield _error(name, "nothing-measured", "Nothing was measured.")
-    if session.complete:
-        yield Check(RUN, "it came to its end")
-    else:
-        yield _error("it came to its end", "stopped", "The run was stopped before its end.")
+    is_measured = _is_measured(session.results)
+    yield Check(
+        *(RUN, "something was measured", PASSED if is_measured else ERROR, "nothing measured"),
+        *("Nothing was measured.", simulated_notice(session)),
+    )
+    said = "The run was stopped before its end."
+    outcome = PASSED if session.complete else ERROR
+    yield Check(RUN, "it came to its end", outcome, "stopped", said)
     for line in session.left_out:
         yield Check(RUN, line, SKIPPED, "left out", line, line)
-    if session.request.settings.diagnose is False:
-        yield Check(RUN, "the diagnosis", SKIPPED, "left out", NOT_DIAGNOSED, NOT_DIAGNOSED)
 
 
 def expectation_checks(header: Header, unchecked: Verdict = ERROR) -> Iterator[Check]:
@@ -102,24 +97,17 @@ def _is_measured(results: Sequence[Result]) -> bool:
     return any(one.host_time is not None or CaseView(0, one).is_measured for one in own)
 
 
-def _error(name: str, kind: str, said: str) -> Check:
-    return Check(RUN, name, ERROR, kind, said, said)
-
-
 def _of_case(path: Path, array: str, findings: Sequence[FindingRecord], fails: Fails) -> Check:
     suite, name = path.pair_text, f"{path.code}  {array}"
-    bad = [finding for finding in findings if fails(finding)]
-    if bad:
-        texts = [text for one in bad for text in (one.line, one.advice) if text]
-        return Check(suite, name, FAILED, bad[0].rule, bad[0].line, lines_of(texts))
+    if bad := [finding for finding in findings if fails(finding)]:
+        return _failed(suite, name, bad)
     status = path.case.result.status
     if fault := path.case.result.fault:
         return Check(suite, name, ERROR, FAULT, fault, fault)
     if status != "ok":
         said = f"{status}: {path.reason}"
         return Check(suite, name, ERROR if status in LOST else SKIPPED, status, said, said)
-    took = f" in {path.brief_time or 'an unknown time'}"
-    first = f"{path.result}{'' if path.case.result.untimed else took}"
+    first = f"{path.result} {path.brief_time}".strip()
     return Check(suite, name, text=lines_of((first, *(one.line for one in findings))))
 
 
@@ -128,20 +116,13 @@ def _of_survey(
 ) -> Check:
     """All small arrays of a pair together: a line for each would hide the cases."""
     told = {id(one): one for one in findings}.values()
-    bad = [finding for finding in told if fails(finding)]
-    if bad:
-        text = lines_of(one.line for one in bad)
-        return Check(pair, SURVEY, FAILED, bad[0].rule, bad[0].line, text)
-    results = [case.result for case in cases]
-    faults = [one.fault for one in results if one.fault]
-    if faults:
-        said = f"{len(faults):,} of {len(cases):,} arrays not wholly looked at: {faults[0]}"
-        return Check(pair, SURVEY, ERROR, FAULT, first_line(said), said)
-    left = sum(one.status == "skipped" for one in results)
-    if left:
-        said = f"{left:,} of {len(cases):,} arrays were not tried"
-        return Check(pair, SURVEY, ERROR, "skipped", said, said)
-    if all(case.result.refused_at == "create" for case in cases):
-        said = "no array could be made"
-        return Check(pair, SURVEY, ERROR, "unmade", said, cases[0].result.reason or said)
+    if bad := [finding for finding in told if fails(finding)]:
+        return _failed(pair, SURVEY, bad)
+    if faults := [case.result.fault for case in cases if case.result.fault]:
+        return Check(pair, SURVEY, ERROR, FAULT, first_line(faults[0]), lines_of(faults))
     return Check(pair, SURVEY, text=lines_of(one.line for one in told))
+
+
+def _failed(suite: str, name: str, bad: Sequence[FindingRecord]) -> Check:
+    texts = [text for one in bad for text in (one.line, one.advice) if text]
+    return Check(suite, name, FAILED, bad[0].rule, bad[0].line, lines_of(texts))

@@ -1,4 +1,4 @@
-"""A comparison of two sessions as a document and as checks: is HEAD slower than BASE, or worse?"""
+"""A comparison of two sessions as document, checks and JSON: is HEAD slower than BASE, or worse?"""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from pydantic_core import to_json
+
 from dlprof.compare.comparison import (
-    BROKEN,
     DONE,
     GONE,
     NEW,
-    NOT_KNOWN,
     REGRESSION,
     REGRESSIONS,
     UNMEASURED,
@@ -21,9 +21,8 @@ from dlprof.compare.comparison import (
     Comparison,
     exit_code,
 )
-from dlprof.compare.criteria import Floor
 from dlprof.compare.differences import load_notice
-from dlprof.compare.times import FASTER, INVALID, LIMIT, SAME, SLOWER, UNSURE, WIDE, Time
+from dlprof.compare.times import FASTER, INVALID, SAME, SLOWER, UNSURE, WIDE, Time
 from dlprof.compare.verdicts import BETTER, LOST, OTHER, STATUS, Change
 from dlprof.compare.verdicts import WORSE as WORSE_CHANGE
 from dlprof.judge.rule import SEVERITIES
@@ -49,6 +48,7 @@ from dlprof.runner.quantity import plain_time
 from dlprof.runner.session import CaseRecord, ExpectationRecord, Header, pair_text
 from dlprof.text.clean import counted, listed
 
+SCHEMA = "dlprof.comparison/1"
 FIRST_ROWS, ALL_ROWS = 12, 1000
 """Rows of a table on the first screen, and in full. The JSON has all."""
 ORDER = (SLOWER, GONE, WORSE, UNSURE, WIDE, FASTER, NEW, SAME, INVALID, UNMEASURED)
@@ -61,52 +61,86 @@ TONES: dict[str, Tone] = {
 }
 DIRECTIONS = (WORSE_CHANGE, LOST, OTHER, BETTER)
 WHOLE, COMPARABLE = "BASE and HEAD", "can be compared"
-FINE = 0.1
-"""Narrower intervals are shown to a tenth of a percent."""
-LARGE, SMALL = 10.0, 0.1
 
 CaseChange = tuple[Compared, Change]
-Rows = Sequence[tuple[Compared, Time | None]]
+CaseTime = tuple[Compared, Time | None]
 
 
 def comparison_document(
     comparison: Comparison, names: tuple[str, str] = ("BASE", "HEAD")
 ) -> Document:
     """Report a comparison; ``names`` are the files or interpreters of the sides."""
-    rows = sorted(_rows(comparison), key=_badness)
-    telling = [row for row in rows if _is_telling(comparison, *row)]
+    shared, arrays = _arrays(comparison)
+    codes = {case: Cell(case.code, code=True, note=array) for case, array in arrays.items()}
+    times = sorted(_times(comparison), key=_badness)
+    telling = [one for one in times if _is_telling(comparison, *one)]
     changes = sorted(
         ((case, change) for case in comparison.cases for change in case.changes),
         key=lambda one: _rank(one[1]),
     )
-    short_changes = _changes_table(_alike(changes), FIRST_ROWS)
-    all_changes = _changes_table([[one] for one in changes], ALL_ROWS)
-    sections: tuple[tuple[str, Sequence[Table | Facts | Lines]], ...] = (
-        ("All times", (*_times_table(rows, ALL_ROWS), *_reasons_table(rows))),
-        ("All changed verdicts", all_changes if all_changes != short_changes else ()),
-        ("How it was measured", _method(comparison, names)),
+    tables, sections = [], []
+    if changes:
+        tables.append(_changes_table(_alike(changes), codes, FIRST_ROWS))
+        all_changes = _changes_table([[one] for one in changes], codes)
+        sections.append(Section("All changed verdicts", (all_changes,)))
+    if times:
+        more = f"All {counted(len(comparison.times), 'time')}"
+        shown = _times_table(telling, codes, FIRST_ROWS)
+        tables.append(replace(shown, more=more, is_summary=True))
+        reasons = _reasons(times, codes)
+        all_times = _times_table(times, codes, ALL_ROWS)
+        blocks: tuple[Table | Lines, ...] = (all_times, *([Lines(reasons)] if reasons else []))
+        sections.append(Section("All times", blocks))
+    rest = comparison.told[1:]  # the first is a mark
+    method: tuple[Facts | Lines, ...] = (
+        _method(comparison, names),
+        *([Lines(rest)] if rest else []),
     )
+    sections.append(Section("How it was measured", method))
     sides = {"BASE": comparison.base, "HEAD": comparison.head}
     loads = [load_notice(name, header) for name, header in sides.items()]
-    notices = (
-        simulated_notice(comparison.base) or simulated_notice(comparison.head),
-        *(() if comparison.told else loads),
-    )
+    several = len({*arrays.values()}) > 1
     return Document(
         title="BASE and HEAD",
         context=_context(comparison, names),
-        scope=_scope(comparison.cases),
-        notices=tuple(filter(None, notices)),
+        scope=_joined(shared, counted(len(comparison.cases)) if several else ""),
+        notices=tuple(
+            filter(None, [simulated_notice(comparison.base), *([] if comparison.told else loads)])
+        ),
         answers=answers_of(comparison),
-        tables=(*short_changes, *_first_times(telling, len(comparison.times))),
+        tables=tuple(tables),
         marks=comparison.told[:1],  # how many rounds a gate took, and why it stopped
-        sections=tuple(Section(heading, tuple(found)) for heading, found in sections if found),
+        sections=tuple(sections),
     )
 
 
 def refusal_document(reason: str) -> Document:
     """Report a gate that measured nothing."""
     return Document("BASE and HEAD", answers=(Answer("not compared", "", note=reason),))
+
+
+def as_json(comparison: Comparison, code: int) -> str:
+    """Return the comparison as ``dlprof.comparison/1``; see docs/compare.md."""
+    header = set(Header.model_fields)
+    content = {
+        "schema": SCHEMA,
+        "answers": [sentence(answer) for answer in answers_of(comparison)],
+        "exit_code": code,
+        "reason": comparison.nothing or comparison.incomparable or comparison.inconclusive,
+        "base": comparison.base.model_dump(by_alias=True, include=header),
+        "head": comparison.head.model_dump(by_alias=True, include=header),
+        "differences": comparison.differences,
+        "floors": comparison.settings.floors,
+        "wide_limit": comparison.settings.wide_limit,
+        "cases": comparison.cases,
+    }
+    return to_json(content, indent=1, by_alias=True, inf_nan_mode="null").decode() + "\n"
+
+
+def refusal_json(reason: str, code: int) -> str:
+    """Return the JSON of a gate that measured nothing."""
+    content = {"schema": SCHEMA, "answers": [reason], "exit_code": code, "cases": []}
+    return to_json({**content, "reason": reason}, indent=1).decode() + "\n"
 
 
 # Answers
@@ -124,9 +158,7 @@ def answers_of(comparison: Comparison) -> tuple[Answer, ...]:
         found.append(Answer("incomplete" if found else may_be, "", note=why_not))
     elif not found:
         found.append(_no_regression(comparison, may_be))
-    same = _same(comparison)
-    rest = (Answer("times", "", note=same),) if same and same != found[0].note else ()
-    return (*found, *_doubts(comparison), *_gains(comparison), *rest)
+    return (*found, *_doubts(comparison), *_gains(comparison))
 
 
 def sentence(answer: Answer) -> str:
@@ -148,35 +180,25 @@ def _regressions(comparison: Comparison) -> Iterator[Answer]:
 
 
 def _no_regression(comparison: Comparison, may_be: str) -> Answer:
+    words = Counter(time.word for _, time in comparison.times)
+    words = words or Counter(case.word for case in comparison.cases)
+    told = _joined(*(f"{words[word]:,} {word.lower()}" for word in ORDER if words[word]))
     if exit_code(comparison) != DONE:
-        likely = [time for _, time in comparison.too_wide if time.is_likely_slower]
-        counts = {
-            "unsure": len(comparison.having(UNSURE)),
-            "likely slower": len(likely),
-            "too wide": len(comparison.too_wide) - len(likely),
-            "not compared": len(comparison.having(INVALID)),
-        }
-        why = _joined(*(f"{count:,} {word}" for word, count in counts.items() if count))
-        return Answer(may_be, "", note=why or "an expectation was not checked")
+        return Answer(may_be, "", note=told)
     if not comparison.times:
-        both = sum(bool(case.looked_at) for case in comparison.cases)
-        note = f"the verdicts of {counted(both)} were compared, and no times"
-        return Answer("HEAD is not worse", "", note=note)
-    is_all = all(time.word in {SAME, FASTER} for _, time in comparison.times)
-    label = "HEAD is not slower" if is_all else "no slowdown found"
-    return Answer(label, "", note=_same(comparison))
-
-
-def _same(comparison: Comparison) -> str:
-    """Return ``34 same (±1.8 % at worst)``: how far the intervals reach; empty for none."""
-    same = [time for _, time in comparison.times if time.word == SAME]
-    ends = [abs(end - 1) for time in same if time.interval for end in time.interval]
-    worst = f" (±{_percent(max(ends))} at worst)" if ends else ""
-    return f"{len(same):,} same{worst}" if same else ""
+        return Answer("HEAD is not worse", "", note="verdicts were compared, and no times")
+    is_all = {*words} <= {SAME, FASTER}
+    return Answer("HEAD is not slower" if is_all else "no slowdown found", "", note=told)
 
 
 def _doubts(comparison: Comparison) -> Iterator[Answer]:
-    yield from _wide(comparison)
+    wide = [one for one in comparison.times if one[1].word == WIDE]
+    likely = [one for one in wide if one[1].is_likely_slower]
+    for label, found in ("likely slower", likely), ("wide", wide):
+        if found and not (label == "wide" and likely):
+            case, time = max(found, key=lambda one: one[1].bound or 0.0)
+            value = f"at most {_number(time.bound or 1.0)} times as long"
+            yield Answer(label, _name(comparison, case), value, _more(found))
     unsure = [time for _, time in comparison.times if time.word == UNSURE]
     if unsure:
         advice = "a larger --budget may tell"
@@ -186,31 +208,11 @@ def _doubts(comparison: Comparison) -> Iterator[Answer]:
         yield Answer("unsure", "", note=note)
     untimed = [case for case in comparison.having(UNSURE) if not case.times]
     yield from _of_cases(comparison, "unsure", untimed)
-    reasons = Counter(case.reason for case in comparison.having(INVALID))
-    if reasons and not (comparison.incomparable and comparison.settings.criteria.times):
-        why, _ = reasons.most_common(1)[0]
-        others = f", and {counted(len(reasons) - 1, 'more reason')}" if len(reasons) > 1 else ""
-        yield Answer("not compared", "", note=f"{counted(reasons.total())}: {why}{others}")
+    if not (comparison.incomparable and comparison.settings.criteria.times):
+        yield from _of_cases(comparison, "not compared", comparison.having(INVALID))
     unchecked = [one for one in comparison.head.expectations if one.verdict not in (MET, MISSED)]
     if unchecked:
         yield Answer("not checked", "", note=_expected(unchecked))
-
-
-def _wide(comparison: Comparison) -> Iterator[Answer]:
-    """Yield the largest bound of what stays open; what does not pass has a line of its own."""
-    known = [one for one in comparison.times if one[1].word == WIDE]
-    likely = [one for one in known if one[1].is_likely_slower]
-    too_wide = [one for one in comparison.too_wide if one not in likely]
-    for label, found in (
-        ("likely slower", likely),
-        ("wide", [one for one in known if one not in likely + too_wide]),
-        ("too wide", too_wide),
-    ):
-        if found:
-            case, time = max(found, key=lambda one: one[1].bound or 0.0)
-            slower = (time.bound or 1.0) - 1
-            value = f"at most {_percent(slower)} slower" if slower > 0 else "not slower"
-            yield Answer(label, _name(comparison, case), value, _more(found))
 
 
 def _gains(comparison: Comparison) -> Iterator[Answer]:
@@ -261,22 +263,16 @@ def _more(cases: Sequence[object]) -> str:
     return f"+{len(cases) - 1:,} more" if len(cases) > 1 else ""
 
 
-def _percent(share: float) -> str:
-    """Return ``1.8 %``, ``18 %``."""
-    return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:,.0f} %"
-
-
 # Names and numbers
 
 
-def array_text(case: CaseRecord) -> str:
-    """Return the pair and the array: ``torch → numpy, 4096x4096, float32, C, cpu``."""
-    return ", ".join(_fields(case))
+def _fields(case: CaseRecord) -> tuple[str, ...]:
+    return pair_text(case.pair), shape_text(case.shape), case.dtype, case.layout, case.device
 
 
-def _array_texts(cases: Iterable[CaseRecord]) -> tuple[str, dict[CaseRecord, str]]:
+def _arrays(comparison: Comparison) -> tuple[str, dict[CaseRecord, str]]:
     """Return what all pairs and arrays share, and of each the rest: ``64x64, float32``."""
-    fields = {case: _fields(case) for case in cases}
+    fields = {one.case: _fields(one.case) for one in comparison.cases}
     shared = [len(set(values)) == 1 for values in zip(*fields.values(), strict=True)]
     first = next(iter(fields.values()), ())
     rest = {
@@ -286,61 +282,33 @@ def _array_texts(cases: Iterable[CaseRecord]) -> tuple[str, dict[CaseRecord, str
     return ", ".join(text for text, same in zip(first, shared, strict=True) if same), rest
 
 
-def _fields(case: CaseRecord) -> tuple[str, ...]:
-    return pair_text(case.pair), shape_text(case.shape), case.dtype, case.layout, case.device
-
-
 def _name(comparison: Comparison, case: Compared) -> str:
-    """Return the code, with what tells its array from others with the same code."""
-    alike = [other.case for other in comparison.cases if other.case.code == case.case.code]
-    _, arrays = _array_texts([case.case, *alike])
-    array = arrays[case.case]
+    """Return the code, with what tells its array from the others."""
+    array = _arrays(comparison)[1][case.case]
     return f"{case.case.code} ({array})" if array else case.case.code
 
 
-def _code_cells(cases: Iterable[CaseRecord]) -> dict[CaseRecord, Cell]:
-    """Return the cell of each path: its code, and what tells its array from the others'."""
-    _, arrays = _array_texts(cases)
-    return {case: Cell(case.code, code=True, note=array) for case, array in arrays.items()}
-
-
-def ratio_text(time: Time) -> str:
+def _ratio_text(time: Time) -> str:
     """Return ``1.10 (1.08-1.13)``: HEAD over BASE, with its interval if that is known."""
     ratio, interval = _ratio_and_interval(time)
     return f"{ratio} ({interval})" if interval else ratio
 
 
 def _ratio_and_interval(time: Time) -> tuple[str, str]:
-    """Return the ratio, and the interval that decided on the word.
-
-    SAME is by that of 95 %, the other words by that of one case's share of the error rate of the
-    suite. WIDE has its bound instead.
-    """
+    """Return the ratio, and the interval that decided on the word; of WIDE its bound."""
     if time.ratio is None:
         return "-", ""
     if time.word == WIDE and time.bound is not None:
-        return number(time.ratio), f"at most {number(time.bound)}"
+        return _number(time.ratio), f"at most {_number(time.bound)}"
     interval = time.interval if time.word == SAME else time.corrected
-    if interval is None:
-        return number(time.ratio), ""
-    low, high = interval
-    places = 3 if high - low < FINE else 2
-    return number(time.ratio, places), f"{number(low, places)}-{number(high, places)}"
+    return _number(time.ratio), "-".join(map(_number, interval)) if interval else ""
 
 
-def number(ratio: float, places: int = 2) -> str:
-    """Format a ratio: with so many decimals, none above 10, two digits below 0.1."""
-    if ratio >= LARGE:
+def _number(ratio: float) -> str:
+    """Format a ratio: two decimals, none from 10 on, two digits below 0.1."""
+    if ratio >= 10:  # noqa: PLR2004 - as said
         return f"{ratio:,.0f}"
-    return f"{ratio:.{places}f}" if ratio >= SMALL else f"{ratio:.2g}"
-
-
-def _floor_text(floor: Floor) -> str:
-    """Return ``ready 5 % and 5 ns``."""
-    return f"{floor.measure} {100 * floor.relative:g} % and {plain_time(floor.absolute_ns, 3)}"
-
-
-# Tables
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"  # noqa: PLR2004 - as said
 
 
 def _context(comparison: Comparison, names: tuple[str, str]) -> str:
@@ -355,13 +323,10 @@ def _differences(comparison: Comparison, *kinds: str) -> str:
     return ", ".join(str(one) for one in comparison.differences if one.kind in kinds)
 
 
-def _scope(cases: Sequence[Compared]) -> str:
-    shared, arrays = _array_texts(case.case for case in cases)
-    different = len(set(arrays.values()))
-    return _joined(shared, f"{len(cases):,} cases of {different} arrays" if different > 1 else "")
+# Tables
 
 
-def _rows(comparison: Comparison) -> Iterable[tuple[Compared, Time | None]]:
+def _times(comparison: Comparison) -> Iterator[CaseTime]:
     """Yield the times, and the cases that have none although one side measured them."""
     for case in comparison.cases:
         yield from ((case, time) for time in case.times)
@@ -380,71 +345,48 @@ def _word(case: Compared, time: Time | None) -> str:
     return time.word if time else case.word
 
 
-def _badness(row: tuple[Compared, Time | None]) -> tuple[int, float]:
-    case, time = row
+def _badness(one: CaseTime) -> tuple[int, float]:
+    case, time = one
     return ORDER.index(_word(case, time)), -((time and time.ratio) or 0.0)
 
 
-def _times_table(rows: Rows, most: int) -> tuple[Table, ...]:
-    """Return the times, worst first."""
-    if not rows:
-        return ()
-    codes = _code_cells(case.case for case, _ in rows)
-    right = [Column(title, right=True) for title in ("BASE", "HEAD", "HEAD/BASE")]
-    found = []
-    for case, time in rows[:most]:
+def _times_table(times: Sequence[CaseTime], codes: dict[CaseRecord, Cell], most: int) -> Table:
+    """Return the times in their order."""
+    rows = []
+    for case, time in times[:most]:
         word = _word(case, time)
         result = word if time is None or time.measure == "ready" else f"{word} {time.measure}"
+        sides = (None, None) if time is None else (time.base_ns, time.head_ns)
         cells = (
-            Cell(_time(time.base_ns if time else None)),
-            Cell(_time(time.head_ns if time else None)),
-            Cell(ratio_text(time) if time else "-"),
+            *(Cell("-" if side is None else plain_time(side, 3)) for side in sides),
+            Cell(_ratio_text(time) if time else "-"),
             Cell(result, TONES.get(word, "")),
             codes[case.case],
         )
-        found.append(cells)
+        rows.append(cells)
+    right = [Column(title, right=True) for title in ("BASE", "HEAD", "HEAD/BASE")]
     columns = (*right, Column("result"), Column("path"))
-    return (Table(columns, tuple(found), more_rows(len(rows), most)),)
+    return Table(columns, tuple(rows), more_rows(len(times), most))
 
 
-def _first_times(telling: Rows, count: int) -> tuple[Table, ...]:
-    """Return the rows of the first screen, and how many of all times there are in full."""
-    (table,) = _times_table(telling, FIRST_ROWS) or (Table((), ()),)
-    more = f"All {count:,} times" if count > 1 else "The time" * (count > len(telling))
-    return (replace(table, more=more, is_summary=True),) if telling or count else ()
-
-
-def _reasons_table(rows: Rows) -> tuple[Table, ...]:
-    """Return why each word is what it is."""
-    codes = _code_cells(case.case for case, _ in rows)
-    found: dict[tuple[str, str], list[Cell]] = defaultdict(list)
-    for case, time in rows[:ALL_ROWS]:
+def _reasons(times: Sequence[CaseTime], codes: dict[CaseRecord, Cell]) -> tuple[str, ...]:
+    """Return why each word is what it is; paths with the same reason share a line."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for case, time in times:
         if because := (time.reason or time.note) if time else case.reason:
-            found[_word(case, time), because].append(codes[case.case])
-    titles = map(Column, ("result", "path", "because"))
-    table = (
-        (Cell(word), _and_alike(paths[0], len(paths)), Cell(text))
-        for (word, text), paths in found.items()
+            code = codes[case.case]
+            found[_word(case, time), because].append(f"{code.text} {code.note}".strip())
+    return tuple(
+        f"{word}: {_joined(paths[0], _more(paths))}: {because}"
+        for (word, because), paths in found.items()
     )
-    return (Table(tuple(titles), tuple(table)),) if found else ()
-
-
-def _and_alike(code: Cell, count: int) -> Cell:
-    """Return the first of so many paths that share a line."""
-    alike = f"+{count - 1} alike" if count > 1 else ""
-    return replace(code, note=f"{code.note}  {alike}".strip())
-
-
-def _time(value_ns: float | None) -> str:
-    return "-" if value_ns is None else plain_time(value_ns, 3)
 
 
 def _alike(changes: Iterable[CaseChange]) -> list[list[CaseChange]]:
-    """Group cases of one array that changed in the same way."""
+    """Group cases that changed in the same way."""
     found: dict[tuple[str, ...], list[CaseChange]] = defaultdict(list)
     for case, change in changes:
-        key = change.direction, change.severity, _said(case, change), array_text(case.case)
-        found[key].append((case, change))
+        found[change.direction, change.severity, _said(case, change)].append((case, change))
     return list(found.values())
 
 
@@ -453,44 +395,36 @@ def _said(case: Compared, change: Change) -> str:
     return f"{change}: {reason}" if reason else str(change)
 
 
-def _changes_table(changes: Sequence[Sequence[CaseChange]], most: int) -> tuple[Table, ...]:
-    if not changes:
-        return ()
-    codes = _code_cells(case.case for line in changes for case, _ in line)
-    titles = map(Column, ("", "changed verdict", "path"))
+def _changes_table(
+    changes: Sequence[Sequence[CaseChange]], codes: dict[CaseRecord, Cell], most: int = ALL_ROWS
+) -> Table:
     words = {LOST: "unsure", OTHER: "changed", BETTER: BETTER}
-    found = []
+    rows = []
     for line in changes[:most]:
         case, change = line[0]
         tone = TONES.get(change.direction, "")
         cell = Cell(words.get(change.direction, change.severity), tone)
-        code = _and_alike(codes[case.case], len(line))
-        found.append((cell, Cell(_said(case, change)), code))
-    return (Table(tuple(titles), tuple(found), more_rows(len(changes), most)),)
+        code = codes[case.case]
+        alike = f"+{len(line) - 1} alike" if len(line) > 1 else ""
+        note = "  ".join(filter(None, (code.note, alike)))
+        rows.append((cell, Cell(_said(case, change)), replace(code, note=note)))
+    columns = (Column(""), Column("changed verdict"), Column("path"))
+    return Table(columns, tuple(rows), more_rows(len(changes), most))
 
 
-def _method(comparison: Comparison, names: tuple[str, str]) -> tuple[Facts | Lines, ...]:
-    counts = sorted({count for _, time in comparison.times for count in time.processes if count})
-    ends = dict.fromkeys((*counts[:1], *counts[-1:]))
-    floors = "; ".join(map(_floor_text, comparison.settings.floors))
+def _method(comparison: Comparison, names: tuple[str, str]) -> Facts:
     facts = {
-        "BASE": _side(comparison.base, names[0]),
-        "HEAD": _side(comparison.head, names[1]),
         "versions": _differences(comparison, "version"),
         "also different": _differences(comparison, "machine", "measuring", "setting"),
-        "floor" if comparison.told else "limit": floors if comparison.told else f"{LIMIT:g} times",
-        "processes": f"{' to '.join(map(str, ends))} a side" if ends else "",
-        "left out in BASE": "; ".join(comparison.base.left_out),
-        "left out in HEAD": "; ".join(comparison.head.left_out),
     }
-    shown = Facts(tuple((name, value) for name, value in facts.items() if value))
-    told = comparison.told[1:]  # the first is a mark
-    return (shown, Lines(told)) if told else (shown,)
-
-
-def _side(header: Header, name: str) -> str:
-    stopped = "" if header.complete else "; stopped before its end"
-    return f"{name}: {counted(header.rounds, 'round')}, {header.created}{stopped}"
+    for side, header, name in zip(
+        ("BASE", "HEAD"), (comparison.base, comparison.head), names, strict=True
+    ):
+        stopped = "" if header.complete else "; stopped before its end"
+        rounds = counted(header.rounds, "round")
+        facts[side] = f"{name}: {rounds}, {header.created}{stopped}"
+        facts[f"left out in {side}"] = "; ".join(header.left_out)
+    return Facts(tuple((name, value) for name, value in facts.items() if value))
 
 
 # Checks of continuous integration
@@ -499,54 +433,39 @@ def _side(header: Header, name: str) -> str:
 def checks_of(comparison: Comparison, unsure: int | None = None) -> tuple[Check, ...]:
     """Return one check for whether the sides could be compared, one for each case and expectation.
 
-    ``unsure`` is the exit code of what is unsure; None for one who only wants to see. What could
-    not be measured at all passes only for the latter.
+    ``unsure`` is the exit code of what is unsure; None if nothing but a failed comparison fails.
     """
     strict = FAILED if unsure == REGRESSION else SKIPPED if unsure is None else ERROR
     lenient = SKIPPED if unsure == 0 else strict
-    whole = _whole(comparison, unsure is None)
+    outcomes: dict[str, Verdict] = {
+        **dict.fromkeys(REGRESSIONS, FAILED),
+        **dict.fromkeys((SAME, FASTER), PASSED),
+        **dict.fromkeys((UNSURE, WIDE), lenient),
+        INVALID: strict,
+    }
     too_wide = [case for case, _ in comparison.too_wide]
-    return (
-        whole,
-        *expectation_checks(comparison.head, strict),
-        *(_of_case(case, lenient, strict, whole, case in too_wide) for case in comparison.cases),
-    )
+    found = [_whole(comparison, unsure), *expectation_checks(comparison.head, strict)]
+    for case in comparison.cases:
+        passes = case.word == WIDE and case not in too_wide
+        outcome = PASSED if passes else outcomes.get(case.word, SKIPPED)
+        times = [f"{time.measure}: {time.word} {_ratio_text(time)}" for time in case.times]
+        said = f"{case.word}: {case.reason or ', '.join(times)}"
+        word = "" if outcome == PASSED else case.word
+        text = lines_of([said, *times, *map(str, case.changes)])
+        suite = ", ".join(_fields(case.case))
+        found.append(Check(suite, case.case.code, outcome, word, said, text))
+    return tuple(found)
 
 
-def refusal_check(reason: str, code: int) -> Check:
+def _whole(comparison: Comparison, unsure: int | None) -> Check:
+    not_comparable = comparison.incomparable if comparison.times else ""
+    inconclusive = comparison.inconclusive if unsure is not None else ""
+    reason = comparison.nothing or not_comparable or inconclusive
+    told = [*map(sentence, answers_of(comparison)), simulated_notice(comparison.base)]
+    outcome = ERROR if reason else PASSED
+    return Check(WHOLE, COMPARABLE, outcome, "not compared" * bool(reason), reason, lines_of(told))
+
+
+def refusal_check(reason: str) -> Check:
     """Return the one check of a gate that measured nothing."""
-    kind = "INCOMPARABLE" if code == NOT_KNOWN else "NOTHING"
-    return Check(WHOLE, COMPARABLE, ERROR, kind, reason, reason)
-
-
-def _whole(comparison: Comparison, only_tell: bool) -> Check:
-    kind = said = ""
-    if comparison.nothing:
-        kind, said = "NOTHING", f"nothing to compare: {comparison.nothing}"
-    elif comparison.incomparable and comparison.times:
-        kind, said = "INCOMPARABLE", f"the times cannot be compared: {comparison.incomparable}"
-    elif comparison.inconclusive and not only_tell:
-        kind = "INCONCLUSIVE"
-        said = f"a regression could not have been seen: {comparison.inconclusive}"
-    told = simulated_notice(comparison.base) or simulated_notice(comparison.head)
-    text = lines_of([*map(sentence, answers_of(comparison)), *filter(None, [told])])
-    return Check(WHOLE, COMPARABLE, ERROR if kind else PASSED, kind, said, text)
-
-
-def _of_case(
-    case: Compared, lenient: Verdict, strict: Verdict, whole: Check, too_wide: bool
-) -> Check:
-    if case.word in (SAME, FASTER) or (case.word == WIDE and not too_wide):
-        found = PASSED
-    elif case.word in REGRESSIONS:
-        found = ERROR if case.statuses[1] in BROKEN else FAILED
-    elif case.word == INVALID:
-        # What keeps all times from being compared is one error.
-        found = SKIPPED if whole.kind == "INCOMPARABLE" and case.times else strict
-    else:
-        found = lenient if case.word in (UNSURE, WIDE) else SKIPPED
-    times = [f"{time.measure}: {time.word} {ratio_text(time)}" for time in case.times]
-    reason = ", ".join(times) if case.word == SLOWER else case.reason
-    kind, said = ("", "") if found == PASSED else (case.word, f"{case.word}: {reason}")
-    text = lines_of([said, *times, *map(str, case.changes)])
-    return Check(array_text(case.case), case.case.code, found, kind, said, text, reason)
+    return Check(WHOLE, COMPARABLE, ERROR, "not compared", reason, reason)

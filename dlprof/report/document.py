@@ -178,7 +178,6 @@ class Check:
     """One question that continuous integration sees answered: a test case of JUnit.
 
     ``kind`` is the word or the rule by which it did not pass, ``said`` one line, ``text`` more.
-    ``reason`` is what ``said`` adds to the kind, if it begins with that.
     """
 
     suite: str
@@ -187,7 +186,6 @@ class Check:
     kind: str = ""
     said: str = ""
     text: str = ""
-    reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from dlprof.compare.comparison import compare, exit_code
 from dlprof.compare.times import WIDE, Settings
 from dlprof.errors import UsageError
-from dlprof.report import comparison_json
-from dlprof.report.comparison_document import answers_of, comparison_document
+from dlprof.report.comparison_document import answers_of, as_json, comparison_document
 
 COPY = {"ownership": {"verdict": "copy", "evidence": {}}, "case": {"shape": (1024, 1024)}}
 ENVIRONMENT = {"cpu": "A", "machine": "x86_64", "cores": 2, "packages": {}, "gpus": []}
@@ -139,5 +138,5 @@ def test_one_measurement_is_not_compared_with_itself():
 @settings(max_examples=50)
 def test_any_times_can_be_compared_and_written(base, head, fail_on, in_turns):
     found = compared([timed(ns=base)], [timed(ns=head)], fail_on, in_turns=in_turns)
-    assert json.loads(comparison_json.render(found, exit_code(found)))
+    assert json.loads(as_json(found, exit_code(found)))
     assert comparison_document(found).answers

@@ -1,15 +1,18 @@
 """What a report of a comparison says: the answer, what changed, and checks that fail as a gate."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from builders import make_result
 from comparison_builders import compared, medians, suite, timed
 
 from dlprof.compare.comparison import exit_code
-from dlprof.report import comparison_json
-from dlprof.report.comparison_document import answers_of, checks_of, comparison_document
+from dlprof.report.comparison_document import (
+    answers_of,
+    as_json,
+    checks_of,
+    comparison_document,
+)
 
 COPY = {"verdict": "copy", "evidence": {}}
 GATE, PASS, FAIL, TELL = 3, 0, 1, None
@@ -79,42 +82,11 @@ def test_the_worst_time_stands_first_and_what_is_the_same_in_no_row():
     ]
 
 
-def test_a_worse_verdict_is_in_the_answer_and_in_a_table():
-    found = document(suite(), changed_third(ownership=COPY))
-    assert found.answers[0].code == "numpy.c(x)"
-    assert "copy" in found.answers[0].note
-    (row,) = found.tables[0].rows
-    assert row[0].tone == "worse"
-    assert "copy" in row[1].text
-
-
-def test_the_answer_and_the_table_begin_with_the_most_severe_change():
-    head = suite(seed=50)
-    head[2] = suite(seed=50, ownership=COPY)[2]
-    head[5] = make_result("numpy.f(x)", None, case={"import": "f"}, status="crashed", reason="no")
-    found = document(suite(), head)
-    assert found.answers[0].code == "numpy.f(x)"
-    assert [row[0].text for row in found.tables[0].rows] == ["error", "warning"]
-
-
 def test_paths_that_changed_alike_share_a_line_before_the_times_and_stand_apart_in_full():
     found = document(suite(), suite(seed=50, ownership=COPY))
     (row,) = found.tables[0].rows
     assert row[2].note == "+7 alike"
     assert len(found.sections[1].blocks[0].rows) == 8
-
-
-def test_times_that_cannot_be_compared_are_counted_and_stand_in_full():
-    found = document(suite(), suite(seed=50), **ELSEWHERE)
-    assert (found.tables[0].rows, found.tables[0].more) == ((), "All 8 times")
-    assert len(found.sections[0].blocks[0].rows) == 8
-
-
-def test_one_reason_of_many_paths_is_told_once():
-    _, reasons = document(suite(), suite(seed=50), **ELSEWHERE).sections[0].blocks
-    ((_, path, because),) = reasons.rows
-    assert path.note == "+7 alike"
-    assert "cpu A → B" in because.text
 
 
 @pytest.mark.parametrize(
@@ -133,16 +105,6 @@ def test_one_reason_of_many_paths_is_told_once():
 )
 def test_every_outcome_is_answered(base, head, headers, told):
     assert told in "\n".join(answers(base, head, **headers))
-
-
-def test_a_comparison_with_doubts_does_not_say_that_head_is_no_slower():
-    first, *_ = answers(suite(count=3), suite({"a": 1.6}, count=3, seed=50))
-    assert first.startswith("HEAD may be slower")
-
-
-def test_what_the_scenario_expects_of_head_is_answered():
-    header = {"expectations": [{"text": "no error", "verdict": "not met"}]}
-    assert "no error" in answers(suite(), suite(seed=50), head_header=header)[0]
 
 
 def test_what_stays_open_is_a_line_with_its_bound_and_a_row_only_if_it_does_not_pass():
@@ -168,7 +130,7 @@ def checks(base, head, *fail_on, unsure=GATE, **headers):
     [
         (suite({"c": 2.5}, seed=50), ("failed", "SLOWER")),
         (changed_third(ownership=COPY), ("failed", "WORSE")),
-        (lost_third("crashed"), ("error", "WORSE")),
+        (lost_third("crashed"), ("failed", "WORSE")),
         ([*suite(seed=50)[:2], *suite(seed=50)[3:]], ("failed", "GONE")),
     ],
     ids=["slower", "copy", "crash", "gone"],
@@ -196,21 +158,6 @@ def test_a_doubt_does_as_it_was_asked_and_what_is_invalid_never_passes(unsure, f
     ]
     found = checks(base, head, unsure=unsure)
     assert (found["z"], found["c"]) == ((few, "UNSURE"), (invalid, "INVALID"))
-
-
-def test_what_has_nothing_to_be_compared_with_is_skipped():
-    refused = make_result("numpy.z(x)", None, case={"import": "z"}, status="unsupported")
-    found = checks([*suite()[1:], refused], [*suite(seed=50), refused])
-    assert (found["a"], found["z"]) == (("skipped", "NEW"), ("skipped", "UNMEASURED"))
-
-
-def test_other_machines_are_one_error_and_a_crash_stands_beside_it():
-    crashed = make_result("numpy.z(x)", None, case={"import": "z"}, status="crashed", reason="no")
-    sides = [*suite(), crashed], [*suite(seed=50), crashed]
-    found = checks(*sides, unsure=PASS, **ELSEWHERE)
-    errors = {name: kind for name, (outcome, kind) in found.items() if outcome == "error"}
-    assert errors == {"can be compared": "INCOMPARABLE", "z": "INVALID"}
-    assert checks(*sides, "warning", **ELSEWHERE)["can be compared"] == ("passed", "")
 
 
 SIDES = {
@@ -241,24 +188,11 @@ def test_a_check_fails_exactly_where_the_gate_does(head, fail_on, headers):
 def test_the_json_holds_what_the_table_shows():
     sides = suite(), suite({"c": 2.5}, seed=50, ownership=COPY)
     found = compared(*sides, "ready:5%,10ns", "info")
-    content = json.loads(comparison_json.render(found, exit_code(found)))
-    assert content["counts"] == {"SAME": 7, "SLOWER": 1}
-    assert (content["regression"], content["exit_code"]) == (True, 1)
+    content = json.loads(as_json(found, exit_code(found)))
+    assert content["exit_code"] == 1
     slower = next(case for case in content["cases"] if case["case"]["import"] == "c")
     (time,) = slower["times"]
     assert (slower["word"], time["word"]) == ("WORSE", "SLOWER")
-    assert time["corrected"][0] <= time["ci95"][0] <= time["ratio"] <= time["ci95"][1]
-    assert time["processes"] == {"base": 10, "head": 10}
+    assert time["corrected"][0] <= time["interval"][0] <= time["ratio"] <= time["interval"][1]
     (change,) = slower["changes"]
     assert (change["before"], change["after"]) == ("view", "copy")
-
-
-def test_the_same_file_on_both_sides_is_told():
-    found = comparison_document(compared(suite(), suite(seed=50)), ("a/bin/python", "a/bin/python"))
-    assert "same file" in found.context
-
-
-def test_what_both_sides_load_from_one_place_is_told_beside_the_versions():
-    found = replace(compared(suite(), suite(seed=50)), in_one_place=("torch",))
-    context = comparison_document(found, ("old/python", "new/python")).context
-    assert context.endswith("both load the Python files of torch from one place")
