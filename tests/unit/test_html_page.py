@@ -4,6 +4,7 @@ import base64
 import hashlib
 import lzma
 import re
+from dataclasses import replace
 
 import pytest
 from document_builders import COLUMNS, document, document_of, point, problem, row
@@ -89,6 +90,12 @@ def test_an_absurd_time_does_not_spoil_a_chart(time_ns):
 @given(st.one_of(st.sampled_from(BITES), st.text(st.characters(exclude_categories=["Cs", "Cc"]))))
 def test_text_from_anywhere_is_only_text(word):
     assert Page(render(document_of(word))).active == ["style", "script"]
+
+
+def test_a_single_time_between_all_ticks_is_drawn():
+    alone = replace(point("odd(x)", 8087.42), low_ns=8087.42, high_ns=8087.42)
+    html = render(document(chart=Chart((alone,))))
+    assert "odd(x)" in re.findall(r"<title>([^<]*)</title>", html)[1]
 
 
 def test_a_long_document_stays_small_and_says_what_it_leaves_out():

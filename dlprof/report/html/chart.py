@@ -166,7 +166,7 @@ def _scale(points: Sequence[Point]) -> tuple[Scale, list[float]]:
         ticks = [time for time in ticks if low <= time <= high]
         if len(ticks) >= FEWEST_TICKS:
             break
-    every = math.ceil(len(ticks) / MOST_TICKS)
+    every = max(math.ceil(len(ticks) / MOST_TICKS), 1)  # one time may lie between all ticks
     return place, ticks[::every]
 
 
