@@ -146,7 +146,8 @@ class Given:
 
     def settled(self, preset: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Every option, given or not."""
-        return options.settle(self.values, preset=preset, known=self.options)
+        layers = options.read(preset or {}), self.values
+        return options.settle(*layers, known=self.options)
 
     def check_none(self, reason: str, others: Mapping[str, object] | None = None) -> None:
         """Raise :class:`UsageError` for options of a measurement where they have no meaning.

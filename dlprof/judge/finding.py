@@ -9,12 +9,7 @@ from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import Cases, by
 from dlprof.judge.rule import Severity
 from dlprof.runner.axes import shape_text
-from dlprof.runner.quantity import (
-    brief_text,
-    is_wide,
-    plain_time,
-    times_text,
-)
+from dlprof.runner.quantity import brief_text, is_wide, plain_time, times_text
 from dlprof.runner.session import FindingRecord
 from dlprof.runner.survey import label_of
 from dlprof.text.clean import listed

@@ -51,10 +51,8 @@ def _section(use: str, looped: Sequence[Looped], where: str) -> Section:
     )
     heading = f"In a loop{f' with {use}' if use else ''}: {where}"
     rows = tuple(_loop_row(*one) for one in timed)
-    shown: list[TimeMeasure | Share | None] = []
-    for _, one in timed:
-        shown += one.in_loop, one.hoisted, one.share
-    tables = (Table(COLUMNS, rows, legend(shown)),)
+    times = legend(cell.text for row in rows for cell in row if not cell.code)
+    tables = (Table(COLUMNS, rows, times),)
     lines = (*_advice(timed), *_implicit(looped), *(f"refused {reason}" for reason in refused))
     return Section(
         heading, (*tables * bool(rows), *((Lines(lines),) if lines else ())), Level.FIRST

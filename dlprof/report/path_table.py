@@ -180,8 +180,7 @@ def full_section(array: Array, heading: str) -> Section:
             )
             for path in paths
         )
-        timed = (one.case.result.ready_time for one in paths if not one.case.result.untimed)
-        blocks.append(Table(titles, tuple(rows), legend(timed)))
+        blocks.append(Table(titles, tuple(rows), legend(map(_full_time, paths))))
     lost = [f"{one.result}: {one.code}: {one.reason}" for one in array.paths if one not in paths]
     blocks += [Lines(text) for text in (marks_of(paths), tuple(lost)) if text]
     return Section(heading, tuple(blocks))

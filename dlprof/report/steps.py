@@ -60,8 +60,8 @@ def sections(steps: dict[str, list[Result]]) -> Iterator[Section]:
     for name, results in steps.items():
         timed = [one for one in results if one.ready_time is not None]
         if timed:
-            meaning = legend([*(one.timed_ready for one in timed), *map(_saved, timed)])
-            table = Table(COLUMNS, tuple(map(_row, timed)), meaning)
+            rows = tuple(map(_row, timed))
+            table = Table(COLUMNS, rows, legend(cell.text for row in rows for cell in row))
             yield Section(name, (table,), Level.FIRST)
         for one in results:
             for note in _notes(one):

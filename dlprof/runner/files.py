@@ -20,17 +20,6 @@ BEGINNING = 256
 STDIN = Path("/dev/stdin")
 
 
-def version_fault(schema: object, known: str) -> str | None:
-    """What to say of a file whose ``schema`` is of a newer major version than ``known``, such as
-    ``dlprof.session/1``; empty if this dlprof reads it, None if it is no file of this kind.
-    """
-    kind, _, major = known.rpartition("/")
-    found = re.fullmatch(re.escape(kind) + r"/(\d{1,9})(\.\d{1,9})?", str(schema))
-    if found is None or int(found[1]) <= int(major):
-        return None if found is None else ""
-    return f"was written by a newer dlprof ({schema}); this one reads {known}"
-
-
 def begins_as(path: Path, schema: str) -> bool:
     """Whether the file at ``path`` begins as one of ``schema`` does, whatever its version."""
     kind = re.escape(schema.rpartition("/")[0])

@@ -358,32 +358,23 @@ def read(
     }
 
 
-def settle(
-    *layers: Mapping[str, Any],
-    preset: Mapping[str, Any] | None = None,
-    known: Iterable[Option] = (),
-) -> dict[str, Any]:
-    """Every option, of the layers that give it the last, and what ``preset`` or the default says.
+def settle(*layers: Mapping[str, Any], known: Iterable[Option] = ()) -> dict[str, Any]:
+    """The value of every option: of the last layer that gives it, else its default.
 
-    ``known`` are options as a verb declares them, with defaults of its own. ``quick`` in a layer
-    stands over the layers before it. On a simulated device the defaults of :data:`SIMULATED` hold.
+    ``known`` are options with defaults of a verb. ``quick`` in a layer overrides the layers before
+    it. A simulated device has the defaults of :data:`SIMULATED`.
     """
     declared = {option.key: option for option in MEASURED}
     declared |= {option.key: option for option in known if option.key in declared}
     nothing = {key: option.nothing for key, option in declared.items()}
     defaults = {key: option.default for key, option in declared.items()}
-    stated = read(preset or {}, known=declared)
+    stated: dict[str, Any] = {}
     for layer in layers:
-        stated |= with_quick(layer)
+        stated |= {**(QUICKLY if layer.get(QUICK.key) else {}), **layer}
     found = nothing | {PYTHON.key: sys.executable} | read(defaults, known=declared) | stated
     from dlprof.runner.axes import simulated_in
 
     return found | SIMULATED | stated if simulated_in(found[DEVICES.key]) else found
-
-
-def with_quick(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given with what ``quick`` stands for, under what is given beside it."""
-    return {**(read(QUICKLY) if given.get(QUICK.key) else {}), **given}
 
 
 def key_of(name: str, known: Iterable[Option]) -> str:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
-from enum import Enum
+from collections.abc import Callable, Iterable
 
-from dlprof.runner.measured import Share
 from dlprof.runner.session import TimeMeasure
 
 MARK = "~"
 """Before a time that another process may not repeat."""
 UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "\N{MICRO SIGN}s"), (1.0, "ns"))
-LOOSE_DIGITS = 2
+DIGITS = 2
 """Significant digits of a value whose interval is not known."""
 LEAST, MOST = 1e-9, 1e15
 """Beyond these a number is written with an exponent."""
@@ -25,29 +22,17 @@ WIDE = 0.5
 """An interval wider than this share of its value is not written as ±: a range says more."""
 LEAST_TOLD = 1.1
 """What is less reads "at least 1.0 times", which says nothing."""
+FORMS = {
+    "±": "±: the 95 % interval of the median of all processes",
+    " to ": "a to b: the fastest and the slowest process",
+    " or ": "a or b: groups of processes that differ",
+}
 
 
-class Form(Enum):
-    """What stands for the processes of a measure, and what that means."""
-
-    INTERVAL = "±: the 95 % interval of the median of all processes"
-    RANGE = "a to b: the fastest and the slowest process"
-    MODES = "a or b: groups of processes that differ"
-
-
-def form_of(measure: TimeMeasure | Share | None) -> Form | None:
-    """None for a single process, and for a share of which the processes do not agree."""
-    if measure is None or isinstance(measure, Share):
-        return Form.INTERVAL if measure is not None and measure.is_known else None
-    if measure.modes or measure.ci95_ns is None:
-        return Form.MODES if measure.modes else None
-    return Form.RANGE if _range_ns(measure) else Form.INTERVAL
-
-
-def legend(measures: Iterable[TimeMeasure | Share | None]) -> str:
-    """What the forms of these measures mean."""
-    found = {form_of(measure) for measure in measures}
-    told = [form.value for form in Form if form in found]
+def legend(texts: Iterable[str]) -> str:
+    """What the forms of these times and shares mean."""
+    shown = list(texts)
+    told = [words for mark, words in FORMS.items() if any(mark in text for text in shown)]
     return f"{'; '.join(told)}." if told else ""
 
 
@@ -59,7 +44,7 @@ def time_text(measure: TimeMeasure | None, doubtful: bool = False) -> str:
     if measure is None:
         return "-"
     mark = MARK if doubtful and measure.is_repeated else ""
-    if measure.ci95_ns is None or form_of(measure) is not Form.INTERVAL:
+    if measure.ci95_ns is None or measure.modes or _range_ns(measure):
         return f"{mark}{brief_text(measure)}"
     return f"{mark}{with_interval(measure.median_ns, measure.ci95_ns)}"
 
@@ -67,7 +52,7 @@ def time_text(measure: TimeMeasure | None, doubtful: bool = False) -> str:
 def brief_text(measure: TimeMeasure) -> str:
     """As :func:`time_text`, without an interval: ``2.4 us``."""
     if measure.modes:
-        return modes_text([mode.median_ns for mode in measure.modes])
+        return _several([mode.median_ns for mode in measure.modes], " or ")
     if ends := _range_ns(measure):
         return range_text(*ends)
     return f"{'' if measure.is_repeated else MARK}{plain_time(measure.median_ns)}"
@@ -82,7 +67,7 @@ def is_wide(measure: TimeMeasure) -> bool:
 
 
 def _range_ns(measure: TimeMeasure) -> tuple[float, float] | None:
-    """The least and the greatest of the processes, if no one number stands for them."""
+    """The fastest and the slowest process, if no one number stands for all."""
     medians_ns = measure.medians_by_round.values()
     if not is_wide(measure) or len(medians_ns) < 2 or min(medians_ns) <= 0:  # noqa: PLR2004 - a range
         return None
@@ -90,20 +75,11 @@ def _range_ns(measure: TimeMeasure) -> tuple[float, float] | None:
 
 
 def times_text(longer: TimeMeasure, shorter: TimeMeasure) -> str:
-    """``3.3``: how many times as long; ``at least 3.3`` of modes and of wide intervals;
-    ``about 3.3`` where one of them has no interval.
-
-    Empty where that is no number, or where the one reaches into the other, or nearly so.
-    """
-    wide = is_wide(longer) or is_wide(shorter)
+    """``at least 3.3``: how many times as long; empty where one reaches into the other."""
     low, high = _nearest_ns(longer)[0], _nearest_ns(shorter)[1]
-    if high <= 0 or (wide and low <= LEAST_TOLD * high):
+    if high <= 0 or low <= LEAST_TOLD * high:
         return ""
-    if not (longer.is_repeated and shorter.is_repeated):
-        return f"about {ratio_text(low / high)}"
-    if wide:
-        return f"at least {significant(low / high, LOOSE_DIGITS, ROUND_FLOOR)}"
-    return ratio_text(low / high)
+    return f"at least {significant(low / high, to=math.floor)}"
 
 
 def _nearest_ns(measure: TimeMeasure) -> tuple[float, float]:
@@ -113,12 +89,18 @@ def _nearest_ns(measure: TimeMeasure) -> tuple[float, float]:
 
 
 def range_text(low_ns: float, high_ns: float) -> str:
-    """``0.7 to 1.9 ms``: two digits each, in the unit of the higher; far apart, each in its own."""
-    if high_ns >= FAR * low_ns > 0:
-        return f"{plain_time(low_ns)} to {plain_time(high_ns)}"
-    scale, unit = unit_for(high_ns)
-    low, high = (significant(value / scale, LOOSE_DIGITS) for value in (low_ns, high_ns))
-    return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
+    """``0.7 to 1.9 ms``: two digits each, in one unit unless they are far apart."""
+    found = _several([low_ns, high_ns], " to ")
+    low, _, high = found.partition(" to ")
+    return high if high.startswith(f"{low} ") else found
+
+
+def _several(times_ns: list[float], between: str) -> str:
+    """Times in the unit of the last, or each in its own if they are far apart."""
+    if max(times_ns) >= FAR * min(times_ns) > 0:
+        return between.join(map(plain_time, times_ns))
+    scale, unit = unit_for(times_ns[-1])
+    return f"{between.join(significant(value / scale) for value in times_ns)} {unit}"
 
 
 def with_interval(value_ns: float, interval_ns: tuple[float, float]) -> str:
@@ -128,34 +110,27 @@ def with_interval(value_ns: float, interval_ns: tuple[float, float]) -> str:
     value = value_ns / scale
     if half <= abs(value) * NOTHING or not math.isfinite(half) or not LEAST <= abs(value) < MOST:
         return f"{significant(value, 3)} {unit}"
-    places = decimals(half)
-    return f"{fixed(value, places)} ±{fixed(half, places)} {unit}"
+    leading, exponent = f"{half:.0e}".split("e")
+    places = -int(exponent) + (1 if leading == "1" else 0)
+    shown, half_shown = (_fixed(number, places) for number in (value, half))
+    return f"{shown} ±{half_shown} {unit}"
 
 
-def plain_time(value_ns: float, digits: int = LOOSE_DIGITS) -> str:
+def plain_time(value_ns: float, digits: int = DIGITS) -> str:
     """A time to so many significant digits."""
-    scale, unit = unit_for(float(_rounded(value_ns, digits)))  # 999.6 ns are 1.00 µs
+    scale, unit = unit_for(value_ns, digits)
     return f"{significant(value_ns / scale, digits)} {unit}"
 
 
 def bound_text(value_ns: float) -> str:
     """A time to one digit that is no less: what is below ``value_ns`` is below it too."""
     scale, unit = unit_for(value_ns)
-    return f"{significant(value_ns / scale, 1, ROUND_CEILING)} {unit}"
-
-
-def modes_text(medians_ns: list[float]) -> str:
-    if max(medians_ns) >= FAR * min(medians_ns) > 0:
-        return " or ".join(map(plain_time, medians_ns))
-    scale, unit = unit_for(medians_ns[0])
-    return (
-        " or ".join(significant(value / scale, LOOSE_DIGITS) for value in medians_ns) + f" {unit}"
-    )
+    return f"{significant(value_ns / scale, 1, math.ceil)} {unit}"
 
 
 def ratio_text(ratio: float) -> str:
     """``27,000``: a ratio to two significant digits."""
-    return significant(ratio, LOOSE_DIGITS)
+    return significant(ratio)
 
 
 def size_text(size_bytes: int, digits: int = 4) -> str:
@@ -177,39 +152,28 @@ def duration_text(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def unit_for(value_ns: float) -> tuple[float, str]:
+def unit_for(value_ns: float, digits: int = 3) -> tuple[float, str]:
+    """Scale and name of the unit in which a time is shown to so many digits."""
+    rounds_up = 1 - 0.5 * 10**-digits  # 999.6 ns are 1.00 µs
     for scale, unit in UNITS:
-        if abs(value_ns) >= scale:
+        if abs(value_ns) >= rounds_up * scale:
             return scale, unit
     return UNITS[-1]
 
 
-def decimals(half: float) -> int:
-    """Decimal places at which ``half`` shows its first digit, or two digits if the first is 1."""
-    leading, exponent = f"{half:.0e}".split("e")
-    return -int(exponent) + (1 if leading == "1" else 0)
-
-
-def fixed(value: float, places: int, rounding: str = ROUND_HALF_UP) -> str:
-    """Rounded half up to ``places`` decimals; negative places round to tens, hundreds."""
-    step = Decimal(1).scaleb(-places)
-    rounded = Decimal(repr(float(value))).quantize(step, rounding)
-    return f"{rounded:,.{max(places, 0)}f}"
-
-
-def significant(value: float, digits: int, rounding: str = ROUND_HALF_UP) -> str:
+def significant(value: float, digits: int = DIGITS, to: Callable[[float], float] = round) -> str:
+    """A number to so many significant digits, rounded by ``to``."""
     if value == 0:
         return "0"
     if not math.isfinite(value):  # of a session in which numbers stand that nobody measured
         return "∞"
     if not LEAST <= abs(value) < MOST:
         return f"{value:.{digits - 1}e}"
-    return fixed(value, digits - 1 - _rounded(value, digits).adjusted(), rounding)
+    leading = f"{abs(value):.{digits - 1}e}" if to is round else f"{abs(value):e}"
+    return _fixed(value, digits - 1 - int(leading.partition("e")[2]), to)
 
 
-def _rounded(value: float, digits: int) -> Decimal:
-    """To so many significant digits: it may have one digit more before its point."""
-    exact = Decimal(repr(float(value)))
-    if not exact.is_finite():
-        return exact
-    return exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), ROUND_HALF_UP)
+def _fixed(value: float, places: int, to: Callable[[float], float] = round) -> str:
+    """Rounded to ``places`` decimals; negative places round to tens, hundreds."""
+    step = 10.0**places
+    return f"{to(value * step) / step:,.{max(places, 0)}f}"

@@ -239,11 +239,8 @@ def _check_schema(header: Mapping[str, Any], name: str) -> None:
     schema = str(header.get("schema"))
     if schema.startswith("dlprof.trace/"):
         raise SessionError(f"{name} is a trace and no session: dlprof report shows it")
-    fault = files.version_fault(schema, SCHEMA)
-    if fault is None:
-        raise SessionError(f"{name} is not a dlprof session: it has no schema {SCHEMA!r}")
-    if fault:
-        raise SessionError(f"{name} {fault}")
+    if schema != SCHEMA:
+        raise SessionError(f"{name} is not a dlprof session: its schema is not {SCHEMA!r}")
 
 
 def _merged(header: Mapping[str, Any], answers: Answers, end: Mapping[str, Any]) -> Session:

@@ -102,7 +102,7 @@ def test_a_default_is_declared_once():
 
 def test_the_last_layer_that_gives_a_value_counts():
     file = make_scenario('shape = "4"\nrounds = 5').options
-    values = settle(file, read({"rounds": "2"}), preset={"sample_ms": 20.0})
+    values = settle({"sample_ms": 20.0}, file, read({"rounds": "2"}))
     assert (values["shapes"], values["rounds"], values["sample_ms"]) == (((4,),), 2, 20.0)
 
 
