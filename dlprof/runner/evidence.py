@@ -173,6 +173,8 @@ class Ownership(Evidence):
     declared_device: Maybe[str] = None
     """Where the result should be, if it is elsewhere."""
     not_written: Maybe[str] = None
+    one_file: Maybe[Flag] = None
+    """Whether both lie in mappings of one file, and one was not written."""
     processes: Maybe[tuple[Verdict[Ownership], ...]] = None
 
     @property

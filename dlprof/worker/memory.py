@@ -43,10 +43,14 @@ NO_FILES = ("/dev/zero", "/dev/nvidia", "/dev/dri/", "/dev/kfd")
 
 
 class Mapping(NamedTuple):
-    """``shared``: a write goes to a file, or to other processes."""
+    """``shared``: a write goes to a file, or to other processes.
+
+    ``file``: the inode and the numbers of its device; None for memory of this process alone.
+    """
 
     writable: bool
     shared: bool
+    file: tuple[int, int, int] | None
 
 
 def mapping_of(address: int | None) -> Mapping | None:
@@ -58,21 +62,26 @@ def mapping_of(address: int | None) -> Mapping | None:
         return None
     queried = _queried(address)
     if queried is not None:
-        flags = queried[5]
+        flags, (inode, major, minor) = queried[5], queried[8:11]
         if not flags & SHARED:  # else its name counts as well
-            return Mapping(bool(flags & WRITABLE), False)
+            return Mapping(bool(flags & WRITABLE), False, _file(inode, major, minor))
     try:
         lines = MAPS.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return None
     for line in lines:
-        span, kind, _, _, _, *path = line.split(maxsplit=5)
+        span, kind, _, device, number, *path = line.split(maxsplit=5)
         begin, _, end = span.partition("-")
         if int(begin, 16) <= address < int(end, 16):
             name = path[0] if path else ""
             shared = kind.endswith("s") and not name.startswith(NO_FILES)
-            return Mapping("w" in kind, shared)
+            major, minor = (int(part, 16) for part in device.split(":"))
+            return Mapping("w" in kind, shared, _file(int(number), major, minor))
     return None
+
+
+def _file(inode: int, major: int, minor: int) -> tuple[int, int, int] | None:
+    return (inode, major, minor) if inode else None
 
 
 def _queried(address: int) -> tuple[int, ...] | None:

@@ -6,7 +6,9 @@ not. Without an address the framework's own in-place write is used. The second p
 address. If the addresses differ and are near, the result may be a view that begins elsewhere in
 the memory (backwards, or at an offset). Then all elements are watched, not the first alone.
 
-Shared mappings are not written.
+Shared mappings are not written. If the other side is a mapping of the same file, its own write
+proves no copy: where that is copy-on-write, the write itself makes the copy (``mmap(2)``,
+``MAP_PRIVATE``).
 
 Verdicts: ``view``, ``copy``, ``unknown``.
 """
@@ -24,6 +26,10 @@ from dlprof.worker import memory
 from dlprof.worker.simulated import computed
 from dlprof.worker.subject import Subject, result_device
 
+ONE_FILE = (
+    "both are mappings of one file, and one must not be written: a write to the other may be"
+    " copy-on-write"
+)
 NOT_WRITTEN = "not written: the memory is read-only, a file's, or shared with other processes"
 
 
@@ -49,6 +55,8 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
         evidence["declared_device"] = declared
     if source.forbidden or result.forbidden:
         evidence["not_written"] = NOT_WRITTEN
+        if source.file is not None and source.file == result.file:
+            evidence["one_file"] = True
     word, reason = judge(evidence)
     return verdict(word, evidence, reason)
 
@@ -65,7 +73,7 @@ def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
     if all(writes) and same is not False:
         return "view", None
     if not any(writes) and not same:
-        return "copy", None
+        return ("unknown", ONE_FILE) if evidence.get("one_file") else ("copy", None)
     if all(writes):
         # Memory mapped twice, or an address of something else: the write is proof.
         return "view", "different addresses, but writes show on both sides"
@@ -95,6 +103,10 @@ class _Side:
     def forbidden(self) -> bool:
         """Whether a write would end the process or show outside of it."""
         return self.mapping is not None and (self.mapping.shared or not self.mapping.writable)
+
+    @property
+    def file(self) -> tuple[int, int, int] | None:
+        return self.mapping.file if self.mapping else None
 
     def first_bytes(self) -> bytes:
         """The first element as it is in memory now."""
