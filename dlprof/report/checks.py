@@ -120,6 +120,12 @@ def _of_survey(
         return _failed(pair, SURVEY, bad)
     if faults := [case.result.fault for case in cases if case.result.fault]:
         return Check(pair, SURVEY, ERROR, FAULT, first_line(faults[0]), lines_of(faults))
+    if untried := sum(case.result.status == "skipped" for case in cases):
+        said = f"{untried:,} of {len(cases):,} arrays were not tried"
+        return Check(pair, SURVEY, ERROR, "skipped", said, said)
+    if all(case.result.refused_at == "create" for case in cases):
+        said = "no array could be made"
+        return Check(pair, SURVEY, ERROR, "unmade", said, cases[0].result.reason or said)
     return Check(pair, SURVEY, text=lines_of(one.line for one in told))
 
 
