@@ -177,19 +177,24 @@ class Runner:
         round_: int,
         processes: FreshProcesses,
         turns: Turns | None = None,
+        lost: int = 0,
     ) -> Answered:
         """Ask for the suspects of one path in processes that have converted nothing else.
 
-        In a survey each process converts the path's plain array first.
+        In a survey each process converts the path's plain array first, unless that ends the
+        process. ``lost`` is how many processes of its own the path ended or changed before.
         """
-        waiting, lost = list(suspects), 0
+        waiting = list(suspects)
         plain = self._plain(suspects[0].case)
         while waiting and lost < MOST_LOST:
             if turns:
                 yield Stop(waiting[0].number)
             worker = yield from processes.next()
             if plain is not None and not is_plainest(waiting[0].case):
-                yield from self._client.beside(worker, plain, round_, alone=True)
+                outcome = yield from self._client.beside(worker, plain, round_, alone=True)
+                if spoils(outcome):
+                    plain = None
+                    continue
             served = 0
             while waiting:
                 index, case, before = waiting[0]
@@ -247,31 +252,34 @@ class Runner:
     def _survey(self, paths: deque[list[Suspect]]) -> Lane:
         """Survey paths: those of a pair in one process, then its suspects, each path alone.
 
-        Several lanes take from ``paths``.
+        The first answer of a process counts. Several lanes take from ``paths``.
         """
         while paths:
             pair = paths[0][0].case.pair
             of_pair = [(one.number, one.case) for path in paths for one in path]
             imports = {case.path: (index, case) for index, case in of_pair if case.pair == pair}
-            suspects: list[list[Suspect]] = []
+            suspects: list[tuple[list[Suspect], int]] = []
             with closing(FreshProcesses(self._pool, list(imports.values()))) as processes:
                 worker = None
                 while paths and paths[0][0].case.pair == pair:
-                    path, found = paths.popleft(), list[Suspect]()
+                    path, found, lost = paths.popleft(), list[Suspect](), 0
                     for place, (index, case, _) in enumerate(path):
+                        is_first = worker is None
                         worker = worker or (yield from processes.next())
-                        outcome = yield from self._client.beside(worker, case, 0)
-                        if suspicion(case, outcome):
+                        outcome = yield from self._client.beside(worker, case, 0, alone=is_first)
+                        if suspicion(case, outcome) and not is_first:
                             found.append(Suspect(index, case, outcome))
                         else:
                             self._client.keep(index, 0, outcome)
                         if spoils(outcome):
                             worker = None
+                            lost += is_first
                             found += path[place + 1 :]
                             break
-                    suspects.append(found)
-                for found in filter(None, suspects):
-                    yield from self._isolate(found, 0, processes)
+                    if found:
+                        suspects.append((found, lost))
+                for found, lost in suspects:
+                    yield from self._isolate(found, 0, processes, lost=lost)
 
     def _import_together(self, groups: Sequence[Group], round_: int) -> None:
         """Have the worker of the first group import, and meanwhile that of the next, unless a

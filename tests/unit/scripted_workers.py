@@ -11,7 +11,8 @@ from dlprof.runner.worker_client import Outcome
 class Workers:
     """All workers of a run, by the imports or instruments that befall them something.
 
-    ``asked`` has the imports that each process was asked for. ``dies`` end their worker,
+    ``asked`` has the imports that each process was asked for. ``dies`` end their worker, and so
+    does ``dies_of_dtype``;
     ``dies_in_company`` only if it served another case before; after ``poisons`` it dies before it
     begins the next case. After ``spoils`` it refuses all others. Refusals of ``jams`` break a path
     that converted before. A conversion ``gives`` further parts. The values of ``wrong`` are wrong,
@@ -22,6 +23,7 @@ class Workers:
 
     dies: set = field(default_factory=set)
     dies_in_company: set = field(default_factory=set)
+    dies_of_dtype: str = ""
     poisons: set = field(default_factory=set)
     refuses: set = field(default_factory=set)
     spoils: set = field(default_factory=set)
@@ -134,7 +136,8 @@ class ScriptedWorker:
         workers.clock_s += workers.cost_s
         on_stage("host_time")
         self.partial = Outcome("crashed", None, stage="first call")
-        if name in workers.dies or (company and name in workers.dies_in_company):
+        is_fatal = name in workers.dies or request["dtype"] == workers.dies_of_dtype
+        if is_fatal or (company and name in workers.dies_in_company):
             return self.lost("crashed", f"killed by SIGSEGV, {name}", "host_time", "last words")
         for instrument in request["instruments"]:
             self.partial.stage = instrument

@@ -178,6 +178,19 @@ def test_a_path_that_ended_three_processes_of_its_own_gets_no_other_array(worker
     assert workers.open == 0
 
 
+def test_a_survey_asks_nothing_twice_that_a_process_refused_before_it_converted(workers, file):
+    workers.refuses = {"import0"}
+    run(surveyed("import0", "import1"), file)
+    assert workers.order() == ["import0", "import1"]
+    assert statuses(file, 0) == [(0, "unsupported")]
+
+
+def test_an_array_is_converted_itself_where_the_paths_plain_array_ends_its_process(workers, file):
+    workers.dies_of_dtype = "float32"
+    run([*surveyed("import0"), *surveyed("import0", dtype="int8")], file)
+    assert [statuses(file, case)[0][1] for case in range(2)] == ["crashed", "ok"]
+
+
 def test_two_workers_share_a_survey(workers, file, monkeypatch):
     monkeypatch.setattr(rounds, "lanes", lambda _: 2)
     workers.most_open, workers.refuses = 2, {"import3", "import8"}
