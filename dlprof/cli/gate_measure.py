@@ -92,7 +92,6 @@ def sweep_of(scenario: Scenario, given: Given, python: str, flag: str) -> Sweep:
             "and compare the sessions"
         )
     values = {key: given.values[key] for key in OF_SCENARIO if key in given.values}
-    values["allocator"] = options.STEADY
     values["python"] = value_of(options.PYTHON, python, flag)
     if simulated_in({**scenario.options, **values}.get("devices", ())):
         raise UsageError(f"a gate compares {NO_TIMES}: use dlprof run")

@@ -202,7 +202,7 @@ def survey(
     *(*every.AXES, *every.HOW),
     # A matrix has hundreds of cases; its question is which way, not the last percent.
     replace(every.SAMPLE_MS, default=20.0),
-    *(every.ALLOCATOR, replace(every.DIAGNOSE, meaning="only on a simulated device")),
+    replace(every.DIAGNOSE, meaning="only on a simulated device"),
     *(every.FAIL_ON, *every.INTERPRETER, every.SESSION, every.YES, every.FULL, *every.REPORTS),
 )
 def matrix(*, given: Given) -> None:

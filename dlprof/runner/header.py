@@ -99,7 +99,6 @@ class RecordedSettings(Record):
     diagnose: Maybe[Flag] = None
     placements: Maybe[tuple[str, ...]] = None
     setup: Maybe[str] = None
-    allocator: Maybe[str] = None
     survey_alone: Maybe[Flag] = None
 
 

@@ -16,7 +16,6 @@ from typing import Any
 
 from dlprof.errors import UsageError
 from dlprof.runner.option import (
-    Choice,
     Number,
     Option,
     Several,
@@ -185,19 +184,10 @@ SAMPLE_MS = Option(
     default=60.0,
     metavar="MS",
 )
-SYSTEM, STEADY = "system", "steady"
 TUNABLES = "GLIBC_TUNABLES"
 STEADY_TUNABLES = "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824"
 """No block below 1 GiB is mapped anew for each allocation, and freed memory is kept: fresh pages
 cost a fault each (glibc manual, Memory Allocation Tunables)."""
-ALLOCATOR = Option(
-    "allocator",
-    Choice((SYSTEM, STEADY)),
-    "How glibc gives out large blocks: system, or steady from memory that it keeps.",
-    MEASURING,
-    default=SYSTEM,
-    metavar="NAME",
-)
 QUICK = Option(
     "quick",
     Switch(),
@@ -315,7 +305,7 @@ WIDE_LIMIT = Option(
 AXES = (SHAPES, DTYPES, LAYOUTS, DEVICES, PATHS)
 HOW = (ROUNDS, BUDGET, TIMEOUT, SEED, QUICK)
 INTERPRETER = (PYTHON, PROBES)
-TIMED = (*HOW, SAMPLE_MS, ALLOCATOR, DIAGNOSE, *INTERPRETER)
+TIMED = (*HOW, SAMPLE_MS, DIAGNOSE, *INTERPRETER)
 """How conversions are measured that are known."""
 RUN = (
     *AXES,
@@ -329,7 +319,7 @@ REPORTS = (JSON, HTML, CSV, PARQUET, MARKDOWN, JUNIT, GITHUB)
 
 MEASURED = (
     *(*AXES, PLACEMENTS, SETUP),
-    *(*HOW, SAMPLE_MS, DIAGNOSE, SURVEY, TOGETHER, ALLOCATOR),
+    *(*HOW, SAMPLE_MS, DIAGNOSE, SURVEY, TOGETHER),
     *INTERPRETER,
 )
 """What is measured, and how; the rest says what becomes of it."""

@@ -14,7 +14,7 @@ from dlprof.probes.base import HOST_MEMORY, Protocol
 from dlprof.runner import pairing, survey
 from dlprof.runner.axes import NO_TIMES
 from dlprof.runner.catalog import Catalog, ProbeInfo
-from dlprof.runner.options import STEADY, STEADY_TUNABLES, TUNABLES
+from dlprof.runner.options import STEADY_TUNABLES, TUNABLES
 from dlprof.runner.pairing import Case, Path
 from dlprof.runner.request import Request, Settings
 from dlprof.runner.session import pair_text
@@ -116,7 +116,7 @@ def plan(request: Request, catalog: Catalog) -> Plan:
     }
     if any(target.device == "cuda" for target in found):
         variables[QUEUES] = os.environ.get(QUEUES, MOST_QUEUES)
-    steady = STEADY_TUNABLES if request.settings.allocator == STEADY else ""
+    steady = STEADY_TUNABLES if request.settings.in_turns else ""
     if tunables := os.environ.get(TUNABLES, steady):
         variables[TUNABLES] = tunables
     variables |= catalog.variables

@@ -25,8 +25,7 @@ class Settings:
     arrays of up to ``largest_bytes``; without it ``alignment`` has at least that looked at. The
     placement ``convert`` is what the timers measure anyway. ``setup`` is source text that runs
     after that of the frameworks, in each worker. Without ``times`` nothing is timed: on a simulated
-    device order and copies are real, and times are not. ``allocator`` is that of the host:
-    ``system`` or ``steady``. ``survey`` looks at each path with many
+    device order and copies are real, and times are not. ``survey`` looks at each path with many
     small arrays; ``survey_alone`` at nothing else.
     """
 
@@ -43,7 +42,6 @@ class Settings:
     placements: tuple[str, ...] = (options.PLACEMENTS.default,)
     setup: str = ""
     times: bool = True
-    allocator: str = options.SYSTEM
     survey: bool = False
     survey_alone: bool = False
 
@@ -140,7 +138,6 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         diagnose=values["diagnose"],
         placements=values["placements"],
         setup=values["setup"] or "",
-        allocator=values["allocator"],
         survey=values["survey"],
         **(WITHOUT_TIMES if simulated_in(values["devices"]) else {}),
     )

@@ -214,6 +214,13 @@ def test_a_path_to_a_device_that_the_machine_lacks_is_left_out_and_said():
 # The schedule
 
 
+@pytest.mark.parametrize("in_turns", [False, True])
+def test_only_both_sides_of_a_gate_have_a_steady_allocator(monkeypatch, in_turns):
+    monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
+    request = Request((("numpy", "torch"),), settings=Settings(in_turns=in_turns))
+    assert ("GLIBC_TUNABLES" in plan(request, CATALOG).variables) == in_turns
+
+
 def test_a_large_case_has_a_process_of_its_own_and_pairs_share_one_only_together():
     large, small = make_case(shape=(OWN_PROCESS_BYTES // 4,)), make_case()
     alone, together = Settings(), Settings(together=True)
