@@ -115,7 +115,7 @@ class FreshProcesses:
         self._worker = self._pool.worker()
         if self._imports and not (yield from self._answers(self._worker, fork)):
             self.close()
-            self._imports = []  # an import ended it: each case shows that
+            self._imports = []  # an import ended it or started threads
             self._worker = self._pool.worker()
         return self._worker
 
@@ -129,4 +129,4 @@ class FreshProcesses:
         worker.send(request)
         while (outcome := worker.poll(FORK_LIMIT_S)) is None:
             yield worker
-        return outcome.alive
+        return outcome.status == "ok"

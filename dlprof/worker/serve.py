@@ -9,6 +9,7 @@ import contextlib
 import gc
 import os
 import resource
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -39,6 +40,9 @@ def serve(requests_fd: int, replies_fd: int) -> None:
         answer = Answer(channel, request["id"])
         if request["do"] == "fork":
             _load(state, request["cases"], answer)
+            if threading.active_count() > 1:  # a fork has none of them: what waits for one hangs
+                channel.send({"id": answer.identity, "done": "failed", "reason": "has threads"})
+                continue
             if not forked():
                 continue  # the fork has answered
             channel.belongs_here()
