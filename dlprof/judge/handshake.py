@@ -13,7 +13,7 @@ from dlprof.judge.finding import Claim, finding, replacements
 from dlprof.judge.rule import Rule, expect
 from dlprof.judge.script import Effect, Subject
 from dlprof.judge.standards import EXPORT
-from dlprof.protocol.messages import ASKED_OTHERWISE, IMPORTED_AGAIN, IMPORTED_OTHERWISE
+from dlprof.protocol.messages import ASKED_OTHERWISE, IMPORTED_OTHERWISE
 from dlprof.runner.evidence import HandshakeEvent
 from dlprof.runner.session import FindingRecord
 
@@ -223,12 +223,12 @@ def _taken_if_legacy(case: CaseView) -> str:
 
 
 def _taken_alone(case: CaseView) -> str:
-    """What a stand-in has that is taken, while the source is refused before and after; or empty."""
+    """The protocol of a stand-in that is taken, while the source is refused; or empty."""
     outcomes = {event.call: _returned(event) for event in case.result.handshake}
     is_dlpack = case.result.case.protocol == "dlpack"
     asked = "__dlpack__" if is_dlpack else "__cuda_array_interface__"
     is_taken = outcomes.get(asked) and outcomes.get("import")
-    return asked if is_taken and outcomes.get(IMPORTED_AGAIN) is False else ""
+    return asked if is_taken and case.result.refused_at == "first call" else ""
 
 
 def _listed(arguments: Mapping[str, Any]) -> str:

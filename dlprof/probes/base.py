@@ -521,14 +521,6 @@ class Probe:
         """Bytes that the framework's allocator has handed out; None if it does not say."""
         return None
 
-    def peak_watch(self, device: str) -> AbstractContextManager[Callable[[], int]] | None:
-        """A context that gives a function: the most bytes handed out at once since it was entered.
-
-        They count from what was handed out then. None if the framework does not say, or counts
-        blocks that may be much larger than the arrays in them.
-        """
-        return None
-
 
 def numbers(spec: ArraySpec) -> Pattern:
     """The pattern of the values that an array of ``spec`` should have."""

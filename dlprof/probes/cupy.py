@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from dlprof.probes.base import (
@@ -154,28 +153,6 @@ class CuPy(Probe):
         import cupy
 
         return int(cupy.get_default_memory_pool().used_bytes())
-
-    def peak_watch(self, device: str) -> AbstractContextManager[Callable[[], int]] | None:
-        return _peak()
-
-
-@contextmanager
-def _peak() -> Iterator[Callable[[], int]]:
-    from cupy.cuda import MemoryHook
-
-    class Peak(MemoryHook):  # type: ignore[misc]
-        name = "dlprof"
-        now = most = 0
-
-        def malloc_postprocess(self, **block: int) -> None:
-            self.now += block["mem_size"]
-            self.most = max(self.most, self.now)
-
-        def free_postprocess(self, **block: int) -> None:
-            self.now -= block["mem_size"]
-
-    with Peak() as hook:
-        yield lambda: hook.most
 
 
 class _Handle:

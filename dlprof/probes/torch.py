@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from dlprof.probes.base import (
@@ -186,18 +185,6 @@ class Torch(Probe):
         import torch
 
         return int(torch.cuda.memory_allocated()) if device == "cuda" else None
-
-    def peak_watch(self, device: str) -> AbstractContextManager[Callable[[], int]] | None:
-        return _peak() if device == "cuda" else None
-
-
-@contextmanager
-def _peak() -> Iterator[Callable[[], int]]:
-    import torch
-
-    torch.cuda.reset_peak_memory_stats()
-    before = torch.cuda.memory_allocated()
-    yield lambda: int(torch.cuda.max_memory_allocated() - before)
 
 
 def values(elements: int, spec: ArraySpec) -> str:

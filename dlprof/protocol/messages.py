@@ -20,8 +20,6 @@ REFUSED = "refused"
 """The part that says why a conversion was refused: what follows may end the process."""
 IMPORTED_OTHERWISE = "other import"
 """The consumer's import of what that export gave."""
-IMPORTED_AGAIN = "second import"
-"""The conversion once more, after the consumer took a stand-in for its source."""
 
 NO_CUPTI = "cupti-python is not installed: pip install cupti-python"
 """Why there is no trace."""

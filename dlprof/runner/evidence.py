@@ -389,7 +389,6 @@ class EarlyWrite(Evidence):
     """What was seen at each size: ``whole``, ``torn``, ``view``, ``immutable`` …"""
     unaligned_bytes: Maybe[dict[str, str]] = None
     """The same of sources that are not aligned."""
-    torn_alignment_bytes: Maybe[Number] = None
     aligned: Maybe[str] = None
     """What was seen of an aligned source as large as the torn one, which was not aligned."""
     processes: Maybe[tuple[Verdict[EarlyWrite], ...]] = None

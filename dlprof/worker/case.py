@@ -261,21 +261,13 @@ class Instruments:
 
     def _time(self) -> None:
         subject, budget = self.subject, self.budget_ns
-        backlog = None
-
-        def host_time() -> dict[str, Any]:
-            nonlocal backlog
-            # Two sides of a gate must not decide differently.
-            backlog = None if self.turns else times.backlog_if_any(subject)
-            return times.host_time(subject, budget, self.turns, backlog)
-
-        host = self._take("host_time", host_time)
+        host = self._take("host_time", lambda: times.host_time(subject, budget, self.turns))
         self._take("ready_time", lambda: times.ready_time(subject, budget, self.turns))
         if host is not None:
             per_call = sum(host["samples_ns"]) / len(host["samples_ns"])
             if per_call < timer.LONG_NS:  # in a longer call, no phase but the copy counts
                 share = budget // PHASES_SHARE
-                self._take("phases", lambda: times.phases(subject, per_call, share, backlog))
+                self._take("phases", lambda: times.phases(subject, per_call, share))
 
     def _take_rest(self) -> None:
         self._take("device_time", self._device_time)

@@ -185,21 +185,6 @@ def test_a_source_or_a_result_that_is_kept_for_good_is_retained(keeps):
         assert found["evidence"]["bytes_per_conversion"] > SIZE_BYTES / 2
 
 
-def test_a_view_whose_source_goes_late_is_dangling(monkeypatch):
-    kept, calls = [], []
-
-    def take(array):
-        if calls or array.nbytes != SIZE_BYTES:
-            return array.copy()
-        calls.append(None)
-        kept.append(array)
-        return without_owner(array)
-
-    monkeypatch.setattr(lifetime, "_sizes", lambda subject, other: [subject])
-    monkeypatch.setattr(lifetime.time, "sleep", lambda _: kept.clear())
-    assert measured("take({x})", take=take)["verdict"] == "dangling"
-
-
 def test_an_array_of_a_users_own_that_changes_without_a_conversion_proves_nothing():
     class Live(OneArray, Pooled):
         def to_numpy(self, array):

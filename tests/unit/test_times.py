@@ -1,6 +1,5 @@
 """Times of a case: phases on a fake clock, and conversions that take seconds."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -50,20 +49,6 @@ def test_each_phase_has_its_own_time_without_the_clocks(monkeypatch, host_ns, bu
     found = times.phases(subject, host_ns, budget_ns)
     assert (found["export_ns"], found["import_ns"], found["release_ns"]) == (100, 2_000, 30_000)
     assert found["count"] == count
-
-
-@pytest.mark.parametrize(("wait_ns", "drains"), [(10, False), (1_000, True)])
-def test_only_what_leaves_work_behind_is_drained(monkeypatch, wait_ns, drains):
-    clock = Clock(0)
-    monkeypatch.setattr(times, "time", SimpleNamespace(perf_counter_ns=clock.perf_counter_ns))
-    subject = make_subject(
-        Export("out", Protocol.DLPACK, "{x}"),
-        Import("in", (Protocol.DLPACK,), "(spend(2_000), {x})[1]"),
-        spend=clock.advance,
-    )
-    subject = replace(subject, wait="wait({x})")
-    subject.namespace["wait"] = lambda _: clock.advance(wait_ns)
-    assert (times.backlog_if_any(subject) is not timer.NO_BACKLOG) is drains
 
 
 class TestLongConversions:

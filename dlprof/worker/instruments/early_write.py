@@ -1,14 +1,15 @@
 """Early write: may the source be written as soon as a copying import has returned?
 
 A copy that still reads its source when the source changes is torn. The source is written by its
-own framework right after the call has returned, at sizes from 4 KiB to 64 MiB and at the case's own
+own framework right after the call has returned, at sizes from 4 KiB to 16 MiB and at the case's own
 shape. Then the result is waited for and compared with what the source held. Proof of an unsafe
 copy: a value became what was written, and the same conversion without a write changes none. A
 user's own array must keep its values without a conversion, too. A whole copy does not prove that
 there is no race.
-After a whole copy or a view the same is tried from a source one element further: unaligned memory
-may be copied in another way. If a copy of an unaligned source was torn, an aligned one of the same
-size is tried as well. Only that tells whether the address is the cause.
+
+After a whole copy or a view, a source one element further is tried: unaligned memory may be copied
+in another way. If that copy was torn, an aligned source of the same size is tried. Only that tells
+whether the address is the cause.
 
 Verdicts: ``safe``, ``unsafe``, ``unknown``.
 """
@@ -17,27 +18,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import NO_ARRAY, unknown, verdict
 from dlprof.worker import memory
 from dlprof.worker.elements import changes_alone
 from dlprof.worker.refusal import Refusal, attempt
-from dlprof.worker.subject import LINE_BYTES, Subject, lies_within
+from dlprof.worker.subject import Subject, lies_within
 
-SIZES_BYTES = (4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20)
+SIZES_BYTES = (4 << 10, 64 << 10, 1 << 20, 16 << 20)
 REPEATS_BYTES = 8 << 20
 """A size is repeated until this many bytes have been converted, once at least."""
 MOST_REPEATS = 8
 VIEW_BYTES = 4 << 10
 """A path that gives a view at a larger size than this is taken to give one at every larger size."""
-LARGE_BYTES = 64 << 20
-"""From here on a size takes long. It is tried once for each import, whatever the export."""
+LARGEST_BYTES = 64 << 20
+"""A case's own shape is tried up to this size."""
 ORDINARY, UNALIGNED, ALIGNED = "C", "sliced", "aligned"
-CHANGED, STRANGE, NO_MEMORY = "changed without a write", "values that nobody wrote", "no memory"
+CHANGED, STRANGE = "changed without a write", "values that nobody wrote"
 HALF = 0.5
 CONTROLS = 2
 """A torn copy counts if so many more conversions, without a write, change nothing."""
@@ -47,18 +47,6 @@ REASONS = {
     "immutable": "the source cannot be written",
 }
 
-_tried_large: set[tuple[str, str]] = set()
-
-
-@dataclass
-class Tried:
-    """What was seen at each size in bytes: of the case's layout, and of an unaligned source."""
-
-    here: dict[int, str] = field(default_factory=dict)
-    unaligned: dict[int, str] = field(default_factory=dict)
-    torn_at: set[int] = field(default_factory=set)
-    """Alignments in bytes of the sources of torn copies."""
-
 
 def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[str, Any]:
     if not subject.import_.returns_array:
@@ -67,65 +55,62 @@ def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[
     spec = subject.spec
     if subject.is_one_array:
         sizes_bytes = [spec.size_bytes] if spec.size_bytes else []
-    elif spec.size_bytes > min(sizes_bytes, default=0):
+    elif min(sizes_bytes, default=0) < spec.size_bytes <= LARGEST_BYTES:
         sizes_bytes = sorted({*sizes_bytes, spec.size_bytes})
     unaligned = None
     if not subject.is_one_array and (spec.layout, spec.device) == (ORDINARY, "cpu"):
         unaligned = replace(subject, spec=replace(spec, layout=UNALIGNED))
-    tried = _try_sizes(subject, unaligned, sizes_bytes)
-    found = judge(tried)
+    here, shifted = _try_sizes(subject, unaligned, sizes_bytes)
+    found = judge(here, shifted)
     if found["verdict"] == "unsafe":
-        found["evidence"] |= _of_torn(subject, unaligned, tried)
+        found["evidence"] |= _torn_source(subject, unaligned, here, shifted)
     return found
 
 
-def _of_torn(subject: Subject, unaligned: Subject | None, tried: Tried) -> dict[str, Any]:
+def _torn_source(
+    subject: Subject, unaligned: Subject | None, here: dict[int, str], shifted: dict[int, str]
+) -> dict[str, Any]:
     """Evidence of the first source whose copy was torn."""
-    sizes = [size for size, seen in tried.here.items() if seen == "torn"]
-    source = subject if sizes or unaligned is None else unaligned
-    sizes = sizes or [size for size, seen in tried.unaligned.items() if seen == "torn"]
+    size = next(size for size, seen in [*here.items(), *shifted.items()] if seen == "torn")
     evidence: dict[str, Any] = {}
-    if tried.torn_at:
-        evidence["torn_alignment_bytes"] = min(tried.torn_at)
-        if unaligned is not None and max(tried.torn_at) < LINE_BYTES:
-            aligned = replace(subject, spec=replace(subject.spec, layout=ALIGNED))
-            seen = attempt(lambda: _try_size(aligned, sizes[0], set()))
-            evidence |= {} if isinstance(seen, Refusal) else {"aligned": seen}
-    return evidence | {"torn_layout": source.spec.layout} | _of_size(source, sizes[0]).made()
+    source = subject
+    if unaligned is not None and "torn" not in here.values():
+        source = unaligned
+        aligned = replace(subject, spec=replace(subject.spec, layout=ALIGNED))
+        seen = attempt(partial(_try_size, aligned, size))
+        evidence |= {} if isinstance(seen, Refusal) else {"aligned": seen}
+    return evidence | {"torn_layout": source.spec.layout} | _with_size(source, size).made()
 
 
-def _of_size(subject: Subject, size_bytes: int) -> Subject:
+def _with_size(subject: Subject, size_bytes: int) -> Subject:
     """The case's own array if it has this size: its shape may take another way."""
     is_own = size_bytes == subject.spec.size_bytes
     return subject if is_own else subject.of_bytes(size_bytes)
 
 
-def _try_sizes(subject: Subject, unaligned: Subject | None, sizes_bytes: Sequence[int]) -> Tried:
-    tried = Tried()
-    way = (subject.consumer.name, subject.import_.name)
+def _try_sizes(
+    subject: Subject, unaligned: Subject | None, sizes_bytes: Sequence[int]
+) -> tuple[dict[int, str], dict[int, str]]:
+    """What was seen at each size: of the case's layout, and of an unaligned source."""
+    here: dict[int, str] = {}
+    shifted: dict[int, str] = {}
     for size in sizes_bytes:
-        large = size >= LARGE_BYTES
-        if large and ("view" in tried.here.values() or way in _tried_large):
-            break
-        seen = tried.here[size] = _try_size(subject, size, tried.torn_at)
-        if seen in ("whole", "view") and not large and unaligned is not None:
-            other = attempt(partial(_try_size, unaligned, size, tried.torn_at))
-            tried.unaligned[size] = "refused" if isinstance(other, Refusal) else other
-        looks = {seen, tried.unaligned.get(size, seen)}
+        here[size] = _try_size(subject, size)
+        looks = {here[size]}
+        if unaligned is not None and looks <= {"whole", "view"}:
+            seen = attempt(partial(_try_size, unaligned, size))
+            shifted[size] = "refused" if isinstance(seen, Refusal) else seen
+            looks.add(shifted[size])
         if looks & {"torn", "immutable"} or (looks == {"view"} and size > VIEW_BYTES):
             break
-        if large and seen == "whole":  # all else tells nothing of the next path
-            _tried_large.add(way)
-    return tried
+    return here, shifted
 
 
-def judge(tried: Tried) -> dict[str, Any]:
-    evidence: dict[str, Any] = {
-        "sizes_bytes": {str(size): seen for size, seen in tried.here.items()}
-    }
-    if tried.unaligned:
-        evidence["unaligned_bytes"] = {str(size): seen for size, seen in tried.unaligned.items()}
-    looks = {*tried.here.values(), *tried.unaligned.values()}
+def judge(here: dict[int, str], shifted: dict[int, str]) -> dict[str, Any]:
+    evidence: dict[str, Any] = {"sizes_bytes": {str(size): seen for size, seen in here.items()}}
+    if shifted:
+        evidence["unaligned_bytes"] = {str(size): seen for size, seen in shifted.items()}
+    looks = {*here.values(), *shifted.values()}
     if "torn" in looks:
         return verdict("unsafe", evidence)
     if "whole" in looks and not looks & {CHANGED, STRANGE}:
@@ -138,23 +123,17 @@ def judge(tried: Tried) -> dict[str, Any]:
     return verdict("unknown", evidence, reason)
 
 
-def _try_size(subject: Subject, size_bytes: int, torn_at: set[int]) -> str:
-    """What was seen at this size. ``torn_at`` gets the alignment of a torn copy's source."""
-    other, value = _of_size(subject, size_bytes), _value_that_shows(subject)
-    try:
-        memory.check_room(other.spec)
-    except memory.TooLarge:
-        return NO_MEMORY
+def _try_size(subject: Subject, size_bytes: int) -> str:
+    """What was seen at this size."""
+    other, value = _with_size(subject, size_bytes), _value_that_shows(subject)
+    memory.check_room(other.spec)
     seen = "whole"
     for tries in range(1, 1 + max(1, min(MOST_REPEATS, REPEATS_BYTES // size_bytes))):
-        seen, address = _try_once(other, value)
+        seen = _try_once(other, value)
         if seen == "torn":
             # A conversion may be wrong by itself, and only now and then.
-            controls = tries + CONTROLS if size_bytes < LARGE_BYTES else 1
-            looks = [_try_once(other, None)[0] for _ in range(controls)]
-            if "torn" in looks or changes_alone(other):
-                return CHANGED
-            torn_at |= {alignment(address)} if address else set()
+            looks = [_try_once(other, None) for _ in range(tries + CONTROLS)]
+            return CHANGED if "torn" in looks or changes_alone(other) else seen
         if seen != "whole":
             break
     return seen
@@ -167,12 +146,9 @@ def _value_that_shows(subject: Subject) -> int:
     return 0 if (subject.producer.to_numpy(subject.source) == 1).mean() > HALF else 1
 
 
-def _try_once(subject: Subject, value: int | None) -> tuple[str, int | None]:
-    """What became of one copy, and the address of its source.
-
-    ``value`` is written to the source; None writes nothing.
-    """
-    producer = subject.producer
+def _try_once(subject: Subject, value: int | None) -> str:
+    """What became of one copy after ``value`` was written to its source; None writes nothing."""
+    producer, consumer = subject.producer, subject.consumer
     source = subject.make_another()
     begins = producer.pointer(source)
     before = producer.to_numpy(source)
@@ -180,15 +156,9 @@ def _try_once(subject: Subject, value: int | None) -> tuple[str, int | None]:
         before = before.copy()  # it is a view of the source, or may be one
     result = subject.converting(source)()
     if value is not None and producer.write(source, value) is NotImplemented:
-        return "immutable", begins
+        return "immutable"
     subject.wait_for(result)
-    return _look(subject, source, before, result, value), begins
-
-
-def _look(subject: Subject, source: Any, before: Any, result: Any, value: int | None) -> str:
-    """What a result is whose source had the values ``before``."""
-    producer, consumer = subject.producer, subject.consumer
-    address, begins = consumer.pointer(result), producer.pointer(source)
+    address = consumer.pointer(result)
     is_located = address is not None and begins is not None
     if is_located and lies_within(address or 0, begins or 0, source, subject.spec):
         return "view"

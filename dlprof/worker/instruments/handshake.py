@@ -16,19 +16,12 @@ from typing import Any
 
 from dlprof.probes import capsule
 from dlprof.probes.base import BITS, FLAGS, Protocol, written
-from dlprof.protocol.messages import (
-    ASKED_OTHERWISE,
-    IMPORTED_AGAIN,
-    IMPORTED_OTHERWISE,
-    words,
-)
+from dlprof.protocol.messages import ASKED_OTHERWISE, IMPORTED_OTHERWISE, words
 from dlprof.worker.any_array import has
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call
 from dlprof.worker.subject import Subject
 
-LARGEST_BYTES = 256 << 20
-"""A larger array is replaced by a smaller one, which has the same handshake."""
 LONGEST = 500
 VERSION = (1, 3)
 """The newest version of DLPack that is known here."""
@@ -60,11 +53,7 @@ def measure(subject: Subject, asked: list[Request] | None = None) -> list[dict[s
     if protocol not in _METHODS and protocol not in _PROPERTIES:
         return []
     events: list[dict[str, Any]] = []
-    source = subject.source
-    if subject.spec.size_bytes > LARGEST_BYTES and not subject.is_one_array:
-        subject = subject.of_bytes(LARGEST_BYTES)
-        source = subject.make_another()
-    names = {**subject.namespace, "_proxy": proxy(source, protocol, events, asked)}
+    names = {**subject.namespace, "_proxy": proxy(subject.source, protocol, events, asked)}
     code = written(subject.import_.code, "_proxy", subject.spec.dtype, subject.spec.shape)
     result = attempt(compile_call(code, names))
     outcome = _words(result.error) if isinstance(result, Refusal) else "returned"
@@ -77,8 +66,8 @@ def of_refusal(subject: Subject) -> list[dict[str, Any]]:
 
     If the export gives a versioned capsule without being asked for one, the import gets a legacy
     one. If the producer refused the consumer's last request, requests that differ from it in one
-    thing follow, until one is answered. If the proxy is taken in the place of the source, the
-    source follows once more. Empty for other protocols.
+    thing follow, until one is answered. Empty for other protocols, and if the proxy is taken for an
+    array of which the protocol does not say everything: a consumer may refuse it for that.
     """
     protocol = subject.export.protocol
     if subject.is_one_array:
@@ -89,10 +78,9 @@ def of_refusal(subject: Subject) -> list[dict[str, Any]]:
         return []
     asked: list[Request] = []
     events = measure(subject, asked)
+    spec = subject.spec
     if events[-1]["outcome"] == "returned":
-        # A smaller array behind the proxy may be taken for its size.
-        is_whole = subject.spec.size_bytes <= LARGEST_BYTES
-        return [*events, *(_once_more(subject) if is_whole else ())]
+        return [] if spec.layout in FLAGS or spec.dtype in BITS else events
     last = next((event for event in reversed(events) if event["call"] == EXPORT), None)
     if last is None or last["outcome"] == "returned":
         return events
@@ -120,22 +108,10 @@ def _with_legacy_capsule(subject: Subject) -> list[dict[str, Any]]:
     return events
 
 
-def _once_more(subject: Subject) -> list[dict[str, Any]]:
-    """The source itself, after the proxy was taken in its place: a consumer may refuse the first
-    call alone. Empty for an array of which the protocol does not say everything, since a consumer
-    may refuse it for that.
-    """
-    spec = subject.spec
-    if spec.layout in FLAGS or spec.dtype in BITS:
-        return []
-    events: list[dict[str, Any]] = []
-    attempt(partial(_record, events, IMPORTED_AGAIN, {}, subject.convert))
-    return events
-
-
 def _otherwise(args: tuple[Any, ...], how: dict[str, Any], is_unknown: bool) -> Iterator[Request]:
-    """What differs from a request in one thing. If an argument ``is_unknown``, what leaves one out,
-    and last what has none; any other error is an answer to what was asked.
+    """Requests that differ from a refused one in one thing.
+
+    If an argument ``is_unknown``, also requests that leave one out, and last one without any.
     """
     if args:
         yield (), {"stream": args[0], **how}
@@ -153,8 +129,9 @@ def proxy(
     events: list[dict[str, Any]],
     asked: list[Request] | None = None,
 ) -> Any:
-    """An object with the protocol's methods of ``source``, which records into ``events``. What
-    ``__dlpack__`` is called with goes into ``asked`` as it is.
+    """An object with the protocol's methods of ``source``, which records into ``events``.
+
+    The arguments of ``__dlpack__`` go into ``asked`` as they are.
     """
     members: dict[str, Any] = {}
     for name in _METHODS.get(protocol, ()):

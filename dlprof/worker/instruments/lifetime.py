@@ -2,9 +2,8 @@
 
 The source and every intermediate are dropped while the result lives. Their memory is used again
 for other values, and the result is read once more. Proof of a dangling result: its values changed,
-reading it raised an exception, or the process died of it. That is done at several sizes, and once
-more for a result that was held for :data:`LATER_S`: a framework may release its source later. The
-other way round, a result is dropped while its source lives, which must keep its values.
+reading it raised an exception, or the process died of it. That is done at several sizes. The other
+way round, a result is dropped while its source lives, which must keep its values.
 
 Then the conversion is repeated and its results dropped: what goes on growing is retained, see
 :mod:`dlprof.worker.growth`. If nothing stays of one source, each call gets a new one: a framework
@@ -17,9 +16,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from dlprof.device.cuda import Gpu
@@ -60,21 +58,9 @@ LARGE_BYTES = 2 << 20
 """The system gives such memory out by pages, and has it back at once."""
 LARGEST_BYTES = 64 << 20
 """Many copies of a larger array of a user's own would not fit into memory."""
-LATER_S = 0.3
-"""How long a result is held without its source."""
 CHANGED = "changed"
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
 TOO_LITTLE = "more stays behind than in frameworks that keep nothing, and less than proves a leak"
-
-
-@dataclass
-class WithoutSource:
-    """A result, its values before its source was dropped, and where that was."""
-
-    subject: Subject
-    result: Any
-    values: bytes
-    address: int | None
 
 
 def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
@@ -93,11 +79,7 @@ def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]
         if found.get("verdict"):
             return found
         evidence = found
-    held, began = _without_source(other, answer), time.monotonic()
-    repeated = _repeated(subject, other, evidence, answer)
-    time.sleep(max(0.0, began + LATER_S - time.monotonic()))
-    found = _read(held, gpu, answer)
-    return repeated if found["changed_after_drop"] is False else _lost(other, found)
+    return _repeated(subject, other, evidence, answer)
 
 
 def _repeated(
@@ -126,9 +108,8 @@ def _sizes(subject: Subject, other: Subject) -> Iterator[Subject]:
     if subject.is_one_array or subject.spec.device != "cpu":
         return
     yield subject.of_bytes(SMALL_BYTES)
-    is_large = LARGE_BYTES <= subject.spec.size_bytes <= MOST_CHURN_BYTES
-    yield subject if is_large else subject.of_bytes(LARGE_BYTES)
-    if 0 < subject.spec.size_bytes < LARGE_BYTES:
+    yield subject.of_bytes(LARGE_BYTES)
+    if subject.spec.size_bytes <= MOST_CHURN_BYTES:
         yield subject
 
 
@@ -142,7 +123,7 @@ def _drops(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
     results = [subject.converting(source)()]
     subject.wait_for(results[0])
     values = subject.producer.to_numpy(source).tobytes()
-    evidence = _read(_without_source(subject, answer), gpu, answer)
+    evidence = _without_source(subject, gpu, answer)
     if evidence["changed_after_drop"] is not False:
         return _lost(subject, evidence)
     answer.stage("lifetime release")
@@ -169,7 +150,8 @@ def _lost(subject: Subject, evidence: dict[str, Any]) -> dict[str, Any]:
     return verdict("dangling", evidence | subject.made())
 
 
-def _without_source(subject: Subject, answer: Answer) -> WithoutSource:
+def _without_source(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
+    """Evidence of a result that is read after its source's memory was used again."""
     answer.part("after_drop", subject.made())  # if the process dies of it, this tells of which
     source = subject.make_another()
     address = subject.producer.pointer(source)
@@ -182,19 +164,12 @@ def _without_source(subject: Subject, answer: Answer) -> WithoutSource:
     held.clear()
     gc.collect()
     subject.producer.give_back(subject.spec.device)
-    return WithoutSource(subject, result, values, address)
-
-
-def _read(found: WithoutSource, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
-    """Evidence of a result that is read after its source's memory was used again."""
-    answer.part("after_drop", found.subject.made())
-    answer.stage(AFTER_DROP)
-    kept = _churn(found.subject, gpu, found.address)
-    now = attempt(lambda: found.subject.consumer.to_numpy(found.result).tobytes())
+    kept = _churn(subject, gpu, address)
+    now = attempt(lambda: subject.consumer.to_numpy(result).tobytes())
     del kept
     if isinstance(now, Refusal):  # a driver knows that the memory is not there any more
         return {"changed_after_drop": None, "error_after_drop": words(now.error)}
-    return {"changed_after_drop": now != found.values}
+    return {"changed_after_drop": now != values}
 
 
 def _source_now(subject: Subject, source: Any, values: bytes) -> str:
@@ -231,9 +206,7 @@ def _churn(subject: Subject, gpu: Gpu | None, address: int | None) -> list[Any]:
 
 
 def _growth(subject: Subject, other: Subject, meters: list[Any]) -> tuple[dict[str, Any], Subject]:
-    """What conversions of one source leave behind, or else those of a new source each; and of
-    which array.
-    """
+    """What conversions of one source leave behind, or of a new source each, and of which array."""
     source = other.make_another()
     convert = other.converting(source)
     size = other.spec.size_bytes

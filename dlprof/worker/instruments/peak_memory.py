@@ -4,10 +4,7 @@ The kernel's high-water mark tells: a view adds no array, a copy one, a copy of 
 exist at once. The array has a size of its own: larger than what glibc's malloc keeps when it is
 freed (``M_MMAP_THRESHOLD`` grows to 32 MiB), and large enough among a process's other pages.
 
-On a device the allocators of producer and consumer tell, if both count what they hand out.
-
-Verdicts: ``ok``, ``unknown`` (for small arrays, between host and device, and if the mark cannot be
-reset or an allocator does not tell).
+Verdicts: ``ok``, ``unknown`` (for small arrays, with a device, and if the mark cannot be reset).
 
 The mark is ``VmHWM``: the largest resident set since ``/proc/self/clear_refs`` was written, see
 ``proc_pid_clear_refs(5)``. It does not see memory that a framework kept from an earlier call and
@@ -22,17 +19,13 @@ import gc
 import math
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dlprof.probes.base import ArraySpec
-from dlprof.protocol.messages import NO_SIZE, unknown, verdict
+from dlprof.protocol.messages import unknown
 from dlprof.worker import memory, timer
 from dlprof.worker.memory import resident_bytes
-from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
 
 LOOK_S = 0.01
@@ -94,55 +87,21 @@ LARGE_BYTES = 128 << 20
 
 
 def measure(subject: Subject) -> dict[str, Any]:
-    places = {subject.spec.device, subject.result_device}
-    if len(places) > 1:
-        return unknown("source and result are on two devices")
-    if places == {"cuda"}:
-        return _on_device(subject)
+    if {subject.spec.device, subject.result_device} != {"cpu"}:
+        return unknown("only host memory is watched")
     other = subject.of_bytes(SIZE_BYTES)
     size = other.spec.size_bytes
     if size < LEAST_BYTES:
         return unknown("the array is too small to be seen")
+    memory.check_room(other.spec)
     try:
-        memory.check_room(other.spec)
         arrays = converting_arrays(other)
-    except memory.TooLarge as reason:
-        return unknown(str(reason))
     except OSError as error:
         return unknown(f"the high-water mark cannot be read or reset: {error.strerror}")
     evidence: dict[str, Any] = {"arrays": arrays, "size_bytes": size}
     if arrays >= NOTABLE_ARRAYS:
         evidence |= other.made()
-        if not other.is_one_array and other.spec.layout == "C":
-            aligned = replace(other, spec=replace(other.spec, layout="aligned"))
-            found = attempt(partial(converting_arrays, aligned))
-            if not isinstance(found, Refusal):
-                evidence["aligned_arrays"] = found
     return {"verdict": "ok", "evidence": evidence}
-
-
-def _on_device(subject: Subject) -> dict[str, Any]:
-    probes = {probe.name: probe for probe in (subject.producer, subject.consumer)}
-    for name, probe in probes.items():
-        if probe.peak_watch("cuda") is None:
-            return unknown(f"{name} does not say how much memory it uses at its peak")
-    other = subject.of_bytes(SIZE_BYTES)
-    if not (size := other.spec.size_bytes):
-        return unknown(NO_SIZE)
-    memory.check_room(other.spec)
-    convert = other.converting(other.make_another())
-    first = convert()  # what is made once does not count
-    subject.wait_for(first)
-    gc.collect()
-    with timer.collector_off(), ExitStack() as stack:
-        contexts = [probe.peak_watch("cuda") for probe in probes.values()]
-        peaks = [stack.enter_context(context) for context in contexts if context is not None]
-        result = convert()
-        subject.wait_for(result)
-        arrays = sum(peak() for peak in peaks) / size
-    del first, result
-    made = other.made() if arrays >= NOTABLE_ARRAYS else {}
-    return verdict("ok", {"arrays": arrays, "size_bytes": size, **made})
 
 
 def watch(subject: Subject) -> int | None:

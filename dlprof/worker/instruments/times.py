@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from dlprof.probes.base import written
@@ -48,48 +48,18 @@ def backlog_of(subject: Subject) -> timer.Backlog:
     return timer.Backlog(drain, max(1, MOST_BYTES // max(subject.spec.size_bytes, 1)))
 
 
-SYNCHRONOUS = 0.01
-"""A wait for the result that is no more of the call leaves nothing that could slow the next one."""
-
-
-def backlog_if_any(subject: Subject) -> timer.Backlog:
-    """As :func:`backlog_of`, but nothing to drain if two calls left nothing to wait for.
-
-    Each drain takes one more conversion, and samples of a long one hold one only.
-    """
-    backlog = backlog_of(subject)
-    if backlog is timer.NO_BACKLOG:
-        return backlog
-    wait = subject.waiter()
-    for _ in range(2):
-        begin = time.perf_counter_ns()
-        result = subject.convert()
-        called = time.perf_counter_ns()
-        wait(result)
-        if time.perf_counter_ns() - called > SYNCHRONOUS * (called - begin):
-            return backlog
-    return timer.NO_BACKLOG
-
-
-def host_time(
-    subject: Subject,
-    budget_ns: int,
-    turns: Turns | None = None,
-    backlog: timer.Backlog | None = None,
-) -> dict[str, Any]:
+def host_time(subject: Subject, budget_ns: int, turns: Turns | None = None) -> dict[str, Any]:
     """Time until the call returns. The backlog is drained between the samples."""
     loop = timer.compile_loop(subject.code, subject.namespace)
     # In turns as well: a slow stretch here would stay in every sample of a short call.
     cost = timer.loop_cost_ns(series_of(turns, "loop cost"))
     series = series_of(turns, "host time")
-    backlog = backlog or backlog_of(subject)
+    backlog = backlog_of(subject)
     return asdict(timer.sample(loop, budget_ns, cost, timer.LONG_NS, backlog, turns=series))
 
 
 IDLE_SAMPLE_NS = timer.MIN_SAMPLE_NS // 4
 """The idle wait is a small part of the ready time: the clock is under 0.1 % of it."""
-NOTABLE = 0.05
-"""An idle wait that is a smaller part of the ready time may be wrong by half."""
 
 
 def ready_time(
@@ -124,9 +94,6 @@ def until_ready(
     """Time of a loop that waits for each result, without the idle wait."""
     series = series_of(turns, "ready time")
     timing = timer.sample(loop, budget_ns, idle.median_ns, timer.LONG_NS, turns=series)
-    if idle.is_disturbed and idle.median_ns > NOTABLE * timing.median_ns:
-        # Too much was subtracted, which the samples of the loop do not show.
-        timing = replace(timing, disturbed=max(timing.disturbed or 0.0, idle.disturbed or 0.0))
     return {**asdict(timing), "idle_wait_ns": idle.median_ns}
 
 
@@ -134,15 +101,13 @@ MOST_LAPS = 1000
 LEAST_LAPS = 5
 
 
-def phases(
-    subject: Subject, host_ns: float, budget_ns: int, backlog: timer.Backlog | None = None
-) -> dict[str, Any]:
+def phases(subject: Subject, host_ns: float, budget_ns: int) -> dict[str, Any]:
     """Median time of export, import and release, without the cost of the clock.
 
     The export is empty if the protocol's export is the array itself. Of a user's statement in one
     piece, only the release is known.
     """
-    once, backlog = _compile_phases(subject), backlog or backlog_of(subject)
+    once, backlog = _compile_phases(subject), backlog_of(subject)
     laps = []
     with timer.collector_off():
         once()
