@@ -443,7 +443,6 @@ class DeviceTime(Record):
     warm: Maybe[Series] = None
     cold: Maybe[Series] = None
     resolution_ns: Maybe[Number] = None
-    host_ns: Maybe[Number] = None
 
 
 class HandshakeEvent(Record):

@@ -128,15 +128,13 @@ class ShapeChange(Model):
 
 
 class Allocations(Model):
-    """What one step allocates; None where it could not be counted, with the ``reason``.
+    """What one step allocates; None where it could not be counted.
 
     Of ``kept`` outputs so many have ``buffers`` of their own.
     """
 
     per_call: float | None = None
     bytes_per_call: float | None = None
-    how: str | None = None
-    reason: str | None = None
     kept: int | None = None
     buffers: int | None = None
 

@@ -146,8 +146,7 @@ def _device_time(parts: Parts, owned: dict[str, Any] | None) -> dict[str, Any] |
     elsewhere = found["warm"]["median_ns"] < found["resolution_ns"]
     if not elsewhere or owned["evidence"].get("result_device") != "cuda":
         return found
-    told = {name: found[name] for name in ("spin_ns", "host_ns")}
-    return {"verdict": "unknown", "reason": OTHER_STREAM, **told}
+    return {"verdict": "unknown", "reason": OTHER_STREAM}
 
 
 def _all(parts: Parts, name: str) -> list[Any]:

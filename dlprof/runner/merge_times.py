@@ -76,7 +76,6 @@ def merge_device_time(parts: Parts) -> dict[str, Any] | None:
     if not known:
         return dict(found[-1][1])
     reasons = [one["reason"] for _, one in found if one["verdict"] != "ok"]
-    reasons += [one["reason"] for _, one in known if one.get("reason")]
     series = {name: _device_series(known, name) for name in DEVICE_SERIES}
     return {**known[-1][1], "reason": reasons[-1] if reasons else None, **series}
 

@@ -167,12 +167,11 @@ def of_new_sources(
     subject: Subject,
     meters: Sequence[Callable[[], int]],
     use: Callable[[Callable[[], Any]], None],
-    few: int = FEW,
 ) -> dict[str, Any]:
     """What stays behind at plainly every call if each has a new source; empty for nothing.
 
-    What the making of the sources leaves is subtracted. ``use`` gets the call. A trial of ``few``
-    calls comes first, and decides how long the proof is: fewer are for slow calls.
+    What the making of the sources leaves is subtracted. ``use`` gets the call. A trial of
+    :data:`FEW` calls comes first.
     """
     namespace, size = dict(subject.namespace), subject.spec.size_bytes
     create = statements(subject.producer.create(subject.spec), namespace, "create")
@@ -182,13 +181,12 @@ def of_new_sources(
         create()
         use(convert)
 
-    if not is_plain(measure_growth(once, object(), meters, size, few, trial=True)):
+    if not is_plain(measure_growth(once, object(), meters, size, FEW, trial=True)):
         return {}
-    number = CALLS * few // FEW
-    found = measure_growth(once, object(), meters, size, number)
+    found = measure_growth(once, object(), meters, size)
     if not is_plain(found):
         return {}
-    alone = measure_growth(create, object(), meters, size, number, trial=True)
+    alone = measure_growth(create, object(), meters, size, trial=True)
     found |= {name: found[name] - alone[name] for name in found if name.endswith("_per_conversion")}
     return found if is_plain(found) else {}
 

@@ -60,8 +60,6 @@ class QueuedWork:
     clock: Callable[[], int] = time.perf_counter_ns
     unrelated: tuple[Unrelated, ...] = ()
     """Each queues work of that many ns on which no array depends, and returns a wait for it."""
-    ready_how: str = ""
-    """What ``ready`` is."""
 
 
 def calibrate(queue: QueuedWork, least_ns: int) -> tuple[float, float]:
@@ -177,14 +175,13 @@ def queue_of(subject: Subject, text: str, gpu: Gpu | None, sides: tuple[Side, Si
     producer, consumer = sides
     namespace = dict(subject.namespace)
     wait = subject.producer.wait(subject.spec.device).format(x="_y") or "None"
-    ready, ready_how = _ready(subject, gpu, consumer, namespace)
     convert = compile_call(subject.code, namespace, "x")
     return QueuedWork(
         enqueue=producer.on(_enqueue(subject, text, gpu, producer, namespace)),
         finish=producer.on(compile_call(wait, namespace, "_y")),
         # Both are on their streams: an export may ask for the producer's current stream.
         convert=producer.on(consumer.on(convert)),
-        ready=ready,
+        ready=_ready(subject, gpu, consumer, namespace),
         look=consumer.on(lambda result: _look(subject, result, gpu)),
         is_right=producer.on(lambda seen, array: _is_right(subject, seen, array, gpu)),
         spoil=producer.on(lambda array: _spoil(subject, array, gpu)),
@@ -194,7 +191,6 @@ def queue_of(subject: Subject, text: str, gpu: Gpu | None, sides: tuple[Side, Si
             if gpu is None
             else _unrelated(gpu, *_handles(subject, sides))
         ),
-        ready_how=ready_how,
     )
 
 
@@ -222,17 +218,18 @@ def _enqueue(
 
 def _ready(
     subject: Subject, gpu: Gpu | None, side: Side, namespace: dict[str, Any]
-) -> tuple[Callable[[Any], None] | None, str]:
-    """A way to wait for a result, and what it is."""
+) -> Callable[[Any], None] | None:
+    """A way to wait for a result; None if there is none.
+
+    The call itself is one if the consumer is synchronous.
+    """
     stream = side.handle("cuda") if gpu is not None and subject.result_device == "cuda" else None
     if gpu is not None and stream is not None:
-        return _by_event(gpu, stream), "an event on the consumer's stream"
+        return _by_event(gpu, stream)
     if subject.wait:
         wait = compile_call(subject.wait.format(x="_r"), namespace, "_r")
-        return side.on(wait), "the consumer's own wait"
-    if subject.result_device == "cpu":
-        return lambda _result: None, "the call itself: the consumer is synchronous"
-    return None, ""
+        return side.on(wait)
+    return (lambda _result: None) if subject.result_device == "cpu" else None
 
 
 def _by_event(gpu: Gpu, stream: int) -> Callable[[Any], None]:

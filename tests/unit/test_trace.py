@@ -21,10 +21,8 @@ WINDOW = Window(1_000, 2_000)
 
 class ActivityKind(enum.IntEnum):
     MEMCPY = 1
-    MEMSET = 2
     DRIVER = 4
     RUNTIME = 5
-    CONCURRENT_KERNEL = 10
     MEMCPY2 = 22
     SYNCHRONIZATION = 38
 
@@ -33,7 +31,6 @@ class ActivityMemcpyKind(enum.IntEnum):
     UNKNOWN = 0
     HTOD = 1
     DTOH = 2
-    ATOH = 4
     DTOD = 8
     HTOH = 9
     PTOP = 10
@@ -144,7 +141,6 @@ class TestRecords:
             ("DTOH", "device to host"),
             ("DTOD", "device to device"),
             ("HTOH", "host to host"),
-            ("ATOH", "device to host"),
             ("PTOP", "device to other device"),
             ("UNKNOWN", "unknown"),
         ],

@@ -213,18 +213,6 @@ class TestFurtherLooks:
         assert self.changed(self.Ring(1)) == {"earlier_result": overwritten}
         assert self.changed(self.Ring(4)).keys() == {"earlier_result"}
 
-    @staticmethod
-    def flush(array):
-        copy = array.copy()
-        copy[numpy.abs(copy) < numpy.finfo(copy.dtype).tiny] = 0
-        return copy
-
-    def test_a_corner_that_is_lost_at_the_case_s_size_is_seen(self):
-        found = measured("flush({x})", ArraySpec((300, 500), "float32"), flush=self.flush)
-        assert found["verdict"] == "wrong"
-        assert found["evidence"]["created_shape"] == [300, 500]
-        assert found["evidence"]["corners"] is True
-
     def test_values_that_are_there_a_moment_later_are_unfinished(self, monkeypatch):
         waiting = []
         monkeypatch.setattr(values.time, "sleep", lambda _: waiting.pop()())

@@ -80,16 +80,16 @@ def measure(
 ) -> dict[str, Any]:
     """The answer, in about ``budget_s``; ``stream_handle`` is the consumer's current stream."""
     if stream_handle is None:
-        return _unknown(NO_STREAM)
+        return {"verdict": "unknown", "reason": NO_STREAM}
     timer = EventTimer(gpu, stream_handle, gpu.event(), gpu.event())
     subject.convert()  # the first call may load code, which waits for the device
     gpu.speed_up()
-    spin_ns, sample, why_not = _outlast(timer, subject.convert)
-    if why_not is not None:
-        return _unknown(why_not, spin_ns, sample.host_ns)
+    spin_ns = _outlast(timer, subject.convert)
+    if isinstance(spin_ns, str):
+        return {"verdict": "unknown", "reason": spin_ns}
     series = _series(timer, subject.convert, spin_ns, round(budget_s * 1e9))
     if min(len(samples) for samples in series.values()) < MIN_SAMPLES:
-        return _unknown(SLOW, spin_ns, sample.host_ns)
+        return {"verdict": "unknown", "reason": SLOW}
     empty = {
         name: [
             timer.run(lambda: None, spin_ns, cold=name == "cold").device_ns
@@ -100,16 +100,13 @@ def measure(
     spread_ns = max(max(pairs) - min(pairs) for pairs in empty.values())
     return {
         "verdict": "ok",
-        "reason": None,
         **{name: _estimate(samples, empty[name]) for name, samples in series.items()},
         "resolution_ns": max(EVENT_RESOLUTION_NS, spread_ns),
-        "spin_ns": spin_ns,
-        "host_ns": round(statistics.median(one.host_ns for one in series["warm"])),
     }
 
 
-def _outlast(timer: EventTimer, call: Call) -> tuple[int, Sample, str | None]:
-    """Find a spin that outlasts the queueing of ``call``; the third is the reason if none does.
+def _outlast(timer: EventTimer, call: Call) -> int | str:
+    """Return the ns of a spin that outlasts the queueing of ``call``, or why none does.
 
     A call that waits on the stream takes as long as the spin, for every length of it.
     """
@@ -118,11 +115,10 @@ def _outlast(timer: EventTimer, call: Call) -> tuple[int, Sample, str | None]:
     for _ in range(ATTEMPTS):
         sample = timer.run(call, spin_ns, cold=False)
         if sample.gapless:
-            return max(SHORTEST_SPIN_NS, _outlasting_ns(sample.host_ns)), sample, None
+            return max(SHORTEST_SPIN_NS, _outlasting_ns(sample.host_ns))
         waited = waited and sample.host_ns >= spin_ns
-        tried_ns = spin_ns
         spin_ns = _outlasting_ns(max(spin_ns, sample.host_ns))
-    return tried_ns, sample, WAITS if waited else SLOW
+    return WAITS if waited else SLOW
 
 
 def _outlasting_ns(host_ns: int) -> int:
@@ -150,7 +146,3 @@ def _estimate(samples: list[Sample], empty: list[float]) -> dict[str, Any]:
     pair_ns = statistics.median(empty)
     samples_ns = [sample.device_ns - pair_ns for sample in samples]
     return {"median_ns": statistics.median(samples_ns), "samples_ns": samples_ns}
-
-
-def _unknown(reason: str, spin_ns: int | None = None, host_ns: int | None = None) -> dict[str, Any]:
-    return {"verdict": "unknown", "reason": reason, "spin_ns": spin_ns, "host_ns": host_ns}

@@ -152,7 +152,6 @@ def measure_queue(queue: QueuedWork, lengths_ns: Sequence[int] = LENGTHS_NS) -> 
     evidence: dict[str, Any] = {
         "host": asdict(host),
         "ready": None if ready is None else asdict(ready),
-        "ready_witness": queue.ready_how or None,
         "unrelated": None if unrelated is None else asdict(unrelated),
         "values_right": right,
         "loaded": {"queued_ns": longest.done_ns, "host_ns": longest.host_ns},

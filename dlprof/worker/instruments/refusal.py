@@ -34,8 +34,6 @@ MOST_ALIKE = 3
 """Errors of one class that are tried on one path: a framework may word each one differently."""
 MOST_S = 0.5
 """A loop of refusals that leak nothing takes no longer: a compiler may take half a second each."""
-FEWEST = 8
-"""Calls that tell what stays at each from one chance object."""
 OTHER_DEVICE = {"cpu": (2, 0), "cuda": (1, 0)}
 """``kDLCUDA`` and ``kDLCPU``: a device where the array is not."""
 
@@ -136,11 +134,9 @@ def _growth(subject: Subject) -> dict[str, Any]:
     meters, is_uncounted = growth.meters_of(subject)
     convert = other.converting(other.make_another())
     each_s = min(_seconds(convert) for _ in range(2))  # the processor may have been taken away
-    # Two runs, the first to warm up. Calls that take long are fewer: a leak shows at each.
-    few = min(growth.FEW, int(MOST_S / 2 / each_s))
-    if few < FEWEST:
+    if 2 * growth.FEW * each_s > MOST_S:  # two runs, the first to warm up
         raise Unsupported(f"a refusal takes {1e3 * each_s:.0f} ms: too long to repeat")
-    found = growth.of_new_sources(other, meters, _refused, few)
+    found = growth.of_new_sources(other, meters, _refused)
     if is_uncounted and not found:
         raise Unsupported("neither framework says how much of the device's memory it uses")
     return found | other.made() if found else {}

@@ -8,8 +8,7 @@ changed. The values of environment variables may be secrets: only their names ar
 The sticky flags of floating-point exceptions are no setting: any computation raises them. Nor are
 warning filters, which any import may add.
 
-Verdicts: ``kept``, ``changed``, ``unknown`` (nothing can be read). The evidence has the settings
-that changed.
+Verdicts: ``kept``, ``changed``. The evidence has the settings that changed.
 """
 
 from __future__ import annotations
@@ -74,11 +73,8 @@ def watched(subject: Subject, answer: Answer) -> Iterator[None]:
         yield
     finally:
         changed = [*_changed(before, _read(owners)), *_changed_variables(variables)]
-        is_known = any(not isinstance(text, Refusal) for _, text in before.values())
-        if changed:
-            answer.part("settings", verdict("changed", {"changed": changed}))
-        else:
-            answer.part("settings", verdict("kept" if is_known else "unknown", {}))
+        found = verdict("changed", {"changed": changed}) if changed else verdict("kept", {})
+        answer.part("settings", found)
 
 
 def _read(owners: Iterable[Probe | None]) -> Reading:
@@ -94,12 +90,12 @@ def _changed(before: Reading, after: Reading) -> Iterator[dict[str, str]]:
         if isinstance(old, Refusal) or now == old:
             continue
         text = f"cannot be read: {now.reason}" if isinstance(now, Refusal) else now
-        shown = dict(zip(("before", "after"), _cut(old, text), strict=True))
-        yield {"name": name, "code": one.code, **shown}
+        begin, end = _cut(old, text)
+        yield {"name": name, "code": one.code, "before": begin, "after": end}
 
 
 def _changed_variables(before: dict[str, str]) -> Iterator[dict[str, str]]:
-    """What became of environment variables, without their values."""
+    """Changes of environment variables, without their values."""
     for name in sorted({*before, *os.environ}):
         old, now = before.get(name), os.environ.get(name)
         if old != now:
@@ -124,7 +120,7 @@ def _cut(before: str, after: str) -> tuple[str, str]:
 
 @cache
 def _settings(probe: Probe | None) -> tuple[Setting, ...]:
-    """Those of a framework, or of the process for None."""
+    """The settings of a framework, or of the process for None."""
     setup, texts, owner = (
         (IMPORTS, OF_PROCESS, "the process")
         if probe is None

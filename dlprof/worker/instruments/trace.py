@@ -85,10 +85,9 @@ def _window(subject: Subject, recorder: Recorder, queue: QueuedWork | None, work
 
 @dataclass(frozen=True)
 class Record:
-    """One activity: a ``call``, or a ``copy``, ``set``, ``kernel`` or ``wait`` that a call caused.
+    """One activity: a ``call``, or a ``copy`` or a ``wait`` of the host that a call caused.
 
-    Both have the same ``correlation``. ``name`` is the call's or the kernel's, or the direction
-    of a copy. A ``wait`` is one of the host.
+    Both have the same ``correlation``. ``name`` is the call's, or the direction of a copy.
     """
 
     what: str
@@ -103,14 +102,12 @@ class Record:
 def evidence(records: Sequence[Record], window: Window, *, loaded: bool) -> dict[str, Any]:
     calls = _outermost([record for record in records if record.what == "call"])
     events = [
-        _event(call, [one for one in records if one.correlation in caused], window, loaded=loaded)
+        _event(call, [one for one in records if one.correlation in caused], loaded=loaded)
         for call, caused in calls.items()
         if window.begin_ns <= call.start_ns <= window.end_ns
     ]
     return {
-        "window_ns": window.end_ns - window.begin_ns,
         "waited": sorted({event["name"] for event in events if event["waited"]}),
-        "copied_bytes": sum(event["bytes"] or 0 for event in events if event["direction"]),
         "events": events[:MOST_EVENTS],
         "events_left_out": max(0, len(events) - MOST_EVENTS),
     }
@@ -133,21 +130,15 @@ def _outermost(calls: Sequence[Record]) -> dict[Record, set[int]]:
     return found
 
 
-def _event(
-    call: Record, caused: Sequence[Record], window: Window, *, loaded: bool
-) -> dict[str, Any]:
-    moved = [one for one in caused if one.what in ("copy", "set")]
-    on_device = [one for one in caused if one.what not in ("call", "wait")]
+def _event(call: Record, caused: Sequence[Record], *, loaded: bool) -> dict[str, Any]:
+    copies = [one for one in caused if one.what == "copy"]
     duration = max(0, call.end_ns - call.start_ns)
     waited = any(one.what == "wait" for one in caused) or (loaded and duration >= WAITED_NS)
     return {
         "name": call.name,
-        "start_ns": call.start_ns - window.begin_ns,
         "duration_ns": duration,
-        "bytes": sum(one.size_bytes or 0 for one in moved) if moved else None,
-        "direction": next((one.name for one in moved if one.what == "copy"), None),
-        "device_ns": sum(max(0, one.end_ns - one.start_ns) for one in on_device),
-        "kernel": next((one.name for one in on_device if one.what == "kernel"), None),
+        "bytes": sum(one.size_bytes or 0 for one in copies) if copies else None,
+        "direction": copies[0].name if copies else None,
         "waited": True if waited else (False if loaded else None),
     }
 
@@ -164,12 +155,16 @@ KINDS = {
     "DRIVER": "call",
     "MEMCPY": "copy",
     "MEMCPY2": "copy",
-    "MEMSET": "set",
-    "CONCURRENT_KERNEL": "kernel",
     "SYNCHRONIZATION": "wait",
 }
-PLACES = {"H": "host", "D": "device", "A": "device"}
-"""Letters of ActivityMemcpyKind: host, device, and array, which is on the device."""
+DIRECTIONS = {
+    "HTOD": "host to device",
+    "DTOH": "device to host",
+    "DTOD": "device to device",
+    "HTOH": "host to host",
+    "PTOP": "device to other device",
+}
+"""Names of ActivityMemcpyKind."""
 HOST_WAITS = ("EVENT_SYNCHRONIZE", "STREAM_SYNCHRONIZE", "CONTEXT_SYNCHRONIZE")
 """The synchronizations for which the host waits; the remaining one is a stream's."""
 
@@ -268,7 +263,6 @@ def _record(cupti: Any, kinds: dict[int, str], activity: Any) -> list[Record]:
         return []
     if what == "wait" and cupti.ActivitySynchronizationType(activity.type).name not in HOST_WAITS:
         return []
-    size = int(activity.bytes) if what in ("copy", "set") else None
     return [
         Record(
             what,
@@ -276,7 +270,7 @@ def _record(cupti: Any, kinds: dict[int, str], activity: Any) -> list[Record]:
             int(activity.start),
             int(activity.end),
             _name(cupti, what, activity),
-            size,
+            int(activity.bytes) if what == "copy" else None,
             int(getattr(activity, "thread_id", 0)),
         )
     ]
@@ -288,14 +282,5 @@ def _name(cupti: Any, what: str, activity: Any) -> str:
         domain = cupti.CallbackDomain.DRIVER_API if driver else cupti.CallbackDomain.RUNTIME_API
         return _VERSION.sub("", cupti.get_callback_name(domain, activity.cbid))
     if what == "copy":
-        return _direction(cupti.ActivityMemcpyKind(activity.copy_kind).name)
-    return str(activity.name) if what == "kernel" else ""
-
-
-def _direction(kind: str) -> str:
-    """``HTOD`` as ``host to device``."""
-    if kind == "PTOP":
-        return "device to other device"
-    source, _, target = kind.partition("TO")
-    known = source in PLACES and target in PLACES
-    return f"{PLACES[source]} to {PLACES[target]}" if known else "unknown"
+        return DIRECTIONS.get(cupti.ActivityMemcpyKind(activity.copy_kind).name, "unknown")
+    return ""

@@ -6,9 +6,7 @@ compared bit for bit, the result first: what is read at once shows whether its v
 What differs at first and not a moment later is ``unfinished``. If the bytes of a source in the
 other byte order, read in the machine's order, are the result, the byte order was lost.
 
-If they agree, an array of the same size is converted whose values are those at which conversions go
-wrong (:func:`dlprof.probes.base.corners`). Then come the looks of
-:mod:`dlprof.worker.instruments.further_calls`.
+If they agree, :mod:`dlprof.worker.instruments.further_calls` looks at more conversions.
 
 If a user's own array changes without a conversion too, a difference proves nothing: it may be a
 buffer that a thread or a device writes.
@@ -20,8 +18,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from dlprof.probes.base import Probe
@@ -30,8 +26,6 @@ from dlprof.worker import memory
 from dlprof.worker.any_array import UNKNOWN
 from dlprof.worker.elements import bits, changes_alone, lost_byte_order, read_elements, unequal
 from dlprof.worker.instruments import further_calls
-from dlprof.worker.refusal import Refusal, attempt
-from dlprof.worker.simulated import OnSimulatedDevice
 from dlprof.worker.subject import Subject
 
 COPIES = 3
@@ -53,12 +47,8 @@ def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
         import numpy  # noqa: F401 - so that its absence is a reason
     except ImportError:
         return unknown("NumPy is not installed in the measured interpreter")
-    producer, consumer, source, spec = (
-        subject.producer,
-        subject.consumer,
-        subject.source,
-        subject.spec,
-    )
+    producer, consumer = subject.producer, subject.consumer
+    source, spec = subject.source, subject.spec
     result = subject.convert()
     subject.wait_for(result)
     seen: dict[str, list[Any]] = {
@@ -67,24 +57,25 @@ def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
         "dtype": [producer.dtype(source) or spec.dtype, consumer.dtype(result)],
     }
     if UNKNOWN in seen["dtype"]:
-        return _of_other_dtypes(source, result)
+        return _judge_dtypes(source, result)
     changed: dict[str, Any] = {what: pair for what, pair in seen.items() if pair[0] != pair[1]}
     if "shape" not in changed:
         changed.update(_difference(subject, source, result, changed.get("dtype")))
-        if changed.keys() == {"values"} and _is_unfinished(subject, source, result):
-            changed = {"unfinished": changed["values"]}
-    evidence = {"changed": changed, **_besides(subject, source, result)}
+        if changed.keys() == {"values"}:
+            time.sleep(FINISHED_S)
+            if not _difference(subject, source, result, None):
+                changed = {"unfinished": changed["values"]}
+    evidence = {"changed": changed, **_properties(subject, source, result)}
     if again and changed.keys() <= {"values"}:
         del result  # a framework may reuse a buffer once nothing holds it
-        found = {} if changed else _at_corners(subject)
-        found = found or further_calls.look(subject)
+        found = further_calls.look(subject)
         # A value that the conversion wrote to its source looks like a wrong result.
         if not changed or "source" in found["changed"]:
             evidence |= found
-    return _judged(subject, evidence)
+    return _judge(subject, evidence)
 
 
-def _judged(subject: Subject, evidence: dict[str, Any]) -> dict[str, Any]:
+def _judge(subject: Subject, evidence: dict[str, Any]) -> dict[str, Any]:
     changed = evidence["changed"]
     if changed and changed.keys() <= CONTENTS and changes_alone(subject):
         return unknown(UNSTEADY)
@@ -94,10 +85,8 @@ def _judged(subject: Subject, evidence: dict[str, Any]) -> dict[str, Any]:
     return verdict("wrong" if changed else "ok", evidence)
 
 
-def _of_other_dtypes(source: Any, result: Any) -> dict[str, Any]:
-    """What the dtypes of two NumPy arrays tell if dlprof has no name for one of them, such as
-    ``datetime64[ms]``. Their values are not compared.
-    """
+def _judge_dtypes(source: Any, result: Any) -> dict[str, Any]:
+    """The verdict by dtypes alone if dlprof has no name for one of them, as for datetime64."""
     import numpy
 
     if not (isinstance(source, numpy.ndarray) and isinstance(result, numpy.ndarray)):
@@ -108,8 +97,8 @@ def _of_other_dtypes(source: Any, result: Any) -> dict[str, Any]:
     return unknown(f"values of dtype {dtypes[0]} are not compared")
 
 
-def _besides(subject: Subject, source: Any, result: Any) -> dict[str, Any]:
-    """What can be said of source and result besides their values."""
+def _properties(subject: Subject, source: Any, result: Any) -> dict[str, Any]:
+    """Evidence of source and result besides their values."""
     writable = {
         "source": subject.producer.writable(source),
         "result": subject.consumer.writable(result),
@@ -124,34 +113,6 @@ def _besides(subject: Subject, source: Any, result: Any) -> dict[str, Any]:
     if dropped:
         evidence["dropped"] = dropped
     return evidence
-
-
-def _is_unfinished(subject: Subject, source: Any, result: Any) -> bool:
-    """Whether the values are there a moment later."""
-    time.sleep(FINISHED_S)
-    return not _difference(subject, source, result, None)
-
-
-def _at_corners(subject: Subject) -> dict[str, Any]:
-    """Evidence of a conversion at this size that loses corners; empty if it keeps them all."""
-    spec = subject.spec
-    is_simulated = isinstance(subject.producer, OnSimulatedDevice)  # it has values of its own
-    if spec.corners or not spec.elements or subject.is_one_array or is_simulated:
-        return {}
-    if not memory.fits((1 + COPIES) * spec.size_bytes):
-        return {}
-    cornered = replace(subject, spec=replace(spec, corners=True))
-    changed = attempt(partial(_changed_of_another, cornered))
-    if isinstance(changed, Refusal) or not changed:  # a refusal says nothing about values
-        return {}
-    return {"changed": changed} | cornered.made()
-
-
-def _changed_of_another(subject: Subject) -> dict[str, Any]:
-    source = subject.make_another()
-    result = subject.converting(source)()
-    subject.wait_for(result)
-    return _difference(subject, source, result, None)
 
 
 def different(subject: Subject) -> dict[str, Any]:
