@@ -443,7 +443,7 @@ class Probe:
 
     def writable(self, array: Any) -> bool | None:
         """Whether the framework lets the array be written; None if it does not say."""
-        return None
+        return False if self.immutable else None
 
     def wait(self, device: str) -> str:
         """Source text that returns when the values of ``{x}`` are there.

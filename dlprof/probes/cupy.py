@@ -96,9 +96,6 @@ class CuPy(Probe):
             array = array.view("uint16")
         return array.get()
 
-    def dtype(self, array: Any) -> str:
-        return str(array.dtype.name)
-
     def device(self, array: Any) -> str:
         return "cuda"
 

@@ -124,9 +124,6 @@ class Jax(Probe):
         platform = next(iter(array.devices())).platform
         return "cuda" if platform == "gpu" else str(platform)
 
-    def writable(self, array: Any) -> bool | None:
-        return False
-
     def wait(self, device: str) -> str:
         return "{x}.block_until_ready()"
 

@@ -176,9 +176,6 @@ class Numba(Probe):
         numba.cuda.synchronize()  # an array bound to a stream is copied asynchronously
         return host
 
-    def dtype(self, array: Any) -> str:
-        return str(array.dtype.name)
-
     def device(self, array: Any) -> str:
         return "cuda" if hasattr(array, "__cuda_array_interface__") else "cpu"
 

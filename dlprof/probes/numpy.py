@@ -124,9 +124,6 @@ class NumPy(Probe):
         bits = BITS.get(copy.dtype.name)  # of ml_dtypes
         return copy if bits is None else copy.view(bits)
 
-    def dtype(self, array: Any) -> str:
-        return str(array.dtype.name)
-
     def writable(self, array: Any) -> bool | None:
         return bool(array.flags.writeable)
 

@@ -125,18 +125,12 @@ class TensorFlow(Probe):
         # A handle of its own: TensorFlow keeps the host copy of a GPU tensor with its handle.
         with tf.device(array.backing_device):
             host = np.array(tf.identity(array).numpy())
-        bits = BITS.get(self.dtype(array))
+        bits = BITS.get(str(self.dtype(array)))
         return host if bits is None else host.view(bits)
-
-    def dtype(self, array: Any) -> str:
-        return str(array.dtype.name)
 
     def device(self, array: Any) -> str:
         # Not array.device: tensors of int32 on a GPU live in host memory.
         return "cuda" if "GPU" in array.backing_device else "cpu"
-
-    def writable(self, array: Any) -> bool | None:
-        return False
 
     def wait(self, device: str) -> str:
         # Documented to return when the memory is ready. sync_devices() takes tens of

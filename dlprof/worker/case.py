@@ -40,7 +40,7 @@ from dlprof.worker.instruments import (
 from dlprof.worker.loading import WorkerState, path_of, spec_of
 from dlprof.worker.refusal import Refusal, attempt, own_place
 from dlprof.worker.simulated import OnSimulatedDevice, as_far_as_computed
-from dlprof.worker.subject import Path, Subject, gpu_of, result_device
+from dlprof.worker.subject import Path, Subject, gpu_of
 
 AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
 """Instruments whose answers do not depend on the shape: a smaller array serves for a large one."""
@@ -144,11 +144,11 @@ def _convert_first(
 
 def _alignment_alone(state: WorkerState, answer: Answer, path: Path, spec: ArraySpec) -> Outcome:
     """The instrument that makes its own arrays, without an array of the case."""
-    where = result_device(path.consumer, path.import_, spec)
-    if not path.is_one_array and alignment.applies(path.import_, where, spec):
-        answer.stage("alignment")
-        state.channel.begin()
-        answer.part("alignment", alignment.look(spec, path.subject))
+    answer.stage("alignment")
+    state.channel.begin()
+    found = alignment.measure(path, spec)
+    if found is not None:
+        answer.part("alignment", found)
     return "ok", None
 
 
@@ -316,7 +316,7 @@ class Instruments:
             "lifetime": lambda subject: lifetime.measure(subject, self.gpu, self.answer),
         }
         self._take("ordering", self._ordering)
-        self._take("alignment", lambda: alignment.measure(self.subject, self.subject.subject))
+        self._take("alignment", lambda: alignment.measure(self.subject, self.subject.spec))
         for name, instrument in of_own_arrays.items():
             answer = partial(self.where_it_works, instrument)
             if name != "peak_memory":  # it compares nothing
@@ -345,10 +345,8 @@ class Instruments:
         return {**found, "evidence": {**found["evidence"], "layout": "aligned"}}
 
     def _refuses_unaligned(self) -> bool:
-        spec = self.subject.spec
-        if self.subject.is_one_array or (spec.layout, spec.device) != ("C", "cpu"):
-            return False
-        looks = alignment.look(spec, self.subject.subject)["evidence"]
+        found = alignment.measure(self.subject, self.subject.spec)
+        looks = found["evidence"] if found else {}
         aligned, sliced = (looks.get(place, {}).get("verdict") for place in alignment.PLACES)
         return aligned in ("view", "copy") and sliced == "refused"
 

@@ -18,11 +18,8 @@ def refuse():
 
 def measured(code, spec=SPEC, by_turns=None, **changes):
     import_ = Import("any", (Protocol.DLPACK,), code, **changes)
-
-    def make(spec):
-        return make_subject(import_=import_, spec=spec, refuse=refuse, by_turns=by_turns)
-
-    return alignment.measure(make(spec), make)
+    subject = make_subject(import_=import_, spec=spec, refuse=refuse, by_turns=by_turns)
+    return alignment.measure(subject, spec)
 
 
 @pytest.mark.parametrize(

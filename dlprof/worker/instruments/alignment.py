@@ -13,16 +13,15 @@ It makes its own arrays: an array of the case may begin anywhere, and some impor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dlprof.probes.base import CONTIGUOUS, ArraySpec, Import
-from dlprof.protocol.messages import verdict, words
+from dlprof.probes.base import CONTIGUOUS, ArraySpec
+from dlprof.protocol.messages import unknown, verdict, words
 from dlprof.worker.instruments import ownership
 from dlprof.worker.refusal import Refusal, attempt
-from dlprof.worker.subject import Subject
+from dlprof.worker.subject import Path, result_device
 
 LARGEST_BYTES = 1 << 18
 """Of a larger array a part is converted. Frameworks may treat a much smaller one differently."""
@@ -31,60 +30,38 @@ ORDER = ("aligned", "sliced", "sliced", "aligned", "sliced", "aligned", "aligned
 """The Thue-Morse sequence: no short period gives one answer at each place."""
 KNOWN = ("view", "copy", "refused")
 
-Make = Callable[[ArraySpec], Subject]
-"""Prepares another subject of the same path."""
 
+def measure(path: Path, spec: ArraySpec) -> dict[str, Any] | None:
+    """The verdict on a path, by arrays like ``spec``; None if the question does not apply.
 
-def measure(subject: Subject, make: Make) -> dict[str, Any] | None:
-    """The verdict; None if the question does not apply."""
-    if subject.is_one_array or not applies(subject.import_, subject.result_device, subject.spec):
+    It applies to contiguous arrays of the host with a result there.
+    """
+    on_host = (spec.device, result_device(path.consumer, path.import_, spec)) == ("cpu", "cpu")
+    is_array = not path.is_one_array and spec.layout in CONTIGUOUS and spec.elements > 0
+    if not (is_array and on_host and path.import_.returns_array):
         return None
-    return look(subject.spec, make)
-
-
-def applies(import_: Import, result_device: str, spec: ArraySpec) -> bool:
-    """Whether it is a contiguous array of the host with a result there."""
-    on_host = (spec.device, result_device) == ("cpu", "cpu")
-    return import_.returns_array and on_host and spec.layout in CONTIGUOUS and spec.elements > 0
-
-
-def look(spec: ArraySpec, make: Make) -> dict[str, Any]:
-    """The verdict on a path to which the question applies, by arrays like ``spec``."""
-    small = spec
-    if spec.size_bytes > LARGEST_BYTES:
-        small = spec.of_bytes(LARGEST_BYTES)
+    small = spec if spec.size_bytes <= LARGEST_BYTES else spec.of_bytes(LARGEST_BYTES)
     looks: dict[str, list[dict[str, Any]]] = {place: [] for place in PLACES}
     for place in ORDER:
-        looks[place].append(_looked_at(make, replace(small, layout=place)))
-        if looks[place][-1]["verdict"] not in KNOWN:
-            break
-    word, reason = judge(looks)
-    evidence: dict[str, Any] = {place: found[0] for place, found in looks.items() if found}
-    if word == "inconstant":
-        evidence["looks"] = {
-            place: [one["verdict"] for one in found] for place, found in looks.items()
-        }
-    return verdict(word, evidence, reason)
+        found = _look(path, replace(small, layout=place))
+        if found["verdict"] not in KNOWN:
+            return unknown(f"{place}: {found.get('reason', found['verdict'])}")
+        looks[place].append(found)
+    evidence: dict[str, Any] = {place: found[0] for place, found in looks.items()}
+    seen = {place: [one["verdict"] for one in found] for place, found in looks.items()}
+    for place, answers in seen.items():
+        if len({*answers}) > 1:
+            reason = f"{' and '.join(sorted({*answers}))} from the same place ({place})"
+            return verdict("inconstant", evidence | {"looks": seen}, reason)
+    answers = [found["verdict"] for found in evidence.values()]
+    if {*answers} == {"refused"}:
+        reason = f"refused at either place: {evidence['aligned'].get('reason')}"
+        return verdict("unknown", evidence, reason)
+    return verdict("independent" if len({*answers}) == 1 else "dependent", evidence)
 
 
-def judge(looks: Mapping[str, Sequence[dict[str, Any]]]) -> tuple[str, str | None]:
-    """The verdict from the answers at each place, and the reason if there is one."""
-    for place, found in looks.items():
-        for one in found:
-            if one["verdict"] not in KNOWN:
-                return "unknown", f"{place}: {one.get('reason', one['verdict'])}"
-    answers = {place: {one["verdict"] for one in found} for place, found in looks.items()}
-    for place, verdicts in answers.items():
-        if len(verdicts) > 1:
-            return "inconstant", f"{' and '.join(sorted(verdicts))} from the same place ({place})"
-    verdicts = set.union(*answers.values())
-    if verdicts == {"refused"}:
-        return "unknown", f"refused at either place: {looks['aligned'][0].get('reason')}"
-    return ("independent", None) if len(verdicts) == 1 else ("dependent", None)
-
-
-def _looked_at(make: Make, spec: ArraySpec) -> dict[str, Any]:
-    subject = attempt(partial(make, spec))
+def _look(path: Path, spec: ArraySpec) -> dict[str, Any]:
+    subject = attempt(partial(path.subject, spec))
     if isinstance(subject, Refusal):
         return {"verdict": "unknown", "reason": subject.reason}
     owned = attempt(partial(ownership.measure, subject))
@@ -92,9 +69,6 @@ def _looked_at(make: Make, spec: ArraySpec) -> dict[str, Any]:
         # What cannot be looked at was not refused.
         is_refused = isinstance(attempt(lambda: subject.wait_for(subject.convert())), Refusal)
         return {"verdict": "refused" if is_refused else "unknown", "reason": words(owned.error)}
-    named = {"source_alignment_bytes": "alignment_bytes", "reason": "reason"}
     evidence = owned["evidence"]
-    return {
-        "verdict": owned["verdict"],
-        **{name: evidence[key] for key, name in named.items() if key in evidence},
-    }
+    found = {"verdict": owned["verdict"], "alignment_bytes": evidence.get("source_alignment_bytes")}
+    return found | ({"reason": evidence["reason"]} if "reason" in evidence else {})
