@@ -13,12 +13,9 @@ Nothing is written before its results were waited for: a write could tear an unf
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Any, NamedTuple
 
-from dlprof.probes.base import Unsupported
-from dlprof.worker import memory
 from dlprof.worker.elements import count_different, host_copy
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
@@ -28,9 +25,6 @@ LARGEST_BYTES = 64 << 10
 other programs kept the processors."""
 OWN_LARGEST_BYTES = 64 << 20
 """A user's own array is read four times, and cannot be made smaller."""
-OWN_COPIES = 5
-"""Another source, its values before and after the call, the result and its values."""
-SLOW_NS = 500_000_000
 RING = 4
 """So many later results are held with the first."""
 WRITTEN = 1
@@ -57,39 +51,18 @@ def look(subject: Subject) -> dict[str, Any]:
 
 def _look_further(subject: Subject, changed: dict[str, Any]) -> Subject:
     """Fill ``changed``; returns the conversion that was looked at, which may be a smaller one."""
-    subject = _of_size(subject)
-    source, begun = _new_source(subject), time.perf_counter_ns()
+    size = subject.spec.size_bytes
+    if subject.spec.elements == 0 or (subject.is_one_array and size > OWN_LARGEST_BYTES):
+        return subject
+    if size > LARGEST_BYTES:
+        subject = subject.of_bytes(LARGEST_BYTES)
+    made = attempt(subject.make_another)  # the conversion may have written to the old source
+    source = subject.source if isinstance(made, Refusal) else made
     first = _convert(subject, source, changed)
-    is_slow = time.perf_counter_ns() - begun > SLOW_NS
     # Of a user's own array only that is looked at: the text may share memory on purpose.
-    if not (changed or subject.is_one_array or is_slow):
+    if not (changed or subject.is_one_array):
         _convert_others(subject, first, changed)
     return subject
-
-
-def _of_size(subject: Subject) -> Subject:
-    size = subject.spec.size_bytes
-    if subject.spec.elements == 0:
-        raise Unsupported("there are no elements")
-    if not subject.is_one_array:
-        return subject if size <= LARGEST_BYTES else subject.of_bytes(LARGEST_BYTES)
-    if size > OWN_LARGEST_BYTES:
-        raise Unsupported(f"the array is larger than {OWN_LARGEST_BYTES >> 20} MiB")
-    memory.check_more(OWN_COPIES * size)
-    return subject
-
-
-def _new_source(subject: Subject) -> Any:
-    """A new source; the old one if a user's setup makes no other.
-
-    The conversion may have written to the old source before.
-    """
-    try:
-        return subject.make_another()
-    except Unsupported:
-        if subject.is_one_array:
-            return subject.source
-        raise
 
 
 def _convert(subject: Subject, source: Any, changed: dict[str, Any]) -> Conversion:
@@ -104,9 +77,7 @@ def _convert(subject: Subject, source: Any, changed: dict[str, Any]) -> Conversi
 
 
 def _convert_others(subject: Subject, first: Conversion, changed: dict[str, Any]) -> None:
-    """Convert another source, of other values, while the first result is held; and the first
-    source once more, with these values.
-    """
+    """Convert other values while the first result is held, and then the first source with them."""
     producer, other = subject.producer, subject.make_another()
     if producer.write(other, WRITTEN) is NotImplemented:
         return
@@ -118,7 +89,8 @@ def _convert_others(subject: Subject, first: Conversion, changed: dict[str, Any]
         held.append(convert())
         wait(held[-1])
     overwritten = _result_changed(subject, first)
-    if overwritten and not _source_changed(subject, first):
+    source_now = host_copy(subject, first.source, producer)
+    if overwritten and not count_different(first.source_values, source_now):
         changed["earlier_result"] = overwritten
         return
     del held
@@ -132,10 +104,6 @@ def _convert_others(subject: Subject, first: Conversion, changed: dict[str, Any]
     missed = count_different(written, values)
     if was_right and is_old and missed:
         changed["after_write"] = missed
-
-
-def _source_changed(subject: Subject, held: Conversion) -> dict[str, int]:
-    return count_different(held.source_values, host_copy(subject, held.source, subject.producer))
 
 
 def _result_changed(subject: Subject, held: Conversion) -> dict[str, int]:
