@@ -35,14 +35,12 @@ NEWER = ("copy", "dl_device", "max_version", "stream")
 Request = tuple[tuple[Any, ...], dict[str, Any]]
 """Arguments by position and by name."""
 
-_METHODS = {
+MEMBERS = {
     Protocol.DLPACK: ("__dlpack_device__", EXPORT),
-    Protocol.ARRAY_INTERFACE: ("__array__",),
-}
-_PROPERTIES = {
-    Protocol.ARRAY_INTERFACE: ("__array_interface__",),
+    Protocol.ARRAY_INTERFACE: ("__array__", "__array_interface__"),
     Protocol.CUDA_ARRAY_INTERFACE: ("__cuda_array_interface__",),
 }
+"""Methods and properties of a protocol; a property ends in ``_interface__``."""
 
 
 def measure(subject: Subject, asked: list[Request] | None = None) -> list[dict[str, Any]]:
@@ -50,7 +48,7 @@ def measure(subject: Subject, asked: list[Request] | None = None) -> list[dict[s
     protocol = subject.export.protocol
     if protocol is Protocol.DLPACK_CAPSULE:
         return [_capsule_event(subject)]
-    if protocol not in _METHODS and protocol not in _PROPERTIES:
+    if protocol not in MEMBERS:
         return []
     events: list[dict[str, Any]] = []
     names = {**subject.namespace, "_proxy": proxy(subject.source, protocol, events, asked)}
@@ -134,12 +132,11 @@ def proxy(
     The arguments of ``__dlpack__`` go into ``asked`` as they are.
     """
     members: dict[str, Any] = {}
-    for name in _METHODS.get(protocol, ()):
-        if has(source, name):
-            members[name] = _method(source, name, events, asked)
-    for name in _PROPERTIES.get(protocol, ()):
-        if has(source, name):
+    for name in filter(partial(has, source), MEMBERS[protocol]):
+        if name.endswith("_interface__"):
             members[name] = _property(source, name, events)
+        else:
+            members[name] = _method(source, name, events, asked)
     return type("RecordingProxy", (), members)()
 
 
