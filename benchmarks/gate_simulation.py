@@ -20,14 +20,14 @@ from dataclasses import replace
 import numpy as np
 
 from dlprof.compare.criteria import Floor
-from dlprof.compare.looks import begin, futile, look
-from dlprof.compare.processes import Process
+from dlprof.compare.gate_rounds import begin, futile, look
 from dlprof.compare.times import (
     FASTER,
     LOOKS,
     SAME,
     SLOWER,
     UNSURE,
+    Process,
     Sample,
     Settings,
     Time,
@@ -104,7 +104,7 @@ NOISES: dict[str, Noise] = {
 
 
 def processes(logs: Logs) -> tuple[Process, ...]:
-    return tuple(Process(float(1e3 * np.exp(log)), round_) for round_, log in enumerate(logs))
+    return tuple(Process(round_, (float(1e3 * np.exp(log)),)) for round_, log in enumerate(logs))
 
 
 def suite(

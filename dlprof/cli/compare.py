@@ -1,20 +1,22 @@
-"""``dlprof compare``."""
+"""``dlprof compare``, and the report of a comparison, which a gate prints too."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dlprof.cli import files
 from dlprof.cli.options import COMPARISONS, REGRESSIONS, Given, takes
 from dlprof.cli.streams import complain
-from dlprof.errors import UsageError
+from dlprof.errors import Interrupted, Regression, Unmeasured, Unsure, UsageError
 
-OF_TWO = ("fail_on", "junit", "github")
-"""Options that have a meaning for two sessions alone."""
+if TYPE_CHECKING:
+    from dlprof.cli.outputs import Outputs
+    from dlprof.compare.comparison import Comparison
+    from dlprof.compare.times import Settings
 
 
 @takes(REGRESSIONS, *COMPARISONS)
@@ -34,35 +36,92 @@ def compare(
 
     Example: dlprof compare before.json after.json
     """
-    are_files = [not one.is_dir() for one in session]
-    if are_files != [True, True]:
-        compare_many(session, given)
-        return
-    from dlprof.cli.comparison import compare_files
     from dlprof.cli.outputs import Outputs
     from dlprof.compare.comparison import NOT_KNOWN
     from dlprof.compare.criteria import parse
     from dlprof.compare.times import Settings
 
-    outputs, settings = Outputs.of(given.raw), Settings(parse(given.raw["fail_on"] or ()))
-    unsure = NOT_KNOWN if given.raw["fail_on"] else None
-    compare_files((session[0], session[1]), settings, unsure, outputs, "compare")
+    outputs, fail_on = Outputs.of(given.raw), given.raw["fail_on"]
+    if len(session) != 2 or any(one.is_dir() for one in session):  # noqa: PLR2004 - BASE and HEAD
+        _compare_many(session, given, outputs)
+        return
+    unsure = NOT_KNOWN if fail_on else None
+    compare_files(session, Settings(parse(fail_on or ())), unsure, outputs, "compare")
 
 
-def compare_many(named: Sequence[Path], given: Given) -> None:
+def _compare_many(named: Sequence[Path], given: Given, outputs: Outputs) -> None:
     """Show what differs between environments. Raises :class:`UsageError`."""
-    if len(named) == 1 and not named[0].is_dir():
-        raise UsageError("one session is no comparison: name another, or a folder of sessions")
-    if found := [f"--{name.replace('_', '-')}" for name in OF_TWO if given.raw[name]]:
-        raise UsageError(f"{', '.join(found)} compares two sessions: name two, and no folder")
-    from dlprof.cli.outputs import Outputs
     from dlprof.compare.environments import environments_of
     from dlprof.report.environments_document import environments_document, render_json
 
-    outputs = Outputs.of(given.raw)
+    if len(named) == 1 and not named[0].is_dir():
+        raise UsageError("one session is no comparison: name another, or a folder of sessions")
+    of_two = ("fail_on", "junit", "github")
+    if found := [f"--{name.replace('_', '-')}" for name in of_two if given.raw[name]]:
+        raise UsageError(f"{', '.join(found)} compares two sessions: name two, and no folder")
     environments = environments_of(named, lambda why: complain(f"dlprof: left out: {why}"))
     if len(environments.columns) == 1:
         raise UsageError("the sessions are of one environment: name two of them")
     document = environments_document(environments)
     outputs.print_report(document)
     outputs.write(document, {"--json": lambda: [render_json(environments)]})
+
+
+def compare_files(
+    paths: Sequence[Path], settings: Settings, unsure: int | None, outputs: Outputs, verb: str
+) -> None:
+    """Compare BASE and HEAD, print, and raise what the exit code says; see :func:`tell`."""
+    from dlprof.compare import comparison
+    from dlprof.measuring.measure import load
+
+    base, head = paths
+    found = comparison.compare(load(base), load(head), settings)
+    tell(found, unsure, (str(base), str(head)), outputs, verb)
+
+
+def tell(
+    found: Comparison,
+    unsure: int | None,
+    names: tuple[str, str],
+    outputs: Outputs,
+    verb: str = "gate",
+    stopped: bool = False,
+) -> None:
+    """Print a comparison, and raise what its exit code says.
+
+    ``unsure`` is the exit code of a doubt. Without it neither a regression nor a doubt fails, but
+    what could not be compared at all does. Raises :class:`Regression`, :class:`Unsure` and
+    :class:`Unmeasured`. If a gate was ``stopped``, its caller says so.
+    """
+    from dlprof.compare.comparison import NOT_KNOWN, NOTHING, REGRESSION, exit_code
+    from dlprof.report import ci
+    from dlprof.report.comparison_document import (
+        answers_of,
+        as_json,
+        checks_of,
+        comparison_document,
+        sentence,
+    )
+
+    if stopped:
+        code = Interrupted.exit_code
+    elif unsure is not None:
+        code = exit_code(found, unsure)
+    elif found.nothing:
+        code = NOTHING
+    else:
+        code = NOT_KNOWN if found.incomparable else 0
+    document = comparison_document(found, names)
+    checks = checks_of(found, unsure)
+    outputs.print_report(document)
+    outputs.write(
+        document,
+        {
+            "--json": lambda: [as_json(found, code)],
+            "--junit": lambda: [ci.junit(f"dlprof {verb}", checks)],
+        },
+        checks=checks,
+    )
+    errors = {REGRESSION: Regression, NOT_KNOWN: Unsure, NOTHING: Unmeasured}
+    if code in errors:
+        raise errors[code](sentence(answers_of(found)[0]))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from dlprof.compare.criteria import Criteria, Floor
 from dlprof.compare.differences import Difference, differences, refusal
-from dlprof.compare.matching import Pair, asked_for, key, match
-from dlprof.compare.processes import processes
-from dlprof.compare.severity import Severities
 from dlprof.compare.times import (
     FASTER,
     INVALID,
@@ -22,36 +20,59 @@ from dlprof.compare.times import (
     Settings,
     Time,
     judge,
+    processes,
 )
 from dlprof.compare.verdicts import (
     LOST,
     MEASURED,
+    RACE_LOOKS,
     SCALES,
     Change,
     both_measured,
     changes,
-    kept_differs,
     looked_at,
 )
 from dlprof.errors import UsageError
-from dlprof.judge import own_thresholds
 from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import alignments
 from dlprof.measuring.expectation import MET, MISSED
-from dlprof.runner.evidence import Alignment
-from dlprof.runner.session import CaseRecord, Header, Result, Session, Verdict
+from dlprof.runner.session import CaseRecord, Header, Result, Session
 from dlprof.text.clean import first_line
 
 WORSE, GONE, NEW, UNMEASURED = "WORSE", "GONE", "NEW", "UNMEASURED"
 """The words of a case besides those of a time. UNMEASURED is a case that neither side can
 measure."""
 REGRESSIONS = (WORSE, SLOWER, GONE)
-BROKEN = ("crashed", "timeout")
-FAULTY = "faulty"
-"""The status of a side whose probe failed, which is no crash of its framework."""
 
 DONE, REGRESSION, NOT_KNOWN, NOTHING = 0, 1, 3, 4
 """Exit codes."""
+
+Key = tuple[Any, ...]
+
+
+def key(case: CaseRecord) -> Key:
+    """Return what makes a case the same in another session."""
+    path = (case.producer, case.export, case.consumer, case.import_)
+    return (*path, case.shape, case.dtype, case.layout, case.device, case.survey)
+
+
+class Pair(NamedTuple):
+    """One case on both sides; None for a side that does not have it."""
+
+    base: Result | None
+    head: Result | None
+
+    @property
+    def case(self) -> CaseRecord:
+        found = self.head or self.base
+        assert found is not None  # noqa: S101 - a pair has a side
+        return found.case
+
+
+def match(base: Iterable[Result], head: Iterable[Result]) -> list[Pair]:
+    """Pair the cases of both sides."""
+    bases, heads = ({key(one.case): one for one in side} for side in (base, head))
+    return [Pair(bases.get(name), heads.get(name)) for name in dict.fromkeys((*bases, *heads))]
 
 
 @dataclass(frozen=True)
@@ -85,8 +106,7 @@ class Compared:
 class Comparison:
     """``incomparable`` says why no time can be compared, and is empty otherwise.
 
-    The rest is of a gate: ``told`` says how it measured, and ``in_one_place`` names the frameworks
-    that two interpreters loaded from the same file. ``too_few_rounds`` says why no time could have
+    The rest is of a gate: ``told`` says how it measured, ``too_few_rounds`` why no time could have
     been called slower, and ``undiagnosed`` which paths there was no time to diagnose.
     """
 
@@ -98,7 +118,6 @@ class Comparison:
     incomparable: str = ""
     told: tuple[str, ...] = ()
     too_few_rounds: str = ""
-    in_one_place: tuple[str, ...] = ()
     undiagnosed: str = ""
 
     @property
@@ -149,7 +168,7 @@ class Comparison:
 
 
 def exit_code(comparison: Comparison, unsure: int = NOT_KNOWN) -> int:
-    """The exit code; ``unsure`` is that of a case that is only UNSURE, or too wide to pass.
+    """Return the exit code; ``unsure`` is that of a case that is only UNSURE, or too wide to pass.
 
     All other doubts were not compared at all: no setting makes a pass of them.
     """
@@ -163,9 +182,17 @@ def exit_code(comparison: Comparison, unsure: int = NOT_KNOWN) -> int:
     return unsure if comparison.having(UNSURE) or comparison.too_wide else DONE
 
 
-def compare(base: Session, head: Session, settings: Settings) -> Comparison:
+def compare(
+    base: Session,
+    head: Session,
+    settings: Settings,
+    decided: Mapping[tuple[Key, str], str] | None = None,
+    race_looks: int = RACE_LOOKS,
+) -> Comparison:
     """Compare all cases of two sessions.
 
+    ``decided`` are the words of a gate that looked more than once, by case and measure.
+    ``race_looks`` is how many processes of a side in turns looked for a race, if they saw none.
     Of two sessions from simulated devices only the verdicts are compared. Raises
     :class:`UsageError` if both are one measurement: it would be the same as itself.
     """
@@ -177,16 +204,29 @@ def compare(base: Session, head: Session, settings: Settings) -> Comparison:
         settings = replace(settings, criteria=settings.criteria.without_times())
     incomparable = "" if turns or simulated else refusal(base, head)
     pairs = match(*(_comparable(one, other) for one, other in ((base, head), (head, base))))
-    times = _times(pairs, settings, incomparable)
+    times = _times(pairs, settings, incomparable, decided or {})
     tried = alignments(base.results), alignments(head.results)
-    severities = Severities(head.results, own_thresholds(head))
+    asked = turns or _asked(base) == _asked(head)
     cases = []
     for pair, own in zip(pairs, times, strict=True):
-        asked = turns or asked_for(head, pair.case)
-        # A gate in turns looks again for a race that only one side showed.
-        race_looks = settings.race_looks if turns else 1
-        case = _compared(pair, own, tried, severities, asked, race_looks)
-        cases.append(judged(case, settings.criteria))
+        case, (old, new) = pair.case, pair
+        changed: tuple[Change, ...] = ()
+        known = frozenset[str]()
+        if old is not None and new is not None:
+            looks = tried[0].get(case.conversion), tried[1].get(case.conversion)
+            # A gate in turns looks again for a race that only one side showed.
+            changed = changes(old, new, looks, race_looks if turns else 1)
+            known = looked_at(old, new)
+        found = Compared(
+            case,
+            (old.status if old else None, new.status if new else None),
+            own,
+            changed,
+            reasons=(_reason(old), _reason(new)),
+            asked=asked,
+            looked_at=known,
+        )
+        cases.append(judged(found, settings.criteria))
     return Comparison(
         base=base,
         head=head,
@@ -203,35 +243,47 @@ def _comparable(session: Session, other: Session) -> list[Result]:
     return [result for result in session.results if both or not result.case.survey]
 
 
-def _times(pairs: Sequence[Pair], settings: Settings, incomparable: str) -> list[tuple[Time, ...]]:
+def _asked(header: Header) -> tuple[object, ...]:
+    """Return what a session set out to measure."""
+    request = header.request
+    globs_of_pairs = request.scenario.pairs if request.scenario is not None else None
+    return globs_of_pairs or request.pairs, request.globs, request.axes
+
+
+def _reason(result: Result | None) -> str:
+    return first_line(result.reason) if result is not None and result.reason else ""
+
+
+def _times(
+    pairs: Sequence[Pair],
+    settings: Settings,
+    incomparable: str,
+    decided: Mapping[tuple[Key, str], str],
+) -> list[tuple[Time, ...]]:
     """Return the times of each pair."""
-    found: list[list[Time | Sample]] = []
-    samples, decided = [], []
-    for pair in pairs:
-        own: list[Time | Sample] = []
-        base, head = pair.base, pair.head
-        is_timed = not pair.twice and not pair.case.survey
-        if base is not None and head is not None and both_measured(base, head) and is_timed:
-            for floor in settings.floors:
+    found: list[dict[str, Time | None]] = []
+    samples, words = [], []
+    for base, head in pairs:
+        own: dict[str, Time | None] = {}
+        if base is not None and head is not None and both_measured(base, head):
+            for floor in () if head.case.survey else settings.floors:
                 sample = sample_of(base, head, floor, settings.in_turns)
-                why = _why_invalid(base, head, sample) or incomparable
-                own.append(Time(floor.measure, INVALID, floor, reason=why) if why else sample)
-                if not why:
-                    samples.append(sample)
-                    decided.append(settings.decided.get((key(pair.case), floor.measure)))
+                if why := _why_invalid(base, head, sample) or incomparable:
+                    own[floor.measure] = Time(floor.measure, INVALID, floor, reason=why)
+                    continue
+                own[floor.measure] = None
+                samples.append(sample)
+                words.append(decided.get((key(head.case), floor.measure)))
         found.append(own)
-    left = iter(judge(samples, decided))
-    return [tuple(one if isinstance(one, Time) else next(left) for one in own) for own in found]
+    left = iter(judge(samples, words))
+    return [tuple(time or next(left) for time in own.values()) for own in found]
 
 
 def _why_invalid(base: Result, head: Result, sample: Sample) -> str:
     """Return why the times of a case cannot be compared; empty if they can."""
-    for name, side in (("BASE", base), ("HEAD", head)):
+    for name, side, times in (("BASE", base, sample.base), ("HEAD", head, sample.head)):
         if side.status == "invalid":
             return f"{name}: {side.reason or 'not to be trusted'}"
-    if kept_differs(base, head):
-        return "one side timed a result that the framework keeps, the other a new conversion"
-    for name, times in (("BASE", sample.base), ("HEAD", sample.head)):
         if not times:
             return f"{name} has no times of single processes"
     return ""
@@ -255,45 +307,8 @@ def _is_stateful(result: Result) -> bool:
     return view.kind != "view" and view.size_bytes >= STATEFUL_BYTES
 
 
-Tried = Mapping[tuple[str, ...], Verdict[Alignment]]
-
-
-def _compared(
-    pair: Pair,
-    times: tuple[Time, ...],
-    tried: tuple[Tried, Tried],
-    severities: Severities,
-    asked: bool,
-    race_looks: int,
-) -> Compared:
-    base, head = pair.base, pair.head
-    found = Compared(
-        pair.case,
-        (_status(base), _status(head)),
-        times,
-        reasons=(_reason(base), _reason(head)),
-        asked=asked,
-        doubt="a session holds it twice" if pair.twice else "",
-    )
-    if base is None or head is None or pair.twice:
-        return found
-    looks = tried[0].get(base.case.conversion), tried[1].get(head.case.conversion)
-    changed = changes(base, head, looks, severities, (race_looks, race_looks))
-    return replace(found, changes=changed, looked_at=looked_at(base, head))
-
-
-def _status(result: Result | None) -> str | None:
-    if result is None:
-        return None
-    return FAULTY if result.is_of_faulty_probe else result.status
-
-
-def _reason(result: Result | None) -> str:
-    return first_line(result.reason) if result is not None and result.reason else ""
-
-
 def judged(case: Compared, criteria: Criteria) -> Compared:
-    """The case with its word: the worst that its times, changes and statuses come to."""
+    """Return the case with its word: the worst of its times, changes and statuses."""
     word, reason = _word(case, criteria)
     return replace(case, word=word, reason=reason)
 

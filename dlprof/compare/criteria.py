@@ -84,7 +84,7 @@ class Criteria:
         """
         if change.direction != WORSE:
             return False
-        named = {change.worst or change.after}
+        named = {change.worst}
         if change.after == CRASHED:
             named |= set(SCALES.get(change.what, ()))
         severe = change.what == STATUS or change.severity in self.severities

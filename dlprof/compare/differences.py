@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
-from typing import Any
 
 from dlprof.runner.header import Environment, on_one_machine
 from dlprof.runner.machine import NOTABLE_CORES, load_text
@@ -13,21 +10,13 @@ from dlprof.runner.quantity import plain_time
 from dlprof.runner.session import Header
 from dlprof.text.clean import counted
 
-MACHINE = ("machine", "cpu", "cores", "platform", "cuda_devices")
-GPU = ("name", "sm_clock_max_mhz", "memory_clock_max_mhz")
-SAMPLE = "sample_ns"
-WORDS = {
-    SAMPLE: "samples of",
-    "together": "all pairs in one process",
-    "in_turns": "measured in turns",
-}
-"""Settings that change the times themselves."""
 REFUSED = {
     "machine": "measured on different machines",
     "measuring": "measured in different ways",
 }
 """Kinds of differences that times cannot be compared across, in words."""
-UNKNOWN_MACHINE = "it is not known whether BASE and HEAD were measured on one machine"
+ABSENT = {"version": "missing", "setting": "unset"}
+"""What a side has that lacks a package or a variable. Any other fact that it lacks is not known."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +33,23 @@ class Difference:
     kind: str
 
     def __str__(self) -> str:
-        sides = [self.base, self.head]
-        if self.what == SAMPLE:
-            sides = [plain_time(float(side)) for side in sides]
-        return f"{WORDS.get(self.what, self.what)} {' → '.join(sides)}"
+        return f"{self.what} {self.base} → {self.head}"
 
 
 def differences(base: Header, head: Header) -> tuple[Difference, ...]:
     """Return all differences; a session that does not say what it ran on differs in nothing."""
-    old, new = base.environment, head.environment
-    return (*_machine(old, new), *_versions(old, new), *_settings(base, head))
+    found = []
+    before, after = _facts(base), _facts(head)
+    for kind, old in before.items():
+        new, absent = after[kind], ABSENT.get(kind)
+        for what in dict.fromkeys((*old, *new)):
+            sides = old.get(what, absent), new.get(what, absent)
+            if None not in sides and sides[0] != sides[1]:
+                found.append(Difference(what, str(sides[0]), str(sides[1]), kind))
+    if on_one_machine(base.environment, head.environment) is False:
+        ids = [str(one.environment.machine_id) for one in (base, head)]
+        found.append(Difference("machine id", ids[0], ids[1], "machine"))
+    return tuple(found)
 
 
 def refusal(base: Header, head: Header) -> str:
@@ -66,7 +62,7 @@ def refusal(base: Header, head: Header) -> str:
     ]
     is_other = any(one.kind == "machine" for one in differ)
     if not is_other and on_one_machine(base.environment, head.environment) is None:
-        found.insert(0, UNKNOWN_MACHINE)
+        found.insert(0, "it is not known whether BASE and HEAD were measured on one machine")
     return "; ".join(found)
 
 
@@ -89,45 +85,40 @@ def load_notice(name: str, header: Header) -> str:
     return f"While {name} was measured, {load_text(foreign, cores)}"
 
 
-def _machine(base: Environment, head: Environment) -> Iterator[Difference]:
-    for name in MACHINE:
-        yield from _differ(name, getattr(base, name), getattr(head, name), "machine")
-    yield from _differ("CPU governor", base.governor, head.governor, "measuring")
-    if on_one_machine(base, head) is False:
-        yield from _differ("machine id", base.machine_id, head.machine_id, "machine")
-    for index, (gpu, other) in enumerate(zip_longest(base.known_gpus or (), head.known_gpus or ())):
-        for name in GPU:
-            old, new = (getattr(one, name) if one else "none" for one in (gpu, other))
-            yield from _differ(f"GPU {index} {name}", old, new, "machine")
-
-
-def _versions(base: Environment, head: Environment) -> Iterator[Difference]:
-    for name in ("dlprof", "python", "implementation"):
-        yield from _differ(name, getattr(base, name), getattr(head, name), "version")
-    before, after = base.packages or {}, head.packages or {}
-    for name in dict.fromkeys((*before, *after)):
-        versions = before.get(name, "missing"), after.get(name, "missing")
-        yield from _differ(name, *versions, "version")
-    gpus = zip(base.known_gpus or (), head.known_gpus or (), strict=False)
-    for index, (gpu, other) in enumerate(gpus):
-        drivers = gpu.driver_version, other.driver_version
-        yield from _differ(f"GPU {index} driver", *drivers, "version")
-
-
-def _settings(base: Header, head: Header) -> Iterator[Difference]:
-    devices = ["simulated" if header.simulated else "real" for header in (base, head)]
-    yield from _differ("CUDA device", devices[0], devices[1], "machine")
-    old, new = (header.request.settings for header in (base, head))
-    for name in WORDS:
-        before, after = getattr(old, name), getattr(new, name)
-        yield from _differ(name, before, after, "measuring")
-    yield from _differ("setup", old.setup or "none", new.setup or "none", "setting")
-    variables, others = (header.environment.variables or {} for header in (base, head))
-    for name in dict.fromkeys((*variables, *others)):
-        values = variables.get(name) or "unset", others.get(name) or "unset"
-        yield from _differ(name, *values, "setting")
-
-
-def _differ(what: str, old: Any, new: Any, kind: str) -> Iterator[Difference]:
-    if old is not None and new is not None and old != new:
-        yield Difference(what, str(old), str(new), kind)
+def _facts(header: Header) -> dict[str, dict[str, object]]:
+    """Return what a session says of itself, by kind; None for what it does not know."""
+    environment, settings = header.environment, header.request.settings
+    gpus, variables = environment.known_gpus, environment.variables or {}
+    clocks = [
+        f"{gpu.name} ({gpu.sm_clock_max_mhz} MHz, memory {gpu.memory_clock_max_mhz} MHz)"
+        for gpu in gpus or ()
+    ]
+    drivers = {str(gpu.driver_version) for gpu in gpus or ()}
+    return {
+        "machine": {
+            "machine": environment.machine,
+            "cpu": environment.cpu,
+            "cores": environment.cores,
+            "platform": environment.platform,
+            "cuda_devices": environment.cuda_devices,
+            "GPUs": None if gpus is None else ", ".join(clocks) or "none",
+            "CUDA device": "simulated" if header.simulated else "real",
+        },
+        "measuring": {
+            "CPU governor": environment.governor,
+            "samples of": settings.sample_ns and plain_time(float(settings.sample_ns)),
+            "all pairs in one process": settings.together,
+            "measured in turns": settings.in_turns,
+        },
+        "version": {
+            "dlprof": environment.dlprof,
+            "python": environment.python,
+            "implementation": environment.implementation,
+            **(environment.packages or {}),
+            "driver": ", ".join(sorted(drivers)) or None,
+        },
+        "setting": {
+            "setup": settings.setup or "none",
+            **{name: value or "unset" for name, value in variables.items()},
+        },
+    }

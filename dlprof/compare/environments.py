@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from dlprof.compare.comparison import Key, key
 from dlprof.compare.differences import machine_name
-from dlprof.compare.matching import code_key
 from dlprof.compare.times import LIMIT
 from dlprof.errors import SessionError, UsageError
 from dlprof.judge import cases_in
@@ -141,11 +141,11 @@ def environments_of(places: Iterable[Path], skipped: Skipped) -> Environments:
         {tuple(one.items()) for one in facts},
         key=lambda items: [(name, version_key(value), value) for name, value in sorted(items)],
     )
-    rows: dict[tuple[Any, ...], Row] = {}
+    rows: dict[Key, Row] = {}
     for (_, cells), own in zip(found, facts, strict=True):
         place = columns.index(tuple(own.items()))
         for case, cell in cells:
-            row = rows.setdefault((*code_key(case), case.survey), Row(case, {}))
+            row = rows.setdefault(key(case), Row(case, {}))
             row.cells[place] = cell
     if not rows:
         raise UsageError("no session holds a conversion: there is nothing to show")

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 from functools import partial
 
-from dlprof.compare.comparison import Comparison, compare, sample_of
+from dlprof.compare.comparison import Comparison, Key, compare, key, sample_of
 from dlprof.compare.criteria import Floor
-from dlprof.compare.gate_rounds import Budget
-from dlprof.compare.looks import Course
-from dlprof.compare.matching import Key, key, match
+from dlprof.compare.gate_rounds import Budget, Course
 from dlprof.compare.times import Sample, Settings
 from dlprof.compare.verdicts import RACE, RACE_LOOKS
 from dlprof.judge.case_view import seen
@@ -24,7 +22,7 @@ from dlprof.runner.measurement import Measurement
 from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Watcher
 from dlprof.runner.rounds import Runner
-from dlprof.runner.schedule import OWN_PROCESS_BYTES, SERIES, Round, Stop, shuffle
+from dlprof.runner.schedule import OWN_PROCESS_BYTES, SERIES, Round, shuffle
 from dlprof.runner.session import Result, Session
 
 FAR = 4
@@ -35,13 +33,11 @@ Pair = tuple[int | None, int | None]
 """The numbers of a case on both sides; None for a side that does not measure it."""
 
 
-def cpu_of(round_: int) -> int | None:
-    """The processor for the samples of a round; None if the system does not say which there are.
+def cpu_of(round_: int) -> int:
+    """Return the processor for the samples of a round.
 
     It is another one in every second round, so that either side is the first on each.
     """
-    if not hasattr(os, "sched_getaffinity"):
-        return None
     allowed = sorted(os.sched_getaffinity(0))
     return allowed[round_ // 2 % len(allowed)]
 
@@ -74,11 +70,8 @@ class Player:
         except StopIteration:
             self.at = None
         else:
-            self.at, self.calls = self._position(stop), stop.calls
-
-    def _position(self, stop: Stop) -> tuple[int, int]:
-        series = SERIES.index(stop.series) + 1 if stop.series in SERIES else 0
-        return self.ranks[stop.case], series
+            series = SERIES.index(stop.series) + 1 if stop.series in SERIES else 0
+            self.at, self.calls = (self.ranks[stop.case], series), stop.calls
 
 
 def alternate(first: Player, second: Player) -> None:
@@ -117,10 +110,6 @@ def _common_calls(players: Sequence[Player]) -> int | None:
     return many if 0 < many <= FAR * few else None
 
 
-TIMERS: tuple[str, ...] = ("host_time", "ready_time", "device_time")
-"""What later rounds measure: what a case is was seen in the first."""
-
-
 @dataclass(frozen=True, eq=False)
 class Side:
     """A side that is measured. ``numbers`` are those of its cases, by key."""
@@ -129,41 +118,17 @@ class Side:
     runner: Runner
     numbers: dict[Key, int]
 
-    @property
-    def results(self) -> list[Result]:
-        """All of its cases, also those that were not measured yet."""
-        return self.measurement.results()
-
-    def session(self) -> Session:
-        self.measurement.stop_with(self.runner, complete=False)
-        return self.measurement.session()
-
     def by_name(self) -> dict[Key, Result]:
-        """Its cases by their names."""
-        results = self.results
+        """Return its cases by key, also those that were not measured yet."""
+        results = self.measurement.results()
         return {name: results[number] for name, number in self.numbers.items()}
 
-    def is_settled(self, name: Key) -> bool:
-        """Whether the case was refused, or crashed: no other round asks for it."""
-        return self.measurement.file.settled(self.numbers[name])
-
-    def is_large(self, number: int) -> bool:
-        return self.runner.cases[number].size_bytes >= OWN_PROCESS_BYTES
-
-    def diagnose(self, names: Collection[Key], is_over: Callable[[], bool]) -> set[Key]:
-        """Diagnose these cases until the time ``is_over``. Those that are left."""
-        named = {self.numbers[name]: name for name in names if name in self.numbers}
-        left = self.runner.diagnose(set(named), is_over) if named else set()
-        return {named[number] for number in left}
-
-
-@contextmanager
-def opened(measurement: Measurement) -> Iterator[Side]:
-    """A side to be measured; its session file is closed in the end, whatever happens."""
-    with measurement.running() as runner:
-        runner.measure_later(TIMERS)
-        numbers = {key(result.case): place for place, result in enumerate(measurement.results())}
-        yield Side(measurement, runner, numbers)
+    def session(self, only: Collection[Key] | None) -> Session:
+        """Return the session so far, with ``only`` some of the cases."""
+        self.measurement.stop_with(self.runner, complete=False)
+        session = self.measurement.session()
+        results = [one for one in session.results if only is None or key(one.case) in only]
+        return session.model_copy(update={"results": results})
 
 
 @dataclass(frozen=True)
@@ -181,9 +146,9 @@ class SideWatcher(Watcher):
 class MeasuredSuite:
     """The cases of two sides, as :mod:`dlprof.compare.gate_rounds` measures them.
 
-    All keys are those in HEAD. ``only`` are the cases to be measured; None for all. ``entries`` are
-    the times to be judged; without any, one round shows the verdicts. ``undiagnosed`` are the cases
-    that the diagnosis had no time for.
+    ``only`` are the cases to be measured; None for all. ``entries`` are the times to be judged;
+    without any, one round shows the verdicts. ``undiagnosed`` are the cases that the diagnosis had
+    no time for.
     """
 
     base: Side
@@ -198,16 +163,15 @@ class MeasuredSuite:
     entries: list[tuple[Key, Floor]] = field(init=False)
 
     def __post_init__(self) -> None:
-        pairs = match(self.base.results, self.head.results)
-        names = {key(one.base.case): key(one.case) for one in pairs if one.base is not None}
-        numbers = {names[name]: number for name, number in self.base.numbers.items()}
-        self.base = replace(self.base, numbers=numbers)
-        both = [name for name in self._names_in(self.head) if name in numbers]
+        both = [name for name in self._chosen(self.head) if name in self.base.numbers]
         self.entries = [(name, floor) for name in both for floor in self.settings.floors]
 
     @property
     def sides(self) -> tuple[Side, Side]:
         return (self.base, self.head)
+
+    def _chosen(self, side: Side) -> list[Key]:
+        return [name for name in side.numbers if self.only is None or name in self.only]
 
     def measure(self, round_: int, cases: frozenset[int]) -> None:
         """One round: two sides in turns, A B, and in every other round B A. All import first."""
@@ -236,26 +200,30 @@ class MeasuredSuite:
         The first round is of all, also of cases that the other side does not have.
         """
         names = {self.entries[case][0] for case in cases}
+        if round_ == 0:
+            names |= {name for side in self.sides for name in self._chosen(side)}
         pairs: list[tuple[Pair, bool]] = []
         for name in dict.fromkeys([*self.base.numbers, *self.head.numbers]):
-            if name in names or (round_ == 0 and (self.only is None or name in self.only)):
-                old, new = (side.numbers.get(name) for side in self.sides)
-                numbers = (self.base, old), (self.head, new)
-                large = any(side.is_large(n) for side, n in numbers if n is not None)
-                pairs.append(((old, new), large))
+            if name in names:
+                numbers = [side.numbers.get(name) for side in self.sides]
+                large = any(
+                    number is not None and side.runner.cases[number].size_bytes >= OWN_PROCESS_BYTES
+                    for side, number in zip(self.sides, numbers, strict=True)
+                )
+                pairs.append(((numbers[0], numbers[1]), large))
         return in_order(pairs, self.head.runner.settings.seed, round_)
 
     def samples(self) -> list[Sample]:
-        """All times to be judged, with all rounds so far."""
+        """Return all times to be judged, with all rounds so far."""
         base, head = (side.by_name() for side in self.sides)
         return [sample_of(base[name], head[name], floor, True) for name, floor in self.entries]
 
     def settled(self) -> frozenset[int]:
-        """Entries of cases that a side refused, or crashed in."""
+        """Return the entries of cases that a side refused, or crashed in."""
         return frozenset(
             place
             for place, (name, _) in enumerate(self.entries)
-            if any(side.is_settled(name) for side in self.sides)
+            if any(side.measurement.file.settled(side.numbers[name]) for side in self.sides)
         )
 
     def diagnose(self, limit: Budget) -> None:
@@ -265,14 +233,17 @@ class MeasuredSuite:
         that may depend on the address of the array, which is chance.
         """
         begun = limit.clock()
-        differing = self._differing()
+        numbers = self._differing()
         for side in self.sides:
-            side.diagnose(differing, lambda: False)
+            if numbers:
+                side.runner.diagnose({side.numbers[name] for name in numbers}, lambda: False)
         for place, side in enumerate(self.sides, 1):
             if side.measurement.request.settings.diagnose:
                 is_over = partial(limit.is_over, place / len(self.sides))
-                self.undiagnosed |= side.diagnose(self._names_in(side), is_over)
-        self.undiagnosed &= {name for name in self.base.numbers if name in self.head.numbers}
+                named = {side.numbers[name]: name for name in self._chosen(side)}
+                left = side.runner.diagnose(set(named), is_over)
+                self.undiagnosed |= {named[number] for number in left}
+        self.undiagnosed &= self.base.numbers.keys() & self.head.numbers.keys()
         for look in range(RACE_LOOKS - 1):
             unequal = self._unequal_races()
             if unequal and limit.is_over(1.0):
@@ -285,7 +256,7 @@ class MeasuredSuite:
     def _both(self) -> Iterator[tuple[Key, tuple[Result, Result]]]:
         """Yield the cases that both sides measure, with their results."""
         base, head = (side.by_name() for side in self.sides)
-        for name in self._names_in(self.head):
+        for name in self._chosen(self.head):
             if name in base:
                 yield name, (base[name], head[name])
 
@@ -315,14 +286,5 @@ class MeasuredSuite:
         """Return what was found, with the words of the looks."""
         words = zip(self.entries, course.words, strict=True)
         decided = {(name, floor.measure): word for (name, floor), word in words}
-        settings = replace(self.settings, decided=decided, race_looks=self.race_looks)
-        return compare(self._session(self.base), self._session(self.head), settings)
-
-    def _session(self, side: Side) -> Session:
-        numbers = {side.numbers[name] for name in self._names_in(side)}
-        session = side.session()
-        results = [result for n, result in enumerate(session.results) if n in numbers]
-        return session.model_copy(update={"results": results})
-
-    def _names_in(self, side: Side) -> list[Key]:
-        return [name for name in side.numbers if self.only is None or name in self.only]
+        base, head = (side.session(self.only) for side in self.sides)
+        return compare(base, head, self.settings, decided, self.race_looks)

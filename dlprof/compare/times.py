@@ -9,17 +9,16 @@ Two finished sessions share no rounds, so only a fixed wide limit tells them apa
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import statistics
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from types import MappingProxyType
+from functools import cached_property, lru_cache
+from itertools import accumulate
 
 from dlprof.compare.criteria import DEFAULT, Criteria, Floor
-from dlprof.compare.matching import Key
-from dlprof.compare.processes import Side, differences, median_ns
-from dlprof.compare.rank_tests import RankTest, holm, sign, wilcoxon
-from dlprof.compare.verdicts import RACE_LOOKS
 from dlprof.runner import options
+from dlprof.runner.session import Result
 
 SLOWER, FASTER, SAME, UNSURE = "SLOWER", "FASTER", "SAME", "UNSURE"
 WIDE = "WIDE"
@@ -71,6 +70,167 @@ OF_SIGNS = 1 / 3
 another mode. With the rest for the ranks, an interval of normal noise is 5 % wider."""
 
 
+MANY_CALLS = 100
+"""A sample that is the mean of so many calls holds whatever the conversion does now and then."""
+LOW_SHARE = 0.1
+"""The share of such samples that are faster than the one that stands for a process.
+
+Other programs, interrupts and the scheduler only ever add time. On two cores, of which others kept
+more than one busy, medians of equal processes of views were 3 to 40 % apart, and these 1 to 4 %.
+Slower code adds its time to every sample."""
+FASTEST = 3
+"""Of samples of few calls, the fastest third is compared: threads that wait for each other make
+others up to a hundred times as slow."""
+
+
+# Processes: the independent samples of both sides, paired by round
+
+
+@dataclass(frozen=True)
+class Process:
+    """What one fresh process measured in ``round``.
+
+    ``many_calls`` says whether each sample is the mean of :data:`MANY_CALLS` or more.
+    """
+
+    round: int
+    samples_ns: tuple[float, ...]
+    many_calls: bool = False
+
+    @property
+    def time_ns(self) -> float:
+        """The time of the process: a low percentile of samples of many calls, else the median.
+
+        If a sample is a few calls, one low sample may be a lucky call and no more.
+        """
+        if not self.many_calls:
+            return statistics.median_low(self.samples_ns)
+        return sorted(self.samples_ns)[int(LOW_SHARE * (len(self.samples_ns) - 1))]
+
+
+Side = tuple[Process, ...]
+
+
+def processes(result: Result, measure: str) -> Side:
+    """Return the processes of ``measure``, ``ready`` or ``host``."""
+    time = result.timed_ready if measure == "ready" else result.host_time
+    found = [
+        Process(
+            process.round,
+            tuple(sample for sample in process.samples_ns if sample > 0),
+            process.loops >= MANY_CALLS,
+        )
+        for process in (time.processes if time else ())
+    ]
+    return tuple(process for process in found if process.samples_ns)
+
+
+def median_ns(side: Side) -> float | None:
+    """Return the median of the processes, or None for no process."""
+    return statistics.median(process.time_ns for process in side) if side else None
+
+
+def difference(base: Process, head: Process) -> float:
+    """Return HEAD - BASE in logarithms, of two processes that took their samples in turns.
+
+    It is the median over neighboring samples, or between the fastest samples of few calls.
+    A processor of a virtual machine is up to twice as slow for milliseconds to minutes, and not
+    both of two at once. Processes of equal views differed by 4 to 29 % when they were measured one
+    after the other, and by 0.8 to 5 % when they took their samples in turns on one processor.
+    """
+    count = min(len(base.samples_ns), len(head.samples_ns))
+    before, after = (list(map(math.log, one.samples_ns[:count])) for one in (base, head))
+    if base.many_calls and head.many_calls:
+        return statistics.median(new - old for old, new in zip(before, after, strict=True))
+    fastest = max(1, count // FASTEST)
+    return statistics.fmean(sorted(after)[:fastest]) - statistics.fmean(sorted(before)[:fastest])
+
+
+# Rank tests
+
+
+@dataclass(frozen=True)
+class RankTest:
+    """``shifts`` are sorted, and their number above a shift is the statistic.
+
+    ``chances`` holds the probability that at least 0, 1, 2, … of them are above 0 in equal code.
+    """
+
+    shifts: tuple[float, ...]
+    chances: tuple[float, ...]
+
+    @property
+    def location(self) -> float:
+        """Return the estimate of the shift (Hodges and Lehmann, 1963)."""
+        return statistics.median(self.shifts)
+
+    def p_above(self, shift: float) -> float:
+        """Return the chance of so large a HEAD if it is above BASE by ``shift`` or less."""
+        return self.chances[len(self.shifts) - bisect_right(self.shifts, shift)]
+
+    def p_below(self, shift: float) -> float:
+        """Return the chance of so small a HEAD if it is above BASE by ``shift`` or more."""
+        return self.chances[bisect_left(self.shifts, shift)]
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return the shifts that neither side rejects at ``level``; infinite for too few rounds."""
+        enough = next((n for n, chance in enumerate(self.chances) if chance <= level), None)
+        if enough is None:
+            return -math.inf, math.inf
+        return self.shifts[-enough], self.shifts[enough - 1]
+
+
+def wilcoxon(differences: Sequence[float]) -> RankTest:
+    """Return the signed-rank test of HEAD - BASE of each round.
+
+    The sum of ranks is the number of averages of each two rounds, and of each round with itself,
+    that lie above zero (Tukey, 1949).
+    """
+    averages = [
+        (first + second) / 2
+        for place, first in enumerate(differences)
+        for second in differences[place:]
+    ]
+    return RankTest(tuple(sorted(averages)), _rank_chances(len(differences)))
+
+
+def sign(differences: Sequence[float]) -> RankTest:
+    """Return the sign test of HEAD - BASE of each round, which a few outliers move little."""
+    rounds = len(differences)
+    chances = [math.comb(rounds, above) * 0.5**rounds for above in range(rounds + 1)]
+    return RankTest(tuple(sorted(differences)), _upper_tail(chances))
+
+
+@lru_cache(maxsize=128)
+def _rank_chances(rounds: int) -> tuple[float, ...]:
+    """Return the chance of a sum of ranks of at least 0, 1, 2, … in equal code (Wilcoxon, 1945)."""
+    chances = [1.0]
+    for rank in range(1, rounds + 1):  # each rank is in the sum with a chance of one half
+        longer = [chance / 2 for chance in chances] + [0.0] * rank
+        for total, chance in enumerate(chances):
+            longer[total + rank] += chance / 2
+        chances = longer
+    return _upper_tail(chances)
+
+
+def _upper_tail(chances: Sequence[float]) -> tuple[float, ...]:
+    found = accumulate(reversed(chances))
+    return tuple(min(total, 1.0) for total in found)[::-1]
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """Return corrected chances (Holm, 1979), each to be compared with the level of all."""
+    order = sorted(range(len(chances)), key=chances.__getitem__)
+    found, highest = [1.0] * len(chances), 0.0
+    for rank, place in enumerate(order):
+        highest = max(highest, min((len(chances) - rank) * chances[place], 1.0))
+        found[place] = highest
+    return found
+
+
+# From samples to words
+
+
 def share_at(rounds: int) -> float:
     """Return the share of the look that is taken of so many rounds."""
     looks = zip(LOOKS, SHARES, strict=True)
@@ -107,8 +267,11 @@ class Sample:
 
     @cached_property
     def differences(self) -> list[float]:
-        """HEAD - BASE in logarithms, of each round."""
-        return differences(self.base, self.head)
+        """HEAD - BASE in logarithms, of each round that both sides have."""
+        before = {process.round: process for process in self.base}
+        return [
+            difference(before[after.round], after) for after in self.head if after.round in before
+        ]
 
     @cached_property
     def test(self) -> RankTest | None:
@@ -168,16 +331,12 @@ class Time:
 class Settings:
     """How to compare.
 
-    ``decided`` are the words of a gate that looked more than once, by case and measure.
-    ``race_looks`` is how many processes of a side in turns looked for a race, if they saw none.
     A time that is WIDE passes if it is slower by ``wide_limit`` at most (0.25 is 25 %) and not
     likely slower.
     """
 
     criteria: Criteria = field(default_factory=Criteria)
     in_turns: bool = False
-    decided: Mapping[tuple[Key, str], str] = field(default_factory=lambda: MappingProxyType({}))
-    race_looks: int = RACE_LOOKS
     wide_limit: float = WIDE_LIMIT
 
     @property
@@ -262,33 +421,28 @@ def _in_turns(sample: Sample, word: str, level: float) -> Time:
     interval = test.interval(SAME_LEVEL)
     found = replace(
         found,
-        ratio=_ratio(test.location),
+        ratio=math.exp(test.location),
         interval=_ratios(interval),
         corrected=_ratios(test.interval(level)),
     )
     if word != UNSURE:
         return found
-    count = f"{len(sample.differences)} rounds"
-    if interval[0] <= 0 <= interval[1]:
-        found = replace(found, reason=f"left open: {count}")
-    else:
-        way = "slower" if interval[0] > 0 else "faster"
-        found = replace(found, reason=f"{way}, but not surely by enough: {count}")
+    reason = "left open"
+    if interval[0] > 0 or interval[1] < 0:
+        reason = f"{'slower' if interval[0] > 0 else 'faster'}, but not surely by enough"
+    found = replace(found, reason=f"{reason}: {len(sample.differences)} rounds")
     most = sample.bound(bound_level(len(sample.head)))
-    return found if most is None else replace(found, word=WIDE, bound=_ratio(most))
+    return found if most is None else replace(found, word=WIDE, bound=math.exp(most))
 
 
 def _of_sessions(sample: Sample) -> Time:
     """Compare two finished sessions: only a large ratio is more than what a machine does."""
     found = _without_ratio(sample, UNSURE)
     base, head = ([process.time_ns for process in side] for side in (sample.base, sample.head))
-    base_ns, head_ns = found.base_ns, found.head_ns
-    if base_ns is None or head_ns is None:
-        return replace(found, reason="a side has no times of single processes")
-    low = math.log(min(head)) - math.log(max(base))
-    high = math.log(max(head)) - math.log(min(base))
-    ratio = math.log(head_ns) - math.log(base_ns)
-    found = replace(found, ratio=_ratio(ratio), interval=_ratios((low, high)))
+    low = math.log(min(head) / max(base))
+    high = math.log(max(head) / min(base))
+    ratio = statistics.median(head) / statistics.median(base)
+    found = replace(found, ratio=ratio, interval=_ratios((low, high)))
     found = replace(found, corrected=found.interval)
     count = min(len(base), len(head))
     if count < (LEAST_OF_COPIES if sample.stateful else LEAST_PROCESSES):
@@ -296,7 +450,7 @@ def _of_sessions(sample: Sample) -> Time:
     limit = max(math.log(LIMIT), sample.step)
     if low >= limit or high <= -limit:
         return replace(found, word=SLOWER if low > 0 else FASTER)
-    if abs(ratio) <= math.log(NEAR) and max(-low, high) < limit:
+    if abs(math.log(ratio)) <= math.log(NEAR) and max(-low, high) < limit:
         return replace(found, word=SAME)
     reason = f"two sessions tell only {math.exp(limit):.3g} times as long from equal code"
     return replace(found, reason=reason)
@@ -314,10 +468,6 @@ def _without_ratio(sample: Sample, word: str) -> Time:
 
 
 def _ratios(interval: tuple[float, float]) -> tuple[float, float] | None:
-    low, high = map(_ratio, interval)
-    return None if low is None or high is None else (low, high)
-
-
-def _ratio(logarithm: float) -> float | None:
-    """Return the ratio, or None for one that a float cannot hold."""
-    return math.exp(logarithm) if abs(logarithm) < 700 else None  # noqa: PLR2004
+    """Return the ratios of an interval of logarithms; None if too few rounds bound it."""
+    low, high = interval
+    return None if math.isinf(low) else (math.exp(low), math.exp(high))

@@ -251,7 +251,7 @@ RULES = (
         expect("At its peak, a copy needs the memory of one array, and a view none."),
         show_amplification,
         "peak_memory",
-        changes=("peak memory",),
+        changes=("peak_memory",),
     ),
     Rule(
         "DLP006",

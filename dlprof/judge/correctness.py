@@ -430,7 +430,6 @@ RULES = (
             condition="do not write to the result",
         ),
         changes=("read-only flag",),
-        is_avoided=lambda case: case.keeps_read_only,
     ),
     Rule(
         "DLP021",

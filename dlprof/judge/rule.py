@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import Cases
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import Show
@@ -62,8 +61,6 @@ class Rule:
     """The changes for the worse that it speaks of: verdicts of HEAD, or what is not a verdict, as
     :mod:`dlprof.compare.verdicts` names them.
     """
-    is_avoided: Callable[[CaseView], bool] = lambda _: False
-    """Whether such a case shows that another one has a choice, and so the worst severity."""
     times: bool = False
     """Whether it compares times, which takes several processes."""
     needs_times: bool = False

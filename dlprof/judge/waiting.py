@@ -397,7 +397,6 @@ RULES = (
         "ordering",
         other_arrays=True,
         changes=("host-sync",),
-        is_avoided=lambda case: case.order == "stream-ordered" and not case.is_torn,
     ),
     Rule(
         "DLP002",

@@ -314,9 +314,7 @@ def _number(ratio: float) -> str:
 def _context(comparison: Comparison, names: tuple[str, str]) -> str:
     """Return how the versions of the sides differ, or that the sides are the same file."""
     same = "BASE and HEAD are the same file" if len({*names}) == 1 else ""
-    shared = listed(comparison.in_one_place)
-    shared = shared and f"both load the Python files of {shared} from one place"
-    return _joined(_differences(comparison, "version") or same, shared)
+    return _differences(comparison, "version") or same
 
 
 def _differences(comparison: Comparison, *kinds: str) -> str:

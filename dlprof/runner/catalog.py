@@ -211,13 +211,5 @@ def pairs_named(catalog: Catalog, producers: str, consumers: str) -> tuple[tuple
     return tuple(dict.fromkeys(product(left, right)))
 
 
-def in_one_place(one: Catalog, other: Catalog) -> tuple[str, ...]:
-    """The frameworks that two interpreters load from the same file; none of one interpreter."""
-    if os.path.abspath(one.python) == os.path.abspath(other.python):  # noqa: PTH100 - as below
-        return ()
-    files = {probe.name: probe.file for probe in one.probes if probe.file and probe.imports}
-    return tuple(probe.name for probe in other.probes if probe.file == files.get(probe.name, ""))
-
-
 def same_interpreter(python: str) -> bool:
     return os.path.abspath(python) == os.path.abspath(sys.executable)  # noqa: PTH100 - resolving would leave the venv

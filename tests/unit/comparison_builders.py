@@ -5,8 +5,7 @@ from builders import make_result, make_session
 
 from dlprof.compare.comparison import compare
 from dlprof.compare.criteria import Floor, parse
-from dlprof.compare.processes import Process
-from dlprof.compare.times import Sample, Settings
+from dlprof.compare.times import Process, Sample, Settings
 
 QUIET = 0.01
 """Spread of process medians on a quiet machine."""
@@ -60,7 +59,7 @@ def sample(ratio=1.0, rounds=32, sd=0.0, floor=0.05, seed=1):
     chance = np.random.default_rng(seed)
     sides = [
         tuple(
-            Process(1000.0 * side * float(np.exp(chance.normal(0.0, sd))), number)
+            Process(number, (1000.0 * side * float(np.exp(chance.normal(0.0, sd))),))
             for number in range(rounds)
         )
         for side in (1.0, ratio)

@@ -9,7 +9,7 @@ import pytest
 from builders import make_catalog, make_probe_info
 
 from dlprof.errors import MissingFramework, UsageError
-from dlprof.runner.catalog import catalog_from, environment, in_one_place
+from dlprof.runner.catalog import catalog_from, environment
 
 TORCH = make_probe_info("torch", version="2.9.0", requirement="torch>=2.4")
 TENSORFLOW = make_probe_info("tensorflow", aliases=("tf",), version="2.20")
@@ -77,15 +77,3 @@ def test_the_environment_tells_of_the_interpreter_its_packages_and_variables():
     assert (found["python"], found["variables"], found["gpus"]) == ("3.11.7", {"A": "1"}, [])
     assert found["packages"] == {"jax": "1.0", "jaxlib": "0.9"}
     assert found["libraries"] == {"jaxlib": "jax"}
-
-
-def test_two_interpreters_that_load_a_framework_from_one_file_are_told_and_one_is_not():
-    def catalog_of(python, folder):
-        numpy = make_probe_info("numpy", file=f"{folder}/numpy/__init__.py")
-        built_in = make_probe_info("array", file=None)
-        return make_catalog(numpy, built_in, python=python)
-
-    old = catalog_of("old/python", "/source")
-    assert in_one_place(old, catalog_of("new/python", "/source")) == ("numpy",)
-    assert in_one_place(old, catalog_of("new/python", "/other")) == ()
-    assert in_one_place(old, old) == ()

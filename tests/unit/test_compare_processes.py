@@ -4,15 +4,14 @@ import math
 
 import pytest
 
-from dlprof.compare.processes import Process, difference, differences, time_ns
-from dlprof.runner.session import ProcessSamples
+from dlprof.compare.times import Process, Sample, difference
 
 FLAT = (100.0,) * 9
 STATES = (100.0, 100.0, 170.0, 170.0, 170.0, 170.0, 100.0, 100.0, 100.0)
 
 
 def process(samples, round_=0, many_calls=True):
-    return Process(sorted(samples)[len(samples) // 2], round_, tuple(samples), many_calls)
+    return Process(round_, tuple(samples), many_calls)
 
 
 def slower(samples, ratio):
@@ -20,16 +19,16 @@ def slower(samples, ratio):
 
 
 @pytest.mark.parametrize(
-    ("samples", "loops", "expected"),
+    ("samples", "many_calls", "expected"),
     [
-        ([100.0] * 5 + [190.0] * 15, 1000, 100.0),
-        ([10.0] + [100.0] * 20, 1000, 100.0),
-        ([100.0] * 5 + [190.0] * 15, 10, 190.0),
+        ([100.0] * 5 + [190.0] * 15, True, 100.0),
+        ([10.0] + [100.0] * 20, True, 100.0),
+        ([100.0] * 5 + [190.0] * 15, False, 190.0),
     ],
     ids=["others disturbed it half of the time", "one lucky sample", "samples of few calls"],
 )
-def test_the_time_of_a_process_is_what_the_code_takes(samples, loops, expected):
-    assert time_ns(ProcessSamples(round=0, loops=loops, samples_ns=samples)) == expected
+def test_the_time_of_a_process_is_what_the_code_takes(samples, many_calls, expected):
+    assert process(samples, 0, many_calls).time_ns == expected
 
 
 def test_a_processor_that_is_slow_for_a_while_is_slow_for_both():
@@ -52,4 +51,4 @@ def test_samples_of_few_calls_are_compared_by_the_fastest_of_each_side():
 def test_only_rounds_that_both_sides_have_are_compared():
     base = tuple(process(FLAT, round_) for round_ in (0, 1, 3))
     head = tuple(process(slower(FLAT, 2.0), round_) for round_ in (3, 2, 1))
-    assert differences(base, head) == pytest.approx([math.log(2.0)] * 2)
+    assert Sample(base, head).differences == pytest.approx([math.log(2.0)] * 2)

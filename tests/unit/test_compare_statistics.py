@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from comparison_builders import sample
 
-from dlprof.compare.looks import begin, look
-from dlprof.compare.rank_tests import wilcoxon
+from dlprof.compare.gate_rounds import begin, look
 from dlprof.compare.times import (
     FAMILY_LEVEL,
     PASS_LEVEL,
@@ -15,6 +14,7 @@ from dlprof.compare.times import (
     Proof,
     decide,
     prove,
+    wilcoxon,
 )
 
 STEP = math.log(1.05)

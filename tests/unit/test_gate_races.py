@@ -1,13 +1,14 @@
 """The diagnosis of a gate: what it looks at again, and when its time is over. The clock is false."""
 
+import math
 from types import SimpleNamespace
 
 import pytest
 from comparison_builders import timed
 
+from dlprof.compare.comparison import key
 from dlprof.compare.gate_rounds import Budget
 from dlprof.compare.gate_suite import MeasuredSuite, Side
-from dlprof.compare.matching import key
 from dlprof.compare.times import Settings
 from dlprof.compare.verdicts import RACE_LOOKS
 from dlprof.runner.progress import Watcher
@@ -44,7 +45,7 @@ def suite_of(base, head):
 
 
 def looked(base, head):
-    suite_of(base, head).diagnose(Budget(None, 0.0))
+    suite_of(base, head).diagnose(Budget(math.inf, 0.0))
     return base.looks, head.looks
 
 
@@ -85,7 +86,7 @@ class SlowSide:
         return Side(measurement, self, numbers)
 
 
-@pytest.mark.parametrize(("seconds", "left"), [(None, 0), (8.0, 0), (4.0, 2), (0.0, 4)])
+@pytest.mark.parametrize(("seconds", "left"), [(math.inf, 0), (8.0, 0), (4.0, 2), (0.0, 4)])
 def test_each_side_has_half_of_the_time_and_paths_that_it_had_none_for_are_known(seconds, left):
     clock = SimpleNamespace(now=0.0)
     suite = suite_of(SlowSide(clock, "abcd"), SlowSide(clock, "abcd"))
@@ -104,7 +105,7 @@ def test_a_view_on_one_side_and_a_copy_on_the_other_are_looked_at_however_late_i
     assert not suite.undiagnosed
 
 
-@pytest.mark.parametrize(("seconds", "looks"), [(None, RACE_LOOKS), (4.0, 3)])
+@pytest.mark.parametrize(("seconds", "looks"), [(math.inf, RACE_LOOKS), (4.0, 3)])
 def test_a_race_is_a_doubt_if_there_was_no_time_for_all_looks(seconds, looks):
     clock = SimpleNamespace(now=0.0)
     suite = suite_of(SlowSide(clock, "a", SAFE), SlowSide(clock, "a", UNSAFE))

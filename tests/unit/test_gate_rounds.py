@@ -7,8 +7,7 @@ import pytest
 
 from dlprof.compare.criteria import Floor
 from dlprof.compare.gate_rounds import BUDGET, DECIDED, LAST, SETTLED, STOPPED, Budget, run
-from dlprof.compare.processes import Process
-from dlprof.compare.times import LOOKS, WIDE_LIMIT, Sample, bound_level
+from dlprof.compare.times import LOOKS, WIDE_LIMIT, Process, Sample, bound_level
 
 ROUND_S = 10.0
 
@@ -38,7 +37,7 @@ class FakeSuite:
         for case in cases:
             for side, ratio in zip(self.sides[case], (1.0, self.ratios[case]), strict=True):
                 time = 1000.0 * ratio * float(np.exp(self.chance.normal(0.0, self.sds[case])))
-                side.append(Process(time, round_))
+                side.append(Process(round_, (time,)))
 
     def samples(self):
         floor = Floor("ready", 0.05, 0.0)
@@ -49,7 +48,7 @@ class FakeSuite:
 
     def run(self, rounds=None, first=False):
         """Run with the time for so many rounds."""
-        seconds = None if rounds is None else (ROUND_S * rounds + 5.0) / 0.98
+        seconds = math.inf if rounds is None else (ROUND_S * rounds + 5.0) / 0.98
         budget = Budget(seconds, 0.0, lambda: self.now)
         ran = run(self, len(self.ratios), budget, first)
         return ran, list(ran.course.words)
