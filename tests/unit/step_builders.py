@@ -58,8 +58,7 @@ def make_steps(name, steps=None):
     steps = steps or NumPySteps()
     (way,) = (way for way in steps.imports if way.name == name)
     made = prepare(steps, way, ArraySpec((4, 3), "float64"), lambda stage: None)
-    made.first_output()
-    made.build()
+    made.make_buffers()
     return made
 
 

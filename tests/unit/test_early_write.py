@@ -128,20 +128,13 @@ def test_a_copy_that_is_wrong_now_and_then_is_not_called_torn(dtype):
     assert (seen(found)[0], found["verdict"]) == (early_write.STRANGE, "unknown")
 
 
-@pytest.mark.parametrize("every", [1, 2, 5])
-def test_a_copy_that_is_wrong_without_a_write_too_is_not_called_torn(every):
-    calls = []
-
+def test_a_copy_that_is_wrong_without_a_write_too_is_not_called_torn():
     def take(source):
-        calls.append(source.nbytes)
         result = source.copy()
-        if len(calls) % every == 0:
-            result.reshape(-1)[0] += 1
+        result.reshape(-1)[0] += 1
         return result
 
-    found = measured("take({x})", SIZES[:1], take=take)
-    assert found["verdict"] == "unknown"
-    assert {*seen(found)} <= {CHANGED, early_write.STRANGE}
+    assert measured("take({x})", SIZES[:1], take=take)["verdict"] == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -170,14 +163,6 @@ class TestUnaligned:
         assert found["evidence"]["unaligned_bytes"] == {"4096": "torn"}
         assert found["evidence"]["torn_layout"] == "sliced"
         assert found["evidence"]["aligned"] == ("whole" if aligned == "copy()" else "view")
-
-    def test_an_aligned_copy_that_is_torn_too_acquits_the_address(self):
-        code = (
-            "(late.take({x}) if {x}.ctypes.data % 8 or {x}.ctypes.data % 64 == 0 else {x}.copy())"
-        )
-        found = measured(code, spec=SPEC)
-        assert found["verdict"] == "unsafe"
-        assert found["evidence"].get("aligned", "torn") == "torn"
 
     def test_unaligned_memory_that_is_refused_costs_no_answer(self):
         def refuse(array):

@@ -215,23 +215,6 @@ def test_what_is_kept_of_each_new_source_and_of_no_later_conversion_is_retained(
     assert found["evidence"]["created_shape"] == [growth.NEW_SOURCE_BYTES // 4]
 
 
-class Own(OneArray, Pooled):
-    """Arrays of a user's setup, which takes other values each time."""
-
-    def create(self, spec):
-        return f"{super().create(spec)}\nx[...] = numpy.random.random(x.shape)"
-
-
-def test_a_source_of_a_users_own_that_is_spoiled_is_lost_whatever_values_the_setup_takes():
-    def take(array):
-        result = array.view()
-        weakref.finalize(result, array.fill, 3)
-        return result
-
-    found = measured("take({x})", producer=Own(), take=take)
-    assert (found["verdict"], found["evidence"]["source_after_drop"]) == ("dangling", "changed")
-
-
 def test_what_the_making_of_the_sources_leaves_behind_is_not_blamed_on_the_conversion():
     class Leaking(NumPy):
         def create(self, spec):
@@ -239,17 +222,6 @@ def test_what_the_making_of_the_sources_leaves_behind_is_not_blamed_on_the_conve
 
     found = measured("{x}.copy()", producer=Leaking(), kept=[])
     assert (found["verdict"], "per_source" in found["evidence"]) == ("safe", False)
-
-
-def test_what_a_conversion_leaves_behind_is_found_beside_what_the_making_of_the_sources_does():
-    class Leaking(NumPy):
-        def create(self, spec):
-            return f"{super().create(spec)}\nkept.append(object())"
-
-    kept = []
-    found = measured("take({x})", producer=Leaking(), take=keeps_each_new_source(kept), kept=kept)
-    assert (found["verdict"], found["evidence"]["per_source"]) == ("retained", True)
-    assert found["evidence"]["bytes_per_conversion"] > growth.NEW_SOURCE_BYTES / 2
 
 
 class Counting(NumPy):

@@ -67,8 +67,8 @@ HALF = 0.5
 reaches :data:`HALF`. Any other slope is unknown."""
 LEAST_POINTS = 6
 MOST_PLACES = 4
-"""Old memory may hold right values until it is spoiled. A framework need not hand out at once what
-was spoiled, so that it is tried again in other memory, at most so often."""
+"""Old memory may hold right values until it is spoiled. A framework may hand out other memory next,
+so that is spoiled too, at most this often."""
 RAN_DRY = "the queue was empty before the conversion was called"
 OTHER_LAYOUT = "work that is queued gives an array of another layout"
 SEVERITY = ("stream-ordered", "unknown", "host-sync", "device-sync", "unordered")
@@ -222,10 +222,7 @@ def grows(line: Fit) -> bool | None:
 
 
 def judge(
-    host: Fit,
-    ready: Fit | None = None,
-    unrelated: Fit | None = None,
-    values_right: bool | None = None,
+    host: Fit, ready: Fit | None, unrelated: Fit | None, values_right: bool | None
 ) -> tuple[str, str | None]:
     """The verdict, and the reason if it is ``unknown``. None is what cannot be measured here."""
     if values_right is False:
@@ -286,7 +283,7 @@ def _points(queue: QueuedWork, works: Sequence[int]) -> list[Point]:
     """Conversions behind each length of queue, more of them while their slopes settle nothing."""
     points: list[Point] = []
     for turn in range(MOST_TURNS):
-        taken = [_point(queue, work) for work in _shuffled(works, REPEATS, turn)]
+        taken = [_point(queue, work) for work in _shuffled(works, turn)]
         points += [point for point in taken if point.done_ns >= HALF * point.queued_ns]
         host, ready = grows(_host_fit(points)), _ready_fit(points)
         if host or (host is False and (ready is None or grows(ready) is not None)):
@@ -327,7 +324,10 @@ def _lengths(points: Sequence[Point], lengths_ns: Sequence[int]) -> list[int]:
 
 
 def _unrelated_fit(queue: QueuedWork, lengths_ns: Sequence[int]) -> Fit | None:
-    """Of several streams the first for which it does not wait: the others share its queue."""
+    """The fit for the first of several streams for which it does not wait, else for the last.
+
+    Streams for which it waits may share its queue.
+    """
     found = None
     for unrelated in queue.unrelated:
         found = _fit_beside(queue, unrelated, lengths_ns)
@@ -342,9 +342,13 @@ def _fit_beside(queue: QueuedWork, unrelated: Unrelated, lengths_ns: Sequence[in
     points: list[tuple[float, float]] = []
     line = NOTHING_KNOWN
     for turn in range(MOST_TURNS):
-        for length in _shuffled(lengths_ns, REPEATS, turn):
-            host_ns, done_ns = _beside(queue, unrelated, length, array)
-            if done_ns >= HALF * length:
+        for length in _shuffled(lengths_ns, turn):
+            finish = unrelated(length)
+            begin = queue.clock()
+            queue.convert(array)
+            host_ns = queue.clock() - begin
+            finish()
+            if queue.clock() - begin >= HALF * length:
                 points.append((length, host_ns))
         line = fit(points)
         if grows(line) is not None:
@@ -354,18 +358,8 @@ def _fit_beside(queue: QueuedWork, unrelated: Unrelated, lengths_ns: Sequence[in
     return NOTHING_KNOWN if too_slow else line
 
 
-def _beside(queue: QueuedWork, unrelated: Unrelated, length_ns: int, array: Any) -> tuple[int, int]:
-    """When a conversion returned, and when the unrelated work queued before it was done."""
-    finish = unrelated(length_ns)
-    begin = queue.clock()
-    queue.convert(array)
-    host_ns = queue.clock() - begin
-    finish()
-    return host_ns, queue.clock() - begin
-
-
-def _shuffled(lengths: Sequence[int], repeats: int, seed: int) -> list[int]:
-    lengths = list(lengths) * repeats
+def _shuffled(lengths: Sequence[int], seed: int) -> list[int]:
+    lengths = list(lengths) * REPEATS
     random.Random(seed).shuffle(lengths)  # noqa: S311 - the order only has to be mixed
     return lengths
 
@@ -402,8 +396,8 @@ def _is_right_behind(
 ) -> tuple[bool | None, int | None]:
     """Whether a result is right, and where its source lay.
 
-    It is read as soon as it is called ready, which may be before the queue ends. The array is
-    spoiled and dropped: the next one is likely to get its memory, with wrong values.
+    The result is read as soon as it is said to be ready, which may be before the queue ends. The
+    array is spoiled and dropped: the next one is likely to get its memory, with wrong values.
     """
     array = queue.enqueue(work)
     if finished:

@@ -62,9 +62,6 @@ class Step:
         """Source text that returns when ``y`` is there; empty if the call itself waits."""
         return self.steps.wait(self.spec.device).format(x="y")
 
-    def build(self) -> None:
-        execute(self.strategy.setup, self.namespace, "step")
-
     def run(self, x: Any = None) -> Any:
         """One step on ``x``, or on the input; returns the output when it is there."""
         names = self.namespace
@@ -91,8 +88,7 @@ class Step:
         """The same model and strategy for an input of another shape, with its own buffers."""
         other = replace(self, spec=replace(self.spec, shape=shape), namespace=dict(self.namespace))
         other.namespace["x"] = other.another_input()
-        other.first_output()
-        other.build()
+        other.make_buffers()
         return other
 
     @property
@@ -101,13 +97,14 @@ class Step:
         strategy = named(self.steps, self.steps.imports, FRESH)
         return replace(self, strategy=strategy, namespace=dict(self.namespace))
 
-    def first_output(self) -> None:
-        """Set ``output``, which shows what a buffer must look like.
+    def make_buffers(self) -> None:
+        """Set ``output``, which shows what a buffer must look like, and make the buffers.
 
         Raises :class:`Unsupported` for an output that is no single tensor.
         """
         self.namespace["output"] = self.fresh.run()
         self.steps.check_output(self.namespace["output"])
+        execute(self.strategy.setup, self.namespace, "step")
 
 
 def prepare(
@@ -154,8 +151,7 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tupl
     memory.check_room(spec)
     step = prepare(steps, strategy, spec, answer.stage)
     answer.stage("first step")
-    step.first_output()
-    step.build()
+    step.make_buffers()
     step.run()
     state.cases_before += 1
     gpu = None if spec.device == "cpu" else open_gpu()
