@@ -61,8 +61,6 @@ def limits(cases: Iterable[CaseView]) -> Limits | None:
     """The alignments that separate copies from views in all processes; None if none do."""
     found: dict[str, list[float]] = {word: [] for word in WORDS}
     for case in cases:
-        if case.by_address is not None and case.by_address.verdict == "inconstant":
-            return None  # it gave both at one place
         for word, evidence in case.kinds_seen:
             if word not in found or not evidence.alignments:
                 return None
@@ -125,10 +123,9 @@ class Steady:
             tried = case.result.alignment
             if tried is None:
                 continue
-            for place, look in tried.evidence.places:
-                for word in tried.evidence.words_at(place):
-                    if word in WORDS:
-                        looks[word].add(look.alignment_bytes)
+            for _, look in tried.evidence.places:
+                if look.verdict in WORDS:
+                    looks[look.verdict].add(look.alignment_bytes)
             if tried.says("dependent"):
                 self._dependent.add(_path(case))
 

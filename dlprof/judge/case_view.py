@@ -193,7 +193,8 @@ class CaseView:
             return "wrong"
         if self.kind == "varies" and tried is not None and tried.says("dependent"):
             # A view of aligned memory, and none of other memory.
-            return "view" if tried.evidence.words_at(PLACES[0]) == ("view",) else "varies"
+            aligned = tried.evidence.aligned
+            return "view" if aligned is not None and aligned.verdict == "view" else "varies"
         return "?" if self.kind in (None, "unknown") else str(self.kind)
 
     @property
@@ -275,9 +276,9 @@ class CaseView:
     @cached_property
     def alignment_words(self) -> set[str]:
         """What the instrument *alignment* saw where looks differ: views, copies, refusals."""
-        if self.by_address is None or not self.by_address.says("dependent", "inconstant"):
+        if self.by_address is None or not self.by_address.says("dependent"):
             return set()
-        return {word for place in PLACES for word in self.by_address.evidence.words_at(place)}
+        return {str(look.verdict) for _, look in self.by_address.evidence.places}
 
     @property
     def words_by_address(self) -> frozenset[str]:

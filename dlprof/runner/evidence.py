@@ -308,13 +308,12 @@ class AlignmentLook(Record):
 
 
 class Alignment(Evidence):
-    """``dependent``, ``independent``, ``inconstant`` or ``unknown``: whether the address of the
-    source decides between view, copy and refusal.
+    """``dependent``, ``independent`` or ``unknown``: whether the address of the source decides
+    between view, copy and refusal.
     """
 
     aligned: Maybe[AlignmentLook] = None
     sliced: Maybe[AlignmentLook] = None
-    looks: Maybe[dict[str, list[str]]] = None
     processes: Maybe[tuple[Verdict[Alignment], ...]] = None
 
     @property
@@ -323,13 +322,6 @@ class Alignment(Evidence):
         for name, look in (("aligned", self.aligned), ("sliced", self.sliced)):
             if look is not None:
                 yield name, look
-
-    def words_at(self, place: str) -> tuple[str, ...]:
-        """The verdicts at a place: several if it did not give the same each time."""
-        several = (self.looks or {}).get(place)
-        if several is not None:
-            return tuple(several)
-        return tuple(look.verdict for name, look in self.places if name == place and look.verdict)
 
 
 class LeftBehind(Evidence):

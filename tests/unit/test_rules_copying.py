@@ -199,11 +199,10 @@ def test_a_copy_of_one_layout_or_alignment_only_says_which(results, cause, limit
          path("f(x)", 5 * US, seen_at("view", 4096, 64, 64), case={"layout": "aligned"})],
         [path("f(x)", owner=owned("copy", alignment=16), alignment=tried("copy"))],
         [path("f(x)", owner=owned("copy", alignment=64), alignment=tried("view"))],
-        [path("f(x)", owner=owned("copy", alignment=16), alignment=verdict("inconstant", **tried()["evidence"]))],
     ],
     ids=[
         "the wider copied", "not known", "promised", "another path", "as cheap", "nothing differs",
-        "views both", "one process differs", "copied anyway", "aligned already", "inconstant",
+        "views both", "one process differs", "copied anyway", "aligned already",
     ],
 )  # fmt: skip
 def test_no_layout_copy(results):
@@ -245,14 +244,6 @@ def test_a_promise_that_is_not_seen_broken(promise, owner):
 
 def promised(owner, **parts):
     return path("f(x)", owner=owner, case=PROMISED, **parts)
-
-
-BY_TURNS = verdict(
-    "inconstant",
-    aligned={"verdict": "copy", "alignment_bytes": 64},
-    sliced={"verdict": "copy", "alignment_bytes": 64},
-    looks={"aligned": ["copy", "view"], "sliced": ["copy", "copy"]},
-)
 
 
 def at(code, owner, begins, time=5 * US, **parts):

@@ -3,10 +3,10 @@
 The same small array is made at a multiple of 64 bytes (layout ``aligned``) and one element into a
 larger array (``sliced``). Each is converted, and :mod:`~dlprof.worker.instruments.ownership` looks
 at the result. JAX, for one, takes host memory as it is only from a multiple of 64 bytes on
-(jax#30228). Each place is looked at four times, in an order without a short period.
+(jax#30228).
 
-Verdicts: ``dependent``, ``independent``, ``inconstant`` (several answers at one place),
-``unknown``. No answer for arrays to which the question does not apply.
+Verdicts: ``dependent``, ``independent``, ``unknown``. No answer for arrays to which the question
+does not apply.
 
 It makes its own arrays: an array of the case may begin anywhere, and some imports would refuse it.
 """
@@ -26,8 +26,6 @@ from dlprof.worker.subject import Path, result_device
 LARGEST_BYTES = 1 << 18
 """Of a larger array a part is converted. Frameworks may treat a much smaller one differently."""
 PLACES = ("aligned", "sliced")
-ORDER = ("aligned", "sliced", "sliced", "aligned", "sliced", "aligned", "aligned", "sliced")
-"""The Thue-Morse sequence: no short period gives one answer at each place."""
 KNOWN = ("view", "copy", "refused")
 
 
@@ -41,23 +39,16 @@ def measure(path: Path, spec: ArraySpec) -> dict[str, Any] | None:
     if not (is_array and on_host and path.import_.returns_array):
         return None
     small = spec if spec.size_bytes <= LARGEST_BYTES else spec.of_bytes(LARGEST_BYTES)
-    looks: dict[str, list[dict[str, Any]]] = {place: [] for place in PLACES}
-    for place in ORDER:
-        found = _look(path, replace(small, layout=place))
+    evidence: dict[str, Any] = {}
+    for place in PLACES:
+        found = evidence[place] = _look(path, replace(small, layout=place))
         if found["verdict"] not in KNOWN:
             return unknown(f"{place}: {found.get('reason', found['verdict'])}")
-        looks[place].append(found)
-    evidence: dict[str, Any] = {place: found[0] for place, found in looks.items()}
-    seen = {place: [one["verdict"] for one in found] for place, found in looks.items()}
-    for place, answers in seen.items():
-        if len({*answers}) > 1:
-            reason = f"{' and '.join(sorted({*answers}))} from the same place ({place})"
-            return verdict("inconstant", evidence | {"looks": seen}, reason)
-    answers = [found["verdict"] for found in evidence.values()]
-    if {*answers} == {"refused"}:
+    answers = {found["verdict"] for found in evidence.values()}
+    if answers == {"refused"}:
         reason = f"refused at either place: {evidence['aligned'].get('reason')}"
         return verdict("unknown", evidence, reason)
-    return verdict("independent" if len({*answers}) == 1 else "dependent", evidence)
+    return verdict("independent" if len(answers) == 1 else "dependent", evidence)
 
 
 def _look(path: Path, spec: ArraySpec) -> dict[str, Any]:
