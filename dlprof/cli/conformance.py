@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from dlprof.cli.files import made_folder
 from dlprof.cli.options import Given, takes
 from dlprof.cli.run import inspected
 from dlprof.cli.streams import write
@@ -78,7 +77,9 @@ def conformance(
         raise UsageError("-o writes a script: name a check with --repro")
     if given[SCRIPTS] is not None and repro is not None:
         raise UsageError("--repro prints one script, --scripts writes all: name one of the two")
-    folder = made_folder(Path(given[SCRIPTS])) if given[SCRIPTS] is not None else None
+    folder = None if given[SCRIPTS] is None else Path(given[SCRIPTS])
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
     values = given.settled()
     catalog = inspected(values["python"], values["probes"])
     probe = catalog.installed(framework)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dlprof.errors import UsageError
 from dlprof.text.clean import clean
-
-if TYPE_CHECKING:
-    from dlprof.runner.trace_file import Row
 
 LAST = "LAST"
 
 
 def session(text: str) -> Path:
-    """The session that was named; a number counts the kept sessions from the newest on."""
+    """Return the session that was named; a number counts the kept sessions from the newest on."""
     from dlprof.runner import files, state
 
     if text == LAST:
@@ -29,32 +25,8 @@ def session(text: str) -> Path:
     return files.STDIN if text == "-" else Path(text)
 
 
-def made_folder(folder: Path) -> Path:
-    """The folder, made if it is not there. Raises :class:`UsageError`."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        why = "it is a file" if isinstance(error, FileExistsError) else error.strerror
-        raise UsageError(f"cannot write the folder {folder}: {why}") from None
-    return folder
-
-
-def row_of_trace(text: str) -> tuple[Path, Row]:
-    """What ``TRACE:ROW`` names; the first row is 1. Raises :class:`UsageError`."""
-    from dlprof.runner import state, trace_file
-
-    name, _, number = text.rpartition(":")
-    if not name or not (number.isascii() and number.isdecimal()):
-        raise UsageError(f"--from {text}: expected a trace and a row, such as LAST:1")
-    path = state.last_trace() if name == LAST else Path(name)
-    rows = trace_file.load(path).rows
-    if not 1 <= int(number[:9]) <= len(rows):
-        raise UsageError(f"--from {text}: the trace has {len(rows)} rows")
-    return path, rows[int(number[:9]) - 1]
-
-
 def session_name(path: Path) -> str:
-    """What stands for a session in commands: its file, or ``LAST`` for the newest without a name.
+    """Return a session's name for commands: its file, or ``LAST`` for the newest without a name.
 
     Another command may run before these do, and then ``LAST`` is another session.
     """

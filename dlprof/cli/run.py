@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -13,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dlprof.cli.files import row_of_trace
+from dlprof.cli.files import LAST
 from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import complain, say, show
 from dlprof.errors import FindingsFailed, Unmeasured, Unsure, UsageError
 from dlprof.runner import options as every
 from dlprof.runner.option import Option, Switch, Text
-from dlprof.text.clean import clean
 
 if TYPE_CHECKING:
     from dlprof.runner.catalog import Catalog
@@ -69,18 +66,14 @@ def run(
     preset: dict[str, str] = {}
     producer, trace_row = what, given[FROM]
     if trace_row is not None:
-        traced, row = row_of_trace(trace_row)
+        traced, row = _row_of_trace(trace_row)
         producer, consumer = producer or row.producer, consumer or row.consumer
-        preset = array_of(row)
+        preset = _array_of(row)
     if producer is None or consumer is None:
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
     values = given.settled(preset)
-    catalog = _catalog(values)
-    from dlprof.runner.catalog import pairs_named
-    from dlprof.runner.request import request_of
-
-    pairs = pairs_named(catalog, producer, consumer)
-    _measure(request_of(values, pairs, ("run", producer, consumer)), catalog, given)
+    request, catalog = _pairs_request(values, "run", producer, consumer)
+    _measure(request, catalog, given)
     if trace_row is not None:
         complain(f"dlprof report {shlex.quote(str(traced))} shows what the lines would gain.")
 
@@ -105,7 +98,7 @@ def _measure(request: Request, catalog: Catalog, given: Given) -> None:
 
 
 def _planned(request: Request, catalog: Catalog) -> Iterator[str]:
-    """What a request would measure: its pairs, paths and arrays, and what is left out."""
+    """Yield what a request would measure: its pairs, paths and arrays, and what is left out."""
     from dlprof.runner.plan import plan
 
     planned = plan(request, catalog)
@@ -125,7 +118,7 @@ def _planned(request: Request, catalog: Catalog) -> Iterator[str]:
 
 
 def inspected(python: str, probe_files: tuple[str, ...] = (), simulated: int = 0) -> Catalog:
-    """The catalog of an interpreter, with so many ``simulated`` CUDA devices or the machine's own.
+    """Return the catalog of an interpreter, with so many ``simulated`` CUDA devices.
 
     What takes as long to import as the interpreter needs to answer is imported meanwhile.
     """
@@ -134,28 +127,44 @@ def inspected(python: str, probe_files: tuple[str, ...] = (), simulated: int = 0
     with Inspection(python, probe_files, simulated) as inspection:
         from dlprof.cli import measure  # noqa: F401
 
-        with _status(f"starting {python}"):
-            return inspection.catalog()
-
-
-def _status(text: str) -> AbstractContextManager[object]:
-    if not sys.stderr.isatty():  # rich takes FORCE_COLOR for a terminal
-        return nullcontext()
-    from rich.console import Console
-    from rich.text import Text
-
-    return Console(stderr=True).status(Text(clean(text)))
+        return inspection.catalog()
 
 
 def _catalog(values: Mapping[str, Any]) -> Catalog:
-    """The catalog of the interpreter and the devices that are asked for."""
+    """Return the catalog of the interpreter and the devices that are asked for."""
     from dlprof.runner.axes import simulated_in
 
     return inspected(values["python"], values["probes"], simulated_in(values["devices"]))
 
 
-def array_of(row: Row) -> dict[str, str]:
-    """The array that a row of a trace converts most often, as options have it."""
+def _pairs_request(
+    values: Mapping[str, Any], verb: str, producer: str, consumer: str
+) -> tuple[Request, Catalog]:
+    """Return the request for every named producer with every named consumer."""
+    catalog = _catalog(values)
+    from dlprof.runner.catalog import pairs_named
+    from dlprof.runner.request import request_of
+
+    pairs = pairs_named(catalog, producer, consumer)
+    return request_of(values, pairs, (verb, producer, consumer)), catalog
+
+
+def _row_of_trace(text: str) -> tuple[Path, Row]:
+    """Return what ``TRACE:ROW`` names; the first row is 1. Raises :class:`UsageError`."""
+    from dlprof.runner import state, trace_file
+
+    name, _, number = text.rpartition(":")
+    if not name or not (number.isascii() and number.isdecimal()):
+        raise UsageError(f"--from {text}: expected a trace and a row, such as LAST:1")
+    path = state.last_trace() if name == LAST else Path(name)
+    rows = trace_file.load(path).rows
+    if not 1 <= int(number[:9]) <= len(rows):
+        raise UsageError(f"--from {text}: the trace has {len(rows)} rows")
+    return path, rows[int(number[:9]) - 1]
+
+
+def _array_of(row: Row) -> dict[str, str]:
+    """Return the array that a row of a trace converts most often, as options have it."""
     from dlprof.probes.base import ANY_DEVICE, DTYPES
     from dlprof.runner.axes import shape_text
 
@@ -187,13 +196,9 @@ def survey(
     values = given.settled({"survey": True})
     if simulated_in(values["devices"]):
         raise UsageError("a simulated device runs no kernel: it shows no value to survey")
-    catalog = _catalog(values)
+    request, catalog = _pairs_request(values, "survey", producer, consumer)
     from dlprof.cli.measure import measure
-    from dlprof.runner.catalog import pairs_named
-    from dlprof.runner.request import request_of
 
-    pairs = pairs_named(catalog, producer, consumer)
-    request = request_of(values, pairs, ("survey", producer, consumer))
     settings = replace(request.settings, survey_alone=True, rounds=1)
     measure(replace(request, settings=settings), catalog, given)
 

@@ -20,14 +20,14 @@ from dlprof.runner import options as every
 from dlprof.runner.option import Choice, Option, Several, Switch, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from dlprof.cli.outputs import Outputs
-    from dlprof.runner.trace_file import Row, Trace
+    from dlprof.report.document import Document
+    from dlprof.runner.trace_file import Trace
 
 
 def _simulated(word: str) -> int:
-    """How many simulated devices."""
     from dlprof.runner.axes import simulated_in
 
     if count := simulated_in((word,)):
@@ -87,7 +87,7 @@ CHROME = Option(
 )
 OUTPUT = replace(every.SESSION, help="Keep the trace here.")
 FEW = 3
-"""So many lines are named at the end; the table has all."""
+"""Lines that are named at the end; the table has all."""
 
 
 @takes(
@@ -105,8 +105,9 @@ def trace(
 
     The report goes to stderr: stdout is the program's. Example: dlprof trace train.py --epochs 1
     """
-    from dlprof.cli import variables
     from dlprof.cli.outputs import Outputs
+    from dlprof.report.document import Level
+    from dlprof.report.terminal import render
     from dlprof.runner import state, trace_file
     from dlprof.runner import trace as tracing
     from dlprof.runner.interrupts import uninterrupted
@@ -119,23 +120,23 @@ def trace(
         include=given[INCLUDE],
         events=given[CHROME] is not None,
         simulated=given[DEVICE] or 0,
-        variables=variables.of_user(),
     )
     path = given.output or state.default_trace()
     found = tracing.trace(asked)
     with uninterrupted():
         trace_file.write(path, found)
         state.remember_last(path, is_trace=True)
-    show(found, by, outputs.full, path)
-    write(found, by, outputs, path)
+    document = _document(found, by, outputs.full, path)
+    level = Level.FULL if outputs.full else Level.FIRST
+    color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    complain("\n" + render(document, width(is_error=True), color, level), nl=False)
+    _write(found, by, outputs, path)
     end(found, words)
 
 
 def report_trace(path: Path, given: Given) -> None:
     """Print the report of a trace again, or write it in another form."""
     from dlprof.cli.outputs import Outputs
-    from dlprof.report.trace_advice import advice
-    from dlprof.report.trace_document import trace_document
     from dlprof.runner import trace_file
 
     unfit = [name for name in ("fail_on", "csv", "parquet", "junit") if given.raw[name]]
@@ -143,40 +144,29 @@ def report_trace(path: Path, given: Given) -> None:
         raise UsageError(f"--{unfit[0].replace('_', '-')} does not apply to a trace: leave it out")
     outputs, by, found = Outputs.of(given.raw), given[BY], trace_file.load(path)
     if not outputs.targets and not outputs.github:
-        outputs.print_report(
-            trace_document(found, by, outputs.full, session_name(path), advice(found))
-        )
-    write(found, by, outputs, path)
+        outputs.print_report(_document(found, by, outputs.full, path))
+    _write(found, by, outputs, path)
 
 
-def write(found: Trace, by: str, outputs: Outputs, path: Path) -> None:
-    """The forms that are wanted, with all lines. Raises :class:`UsageError`."""
+def _document(found: Trace, by: str, full: bool, path: Path) -> Document:
+    from dlprof.report.trace_advice import advice
+    from dlprof.report.trace_document import trace_document
+
+    return trace_document(found, by, full, session_name(path), advice(found))
+
+
+def _write(found: Trace, by: str, outputs: Outputs, path: Path) -> None:
+    """Write the forms that are wanted, with all lines. Raises :class:`UsageError`."""
     if not outputs.targets and not outputs.github:
         return
     from dlprof.report import trace_exports
-    from dlprof.report.trace_advice import advice
-    from dlprof.report.trace_document import trace_document
     from dlprof.runner import trace_file
 
-    document = trace_document(found, by, True, session_name(path), advice(found))
     texts = {
         "--json": lambda: [trace_file.text(found)],
         "--chrome": lambda: [trace_exports.chrome(found)],
     }
-    outputs.write(document, texts)
-
-
-def show(found: Trace, by: str, full: bool, path: Path) -> None:
-    """The report on stderr, in the width and colors that it has."""
-    from dlprof.report.document import Level
-    from dlprof.report.terminal import render
-    from dlprof.report.trace_advice import advice
-    from dlprof.report.trace_document import trace_document
-
-    document = trace_document(found, by, full, session_name(path), advice(found))
-    level = Level.FULL if full else Level.FIRST
-    color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-    complain("\n" + render(document, width(is_error=True), color, level), nl=False)
+    outputs.write(_document(found, by, True, path), texts)
 
 
 def end(found: Trace, words: Sequence[str]) -> None:
@@ -184,34 +174,32 @@ def end(found: Trace, words: Sequence[str]) -> None:
     from dlprof.report.trace_document import cut_short, place_of
     from dlprof.runner.trace import doubts, faults
 
-    def places(says: Callable[[Row], list[str]], *asked: str) -> list[str]:
-        rows = [row for row in found.rows if {*asked} & {*says(row)}]
-        return list(dict.fromkeys(place_of(row) for row in rows))
-
-    failed = {word: lines for word in words if (lines := places(faults, word))}
+    failed = {word: [row for row in found.rows if word in faults(row)] for word in words}
+    failed = {word: rows for word, rows in failed.items() if rows}
     if failed:
-        told = "; ".join(f"{word}: {_few(lines)}" for word, lines in failed.items())
+        told = "; ".join(f"{word}: {_few(map(place_of, rows))}" for word, rows in failed.items())
         accepts = ", ".join(failed)
         raise FindingsFailed(
             f"--fail-on {told}; a comment '# dlprof: allow {accepts}' accepts a line"
         )
     lost = [*cut_short(found), *(f"not all is traced of {one}" for one in found.troubles)]
-    if words and (lost or not found.processes):
-        why = lost[0] if lost else "no process wrote what it converted"
-        complain(f"dlprof: --fail-on {','.join(words)}: unknown, as {why}")
-    elif words:
-        unknown = places(doubts, *words)
-        but = f", but unknown for {_few(unknown)}" if unknown else ""
-        complain(f"dlprof: --fail-on {','.join(words)}: passed{but}")
+    if words:
+        unknown = [place_of(row) for row in found.rows if {*words} & {*doubts(row)}]
+        said = "passed" + (f", but unknown for {_few(unknown)}" if unknown else "")
+        if lost or not found.processes:
+            said = f"unknown, as {lost[0] if lost else 'no process wrote what it converted'}"
+        complain(f"dlprof: --fail-on {','.join(words)}: {said}")
     code = found.exit_code
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program has left one
-        signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
+        if -code != signal.SIGKILL:
+            signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     raise typer.Exit(code if code >= 0 else 128 - code)
 
 
-def _few(places: Sequence[str]) -> str:
+def _few(found: Iterable[str]) -> str:
+    places = list(dict.fromkeys(found))
     more = f" and {len(places) - FEW} more" if len(places) > FEW else ""
     return f"{', '.join(places[:FEW])}{more}"
 

@@ -50,8 +50,6 @@ class Program:
     events: bool = False
     simulated: int = 0
     """CUDA devices that are simulated; 0 for those of the machine."""
-    variables: Mapping[str, str] | None = None
-    """The program's environment; None for that of this process."""
 
     def check(self) -> None:
         """Raise :class:`UsageError` where there is nothing to run."""
@@ -101,10 +99,9 @@ def trace(program: Program) -> Trace:
 
 def _environment(program: Program) -> Mapping[str, str]:
     """Return the program's variables, with those of a simulated device."""
-    own = os.environ if program.variables is None else program.variables
     if not program.simulated:
-        return own
-    found = {**own, **environment.variables(program.simulated)}
+        return os.environ
+    found = {**os.environ, **environment.variables(program.simulated)}
     return environment.on_simulated_device(found, sys.executable)
 
 

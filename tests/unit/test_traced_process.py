@@ -8,8 +8,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from dlprof.cli import variables
-
 RUN = """\
 import fcntl, os, signal, sys, termios
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # whatever these tests were started with
@@ -94,15 +92,3 @@ def test_a_second_ctrl_c_does_not_lose_the_trace(tmp_path):
     command = [sys.executable, "-c", INTERRUPTED]
     done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True)
     assert done.stdout == "3\n"
-
-
-def test_a_program_gets_the_variables_as_the_user_set_them(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "wide")
-    monkeypatch.setenv(variables.NO_TERMINAL, "")
-    monkeypatch.delenv(variables.NO_TERMINAL)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
-    given = {**os.environ}
-    variables.settle()
-    assert "COLUMNS" not in os.environ
-    assert variables.NO_TERMINAL in os.environ
-    assert variables.of_user() == given
