@@ -27,8 +27,6 @@ from dlprof.runner.state import default_path
 from dlprof.text.clean import counted
 
 NAMES = ("base", "head", "base-again", "head-again")
-TIMERS: tuple[str, ...] = ("host_time", "ready_time", "device_time")
-"""What later rounds measure: what a case is was seen in the first."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +162,6 @@ def _side(task: Task, name: str, again: str) -> Iterator[Side]:
         SideWatcher(name.upper(), task.watcher),
     )
     with closing(measurement), measurement.running() as runner:
-        runner.measure_later(TIMERS)
         numbers = {key(result.case): place for place, result in enumerate(measurement.results())}
         yield Side(measurement, runner, numbers)
 

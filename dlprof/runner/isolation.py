@@ -7,19 +7,16 @@ asked once more in a process that has converted nothing else. That answer counts
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Generator, Hashable, Mapping, Sequence
+from typing import Any
 
 from dlprof.runner.case_client import imports_of, status_of
-from dlprof.runner.diagnosis import IN_COMPANY, serves_no_more
 from dlprof.runner.pairing import Case
-from dlprof.runner.schedule import Group
+from dlprof.runner.schedule import Entry
 from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool
 
-MOST_LOST = 3
-"""A path that ended or changed so many processes of its own is tried with no other array."""
+IN_COMPANY = "after other conversions in the same process"
 FORK_LIMIT_S = 20.0
-SPOILS = f"not tried: the path ended or changed {MOST_LOST} processes before"
 
 BLAMED: Mapping[tuple[str, str], str] = {
     ("values", "wrong"): "its values were wrong",
@@ -28,16 +25,8 @@ BLAMED: Mapping[tuple[str, str], str] = {
 """Verdicts that a rule would turn into a finding, by instrument, in words."""
 
 
-class Suspect(NamedTuple):
-    """A case to be asked again alone. ``before`` is its answer from a shared process, if any."""
-
-    number: int
-    case: Case
-    before: Outcome | None
-
-
 def suspicion(case: Case, outcome: Outcome) -> str:
-    """Why an answer from a shared process is asked again; empty if it counts.
+    """Return why an answer from a shared process is asked again; empty if it counts.
 
     In timed rounds several processes convert in different orders, so their verdicts stand.
     """
@@ -56,7 +45,7 @@ def suspicion(case: Case, outcome: Outcome) -> str:
 
 
 def compared(case: Case, outcome: Outcome, before: Outcome | None) -> Outcome:
-    """The answer of a case alone. If it works only alone, it says what happened before."""
+    """Return the answer of a case alone. If it works only alone, it says what happened before."""
     if before is None or suspicion(case, outcome):
         return outcome
     reason = suspicion(case, before)
@@ -67,19 +56,25 @@ def compared(case: Case, outcome: Outcome, before: Outcome | None) -> Outcome:
 
 
 def spoils(outcome: Outcome) -> bool:
-    """Whether a process must serve no other case after this answer."""
-    return serves_no_more(outcome) or _verdict(outcome, "refusal") == "broken"
+    """Whether a process must serve no other case after this answer.
+
+    It is gone, a setting was changed, or it has too few file descriptors left.
+    """
+    return (
+        not outcome.alive
+        or "left_open" in outcome.parts
+        or _verdict(outcome, "settings") == "changed"
+        or _verdict(outcome, "refusal") == "broken"
+    )
 
 
-def by_path(suspects: Iterable[Suspect]) -> list[list[Suspect]]:
-    paths: dict[Any, list[Suspect]] = {}
-    for suspect in suspects:
-        paths.setdefault((suspect.case.pair, suspect.case.path), []).append(suspect)
-    return list(paths.values())
+def died_before(outcome: Outcome) -> bool:
+    """Whether a worker died before it began: then the case before this one is the cause."""
+    return not outcome.alive and outcome.stage == "start"
 
 
 def _changed_dtype(outcome: Outcome) -> Any:
-    """The dtypes of source and result, if wrong values are due to these."""
+    """Return the dtypes of source and result, if wrong values are due to these."""
     evidence = outcome.parts.get("values", {}).get("evidence") or {}
     return (evidence.get("changed") or {}).get("dtype")
 
@@ -89,22 +84,25 @@ def _verdict(outcome: Outcome, instrument: str) -> str:
     return str(found.get("verdict", "")) if isinstance(found, dict) else ""
 
 
-class FreshProcesses:
+class Processes:
     """Processes that have converted nothing, one after another.
 
-    With a ``group``, each is a fork of a process that has imported for its cases and done nothing
+    With ``forks``, each is a fork of a process that has imported for these cases and done nothing
     else: an import takes seconds, and a fork takes milliseconds. No times are taken in forks.
     """
 
-    def __init__(self, pool: WorkerPool, group: Group | None = None) -> None:
-        cases = [case for _, case in group or ()]
-        can_fork = sys.platform == "linux" and all(case.device == "cpu" for case in cases)
+    def __init__(
+        self, pool: WorkerPool, kind: Hashable = None, forks: Sequence[Entry] = ()
+    ) -> None:
         self._pool = pool
-        self._imports = [imports_of(case) for case in cases] if can_fork else []
+        self._kind = kind
+        can_fork = sys.platform == "linux" and all(one.case.device == "cpu" for one in forks)
+        paths = {entry.path: imports_of(entry.case) for entry in forks} if can_fork else {}
+        self._imports = list(paths.values())
         self._worker: WorkerClient | None = None
 
     def next(self) -> Generator[Any, Any, WorkerClient]:
-        """A process that has converted nothing. The one before it ends."""
+        """Return a process that has converted nothing. The one before it ends."""
         fork = {"do": "fork", "cases": self._imports}
         last = self._worker
         if last is not None and self._imports and not last.has_ended:
@@ -112,7 +110,7 @@ class FreshProcesses:
             if is_over and (yield from self._answers(last, fork)):
                 return last
         self.close()
-        self._worker = self._pool.worker()
+        self._worker = self._pool.worker(self._kind)
         if self._imports and not (yield from self._answers(self._worker, fork)):
             self.close()
             self._imports = []  # an import ended it or started threads

@@ -5,7 +5,6 @@ All from ``/proc``.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import resource
 import time
@@ -50,21 +49,6 @@ def oom_kills() -> int:
     except OSError:
         return 0
     return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
-
-
-def waited_s(pid: int) -> float:
-    """How long the threads of a process, and of those it started, waited for a processor.
-
-    The second number of ``schedstat`` (sched-stats of the kernel), as far as the system says it.
-    """
-    total_ns, left = 0, [str(pid)]
-    while left:
-        tasks = PROC / left.pop() / "task"
-        for task in tasks.glob("*"):
-            with contextlib.suppress(OSError, IndexError, ValueError):  # it may have ended
-                total_ns += int((task / "schedstat").read_text(encoding="ascii").split()[1])
-                left += (task / "children").read_text(encoding="ascii").split()
-    return total_ns / 1e9
 
 
 class Meter:

@@ -67,9 +67,8 @@ class Measurement:
             self.request.settings,
             self.file,
             self.watcher,
+            self.catalog.can_trace,
         )
-        if not self.catalog.can_trace:
-            runner.leave_out_traces()
         try:
             yield runner
         finally:

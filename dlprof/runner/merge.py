@@ -16,7 +16,7 @@ from dlprof.runner.merge_times import (
     merge_step,
     merge_time,
 )
-from dlprof.runner.session import INTERRUPTED, Note, Result, TimeMeasure
+from dlprof.runner.session import Note, Result, TimeMeasure
 
 Answers = Sequence[tuple[int, dict[str, Any]]]
 
@@ -58,19 +58,11 @@ def without_times(result: Result) -> Result:
 
 
 def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str, Any]:
-    whole = [entry for entry in answers if entry[1]["status"] != INTERRUPTED]
-    measured = {round_ for round_, _ in whole}
-    answers = [  # an interrupted round that was measured again counts for nothing
-        (round_, answer)
-        for round_, answer in answers
-        if answer["status"] != INTERRUPTED or round_ not in measured
-    ]
-    stops = [answer["reason"] for _, answer in answers if answer["status"] == INTERRUPTED]
-    status, reason, lost = _status(whole, rounds, stops)
+    status, reason, lost = _status(answers, rounds)
     parts = [(round_, answer["parts"]) for round_, answer in answers]
     host = merge_time(parts, "host_time")
     ready = merge_time(parts, "ready_time")
-    if ready is None and host is not None and not _lost_ready_time(whole or answers):
+    if ready is None and host is not None and not _lost_ready_time(answers):
         ready = host.model_copy(update={"processes": [], "same_as": "host_time"})
     # The call with the fewest conversions before it is the closest to a first one.
     first = min(_all(parts, "first_call"), key=lambda call: call["cases_before"], default=None)
@@ -100,8 +92,7 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         "placement": merge_placement(parts, ready),
         "step": merge_step(parts, agree),
         "handshake": next(reversed(_all(parts, "handshake")), []),
-        "notes": [*_notes(answers), *map(Note, stops)],
-        "interrupted": stops[-1] if stops else None,
+        "notes": [*_notes(answers)],
         "in_company": _in_company(parts),
         "output": next((answer["output"] for _, answer in answers if answer.get("output")), None),
         "rounds": [
@@ -153,12 +144,10 @@ def _all(parts: Parts, name: str) -> list[Any]:
     return [part[name] for _, part in parts if name in part]
 
 
-def _status(
-    answers: Answers, rounds: int, stops: Sequence[str]
-) -> tuple[str, str | None, dict[str, Any] | None]:
+def _status(answers: Answers, rounds: int) -> tuple[str, str | None, dict[str, Any] | None]:
     """The status, its reason, and how the worker was lost."""
     if not answers:
-        return "skipped", stops[-1] if stops else "the run was stopped before it", None
+        return "skipped", "the run was stopped before it", None
     failed = [(round_, answer) for round_, answer in answers if answer["status"] != "ok"]
     if not failed:
         return "ok", None, None

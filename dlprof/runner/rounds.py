@@ -6,47 +6,49 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from itertools import groupby
 from typing import Any
 
 from dlprof.runner.case_client import CaseClient, Turns, imports_of
-from dlprof.runner.diagnosis import Diagnosis, died_before
-from dlprof.runner.isolation import (
-    MOST_LOST,
-    SPOILS,
-    FreshProcesses,
-    Suspect,
-    by_path,
-    compared,
-    spoils,
-    suspicion,
-)
+from dlprof.runner.diagnosis import Diagnosis
+from dlprof.runner.isolation import Processes, compared, died_before, spoils, suspicion
 from dlprof.runner.pairing import Case
-from dlprof.runner.parallel import Lane, finish, lanes, processors
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Settings
 from dlprof.runner.schedule import (
     OWN_PROCESS_BYTES,
+    UNTIMED,
+    Entry,
     Group,
+    Lane,
     Round,
     Stop,
+    by_path,
+    finish,
     grouped,
+    lanes,
     offset_of,
     process_of,
+    processors,
     shuffled,
 )
 from dlprof.runner.session_file import SessionFile
 from dlprof.runner.survey import is_plainest
 from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool
 
-Answered = Generator[Any, int | None, None]
-"""In turns a :data:`~dlprof.runner.schedule.Round`, else a :data:`~dlprof.runner.parallel.Lane`."""
+MOST_LOST = 3
+"""A path that ended or changed so many processes of its own is tried with no other array."""
+SPOILS = f"not tried: the path ended or changed {MOST_LOST} processes before"
+
+Steps = Generator[Any, int | None, None]
+"""In turns a :data:`~dlprof.runner.schedule.Round`, else a :data:`~dlprof.runner.schedule.Lane`."""
 
 
 class Runner:
     """Measures cases in one interpreter, and keeps every answer in the session file ``file``.
 
-    ``variables`` are environment variables of the frameworks. A round that the file holds already
-    is not measured again.
+    ``variables`` are environment variables of the frameworks. What the file holds already is not
+    measured again. ``can_trace`` if CUPTI is installed.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Runner:
         settings: Settings,
         file: SessionFile,
         watcher: Watcher,
+        can_trace: bool = True,
     ) -> None:
         self.cases = cases
         self.settings = settings
@@ -67,13 +70,8 @@ class Runner:
         self.undiagnosed = 0, 0
         """Paths without a diagnosis when the time was over, and all paths."""
         self._pool = WorkerPool(python, variables)
-        self._client = CaseClient(self._pool, settings, file, watcher)
-        own = WorkerPool(python, variables)  # what is loaded ahead for another pair is not for it
-        self._diagnosis = Diagnosis(cases, CaseClient(own, settings, file, watcher))
-
-    def leave_out_traces(self) -> None:
-        """CUPTI is missing: no worker is asked for a trace."""
-        self._diagnosis.can_trace = False
+        self._client = CaseClient(settings, file, watcher)
+        self._diagnosis = Diagnosis(cases, self._client, self._pool, can_trace)
 
     def run(self) -> None:
         """Measure all rounds, or as many as the budget allows, but at least one."""
@@ -81,60 +79,56 @@ class Runner:
         surveyed = [index for index, case in enumerate(self.cases) if case.surveyed]
         started, rounds = time.monotonic(), self.settings.rounds if timed else 0
         paths = self._diagnosis.paths
+
+        def is_over() -> bool:
+            budget_s = self.settings.budget_s
+            return budget_s is not None and time.monotonic() - started > budget_s
+
         self.watcher.start(len(timed) * rounds + len(surveyed) + paths)
         for round_ in range(rounds):
-            if round_ and self._over_budget(started):
+            if round_ and is_over():
                 break
-            groups = list(self._groups(round_, set(timed)))
+            groups = list(self._shuffled(self._needed(round_, timed), round_))
             for place, group in enumerate(groups):
-                after = groups[place + 1 : place + 2]
-                if not after and len(groups) == 1 and round_ + 1 < rounds:
-                    after = groups  # other cases of the same frameworks
-                self._import_together([group, *after], round_)
-                finish([self._share(group, round_)])
+                following = groups[place + 1 : place + 2]
+                if len(groups) == 1 and round_ + 1 < rounds:
+                    following = groups  # the next round needs the same frameworks
+                self._import_ahead([group, *following], round_)
+                finish([self._measure(group, round_)])
             self.rounds_done = round_ + 1
         self._pool.close()
-        self.out_of_time = self._over_budget(started)
+        self.out_of_time = is_over()
         if not self.out_of_time and self.rounds_done == rounds:
-            self._look_wider(surveyed, lambda: self._over_budget(started))
+            self._look_wider(surveyed, is_over)
         self.undiagnosed = len(self._diagnosis.left()), paths
 
-    def round(self, round_: int, only: set[int]) -> None:
-        """Measure one round of some cases."""
-        for group in self._groups(round_, only):
-            finish([self._share(group, round_)])
-        self.rounds_done = max(self.rounds_done, round_ + 1)
-
     def turns(self, round_: int, order: Sequence[int], cpu: int | None) -> Round:
-        """One round of some cases, in turns with another runner; samples are on ``cpu``."""
+        """Run a round of some cases, in turns with another runner; samples are on ``cpu``."""
         for group in self._needed(round_, order):
             turns = {"cpu": cpu, "offset_bytes": offset_of(round_)}
-            yield from self._share(group, round_, turns)
+            yield from self._measure(group, round_, turns)
         self.rounds_done = max(self.rounds_done, round_ + 1)
 
     def diagnose(self, only: set[int], is_over: Callable[[], bool]) -> set[int]:
-        """Diagnose the paths of some cases until the time ``is_over``. The cases that are left."""
-        chosen = sorted(self._diagnosis.left() & only)
-        groups = shuffled(self._grouped(chosen), self.settings.seed, self.settings.rounds)
+        """Diagnose the paths of some cases until the time ``is_over``. Return the cases left."""
+        groups = self._grouped(sorted(self._diagnosis.left() & only))
         finish([self._diagnosis.lane(deque(groups), is_over)])
         return self._diagnosis.left() & only
 
     def look_again(self, only: set[int], instrument: str, look: int) -> None:
-        """See :meth:`~dlprof.runner.diagnosis.Diagnosis.look_again`."""
-        for group in self._grouped(sorted(only)):
-            self._diagnosis.look_again(group, instrument, look)
+        """Ask one instrument once more of some cases: a race shows only now and then.
 
-    def measure_later(self, instruments: tuple[str, ...]) -> None:
-        """Ask for these instruments in all rounds but the first."""
-        self._client.later_rounds = instruments
+        ``look`` counts from 0. Each look is kept as a round of its own, after all others.
+        """
+        for group in self._grouped(sorted(only)):
+            round_ = self.settings.rounds + 2 + look
+            finish([self._diagnosis.look(group, round_, (instrument,))])
 
     def load(self, round_: int, order: Sequence[int]) -> None:
         """Start the first worker of :meth:`turns`, which imports meanwhile."""
         self._pool.close()
-        for group in self._needed(round_, order):
-            self.watcher.case(group[0][1], round_, "import")
-            self._load(group)
-            return
+        for group in self._needed(round_, order)[:1]:
+            self._load(group, round_)
 
     def wait(self) -> None:
         """Wait until the worker of :meth:`load` has imported. A worker that died is dropped."""
@@ -143,95 +137,126 @@ class Runner:
     def close(self) -> None:
         self._pool.close()
 
-    def _share(self, group: Group, round_: int, turns: Turns | None = None) -> Answered:
+    def _measure(self, group: Group, round_: int, turns: Turns | None = None) -> Steps:
         """Measure one round of cases that share a process; then its suspects, each path alone."""
-        waiting, suspects = list(group), list[Suspect]()
-        is_alone = len(group) == 1
+        kind = process_of(group[0], self.settings)
+        with closing(Processes(self._pool, kind)) as processes:
+            suspects = yield from self._shared(group, round_, processes, turns)
+        if turns is None:
+            suspects = yield from self._without_refused(suspects, round_)
+        with closing(Processes(self._pool)) as processes:
+            for path in by_path(suspects):
+                yield from self._alone(path, round_, processes, turns)
+
+    def _survey(self, entries: Group) -> Lane:
+        """Survey paths: those of a pair in one process; then its suspects, each path alone."""
+        for _, of_pair in groupby(entries, key=lambda entry: entry.case.pair):
+            group = list(of_pair)
+            with closing(Processes(self._pool, forks=group)) as processes:
+                suspects = yield from self._shared(group, 0, processes)
+                for path in by_path(suspects):
+                    yield from self._alone(path, 0, processes)
+
+    def _shared(
+        self, entries: Group, round_: int, processes: Processes, turns: Turns | None = None
+    ) -> Generator[Any, int | None, Group]:
+        """Ask for cases of several paths. Return those to be asked again alone."""
+        waiting, suspects = list(entries), list[Entry]()
         while waiting:
             if turns:  # before a process starts that would disturb the other side
-                yield Stop(waiting[0][0])
-            with self._pool.worker(process_of(*waiting[0], self.settings)) as worker:
-                served = 0
-                while waiting:
-                    index, case = waiting[0]
-                    if served and turns:
-                        yield Stop(index)
-                    outcome = yield from self._ask(worker, index, case, round_, turns, is_alone)
-                    if served and died_before(outcome):
-                        break
-                    waiting.pop(0)
-                    if served and suspicion(case, outcome):
-                        suspects.append(Suspect(index, case, outcome))
-                    else:
-                        self._client.keep(index, round_, outcome)
-                    served += 1
-                    if spoils(outcome):
-                        break
-        with closing(FreshProcesses(self._pool)) as processes:
-            for path in by_path(suspects):
-                yield from self._isolate(path, round_, processes, turns)
+                yield Stop(waiting[0].number)
+            worker = yield from processes.next()
+            suspects += yield from self._serve(worker, waiting, round_, turns)
+        return suspects
 
-    def _isolate(
-        self,
-        suspects: Sequence[Suspect],
-        round_: int,
-        processes: FreshProcesses,
-        turns: Turns | None = None,
-        lost: int = 0,
-    ) -> Answered:
-        """Ask for the suspects of one path in processes that have converted nothing else.
+    def _alone(
+        self, path: Group, round_: int, processes: Processes, turns: Turns | None = None
+    ) -> Steps:
+        """Ask for cases of one path.
 
-        In a survey each process converts the path's plain array first, unless that ends the
-        process. ``lost`` is how many processes of its own the path ended or changed before.
+        In a survey each process converts the plain array first, unless that ends the process.
         """
-        waiting = list(suspects)
-        plain = self._plain(suspects[0].case)
+        waiting, lost = list(path), 0
+        plain = self._plain(waiting[0])
         while waiting and lost < MOST_LOST:
             if turns:
                 yield Stop(waiting[0].number)
             worker = yield from processes.next()
             if plain is not None and not is_plainest(waiting[0].case):
-                outcome = yield from self._client.beside(worker, plain, round_, alone=True)
+                outcome = yield from self._client.ask(worker, plain, round_)
                 if spoils(outcome):
                     plain = None
                     continue
-            served = 0
-            while waiting:
-                index, case, before = waiting[0]
-                if served and turns:
-                    yield Stop(index)
-                outcome = yield from self._ask(worker, index, case, round_, turns, True)
-                if served and died_before(outcome):
-                    lost += case.surveyed
-                    break
-                waiting.pop(0)
-                self._client.keep(index, round_, compared(case, outcome, before))
-                served += 1
-                if spoils(outcome):
-                    lost += case.surveyed
-                    break
-        for index, _, _ in waiting:
-            self._client.keep(index, round_, Outcome("skipped", SPOILS))
+            yield from self._serve(worker, waiting, round_, turns, alone=True)
+            lost += path[0].case.surveyed
+        for entry in waiting:
+            self._keep(entry, round_, Outcome("skipped", SPOILS))
 
-    def _plain(self, case: Case) -> Case | None:
-        """The plain array of a case's path, in a survey."""
-        if not case.surveyed:
-            return None
-        path = case.pair, case.path
-        alike = (one for one in self.cases if (one.pair, one.path) == path)
-        return next(filter(is_plainest, alike), None)
-
-    def _ask(
+    def _serve(
         self,
         worker: WorkerClient,
-        index: int,
-        case: Case,
+        waiting: Group,
         round_: int,
-        turns: Turns | None = None,
+        turns: Turns | None,
         alone: bool = False,
-    ) -> Generator[Any, int | None, Outcome]:
-        with self._client.kept_if_stopped(index, round_, f"round {round_ + 1}", worker.heard):
-            return (yield from self._client.in_turns(worker, index, case, round_, turns, alone))
+    ) -> Generator[Any, int | None, Group]:
+        """Ask for the cases that wait, until the worker can serve no more. Return the suspects.
+
+        The first answer of a process counts, and any answer of a path ``alone``. A path that ends
+        or changes a shared process is asked alone from then on.
+        """
+        suspects, served = list[Entry](), 0
+        while waiting:
+            entry = waiting[0]
+            if served and turns:
+                yield Stop(entry.number)
+            counts = alone or not served
+            outcome = yield from self._client.ask(worker, entry, round_, alone=counts, turns=turns)
+            if served and died_before(outcome):
+                break
+            waiting.pop(0)
+            if suspicion(entry.case, outcome) and not counts:
+                suspects.append(entry._replace(before=outcome))
+            else:
+                self._keep(entry, round_, compared(entry.case, outcome, entry.before))
+            served += 1
+            if spoils(outcome):
+                if not alone:
+                    suspects += [one for one in waiting if one.path == entry.path]
+                    waiting[:] = [one for one in waiting if one.path != entry.path]
+                break
+        return suspects
+
+    def _without_refused(self, suspects: Group, round_: int) -> Generator[Any, int | None, Group]:
+        """Keep the suspects that a fork refuses, too. Return the others.
+
+        A process of its own takes seconds to import, and is needed for times alone.
+        """
+        left = list[Entry]()
+        with closing(Processes(self._pool, forks=suspects)) as processes:
+            for entry in suspects:
+                if entry.before is None or entry.before.status != "unsupported":
+                    left.append(entry)
+                    continue
+                worker = yield from processes.next()
+                outcome = yield from self._client.ask(worker, entry, round_, UNTIMED)
+                if outcome.status == "unsupported":
+                    self._keep(entry, round_, outcome)
+                else:
+                    left.append(entry)
+        return left
+
+    def _keep(self, entry: Entry, round_: int, outcome: Outcome) -> None:
+        self._client.keep(entry, round_, outcome)
+        self.watcher.step()
+
+    def _plain(self, entry: Entry) -> Entry | None:
+        """Return the plain array of a case's path, in a survey."""
+        if not entry.case.surveyed:
+            return None
+        entries = (Entry(index, case) for index, case in enumerate(self.cases))
+        alike = (one for one in entries if one.path == entry.path)
+        return next((one for one in alike if is_plainest(one.case)), None)
 
     def _look_wider(self, surveyed: Sequence[int], is_over: Callable[[], bool]) -> None:
         """Run the survey and the diagnosis. They take no times, so several workers run at once.
@@ -243,81 +268,44 @@ class Runner:
             self.watcher.step()  # refused, crashed, or diagnosed before the run was resumed
         on_host = all(self.cases[index].device == "cpu" for index in (*left, *surveyed))
         needed = [entry for group in self._needed(0, surveyed) for entry in group]
-        paths = deque(by_path(Suspect(index, case, None) for index, case in needed))
-        finish([self._survey(paths) for _ in range(lanes(len(needed)) if on_host else 1)])
-        diagnoses = deque(shuffled(self._grouped(left), self.settings.seed, self.settings.rounds))
+        paths, count = by_path(needed), lanes(len(needed)) if on_host else 1
+        shares = [[one for path in paths[lane::count] for one in path] for lane in range(count)]
+        finish([self._survey(share) for share in shares])
+        diagnoses = deque(self._shuffled(self._grouped(left), self.settings.rounds))
         count = lanes(len(left)) if on_host else 1
         finish([self._diagnosis.lane(diagnoses, is_over) for _ in range(count)])
 
-    def _survey(self, paths: deque[list[Suspect]]) -> Lane:
-        """Survey paths: those of a pair in one process, then its suspects, each path alone.
+    def _import_ahead(self, groups: Sequence[Group], round_: int) -> None:
+        """Let the workers of these groups import at once, unless that of the first is there.
 
-        The first answer of a process counts. Several lanes take from ``paths``.
+        An import takes one processor, and no time is taken meanwhile. A setup of the user's own
+        may do anything, so its processes do not overlap.
         """
-        while paths:
-            pair = paths[0][0].case.pair
-            of_pair = [(one.number, one.case) for path in paths for one in path]
-            imports = {case.path: (index, case) for index, case in of_pair if case.pair == pair}
-            suspects: list[tuple[list[Suspect], int]] = []
-            with closing(FreshProcesses(self._pool, list(imports.values()))) as processes:
-                worker = None
-                while paths and paths[0][0].case.pair == pair:
-                    path, found, lost = paths.popleft(), list[Suspect](), 0
-                    for place, (index, case, _) in enumerate(path):
-                        is_first = worker is None
-                        worker = worker or (yield from processes.next())
-                        outcome = yield from self._client.beside(worker, case, 0, alone=is_first)
-                        if suspicion(case, outcome) and not is_first:
-                            found.append(Suspect(index, case, outcome))
-                        else:
-                            self._client.keep(index, 0, outcome)
-                        if spoils(outcome):
-                            worker = None
-                            lost += is_first
-                            found += path[place + 1 :]
-                            break
-                    if found:
-                        suspects.append((found, lost))
-                for found, lost in suspects:
-                    yield from self._isolate(found, 0, processes, lost=lost)
-
-    def _import_together(self, groups: Sequence[Group], round_: int) -> None:
-        """Have the worker of the first group import, and meanwhile that of the next, unless a
-        worker for the first one is there. An import takes one processor, and no time is taken.
-
-        A setup of the user's own may do anything, and runs in one process at a time.
-        """
-        index, case = groups[0][0]
-        is_ready = self._pool.loaded(process_of(index, case, self.settings))
-        of_all = [case for group in groups for _, case in group]
         fit = all(
-            one.device == "cpu"
-            and one.size_bytes < OWN_PROCESS_BYTES
-            and not one.producer.source.startswith("code:")
-            for one in of_all
+            case.device == "cpu"
+            and case.size_bytes < OWN_PROCESS_BYTES
+            and not case.producer.source.startswith("code:")
+            for group in groups
+            for _, case, _ in group
         )
+        is_ready = self._pool.has_loaded(process_of(groups[0][0], self.settings))
         if is_ready or not fit or len(groups) == 1 or processors() == 1:
             return
         self._pool.close()
-        self.watcher.case(case, round_, "import")
-        for group in groups:
-            self._load(group)
+        for group in reversed(groups):
+            self._load(group, round_)
         self.wait()
 
-    def _load(self, group: Group) -> None:
-        kind = process_of(*group[0], self.settings)
-        self._pool.load(kind, [imports_of(case) for _, case in group])
+    def _load(self, group: Group, round_: int) -> None:
+        self.watcher.case(group[0].case, round_, "import")
+        kind = process_of(group[0], self.settings)
+        self._pool.load(kind, [imports_of(entry.case) for entry in group])
 
-    def _over_budget(self, started: float) -> bool:
-        budget_s = self.settings.budget_s
-        return budget_s is not None and time.monotonic() - started > budget_s
-
-    def _groups(self, round_: int, only: set[int]) -> Iterator[Group]:
-        """The cases that a round still needs, grouped for one worker each, in random order."""
-        return shuffled(self._needed(round_, sorted(only)), self.settings.seed, round_)
+    def _shuffled(self, groups: list[Group], round_: int) -> Iterator[Group]:
+        return shuffled(groups, self.settings.seed, round_)
 
     def _needed(self, round_: int, order: Iterable[int]) -> list[Group]:
-        """The cases that a round still needs, grouped for one worker each."""
+        """Return the cases that a round still needs, grouped for one worker each."""
         needed = []
         for index in order:
             if self.file.needs(index, round_):
@@ -327,4 +315,4 @@ class Runner:
         return self._grouped(needed)
 
     def _grouped(self, indices: Iterable[int]) -> list[Group]:
-        return grouped(((index, self.cases[index]) for index in indices), self.settings)
+        return grouped((Entry(index, self.cases[index]) for index in indices), self.settings)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Generator, Iterable, Iterator, Sequence
+import select
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from dlprof.runner.pairing import Case
 from dlprof.runner.request import Settings
+from dlprof.runner.worker_client import POLL_S, Outcome, WorkerClient
 
 EVERY_ROUND = (
     "settings",
@@ -21,25 +24,27 @@ EVERY_ROUND = (
 )
 FIRST_ROUND = (*EVERY_ROUND, "recipe", "values", "handshake", "fresh_source")
 
+IN_TURNS = ("host_time", "ready_time", "device_time")
+"""The later rounds of a gate: the first has shown what each case is."""
+
 UNTIMED = ("settings", "first_call", "ownership", "values", "handshake", "recipe")
-"""What is left of a round if nothing is timed. Its rounds ask all of it, and agree or do not."""
+"""A round without times."""
 
 IN_LOOPS = ("placement",)
-"""In every round as well, where another placement than ``convert`` is asked for."""
+"""In every round as well, if a placement other than ``convert`` is asked for."""
 
 STEP = ("host_time", "ready_time", "versus", "shape_change", "values", "reuse")
 FIRST_STEP = (*STEP, "allocations")
-"""Of steps of inference, which convert nothing. Counting takes long, and gives the same again."""
+"""A step of inference, which converts nothing. Counting takes long, so one round does it."""
 
 ALIGNMENT = ("alignment",)
-"""Of the diagnosis what is asked where the rest is not wanted: without it a verdict tells only of
-the addresses that the processes happened to have. It took 2 to 13 ms for each path on two
-processors, quiet and loaded."""
+"""The diagnosis if the rest is not wanted. Without it a verdict holds only for the addresses that
+the processes happened to have. It took 2 to 13 ms for each path."""
 
 TRACE = ("trace",)
 
 SURVEY = ("recipe", "settings", "values", "ownership", "refusal")
-"""Of the survey: what one conversion shows."""
+"""The survey: what one conversion shows."""
 SURVEY_ONCE = ("recipe", "values", "ownership")
 
 FEW_PATHS = 12
@@ -49,20 +54,38 @@ LEAST_ONCE_NS = 8_000_000
 LEAST_SAMPLE_NS = 20_000_000
 """Twenty samples of a millisecond."""
 OWN_PROCESS_BYTES = 1 << 30
-"""Such a case has a process of its own: memory that another one's framework keeps would be missing.
-The import is little beside making the array."""
+"""So large a case has a process of its own: another framework may keep the memory it needs. The
+import is little beside making the array."""
+MOST_LANES = 4
+"""A case may be large, and each lane holds one."""
+CASES_OF_LANE = 8
+"""The fewest cases that are worth the import of another worker."""
 
 SERIES = ("loop cost", "host time", "idle wait", "ready time")
 """What a worker takes turns for, in its order; see ``dlprof.worker.turns``."""
 
-Group = list[tuple[int, Case]]
+
+class Entry(NamedTuple):
+    """A case and its number. ``before`` is its answer from a shared process, if it has one."""
+
+    number: int
+    case: Case
+    before: Outcome | None = None
+
+    @property
+    def path(self) -> tuple[Any, ...]:
+        """What the cases of one path have in common."""
+        return self.case.pair, self.case.path
+
+
+Group = list[Entry]
 Item = TypeVar("Item")
 
 
 class Stop(NamedTuple):
-    """Before ``case`` is asked for; or, with a ``series``, before one of its samples.
+    """A stop before ``case`` is asked for, or with a ``series`` before one of its samples.
 
-    ``calls`` is of how many calls it is to be.
+    ``calls`` is the number of calls of the sample.
     """
 
     case: int
@@ -71,20 +94,23 @@ class Stop(NamedTuple):
 
 
 Round = Generator[Stop, int | None, None]
-"""A round of one side: each time it is resumed it has the machine for itself until it stops. It may
-be sent how many calls the sample is to be of."""
+"""A round of one side of a gate. Between two stops it has the machine for itself. It may be sent
+the number of calls of the next sample."""
+
+Lane = Generator[WorkerClient, Any, Any]
+"""Requests to one worker after another. It yields the worker that it waits for."""
 
 
 def offset_of(round_: int) -> int:
-    """Where in a page the results of a round begin: another multiple of 16 bytes in each of 256.
+    """Return where in a page the results of a round begin: a multiple of 16 bytes.
 
-    Any four in a row have the four places in a line of 64 bytes, since copies depend on that most.
+    Any four rounds in a row have the four places in a line of 64 bytes: copies depend on that.
     """
     return 16 * (round_ * 101 % 256)
 
 
 def sample_ns_for(settings: Settings, cases: Sequence[Case]) -> int:
-    """What one timer spends on one case, less where a pair has more than :data:`FEW_PATHS`."""
+    """Return the time of one timer for one case: less if a pair has over :data:`FEW_PATHS`."""
     codes: dict[tuple[str, str], set[str]] = {}
     for case in cases:
         codes.setdefault(case.pair, set()).add(case.path.code)
@@ -94,23 +120,29 @@ def sample_ns_for(settings: Settings, cases: Sequence[Case]) -> int:
     return max(shared, min(settings.sample_ns, least))
 
 
-def process_of(index: int, case: Case, settings: Settings) -> tuple[Any, ...]:
-    """What cases that share a process of a round have in common."""
-    pair = None if settings.together else case.pair
-    alone = index if case.size_bytes >= OWN_PROCESS_BYTES else None
-    return pair, alone
+def process_of(entry: Entry, settings: Settings) -> tuple[Any, ...]:
+    """Return what cases that share a process of a round have in common."""
+    pair = None if settings.together else entry.case.pair
+    return pair, entry.number if entry.case.size_bytes >= OWN_PROCESS_BYTES else None
 
 
-def grouped(entries: Iterable[tuple[int, Case]], settings: Settings) -> list[Group]:
-    """Those of one process each, in the order in which they come."""
+def grouped(entries: Iterable[Entry], settings: Settings) -> list[Group]:
+    """Group cases by the process that they share, in their order."""
     groups: dict[Any, Group] = {}
-    for index, case in entries:
-        groups.setdefault(process_of(index, case, settings), []).append((index, case))
+    for entry in entries:
+        groups.setdefault(process_of(entry, settings), []).append(entry)
     return list(groups.values())
 
 
+def by_path(entries: Iterable[Entry]) -> list[Group]:
+    paths: dict[Any, Group] = {}
+    for entry in entries:
+        paths.setdefault(entry.path, []).append(entry)
+    return list(paths.values())
+
+
 def shuffled(groups: list[Group], seed: int, round_: int) -> Iterator[Group]:
-    """The groups, and the cases of each, in the random order of a round."""
+    """Yield the groups, and the cases of each, in the random order of a round."""
     chance = random.Random(f"{seed}:{round_}")  # noqa: S311 - not a secret
     chance.shuffle(groups)
     for group in groups:
@@ -118,10 +150,41 @@ def shuffled(groups: list[Group], seed: int, round_: int) -> Iterator[Group]:
 
 
 def shuffle(items: list[Item], chance: random.Random, seed: int, round_: int) -> list[Item]:
-    """In random order; but the first, whose first call is measured, is another in each round."""
+    """Shuffle. Another item is first in each round, since its first call is measured."""
     by_turns = list(items)
     random.Random(f"{seed}:first").shuffle(by_turns)  # noqa: S311 - not a secret
     first = by_turns[round_ % len(by_turns)]
     chance.shuffle(items)
     items.sort(key=lambda item: item is not first)
     return items
+
+
+def lanes(cases: int) -> int:
+    """Return the number of lanes for so many cases: at most one for each processor."""
+    return max(1, min(cases // CASES_OF_LANE, processors(), MOST_LANES))
+
+
+def processors() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def finish(all_lanes: Sequence[Lane]) -> None:
+    """Advance all lanes to their ends. If one fails, or the user stops, all are closed."""
+    left = list(all_lanes)
+    try:
+        while left:
+            waiting = {lane: worker for lane in left if (worker := next(lane, None)) is not None}
+            _wait(waiting.values())
+            left = list(waiting)
+    finally:
+        for lane in all_lanes:
+            lane.close()
+
+
+def _wait(workers: Collection[WorkerClient]) -> None:
+    """Wait until a worker says something, or until limits are to be checked."""
+    said = select.poll()
+    for worker in workers:
+        for pipe in worker.pipes:
+            said.register(pipe, select.POLLIN)
+    said.poll(POLL_S * 1000)

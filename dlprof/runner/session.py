@@ -62,8 +62,6 @@ __all__ = [
 ]
 
 SCHEMA = "dlprof.session/1"
-INTERRUPTED = "interrupted"
-"""The status of an answer if the user stopped the run before its end. No result has it."""
 MOST_PAIRS = 3
 """Pairs that the line of a session names."""
 
@@ -251,7 +249,6 @@ class Result(Model):
     step: Step | None = None
     handshake: Many[HandshakeEvent] = []
     notes: Many[Noted] = []
-    interrupted: str | None = None
     in_company: Company | None = None
     output: str | None = None
     rounds: Many[int] = []

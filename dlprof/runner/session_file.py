@@ -21,7 +21,7 @@ from dlprof.errors import SessionError, Unsaved, UsageError
 from dlprof.runner import files
 from dlprof.runner.header import Environment, RecordedRequest, on_one_machine
 from dlprof.runner.merge import merge, without_times
-from dlprof.runner.session import INTERRUPTED, SCHEMA, Header, Session
+from dlprof.runner.session import SCHEMA, Header, Session
 from dlprof.text import json_text
 
 SAME = ("dlprof", "python", "implementation", "platform", "machine", "cpu", "cores", "packages")
@@ -94,8 +94,7 @@ class SessionFile:
     def needs(self, of: int, round_: int) -> bool:
         """Whether a round of a case is still to be measured."""
         return not any(
-            _is_settled(answer) or (of_round == round_ and answer["status"] != INTERRUPTED)
-            for of_round, answer in self.answers(of)
+            of_round == round_ or _is_settled(answer) for of_round, answer in self.answers(of)
         )
 
     def session(self, end: Mapping[str, Any]) -> Session:
@@ -267,7 +266,7 @@ def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 
 
 def _is_settled(answer: Answer) -> bool:
-    return answer["status"] not in ("ok", INTERRUPTED)
+    return bool(answer["status"] != "ok")
 
 
 def _opened(path: Path) -> BinaryIO:

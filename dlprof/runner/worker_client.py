@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dlprof.errors import BadInterpreter
 from dlprof.runner.catalog import same_interpreter
 from dlprof.runner.evidence import Lost
-from dlprof.runner.machine import oom_kills, waited_s
+from dlprof.runner.machine import oom_kills
 from dlprof.simulated import environment as simulated
 from dlprof.text import json_text
 from dlprof.text.clean import sanitised
@@ -30,23 +30,20 @@ MAIN = Path(__file__).parents[1] / "worker" / "__main__.py"
 TAIL_BYTES = 16_000
 IMPORT_LIMIT_S = 180.0
 """Frameworks may compile or initialize a device at import."""
+IMPORTING = ("start", "import")
+"""The stages to which this limit applies."""
 POLL_S = 0.05
 STACKS_LIMIT_S = 2.0
 KILL_LIMIT_S = 5.0
-MOST_STRETCH = 10
-"""A limit leaves out the time for which a worker waited for a processor. With that it becomes at
-most so many times as long: threads that wait by turning would wait for ever."""
-COUNTED = 0.8
-"""The last part of a limit, in which a worker's waiting is counted: it took 4 ms with JAX."""
 DRAIN_READS = 64
-"""Reads of what a dead worker left in its pipes. A process that it started may still write."""
+"""Reads of the pipes of a dead worker. A process that it started may still write."""
 
 OnStage = Callable[[str], None]
 
 
 @dataclass
 class Outcome:
-    """A worker's answer to one request: a status, a reason, and the parts that came before."""
+    """A worker's answer to one request: a status, a reason, and its parts."""
 
     status: str
     reason: str | None
@@ -56,73 +53,53 @@ class Outcome:
     output: str | None = None
     alive: bool = True
     lost: Lost | None = None
-    """How the worker ended, if it did; not if memory ran out, which other programs can cause."""
+    """How the worker ended; None if it lives, or if memory ran out."""
 
 
 class WorkerClient:
-    """What serves requests, one at a time: a :class:`Worker`, or a recording.
-
-    ``turn`` is the series of which the worker waits for its turn to take a sample, and ``calls``
-    the number of calls that this sample is to have.
-    """
+    """A worker that serves one request at a time: a :class:`Worker`, or a recording."""
 
     turn = ""
+    """The series for whose next sample the worker waits; empty if it does not wait."""
     calls = 0
+    """The number of calls of that sample."""
+    pipes: Iterable[int] = ()
+    """File descriptors that are readable when the worker says something."""
+    has_ended = False
 
     def ask(
         self, request: Mapping[str, Any], limit_s: float, on_stage: OnStage | None = None
     ) -> Outcome:
-        """Send a request and wait for its end; see :meth:`wait`."""
+        """Send a request and wait for its end."""
         self.send(request)
         return self.wait(limit_s, on_stage)
 
     def wait(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome:
-        """Wait for the end of the last request. Every turn that it asks for is given at once.
+        """Wait for the end of the last request.
 
         Imports have a limit of their own; ``limit_s`` starts after them. A worker that died, hung
-        or answered rubbish is killed, and ``alive`` is false.
+        or answered rubbish is killed, and ``alive`` is false. Every turn is given at once.
         """
-        while (outcome := self.until_turn(limit_s, on_stage)) is None:
-            self.go()
+        while (outcome := self.poll(limit_s, on_stage, POLL_S)) is None:
+            if self.turn:
+                self.go()
         return outcome
 
     def send(self, request: Mapping[str, Any]) -> None:
         """Send a request and do not wait. The request before it is forgotten."""
         raise NotImplementedError
 
-    def until_turn(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome | None:
-        """As :meth:`wait`, but None as soon as the worker waits for its :attr:`turn`."""
-        raise NotImplementedError
+    def poll(
+        self, limit_s: float, on_stage: OnStage | None = None, wait_s: float = 0.0
+    ) -> Outcome | None:
+        """Return the outcome of the last request, or None if it has not ended.
 
-    def poll(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome | None:
-        """As :meth:`wait`, but None at once where there is no end yet."""
+        If ``turn`` is set then, the worker goes on after :meth:`go` only.
+        """
         raise NotImplementedError
-
-    @property
-    def pipes(self) -> Iterable[int]:
-        """The file descriptors of what the worker says."""
-        return ()
 
     def go(self, calls: int | None = None) -> None:
-        """Let a worker that waits for its turn go on. Its waiting counts towards no limit.
-
-        ``calls`` is the number of calls of its sample; None if the worker is to choose it.
-        """
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it can be asked nothing any more."""
-        return False
-
-    def is_at(self, instrument: str) -> bool:
-        """Whether it runs an instrument for its request, or has its answer, as far as it was
-        read.
-        """
-        raise NotImplementedError
-
-    def heard(self) -> Outcome:
-        """The answer so far to a request that was not waited for."""
-        return Outcome("crashed", None)
+        """Let a worker take its turn, with a sample of so many calls; None if it may choose."""
 
     def close(self) -> None:
         """End the worker and all processes that it started."""
@@ -170,84 +147,54 @@ class Worker(WorkerClient):
         self._tail = b""
         self._pending = b""
         self._last_id = 0
-        self._is_deaf = False
-        self._is_closed = False
         self._oom_kills = 0
-        self._peak_bytes = 0
-        self._asked_bytes = 0
         self._heard = Outcome("crashed", None)
-        self._deadline = self._last_deadline = 0.0
-        self._waited_s: float | None = None
         self._limit_s = IMPORT_LIMIT_S
-        self._is_importing = True
-        self._stopped_at: float | None = None
+        self._deadline = 0.0
+        self._is_closed = False
 
     def send(self, request: Mapping[str, Any]) -> None:
-        # First: an interruption from here on must not keep the parts of the request before.
         self._heard = Outcome("crashed", None)
         self._last_id += 1
         self._tail = b""
         self._oom_kills = oom_kills()
-        self._asked_bytes = request.get("size_bytes", 0)
+        self.turn = ""
         self._begin_limit(IMPORT_LIMIT_S)
-        self._is_importing = True
-        self._stopped_at = None
         self._write({**request, "id": self._last_id})
 
-    def until_turn(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome | None:
-        while True:
-            outcome = self._look(limit_s, on_stage, POLL_S)
-            if outcome is not None or self._stopped_at is not None:
-                return outcome
-
-    def poll(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome | None:
-        outcome = self._look(limit_s, on_stage, 0.0)
-        if outcome is None and self._stopped_at is not None:
-            self.go()
-        return outcome
-
-    @property
-    def has_ended(self) -> bool:
-        return self.process.poll() is not None
-
-    @property
-    def pipes(self) -> Iterable[int]:
-        return [key.fd for key in self._selector.get_map().values()]
-
-    def _look(self, limit_s: float, on_stage: OnStage | None, wait_s: float) -> Outcome | None:
-        """The outcome, if the request has ended; and what the worker said until then is noted."""
-        ended = self._is_deaf or self.process.poll() is not None
+    def poll(
+        self, limit_s: float, on_stage: OnStage | None = None, wait_s: float = 0.0
+    ) -> Outcome | None:
+        ended = self.has_ended
         for message in self._rest() if ended else self._messages(wait_s):
             if "done" in message:
-                outcome, self._heard = self._heard, Outcome("crashed", None)
-                outcome.status, outcome.reason = str(message["done"]), message.get("reason")
-                return outcome
-            self._record(message)
+                self._heard.status = str(message["done"])
+                self._heard.reason = message.get("reason")
+                return self._heard
             if "stage" in message:
+                if self._heard.stage in IMPORTING and message["stage"] not in IMPORTING:
+                    self._begin_limit(limit_s)
                 if on_stage is not None:
-                    on_stage(self._heard.stage)
-                self._start_limit(limit_s)
+                    on_stage(str(message["stage"]))
+            self._record(message)
         if ended:
-            return self._died(self._heard)
-        if self._stopped_at is None and self._is_over():
-            return self._timed_out(self._heard)
+            return self._died()
+        if not self.turn and time.monotonic() > self._deadline:
+            return self._timed_out()
         return None
 
     def go(self, calls: int | None = None) -> None:
-        if self._stopped_at is not None:
-            stopped_s = time.monotonic() - self._stopped_at
-            self._deadline += stopped_s
-            self._last_deadline += stopped_s
-        self._stopped_at = None
+        self.turn = ""
+        self._begin_limit(self._limit_s)  # the wait for a turn counts towards no limit
         self._write({"go": self._last_id, "calls": calls})
 
-    def is_at(self, instrument: str) -> bool:
-        return self._heard.stage == instrument or instrument in self._heard.parts
+    @property
+    def has_ended(self) -> bool:  # type: ignore[override]
+        return self.process.poll() is not None
 
-    def heard(self) -> Outcome:
-        for message in self._rest():
-            self._record(message)
-        return self._heard
+    @property
+    def pipes(self) -> Iterable[int]:  # type: ignore[override]
+        return [key.fd for key in self._selector.get_map().values()]
 
     def close(self) -> None:
         if not self._is_closed:
@@ -258,44 +205,18 @@ class Worker(WorkerClient):
             self._is_closed = True
 
     def _write(self, message: Mapping[str, Any]) -> None:
-        try:
+        with contextlib.suppress(BrokenPipeError):  # it has ended, or will meet its limit
             os.write(self._requests, (json.dumps(message) + "\n").encode())
-        except BrokenPipeError:
-            self._is_deaf = True
-
-    def _start_limit(self, limit_s: float) -> None:
-        """Start the limit of the case with the first stage after the import."""
-        if self._is_importing and self._heard.stage != "import":
-            self._is_importing = False
-            self._begin_limit(limit_s)
 
     def _begin_limit(self, limit_s: float) -> None:
-        now = time.monotonic()
-        self._limit_s, self._deadline = limit_s, now + limit_s
-        self._last_deadline = now + MOST_STRETCH * limit_s
-        self._waited_s = None
-
-    def _is_over(self) -> bool:
-        """Whether the limit is over. What other programs kept the worker from its processors for
-        is given again, counted from when a part of the limit is over: most answers come before.
-        """
-        left_s = self._deadline - time.monotonic()
-        if self._waited_s is None and left_s < COUNTED * self._limit_s:
-            self._waited_s = waited_s(self.process.pid)
-        if left_s > 0:
-            return False
-        before, self._waited_s = self._waited_s or 0.0, waited_s(self.process.pid)
-        starved_s = max(self._waited_s - before, 0.0)
-        self._deadline = min(self._deadline + starved_s, self._last_deadline)
-        return time.monotonic() > self._deadline
+        self._limit_s, self._deadline = limit_s, time.monotonic() + limit_s
 
     def _record(self, message: Mapping[str, Any]) -> None:
-        """Note a stage, a part, a failure, or a stop."""
+        """Note a stage, a turn, a part, or a failure."""
         if "stage" in message:
             self._heard.stage = str(message["stage"])
         if "turn" in message:
-            self.turn, self._stopped_at = str(message["turn"]), time.monotonic()
-            self.calls = int(message.get("calls") or 0)
+            self.turn, self.calls = str(message["turn"]), int(message.get("calls") or 0)
         value = message.get("value")
         if message.get("part") == "failed" and isinstance(value, dict):
             self._heard.failures.append(value)
@@ -303,18 +224,15 @@ class Worker(WorkerClient):
             self._heard.parts[str(message["part"])] = value
 
     def _messages(self, wait_s: float = POLL_S) -> list[dict[str, Any]]:
-        """The messages about the current request since the last look."""
+        """Return the messages about the current request since the last look."""
         for key, _ in self._selector.select(wait_s):
             self._read(key.fd)
         *lines, self._pending = self._pending.split(b"\n")
         messages = [_message(line) for line in lines]
-        for message in messages:
-            if message.get("id") is None and isinstance(message.get("peak_bytes"), int):
-                self._peak_bytes = message["peak_bytes"]  # of the supervisor, which knows no id
         return [message for message in messages if message.get("id") == self._last_id]
 
     def _rest(self) -> list[dict[str, Any]]:
-        """All messages that a dead worker left."""
+        """Return all messages that a dead worker left."""
         return [message for _ in range(DRAIN_READS) for message in self._messages(0)]
 
     def _read(self, fd: int) -> None:
@@ -329,41 +247,27 @@ class Worker(WorkerClient):
         else:
             self._pending += data
 
-    def _died(self, outcome: Outcome) -> Outcome:
-        code: int | None
-        try:
-            code = self.process.wait(STACKS_LIMIT_S)
-        except subprocess.TimeoutExpired:  # its pipe is closed, but one of its threads lives on
-            end(self.process)
-            code = self.process.poll()
+    def _died(self) -> Outcome:
+        code = self.process.wait()
         if code == -signal.SIGKILL and oom_kills() > self._oom_kills:
-            outcome.status = "skipped"
-            self._rest()
-            outcome.reason = f"killed: out of memory during {outcome.stage}{self._sizes()}"
-            return self._ended(outcome)
-        return self._ended(outcome, _ending(code))
+            self._heard.status = "skipped"
+            self._heard.reason = f"killed: out of memory during {self._heard.stage}"
+            return self._ended(None)
+        return self._ended(_ending(code))
 
-    def _sizes(self) -> str:
-        sizes = {"the array has": self._asked_bytes, "the process held": self._peak_bytes}
-        said = [
-            f"{what} " + (f"{size:,} bytes" if size < 1 << 20 else f"{size / 2**20:,.1f} MiB")
-            for what, size in sizes.items()
-            if size
-        ]
-        return f" ({', '.join(said)})" if said else ""
-
-    def _timed_out(self, outcome: Outcome) -> Outcome:
-        outcome.status = "timeout"
+    def _timed_out(self) -> Outcome:
+        self._heard.status = "timeout"
         # The faulthandler of the worker writes where each of its threads is.
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(signal.SIGABRT)
         deadline = time.monotonic() + STACKS_LIMIT_S
-        while self.process.poll() is None and time.monotonic() < deadline:
+        while not self.has_ended and time.monotonic() < deadline:
             self._messages()
         limit_s = round(self._limit_s, 1)
-        return self._ended(outcome, Lost(how=f"no answer within {limit_s:g} s", limit_s=limit_s))
+        return self._ended(Lost(how=f"no answer within {limit_s:g} s", limit_s=limit_s))
 
-    def _ended(self, outcome: Outcome, lost: Lost | None = None) -> Outcome:
+    def _ended(self, lost: Lost | None) -> Outcome:
+        outcome = self._heard
         if lost is not None:
             outcome.lost = lost.model_copy(update={"stage": outcome.stage})
             outcome.reason = str(outcome.lost)
@@ -378,7 +282,7 @@ class Worker(WorkerClient):
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """End a process that leads a group, and all that it started, wherever that is now.
+    """End a process that leads a group, and all that it started.
 
     Its supervisor ends what has left the group (:mod:`dlprof.worker.supervisor`).
     """
@@ -394,10 +298,10 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 class WorkerPool:
-    """Gives workers of one interpreter: fresh ones, or those that have imported ahead.
+    """Starts workers of one interpreter, also ahead of time, since imports take seconds.
 
-    ``variables`` are environment variables of its frameworks. Of one ``kind`` are workers that
-    serve the same cases.
+    ``variables`` are environment variables of its frameworks. Workers of one ``kind`` serve the
+    same cases.
     """
 
     def __init__(self, python: str, variables: Mapping[str, str]) -> None:
@@ -406,12 +310,11 @@ class WorkerPool:
         self._loaded: list[tuple[Hashable, WorkerClient]] = []
 
     def worker(self, kind: Hashable = None) -> WorkerClient:
-        """A worker that :meth:`load` started for it, or a fresh one. The caller closes it."""
-        for one in [one for one in self._loaded if one[0] == kind]:
-            self._loaded.remove(one)
-            if not one[1].has_ended:
-                return one[1]
-            one[1].close()  # while it waited, for want of memory: no conversion is to blame
+        """Return a worker that has imported for its cases, or a new one. The caller closes it."""
+        for place, (loaded, worker) in enumerate(self._loaded):
+            if loaded == kind:
+                del self._loaded[place]
+                return worker
         return start(self._python, self._variables)
 
     def load(self, kind: Hashable, imports: Sequence[Mapping[str, Any]]) -> None:
@@ -420,9 +323,8 @@ class WorkerPool:
         self._loaded.append((kind, worker))
         worker.send({"do": "load", "cases": imports})
 
-    def loaded(self, kind: Hashable) -> int:
-        """How many workers of this kind :meth:`load` has started that nobody has taken."""
-        return sum(of == kind for of, _ in self._loaded)
+    def has_loaded(self, kind: Hashable) -> bool:
+        return any(loaded == kind for loaded, _ in self._loaded)
 
     def wait(self, limit_s: float) -> None:
         """Wait until all loaded workers have imported. A worker that died or hung is dropped."""
@@ -460,10 +362,10 @@ def started_by(replacement: Start) -> Iterator[None]:
 
 
 def child_environment(python: str, variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a process under ``python``.
+    """Return the environment of a process under ``python``.
 
-    Another interpreter must not see the packages of this one: variables that would lead it there
-    are dropped. Raises :class:`MissingDevice` if ``variables`` ask for the simulated driver and it
+    Another interpreter must not see the packages of this one, so variables that lead there are
+    dropped. Raises :class:`MissingDevice` if ``variables`` ask for the simulated driver and it
     cannot be built.
     """
     environment = {**variables, **os.environ}
@@ -477,10 +379,7 @@ def child_environment(python: str, variables: Mapping[str, str]) -> dict[str, st
 
 
 def _message(line: bytes) -> dict[str, Any]:
-    """One line from a worker; empty if another program wrote into the pipe.
-
-    Here its text is made harmless: all that a framework says comes this way.
-    """
+    """Parse a line from a worker and sanitize its text; empty if another program wrote it."""
     try:
         message = json_text.loads(line.decode())
     except (ValueError, RecursionError):
@@ -488,9 +387,7 @@ def _message(line: bytes) -> dict[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
-def _ending(code: int | None) -> Lost:
-    if code is None:
-        return Lost(how="a process that cannot be killed")
+def _ending(code: int) -> Lost:
     if code >= 0:
         return Lost(how=f"the process ended with exit code {code}", exit_code=code)
     try:

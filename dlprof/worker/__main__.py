@@ -26,7 +26,7 @@ if __name__ == "__main__":
     if sys.platform == "linux":
         from dlprof.worker.supervisor import supervised
 
-        supervised(int(sys.argv[2]))
+        supervised()
     import faulthandler
 
     faulthandler.enable()  # no option on the command line: Python 2 would not even start

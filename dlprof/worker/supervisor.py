@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
-import json
 import os
 import resource
 import signal
@@ -26,7 +25,7 @@ FIRST_TO_GO = "1000"
 """If memory runs out, the kernel ends this process before any other (proc_pid_oom_score_adj(5))."""
 
 
-def supervised(replies_fd: int = -1) -> None:
+def supervised() -> None:
     """Return in a child. This process stays until the child has ended, and ends as it did.
 
     SIGTERM, or the end of its parent, makes it end the child. SIGABRT is passed on.
@@ -44,10 +43,8 @@ def supervised(replies_fd: int = -1) -> None:
             file.write(FIRST_TO_GO)
         return
     libc.prctl(SET_PARENT_DEATH_SIGNAL, int(signal.SIGTERM), 0, 0, 0)
-    _close_all_but(replies_fd)
-    status, peak_bytes = _wait(child)
-    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
-        _tell(replies_fd, peak_bytes)
+    _close_all()
+    status = _wait(child)
     _end_all()
     _end_as(status)
 
@@ -68,37 +65,29 @@ def forked() -> bool:
     return False
 
 
-def _close_all_but(kept: int) -> None:
+def _close_all() -> None:
     """The readers of the worker's pipes wait for their last writer."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(nothing, fd)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    os.closerange(3, max(kept, 3))
-    os.closerange(max(kept, 2) + 1, most if most != resource.RLIM_INFINITY else 1 << 20)
+    os.closerange(3, most if most != resource.RLIM_INFINITY else 1 << 20)
 
 
-def _wait(child: int) -> tuple[int, int]:
-    """How the child ended, and the most memory that it had; SIGKILL if it is to end."""
+def _wait(child: int) -> int:
+    """Return how the child ended; SIGKILL if it is to end."""
     while True:
         number = signal.sigwait(WATCHED)
         if number == signal.SIGTERM:
-            return int(signal.SIGKILL), 0
+            return int(signal.SIGKILL)
         if number == signal.SIGABRT:
             os.kill(child, signal.SIGABRT)
         while True:
-            pid, status, used = os.wait4(-1, os.WNOHANG)
+            pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == child:
-                return status, used.ru_maxrss << 10
+                return status
             if not pid:
                 break
-
-
-def _tell(replies_fd: int, peak_bytes: int) -> None:
-    with contextlib.suppress(OSError):
-        os.set_blocking(replies_fd, False)  # a full pipe must not keep this process
-        line = json.dumps({"id": None, "peak_bytes": peak_bytes})
-        os.write(replies_fd, f"\n{line}\n".encode())  # the worker may have died in a line
 
 
 def _end_all() -> None:

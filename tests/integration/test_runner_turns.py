@@ -39,11 +39,10 @@ class Side:
         self.file = SessionFile()
         setup = f"stamps = open({str(folder)!r}, 'ab'); {setup}"
         settings = Settings(
-            diagnose=False, alignment=False, together=True, sample_ns=1, limit_s=limit_s,
-            setup=setup,
+            diagnose=False, alignment=False, together=True, in_turns=True, sample_ns=1,
+            limit_s=limit_s, setup=setup,
         )  # fmt: skip
         self.runner = Runner(sys.executable, {}, cases(), settings, self.file, Watcher())
-        self.runner.measure_later(("host_time",))
 
     def player(self, order=(0, 1)):
         return Player(self.runner.turns(1, order, CPU), BOTH)

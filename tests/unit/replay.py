@@ -81,13 +81,11 @@ class ReplayedWorker(WorkerClient):
     def send(self, request):
         self._request = request
 
-    def until_turn(self, limit_s, on_stage=None):
+    def poll(self, limit_s, on_stage=None, wait_s=0.0):
         outcome = self._recording.outcome(self._request)
         if on_stage is not None:
             on_stage(outcome.stage)
         return outcome
-
-    poll = until_turn
 
 
 def _answers(path):

@@ -65,12 +65,6 @@ class ScriptedWorker:
         self.dead = self.is_idle = False
         workers.open += 1
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
     def close(self):
         self.workers.open -= not (self.dead or self.is_idle)
         self.dead = True
@@ -86,7 +80,7 @@ class ScriptedWorker:
         if request["do"] == "load":
             self.workers.loaded += request["cases"]
 
-    def poll(self, limit_s, on_stage=None):
+    def poll(self, limit_s, on_stage=None, wait_s=0.0):
         """The answer, at the second look where several are open: so that they take turns."""
         if self.workers.most_open > 1 and not self.was_polled:
             self.was_polled = True
@@ -101,9 +95,6 @@ class ScriptedWorker:
             self.is_idle = True  # it has imported, and disturbs nobody
             self.workers.open -= 1
         return Outcome("ok", None, alive=not self.dead)
-
-    def heard(self):
-        return self.partial
 
     def lost(self, status, reason, stage, output=None):
         self.close()
@@ -135,15 +126,12 @@ class ScriptedWorker:
         workers.requests.append(request)
         workers.clock_s += workers.cost_s
         on_stage("host_time")
-        self.partial = Outcome("crashed", None, stage="first call")
         is_fatal = name in workers.dies or request["dtype"] == workers.dies_of_dtype
         if is_fatal or (company and name in workers.dies_in_company):
             return self.lost("crashed", f"killed by SIGSEGV, {name}", "host_time", "last words")
         for instrument in request["instruments"]:
-            self.partial.stage = instrument
             if instrument in workers.stopped:
                 raise KeyboardInterrupt
-            self.partial.parts[instrument] = {"verdict": "unknown", "evidence": {"of": name}}
             if instrument in workers.fatal:
                 reason = f"killed by SIGSEGV during {instrument}"
                 return self.lost("crashed", reason, instrument, "last words")

@@ -3,7 +3,7 @@
 import pytest
 
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.runner.diagnosis import IN_COMPANY, keep_doubts, take_answers, take_over
+from dlprof.runner.diagnosis import take_over
 from dlprof.runner.evidence import Lost
 from dlprof.runner.worker_client import Outcome
 
@@ -64,21 +64,3 @@ def test_a_worker_that_was_lost_before_any_instrument_is_a_failure_of_the_diagno
     assert whole.failures == [
         {"instrument": "diagnosis", "reason": "killed by SIGSEGV during first call"}
     ]
-
-
-def test_a_process_that_dies_after_other_cases_costs_nothing_but_a_new_one():
-    answered = {"ordering": {"verdict": "synchronous", "evidence": {}}}
-    whole, ended = Outcome("ok", None), Outcome("crashed", "killed", answered)
-    ended.stage, ended.alive = "lifetime after drop", False
-    left = take_answers(whole, ended, DIAGNOSIS)
-    assert left == tuple(name for name in DIAGNOSIS if name != "ordering")
-    assert whole.failures == [{"instrument": IN_COMPANY, "reason": "killed"}]
-
-
-@pytest.mark.parametrize(("seen", "kept"), [("safe", "unknown"), ("dangling", "dangling")])
-def test_what_a_process_died_of_after_other_cases_is_not_safe_in_the_next(seen, kept):
-    whole = Outcome("ok", None, {"lifetime": {"verdict": seen, "evidence": {"runs": 3}}})
-    keep_doubts(whole, {"lifetime": "killed", "early_write": "killed"})
-    assert whole.parts.keys() == {"lifetime"}
-    assert whole.parts["lifetime"]["verdict"] == kept
-    assert whole.parts["lifetime"]["evidence"]["runs"] == 3

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from dlprof.runner import machine
-from dlprof.runner.machine import Meter, Usage, oom_kills, usage, waited_s
+from dlprof.runner.machine import Meter, Usage, oom_kills, usage
 
 
 @pytest.fixture
@@ -28,21 +28,6 @@ def test_time_that_was_not_ours_is_foreign(monkeypatch, after, expected):
     readings = iter([Usage(100.0, 5.0, clock_s=0.0), after])
     monkeypatch.setattr(machine, "usage", lambda: next(readings))
     assert Meter().read() == expected
-
-
-def test_waiting_for_a_processor_is_counted_for_a_process_and_what_it_started(proc):
-    for pid, thread, waited_ns, children in (
-        (7, 7, 1_000_000_000, "8 9 "),
-        (7, 70, 500_000_000, ""),
-        (8, 8, 250_000_000, ""),
-        (10, 10, 4_000_000_000, ""),
-    ):
-        task = proc / str(pid) / "task" / str(thread)
-        task.mkdir(parents=True)
-        (task / "schedstat").write_text(f"123 {waited_ns} 4\n", encoding="ascii")
-        (task / "children").write_text(children, encoding="ascii")
-    assert waited_s(7) == pytest.approx(1.75)  # process 9 has ended
-    assert waited_s(9) == 0.0
 
 
 def test_idle_time_is_not_busy(proc):

@@ -52,7 +52,7 @@ def test_the_ready_time_of_a_synchronous_framework_is_the_host_time():
     assert (ready.same_as, ready.processes, ready.median_ns) == ("host_time", [], 100.0)
 
 
-@pytest.mark.parametrize("status", ["crashed", "timeout", "skipped", "interrupted"])
+@pytest.mark.parametrize("status", ["crashed", "timeout", "skipped"])
 def test_the_time_of_the_host_is_not_taken_for_a_ready_time_that_was_lost(status):
     parts = {"host_time": make_timing(50.0)}
     assert merged(make_answer(status, stage="ready_time", parts=parts)).ready_time is None
@@ -219,35 +219,6 @@ def test_an_answer_that_breaks_the_contract_is_a_crash_with_the_reason(parts):
     assert result.status == "crashed"
     assert result.reason.startswith("broken answer")
     assert len(result.reason.splitlines()) == 1
-
-
-# Interruptions
-
-ROUND = "round 2 was interrupted during phases"
-
-
-def interrupted(reason=ROUND, **parts):
-    return make_answer("interrupted", reason, parts=parts)
-
-
-def test_an_interrupted_round_is_told_and_is_no_round():
-    result = merged(make_answer(), interrupted(host_time=make_timing(102.0)))
-    assert (result.status, result.rounds, result.interrupted) == ("ok", [0], ROUND)
-    assert result.notes == [Note(ROUND)]
-    assert [process.round for process in result.host_time.processes] == [0, 1]
-
-
-def test_a_round_that_was_measured_again_replaces_the_interrupted_one():
-    stop = interrupted(host_time=make_timing(500.0))
-    result = merge(RECORD, [(0, make_answer()), (1, stop), (1, make_answer())], 2)
-    assert [process.round for process in result.host_time.processes] == [0, 1]
-    assert (result.interrupted, result.notes, result.rounds) == (None, [], [0, 1])
-
-
-def test_a_case_that_was_interrupted_in_its_first_round_is_skipped_and_keeps_what_came():
-    result = merged(interrupted(ownership=VIEW))
-    assert (result.status, result.reason, result.rounds) == ("skipped", ROUND, [])
-    assert result.ownership.verdict == "view"
 
 
 # Loops

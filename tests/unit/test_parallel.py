@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from dlprof.runner.parallel import finish
+from dlprof.runner.schedule import finish
 
 
 class Worker:
