@@ -11,8 +11,7 @@ from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import Cases, groups
 from dlprof.judge.cost import costs_more, slower_cases, time_both
 from dlprof.judge.evidence_text import trace
-from dlprof.judge.finding import NONE_INSTEAD, Claim, finding, instead_of
-from dlprof.judge.rule import BY_COST, Rule, expect
+from dlprof.judge.rule import BY_COST, NONE_INSTEAD, Rule, expect, finding, instead_of
 from dlprof.judge.script import TIMED, Effect, Subject, can_write, function
 from dlprof.judge.script import compared as compared_subject
 from dlprof.judge.slower import saved_ns
@@ -94,12 +93,10 @@ def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
             advice = instead_of(worst, lean, f"needs the memory of {lean.peak_arrays:.1f} arrays")
         yield finding(
             found,
-            Claim(
-                ("needs", "need"),
-                "more memory than one copy",
-                f"{worst.peak_arrays:.2g} arrays at the peak",
-            ),
-            {"peak_arrays": worst.peak_arrays},
+            ("needs", "need"),
+            "more memory than one copy",
+            f"{worst.peak_arrays:.2g} arrays at the peak",
+            evidence={"peak_arrays": worst.peak_arrays},
             advice=advice,
             against=lean,
         )
@@ -172,12 +169,10 @@ def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
         worst, other = found[0], others[found[0].index]
         yield finding(
             found,
-            Claim(
-                ("goes", "go"),
-                "through the host, although source and result are on the device",
-                more=trace(worst.result),
-            ),
-            {"cost_ns": saved_ns(worst, other) if other else None},
+            ("goes", "go"),
+            "through the host, although source and result are on the device",
+            evidence={"cost_ns": saved_ns(worst, other) if other else None},
+            more=trace(worst.result),
             advice=instead_of(worst, other, "stays on the device") if other else NONE_INSTEAD,
             against=other,
             severity="warning" if other else "info",

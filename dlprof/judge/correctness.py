@@ -9,8 +9,7 @@ from typing import NamedTuple
 from dlprof.errors import NoReproducer
 from dlprof.judge.case_view import CaseView, seen
 from dlprof.judge.cases import Cases, groups
-from dlprof.judge.finding import NONE_INSTEAD, Claim, finding, or_a_copy, replacements
-from dlprof.judge.rule import Rule, expect
+from dlprof.judge.rule import NONE_INSTEAD, Rule, expect, finding, or_a_copy, replacements
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import Effect, Subject, shows
 from dlprof.judge.standards import LIKE_OTHERS, READ_ONLY, SAME_DATA
@@ -37,9 +36,12 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
         advice = replacements(cases, found, "keeps the dtype", none=NONE_INSTEAD)
         yield finding(
             found,
-            Claim(("converts", "convert"), f"{of} to {after}", lost, brief=why),
-            {"before": before, "after": after},
-            advice=f"{advice} {first.narrows_why}".strip(),
+            ("converts", "convert"),
+            f"{of} to {after}",
+            lost,
+            brief=why,
+            evidence={"before": before, "after": after},
+            advice=advice,
             how_often=_how_often(found[0]),
         )
 
@@ -85,14 +87,11 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
     ):
         yield finding(
             found,
-            Claim(
-                ("gives", "give"),
-                _wrong_part(found[0].changed),
-                _wrong_text(found[0]),
-                brief=_cause(found[0]),
-                more=_cause(found[0]),
-            ),
-            {"changed": ", ".join(sorted(found[0].changed.kinds))},
+            ("gives", "give"),
+            _wrong_part(found[0].changed),
+            _wrong_text(found[0]),
+            brief=_cause(found[0]),
+            evidence={"changed": ", ".join(sorted(found[0].changed.kinds))},
             advice=replacements(cases, found, "gives the right result", none=NONE_INSTEAD),
             how_often=_how_often(found[0]),
         )
@@ -104,8 +103,9 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
         verb = SIDE_EFFECTS[kind].verb
         yield finding(
             found,
-            Claim(verb, numbers=_lost(getattr(found[0].changed, kind))),
-            {"changed": ", ".join(sorted(found[0].changed.kinds))},
+            verb,
+            numbers=_lost(getattr(found[0].changed, kind)),
+            evidence={"changed": ", ".join(sorted(found[0].changed.kinds))},
             advice=replacements(cases, found, "does not", none=NONE_INSTEAD),
             how_often=_how_often(found[0]),
         )
@@ -282,13 +282,11 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
             )
         yield finding(
             found,
-            Claim(
-                ("makes a writable view", "make writable views"),
-                "of a read-only array",
-                brief="A write changes x or ends the process.",
-                more="" if is_dropped else "No measured view of the pair stays read-only.",
-            ),
-            {"source_writable": False, "result_writable": True},
+            ("makes a writable view", "make writable views"),
+            "of a read-only array",
+            brief="A write changes x or ends the process.",
+            more="" if is_dropped else "No measured view of the pair stays read-only.",
+            evidence={"source_writable": False, "result_writable": True},
             advice=advice,
             severity="error" if is_dropped else "warning",
         )
@@ -331,8 +329,9 @@ def read_only_gained(cases: Cases) -> Iterator[FindingRecord]:
         kind = found[0].kind or ""
         yield finding(
             found,
-            Claim(verbs[kind], "of a writable array"),
-            {"source_writable": True, "result_writable": False},
+            verbs[kind],
+            "of a writable array",
+            evidence={"source_writable": True, "result_writable": False},
             advice=replacements(cases, found, "can be written", partial(_is_writable, kind)),
         )
 
@@ -362,8 +361,9 @@ def property_lost(cases: Cases) -> Iterator[FindingRecord]:
         lost = _lost_properties(found[0])
         yield finding(
             found,
-            Claim(("loses", "lose"), f"the {' and '.join(lost)} of the source"),
-            {"lost": ", ".join(lost)},
+            ("loses", "lose"),
+            f"the {' and '.join(lost)} of the source",
+            evidence={"lost": ", ".join(lost)},
             advice=replacements(
                 cases, found, "keeps it", lambda other: not _lost_properties(other)
             ),

@@ -8,8 +8,7 @@ from dlprof.judge import thresholds
 from dlprof.judge.alignment import aligned_as
 from dlprof.judge.case_view import CaseView, is_known
 from dlprof.judge.cases import Cases, groups
-from dlprof.judge.finding import Claim, code, count_paths, finding, instead_of, longer, time
-from dlprof.judge.rule import BY_COST, Rule, expect
+from dlprof.judge.rule import BY_COST, Rule, code, expect, finding, instead_of, time
 from dlprof.judge.script import HYSTERESIS, TIMED, Effect, Subject, function
 from dlprof.judge.script import compared as compared_subject
 from dlprof.judge.slower import (
@@ -49,7 +48,7 @@ def costs_more(
     found: Sequence[CaseView],
     other: CaseView,
     verb: tuple[str, str],
-    rest: str,
+    does: str,
     names: tuple[str, str],
     instead: str,
 ) -> FindingRecord:
@@ -58,13 +57,10 @@ def costs_more(
     surely = surely_saved_ns(worst.ready, other.ready)
     return finding(
         found,
-        Claim(
-            verb,
-            rest,
-            f"{time(worst)} instead of {time(other)}",
-            single=longer(worst, other) if count_paths(found) == 1 else "",
-        ),
-        {
+        verb,
+        does,
+        f"{time(worst)} instead of {time(other)}",
+        evidence={
             "cost_ns": saved_ns(worst, other) or None,
             **compared((names[0], worst), (names[1], other)),
         },
@@ -152,13 +148,10 @@ def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
         sure = "" if cases.may_be_advised(case) else ", which is not known to be safe"
         yield finding(
             found,
-            Claim(
-                ("takes", "take"),
-                "many times as long as the way back",
-                f"{time(case)} from {case.direction}, {time(back)} back",
-                single=longer(case, back),
-            ),
-            compared(("there", case), ("back", back)),
+            ("takes", "take"),
+            "many times as long as the way back",
+            f"{time(case)} from {case.direction}, {time(back)} back",
+            evidence=compared(("there", case), ("back", back)),
             advice=f"Fastest there: {code(case)}{sure}. Fastest back: {code(back)}.",
             against=back,
         )
@@ -226,13 +219,10 @@ def convert_in_loop(cases: Cases) -> Iterator[FindingRecord]:
             advice = "Convert once, before the loop. The result is a view and shows later writes."
         yield finding(
             found,
-            Claim(
-                ("takes", "take up to"),
-                f"{_share(found[0]):.0%} of a loop",
-                f"{brief_text(inside)} per turn with it{without}",
-                single="",
-            ),
-            {
+            ("takes", "take up to"),
+            f"{_share(found[0]):.0%} of a loop",
+            f"{brief_text(inside)} per turn with it{without}",
+            evidence={
                 "cost_ns": inside.median_ns - before.median_ns,
                 "in_loop_ns": inside.median_ns,
                 "hoisted_ns": before.median_ns if told else None,

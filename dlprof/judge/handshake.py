@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from dlprof.errors import NoReproducer
 from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import Cases, groups
-from dlprof.judge.finding import Claim, finding, replacements
-from dlprof.judge.rule import Rule, expect
+from dlprof.judge.rule import Rule, expect, finding, replacements
 from dlprof.judge.script import Effect, Subject
 from dlprof.judge.standards import EXPORT
 from dlprof.protocol.messages import ASKED_OTHERWISE, IMPORTED_OTHERWISE
@@ -40,13 +39,11 @@ def handshake_retry(cases: Cases) -> Iterator[FindingRecord]:
         more += [f"Without {', '.join(left_out)}, {producer} answers."] if left_out else []
         yield finding(
             found,
-            Claim(
-                ("retries", "retry"),
-                "after a refused request",
-                f"{producer} refuses the first {refused.call}",
-                more=" ".join(more),
-            ),
-            {"refused_ns": refused.ns, "outcome": outcome},
+            ("retries", "retry"),
+            "after a refused request",
+            f"{producer} refuses the first {refused.call}",
+            more=" ".join(more),
+            evidence={"refused_ns": refused.ns, "outcome": outcome},
             advice=replacements(cases, found, "asks once", _asks_once, ONLY_THEY),
         )
 
@@ -176,8 +173,10 @@ def not_negotiated(cases: Cases) -> Iterator[FindingRecord]:
         cause = causes[found[0].index]
         yield finding(
             found,
-            Claim(("is refused", "are refused"), "although the producer can deliver", cause.words),
-            cause.evidence,
+            ("is refused", "are refused"),
+            "although the producer can deliver",
+            cause.words,
+            evidence=cause.evidence,
             advice=replacements(cases, found, "takes it"),
         )
 

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from dlprof.errors import NoReproducer
 from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import Cases, groups
-from dlprof.judge.finding import DO_NOT_TRY, Claim, finding, replacements
-from dlprof.judge.rule import Rule, Severity, expect
+from dlprof.judge.rule import DO_NOT_TRY, Rule, Severity, expect, finding, replacements
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import Effect, Subject, in_child
 from dlprof.judge.standards import DELETER, KEPT_ALIVE, LIKE_OTHERS
@@ -85,14 +84,11 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
         average = "" if _kept_arrays(kept) >= EACH else " on average"
         yield finding(
             found,
-            Claim(
-                ("leaves", "leave"),
-                f"{_kind(kept)} behind at {when}",
-                f"{_kept_text(kept)}{average}",
-                brief=STILL_THERE,
-                more=STILL_THERE,
-            ),
-            {name: getattr(kept, name) for name in (*METERS, "conversions")},
+            ("leaves", "leave"),
+            f"{_kind(kept)} behind at {when}",
+            f"{_kept_text(kept)}{average}",
+            brief=STILL_THERE,
+            evidence={name: getattr(kept, name) for name in (*METERS, "conversions")},
             advice=replacements(cases, found, "leaves nothing behind", cases.outlasts),
             severity=_severity(kept),
             how_often=found[0].how_often("lifetime", "retained"),
@@ -108,14 +104,11 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
         left = _kept_by_refusal(found[0].result)
         yield finding(
             found,
-            Claim(
-                ("leaves", "leave"),
-                f"{_kind(left)} behind at every refusal",
-                _kept_text(left),
-                brief=STILL_THERE,
-                more=STILL_THERE,
-            ),
-            {name: getattr(left, name) for name in (*METERS, "conversions")},
+            ("leaves", "leave"),
+            f"{_kind(left)} behind at every refusal",
+            _kept_text(left),
+            brief=STILL_THERE,
+            evidence={name: getattr(left, name) for name in (*METERS, "conversions")},
             advice=f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}".strip(),
             severity=_severity(left),
             how_often=found[0].how_often("refusal", "retained"),
@@ -258,20 +251,19 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
         evidence = _lost(found[0].result)
         how = " or ".join(sorted({_what_became(case) for case in found}, reverse=True))
         if _loses_result(found[0]):
-            claim = Claim(
-                ("does", "do"),
-                "not keep x alive",
-                f"{how} after x was dropped",
-            )
+            verb, does = ("does", "do"), "not keep x alive"
+            how = f"{how} after x was dropped"
             advice = "Keep the source as long as the result."
         else:
-            claim = Claim(("destroys", "destroy"), "x when its result is dropped", how)
+            verb, does = ("destroys", "destroy"), "x when its result is dropped"
             advice = "Keep the result as long as the source."
         other = replacements(cases, found, "keeps it", cases.outlasts)
         yield finding(
             found,
-            claim,
-            {"reason": evidence.reason},
+            verb,
+            does,
+            how,
+            evidence={"reason": evidence.reason},
             advice=f"{advice} Or: {other}" if other else advice,
             how_often=found[0].how_often("lifetime", "dangling"),
         )

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from dlprof.judge.case_view import CaseView, seen
 from dlprof.judge.cases import Cases, groups
-from dlprof.judge.finding import Claim, finding, or_a_copy, replacements
-from dlprof.judge.rule import Rule, expect
+from dlprof.judge.rule import Rule, expect, finding, or_a_copy, replacements
 from dlprof.judge.script import Effect, Subject, shows
 from dlprof.judge.standards import NOT_MUTATED, SAME_DEVICE, SAME_ORDER
 from dlprof.probes.base import ANY_DEVICE
@@ -23,8 +22,9 @@ def device_changed(cases: Cases) -> Iterator[FindingRecord]:
         result, source = found[0].result_device or "", found[0].result.case.device
         yield finding(
             found,
-            Claim(("moves", "move"), f"the array from {ON[source]} to {ON[result]}"),
-            {"source_device": source, "result_device": result},
+            ("moves", "move"),
+            f"the array from {ON[source]} to {ON[result]}",
+            evidence={"source_device": source, "result_device": result},
             advice=replacements(cases, found, "stays there", lambda other: other.stays_on_device),
         )
 
@@ -61,8 +61,9 @@ def order_changed(cases: Cases) -> Iterator[FindingRecord]:
     for found in groups(changed, lambda case: case.way_in):
         yield finding(
             found,
-            Claim(("makes", "make"), "row-major order of column-major order"),
-            {"source_order": "F", "result_order": "C"},
+            ("makes", "make"),
+            "row-major order of column-major order",
+            evidence={"source_order": "F", "result_order": "C"},
             advice=replacements(cases, found, "keeps the order", _is_view_in_order),
         )
 
@@ -95,12 +96,10 @@ def immutable_shared(cases: Cases) -> Iterator[FindingRecord]:
     for found in groups(views, lambda case: case.pair):
         yield finding(
             found,
-            Claim(
-                ("returns an immutable array that shares", "return immutable arrays that share"),
-                "writable memory with x",
-                more="A write to x changes the result.",
-            ),
-            {"source_writable": True, "result_writable": False},
+            ("returns an immutable array that shares", "return immutable arrays that share"),
+            "writable memory with x",
+            evidence={"source_writable": True, "result_writable": False},
+            more="A write to x changes the result.",
             advice=or_a_copy(cases, found[0], "Do not write x while the result is in use."),
         )
 

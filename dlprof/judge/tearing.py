@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from dlprof.judge.case_view import CaseView, seen
 from dlprof.judge.cases import Cases, groups
-from dlprof.judge.finding import Claim, finding, replacements
-from dlprof.judge.rule import Rule, expect, number
+from dlprof.judge.rule import Rule, expect, finding, number, replacements
 from dlprof.judge.safety import Fault, gap
 from dlprof.judge.script import Effect, Subject
 from dlprof.judge.standards import ASYNCHRONOUS, LIKE_OTHERS
@@ -31,7 +30,7 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
     ):
         worst, only_where = found[0], _only_where(found[0])
         size = _torn_bytes(worst)
-        advice = brief = "Wait for the result before you write x."
+        advice = "Wait for the result before you write x."
         if only_where == COPIED:
             advice = "Do not write x while you use the result: it may be a view."
         # Not only was it whole when it was tried: it is safe.
@@ -43,20 +42,14 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
         )
         yield finding(
             found,
-            Claim(
-                ("returns before it finishes reading x", "return before they finish reading x"),
-                # A race that was not seen may be there: aligned copies were whole when tried.
-                f"(seen only where {only_where})" if only_where == UNALIGNED else "",
-                brief=brief,
-                more=(f"Seen only where {only_where}. " if only_where else "")
-                + "A write right after the call changed the copy"
-                + (f" of {size_text(size)}." if size else ".")
-                + f" {worst.how_often('early_write', 'unsafe')}".rstrip(),
-            ),
-            {
-                "size_bytes": size or None,
-                "only_where": only_where or None,
-            },
+            ("returns before it finishes reading x", "return before they finish reading x"),
+            # A race that was not seen may be there: aligned copies were whole when tried.
+            f"(seen only where {only_where})" if only_where == UNALIGNED else "",
+            evidence={"size_bytes": size or None, "only_where": only_where or None},
+            more=(f"Seen only where {only_where}. " if only_where == COPIED else "")
+            + "A write right after the call changed the copy"
+            + (f" of {size_text(size)}." if size else ".")
+            + f" {worst.how_often('early_write', 'unsafe')}".rstrip(),
             advice=f"{advice}{whole and f' Or: {whole}'}",
         )
 

@@ -10,8 +10,7 @@ from dlprof.judge import thresholds
 from dlprof.judge.case_view import WAITS, CaseView, is_known
 from dlprof.judge.cases import Cases, groups
 from dlprof.judge.evidence_text import trace
-from dlprof.judge.finding import NONE_INSTEAD, Claim, code, finding, instead_of, time
-from dlprof.judge.rule import Rule, Severity, expect
+from dlprof.judge.rule import NONE_INSTEAD, Rule, Severity, code, expect, finding, instead_of, time
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import HYSTERESIS, Effect, Subject
 from dlprof.judge.slower import clearly_longer
@@ -84,13 +83,11 @@ def _wait(
     worst = cases[0]
     return finding(
         cases,
-        Claim(
-            ("waits", "wait"),
-            f"for {WAITS_FOR[worst.order or '']}",
-            _cost(worst),
-            more=trace(worst.result),
-        ),
-        _evidence(worst),
+        ("waits", "wait"),
+        f"for {WAITS_FOR[worst.order or '']}",
+        _cost(worst),
+        evidence=_evidence(worst),
+        more=trace(worst.result),
         advice=advice,
         against=other,
         severity=severity,
@@ -158,13 +155,11 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
         }
         yield finding(
             found,
-            Claim(
-                ("does not order", "do not order"),
-                ELSEWHERE if worst.is_ordered_by_default else "the work that is queued on x",
-                brief="A reader can see wrong values.",
-                more=proof,
-            ),
-            evidence,
+            ("does not order", "do not order"),
+            ELSEWHERE if worst.is_ordered_by_default else "the work that is queued on x",
+            evidence=evidence,
+            brief="A reader can see wrong values.",
+            more=proof,
             advice=_ordered_advice(cases, found[0]),
             how_often=found[0].how_often("ordering", "unordered"),
         )
@@ -203,8 +198,10 @@ def early_return(cases: Cases) -> Iterator[FindingRecord]:
             evidence = {"host_ns": host.median_ns, "ready_ns": ready.median_ns}
         yield finding(
             found,
-            Claim(("returns", "return"), "before the result is there", times),
-            evidence,
+            ("returns", "return"),
+            "before the result is there",
+            times,
+            evidence=evidence,
             advice="Wait for the result when you time it.",
         )
 

@@ -74,14 +74,6 @@ def _range_ns(measure: TimeMeasure) -> tuple[float, float] | None:
     return min(medians_ns), max(medians_ns)
 
 
-def times_text(longer: TimeMeasure, shorter: TimeMeasure) -> str:
-    """``at least 3.3``: how many times as long; empty where one reaches into the other."""
-    low, high = _nearest_ns(longer)[0], _nearest_ns(shorter)[1]
-    if high <= 0 or low <= LEAST_TOLD * high:
-        return ""
-    return f"at least {significant(low / high, to=math.floor)}"
-
-
 def _nearest_ns(measure: TimeMeasure) -> tuple[float, float]:
     """The fastest and the slowest that a time may be: twice the median where that stands for it."""
     wide = not measure.modes and is_wide(measure)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 from collections.abc import Sequence
 
 from dlprof._version import __version__
@@ -13,10 +15,12 @@ from dlprof.runner.header import SIMULATED
 from dlprof.runner.session import FindingRecord, Result, Session
 from dlprof.text import markdown
 from dlprof.text.clean import clean, counted, sanitised
-from dlprof.ticket.private_names import without_names
 from dlprof.ticket.reproducer import Reproducer, reproducer
 from dlprof.ticket.script_run import Ran, run
 
+KEPT = frozenset(("root", "user", "ubuntu", "runner", "localhost"))
+"""Names of users and hosts that are the same everywhere."""
+LEAST_LETTERS = 3
 NOT_RUN = "add --run to include its output"
 MOST_CALLS = 8
 MOST_VARIABLES = 12
@@ -166,3 +170,14 @@ def _versions(session: Session, results: Sequence[Result]) -> str:
         ", ".join(f"{name}={value}" for name, value in list(variables.items())[:MOST_VARIABLES]),
     ]
     return "\n".join(f"- {_prose(line)}" for line in lines if line)
+
+
+def without_names(text: str) -> str:
+    """Return ``text`` with ``~``, ``<user>`` and ``<host>`` for the names of this machine."""
+    home, host = os.path.expanduser("~"), socket.gethostname()  # noqa: PTH111 - never raises
+    user = os.environ.get("USER") or os.path.basename(home)  # noqa: PTH119
+    words = {home: "~", host: "<host>", host.partition(".")[0]: "<host>", user: "<user>"}
+    for name, word in words.items():
+        if len(name) >= LEAST_LETTERS and name not in KEPT:
+            text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", word, text)
+    return text

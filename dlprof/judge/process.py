@@ -1,23 +1,92 @@
-"""How does it refuse? Rules on the kind of an error, and on what an error breaks."""
+"""What does it do to the process? Rules on crashes, refusals and settings."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 from dlprof.errors import NoReproducer
 from dlprof.judge.case_view import CaseView, seen
-from dlprof.judge.cases import Cases, groups
-from dlprof.judge.finding import DO_NOT_TRY, Claim, finding, finding_of_call, replacements
-from dlprof.judge.rule import Rule, expect
+from dlprof.judge.cases import Cases, by, groups
+from dlprof.judge.rule import DO_NOT_TRY, Rule, code, expect, finding, replacements
 from dlprof.judge.safety import Fault
-from dlprof.judge.script import Effect, Subject, expression
+from dlprof.judge.script import CHILD_LIMIT_S, Effect, Subject, expression, in_child
 from dlprof.judge.standards import ASARRAY, EXPORT, FROM_DLPACK
-from dlprof.runner.evidence import Refused
+from dlprof.runner.evidence import Lost, Refused, Setting
 from dlprof.runner.session import FindingRecord, Result
 from dlprof.text.clean import first_line
 from dlprof.text.source import plain
+
+
+def crash(cases: Cases) -> Iterator[FindingRecord]:
+    """The process died, or gave no answer within the time limit.
+
+    An instrument that needs longer than its limit is no fault of the conversion.
+    """
+    ended = [
+        (one, one.lost) for one in cases.cases if one.lost is not None and one.is_lost_for_sure
+    ]
+    for found in by(ended, lambda one: (one[0].pair, one[1].how, _returned(one[0]))).values():
+        worst, lost = found[0]
+        stages = list(dict.fromkeys(one.stage for _, one in found))
+        during = f" during {' or '.join(map(str, stages))}" if all(stages) else ""
+        other = cases.replacement(worst)
+        yield finding(
+            [case for case, _ in found],
+            ("did not return:", "did not return:"),
+            f"{first_line(lost.how)}{during}",
+            evidence={"stage": lost.stage},
+            advice=f"{code(other)} works." if other else "",
+            how_often=_returned(worst),
+        )
+
+
+def _returned(case: CaseView) -> str:
+    """In how many processes it came back before it was lost, in a sentence; empty for none."""
+    before = len(case.result.rounds) if case.result.lost is not None else 0
+    return f"It returned in {before} process{'es' * (before > 1)} before." if before else ""
+
+
+CRASH = """
+<create>
+end = perf_counter() + 20
+try:
+    for _ in range(100):
+        <alarm>
+        <convert of y>
+        if perf_counter() > end:
+            break
+except (BufferError, RuntimeError, ValueError) as refusal:
+    print("it refuses, which is an answer:", refusal, flush=True)
+<no_alarm>
+sleep(2)  # a thread may end the process later
+"""
+IMPORTS_S = 60
+"""For imports and the array, where each conversion has a limit of its own."""
+SHORTEST_S = 10
+
+
+def show_crash(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    """The process dies of the conversion, or the conversion never returns."""
+    if subject.result.status == "ok":
+        raise NoReproducer(
+            "the process was lost in an instrument, which converts in ways of its own; alone, the"
+            " conversion came back"
+        )
+    lost = subject.result.lost or Lost()
+    if lost.limit_s:
+        limit_s = math.ceil(max(lost.limit_s, SHORTEST_S))
+        alarm = f"signal.alarm({limit_s})  # ends the process if the call has not returned by then"
+        does, whole_s = f"gives no answer within {lost.limit_s:g} s", limit_s + IMPORTS_S
+    else:
+        alarm, whole_s = "", CHILD_LIMIT_S
+        does = f"kills the process{f' ({lost.signal})' if lost.signal else ''}"
+    no_alarm = "signal.alarm(0)" if alarm else ""
+    child = subject.filled(CRASH, create=subject.create(), alarm=alarm, no_alarm=no_alarm)
+    return in_child(does, subject, child, whole_s)
+
 
 NO_COPY = ", copy=False)"
 
@@ -51,14 +120,15 @@ def wrong_error(cases: Cases) -> Iterator[FindingRecord]:
         errors = " or ".join(prescribed.errors)
         device = _evidence(found[0].result).other_device
         what = "another device" if device else "to copy"
-        claim = Claim(
-            ("refuses", "refuse"), f"{what} with {raised}", f"the standard requires {errors}"
+        yield finding(
+            found,
+            ("refuses", "refuse"),
+            f"{what} with {raised}",
+            f"the standard requires {errors}",
+            evidence={"raised": raised, "prescribed": errors},
+            advice=f"Catch {raised}, too.",
+            subject=_export(found[0].result),
         )
-        evidence, advice = {"raised": raised, "prescribed": errors}, f"Catch {raised}, too."
-        if device:
-            yield finding_of_call(found[0], _export(found[0].result), claim, evidence, advice)
-        else:
-            yield finding(found, claim, evidence, advice)
 
 
 def _place(case: CaseView) -> tuple[str, ...]:
@@ -147,12 +217,10 @@ def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
         after = first_line(evidence.after or "")
         yield finding(
             found,
-            Claim(
-                ("fails", "fail"),
-                "for plain arrays after a refusal",
-                more=f"Afterwards a plain array gives: {after}. One like it was converted before.",
-            ),
-            {"refused_by": (evidence.error or ("?",))[0], "after": after},
+            ("fails", "fail"),
+            "for plain arrays after a refusal",
+            more=f"Afterwards a plain array gives: {after}. One like it was converted before.",
+            evidence={"refused_by": (evidence.error or ("?",))[0], "after": after},
             advice=f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}".strip(),
             how_often=found[0].how_often("refusal", "broken"),
         )
@@ -209,7 +277,98 @@ def show_broken(subject: Subject, _: Subject | None, __: FindingRecord) -> Effec
     )
 
 
+SHORT = 40
+"""Characters of a value that a headline has room for."""
+
+
+def setting_changed(cases: Cases) -> Iterator[FindingRecord]:
+    """After the call, a setting of the framework or of the process is another one."""
+    changes = [
+        (case, name) for case in cases.looked_at("settings") for name in _changed(case.result)
+    ]
+    for name in dict.fromkeys(name for _, name in changes):
+        changing = [case for case, changed in changes if changed == name]
+        yield from _findings(cases, changing, name)
+
+
+def _findings(cases: Cases, changing: list[CaseView], name: str) -> Iterator[FindingRecord]:
+    for found in groups(changing, lambda case: (case.way_in, _how_often(case))):
+        first = _changed(found[0].result)[name]
+        before, after = first.before or "?", first.after or "?"
+        fits = max(len(before), len(after)) <= SHORT
+        yield finding(
+            found,
+            ("changes", "change"),
+            f"the {name}",
+            f"{before} before, {after} after" if fits else "",
+            evidence={"setting": name, "before": before, "after": after},
+            advice=replacements(cases, found, "keeps it", lambda other: _keeps(other, name)),
+            how_often=_how_often(found[0]),
+        )
+
+
+def _how_often(case: CaseView) -> str:
+    return case.how_often("settings", "changed")
+
+
+def _changed(result: Result) -> dict[str, Setting]:
+    """By name."""
+    known = (evidence.changed or () for _, evidence in seen(result.settings))
+    return {one.name: one for changed in known for one in changed if one.name}
+
+
+def _keeps(case: CaseView, name: str) -> bool:
+    """Whether the setting was read before and after the call, and is the same."""
+    looks = seen(case.result.settings)
+    was_read = all(word != "unknown" for word, _ in looks)
+    return bool(looks) and was_read and name not in _changed(case.result)
+
+
+SETTING_CHANGED = """
+<create>
+before = repr((<setting>))
+<call>
+try:
+    after = repr((<setting>))
+except Exception as error:
+    after = f"cannot be read: {type(error).__name__}: {error}"
+print("before the call:", before)
+print("after the call:", after)
+return before != after
+"""
+
+
+REFUSED = """
+try:
+    <convert of y>
+except Exception as refusal:
+    print("it refuses:", type(refusal).__name__, refusal)
+"""
+
+
+def show_setting_changed(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
+    name = str(found.evidence.get("setting"))
+    first = _changed(subject.result).get(name, Setting())
+    if not first.code:
+        raise NoReproducer("the session does not say how the setting is read")
+    refuses = subject.result.status == "unsupported"  # else an error is no answer
+    call = subject.filled(REFUSED if refuses else "<convert of y>")
+    return subject.shown(f"changes the {name}", SETTING_CHANGED, setting=first.code, call=call)
+
+
 RULES = (
+    Rule(
+        "DLP016",
+        "crash",
+        "error",
+        crash,
+        expect(
+            "The call returns or raises an error.",
+            f"A consumer that cannot take an array raises `BufferError` ({FROM_DLPACK}).",
+        ),
+        show_crash,
+        fault=Fault(lambda case: case.is_lost_for_sure, takes_values=True),
+    ),
     Rule(
         "DLP024",
         "wrong-error",
@@ -228,5 +387,15 @@ RULES = (
         show_broken,
         "refusal",
         Fault(_is_broken),
+    ),
+    Rule(
+        "DLP025",
+        "setting-changed",
+        "warning",
+        setting_changed,
+        expect("A conversion leaves the settings of its framework and of the process as they are."),
+        show_setting_changed,
+        "settings",
+        Fault(lambda case: bool(_changed(case.result))),
     ),
 )
