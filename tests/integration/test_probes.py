@@ -39,7 +39,6 @@ def queued(probe, spec, *amounts):
         (TensorFlow(), "bfloat16", [0, 0x3F80, 0x4000]),
         (OnnxRuntime(), "bfloat16", [0, 0x3F80, 0x4000]),
         (OnnxRuntime(), "float8_e4m3fn", [0, 0x38, 0x40]),
-        (OnnxRuntime(), "float8_e5m2", [0, 0x3C, 0x40]),
     ],
     ids=lambda value: getattr(value, "name", None),
 )
@@ -54,7 +53,7 @@ def jax():
     return pytest.importorskip("jax")
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint32", "bfloat16", "float32", "complex64"])
+@pytest.mark.parametrize("dtype", ["bool", "bfloat16", "float32"])
 def test_queued_work_of_jax_ends_with_the_values_of_x_and_is_compiled_once(jax, dtype):
     namespace = queued(Jax(), ArraySpec((4, 8), dtype), 1, 2, 3)
     assert namespace["y"].dtype == namespace["x"].dtype
@@ -76,7 +75,7 @@ def asynchronous(tensorflow):
     tensorflow.config.experimental.set_synchronous_execution(True)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint16", "float32", "complex64"])
+@pytest.mark.parametrize("dtype", ["bool", "float32"])
 @pytest.mark.usefixtures("asynchronous")
 def test_queued_work_of_tensorflow_ends_with_the_values_of_x_and_is_traced_once(dtype):
     namespace = queued(TensorFlow(), ArraySpec((4, 8), dtype), 1, 2, 3)

@@ -7,24 +7,19 @@ from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.worker.instruments.fresh_source import NEW, Pair, judge, measure
 
 
-def views(first_ns, second_ns):
-    return [Pair(first_ns, second_ns, is_view=True, same_result=True)] * 3
-
-
-def copies(same_result):
-    return [Pair(1_000_000, 100_000, is_view=False, same_result=same_result)] * 3
-
-
-def test_a_copy_that_is_given_out_again_is_kept():
-    assert judge(copies(same_result=True), 0.0)["verdict"] == "kept"
-
-
-def test_a_copy_that_is_made_again_is_not_kept_however_fast_it_was():
-    assert judge(copies(same_result=False), 0.0)["verdict"] == "not kept"
-
-
-def test_a_copy_to_another_device_that_is_much_faster_the_second_time_is_kept():
-    assert judge(copies(same_result=False), 0.0, crosses=True)["verdict"] == "kept"
+@pytest.mark.parametrize(
+    ("pair", "crosses", "word"),
+    [
+        (Pair(1_000_000, 100_000, is_view=False, same_result=True), False, "kept"),
+        (Pair(1_000_000, 100_000, is_view=False, same_result=False), False, "not kept"),
+        (Pair(1_000_000, 100_000, is_view=False, same_result=False), True, "kept"),
+        (Pair(40_000, 7_000, is_view=True, same_result=True), False, "kept"),
+        (Pair(13_000, 7_000, is_view=True, same_result=True), False, "not kept"),
+    ],
+    ids=["given again", "made again", "much faster to a device", "costly view", "cheap view"],
+)
+def test_what_is_kept_of_an_array_is_seen(pair, crosses, word):
+    assert judge([pair] * 3, 0.0, crosses)["verdict"] == word
 
 
 def test_a_copy_that_is_kept_has_the_time_of_a_new_array_of_its_own_size():
@@ -42,12 +37,3 @@ def test_a_copy_that_is_kept_has_the_time_of_a_new_array_of_its_own_size():
     assert found["verdict"] == "kept"
     assert found["evidence"]["new_ns"] > 0
     assert sizes[-NEW:] == [spec.size_bytes] * NEW
-
-
-def test_a_view_whose_first_conversion_costs_much_more_is_kept():
-    assert judge(views(40_000, 7_000), 0.0)["verdict"] == "kept"
-
-
-@pytest.mark.parametrize("first_ns", [7_000, 10_000, 13_000])
-def test_a_view_whose_first_conversion_costs_a_little_more_is_not_kept(first_ns):
-    assert judge(views(first_ns, 7_000), 0.0)["verdict"] == "not kept"

@@ -161,20 +161,3 @@ def test_a_stand_in_that_is_taken_says_nothing_of_an_array_with_more_than_the_pr
     spec = ArraySpec((4, 8), "float32", layout)
     subject = make_subject(import_=refusing, spec=spec, refuse_arrays=refuse_arrays)
     assert [event["call"] for event in handshake.of_refusal(subject)] == calls
-
-
-class Wordless(Exception):
-    def __str__(self):
-        raise ValueError("this error cannot even say what it is")
-
-
-def test_an_error_without_words_reaches_the_consumer_as_it_is():
-    class Mute(Old):
-        def __dlpack__(self, **_):
-            raise Wordless
-
-    events = []
-    source = proxy(Mute(numpy.arange(6.0)), Protocol.DLPACK, events)
-    with pytest.raises(Wordless):
-        source.__dlpack__()
-    assert events[0]["outcome"].startswith("Wordless")

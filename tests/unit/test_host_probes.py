@@ -1,4 +1,4 @@
-"""NumPy's arrays and plain host memory: layouts, values, and what instruments see of them."""
+"""Plain host memory: layouts, values, and what instruments see of them."""
 
 import numpy
 import pytest
@@ -13,24 +13,6 @@ def expected(spec):
     pattern = PATTERNS[spec.dtype]
     index = numpy.arange(spec.elements).reshape(spec.shape)
     return (index % pattern.modulus + pattern.offset).astype(spec.dtype)
-
-
-class TestNumPy:
-    def made(self, layout, dtype="float32"):
-        return make_subject(spec=ArraySpec((6, 10), dtype, layout)).source
-
-    @pytest.mark.parametrize(
-        ("layout", "strides"),
-        [
-            *dict.fromkeys(("C", "aligned", "sliced", "readonly"), (40, 4)).items(),
-            ("F", (4, 24)),
-            ("strided", (80, 8)),
-            ("reversed", (-40, 4)),
-            ("broadcast", (0, 4)),
-        ],
-    )
-    def test_every_layout_has_its_strides(self, layout, strides):
-        assert self.made(layout).strides == strides
 
 
 SPEC = ArraySpec((3, 4), "float64")
@@ -74,8 +56,8 @@ class TestPlainMemory:
 
 
 @pytest.mark.parametrize("kind", [ByteArray, Array])
-@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64"])
-@pytest.mark.parametrize("shape", [(), (2,), (4,), (6, 10), (8, 8), (64, 64), (1024, 1024)])
+@pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(), (4,), (8, 8), (1024, 1024)])
 def test_host_memory_is_made_at_a_boundary_with_the_same_values(kind, shape, dtype):
     def made(layout):
         names = {}

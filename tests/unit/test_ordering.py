@@ -5,12 +5,9 @@ import random
 from dataclasses import replace
 
 import pytest
-from builders import Immutable, make_subject
 from simulated_device import Behaviour, SimulatedDevice, pair
 
 from dlprof.device.cuda import LEGACY_STREAM
-from dlprof.probes.base import Import, Protocol
-from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments import ordering
 from dlprof.worker.instruments.ordering import Fit, judge
 from dlprof.worker.queued_work import (
@@ -278,26 +275,6 @@ def test_work_after_the_wait_hides_no_unrelated_wait(order, host_ms):
 
     case.consumer.from_dlpack = slow
     assert measured_case(case, device)["verdict"] == TRUE[order]
-
-
-# The queue of a case
-
-
-def host_queue(producer=None):
-    import_ = Import("any", (Protocol.DLPACK,), "{x}[...]")
-    case = make_subject(import_=import_, producer=producer)
-    return queue_of(case, "y = x + 0", None, default_sides(case)), case
-
-
-@pytest.mark.parametrize("producer", [NumPy(), Immutable()], ids=["writable", "immutable"])
-def test_a_finished_array_is_spoiled_and_the_source_never(producer):
-    queue, case = host_queue(producer)
-    array = queue.enqueue(1)
-    before, source = array.copy(), case.source.copy()
-    queue.spoil(array)
-    queue.spoil(case.source)
-    assert (array != before).any()
-    assert (case.source == source).all()
 
 
 def test_a_known_stream_is_loaded_by_a_spin_and_a_private_one_by_its_framework():

@@ -159,13 +159,6 @@ def test_a_path_of_which_nothing_read_the_setting_is_not_advised():
     assert found.advice == ""
 
 
-def test_a_long_value_stays_in_the_evidence():
-    seen = verdict("changed", changed=[{**CHANGED, "before": "a" * 99, "after": "b"}])
-    (found,) = find([path("sets(x)", settings=seen)])
-    assert "aaa" not in found.headline
-    assert found.evidence["before"] == "a" * 99
-
-
 def test_each_setting_is_a_finding_of_its_own():
     other = {**CHANGED, "name": "locale of the process", "before": "'C'", "after": "''"}
     seen = verdict("changed", changed=[{**CHANGED, "before": "True", "after": "False"}, other])

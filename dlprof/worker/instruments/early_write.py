@@ -147,7 +147,7 @@ def _value_that_shows(subject: Subject) -> int:
 
 
 def _try_once(subject: Subject, value: int | None) -> str:
-    """What became of one copy after ``value`` was written to its source; None writes nothing."""
+    """What one copy shows after ``value`` was written to its source; None writes nothing."""
     producer, consumer = subject.producer, subject.consumer
     source = subject.make_another()
     begins = producer.pointer(source)

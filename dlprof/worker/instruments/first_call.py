@@ -71,8 +71,8 @@ def make_call(subject: Subject) -> OneCall:
 def serves(first: OneCall) -> OneCall | None:
     """The call that is the sample of a long conversion; None if the conversion is short.
 
-    The first call of a process does things once, for seconds at most. It is the sample only if
-    that is nothing beside it.
+    The first call of a process also does what is done once, for seconds at most. It is the sample
+    only if it takes much longer than that.
     """
     if first.ready_ns >= VERY_LONG_NS:
         return first

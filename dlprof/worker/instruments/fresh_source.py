@@ -34,11 +34,10 @@ LARGEST_BYTES = 1 << 18
 SLOW_NS = 5_000_000_000
 """A user's setup may take long, and the case's time limit is for all instruments."""
 KEPT_RATIO = 2.25
-"""JAX keeps objects that describe an array. On busy processors, its fastest first ``__dlpack__`` of
-15 arrays took 2.7 to 3.4 times as long as its fastest second one, in each of 24 tries. It was 1.6
-to 1.9 times for ``device_get``, and 1.3 to 1.5 times for ``numpy.asarray``. Of 256 KiB on a GPU,
-JAX keeps the copy on the host, and a copy of that was 5.5 to 10 times as fast as the first one. All
-other copies with a GPU were 1.0 to 1.3 times as fast."""
+"""JAX keeps objects that describe an array: on busy processors, its first ``__dlpack__`` took 2.7 to
+3.4 times as long as its second one, and conversions that keep nothing took 1.3 to 1.9 times. Of
+256 KiB on a GPU it keeps the host copy, which took a fifth to a tenth of the first one. All other
+copies with a GPU took as long as the first one, or three quarters of it."""
 KEPT_NS = 2_000
 """The first conversion of a view must cost this much more than the second."""
 
@@ -73,13 +72,13 @@ def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
     found["evidence"]["size_bytes"] = subject.spec.size_bytes
     is_copy = not all(pair.is_view for pair in pairs)
     if found["verdict"] == "kept" and is_copy and not subject.is_one_array:
-        new_ns = _of_new_arrays(whole)
+        new_ns = _new_array_ns(whole)
         found["evidence"] |= {} if new_ns is None else {"new_ns": new_ns}
     return found
 
 
-def _of_new_arrays(subject: Subject) -> float | None:
-    """What a conversion of a new array takes; None if it takes too long to find out."""
+def _new_array_ns(subject: Subject) -> float | None:
+    """The time of a conversion of a new array; None if measuring it takes too long."""
     if not memory.fits(memory.COPIES * subject.spec.size_bytes):
         return None
     begun, times, wait = time.perf_counter_ns(), list[int](), subject.waiter()
@@ -92,8 +91,9 @@ def _of_new_arrays(subject: Subject) -> float | None:
 
 
 def judge(pairs: list[Pair], clock_ns: float, crosses: bool = False) -> dict[str, Any]:
-    """The verdict on all pairs; ``clock_ns`` is subtracted from the times. ``crosses`` is whether
-    the result is on another device than the source.
+    """The verdict on all pairs; ``clock_ns`` is subtracted from the times.
+
+    ``crosses`` says whether the result is on another device than the source.
     """
     first = min(pair.first_ns for pair in pairs) - clock_ns
     second = min(pair.second_ns for pair in pairs) - clock_ns

@@ -103,7 +103,7 @@ def _repeated(
 
 
 def _sizes(subject: Subject, other: Subject) -> Iterator[Subject]:
-    """The conversion at each size; a user's own array has one."""
+    """The conversion at each size; a user's own array has one size."""
     yield other
     if subject.is_one_array or subject.spec.device != "cpu":
         return
@@ -144,7 +144,7 @@ def _drops(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
 
 
 def _lost(subject: Subject, evidence: dict[str, Any]) -> dict[str, Any]:
-    """The verdict on an array that lost its values, unless a user's own does so by itself."""
+    """The verdict on an array that lost its values; a user's own may lose them by itself."""
     if changes_alone(subject):
         return unknown(UNSTEADY)
     return verdict("dangling", evidence | subject.made())

@@ -1,16 +1,16 @@
 """Refusal: of which kind is the error, and does a refusal leave anything behind?
 
-A conversion that was refused is refused again and again, of a new source each time. What grows
-meanwhile is judged as :mod:`dlprof.worker.growth` does. The same path and words are tried once in a
-process, and three errors of one class. If the export alone raises this error, that is once for all
-its paths. Refusals that take long, such as a compiler's, are not repeated.
+A refused conversion is repeated, with a new source each time. What grows is judged as
+:mod:`dlprof.worker.growth` does. A process tries each wording once per path, and at most three
+errors of one class. If the export alone raises the error, its paths share one try. Refusals that
+take long, such as a compiler's, are not repeated.
 
 A producer whose conversion works is asked by ``__dlpack__`` for another device, with ``copy=False``
 and with ``copy=None``. If the first is refused in other words than the second, ``copy=False`` is
 the cause.
 
-A small plain array that the path converted before is made and converted again after the refusals.
-If that fails now, or gives other values, the refusals broke something.
+A plain array that the path converted before is converted again after the refusals. If that fails,
+or gives other values, the refusals broke something.
 
 Verdicts: ``clean``, ``retained``, ``broken``, ``unknown``. The evidence has the error's classes.
 """
@@ -47,7 +47,7 @@ class NotRefused(Exception):
 
 
 def measure(subject: Subject, error: Exception) -> dict[str, Any]:
-    """What the refusal of a conversion shows, and what a loop of refusals leaves behind."""
+    """The verdict on a refused conversion."""
     evidence: dict[str, Any] = {"error": _kinds(error)}
     kind, key = type(error).__name__, (*_refusing(subject, error), words(error)[:SAME_ERROR])
     alike = [one for one in _tried if one[:-1] == key[:-1] and one[-1].startswith(kind)]
@@ -71,7 +71,7 @@ def worked(subject: Subject) -> None:
 
 
 def of_export(subject: Subject) -> dict[str, Any] | None:
-    """How the producer refuses another device without a copy; None if the question is moot."""
+    """How the producer refuses another device without a copy; None if it does not."""
     source, key = subject.source, (subject.producer.name, subject.export.name)
     device = OTHER_DEVICE.get(subject.spec.device)
     if device is None or not hasattr(source, "__dlpack__") or key in _tried:
@@ -98,7 +98,7 @@ def _kinds(error: BaseException) -> list[str]:
 
 
 def _broken(subject: Subject) -> dict[str, str]:
-    """What became of the array that the path converted before; empty if it still converts it."""
+    """Evidence that the path no longer converts its plain array; empty if it does."""
     spec = _working.get(_path(subject))
     if spec is None:
         return {}
@@ -119,7 +119,7 @@ def _path(subject: Subject) -> tuple[str, ...]:
 
 
 def _refusing(subject: Subject, error: Exception) -> tuple[str, ...]:
-    """What refuses: the export, if it alone raises such an error, else the path."""
+    """The names of the export, if it alone raises such an error, else of the path."""
     spec, export = subject.spec, (subject.producer.name, subject.export.name)
     code = written(subject.export.code, "x", spec.dtype, spec.shape)
     alone = attempt(compile_call(code, subject.namespace))

@@ -57,7 +57,7 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
 
 
 def _queue(subject: Subject, gpu: Gpu | None) -> tuple[QueuedWork | None, int]:
-    """The queue and the work that makes :data:`QUEUE_NS`; both it and the conversion are warm."""
+    """The queue and the work that makes :data:`QUEUE_NS`. Warms the queue and the conversion."""
     text = subject.producer.enqueue(subject.spec)
     if text is None:
         subject.wait_for(subject.convert())
@@ -240,7 +240,7 @@ class Recorder:
 
 
 def _answer(call: Callable[..., Any], *arguments: Any) -> Any:
-    """What CUPTI gives; what it raises is the reason why there is no trace."""
+    """Call CUPTI. Raises :class:`NoTrace` with the reason if it raises."""
     found = attempt(lambda: call(*arguments))
     if not isinstance(found, Refusal):
         return found
