@@ -5,7 +5,6 @@ What was measured before a crash has been sent by then.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -78,8 +77,7 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
         setup = request.get("setup", "")
         texts = recipe.measure(path.producer, path.consumer, import_, spec, setup)
         answer.part("recipe", texts)
-    if _forecast(path, spec):
-        before += 1  # the first call is no longer the first
+    memory.check_room(spec)
     subject = path.subject(spec, at_boundary=request.get("at_boundary", False))
     answer.part("source", {"ns": None if subject.is_one_array else subject.create_ns})
     answer.stage("first call")
@@ -98,18 +96,18 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
         once = first_call.serves(first)
     del first
     instruments = Instruments(subject, request, answer, none, is_smaller=spec != asked)
-    doubt = gpu_state.Doubt()
+    trouble = None
     if AT_ANY_LOAD.issuperset(request["instruments"]):
         instruments.run(once)  # unwatched: NVML's answers take as long as a case of a survey
     else:
-        doubt = gpu_state.watch(lambda: instruments.run(once), instruments.gpu)
-    for note in filter(None, (doubt.note, simulated.misuse(path.producer, path.consumer))):
-        answer.failed("device", note)
+        trouble = gpu_state.watch(lambda: instruments.run(once), instruments.gpu)
+    if misused := simulated.misuse(path.producer, path.consumer):
+        answer.failed("device", misused)
     if state.channel.forks:
         answer.failed("conversion", "it forks the process; each child was ended at once")
     if "host_time" in answer.failures:
         return "unsupported", answer.failures["host_time"]
-    return ("invalid", doubt.trouble) if doubt.trouble else ("ok", None)
+    return ("invalid", trouble) if trouble else ("ok", None)
 
 
 def _convert_first(
@@ -163,23 +161,6 @@ def _fitting(path: Path, request: dict[str, Any], spec: ArraySpec) -> ArraySpec:
     if not diagnosed or path.is_one_array or spec.size_bytes <= largest:
         return spec
     return spec.of_bytes(largest)
-
-
-def _forecast(path: Path, spec: ArraySpec) -> bool:
-    """Whether a small array was converted to find out whether the large case fits.
-
-    Raises :class:`~dlprof.worker.memory.TooLarge` if it does not.
-    """
-    if memory.fits(memory.COPIES * spec.size_bytes):
-        return False
-    small = spec.of_bytes(peak_memory.SIZE_BYTES)
-    small_fits = memory.fits(memory.COPIES * small.size_bytes)
-    if path.is_one_array or spec.device != "cpu" or not small_fits:
-        memory.check_room(spec)
-        return False
-    peak_memory.check_forecast(path.subject(small), spec)
-    gc.collect()
-    return True
 
 
 def no_array(subject: Subject, result: Any) -> str:

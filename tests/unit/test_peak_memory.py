@@ -1,12 +1,9 @@
 """Peak memory: how many arrays a conversion of host memory needs."""
 
-import itertools
-
 import pytest
 from builders import make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol
-from dlprof.worker import memory
 from dlprof.worker.instruments import peak_memory
 from dlprof.worker.instruments.peak_memory import SIZE_BYTES
 
@@ -64,24 +61,3 @@ def test_numpy_needs_what_its_copies_need(code, arrays):
     if found["verdict"] == "unknown":
         pytest.skip(found["evidence"]["reason"])
     assert found["evidence"]["arrays"] == pytest.approx(arrays, abs=0.25)
-
-
-GIB = 2**30
-LARGE = ArraySpec((GIB,), "uint8")
-
-
-@pytest.mark.parametrize(
-    ("made", "converted", "needed"), [(1.0, 0.0, 1), (1.02, 2.07, 3), (4.0, 1.0, 4), (1, 0.5, 1.5)]
-)
-def test_a_large_case_needs_the_memory_that_a_small_one_was_seen_to_need(
-    monkeypatch, made, converted, needed
-):
-    risen = itertools.cycle([int(made * SIZE_BYTES), int(converted * SIZE_BYTES)])
-    monkeypatch.setattr(peak_memory, "begin_mark", lambda: 0)
-    monkeypatch.setattr(peak_memory, "risen_bytes", lambda before: next(risen))
-    available = int(needed * GIB) + memory.RESERVE_BYTES
-    monkeypatch.setattr(memory, "available_bytes", lambda: available)
-    peak_memory.check_forecast(subject(), LARGE)
-    monkeypatch.setattr(memory, "available_bytes", lambda: available - 1)
-    with pytest.raises(memory.TooLarge, match="as seen at 40 MiB"):
-        peak_memory.check_forecast(subject(), LARGE)

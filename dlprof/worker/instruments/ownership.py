@@ -105,7 +105,7 @@ class _Side:
         return self.mapping is not None and (self.mapping.shared or not self.mapping.writable)
 
     @property
-    def file(self) -> tuple[int, int, int] | None:
+    def file(self) -> tuple[str, str] | None:
         return self.mapping.file if self.mapping else None
 
     def first_bytes(self) -> bytes:

@@ -16,13 +16,11 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import math
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dlprof.probes.base import ArraySpec
 from dlprof.protocol.messages import unknown
 from dlprof.worker import memory, timer
 from dlprof.worker.memory import resident_bytes
@@ -81,7 +79,6 @@ PLAIN_ARRAYS = 0.05
 """This near to one array a single look is enough. No array may be a copy that was hidden."""
 NOTABLE_ARRAYS = 1.5
 """From here on it is more than a copy, and the evidence says how the array was made."""
-FEW_BYTES = 64
 LARGE_BYTES = 128 << 20
 """From here on a first conversion shows its peak: what a framework needs once is less."""
 
@@ -143,40 +140,3 @@ def _peak_bytes(subject: Subject, convert: Callable[[], Any]) -> int:
         peak = risen_bytes(before)
     del first, result
     return peak
-
-
-STEP = 0.25
-"""Peaks are rounded up to such a part of an array, beyond :data:`NOISE_ARRAYS`."""
-NOISE_ARRAYS = 0.1
-"""Some megabytes of an array of :data:`SIZE_BYTES`; nothing of a large array."""
-
-
-def check_forecast(small: Subject, spec: ArraySpec) -> None:
-    """Raise :class:`memory.TooLarge` if the arrays that ``spec`` needs do not fit.
-
-    Usually several arrays are taken for granted. If these do not fit, making and converting a
-    ``small`` array shows what the path really needs. What the framework keeps of the first of two
-    conversions counts. The process must have converted nothing large before.
-    """
-    try:
-        few, other = small.of_bytes(FEW_BYTES), small.of_bytes(SIZE_BYTES)
-        # What happens once does not count.
-        few.wait_for(few.converting(few.make_another())())
-        other.make_another()
-        before = begin_mark()
-        source = other.make_another()
-        made = risen_bytes(before) / other.spec.size_bytes
-        convert = other.converting(source)
-        before = begin_mark()
-        for _ in range(2):
-            other.wait_for(convert())
-        converted = risen_bytes(before) / other.spec.size_bytes
-    except OSError:
-        memory.check_room(spec)
-        return
-    arrays = max(_rounded(made), 1 + _rounded(converted))
-    memory.check_room(spec, arrays, f", as seen at {SIZE_BYTES >> 20} MiB")
-
-
-def _rounded(arrays: float) -> float:
-    return math.ceil(max(arrays - NOISE_ARRAYS, 0.0) / STEP) * STEP

@@ -155,11 +155,9 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tupl
     step.run()
     state.cases_before += 1
     gpu = None if spec.device == "cpu" else open_gpu()
-    doubt = gpu_state.watch(lambda: _run(step, request, answer), gpu)
-    if doubt.note:
-        answer.failed("device", doubt.note)
-    if doubt.trouble:
-        return "invalid", doubt.trouble
+    trouble = gpu_state.watch(lambda: _run(step, request, answer), gpu)
+    if trouble:
+        return "invalid", trouble
     if "host_time" in answer.failures:
         return "unsupported", answer.failures["host_time"]
     return "ok", None
