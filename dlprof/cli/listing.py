@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from dlprof.runner.pairing import Path
 
 
-MOST_DRAWN = 500
-"""Rows of a table; drawing 10,000 takes seconds."""
 VERIFY = Option(
     "verify",
     Switch(),
@@ -61,19 +58,15 @@ def list_(
     elif producer is not None:
         raise UsageError(f"dlprof list {subject} takes no framework")
     elif subject == "sessions":
-        say(sessions_text(time.time()))
+        say(_sessions())
     elif subject == "options":
         say(page(given.command_line("")))
     else:
-        say(_frameworks(given))
+        from dlprof.runner.inspection import verify
 
-
-def _frameworks(given: Given) -> str:
-    from dlprof.runner.inspection import verify as verified
-
-    catalog = _catalog(given)
-    found = [probe for probe in catalog.probes if probe.found and given.raw["verify"]]
-    return probes_text(catalog, {probe.name: verified(catalog, probe) for probe in found})
+        catalog = _catalog(given)
+        found = [probe for probe in catalog.probes if probe.found and given.raw["verify"]]
+        say(probes_text(catalog, {probe.name: verify(catalog, probe) for probe in found}))
 
 
 def _paths(producer: str, consumer: str, given: Given) -> str:
@@ -102,20 +95,15 @@ def explain(
     from dlprof.report.terminal import render_page
 
     if rule is None:
-        hanging = " " * len(f"{RULES[0].id}  {'':<20}")
-        lines = (
-            fill(
-                f"{found.id}  {found.name:<20}{index(found.id)}", width(), subsequent_indent=hanging
-            )
-            for found in RULES
-        )
-        say("".join(f"{line}\n" for line in lines))
+        for found in RULES:
+            line = f"{found.id}  {found.name:<20}{index(found.id)}"
+            say(f"{fill(line, width(), subsequent_indent=' ' * 28)}\n")
         return
     say(render_page(page(rule), width(), colour()))
 
 
 def page(app: typer.Typer) -> str:
-    """The reference of all options, for docs/options.md.
+    """Return the reference of all options, for docs/options.md.
 
     An option that verbs declare differently has a row for each declaration.
     """
@@ -159,8 +147,8 @@ def _row(option: Option, verbs: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def sessions_text(now_s: float) -> str:
-    """A line for each kept session, with the number that names it on the command line."""
+def _sessions() -> str:
+    """Return a line for each kept session, with the number that names it on the command line."""
     from dlprof.runner import session_file, state
     from dlprof.runner.quantity import duration_text
 
@@ -175,16 +163,13 @@ def sessions_text(now_s: float) -> str:
             command = "cannot be read"
         end = path.stem.rpartition("-")[2]
         of_gate = f" {end.upper()}" if end in ("base", "head") else ""
-        age = duration_text(now_s - path.stat().st_mtime)
+        age = duration_text(time.time() - path.stat().st_mtime)
         rows.append((str(number), f"{age} ago{of_gate}", command))
     room = width() - len("session") - max(len(row[1]) for row in rows) - 6
     fitted = [(*row[:2], clean(row[2], room)) for row in rows]
-    folder, newest = clean(str(kept[0].parent)), ""
-    with contextlib.suppress(UsageError):  # what it names may be gone
-        last = state.last_session()
-        newest = f"LAST is {'session 1' if last == kept[0] else clean(str(last))}. "
-    table = tabled(("session", "age", "command"), fitted)
-    return f"{table}\n{newest}`dlprof report 2` prints session 2.\nThe files are in {folder}.\n"
+    folder = clean(str(kept[0].parent))
+    table = _tabled(("session", "age", "command"), fitted)
+    return f"{table}\n`dlprof report 2` prints session 2.\nThe files are in {folder}.\n"
 
 
 def _catalog(given: Given) -> Catalog:
@@ -195,23 +180,22 @@ def _catalog(given: Given) -> Catalog:
 
 
 def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str:
-    """One line per framework; ``verified`` holds by name what a worker found by importing it."""
+    """Return a line per framework; ``verified`` holds what a worker found by importing it."""
     rows = []
     no_cuda = catalog.interpreter.get("no_cuda")
     for probe in catalog.probes:
-        found = verified.get(probe.name)
+        found = verified.get(probe.name, {})
         devices = [device for device in probe.devices if device != "cuda" or not no_cuda]
-        if found is not None:
+        if found:
             states = found.get("devices", {})
             devices = [name for name, state in states.items() if state == "usable"]
-        exchange = (found or {}).get("c_exchange_api")
         row = (
             "/".join((probe.name, *probe.aliases)),
             probe.version or ("found" if probe.found else f"pip install {probe.requirement}"),
             " ".join(devices) or "none here" if probe.found else "-",
             str(len(probe.exports)),
             str(len(probe.imports)),
-            {None: "?", True: "yes"}.get(exchange, "no"),
+            {None: "?", True: "yes"}.get(found.get("c_exchange_api"), "no"),
         )
         rows.append(row)
     titles = ("framework", "version", "devices", "out", "in", "C exchange API")
@@ -220,55 +204,45 @@ def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str
     lines += [f"No CUDA device: {no_cuda}"] if no_cuda else []
     failed = {name: found["error"] for name, found in verified.items() if found.get("error")}
     lines += [f"{name}: {first_line(str(error))}" for name, error in failed.items()]
-    unasked = "Nothing was imported. --verify imports each in a worker, and fills the last column."
-    lines += [] if verified else [unasked]
-    return tabled(titles, rows) + "".join(f"\n{line}\n" for line in lines)
+    if not verified:
+        lines.append(
+            "Nothing was imported. --verify imports each in a worker, and fills the last column."
+        )
+    return _tabled(titles, rows) + "".join(f"\n{line}\n" for line in lines)
 
 
 def paths_text(
     producer: str, consumer: str, found: Mapping[str, Sequence[Path]], no_cuda: str = ""
 ) -> str:
-    """The paths of each device as code. ``no_cuda`` is why the machine has no CUDA device."""
+    """Return the paths of each device as code. ``no_cuda`` is why there is no CUDA device."""
     from dlprof.runner.session import pair_text
 
-    pair = pair_text((producer, consumer))
-    parts = [_paths_on(f"{pair} on {device}", paths) for device, paths in found.items()]
-    every = [path for paths in found.values() for path in paths]
+    parts = []
     needed: dict[str, str] = {}  # a setup of several paths appears once
-    for path in every:
-        if path.import_.setup.strip():
-            needed.setdefault(path.import_.setup.strip(), _code(path))
+    for device, paths in found.items():
+        title = f"{pair_text((producer, consumer))} on {device}"
+        rows = [(_code(path), path.protocol, path.name, path.promise or "") for path in paths]
+        table = _tabled((title, "protocol", "name", "says"), rows)
+        parts.append(table if rows else f"{title}: no common protocol\n")
+        for path in paths:
+            if setup := path.import_.setup.strip():
+                needed.setdefault(setup, _code(path))
     parts += [f"{code} needs:\n{indent(setup, '    ')}\n" for setup, code in needed.items()]
-    if no_cuda and any(path.import_.result_device == "cuda" for path in every):
+    every_path = [path for paths in found.values() for path in paths]
+    if no_cuda and any(path.import_.result_device == "cuda" for path in every_path):
         parts.append(f"what ends on cuda is not measured here: {no_cuda}\n")
-    if any(_code(path) != path.code for path in every):
+    if any(_code(path) != path.code for path in every_path):
         parts.append("dtype and shape are those of an array of float32, 1024x1024\n")
     return "\n".join(parts)
 
 
 def _code(path: Path) -> str:
-    """As a user would type it for the array that is measured by default."""
+    """Return the code as typed for the array that is measured by default."""
     return path.written("float32", (1024, 1024))
 
 
-def _paths_on(title: str, paths: Sequence[Path]) -> str:
-    """A row for each path; where the code is too long for that, a line of its own."""
-    if not paths:
-        return f"{title}: no common protocol\n"
-    rows = [(_code(path), path.protocol, path.name, path.promise or "") for path in paths]
-    columns = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    if sum(columns) + 2 * len(columns) > width():
-        lines = [f"{code}\n    {', '.join(filter(None, rest))}" for code, *rest in rows]
-        return "\n".join([title, *lines]) + "\n"
-    return tabled((title, "protocol", "name", "says"), rows)
-
-
-def tabled(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Plain columns that fit the terminal; those of a long list do not."""
-    if len(rows) > MOST_DRAWN:
-        widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
-        lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in (titles, *rows))
-        return "\n".join(lines) + "\n"
+def _tabled(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return plain columns that fit the terminal."""
     from rich.table import Table
 
     from dlprof.report.terminal import printed
