@@ -65,13 +65,7 @@ class FindingsFailed(DlprofError):
 
 
 class Unsure(DlprofError):
-    """The gate cannot tell, the times cannot be compared, or the selftest is not complete."""
-
-    exit_code = 3
-
-
-class FindingsUnknown(DlprofError):
-    """Nothing looked for what ``--fail-on`` names, or for what a scenario expects."""
+    """The gate cannot tell, or nothing looked for what ``--fail-on`` or a scenario names."""
 
     exit_code = 3
 

@@ -98,10 +98,13 @@ def gate(
         named = any(path.suffix or path.exists() for path in paths)  # as frameworks are not
         if second is None or not named:
             raise UsageError(HOW)
-        given.check_none(
-            "two session files are compared as they are",
-            {"--output": raw["output"]},
-        )
+        measured = {one.key for one in (*every.MEASURED, FOLDER)}
+        unfit = [
+            one.name for one in given.options if one.key in measured and raw[one.key] is not None
+        ]
+        if unfit:
+            told = "two session files are compared as they are"
+            raise UsageError(f"{told}: leave {', '.join(unfit)} out")
         compare_files(paths, settings, code, outputs, "gate")
         return
     if raw["base_python"] is None or raw["head_python"] is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dlprof.cli.options import Given, group, takes
+from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import complain, say
 from dlprof.errors import FindingsFailed, Unmeasured, Unsure
 from dlprof.text.clean import clean, counted
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from dlprof.jobs.engines import Task
     from dlprof.jobs.plan import Job, Plan
 
-jobs = group("Measure scenarios in many environments. See docs/jobs.md.")
+jobs = typer.Typer(
+    help="Measure scenarios in many environments. See docs/jobs.md.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 PLAN = typer.Argument(metavar="PLAN", help="A plan, such as plan.toml.")
 

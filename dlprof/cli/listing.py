@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dlprof.cli.options import Given, flags_of, options_of, takes
+from dlprof.cli.options import Given, flags_of, takes
 from dlprof.cli.streams import colour, say, width
 from dlprof.errors import SessionError, UsageError
 from dlprof.runner import options as every
@@ -133,7 +133,7 @@ def _verbs(app: typer.Typer, group: str = "") -> Iterator[tuple[str, tuple[Optio
         if command.callback is not None:
             yield (
                 f"{group}{command.name or command.callback.__name__}",
-                options_of(command.callback),
+                getattr(command.callback, "options", ()),
             )
     for inner in app.registered_groups:
         if inner.typer_instance is not None:

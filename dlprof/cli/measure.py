@@ -22,7 +22,7 @@ from dlprof.report.session_document import session_document
 from dlprof.runner.catalog import Catalog
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Bar
-from dlprof.runner.request import Request
+from dlprof.runner.request import Request, Settings
 from dlprof.runner.session import Session
 from dlprof.runner.state import remember_last
 from dlprof.text.clean import clean
@@ -31,15 +31,17 @@ from dlprof.text.clean import clean
 def measure(request: Request, catalog: Catalog, given: Given) -> None:
     """Measure, keep the session, print the report, and write what else was asked for.
 
-    Raises :class:`Unmeasured` after the report where no case could be measured,
-    :class:`FindingsFailed` where there is a finding that ``--fail-on`` does not allow,
-    :class:`FindingsUnknown` where an instrument failed (:class:`UsageError` before anything is
-    measured, if the run leaves out what a named rule needs),
-    :class:`Interrupted` where the user stopped it, and :class:`Unsaved` where the session could
+    Raises after the report: :class:`Unmeasured` if no case could be measured,
+    :class:`FindingsFailed` for a finding that ``--fail-on`` names, :class:`Unsure` if an instrument
+    failed, :class:`Interrupted` if the user stopped it, and :class:`Unsaved` if the session could
     not be written in the end. Expectations of a scenario are checked last.
+    Raises :class:`UsageError` before anything is measured, if the run leaves out what a named rule
+    needs.
     """
-    outputs, fail_on = Outputs.of(given.raw, json_is_session=True), allowed(given)
-    _check_asked(request, catalog, given, fail_on)
+    outputs = Outputs.of(given.raw, json_is_session=True)
+    fail_on = allowed(given, request.settings)
+    if not given.raw.get("yes", True):  # the verbs without it ask for few cases
+        check_length(request, catalog)
     output = given.output
     request = replace(request, command=typed(request.command))
     path = session_path(output, request.command[0])
@@ -59,8 +61,7 @@ def measure(request: Request, catalog: Catalog, given: Given) -> None:
         if stopped and not is_kept:
             raise Interrupted("stopped before anything was measured")
         session = judged(measurement.session())
-        name = LAST if output is None else session_name(path)
-        document = session_document(session, name)
+        document = session_document(session, LAST if output is None else session_name(path))
         outputs.print_report(document)
         write_session(outputs, session, document, fail_on)
         if is_kept:
@@ -71,47 +72,49 @@ def measure(request: Request, catalog: Catalog, given: Given) -> None:
         if stopped:
             again = shlex.join(["dlprof", *request.command, *([] if output else ["-o", str(path)])])
             raise Interrupted(f"stopped; finish it with: {clean(again)}")
-        _check(session, fail_on)
+        check(session, fail_on, expects=True)
 
 
-def _check_asked(request: Request, catalog: Catalog, given: Given, fail_on: FailOn | None) -> None:
-    """Raise :class:`UsageError` for what need not be measured to be refused."""
-    if fail_on is not None:
-        diagnosed, timed = request.settings.diagnose, request.settings.times
-        if missing := fail_on.missing(diagnosed=diagnosed, timed=timed):
-            raise UsageError(missing if diagnosed else f"{missing}; add --diagnose")
-    if not given.raw.get("yes", True):  # the verbs without it ask for few cases
-        check_length(request, catalog)
+def check(session: Session, fail_on: FailOn | None, expects: bool = False) -> None:
+    """Raise what the exit code says of a session. Faults come first, then what is not known.
 
-
-def _check(session: Session, fail_on: FailOn | None) -> None:
-    """Raise what the exit code says of a whole measurement."""
-    # What is wrong comes first: a crash, too, if nothing else was measured.
+    ``expects`` says whether to check what its scenario expects.
+    """
     if fail_on is not None:
         fail_on.check(session.findings)
-    raise_for(session, MISSED)
+    if expects:
+        raise_for(session, MISSED)
     check_measured(session.results, session.simulated)
     if fail_on is not None:
         fail_on.check_looked_at(session.results)
-    raise_for(session, UNKNOWN)
+    if expects:
+        raise_for(session, UNKNOWN)
     if fail_on is not None:
         complain(f"dlprof: --fail-on: {coverage(session.results)}")
 
 
-def allowed(given: Given) -> FailOn | None:
-    """What ``--fail-on`` names. Raises :class:`UsageError` for what is no rule or severity."""
+def allowed(given: Given, settings: Settings | None = None) -> FailOn | None:
+    """Return what ``--fail-on`` names.
+
+    Raises :class:`UsageError` for no rule or severity, and for a rule that needs what the
+    ``settings`` of a run leave out.
+    """
     words = given.raw.get("fail_on")
-    return fail_on_words.parse(words) if words else None
+    if not words:
+        return None
+    found = fail_on_words.parse(words)
+    if settings is not None:
+        if missing := found.missing(diagnosed=settings.diagnose, timed=settings.times):
+            raise UsageError(missing if settings.diagnose else f"{missing}; add --diagnose")
+    return found
 
 
 def typed(short: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of the command line; ``short`` where it is not what runs that verb, as in Python.
+    """Return the words of the command line; ``short`` if that does not run this verb, as in Python.
 
     The statement of ``dlprof time`` comes last, wherever it was typed.
     """
-    # A session can hold text alone, and an argument may be bytes of no encoding.
-    raw = (word.encode("utf-8", "surrogateescape") for word in sys.argv[1:])
-    verb, *words = [word.decode("utf-8", "backslashreplace") for word in raw] or [""]
+    verb, *words = sys.argv[1:] or [""]
     if short[:1] != (verb,):
         return short
     if verb == "time" and short[-1] in words:

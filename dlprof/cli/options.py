@@ -16,8 +16,6 @@ from dlprof.errors import UsageError
 from dlprof.runner import options
 from dlprof.runner.option import Option, Several, Switch, value_of
 
-MEASURED_KEYS = {option.key for option in options.MEASURED}
-
 SessionFile = Annotated[
     Path,
     typer.Argument(
@@ -46,17 +44,8 @@ CONTEXT = inspect.Parameter(
 )
 
 
-def group(about: str) -> typer.Typer:
-    """A verb that has verbs of its own."""
-    settings = {"help_option_names": ["-h", "--help"]}
-    return typer.Typer(help=about, no_args_is_help=True, context_settings=settings)
-
-
 def takes(*wanted: Option) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a verb these options behind its arguments; it gets them as ``given``.
-
-    ``options_of`` has them for the reference.
-    """
+    """Give a verb these options behind its arguments; it gets them as ``given``."""
 
     def decorate(verb: Callable[..., None]) -> Callable[..., None]:
         @wraps(verb)
@@ -75,11 +64,6 @@ def takes(*wanted: Option) -> Callable[[Callable[..., None]], Callable[..., None
         return called
 
     return decorate
-
-
-def options_of(verb: Callable[..., object]) -> tuple[Option, ...]:
-    """What a verb takes."""
-    return getattr(verb, "options", ())
 
 
 def _parameter(option: Option) -> inspect.Parameter:
@@ -126,7 +110,6 @@ class Given:
     raw: Mapping[str, Any]
     command_line: Callable[[str], typer.Typer]
     """Makes the command line with a verb; with all of them for ``""``."""
-    """When the command began: what another one wrote since then is not replaced."""
 
     def __getitem__(self, option: Option) -> Any:
         """What was typed of an option; else its default, as the verb declares it.
@@ -148,16 +131,6 @@ class Given:
         """Every option, given or not."""
         layers = options.read(preset or {}), self.values
         return options.settle(*layers, known=self.options)
-
-    def check_none(self, reason: str, others: Mapping[str, object] | None = None) -> None:
-        """Raise :class:`UsageError` for options of a measurement where they have no meaning.
-
-        ``others`` are more of them by what they are called; None is not given.
-        """
-        measured = {one.name: self.raw[one.key] for one in self.options if one.key in MEASURED_KEYS}
-        found = [name for name, raw in {**(others or {}), **measured}.items() if raw is not None]
-        if found:
-            raise UsageError(f"{reason}: leave {', '.join(found)} out")
 
     @property
     def output(self) -> Path | None:

@@ -119,33 +119,24 @@ def write_session(
 
     ``fail_on`` says which findings fail.
     """
-    from dlprof.report import checks, ci, data_table
+    from dlprof.report import checks, ci, data_table, html
     from dlprof.report.method import short_command
+    from dlprof.report.session_document import session_document
 
     fails = fail_on.fails if fail_on is not None else lambda _: False
     texts: Texts = {
         "--json": lambda: [session_file.document(session)],
-        "--html": lambda: [_page(session)],
-        "--csv": lambda: [data_table.csv_text(session)],
-        "--junit": lambda: [
-            ci.junit(
-                short_command(session),
-                checks.checks(session, fails),
-            )
+        "--html": lambda: [
+            html.render(session_document(session, html.SAVED, scripts=True), session)
         ],
+        "--csv": lambda: [data_table.csv_text(session)],
+        "--junit": lambda: [ci.junit(short_command(session), checks.checks(session, fails))],
     }
     of_the_whole = [*checks.run_checks(session), *checks.expectation_checks(session)]
     outputs.write(document, texts, document.problems, of_the_whole)
     if "--parquet" in outputs.targets:
         with files.atomic_bytes(Path(outputs.targets["--parquet"])) as file:
             data_table.write_parquet(file, session)
-
-
-def _page(session: Session) -> str:
-    from dlprof.report.html import SAVED, render
-    from dlprof.report.session_document import session_document
-
-    return render(session_document(session, SAVED, scripts=True), session)
 
 
 def _summarise(text: str) -> None:
@@ -158,6 +149,6 @@ def _summarise(text: str) -> None:
     try:
         with Path(name).open("a", encoding="utf-8") as file:
             file.write(text[:LONGEST_SUMMARY])
-    except (OSError, ValueError) as error:
-        cause = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"cannot write the summary {name} ({SUMMARY}): {cause}") from None
+    except OSError as error:
+        why = f"{name} ({SUMMARY}): {error.strerror}"
+        raise UsageError(f"cannot write the summary {why}") from None

@@ -6,7 +6,6 @@ import gc
 
 from dlprof.cli.files import session_name
 from dlprof.cli.options import Given, SessionFile, takes
-from dlprof.cli.streams import complain
 from dlprof.cli.trace import BY, CHROME
 from dlprof.errors import UsageError
 from dlprof.runner import options as every
@@ -23,12 +22,10 @@ def report(session: SessionFile, *, given: Given) -> None:
 
         report_trace(session, given)
         return
-    from dlprof.cli.measure import allowed
+    from dlprof.cli.measure import allowed, check
     from dlprof.cli.outputs import Outputs, write_session
     from dlprof.judge import cases_in
-    from dlprof.judge.cases import coverage
     from dlprof.measuring.measure import judged
-    from dlprof.report.checks import check_measured
     from dlprof.report.session_document import session_document
     from dlprof.runner import session_file
     from dlprof.worker.timer import collector_off
@@ -46,8 +43,5 @@ def report(session: SessionFile, *, given: Given) -> None:
             outputs.print_report(document)
         write_session(outputs, found, document, fail_on)
         if fail_on is not None:
-            fail_on.check(found.findings)
-            check_measured(found.results, found.simulated)
-            fail_on.check_looked_at(found.results)
-            complain(f"dlprof: --fail-on: {coverage(found.results)}")
+            check(found, fail_on)
         gc.freeze()  # the process ends: nothing of it needs to be looked through

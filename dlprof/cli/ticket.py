@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -45,10 +44,11 @@ def ticket(
     given: Given,
 ) -> None:
     """Print a bug ticket for a finding in Markdown, with a reproducer and what it printed."""
+    from dlprof.measuring.measure import load
     from dlprof.ticket.reproducer import reproducer
     from dlprof.ticket.ticket import written
 
-    found = _loaded(session)
+    found = load(session)
     if not found.findings and finding is None:
         say("There are no findings in this session.\n")
         return
@@ -64,12 +64,6 @@ def ticket(
     complain(told if interpreter else "not run: read the reproducer, then add --run")
     write(given.output, written(found, chosen, interpreter))
     complain("read the ticket before you paste it")
-
-
-def _loaded(path: Path) -> Session:
-    from dlprof.measuring.measure import load
-
-    return load(path)
 
 
 def choose(session: Session, word: str | None) -> FindingRecord:

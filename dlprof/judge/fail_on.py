@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
+from dlprof.errors import FindingsFailed, Unsure, UsageError
 from dlprof.judge import BY_WORD, NEED_TIMES, NEEDS, WRITTEN
 from dlprof.judge.cases import coverage
 from dlprof.judge.rule import NAME_ONE, SEVERITIES
@@ -42,15 +42,15 @@ class FailOn:
             raise FindingsFailed(f"--fail-on: found {names}")
 
     def check_looked_at(self, results: Sequence[Result]) -> None:
-        """Raise :class:`FindingsUnknown` if an instrument failed, or nothing looked for a rule."""
+        """Raise :class:`Unsure` if an instrument failed, or nothing looked for a rule."""
         if missing := self.missing(
             diagnosed=any(getattr(one, name) for one in results for name in NEEDS.values()),
             timed=not all(one.untimed for one in results),
         ):
-            raise FindingsUnknown(missing)
+            raise Unsure(missing)
         failures = [one.fault for one in results if one.fault]
         if failures:
-            raise FindingsUnknown(f"--fail-on: {coverage(results)}: {first_line(failures[0])}")
+            raise Unsure(f"--fail-on: {coverage(results)}: {first_line(failures[0])}")
 
 
 def parse(texts: Sequence[str], where: str = "--fail-on") -> FailOn:

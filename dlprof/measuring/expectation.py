@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
+from dlprof.errors import FindingsFailed, Unsure, UsageError
 from dlprof.judge import BY_WORD, NEEDS, RULES, WRITTEN
 from dlprof.judge.rule import NAME_ONE, SEVERITIES
 from dlprof.measuring.pairs import PairPattern
@@ -88,10 +88,10 @@ def _unknown(expectation: Expectation, seen: Sequence[Result], rounds: int) -> s
 
 
 def raise_for(header: Header, verdict: str) -> None:
-    """Raise :class:`FindingsFailed` or :class:`FindingsUnknown` for such verdicts."""
+    """Raise :class:`FindingsFailed` or :class:`Unsure` for such verdicts."""
     found = [one.text for one in header.expectations if one.verdict == verdict]
     if found:
-        kind = FindingsFailed if verdict == MISSED else FindingsUnknown
+        kind = FindingsFailed if verdict == MISSED else Unsure
         raise kind(f"expectation {verdict}: {'; '.join(found)}")
 
 

@@ -244,7 +244,7 @@ SESSION = Option("output", Text(), "Keep the session here.", OUTPUT, short="-o",
 YES = Option(
     "yes",
     Switch(),
-    "Go on with a long run, or with a session that was begun elsewhere.",
+    "Go on with a run of more than 10,000 cases.",
     OUTPUT,
     default=False,
 )

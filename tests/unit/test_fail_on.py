@@ -4,7 +4,7 @@ import pytest
 from builders import make_result
 from repro_builders import finding_of
 
-from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
+from dlprof.errors import FindingsFailed, Unsure, UsageError
 from dlprof.judge import NEED_TIMES, NEEDS
 from dlprof.judge.cases import coverage
 from dlprof.judge.fail_on import parse
@@ -51,15 +51,15 @@ def test_a_named_rule_needs_the_diagnosis():
     for rule in NEEDS:
         assert "needs the diagnosis" in parse([rule]).missing(diagnosed=False, timed=True)
     assert parse(["DLP012,DLP018,warning"]).missing(diagnosed=False, timed=True) == ""
-    with pytest.raises(FindingsUnknown, match="DLP020 needs the diagnosis"):
+    with pytest.raises(Unsure, match="DLP020 needs the diagnosis"):
         parse(["DLP020"]).check_looked_at([make_result(lifetime=None, early_write=None)])
-    assert FindingsUnknown.exit_code == 3
+    assert Unsure.exit_code == 3
 
 
 @pytest.mark.parametrize("rule", NEED_TIMES)
 def test_a_rule_on_times_never_passes_on_a_simulated_device(rule):
     assert f"{rule} needs times" in parse([rule]).missing(diagnosed=True, timed=False)
-    with pytest.raises(FindingsUnknown, match="times"):
+    with pytest.raises(Unsure, match="times"):
         parse([rule]).check_looked_at([make_result(median_ns=None, untimed=True)])
 
 
@@ -78,7 +78,7 @@ def test_coverage_counts_conversions_without_a_result():
 )
 def test_a_conversion_for_which_an_instrument_failed_passes_nothing(status, reason):
     lost = make_result("g", None, status=status, reason=reason)
-    with pytest.raises(FindingsUnknown, match=f"looked at 1 of 2.*: {reason}"):
+    with pytest.raises(Unsure, match=f"looked at 1 of 2.*: {reason}"):
         parse(["DLP016"]).check_looked_at([make_result("f"), lost])
 
 
@@ -90,5 +90,5 @@ def test_a_conversion_that_could_not_be_tried_fails_nothing(reason):
 
 def test_an_instrument_that_a_probe_failed_passes_nothing():
     note = "ownership: the probe is faulty: what x's pointer returns must be an address, not -1"
-    with pytest.raises(FindingsUnknown, match="looked at 1 of 1: the probe"):
+    with pytest.raises(Unsure, match="looked at 1 of 1: the probe"):
         parse(["DLP016"]).check_looked_at([make_result("f", notes=[note])])
