@@ -103,9 +103,10 @@ def allowed(given: Given, settings: Settings | None = None) -> FailOn | None:
     if not words:
         return None
     found = fail_on_words.parse(words)
-    if settings is not None:
-        if missing := found.missing(diagnosed=settings.diagnose, timed=settings.times):
-            raise UsageError(missing if settings.diagnose else f"{missing}; add --diagnose")
+    if settings is None:
+        return found
+    if missing := found.missing(diagnosed=settings.diagnose, timed=settings.times):
+        raise UsageError(missing if settings.diagnose else f"{missing}; add --diagnose")
     return found
 
 
