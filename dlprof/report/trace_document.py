@@ -249,15 +249,14 @@ def _notices(trace: Trace) -> Iterable[str]:
 
 def cut_short(trace: Trace) -> Iterator[str]:
     """Yield how many processes were killed or still run: conversions of theirs may be missing."""
-    for how, is_running in (("killed", False), ("still running", True)):
-        cut = [one for one in trace.processes if not one.ended and one.running is is_running]
-        if cut:
-            verb = "was" if len(cut) == 1 else "were"
-            until = plain_time(min(one.wall_ns for one in cut), 3)
-            yield (
-                f"{len(cut)} of {len(trace.processes)} processes {verb} {how}: "
-                f"conversions later than {until} after its start may be missing."
-            )
+    cut = [one for one in trace.processes if not one.ended]
+    if cut:
+        verb = "was killed or still runs" if len(cut) == 1 else "were killed or still run"
+        until = plain_time(min(one.wall_ns for one in cut), 3)
+        yield (
+            f"{len(cut)} of {len(trace.processes)} processes {verb}: "
+            f"conversions later than {until} after its start may be missing."
+        )
 
 
 def _figures(group: Group) -> tuple[Cell, ...]:

@@ -8,18 +8,18 @@ import json
 import linecache
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from dlprof.errors import UsageError
-from dlprof.runner import files, traced_process
+from dlprof.runner import files
 from dlprof.runner.interrupts import uninterrupted
 from dlprof.runner.trace_file import Row, Trace, merged
 from dlprof.simulated import environment
@@ -68,7 +68,6 @@ def trace(program: Program) -> Trace:
     ``exit_code`` is negative if a signal ended it.
     """
     program.check()
-    listed = _listed(Path.cwd())  # a mistake there is no reason to lose a trace
     with files.temporary_folder("the program's processes are traced") as folder:
         asked = {
             "folder": folder,
@@ -79,7 +78,7 @@ def trace(program: Program) -> Trace:
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
         command = [sys.executable, *flags, MAIN, json.dumps(asked)]
         created, began = datetime.datetime.now(datetime.timezone.utc), time.perf_counter_ns()
-        code = traced_process.run([*command, *program.words], _environment(program))
+        code = _run([*command, *program.words], _environment(program))
         wall_ns = time.perf_counter_ns() - began
         with uninterrupted():  # a second Ctrl-C
             parts = list(_parts(Path(folder)))
@@ -92,9 +91,27 @@ def trace(program: Program) -> Trace:
                     "wall_ns": wall_ns,
                     "created": f"{created:%Y-%m-%dT%H:%M:%SZ}",
                     **merged(parts),
-                },
-                listed,
+                }
             )
+
+
+def _run(command: Sequence[str], variables: Mapping[str, str]) -> int:
+    """Run a command to its end. Return the exit code, negative for a signal that ended it.
+
+    It gets the signals that ask dlprof to end. Ctrl-C in a terminal reaches it anyway.
+    """
+    process = subprocess.Popen(command, env=variables)  # noqa: S603 - what the user named
+
+    def pass_on(number: int, _: object) -> None:
+        process.send_signal(number)
+
+    before = {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        return process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
 
 
 def _environment(program: Program) -> Mapping[str, str]:
@@ -108,7 +125,7 @@ def _environment(program: Program) -> Mapping[str, str]:
 @contextmanager
 def of_block(include: tuple[str, ...], keep: Callable[[Trace], None]) -> Iterator[None]:
     """Trace this process during the block, and keep the trace even after an error."""
-    rows, listed = Rows(None), _listed(Path.cwd())
+    rows = Rows(None)
     tracer = Tracer(Places(include), rows)
     installed = Installed(tracer, everywhere=True)
     installed.start()
@@ -121,7 +138,7 @@ def of_block(include: tuple[str, ...], keep: Callable[[Trace], None]) -> Iterato
         part = rows.as_dict(ended=True)
         fields = {"program": [], "exit_code": 0, "wall_ns": part["wall_ns"], **merged([part])}
         fields["include"] = list(include)
-        keep(completed(json.loads(json.dumps(fields)), listed))
+        keep(completed(json.loads(json.dumps(fields))))
 
 
 def _parts(folder: Path) -> Iterator[dict[str, Any]]:
@@ -129,32 +146,20 @@ def _parts(folder: Path) -> Iterator[dict[str, Any]]:
     for path in folder.glob("*.json"):
         part = json.loads(path.read_text(encoding="utf-8"))
         idle = Path(f"{path}{IDLE}")
-        has_ended = part["ended"] or (idle.is_file() and idle.read_bytes() == b"1")
-        yield {**part, "ended": has_ended, "running": not has_ended and _is_running(part["pid"])}
+        yield {**part, "ended": part["ended"] or (idle.is_file() and idle.read_bytes() == b"1")}
 
 
-def _is_running(pid: int) -> bool:
-    with suppress(OSError):
-        if Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2][:1] in "ZX":
-            return False  # it has ended, and its parent does not ask
-    try:
-        os.kill(pid, 0)
-    except OSError:
-        return False
-    return True
-
-
-def completed(fields: Mapping[str, Any], listed: Sequence[tuple[str, str, str]] = ()) -> Trace:
+def completed(fields: Mapping[str, Any]) -> Trace:
     """Return the trace of these ``fields``, with the source of each line and what is allowed there.
 
-    ``listed`` is what the project allows. Names and text of the program are sanitized.
+    Names and text of the program are sanitized.
     """
     linecache.checkcache()
     rows = [
         row.model_copy(
             update={
                 "expression": expression(row.file, row.line, row.span)[:WIDEST],
-                "allowed": sorted({*_allowed_at(row), *_allowed_in(row, listed)}),
+                "allowed": sorted({*_allowed_at(row)}),
             }
         )
         for row in map(Row.model_validate, fields["rows"])
@@ -204,45 +209,6 @@ def _allowed_at(row: Row) -> Iterator[str]:
     for text in _source(row.file)[max(min(first, row.line) - 1, 0) : max(last, row.line)]:
         for words in ALLOW.findall(text):
             yield from (word.strip() for word in words.split(","))
-
-
-def _listed(folder: Path) -> list[tuple[str, str, str]]:
-    """Return file, function and word of each entry in the nearest ``pyproject.toml``."""
-    for above in (folder, *folder.parents):
-        path = above / "pyproject.toml"
-        if path.is_file():
-            return [_entry(text, path) for text in _table(path).get("allow", [])]
-    return []
-
-
-def _table(path: Path) -> Mapping[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from None
-    found = content.get("tool", {}).get("dlprof", {}).get("trace", {})
-    return found if isinstance(found, dict) else {}
-
-
-def _entry(text: object, path: Path) -> tuple[str, str, str]:
-    where, _, word = str(text).rpartition(" ")
-    if word not in FAULTS or not where:
-        raise UsageError(
-            f'{path}: tool.dlprof.trace.allow has "{text}": expected "file.py::function copy"'
-        )
-    file, _, function = where.strip().partition("::")
-    return file, function, word
-
-
-def _allowed_in(row: Row, listed: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-    for file, function, word in listed:
-        named = row.file == file or row.file.endswith(os.sep + file) or fnmatch(row.file, file)
-        if named and function in ("", row.function):
-            yield word
 
 
 def checked(words: Iterable[str]) -> tuple[str, ...]:

@@ -74,10 +74,10 @@ class Row(Model):
 
 
 class Process(Model):
-    """``ended`` is false if it was killed, or if it is still ``running``: ``wall_ns`` is how long
-    it was counted.
+    """A process of the program. ``wall_ns`` is how long it was counted.
 
-    It is true for a worker that its pool killed between two tasks: all of its counts are there.
+    ``ended`` is false if it was killed, or still runs. It is true for a worker that its pool killed
+    between two tasks: all of its counts are there.
     """
 
     pid: Whole
@@ -85,7 +85,6 @@ class Process(Model):
     started: Number = 0.0
     wall_ns: Whole = 0
     ended: bool = True
-    running: bool = False
 
 
 class Trace(Model):
