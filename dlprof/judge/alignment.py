@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -10,22 +9,15 @@ from typing import Any, NamedTuple
 from dlprof.judge import thresholds
 from dlprof.judge.case_view import PLACES, CaseView
 from dlprof.probes.base import CONTIGUOUS
-from dlprof.text.clean import listed
 
 WORDS = ("copy", "view")
-UNSTEADY = " in some processes"
 
 
 class Limits(NamedTuple):
-    """Bytes that divide the addresses of all copies, in order, and at least those of all views."""
+    """The most bytes that divide the address of a copy, and the fewest of a view."""
 
-    copies: tuple[float, ...]
+    copied: float
     viewed: float
-
-    @property
-    def copied(self) -> float:
-        """Too few, although no copy had more."""
-        return self.copies[-1]
 
     @property
     def evidence(self) -> dict[str, float]:
@@ -36,10 +28,8 @@ class Limits(NamedTuple):
 
         The limit is somewhere between the two, so that both are named.
         """
-        aligned = f"aligned to {self.viewed:.0f} bytes"
-        if word == "view":
-            return f"is {aligned} (a copy at {self.copied:.0f})"
-        return f"is not {aligned} (seen at {listed([f'{size:.0f}' for size in self.copies])})"
+        isnt = "" if word == "view" else "not "
+        return f"is {isnt}aligned to {self.viewed:.0f} bytes (a copy at {self.copied:.0f})"
 
     @property
     def advice(self) -> str:
@@ -53,8 +43,7 @@ def widest(found: Iterable[Limits | None]) -> Limits | None:
     known = [one for one in found if one is not None]
     if not known:
         return None
-    copies = {size for one in known for size in one.copies}
-    return Limits(tuple(sorted(copies)), max(one.viewed for one in known))
+    return Limits(max(one.copied for one in known), max(one.viewed for one in known))
 
 
 def limits(cases: Iterable[CaseView]) -> Limits | None:
@@ -74,8 +63,8 @@ def limits(cases: Iterable[CaseView]) -> Limits | None:
                 found[look.verdict].append(_capped(begins) if place == PLACES[0] else begins)
     if not all(found.values()):
         return None
-    copies, viewed = sorted(set(found["copy"])), min(found["view"])
-    return Limits(tuple(copies), viewed) if copies[-1] < viewed else None
+    copied, viewed = max(found["copy"]), min(found["view"])
+    return Limits(copied, viewed) if copied < viewed else None
 
 
 def aligned_as(view: CaseView, case: CaseView) -> bool:
@@ -146,19 +135,6 @@ class Steady:
         return _path(case) in self._dependent or any(
             found for word, found in others if word != case.kind
         )
-
-    def where(self, case: CaseView) -> str:
-        """Where the case is what it is; empty if it is so everywhere."""
-        if self.is_constant(case):
-            return ""
-        looks = self._looks[_path(case)]
-        most = max((size or math.inf for size in looks["copy"]), default=0)
-        least = min((size or 0 for size in looks["view"]), default=math.inf)
-        if most < least and looks.get(case.kind or ""):
-            return " at this alignment of x"
-        agree = len({word for word, _ in case.kinds_seen}) == 1
-        # Of another shape or layout it was something else.
-        return " for this array" if agree and _path(case) not in self._dependent else UNSTEADY
 
 
 def _source(case: CaseView) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
-from dlprof.judge import thresholds
 from dlprof.probes.base import ANY_DEVICE, DTYPES
 from dlprof.protocol.messages import DIAGNOSIS, SAME
 from dlprof.runner.evidence import (
@@ -46,21 +45,11 @@ NOTHING_CHANGED, NOT_KNOWN = Changed(), Writable()
 
 
 def is_known(measure: TimeMeasure | None) -> bool:
-    """Whether a time is the path's own: neither that of other programs, nor :func:`is_scattered`.
+    """Whether a time is the path's own, and not that of other programs.
 
     Any other time is compared with none, and no finding names it.
     """
-    return measure is not None and not measure.is_disturbed and not is_scattered(measure)
-
-
-def is_scattered(measure: TimeMeasure) -> bool:
-    """Whether the samples of the only process lie so far apart that their median means nothing.
-
-    Of several processes each has a median, and these say how far they agree.
-    """
-    if measure.is_repeated:
-        return False
-    return measure.median_ns > thresholds.SCATTER_RATIO * max(measure.min_ns, 0.0)
+    return measure is not None and not measure.is_disturbed
 
 
 @dataclass(frozen=True)

@@ -106,13 +106,10 @@ class Cases:
         )
 
     @cached_property
-    def _torn(self) -> set[tuple[str, ...]]:
-        """Consumers of which a copy was seen torn; and pairs, where it was one that ends whole."""
-        torn = [case for case in self.looked_at("early_write") if case.is_torn]
-        return {
-            *((case.pair[1], case.result.case.device) for case in torn),
-            *((*case.pair, case.result.case.device) for case in torn if case.is_synchronous),
-        }
+    def _torn(self) -> set[tuple[str, str, bool]]:
+        """The consumer and device of each torn copy, and whether its call ends with the copy."""
+        torn = (case for case in self.looked_at("early_write") if case.is_torn)
+        return {(case.pair[1], case.result.case.device, case.is_synchronous) for case in torn}
 
     @cached_property
     def _steady(self) -> Steady:
@@ -152,8 +149,10 @@ class Cases:
         missing = self._paths[case.path].not_looked_at or gap(case, "values")
         if not missing and 0 not in case.result.case.shape:  # what is empty shares nothing
             missing = unknown_kind(case)
-        if not missing and self.copies_unlooked(case):
-            missing = "nothing looked whether it still reads its source"
+        # A call of a consumer that has nothing to wait for ends with a whole copy.
+        is_late = case.kind == "copy" and not case.is_synchronous
+        if not missing and is_late and not self._paths[case.path].is_written:
+            missing = "whether it still reads its source"
         return ("right", missing) if missing else ("safe", "")
 
     def may_be_advised(self, case: CaseView) -> bool:
@@ -176,28 +175,15 @@ class Cases:
     def may_tear(self, case: CaseView) -> bool:
         """Whether it copies as what was seen torn does: that this one was whole proves nothing.
 
-        Only where the consumer has nothing to wait for is a call known to end with a whole copy;
-        and where such a call was seen torn none of the pair is. What is a view here may be such a
-        copy where the source begins elsewhere.
+        A call of a consumer that has nothing to wait for ends with a whole copy, unless such a
+        copy was seen torn. A view here may be a copy where the source begins elsewhere.
         """
         if self._paths[case.path].broken & self._ends_with_wait:
             return True
-        if not self._torn or (case.kind == "view" and not case.copies_elsewhere):
+        if case.kind == "view" and not case.copies_elsewhere:
             return False
-        device = case.result.case.device
-        if (*case.pair, device) in self._torn:
-            return True
-        return not case.is_synchronous and (case.pair[1], device) in self._torn
-
-    def copies_unlooked(self, case: CaseView) -> bool:
-        """Whether nothing looked if it is a torn copy. A call of a consumer that has nothing to
-        wait for ends with a whole copy.
-        """
-        return (
-            case.kind == "copy"
-            and not case.is_synchronous
-            and not self._paths[case.path].is_written
-        )
+        consumer = case.pair[1], case.result.case.device
+        return any((*consumer, ends) in self._torn for ends in (True, case.is_synchronous))
 
     def outlasts(self, case: CaseView) -> bool:
         """Whether its result was seen to outlive its source, and to leave nothing behind."""
@@ -223,8 +209,8 @@ class Cases:
         return self._steady.is_constant(case)
 
     def where(self, case: CaseView) -> str:
-        """Where the case :meth:`is_constant`, in words; empty where it is so everywhere."""
-        return self._steady.where(case)
+        """Return `` for this array`` if the path is something else of other arrays."""
+        return "" if self.is_constant(case) else " for this array"
 
     def breaks(self, case: CaseView, rule: str) -> bool:
         """Whether the case has the rule's fault, and had a choice where that takes one."""
@@ -260,26 +246,19 @@ class Cases:
 
     def waited(self, case: CaseView) -> CaseView | None:
         """The cheapest copy that may stand for ``case`` if its result is waited for."""
-        for other in self._sound.get(case.array, ()):
-            if serves(other, case) and self.copies(other) and self.waiting_helps(other):
-                return other
-        return None
+        copies = filter(self.copies, filter(self.waiting_helps, self._sound.get(case.array, ())))
+        return next((other for other in copies if serves(other, case)), None)
 
     def _fitting(self, case: CaseView, fits: Callable[[CaseView], bool]) -> Iterator[CaseView]:
         """What can replace ``case`` and its like, the best first; it may be among them."""
-        torn_elsewhere = []
         for other in self._sound.get(case.array, ()):
             if (
-                serves(other, case)
+                not self.may_tear(other)
+                and serves(other, case)
                 and (case.promise != "copy" or self.copies(other))
                 and fits(other)
             ):
-                if not self.may_tear(other):
-                    yield other
-                elif other.kind == "view":
-                    torn_elsewhere.append(other)
-        if case.kind == "copy" and self.may_tear(case):
-            yield from torn_elsewhere
+                yield other
 
 
 def _is_written(case: CaseView) -> bool:

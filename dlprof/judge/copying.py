@@ -12,7 +12,7 @@ from dlprof.judge.cases import Cases, groups
 from dlprof.judge.cost import costs_more, slower_cases, time_both
 from dlprof.judge.evidence_text import trace
 from dlprof.judge.rule import BY_COST, NONE_INSTEAD, Rule, expect, finding, instead_of
-from dlprof.judge.script import TIMED, Effect, Subject, can_write, function
+from dlprof.judge.script import TIMED, Effect, Subject, function
 from dlprof.judge.script import compared as compared_subject
 from dlprof.judge.slower import saved_ns
 from dlprof.judge.standards import ZERO_COPY
@@ -50,18 +50,7 @@ def avoidable_copy(cases: Cases) -> Iterator[FindingRecord]:
         )
 
 
-AVOIDABLE_BY_WRITE = """
-<create>
-<convert of y>
-<other>
-before = <values of y>, <values of z>
-<write of x>
-after = <values of y>, <values of z>
-y_is_view, z_is_view = (bool((b != a).any()) for b, a in zip(before, after))
-print("a write to x shows in y:", y_is_view, "- in z:", z_is_view)
-return z_is_view and not y_is_view
-"""
-AVOIDABLE_BY_ADDRESS = """
+AVOIDABLE = """
 <create>
 <convert of y>
 <other>
@@ -75,7 +64,7 @@ def show_avoidable_copy(subject: Subject, other: Subject | None, _: FindingRecor
     view = compared_subject(other)
     return subject.shown(
         f"copies, although {view.code} is a view",
-        AVOIDABLE_BY_WRITE if can_write(subject) else AVOIDABLE_BY_ADDRESS,
+        AVOIDABLE,
         create=subject.create("copy"),
         other=view.filled("<convert of z>"),
     )

@@ -11,7 +11,7 @@ from dlprof.judge.case_view import CaseView, seen
 from dlprof.judge.cases import Cases, groups
 from dlprof.judge.rule import NONE_INSTEAD, Rule, expect, finding, or_a_copy, replacements
 from dlprof.judge.safety import Fault
-from dlprof.judge.script import Effect, Subject, shows
+from dlprof.judge.script import LOOK, Effect, Subject, shows
 from dlprof.judge.standards import LIKE_OTHERS, READ_ONLY, SAME_DATA
 from dlprof.runner.axes import shape_text
 from dlprof.runner.evidence import Changed, Count, Evidence, Values
@@ -292,12 +292,11 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
         )
 
 
-READ_ONLY_VIEW = """
+READ_ONLY_VIEW = f"""
 <create>
 <convert of y>
 <unless_writable>
-addresses = <address of x>, <address of y>
-print("x is at %#x, y at %#x, and y can be written" % addresses)
+{LOOK.strip()}
 return addresses[0] == addresses[1]
 """
 

@@ -13,7 +13,6 @@ from dlprof.judge.script import HYSTERESIS, TIMED, Effect, Subject, function
 from dlprof.judge.script import compared as compared_subject
 from dlprof.judge.slower import (
     compared,
-    least_ns,
     longer_by_itself,
     saved_ns,
     surely_saved_ns,
@@ -158,12 +157,10 @@ def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
 
 
 def _costs_more(cases: Cases, case: CaseView, back: CaseView) -> bool:
-    """Whether the direction of ``case`` costs more for sure: no other path may be its best."""
-    there = (one for one in cases.arrays[case.array] if one.ready is not None and one.is_right)
+    """Whether the direction of ``case`` costs more for sure."""
     return (
         cases.may_be_advised(back)
         and not back.is_cached
-        and all(least_ns(one) >= case.modes_ns[0] for one in there)
         and longer_by_itself(
             case.ready, back.ready, thresholds.ASYMMETRIC_RATIO, thresholds.ASYMMETRIC_GAP_NS
         )

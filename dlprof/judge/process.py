@@ -40,6 +40,7 @@ def crash(cases: Cases) -> Iterator[FindingRecord]:
             evidence={"stage": lost.stage},
             advice=f"{code(other)} works." if other else "",
             how_often=_returned(worst),
+            is_named=True,
         )
 
 

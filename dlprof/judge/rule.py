@@ -142,6 +142,7 @@ def finding(  # noqa: PLR0913 - one keyword for each part
     severity: Severity | None = None,
     how_often: str = "",
     subject: str = "",
+    is_named: bool = False,
 ) -> FindingRecord:
     """Build a finding of ``cases``, the clearest one first, before it has its rule's name.
 
@@ -151,12 +152,13 @@ def finding(  # noqa: PLR0913 - one keyword for each part
     ``cost_ns`` is what the finding costs per call. ``advice`` names only paths that were measured.
     ``against`` is what the first case is compared with. ``severity`` is needed if those of the rule
     differ. ``how_often`` says in how many processes it was seen, where that is not in all.
-    ``subject`` is a call of the first case's source, made besides the case's own.
+    ``subject`` is a call of the first case's source, made besides the case's own. ``is_named`` says
+    that the headline names the first path, and does not only count.
     """
     first, count = cases[0], 1 if subject else count_paths(cases)
     others = {1: "", 2: " and 1 more path"}.get(count, f" and {count - 1:,} more paths")
     named = f"{subject} of {first.pair[0]}" if subject else f"{code(first)}{others}"
-    counted = named if subject else f"{count:,} path{'s' * (count > 1)}"
+    counted = named if subject or is_named else f"{count:,} path{'s' * (count > 1)}"
     where = "" if subject else _among(cases)
     said = f"{verb[count > 1]} {does}".strip() + where
     told = f": {numbers}" if numbers else ""

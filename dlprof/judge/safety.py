@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from dlprof.judge.case_view import CaseView, seen
-from dlprof.runner.evidence import VARIES, Ordering
+from dlprof.runner.evidence import VARIES
 from dlprof.text.clean import first_line
 
 Level = Literal["safe", "right", "unchecked", "unsafe", "unmeasured"]
@@ -97,7 +97,7 @@ def unchecked(case: CaseView) -> str:
     """Why it is unknown whether the values survived; empty if that is known."""
     values = case.result.values
     if values is None:
-        return _failure(case, "values") or "nothing looked at its values"
+        return _failure(case, "values") or "its values"
     return first_line(values.evidence.reason) if values.verdict == "unknown" else ""
 
 
@@ -107,29 +107,15 @@ def _failure(case: CaseView, *instruments: str) -> str:
     return next((first_line(one.reason) for one in notes if one.instrument in instruments), "")
 
 
-QUESTIONS = {
-    "lifetime": "whether it outlives its source",
-    "ordering": "whether it waits for queued work",
-    "early_write": "whether a write tears the copy",
-    "alignment": "whether the address of x decides",
-    "values": "whether later calls are right",
-}
-"""What each instrument answers."""
-
-
 def not_looked_at(case: CaseView) -> str:
     """What of the diagnosis is unknown, with the reason of the instrument; empty if nothing is."""
-    result = case.result
-    if result.lifetime is None:
-        if result.ordering is None and result.early_write is None and result.peak_memory is None:
-            return "nothing looked for races or lost memory"
-        return f"{QUESTIONS['lifetime']} is not known"
+    if case.result.lifetime is None:
+        return "races and lifetime"
     names = ["lifetime", "ordering", "values", "alignment"]
     if case.kind in ("copy", "varies") or case.copies_elsewhere:
-        names.insert(2, "early_write")
-    gaps = ((name, gap(case, name)) for name in names)
-    told = (f"{QUESTIONS[name]} is not known: {reason}" for name, reason in gaps if reason)
-    return next(told, "") or unknown_kind(case)
+        names.append("early_write")
+    gaps = (f"{name.replace('_', ' ')}: {reason}" for name in names if (reason := gap(case, name)))
+    return next(gaps, "") or unknown_kind(case)
 
 
 def gap(case: CaseView, name: str) -> str:
@@ -143,29 +129,19 @@ def gap(case: CaseView, name: str) -> str:
     if case.surveyed:
         return ""
     for word, evidence in seen(verdict):
-        if evidence.lost:
-            return first_line(evidence.reason)
-        if word == "unknown" and not evidence.moot and name != "alignment":
+        is_open = word == "unknown" and not evidence.moot and name != "alignment"
+        if is_open or evidence.lost:
             return first_line(evidence.reason) or "no answer"
-        if name == "ordering" and (missing := _part_of_ordering(case)):
-            return missing
-    return "processes disagree" if verdict.verdict == VARIES and name in DISAGREE else ""
-
-
-DISAGREE = ("lifetime", "ordering")
-
-
-def _part_of_ordering(case: CaseView) -> str:
-    """Why the order on streams other than the default is unknown; empty if it is known."""
-    evidence = case.result.ordering.evidence if case.result.ordering else Ordering()
-    own = (evidence.by_streams or {}).get("own streams")
-    if isinstance(own, dict) and own.get("verdict") == "unknown":
-        return first_line(str((own.get("evidence") or {}).get("reason") or "no answer"))
-    return ""
+    if name == "ordering":
+        own = (verdict.evidence.by_streams or {}).get("own streams")
+        if isinstance(own, dict) and own.get("verdict") == "unknown":
+            return "not known on streams other than the default"
+    is_open = verdict.verdict == VARIES and name in ("lifetime", "ordering")
+    return "processes disagree" if is_open else ""
 
 
 def unknown_kind(case: CaseView) -> str:
     """Whether a process could not tell if it is a view or a copy, in words."""
     if case.kind in (None, "unknown") or any(word == "unknown" for word, _ in case.kinds_seen):
-        return "whether it is a view or a copy is not known"
+        return "whether it is a view or a copy"
     return ""

@@ -16,6 +16,8 @@ from dlprof.runner.session import FindingRecord, Recipe, Result
 from dlprof.text.source import block, parsed, plain
 
 PLACEHOLDER = re.compile(r"<([a-z_]+)(?: of ([a-z]+))?>")
+DIFFERING = "sum(a.tobytes() != b.tobytes() for a, b in zip(before.ravel(), after.ravel()))"
+"""How many elements differ between ``before`` and ``after``: NaN is equal to itself."""
 OF_PRODUCER = ("x", "q", "held")
 """Names of a script that hold arrays of the producer; all others hold results."""
 CANNOT_BE_WRITTEN = ("readonly", "broadcast")
@@ -33,17 +35,15 @@ class Subject:
     shape: tuple[int, ...]
     is_own: bool = False
     """Whether a setup of the user's own makes the source: its values may be NaN, or all ones."""
-    corners: bool = False
-    """Whether the values are corners: both zeros, and NaN with its payload."""
 
     def filled(self, template: str, **texts: str) -> str:
         """``template`` with its placeholders filled in.
 
-        ``<name>`` is one of ``texts``, or ``<create>``, ``<code>``, how many elements are
-        ``<differing>`` between ``before`` and ``after``, or how to :func:`_look` whether
-        ``y`` is a view. ``<convert of y>`` is the conversion into ``y`` and a wait for it,
-        ``<values of x>`` an idiom of the producer's probe, and ``<values of y>`` one of the
-        consumer's. ``<flat_values of y>`` has the form of the source's, which may be plain memory.
+        ``<name>`` is one of ``texts``, or ``<create>``, ``<code>``, or how many elements are
+        ``<differing>`` between ``before`` and ``after``. ``<convert of y>`` is the conversion into
+        ``y`` and a wait for it. ``<values of x>`` is an idiom of the producer's probe, and
+        ``<values of y>`` one of the consumer's. ``<flat_values of y>`` has
+        the form of the source's, which may be plain memory.
         A line whose placeholder has no text goes.
         """
         lines = []
@@ -60,11 +60,9 @@ class Subject:
             return self._of_array(idiom, name)
         if idiom in texts:
             return texts[idiom]
-        if idiom in ("create", "code"):
-            return self.create() if idiom == "create" else self.code
         if idiom == "differing":
-            return self._differing
-        return _look(self)[idiom]
+            return DIFFERING
+        return self.create() if idiom == "create" else self.code
 
     def _of_array(self, idiom: str, name: str) -> str:
         if idiom == "convert":
@@ -73,17 +71,6 @@ class Subject:
             values = self.said("values", name)
             return values if self.has("shape", "x") else f"({values}).ravel()"
         return self.said(idiom, name)
-
-    @property
-    def _differing(self) -> str:
-        """How many elements differ between ``before`` and ``after``: NaN is equal to itself."""
-        if self.corners or self.result.case.survey:
-            pairs = "zip(before.ravel(), after.ravel())"
-            return f"sum(a.tobytes() != b.tobytes() for a, b in {pairs})"
-        differ = "before != after"
-        if self.is_own:  # its values may be NaN
-            differ = f"({differ}) & ((before == before) | (after == after))"
-        return f"int(({differ}).sum())"
 
     def shown(self, does: str, template: str, **texts: str) -> Effect:
         """A script that shows what the conversion ``does``, by a template that is filled in."""
@@ -124,12 +111,7 @@ class Subject:
     def as_made(self, evidence: Evidence) -> Subject:
         """The conversion of the array that an instrument made, if it says which."""
         code = self.code if evidence.code is None else expression(evidence.code)
-        return replace(
-            self,
-            shape=evidence.created_shape or self.shape,
-            code=code,
-            corners=evidence.corners is True,
-        )
+        return replace(self, shape=evidence.created_shape or self.shape, code=code)
 
     def create(self, word: str | None = None) -> str:
         """Text that makes ``x`` as it was in a process in which the result was ``word``.
@@ -241,34 +223,11 @@ def function(name: str, subject: Subject) -> str:
     return subject.filled("def <name>():\n    <convert of y>\n    return y\n", name=name)
 
 
-BY_WRITE = """
-before = <values of y>
-<write of x>
-after = <values of y>
-changed = <differing>
-print("a write to x changed", changed, "of", before.size, "values of y")
-"""
-BY_ADDRESS = """
+LOOK = """
 addresses = <address of x>, <address of y>
 print("x is at %#x, y at %#x" % addresses)
 """
-
-
-def can_write(subject: Subject) -> bool:
-    """Whether a write can tell a view from a copy; else the addresses must."""
-    return subject.writable and subject.has("values", "y")
-
-
-def _look(subject: Subject) -> dict[str, str]:
-    """How to look whether ``y`` shares the memory of ``x``, and what ``is_view``, ``is_copy``."""
-    if can_write(subject):
-        is_view, is_copy, text = "changed > 0", "changed == 0", BY_WRITE
-    else:
-        is_view, is_copy, text = ("addresses[0] == addresses[1]", "addresses[0] != addresses[1]",
-                                  BY_ADDRESS)  # fmt: skip
-    return {"look": subject.filled(text), "is_view": is_view, "is_copy": is_copy}
-
-
+"""Looks whether ``y`` is a view: then both addresses are the same."""
 CHILD_LIMIT_S = 150
 """For a whole process, its imports and the array included."""
 IN_CHILD = """

@@ -20,7 +20,7 @@ from dlprof.judge.rule import (
     time,
 )
 from dlprof.judge.safety import Fault
-from dlprof.judge.script import Effect, Subject
+from dlprof.judge.script import LOOK, Effect, Subject
 from dlprof.judge.slower import longer_by_itself, saved_ns
 from dlprof.judge.standards import COPY, QUOTED, ZERO_COPY
 from dlprof.protocol.statement import STATEMENT
@@ -124,8 +124,7 @@ def _by_alignment(cases: Sequence[CaseView], view: CaseView | None = None) -> Co
 LAYOUT = """
 def is_view(x):
     <convert of y>
-    <look>
-    return <is_view>
+    return <address of x> == <address of y>
 
 <copied>
 print("x begins", <address of x> % 64, "bytes after a multiple of 64:")
@@ -243,8 +242,7 @@ def _advice(cases: Cases, case: CaseView) -> str:
             return f"{NONE_INSTEAD} Count on a copy."
         return f"{code(other)} is a view{cases.where(other)}."
     if other is not None:
-        open_ = " (not looked at: whether it still reads its source)"
-        return f"{code(other)} is a copy{open_ * cases.copies_unlooked(other)}."
+        return f"{code(other)} is a copy."
     if _is_harmless(case):
         return ""
     if (late := cases.waited(case)) is not None:
@@ -265,13 +263,13 @@ def documented(_: FindingRecord, result: Result) -> str:
     return f"The documentation says that this call {does}. {standard}".strip()
 
 
-NO_COPY_MADE = """
+NO_COPY_MADE = f"""
 <create>
 <convert of y>
-<look>
-return <is_view>
+{LOOK.strip()}
+return addresses[0] == addresses[1]
 """
-NO_VIEW_MADE = """
+NO_VIEW_MADE = f"""
 <create>
 try:
     y = <code>
@@ -279,8 +277,8 @@ except (ValueError, BufferError) as refusal:
     print("it refuses:", refusal)
     return False
 <wait of y>
-<look>
-return <is_copy>
+{LOOK.strip()}
+return addresses[0] != addresses[1]
 """
 
 

@@ -2,66 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dlprof.judge import thresholds
 from dlprof.judge.case_view import CaseView, is_known
 from dlprof.runner.quantity import is_wide
 from dlprof.runner.session import TimeMeasure
 
 
-@dataclass(frozen=True)
-class Margin:
-    """By how much one time must exceed another, to be called longer."""
-
-    ratio: float
-    gap_ns: float = 0.0
-    single_ratio: float = 2.0
-    """Where there is no interval, since there is one process only."""
-    process_ratio: float = 2.0
-    """Where the intervals touch: asked of every process that measured both."""
-    fastest_ratio: float = 0.0
-    """Of the fastest sample of the longer time: other programs only ever add time."""
-
-
-def is_slower(longer: TimeMeasure | None, shorter: TimeMeasure | None, by: Margin) -> bool:
-    """Whether ``longer`` takes longer by a margin, and that is no noise.
-
-    Its interval must lie above that of ``shorter``, or it must take ``process_ratio`` times as long
-    in every process that measured both. Without intervals it must take ``single_ratio`` times as
-    long. Of modes, the fastest of ``longer`` and the slowest of ``shorter`` count.
-    """
-    if longer is None or shorter is None or shorter.median_ns <= 0:
-        return False
-    if longer.median_ns - shorter.median_ns < by.gap_ns:
-        return False
-    if longer.min_ns < by.fastest_ratio * shorter.median_ns:
-        return False
-    long, short = longer.interval_ns, shorter.interval_ns
-    low, high, ratio = longer.modes_ns[0], shorter.modes_ns[1], by.ratio
-    if long is None or short is None:
-        ratio = max(ratio, by.single_ratio)
-        if by.fastest_ratio:
-            low = min(low, longer.min_ns)
-    elif _longer_in_every_process(longer, shorter, max(ratio, by.process_ratio)):
-        return longer.median_ns >= ratio * shorter.median_ns
-    elif long[0] <= short[1]:
-        return False
-    return low >= ratio * high and low - high >= by.gap_ns
-
-
 def clearly_longer(
     longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
 ) -> bool:
-    """What a rule calls longer: ``ratio`` times as long and ``gap_ns`` more, which its fastest
-    sample bears out.
+    """Whether ``longer`` takes ``ratio`` times as long and ``gap_ns`` more, and that is no noise.
+
+    Its interval must lie above that of ``shorter``, or it must take ``ratio`` times as long in
+    every process that measured both. Without intervals the ratio must be larger. Its fastest sample
+    must bear it out: other programs only ever add time. Of modes, the fastest of ``longer`` and
+    the slowest of ``shorter`` count.
     """
-    if longer is None or shorter is None or longer.median_ns - shorter.median_ns < gap_ns:
-        return False  # as most are
-    margin = Margin(
-        ratio, gap_ns, thresholds.UNREPEATED_RATIO, ratio, fastest_ratio=thresholds.LEAST_RATIO
-    )
-    return is_slower(longer, shorter, margin)
+    if longer is None or shorter is None or shorter.median_ns <= 0:
+        return False
+    if longer.median_ns - shorter.median_ns < gap_ns:
+        return False
+    if longer.min_ns < thresholds.LEAST_RATIO * shorter.median_ns:
+        return False
+    long, short = longer.interval_ns, shorter.interval_ns
+    low, high = longer.modes_ns[0], shorter.modes_ns[1]
+    if long is None or short is None:
+        ratio = max(ratio, thresholds.UNREPEATED_RATIO)
+        low = min(low, longer.min_ns)
+    elif _longer_in_every_process(longer, shorter, ratio):
+        return longer.median_ns >= ratio * shorter.median_ns
+    elif long[0] <= short[1]:
+        return False
+    return low >= ratio * high and low - high >= gap_ns
 
 
 def longer_by_itself(
@@ -79,15 +51,6 @@ def compared(longer: tuple[str, CaseView], shorter: tuple[str, CaseView]) -> dic
         several = case.modes_ns[0] != case.modes_ns[1]
         found[f"{name}_{mode}_mode_ns" if several else f"{name}_ns"] = case.modes_ns[place]
     return found
-
-
-def least_ns(case: CaseView) -> float:
-    """What the case takes at least, as far as is known: its fastest sample, or its own time in its
-    fastest mode.
-    """
-    if case.ready is None or case.is_known:
-        return case.modes_ns[0]
-    return case.ready.min_ns
 
 
 def is_too_fast_to_copy(case: CaseView) -> bool:

@@ -28,10 +28,6 @@ UNREPEATED_RATIO = 30.0
 took 110 us in one process and 3.3 ms in another. The fastest sample of all must take so long, too:
 threads that wait for a processor made most samples of one process 165 times its fastest."""
 
-SCATTER_RATIO = 3.0
-"""Where the median of the only process is more than so many times its own fastest sample, the time
-of the path is not known: a second process would tell which of the two is the path's own."""
-
 COSTLY_GAP_NS = 10_000.0
 """From 10 us per call on, the time of a kernel launch or two, a slow way is worth a warning; below
 it is worth knowing."""

@@ -13,7 +13,7 @@ from dlprof.judge.evidence_text import trace
 from dlprof.judge.rule import NONE_INSTEAD, Rule, Severity, code, expect, finding, instead_of, time
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import HYSTERESIS, Effect, Subject
-from dlprof.judge.slower import clearly_longer
+from dlprof.judge.slower import longer_by_itself
 from dlprof.judge.standards import EXPORT
 from dlprof.runner.quantity import plain_time
 from dlprof.runner.session import FindingRecord, Result
@@ -61,7 +61,7 @@ def device_sync(cases: Cases) -> Iterator[FindingRecord]:
             free = other.order == "stream-ordered"
             does = "does not wait" if free else "waits for its source alone"
             advice = f"{code(other)} {does}."
-        yield _wait(found, advice, other)
+        yield _wait(found, advice, other, "warning")
 
 
 def _ordered(cases: Cases, case: CaseView, orders: Sequence[str]) -> CaseView | None:
@@ -78,7 +78,7 @@ def _wait(
     cases: Sequence[CaseView],
     advice: str,
     other: CaseView | None,
-    severity: Severity | None = None,
+    severity: Severity,
 ) -> FindingRecord:
     worst = cases[0]
     return finding(
@@ -94,20 +94,15 @@ def _wait(
     )
 
 
-def _behind(case: CaseView) -> str:
-    """``9 us behind 45 ms of work``; empty where that is not known."""
-    if case.loaded is None:
-        return ""
-    return f"{plain_time(case.loaded[0])} behind {plain_time(case.loaded[1])} of work"
-
-
 def _cost(case: CaseView) -> str:
     """``2 us alone, 45 ms behind 45 ms of work``; without times ``40 % of the queue``."""
     if case.result.untimed:
         return f"{case.share_text} of the queue" if case.share_text else ""
+    if case.loaded is None:
+        return ""
+    behind = f"{plain_time(case.loaded[0])} behind {plain_time(case.loaded[1])} of work"
     idle = _idle_ns(case)
-    loaded = _behind(case)
-    return loaded if not loaded or idle is None else f"{plain_time(idle)} alone, {loaded}"
+    return behind if idle is None else f"{plain_time(idle)} alone, {behind}"
 
 
 def _idle_ns(case: CaseView) -> float | None:
@@ -138,38 +133,43 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
     which has the cost of the wait too.
     """
     racing = [case for case in cases.looked_at("ordering") if case.is_unordered]
-    for found in groups(racing, _way_of_racing, lambda case: _read_wrong(_raced(case))):
+    for found in groups(racing, _race, lambda case: _read_wrong(_raced(case))):
         worst = _raced(found[0])
-        proof = "Behind queued work, the result was ready long before that work was done."
-        if _read_wrong(worst):  # one wrong value proves the race; without one the times do
-            proof = "Behind queued work, wrong values were read."
+        # One wrong value proves the race. Without one the times do.
+        saw = (
+            "wrong values were read"
+            if _read_wrong(worst)
+            else "the result was ready long before that work was done"
+        )
+        waits = ""
         if worst.waits_for:
-            proof += (
+            waits = (
                 f" The call waits for {WAITS_FOR[worst.waits_for]} all the same: {_cost(worst)}."
             )
-        evidence = {
-            **_evidence(worst),
-            "wrong_values": _read_wrong(worst),
-            "waits": worst.waits_for,
-            **({} if worst.waits_for else {"cost_ns": None}),
-        }
+        evidence = _evidence(worst)
         yield finding(
             found,
             ("does not order", "do not order"),
             ELSEWHERE if worst.is_ordered_by_default else "the work that is queued on x",
-            evidence=evidence,
+            evidence={
+                **evidence,
+                "cost_ns": evidence["cost_ns"] if waits else None,
+                "wrong_values": _read_wrong(worst),
+                "waits": worst.waits_for,
+            },
             brief="A reader can see wrong values.",
-            more=proof,
+            more=f"Behind queued work, {saw}.{waits}",
             advice=_ordered_advice(cases, found[0]),
             how_often=found[0].how_often("ordering", "unordered"),
         )
 
 
 def _raced(case: CaseView) -> CaseView:
+    """The case as a process saw it in which the result was not ordered."""
     return case.as_seen("ordering", "unordered")
 
 
-def _way_of_racing(case: CaseView) -> tuple[object, ...]:
+def _race(case: CaseView) -> tuple[object, ...]:
     raced, how_often = _raced(case), case.how_often("ordering", "unordered")
     return case.pair, raced.waits_for, raced.is_ordered_by_default, how_often
 
@@ -189,37 +189,29 @@ def _ordered_advice(cases: Cases, case: CaseView) -> str:
 
 def early_return(cases: Cases) -> Iterator[FindingRecord]:
     """The result is ready long after the call returned: timing the call alone is misleading."""
-    early = [case for case in cases.cases if _is_early(case)]
-    for found in groups(early, lambda case: case.pair, _late_ns):
-        host, ready = found[0].result.host_time, found[0].ready
-        times, evidence = "", {}
-        if host and ready and is_known(host) and is_known(ready):
-            times = f"{plain_time(host.median_ns)} for the call, {time(found[0])} until ready"
-            evidence = {"host_ns": host.median_ns, "ready_ns": ready.median_ns}
+    early = [
+        case
+        for case in cases.cases
+        if case.ready is not None
+        and case.ready.same_as is None
+        and longer_by_itself(
+            case.ready, case.result.host_time, thresholds.EARLY_RATIO, thresholds.EARLY_GAP_NS
+        )
+    ]
+    for found in groups(early, lambda case: case.pair, lambda case: case.cost_ns - _host_ns(case)):
+        host_ns = _host_ns(found[0])
         yield finding(
             found,
             ("returns", "return"),
             "before the result is there",
-            times,
-            evidence=evidence,
+            f"{plain_time(host_ns)} for the call, {time(found[0])} until ready",
+            evidence={"host_ns": host_ns, "ready_ns": found[0].cost_ns},
             advice="Wait for the result when you time it.",
         )
 
 
-def _is_early(case: CaseView) -> bool:
-    host = case.result.host_time
-    if case.ready is None or host is None or case.ready.same_as is not None:
-        return False
-    if not clearly_longer(case.ready, host, thresholds.EARLY_RATIO, thresholds.EARLY_GAP_NS):
-        return False
-    # What other programs took of the waits is no lateness: then the fastest must be late as well.
-    return case.is_known or case.ready.min_ns >= thresholds.EARLY_RATIO * host.median_ns
-
-
-def _late_ns(case: CaseView) -> tuple[bool, float]:
-    host = case.result.host_time
-    is_told = is_known(host) and case.is_known
-    return is_told, case.cost_ns - host.median_ns if host else 0.0
+def _host_ns(case: CaseView) -> float:
+    return case.result.host_time.median_ns if case.result.host_time is not None else 0.0
 
 
 QUEUE = """

@@ -1,7 +1,7 @@
 """Rules on waiting: DLP001, DLP002, DLP003, DLP019."""
 
 import pytest
-from rule_builders import MS, US, disturbed, found, ordered, path, rules, spread, verdict
+from rule_builders import MS, US, found, ordered, path, rules, spread, verdict
 
 from dlprof.judge import thresholds
 
@@ -91,11 +91,3 @@ def test_early_is_by_ratio_and_by_gap(is_beyond):
     by_gap = path("f(x)", US + thresholds.EARLY_GAP_NS * step, host=spread(US))
     assert bool(rules(by_ratio)) is is_beyond
     assert bool(rules(by_gap)) is is_beyond
-
-
-def test_a_result_is_called_late_by_a_disturbed_time_only_if_its_fastest_was():
-    host, late = spread(2 * US), disturbed(900 * US)
-    (finding,) = found("DLP019", path("f(x)", late, host=host))
-    assert finding.evidence == {}
-    once_early = late.model_copy(update={"min_ns": 5 * US})
-    assert found("DLP019", path("f(x)", once_early, host=host)) == []
