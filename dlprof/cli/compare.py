@@ -94,7 +94,7 @@ def tell(
     :class:`Unmeasured`. If a gate was ``stopped``, its caller says so.
     """
     from dlprof.compare.comparison import NOT_KNOWN, NOTHING, REGRESSION, exit_code
-    from dlprof.report import ci
+    from dlprof.report.checks import junit
     from dlprof.report.comparison_document import (
         answers_of,
         as_json,
@@ -118,7 +118,7 @@ def tell(
         document,
         {
             "--json": lambda: [as_json(found, code)],
-            "--junit": lambda: [ci.junit(f"dlprof {verb}", checks)],
+            "--junit": lambda: [junit(f"dlprof {verb}", checks)],
         },
         checks=checks,
     )

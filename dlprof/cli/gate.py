@@ -14,7 +14,7 @@ from dlprof.cli.compare import compare_files, tell
 from dlprof.cli.options import COMPARISONS, REGRESSIONS, Given, takes
 from dlprof.cli.run import inspected
 from dlprof.cli.streams import complain
-from dlprof.errors import BadInterpreter, DlprofError, Interrupted, Unmeasured, UsageError
+from dlprof.errors import Interrupted, UsageError
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import options as every
 from dlprof.runner.option import Choice, Option, Text, value_of
@@ -126,13 +126,9 @@ def _measure(
     from dlprof.runner.progress import Bar
     from dlprof.runner.quantity import duration_text
 
-    try:
-        scenario = read(Path(first)) if second is None else of_pair(first, second)
-        base, head = (_sweep(scenario, given, option) for option in (BASE_PYTHON, HEAD_PYTHON))
-        count = len(plan(head.request, head.catalog).cases)
-    except (Unmeasured, BadInterpreter) as error:
-        _refuse(outputs, error)
-        raise
+    scenario = read(Path(first)) if second is None else of_pair(first, second)
+    base, head = (_sweep(scenario, given, option) for option in (BASE_PYTHON, HEAD_PYTHON))
+    count = len(plan(head.request, head.catalog).cases)
     _check_looked_for(settings, head)
     budget_s = given.values.get("budget", max(LEAST_BUDGET_S, CASE_S * count))
     kept, bar = kept_in(given.output), Bar()
@@ -187,19 +183,3 @@ def _check_looked_for(settings: Settings, head: Sweep) -> None:
             f"--fail-on {', '.join(missing)} needs the diagnosis, which the scenario leaves out: "
             "write diagnose = true"
         )
-
-
-def _refuse(outputs: Outputs, error: DlprofError) -> None:
-    """Write what was asked for of a gate that ended before there was a comparison."""
-    from dlprof.report import ci
-    from dlprof.report.comparison_document import refusal_check, refusal_document, refusal_json
-
-    checks = [refusal_check(str(error))]
-    outputs.write(
-        refusal_document(str(error)),
-        {
-            "--json": lambda: [refusal_json(str(error), error.exit_code)],
-            "--junit": lambda: [ci.junit("dlprof gate", checks)],
-        },
-        checks=checks,
-    )

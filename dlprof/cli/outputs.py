@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -15,9 +15,12 @@ from dlprof.cli.files import check_no_session
 from dlprof.cli.streams import complain, say, show
 from dlprof.errors import UsageError
 from dlprof.judge.fail_on import FailOn
-from dlprof.report.document import Check, Document, Problem
+from dlprof.report.document import Document, Problem
 from dlprof.runner import files, session_file
 from dlprof.runner.session import Session
+
+if TYPE_CHECKING:
+    from dlprof.report.checks import Check
 
 STDOUT = "-"
 JSON_FORMS = ("--json", "--chrome")
@@ -87,7 +90,8 @@ class Outputs:
 
         ``problems`` and failed ``checks`` become annotations of GitHub.
         """
-        from dlprof.report import ci, html, markdown
+        from dlprof.report import html, markdown
+        from dlprof.report.checks import github
 
         texts = {
             "--html": lambda: [html.render(document)],
@@ -105,7 +109,7 @@ class Outputs:
             with files.atomic(Path(target)) as file:
                 file.writelines(texts[name]())
         if self.github:
-            typer.echo(ci.github(problems, checks), nl=False)
+            typer.echo(github(problems, checks), nl=False)
             _summarise(f"{markdown.render(document)}\n")
 
 
@@ -119,7 +123,7 @@ def write_session(
 
     ``fail_on`` says which findings fail.
     """
-    from dlprof.report import checks, ci, data_table, html
+    from dlprof.report import checks, data_table, html
     from dlprof.report.method import short_command
     from dlprof.report.session_document import session_document
 
@@ -130,7 +134,7 @@ def write_session(
             html.render(session_document(session, html.SAVED, scripts=True), session)
         ],
         "--csv": lambda: [data_table.csv_text(session)],
-        "--junit": lambda: [ci.junit(short_command(session), checks.checks(session, fails))],
+        "--junit": lambda: [checks.junit(short_command(session), checks.checks(session, fails))],
     }
     of_the_whole = [*checks.run_checks(session), *checks.expectation_checks(session)]
     outputs.write(document, texts, document.problems, of_the_whole)

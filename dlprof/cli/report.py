@@ -6,12 +6,12 @@ import gc
 
 from dlprof.cli.files import session_name
 from dlprof.cli.options import Given, SessionFile, takes
-from dlprof.cli.trace import BY, CHROME
+from dlprof.cli.trace import CHROME
 from dlprof.errors import UsageError
 from dlprof.runner import options as every
 
 
-@takes(every.FAIL_ON, every.FULL, BY, *every.REPORTS[1:], CHROME)
+@takes(every.FAIL_ON, every.FULL, *every.REPORTS[1:], CHROME)
 def report(session: SessionFile, *, given: Given) -> None:
     """Print the report of a session again, or write it in another form."""
     from dlprof.runner.files import begins_as
@@ -31,9 +31,8 @@ def report(session: SessionFile, *, given: Given) -> None:
     from dlprof.worker.timer import collector_off
 
     outputs, fail_on = Outputs.of(given.raw), allowed(given)
-    unfit = [one.name for one in (BY, CHROME) if given.raw[one.key] is not None]
-    if unfit:
-        raise UsageError(f"{unfit[0]} is for a trace of dlprof trace, and this is a session")
+    if given.raw[CHROME.key] is not None:
+        raise UsageError(f"{CHROME.name} is for a trace of dlprof trace, and this is a session")
     with collector_off():
         found = session_file.load(session)
         cases = cases_in(found.results)

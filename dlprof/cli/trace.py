@@ -17,7 +17,7 @@ from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import complain, width
 from dlprof.errors import FindingsFailed, UsageError
 from dlprof.runner import options as every
-from dlprof.runner.option import Choice, Option, Several, Switch, Text
+from dlprof.runner.option import Option, Several, Switch, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,14 +48,6 @@ AS_MODULE = Option(
     every.MEASURING,
     default=False,
     flag="-m",
-)
-BY = Option(
-    "by",
-    Choice(("line", "function", "pair")),
-    "One row for each line, function or pair of frameworks.",
-    every.OUTPUT,
-    default="line",
-    metavar="WHAT",
 )
 INCLUDE = Option(
     "include",
@@ -91,7 +83,7 @@ FEW = 3
 
 
 @takes(
-    *(AS_MODULE, INCLUDE, DEVICE, FAIL_ON, BY),
+    *(AS_MODULE, INCLUDE, DEVICE, FAIL_ON),
     *(every.FULL, OUTPUT, JSON, every.HTML, every.MARKDOWN, CHROME),
 )
 def trace(
@@ -113,7 +105,7 @@ def trace(
     from dlprof.runner.interrupts import uninterrupted
 
     # All is read before the program runs.
-    outputs, words, by = Outputs.of(given.raw), given[FAIL_ON], given[BY]
+    outputs, words = Outputs.of(given.raw), given[FAIL_ON]
     asked = tracing.Program(
         tuple(program),
         as_module=given[AS_MODULE],
@@ -126,11 +118,11 @@ def trace(
     with uninterrupted():
         trace_file.write(path, found)
         state.remember_last(path, is_trace=True)
-    document = _document(found, by, outputs.full, path)
+    document = _document(found, outputs.full, path)
     level = Level.FULL if outputs.full else Level.FIRST
     color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     complain("\n" + render(document, width(is_error=True), color, level), nl=False)
-    _write(found, by, outputs, path)
+    _write(found, outputs, path)
     end(found, words)
 
 
@@ -142,31 +134,31 @@ def report_trace(path: Path, given: Given) -> None:
     unfit = [name for name in ("fail_on", "csv", "parquet", "junit") if given.raw[name]]
     if unfit:
         raise UsageError(f"--{unfit[0].replace('_', '-')} does not apply to a trace: leave it out")
-    outputs, by, found = Outputs.of(given.raw), given[BY], trace_file.load(path)
+    outputs, found = Outputs.of(given.raw), trace_file.load(path)
     if not outputs.targets and not outputs.github:
-        outputs.print_report(_document(found, by, outputs.full, path))
-    _write(found, by, outputs, path)
+        outputs.print_report(_document(found, outputs.full, path))
+    _write(found, outputs, path)
 
 
-def _document(found: Trace, by: str, full: bool, path: Path) -> Document:
+def _document(found: Trace, full: bool, path: Path) -> Document:
     from dlprof.report.trace_advice import advice
     from dlprof.report.trace_document import trace_document
 
-    return trace_document(found, by, full, session_name(path), advice(found))
+    return trace_document(found, full, session_name(path), advice(found))
 
 
-def _write(found: Trace, by: str, outputs: Outputs, path: Path) -> None:
+def _write(found: Trace, outputs: Outputs, path: Path) -> None:
     """Write the forms that are wanted, with all lines. Raises :class:`UsageError`."""
     if not outputs.targets and not outputs.github:
         return
-    from dlprof.report import trace_exports
+    from dlprof.report.trace_document import chrome
     from dlprof.runner import trace_file
 
     texts = {
         "--json": lambda: [trace_file.text(found)],
-        "--chrome": lambda: [trace_exports.chrome(found)],
+        "--chrome": lambda: [chrome(found)],
     }
-    outputs.write(_document(found, by, True, path), texts)
+    outputs.write(_document(found, True, path), texts)
 
 
 def end(found: Trace, words: Sequence[str]) -> None:

@@ -142,7 +142,7 @@ def _after_a_wait(array: Array) -> Answer | None:
     code = wait.format(x=found.code) if "{x}" in wait and "\n" not in wait else found.code
     rules = ", ".join(found.safety.rules or found.safety.suspected)
     see = f" ({rules})" if rules else ""
-    note = f"do not write to {found.source} before the result is ready{see}"
+    note = f"do not write {found.source} before it is ready{see}"
     return _named("copy and wait", found, note, code)
 
 

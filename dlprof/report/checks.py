@@ -1,43 +1,61 @@
-"""A session as checks, one for each question that continuous integration asks."""
+"""What continuous integration reads: a session as checks, JUnit XML, and GitHub's annotations.
+
+Of JUnit there is no standard; the elements are those of the Ant task that all readers know:
+``testsuites``, ``testsuite``, ``testcase`` with at most one of ``failure``, ``error`` and
+``skipped``.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal
 
 from dlprof.errors import Unmeasured
 from dlprof.judge.case_view import CaseView
 from dlprof.measuring.expectation import MET, MISSED
-from dlprof.report.document import Check, Verdict
+from dlprof.report.document import Problem
 from dlprof.report.method import simulated_notice
 from dlprof.report.paths import Path, arrays_of
 from dlprof.report.survey import surveyed
 from dlprof.runner.session import FindingRecord, Header, Result, Session
 from dlprof.text.clean import first_line
 
-PASSED: Verdict = "passed"
-FAILED: Verdict = "failed"
-ERROR: Verdict = "error"
-SKIPPED: Verdict = "skipped"
+Verdict = Literal["passed", "failed", "error", "skipped"]
+"""Of a check: ``error`` has no answer and must not pass; ``skipped`` may pass."""
 NEEDS_CUDA_BUILDS = (
     "a simulated device needs CUDA builds of the frameworks: name their environment by --python"
 )
-LOST = ("crashed", "timeout")
 FAULT = "fault of a probe or of dlprof"
 RUN, EXPECTATIONS = "the run", "expectations"
 SURVEY = "survey of small arrays"
+LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
+ELEMENTS = {"failed": "failure", "error": "error", "skipped": "skipped"}
+COUNTS: dict[str, Verdict] = {"failures": "failed", "errors": "error", "skipped": "skipped"}
 
 Fails = Callable[[FindingRecord], bool]
 """Whether ``--fail-on`` refuses a finding."""
 
 
-def lines_of(texts: Iterable[str]) -> str:
-    """The lines of all texts."""
-    return "\n".join(line for text in texts for line in text.strip().splitlines())
+@dataclass(frozen=True)
+class Check:
+    """One test case of JUnit.
+
+    ``kind`` is the word or the rule by which it did not pass, ``said`` one line, ``text`` more.
+    """
+
+    suite: str
+    name: str
+    outcome: Verdict = "passed"
+    kind: str = ""
+    said: str = ""
+    text: str = ""
 
 
 def checks(session: Session, fails: Fails = lambda _: False) -> Iterator[Check]:
-    """Those of the run, of what the scenario expects, and one for each case.
+    """Yield the checks of the run and its scenario, and one for each case.
 
     A case fails by a finding that ``fails``. It is an error if it crashed or hung, or if its probe
     or dlprof itself failed, and skipped if the framework refuses it or it could not be tried.
@@ -50,33 +68,33 @@ def checks(session: Session, fails: Fails = lambda _: False) -> Iterator[Check]:
             found[index].append(finding)
     for array in arrays_of(session):
         for path in array.paths:
-            yield _of_case(path, array.text, found[path.case.index], fails)
+            yield _case_check(path, array.text, found[path.case.index], fails)
     for pair, cases in surveyed(session).items():
-        yield _of_survey(pair, cases, [one for case in cases for one in found[case.index]], fails)
+        findings = [one for case in cases for one in found[case.index]]
+        yield _survey_check(pair, cases, findings, fails)
 
 
 def run_checks(session: Session) -> Iterator[Check]:
     """Whether something was measured, to the end."""
-    is_measured = _is_measured(session.results)
-    yield Check(
-        *(RUN, "something was measured", PASSED if is_measured else ERROR, "nothing measured"),
-        *("Nothing was measured.", simulated_notice(session)),
-    )
+    outcome: Verdict = "passed" if _is_measured(session.results) else "error"
+    kind, said = "nothing measured", "Nothing was measured."
+    text = simulated_notice(session)
+    yield Check(RUN, "something was measured", outcome, kind, said, text)
+    outcome = "passed" if session.complete else "error"
     said = "The run was stopped before its end."
-    outcome = PASSED if session.complete else ERROR
     yield Check(RUN, "it came to its end", outcome, "stopped", said)
     for line in session.left_out:
-        yield Check(RUN, line, SKIPPED, "left out", line, line)
+        yield Check(RUN, line, "skipped", "left out", line, line)
 
 
-def expectation_checks(header: Header, unchecked: Verdict = ERROR) -> Iterator[Check]:
+def expectation_checks(header: Header, unchecked: Verdict = "error") -> Iterator[Check]:
     """One for each expectation; ``unchecked`` is the outcome of one that could not be checked."""
     for one in header.expectations:
         if one.verdict == MET:
             yield Check(EXPECTATIONS, one.text)
             continue
         said = f"expected {one.text}: {one.verdict}{f' ({one.reason})' if one.reason else ''}"
-        outcome = FAILED if one.verdict == MISSED else unchecked
+        outcome = "failed" if one.verdict == MISSED else unchecked
         yield Check(EXPECTATIONS, one.text, outcome, one.verdict, said, said)
 
 
@@ -97,21 +115,22 @@ def _is_measured(results: Sequence[Result]) -> bool:
     return any(one.host_time is not None or CaseView(0, one).is_measured for one in own)
 
 
-def _of_case(path: Path, array: str, findings: Sequence[FindingRecord], fails: Fails) -> Check:
+def _case_check(path: Path, array: str, findings: Sequence[FindingRecord], fails: Fails) -> Check:
     suite, name = path.pair_text, f"{path.code}  {array}"
+    result = path.case.result
     if bad := [finding for finding in findings if fails(finding)]:
         return _failed(suite, name, bad)
-    status = path.case.result.status
-    if fault := path.case.result.fault:
-        return Check(suite, name, ERROR, FAULT, fault, fault)
-    if status != "ok":
-        said = f"{status}: {path.reason}"
-        return Check(suite, name, ERROR if status in LOST else SKIPPED, status, said, said)
+    if result.fault:
+        return Check(suite, name, "error", FAULT, result.fault, result.fault)
+    if result.status != "ok":
+        said = f"{result.status}: {path.reason}"
+        outcome: Verdict = "error" if result.status in ("crashed", "timeout") else "skipped"
+        return Check(suite, name, outcome, result.status, said, said)
     first = f"{path.result} {path.brief_time}".strip()
-    return Check(suite, name, text=lines_of((first, *(one.line for one in findings))))
+    return Check(suite, name, text="\n".join((first, *(one.line for one in findings))))
 
 
-def _of_survey(
+def _survey_check(
     pair: str, cases: Sequence[CaseView], findings: Sequence[FindingRecord], fails: Fails
 ) -> Check:
     """All small arrays of a pair together: a line for each would hide the cases."""
@@ -119,16 +138,67 @@ def _of_survey(
     if bad := [finding for finding in told if fails(finding)]:
         return _failed(pair, SURVEY, bad)
     if faults := [case.result.fault for case in cases if case.result.fault]:
-        return Check(pair, SURVEY, ERROR, FAULT, first_line(faults[0]), lines_of(faults))
+        return Check(pair, SURVEY, "error", FAULT, first_line(faults[0]), "\n".join(faults))
     if untried := sum(case.result.status == "skipped" for case in cases):
         said = f"{untried:,} of {len(cases):,} arrays were not tried"
-        return Check(pair, SURVEY, ERROR, "skipped", said, said)
+        return Check(pair, SURVEY, "error", "skipped", said, said)
     if all(case.result.refused_at == "create" for case in cases):
         said = "no array could be made"
-        return Check(pair, SURVEY, ERROR, "unmade", said, cases[0].result.reason or said)
-    return Check(pair, SURVEY, text=lines_of(one.line for one in told))
+        return Check(pair, SURVEY, "error", "unmade", said, cases[0].result.reason or said)
+    return Check(pair, SURVEY, text="\n".join(one.line for one in told))
 
 
 def _failed(suite: str, name: str, bad: Sequence[FindingRecord]) -> Check:
     texts = [text for one in bad for text in (one.line, one.advice) if text]
-    return Check(suite, name, FAILED, bad[0].rule, bad[0].line, lines_of(texts))
+    return Check(suite, name, "failed", bad[0].rule, bad[0].line, "\n".join(texts))
+
+
+def github(problems: Iterable[Problem], checks: Iterable[Check] = ()) -> str:
+    """Return annotations, a line each: one for each failed check, and for each problem."""
+    failed = [check for check in checks if check.outcome in ("failed", "error")]
+    lines = [_command("error", one.kind, f"{one.name}: {one.said}") for one in failed]
+    for problem in problems:
+        message = "\n".join((problem.sentence, *problem.advice, *problem.codes[:3]))
+        lines.append(_command(LEVELS[problem.severity], problem.rule, message))
+    return "".join(lines)
+
+
+def _command(level: str, title: str, message: str) -> str:
+    """Escape as ``@actions/core`` does (https://github.com/actions/toolkit, command.ts)."""
+    title = _escaped(f"dlprof: {title}").replace(":", "%3A").replace(",", "%2C")
+    return f"::{level} title={title}::{_escaped(message)}\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def junit(title: str, checks: Iterable[Check]) -> str:
+    """Return one XML document with a suite for each pair, and a line end.
+
+    What XML cannot hold was escaped when the session was read. Single cases have no time attribute,
+    since that is the time of a test and not of the call it measured.
+    """
+    from xml.etree import ElementTree as ET
+
+    suites: dict[str, list[Check]] = defaultdict(list)
+    for check in checks:
+        suites[check.suite].append(check)
+    root = ET.Element("testsuites", _counts(title, chain.from_iterable(suites.values())))
+    for name, found in suites.items():
+        suite = ET.SubElement(root, "testsuite", _counts(name, found))
+        for check in found:
+            case = ET.SubElement(suite, "testcase", name=check.name, classname=check.suite)
+            if tag := ELEMENTS.get(check.outcome):
+                ET.SubElement(case, tag, message=check.said, type=check.kind).text = check.text
+            elif check.text:
+                ET.SubElement(case, "system-out").text = check.text
+    ET.indent(root, " ")
+    text = ET.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _counts(name: str, checks: Iterable[Check]) -> dict[str, str]:
+    found = Counter(check.outcome for check in checks)
+    counts = {attribute: str(found[outcome]) for attribute, outcome in COUNTS.items()}
+    return {"name": name, "tests": str(found.total()), **counts}

@@ -27,19 +27,17 @@ from dlprof.compare.verdicts import BETTER, LOST, OTHER, STATUS, Change
 from dlprof.compare.verdicts import WORSE as WORSE_CHANGE
 from dlprof.judge.rule import SEVERITIES
 from dlprof.measuring.expectation import MET, MISSED
-from dlprof.report.checks import ERROR, FAILED, PASSED, SKIPPED, expectation_checks, lines_of
+from dlprof.report.checks import Check, Verdict, expectation_checks
 from dlprof.report.document import (
     Answer,
     Cell,
-    Check,
     Column,
     Document,
-    Facts,
     Lines,
     Section,
     Table,
     Tone,
-    Verdict,
+    facts,
     more_rows,
 )
 from dlprof.report.method import simulated_notice
@@ -87,16 +85,11 @@ def comparison_document(
         more = f"All {counted(len(comparison.times), 'time')}"
         shown = _times_table(telling, codes, FIRST_ROWS)
         tables.append(replace(shown, more=more, is_summary=True))
-        reasons = _reasons(times, codes)
-        all_times = _times_table(times, codes, ALL_ROWS)
-        blocks: tuple[Table | Lines, ...] = (all_times, *([Lines(reasons)] if reasons else []))
-        sections.append(Section("All times", blocks))
-    rest = comparison.told[1:]  # the first is a mark
-    method: tuple[Facts | Lines, ...] = (
-        _method(comparison, names),
-        *([Lines(rest)] if rest else []),
-    )
-    sections.append(Section("How it was measured", method))
+        all_times = _times_table(times, codes, ALL_ROWS, has_reasons=True)
+        sections.append(Section("All times", (all_times,)))
+    # How many rounds a gate took, and why it stopped, is a mark of the first screen.
+    told = [Lines(comparison.told[1:])] if comparison.told[1:] else []
+    sections.append(Section("How it was measured", (_method(comparison, names), *told)))
     sides = {"BASE": comparison.base, "HEAD": comparison.head}
     loads = [load_notice(name, header) for name, header in sides.items()]
     several = len({*arrays.values()}) > 1
@@ -109,14 +102,9 @@ def comparison_document(
         ),
         answers=answers_of(comparison),
         tables=tuple(tables),
-        marks=comparison.told[:1],  # how many rounds a gate took, and why it stopped
+        marks=comparison.told[:1],
         sections=tuple(sections),
     )
-
-
-def refusal_document(reason: str) -> Document:
-    """Report a gate that measured nothing."""
-    return Document("BASE and HEAD", answers=(Answer("not compared", "", note=reason),))
 
 
 def as_json(comparison: Comparison, code: int) -> str:
@@ -135,12 +123,6 @@ def as_json(comparison: Comparison, code: int) -> str:
         "cases": comparison.cases,
     }
     return to_json(content, indent=1, by_alias=True, inf_nan_mode="null").decode() + "\n"
-
-
-def refusal_json(reason: str, code: int) -> str:
-    """Return the JSON of a gate that measured nothing."""
-    content = {"schema": SCHEMA, "answers": [reason], "exit_code": code, "cases": []}
-    return to_json({**content, "reason": reason}, indent=1).decode() + "\n"
 
 
 # Answers
@@ -348,8 +330,10 @@ def _badness(one: CaseTime) -> tuple[int, float]:
     return ORDER.index(_word(case, time)), -((time and time.ratio) or 0.0)
 
 
-def _times_table(times: Sequence[CaseTime], codes: dict[CaseRecord, Cell], most: int) -> Table:
-    """Return the times in their order."""
+def _times_table(
+    times: Sequence[CaseTime], codes: dict[CaseRecord, Cell], most: int, has_reasons: bool = False
+) -> Table:
+    """Return the times in their order; ``has_reasons`` adds why each word is what it is."""
     rows = []
     for case, time in times[:most]:
         word = _word(case, time)
@@ -361,23 +345,11 @@ def _times_table(times: Sequence[CaseTime], codes: dict[CaseRecord, Cell], most:
             Cell(result, TONES.get(word, "")),
             codes[case.case],
         )
-        rows.append(cells)
+        reason = (time.reason or time.note) if time else case.reason
+        rows.append((*cells, Cell(reason)) if has_reasons else cells)
     right = [Column(title, right=True) for title in ("BASE", "HEAD", "HEAD/BASE")]
-    columns = (*right, Column("result"), Column("path"))
+    columns = (*right, Column("result"), Column("path"), *[Column("why")] * has_reasons)
     return Table(columns, tuple(rows), more_rows(len(times), most))
-
-
-def _reasons(times: Sequence[CaseTime], codes: dict[CaseRecord, Cell]) -> tuple[str, ...]:
-    """Return why each word is what it is; paths with the same reason share a line."""
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for case, time in times:
-        if because := (time.reason or time.note) if time else case.reason:
-            code = codes[case.case]
-            found[_word(case, time), because].append(f"{code.text} {code.note}".strip())
-    return tuple(
-        f"{word}: {_joined(paths[0], _more(paths))}: {because}"
-        for (word, because), paths in found.items()
-    )
 
 
 def _alike(changes: Iterable[CaseChange]) -> list[list[CaseChange]]:
@@ -410,19 +382,17 @@ def _changes_table(
     return Table(columns, tuple(rows), more_rows(len(changes), most))
 
 
-def _method(comparison: Comparison, names: tuple[str, str]) -> Facts:
-    facts = {
+def _method(comparison: Comparison, names: tuple[str, str]) -> Table:
+    items = {
         "versions": _differences(comparison, "version"),
         "also different": _differences(comparison, "machine", "measuring", "setting"),
     }
-    for side, header, name in zip(
-        ("BASE", "HEAD"), (comparison.base, comparison.head), names, strict=True
-    ):
+    headers = {"BASE": comparison.base, "HEAD": comparison.head}
+    for (side, header), name in zip(headers.items(), names, strict=True):
         stopped = "" if header.complete else "; stopped before its end"
-        rounds = counted(header.rounds, "round")
-        facts[side] = f"{name}: {rounds}, {header.created}{stopped}"
-        facts[f"left out in {side}"] = "; ".join(header.left_out)
-    return Facts(tuple((name, value) for name, value in facts.items() if value))
+        items[side] = f"{name}: {counted(header.rounds, 'round')}, {header.created}{stopped}"
+        items[f"left out in {side}"] = "; ".join(header.left_out)
+    return facts((name, value) for name, value in items.items() if value)
 
 
 # Checks of continuous integration
@@ -433,11 +403,11 @@ def checks_of(comparison: Comparison, unsure: int | None = None) -> tuple[Check,
 
     ``unsure`` is the exit code of what is unsure; None if nothing but a failed comparison fails.
     """
-    strict = FAILED if unsure == REGRESSION else SKIPPED if unsure is None else ERROR
-    lenient = SKIPPED if unsure == 0 else strict
+    strict: Verdict = "failed" if unsure == REGRESSION else "skipped" if unsure is None else "error"
+    lenient: Verdict = "skipped" if unsure == 0 else strict
     outcomes: dict[str, Verdict] = {
-        **dict.fromkeys(REGRESSIONS, FAILED),
-        **dict.fromkeys((SAME, FASTER), PASSED),
+        **dict.fromkeys(REGRESSIONS, "failed"),
+        **dict.fromkeys((SAME, FASTER), "passed"),
         **dict.fromkeys((UNSURE, WIDE), lenient),
         INVALID: strict,
     }
@@ -445,11 +415,11 @@ def checks_of(comparison: Comparison, unsure: int | None = None) -> tuple[Check,
     found = [_whole(comparison, unsure), *expectation_checks(comparison.head, strict)]
     for case in comparison.cases:
         passes = case.word == WIDE and case not in too_wide
-        outcome = PASSED if passes else outcomes.get(case.word, SKIPPED)
+        outcome = "passed" if passes else outcomes.get(case.word, "skipped")
         times = [f"{time.measure}: {time.word} {_ratio_text(time)}" for time in case.times]
         said = f"{case.word}: {case.reason or ', '.join(times)}"
-        word = "" if outcome == PASSED else case.word
-        text = lines_of([said, *times, *map(str, case.changes)])
+        word = "" if outcome == "passed" else case.word
+        text = "\n".join([said, *times, *map(str, case.changes)])
         suite = ", ".join(_fields(case.case))
         found.append(Check(suite, case.case.code, outcome, word, said, text))
     return tuple(found)
@@ -460,10 +430,6 @@ def _whole(comparison: Comparison, unsure: int | None) -> Check:
     inconclusive = comparison.inconclusive if unsure is not None else ""
     reason = comparison.nothing or not_comparable or inconclusive
     told = [*map(sentence, answers_of(comparison)), simulated_notice(comparison.base)]
-    outcome = ERROR if reason else PASSED
-    return Check(WHOLE, COMPARABLE, outcome, "not compared" * bool(reason), reason, lines_of(told))
-
-
-def refusal_check(reason: str) -> Check:
-    """Return the one check of a gate that measured nothing."""
-    return Check(WHOLE, COMPARABLE, ERROR, "not compared", reason, reason)
+    if not reason:
+        return Check(WHOLE, COMPARABLE, text="\n".join(told).strip())
+    return Check(WHOLE, COMPARABLE, "error", "not compared", reason, "\n".join(told).strip())

@@ -117,7 +117,7 @@ def _row(one: Found) -> tuple[Cell, ...]:
     word = "Unknown" if one.verdict == "unknown" else "Seen"
     return (
         Cell(one.check.severity, "bad" if one.check.severity == "must" else "copy"),
-        Cell(one.check.name, under=f"({one.check.role})"),
+        Cell(one.check.name, note=f"({one.check.role})"),
         Cell(f"{one.check.clause} {word}: {first_words(one.seen, MOST_WORDS)}"),
     )
 

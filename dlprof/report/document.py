@@ -1,4 +1,4 @@
-"""What a report says, before it is known how it is shown.
+"""The parts of a report, whatever form shows it.
 
 A session, a comparison or a trace becomes one :class:`Document`: finished sentences, cells and
 numbers. The terminal, Markdown and HTML lay it out and decide nothing else.
@@ -9,15 +9,13 @@ the terminal, a fold in the page.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal
 
 from dlprof.judge.rule import Severity
 
-Verdict = Literal["passed", "failed", "error", "skipped"]
-"""Of a check: ``error`` has no answer and must not pass; ``skipped`` may pass."""
 Tone = Literal["", "view", "copy", "bad", "dim", "better", "worse"]
 """A renderer may give a tone a color, but color alone never carries meaning."""
 
@@ -37,15 +35,9 @@ class Cell:
     tone: Tone = ""
     code: bool = False
     note: str = ""
-    """Follows the text, and is no code."""
+    """Follows the text, or stands under it in a narrow table; no code."""
     link: str = ""
     """An address that says more."""
-    under: str = ""
-    """Follows the text, or stands under it in a narrow table."""
-
-    @property
-    def line(self) -> str:
-        return f"{self.text} {self.under}".strip()
 
 
 @dataclass(frozen=True)
@@ -107,92 +99,39 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Point:
-    """A path in a chart; times in ns."""
+class Mark:
+    """A point with its bar, or a span; ``x``, ``low`` and ``high`` in percent of the width."""
 
-    label: str
-    time_ns: float
-    low_ns: float
-    high_ns: float
-    kind: str
-    """``view``, ``copy`` …: drawn as a shape."""
-    severity: Severity | None = None
-    """Of the worst problem: drawn as color and ring."""
-    mark: str = ""
-    """The rules that stand beside it."""
-    group: str = ""
-    """The array that was converted, if there are several."""
-    is_answer: bool = False
-    """Whether an answer of the document names it."""
+    title: str
+    low: float
+    high: float
+    color: str
+    """The name of a color of the page."""
+    x: float = 0.0
+    shape: str = ""
+    """An SVG path; empty for a span."""
+    has_ring: bool = False
+    opacity: float = 1.0
+
+
+@dataclass(frozen=True)
+class ChartRow:
+    name: str
+    marks: tuple[Mark, ...]
+    value: str = ""
+    color: str = "muted"
+    """Of the value."""
+    is_bold: bool = False
 
 
 @dataclass(frozen=True)
 class Chart:
-    """One point for each path, on a log axis."""
+    """``ticks`` have a place in percent and a name; ``legend`` a shape, a color and a word."""
 
-    points: tuple[Point, ...]
-
-
-@dataclass(frozen=True)
-class Lane:
-    """One row of a timeline: begin, end and share of that time, from 0 to 1."""
-
-    label: str
-    kind: str
-    """``view``, ``copy`` …"""
-    spans: tuple[tuple[float, float, float], ...]
-    value: str = ""
-    """Stands behind the lane, such as its whole time."""
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """When something took time, from 0 to ``end_ns``. ``more`` says which lanes are left out."""
-
-    lanes: tuple[Lane, ...]
-    end_ns: float
-    more: str = ""
-
-
-@dataclass(frozen=True)
-class SourceLine:
-    """A line of code; ``number`` is 0 for lines that are left out. ``heat`` is a share of 1."""
-
-    number: int
-    text: str
-    time: str = ""
-    calls: str = ""
-    result: Cell = Cell("")
-    heat: float = 0.0
-
-
-@dataclass(frozen=True)
-class Source:
-    """Lines of a file with what they took."""
-
-    lines: tuple[SourceLine, ...]
-
-
-@dataclass(frozen=True)
-class Check:
-    """One question that continuous integration sees answered: a test case of JUnit.
-
-    ``kind`` is the word or the rule by which it did not pass, ``said`` one line, ``text`` more.
-    """
-
-    suite: str
-    name: str
-    outcome: Verdict = "passed"
-    kind: str = ""
-    said: str = ""
-    text: str = ""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Names with their values: an environment, a method."""
-
-    items: tuple[tuple[str, str], ...]
+    rows: tuple[ChartRow, ...]
+    ticks: tuple[tuple[float, str], ...]
+    caption: str
+    legend: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -202,7 +141,7 @@ class Lines:
     lines: tuple[str, ...]
 
 
-Block = Table | Facts | Lines | Source
+Block = Table | Lines
 
 
 @dataclass(frozen=True)
@@ -231,7 +170,7 @@ class Document:
     """What the marks in the tables mean."""
     problems: tuple[Problem, ...] = ()
     """Worst first."""
-    chart: Chart | Timeline | None = None
+    chart: Chart | None = None
     sections: tuple[Section, ...] = ()
     commands: tuple[str, ...] = ()
     """What to run next."""
@@ -244,6 +183,12 @@ class Document:
     def at(self, level: Level) -> Iterator[Section]:
         """The sections of a level."""
         return (one for one in self.sections if one.level is level)
+
+
+def facts(items: Iterable[tuple[str, str]]) -> Table:
+    """Names with their values, without a header."""
+    rows = tuple((Cell(name, "dim"), Cell(value)) for name, value in items)
+    return Table((Column(""), Column("")), rows)
 
 
 def first_of(lines: tuple[str, ...], most: int) -> tuple[str, ...]:

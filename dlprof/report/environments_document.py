@@ -122,7 +122,7 @@ def _cell(cell: Cell | None) -> Shown:
     time = "" if cell.median_ns is None else plain_time(cell.median_ns)
     is_bad = cell.rules or cell.word in ("wrong", "crash", "hangs")
     tone: Tone = "bad" if is_bad else TONES.get(cell.word.rstrip(BY_ADDRESS), "")
-    return Shown(time, tone, under=" ".join((cell.word, *cell.rules)))
+    return Shown(time, tone, note=" ".join((cell.word, *cell.rules)))
 
 
 def _environments(found: Environments) -> Table:
@@ -179,4 +179,4 @@ def bisect_document(
 
 def _tried(one: Tried) -> Shown:
     cases = cases_of(one.session) if one.session is not None else ()
-    return next((Shown(_cell(cell).line) for _, cell in cases), Shown(one.reason or "?"))
+    return next((_cell(cell) for _, cell in cases), Shown(one.reason or "?"))

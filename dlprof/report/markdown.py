@@ -14,11 +14,9 @@ from dlprof.report.document import (
     Block,
     Cell,
     Document,
-    Facts,
     Level,
     Problem,
     Section,
-    Source,
     Table,
     first_of,
 )
@@ -72,15 +70,6 @@ def _section(section: Section) -> Iterator[str]:
 def _block(block: Block) -> str:
     if isinstance(block, Table):
         return _table(block)
-    if isinstance(block, Facts):
-        return "\n".join(f"- {prose(name)}: {prose(value)}" for name, value in block.items)
-    if isinstance(block, Source):
-        rows = (
-            [str(one.number), prose(one.time), prose(one.result.text), code(one.text.strip())]
-            for one in block.lines
-            if one.time
-        )
-        return table(("line", "time", "result", "source"), rows, (True, True, False, False))
     return "\n".join(f"- {prose(line)}" for line in first_of(block.lines, MOST_ROWS))
 
 
@@ -96,5 +85,5 @@ def _table(found: Table) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    text = code(cell.text) if cell.code and cell.text else prose(cell.line)
-    return f"{text} {prose(cell.note)}" if cell.note else text
+    text = code(cell.text) if cell.code and cell.text else prose(cell.text)
+    return f"{text} {prose(cell.note)}".strip() if cell.note else text

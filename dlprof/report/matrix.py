@@ -104,11 +104,11 @@ def _cell(array: Array | None) -> tuple[str, Cell]:
         word = Counter(one.result for one in array.paths).most_common(1)[0][0]
         return word, Cell(word, "dim" if word == "refused" else "bad")
     if path.safety.level == "unsafe":
-        return "unsafe", Cell(path.brief_time, "bad", under="unsafe")
+        return "unsafe", Cell(path.brief_time, "bad", note="unsafe")
     mark = CONDITION if path.safety.conditions else ""
     waits = " waits" if path.case.waits_for is not None else ""
     shown = path.result_cell
-    return path.result, Cell(path.brief_time, shown.tone, under=f"{shown.text}{mark}{waits}")
+    return path.result, Cell(path.brief_time, shown.tone, note=f"{shown.text}{mark}{waits}")
 
 
 def _table(title: str, cells: dict[tuple[str, str], Array]) -> Table:

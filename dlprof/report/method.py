@@ -6,7 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from dlprof.report.document import Answer, Cell, Column, Facts, Level, Section, Table, Tone
+from dlprof.report.document import Answer, Cell, Column, Level, Section, Table, Tone, facts
 from dlprof.runner.header import SIMULATED
 from dlprof.runner.machine import NOTABLE_CORES, load_text
 from dlprof.runner.quantity import plain_time
@@ -70,7 +70,7 @@ def simulated_notice(header: Header) -> str:
 
 
 def method_section(header: Header) -> Section:
-    return Section("How it was measured", (Facts(tuple(_facts(header))),))
+    return Section("How it was measured", (facts(_facts(header)),))
 
 
 def _facts(header: Header) -> Iterator[tuple[str, str]]:
@@ -117,6 +117,6 @@ def scenario_sections(header: Header) -> Iterator[Section]:
             for one in header.expectations
         )
         yield Section("Expectations", (Table(columns, rows),), Level.FIRST)
-    facts = [("question", scenario.question or ""), ("file", scenario.file or "")]
-    facts += [("source", source) for source in scenario.sources or ()]
-    yield Section("Scenario", (Facts(tuple(facts)),))
+    told = [("question", scenario.question or ""), ("file", scenario.file or "")]
+    told += [("source", source) for source in scenario.sources or ()]
+    yield Section("Scenario", (facts(told),))

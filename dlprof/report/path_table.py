@@ -20,11 +20,10 @@ from dlprof.runner.quantity import (
     time_text,
 )
 from dlprof.runner.session import Note
-from dlprof.text.clean import counted, first_line, first_words, listed
+from dlprof.text.clean import counted, first_line, listed
 
-FIRST_TIMED, FIRST_OTHERS = 6, 2
-"""Lines of the first screen: of paths with a time, and of those without."""
-MOST_WORDS = 8
+FIRST_TIMED, FIRST_OTHERS = 4, 2
+"""Lines of the first screen: of measured paths, or of others if none was measured."""
 LEAST_BYTES = 64 * 2**10
 """A bandwidth of fewer bytes says more about the call than about the copy."""
 
@@ -35,21 +34,20 @@ Line = Sequence[Path]
 def short_table(array: Array) -> tuple[Table, tuple[str, ...]]:
     """The first screen's table, and what its marks mean.
 
-    Paths with the same result and problems, and about the same time, share a line. Crashes and
-    refusals come last; paths with the same reason share a line.
+    Paths with the same result and problems, and about the same time, share a line. If no path was
+    measured, paths with the same reason share a line.
     """
     measured = [path for path in array.paths if path.is_measured]
     is_timed = any(path.is_timed for path in measured) or not measured
     lines = lines_of(measured)
     shown = _shown(array, lines)
-    others = _others([path for path in array.paths if not path.is_measured])
-    rows = [
-        *(_row(line, plainest(line).problems) for line in shown),
-        *(_row(line, _reason(line), "dim") for line in others[:FIRST_OTHERS]),
-    ]
+    rows = [_row(line, plainest(line).problems) for line in shown]
+    if not measured:
+        shown = _others(array.paths)[:FIRST_OTHERS]
+        rows = [_row(line, _reason(line), "dim") for line in shown]
     first = Column("time", right=True) if is_timed else Column("queued work")
     columns = (first, Column("result"), Column("path"), Column("problem"))
-    left = sum(map(len, lines + others)) - sum(map(len, shown + others[:FIRST_OTHERS]))
+    left = len(array.paths) - sum(map(len, shown))
     more = f"… {counted(left, 'more path')}" if left else ""
     return Table(columns, tuple(rows), more, is_summary=True), marks_of(
         [p for one in shown for p in one]
@@ -83,21 +81,20 @@ def _row(line: Line, problem: str, tone: Tone = "") -> tuple[Cell, ...]:
 
 
 def _reason(line: Line) -> str:
-    return " ".join((*line[0].rules, first_words(line[0].reason, MOST_WORDS)))
+    return " ".join((*line[0].rules, line[0].reason.partition(":")[0]))
 
 
 def marks_of(paths: Sequence[Path]) -> tuple[str, ...]:
-    """What the marks of these paths mean, a line each."""
+    """What the marks of these paths mean, in one line."""
     meanings = {
-        f"{MARK} Not certain: one process, other programs, or the time of a new array.": any(
-            path.brief_time.startswith(MARK) for path in paths
-        ),
-        "* The result depends on the address of the array.": any(
+        f"{MARK} not certain": any(path.brief_time.startswith(MARK) for path in paths),
+        "* depends on the address of the array": any(
             path.result_cell.text.endswith("*") for path in paths
         ),
-        "? Seen only in similar paths.": any(path.safety.suspected for path in paths),
+        "? seen only in similar paths": any(path.safety.suspected for path in paths),
     }
-    return tuple(mark for mark, is_shown in meanings.items() if is_shown)
+    found = " · ".join(mark for mark, is_shown in meanings.items() if is_shown)
+    return (found,) if found else ()
 
 
 def _full_time(path: Path) -> str:

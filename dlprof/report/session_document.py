@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dlprof.judge.cases import Cases
-from dlprof.judge.evidence_text import facts
+from dlprof.judge.evidence_text import facts as evidence_facts
 from dlprof.report import loops, matrix, method, path_table, problems, steps, survey
 from dlprof.report.answers import answers_of, best, condition
+from dlprof.report.chart import paths_chart
 from dlprof.report.document import (
     Answer,
-    Chart,
     Document,
-    Facts,
     Lines,
-    Point,
     Problem,
     Section,
     Table,
+    facts,
     more_rows,
 )
 from dlprof.report.paths import KINDS, Array, Path, arrays_of
@@ -57,7 +56,7 @@ def session_document(
         tables=tables,
         marks=(*marks, *filter(None, [survey.summary(session)])),
         problems=found,
-        chart=_chart(arrays, {answer.result for answer in answers}),
+        chart=paths_chart(arrays, {answer.result for answer in answers}),
         sections=tuple(_sections(session, arrays)),
         commands=_commands(session, found, name),
     )
@@ -147,7 +146,7 @@ def _sections(session: Session, arrays: Sequence[Array]) -> Iterator[Section]:
     yield from path_table.notes_section(arrays)
     for array, name in zip(arrays[:MOST_TOLD], names, strict=False):
         told = [
-            Facts((("path", path.code), *found))
+            facts([("path", path.code), *found])
             for path in array.paths
             if (found := tuple(_facts(path.case.result)))
         ]
@@ -162,25 +161,6 @@ def _names(arrays: Sequence[Array]) -> list[str]:
         (array.pair_text * (not _is_one_pair(arrays)), array.text * several) for array in arrays
     ]
     return [f": {', '.join(filter(None, parts))}" if any(parts) else "" for parts in told]
-
-
-def _chart(arrays: Sequence[Array], named: Collection[int | None]) -> Chart | None:
-    """A point for each path; the answers are those of the ``named`` results."""
-    axes = list(zip(*(array.name for array in arrays), strict=True))
-    differs = [at for at, values in enumerate(axes) if len(set(values)) > 1]
-    points = tuple(
-        Point(
-            *(path.code, path.cost_ns, *path.interval_ns, path.result),
-            severity=path.worst,
-            mark=path.problems,
-            group=" ".join(array.name[at] for at in differs),
-            is_answer=path.case.index in named,
-        )
-        for array in arrays
-        for path in array.paths
-        if path.is_timed
-    )
-    return Chart(points) if points else None
 
 
 def _commands(session: Session, found: Sequence[Problem], name: str) -> tuple[str, ...]:
@@ -210,7 +190,7 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
     for name, question in INSTRUMENTS.items():
         verdict: Any = getattr(result, name)
         if verdict is not None:
-            told = facts(verdict.evidence, result.untimed)
+            told = evidence_facts(verdict.evidence, result.untimed)
             yield question, f"{verdict.verdict}{told and f': {told}'}"
     if result.output:
         yield "output", clean(result.output)

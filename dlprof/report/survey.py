@@ -162,16 +162,7 @@ def summary(session: Session) -> str:
     arrays = len({label_of(case.result.case) for case in cases})
     lost = f" ({', '.join(f'{count:,} {word}' for word, count in words.items())})" if words else ""
     looked = len(cases) - words.total()
-    indices = {case.index for case in cases}
-    timed = {one.rule for one in session.findings if not set(one.results) <= indices}
-    rules = sorted({one.rule for one in session.findings} - timed)
-    only = f" Only there: {', '.join(rules)}." if rules and timed_cases(session) else ""
-    return f"{arrays} small arrays: looked at {looked:,} of {len(cases):,}{lost}.{only}"
-
-
-def timed_cases(session: Session) -> bool:
-    """Whether the session has more than a survey."""
-    return any(not result.case.survey for result in session.results)
+    return f"{arrays} small arrays: looked at {looked:,} of {len(cases):,}{lost}."
 
 
 def _reasons(cases: Iterable[CaseView]) -> Iterator[str]:

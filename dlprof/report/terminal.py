@@ -13,18 +13,7 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from dlprof.report.document import (
-    Answer,
-    Block,
-    Cell,
-    Document,
-    Facts,
-    Level,
-    Problem,
-    Section,
-    Source,
-    Table,
-)
+from dlprof.report.document import Answer, Block, Cell, Document, Level, Problem, Section, Table
 from dlprof.text.clean import counted
 
 STYLES = {
@@ -40,16 +29,14 @@ STYLES = {
 }
 INDENT, GAP = 2, 2
 WORD = 12
-"""No word this short is broken, and no column of texts this short."""
+"""A column of texts this short is never broken."""
 CODE_WIDTH = 26
 """The least columns of code."""
-MARKS = (" ,([{", ".=)]}-/", "_")
-"""Code is folded after these, the first rather than the others."""
-NO_BREAK = "\N{NO-BREAK SPACE}"
-"""Keeps a note together while code is folded."""
+MARKS = " ,([{.=)]}-/_"
+"""Code is folded after these."""
 TEXT_SHARE = 0.32
 """Of the width, what a text beside code may take."""
-FIRST_ROWS, FIRST_PROBLEMS = 40, 4
+FIRST_ROWS, FIRST_PROBLEMS = 40, 2
 """Of the first screen."""
 
 
@@ -74,28 +61,30 @@ def printed(renderable: RenderableType | str, width: int = 100, color: bool = Fa
         markup=False,
     )
     console.print(renderable)
-    lines = (line.rstrip() for line in target.getvalue().replace(NO_BREAK, " ").splitlines())
-    return "\n".join(lines) + "\n"
+    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
 
 
 class Code:
     """Code in a cell, which is folded after a mark instead of within a name."""
 
-    def __init__(self, text: Text) -> None:
-        self.text = text
+    def __init__(self, code: Text, note: str = "") -> None:
+        self.code = code
+        self.note = Text(f"  {note}" if note else "", style="dim")
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        length = self.text.cell_len
+        length = self.code.cell_len + self.note.cell_len
         return Measurement(min(length, CODE_WIDTH), length)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        width, text, begin, cuts = options.max_width, self.text.plain, 0, []
-        while len(text) - begin > width:
-            part = text[begin : begin + width]
-            after = [max(map(part.rfind, marks)) + 1 for marks in MARKS]
-            begin += next((at for at in after if at > width // 2), max(after) or width)
+        width, code, begin, cuts = options.max_width, self.code.plain, 0, []
+        while len(code) - begin > width:
+            mark = max(code.rfind(mark, begin, begin + width) for mark in MARKS) + 1
+            begin = mark if mark > begin + width // 2 else begin + width
             cuts.append(begin)
-        yield from self.text.divide(cuts)
+        *lines, last = self.code.divide(cuts)
+        yield from lines
+        fits = last.cell_len + self.note.cell_len <= width
+        yield Text.assemble(last, "" if fits else "\n", self.note)
 
 
 def _parts(document: Document, width: int, level: Level) -> Iterator[RenderableType]:
@@ -108,7 +97,7 @@ def _parts(document: Document, width: int, level: Level) -> Iterator[RenderableT
         yield from (title, context)
     if document.answers:
         yield Text()
-        yield _answers(document.answers, width)
+        yield _answers(document.answers)
     if document.notices:
         yield Text()
         yield from (Text(notice, style="yellow") for notice in document.notices)
@@ -141,27 +130,24 @@ def _section(section: Section, width: int) -> Iterator[RenderableType]:
         yield _block(block, width)
 
 
-def _answers(answers: Sequence[Answer], width: int) -> RenderableType:
-    """One line for each answer. If one is too long, notes stand under the code."""
+def _block(block: Block, width: int) -> RenderableType:
+    if isinstance(block, Table):
+        return _table(block, width)
+    return _flush(Group(*map(Text, block.lines)))
+
+
+def _answers(answers: Sequence[Answer]) -> RenderableType:
+    """One line for each answer, and its note under its code."""
     grid = _grid()
     for answer in answers:
-        parts = (_code(answer), answer.value, answer.note if answer.code else "")
-        grid.add_row(Text(answer.label), *parts)
-    grid.columns[2].justify = "right"
-    if _width(grid).maximum <= width - INDENT:
-        return _flush(grid)
-    grid = _grid()
-    for answer in answers:
-        grid.add_row(Text(answer.label), _code(answer), answer.value)
+        code = Code(Text(answer.code, style="bold")) if answer.code else Text(answer.note)
+        grid.add_row(answer.label, code, answer.value)
         if answer.code and answer.note:
-            grid.add_row("", Text(answer.note), "")
+            grid.add_row("", answer.note, "")
     grid.columns[0].no_wrap = all(answer.code for answer in answers)
     grid.columns[2].no_wrap = True
+    grid.columns[2].justify = "right"
     return _flush(grid)
-
-
-def _code(answer: Answer) -> RenderableType:
-    return Code(Text(answer.code, style="bold")) if answer.code else Text(answer.note)
 
 
 def _grid() -> Grid:
@@ -202,20 +188,18 @@ def _filled(table: Table, most: int | None = None) -> Grid:
     is_narrow = most is not None
     has_code = any(cell.code for row in table.rows for cell in row)
     grid = _grid()
-    grid.show_header, grid.header_style = True, "dim"
+    grid.show_header = any(column.title for column in table.columns)
+    grid.header_style = "dim"
     for at, column in enumerate(table.columns):
-        texts = [row[at].line for row in table.rows]
-        words = [part for row in table.rows for part in _words(row[at])]
-        is_word = column.right or max(map(len, texts)) <= WORD
-        is_code = any(row[at].code for row in table.rows)
-        title = column.title.split() if column.right and is_narrow else [column.title]
+        cells = [row[at] for row in table.rows]
+        is_code = any(cell.code for cell in cells)
+        is_word = column.right or max(len(cell.text) + len(cell.note) for cell in cells) <= WORD
         grid.add_column(
-            "\n".join(title),
+            "\n".join(column.title.split()) if column.right and is_narrow else column.title,
             justify="right" if column.right else "left",
             vertical="top",
             no_wrap=is_word and not is_code,
             overflow="fold",
-            min_width=None if is_code or is_word else max(map(len, [*words, *title])),
             max_width=most if has_code and not (is_code or is_word) else None,
         )
     for row in table.rows:
@@ -223,18 +207,12 @@ def _filled(table: Table, most: int | None = None) -> Grid:
     return grid
 
 
-def _words(cell: Cell) -> list[str]:
-    """The parts of a text that stay in one line."""
-    parts = [cell.text, *cell.under.split()] if cell.under else cell.text.split()
-    return [part for part in parts if len(part) <= WORD]
-
-
-def _cell(cell: Cell, is_narrow: bool = False) -> RenderableType:
-    parts = filter(None, (cell.text, cell.under))
-    text = Text(("\n" if is_narrow else " ").join(parts), style=STYLES.get(cell.tone, ""))
-    if cell.note:
-        text = Text.assemble(text, "  ", (cell.note.replace(" ", NO_BREAK), "dim"))
-    return Code(text) if cell.code else text
+def _cell(cell: Cell, is_narrow: bool) -> RenderableType:
+    style = STYLES.get(cell.tone, "")
+    if cell.code:
+        return Code(Text(cell.text, style=style), cell.note)
+    parts = filter(None, (cell.text, cell.note))
+    return Text(("\n" if is_narrow else " ").join(parts), style=style)
 
 
 def _problems(problems: Sequence[Problem], is_full: bool) -> RenderableType:
@@ -243,7 +221,7 @@ def _problems(problems: Sequence[Problem], is_full: bool) -> RenderableType:
     for problem in shown:
         style = STYLES[problem.severity]
         paths = counted(problem.more, "more path")
-        more = f" ({paths}: --full)" if problem.more and not is_full else ""
+        more = f" ({paths})" if problem.more and not is_full else ""
         grid.add_row(Text(problem.severity, style=style), problem.rule, problem.sentence + more)
         for line in problem.evidence if is_full else ():
             grid.add_row("", "", Text(line, style="dim"))
@@ -255,31 +233,6 @@ def _problems(problems: Sequence[Problem], is_full: bool) -> RenderableType:
     told = ", ".join(f"{count} {severity}" for severity, count in counts.items())
     left = [Text(f"… and {told} (--full)", style="dim")] if told else []
     return _flush(Group(grid, *left))
-
-
-def _block(block: Block, width: int) -> RenderableType:
-    if isinstance(block, Table):
-        return _table(block, width)
-    if isinstance(block, Facts):
-        grid = _grid()
-        for name, value in block.items:
-            grid.add_row(Text(name, style="dim"), Text(value))
-        return _flush(grid)
-    if isinstance(block, Source):
-        return _source(block)
-    return _flush(Group(*map(Text, block.lines)))
-
-
-def _source(source: Source) -> RenderableType:
-    """Code loses its end where there is no room for it."""
-    grid = _grid()
-    for justify in ("right", "right", "left", "right", "left"):
-        grid.add_column(justify=justify, no_wrap=True, overflow="ellipsis")
-    for line in source.lines:
-        text = Text(line.text, style="" if line.time else "dim")
-        number = str(line.number or "")
-        grid.add_row(line.time, line.calls, _cell(line.result), number, text)
-    return _flush(grid)
 
 
 def _flush(part: RenderableType) -> Padding:

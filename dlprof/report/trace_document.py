@@ -1,7 +1,6 @@
 """A traced program as a document: its lines by the time that their conversions take.
 
-The table groups the rows of a trace by line, function or pair. The page also shows when lines
-converted, and their source with heat.
+The page also shows when lines converted, and their source.
 """
 
 from __future__ import annotations
@@ -10,22 +9,21 @@ import os
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
+from dlprof.errors import UsageError
+from dlprof.report.chart import timeline
 from dlprof.report.document import (
     Answer,
     Cell,
+    Chart,
+    ChartRow,
     Column,
     Document,
-    Lane,
+    Mark,
     Section,
-    Source,
-    SourceLine,
     Table,
-    Timeline,
     Tone,
 )
 from dlprof.runner.axes import shape_text
@@ -33,69 +31,44 @@ from dlprof.runner.header import SIMULATED
 from dlprof.runner.quantity import plain_time, significant, size_text
 from dlprof.runner.trace import doubts
 from dlprof.runner.trace_file import Row, Trace
+from dlprof.text import json_text
 from dlprof.text.clean import counted, first_line
 from dlprof.tracer.rows import OTHERS
 
 TONES: dict[str, Tone] = {"view": "view", "copy": "copy", "mixed": "copy", "waits": "bad"}
+COLORS = {"view": "plain", "copy": "warning", "mixed": "warning", "waits": "error"}
+MOST_ROWS, MOST_ARRAYS = 10, 3
+MOST_FILES, MOST_TIMELINES, MOST_SPANS = 50, 10, 1000
+LEAST_WIDTH, LEAST_OPACITY = 0.2, 0.25
+"""Of a span that took any time: it must be seen."""
+UNTRACED = "untraced"
+"""The consumer of a capsule that no traced call took in."""
+LONG = 36
+"""Characters up to which a table shows an expression; else it shows the conversion."""
+COLUMNS = (
+    Column("row", right=True),  # what ``--from LAST:ROW`` takes
+    Column("own time", right=True),
+    Column("calls", right=True),
+    *map(Column, ("result", "line", "conversion", "what")),
+)
+OWN_TIME = "own time: in the calls themselves, without their arguments."
 
 
-@dataclass(frozen=True)
-class Group:
-    """What one row of the table shows."""
-
-    place: str
-    code: str
-    rows: tuple[Row, ...]
-
-    def total(self, name: str) -> int:
-        return sum(getattr(row, name) for row in self.rows)
-
-    @property
-    def result(self) -> str:
-        return result_of(self.rows)
-
-
-def result_of(rows: Sequence[Row]) -> str:
-    """Return ``waits`` if a row waits, else the result that all rows share, or ``mixed``.
-
-    Rows that only raised or only converted empty arrays count if there are no others.
-    """
-    if any(row.waits for row in rows):
+def result_of(row: Row) -> str:
+    """Return ``waits`` if a row waits, else its result; a row of empty arrays has none."""
+    if row.waits:
         return "waits"
-    found = {row.result for row in rows if row.calls > row.empty}
-    if found:
-        return found.pop() if len(found) == 1 else "mixed"
-    return "raised" if all(row.result == "raised" for row in rows) else "unknown"
-
-
-def grouped(rows: Sequence[Row], by: str) -> list[Group]:
-    """Group rows by ``line``, ``function`` or ``pair``, in their order."""
-    keys: dict[str, Callable[[Row], tuple[Any, ...]]] = {
-        "line": lambda row: (id(row),),
-        "function": lambda row: (row.file, row.function),
-        "pair": lambda row: (row.producer, row.consumer),
-    }
-    found: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        found.setdefault(keys[by](row), []).append(row)
-    return [_group(members, by) for members in found.values()]
-
-
-def _group(rows: list[Row], by: str) -> Group:
-    first = rows[0]
-    function = first.function.replace(".<locals>.", ".")
-    if by == "pair":
-        return Group(f"{first.producer} → {first.consumer}", "", tuple(rows))
-    if by == "function":
-        code = ", ".join(dict.fromkeys(row.conversion for row in rows))
-        return Group(f"{short_file(first.file)} {function}", code, tuple(rows))
-    place = place_of(first) + ("" if function == "<module>" else f" {function}")
-    return Group(place, first.expression or first.conversion, tuple(rows))
+    return row.result if row.calls > row.empty or row.result == "raised" else "unknown"
 
 
 def place_of(row: Row) -> str:
     """Return the short file name and the line."""
     return f"{short_file(row.file)}:{row.line}" if row.line else row.file
+
+
+def _line(row: Row) -> str:
+    function = row.function.replace(".<locals>.", ".")
+    return place_of(row) + ("" if function == "<module>" else f" {function}")
 
 
 def short_file(file: str) -> str:
@@ -109,67 +82,53 @@ def short_file(file: str) -> str:
     return relative.as_posix()
 
 
-MOST_ROWS, MOST_ARRAYS = 10, 3
-UNTRACED = "untraced"
-"""The consumer of a capsule that no traced call took in."""
-LONG = 36
-"""Characters up to which a table shows an expression; else it shows the conversion."""
-ROW = Column("row", right=True)
-"""What ``--from LAST:ROW`` takes."""
-FIGURES = (Column("own\u00a0time", right=True), Column("calls", right=True), Column("result"))
-OWN_TIME = "own time: in the calls themselves, without their arguments."
-CONVERSION, WHAT = Column("conversion"), Column("what")
-
-
 def trace_document(
     trace: Trace,
-    by: str = "line",
     full: bool = False,
     name: str = "LAST",
     advice: Mapping[int, str] = MappingProxyType({}),
 ) -> Document:
-    """``by`` is ``line``, ``function`` or ``pair``; ``name`` is what commands call the trace.
+    """Report a trace; ``name`` is what commands call it.
 
     ``advice`` has what to write instead, by the place of a row.
     """
-    advised = {id(row): advice[at] for at, row in enumerate(trace.rows) if at in advice}
-    answered = {id(_copying(trace.rows)), id(_waiting(trace.rows))}
-    others = {row: text for row, text in advised.items() if row not in answered}
-    groups = sorted(grouped(trace.rows, by), key=lambda group: -group.total("total_ns"))
-    shown = groups if full else groups[:MOST_ROWS]
     title, context = _title(trace)
-    if not groups:
-        return Document(title, "no conversions", notices=tuple(_notices(trace)))
-    places = (Column("pair"),) if by == "pair" else (Column(by), CONVERSION)
-    columns = (*FIGURES, *places, WHAT)
+    notices = tuple(_notices(trace))
+    if not trace.rows:
+        return Document(title, "no conversions", notices=notices)
+    advised = {id(row): advice[at] for at, row in enumerate(trace.rows) if at in advice}
+    copying, waiting = _copying(trace.rows), _waiting(trace.rows)
     rows = []
-    for number, group in enumerate(shown, 1):
-        cells = (
-            *_figures(group),
-            Cell(group.place),
-            *(() if by == "pair" else (_conversion(group, by, full),)),
-            _what(group, by, full, others),
+    for number, row in enumerate(trace.rows if full else trace.rows[:MOST_ROWS], 1):
+        result = result_of(row)
+        is_answer = row in (copying, waiting)
+        what = (*_facts(row, full), "" if is_answer else advised.get(id(row), ""))
+        rows.append(
+            (
+                Cell(str(number), "dim"),
+                Cell(plain_time(row.total_ns)),
+                Cell(f"{row.calls:,}"),
+                Cell(result, TONES.get(result, "dim")),
+                Cell(_line(row)),
+                Cell((row.expression or row.conversion) if full else _short(row), code=True),
+                Cell("; ".join(filter(None, what))),
+            )
         )
-        rows.append((Cell(str(number), "dim"), *cells) if by == "line" else cells)
-    left = len(groups) - len(shown)
-    table = Table(
-        (ROW, *columns) if by == "line" else columns,
-        tuple(rows),
-        more=f"… {counted(left, f'more {by}')} (--full)" if left else "",
-    )
+    left = len(trace.rows) - len(rows)
+    more = f"… {counted(left, 'more line')} (--full)" if left else ""
     return Document(
         title,
         context,
         answers=(
-            _answer("copy", _copying(trace.rows), _without_waits, trace, advised),
-            _answer("wait", _waiting(trace.rows), lambda row: row.waited_ns, trace, advised),
+            _answer("copy", copying, _without_waits, trace, advised),
+            _answer("wait", waiting, lambda row: row.waited_ns, trace, advised),
         ),
-        notices=tuple(_notices(trace)),
-        tables=(table,),
+        notices=notices,
+        tables=(Table(COLUMNS, tuple(rows), more),),
         marks=(OWN_TIME,),
-        chart=timeline(trace),
-        sections=tuple(sections(trace)),
-        commands=tuple(_commands(trace, by, name, advised)) if trace.program else (),
+        chart=_timeline(trace),
+        sections=tuple(_sources(trace)),
+        commands=tuple(_commands(trace, name, advised)) if trace.program else (),
     )
 
 
@@ -259,56 +218,8 @@ def cut_short(trace: Trace) -> Iterator[str]:
         )
 
 
-def _figures(group: Group) -> tuple[Cell, ...]:
-    result = group.result
-    return (
-        Cell(plain_time(group.total("total_ns"))),
-        Cell(f"{group.total('calls'):,}"),
-        Cell(result, TONES.get(result, "dim")),
-    )
-
-
-def _conversion(group: Group, by: str, full: bool) -> Cell:
-    return Cell(group.code if full or by == "function" else _short(group.rows[0]), code=True)
-
-
-def _what(group: Group, by: str, full: bool, advised: Mapping[int, str]) -> Cell:
-    advice = advised.get(id(group.rows[0]), "") if by == "line" else ""
-    return Cell("; ".join(filter(None, (*_facts(group, by, full), advice))))
-
-
-def _facts(group: Group, by: str, full: bool) -> Iterable[str]:
-    if by == "line":
-        yield from _of_line(group.rows[0], full)
-    first_ns, total_ns = group.total("first_ns"), group.total("total_ns")
-    if group.total("calls") > len(group.rows) and 2 * first_ns > total_ns:
-        yield f"{plain_time(first_ns)} of it in the first call"
-    copies, calls, copied = (group.total(name) for name in ("copies", "calls", "bytes"))
-    if group.result == "mixed" and copies:
-        yield f"{copies:,} of {calls:,} copy"
-    if by != "line" and copied:
-        yield f"{size_text(copied, 2)} copied"
-    waits, maybe = group.total("waits"), group.total("maybe_waits")
-    if waits:
-        kinds = dict.fromkeys(row.result for row in group.rows)
-        yield f"{', '.join(kinds)}; waits {plain_time(group.total('waited_ns'))} for queued work"
-    elif maybe:
-        yield f"{maybe:,} may wait for queued work"
-    crossings = (one[:2] for row in group.rows for one in row.crossings)
-    yield from (f"crosses from {one} to {other}" for one, other in dict.fromkeys(crossings))
-    if group.total("raised"):
-        yield f"{group.total('raised'):,} raised"
-
-
-def _of_line(row: Row, full: bool) -> Iterable[str]:
-    sizes = {size for dtype, _, _, size in row.arrays if dtype not in ("?", OTHERS)}
-    if row.copies:
-        alike = len(row.arrays) == 1 and is_of_one(row)
-        each = " each" if alike else " per copy on average"
-        yield size_text(round(row.bytes / row.copies), 2) + (each if row.copies > 1 else " copied")
-    elif sizes and row.result != "view":
-        lengths = dict.fromkeys((size_text(min(sizes), 2), size_text(max(sizes), 2)))
-        yield f"{' to '.join(lengths)}{' each' if row.calls > 1 else ''}"
+def _facts(row: Row, full: bool) -> Iterator[str]:
+    yield from _sizes(row)
     if row.retyped:
         yield f"to {', '.join(row.retyped)}"
     if full:
@@ -317,6 +228,28 @@ def _of_line(row: Row, full: bool) -> Iterable[str]:
         yield f"{row.via.split('.')[0]}: {row.via.rpartition('.')[2]}"
     if row.allowed:
         yield f"allowed: {', '.join(row.allowed)}"
+    if row.calls > 1 and 2 * row.first_ns > row.total_ns:
+        yield f"{plain_time(row.first_ns)} of it in the first call"
+    if result_of(row) == "mixed" and row.copies:
+        yield f"{row.copies:,} of {row.calls:,} copy"
+    if row.waits:
+        yield f"{row.result}; waits {plain_time(row.waited_ns)} for queued work"
+    elif row.maybe_waits:
+        yield f"{row.maybe_waits:,} may wait for queued work"
+    yield from dict.fromkeys(f"crosses from {one} to {other}" for one, other, _ in row.crossings)
+    if row.raised:
+        yield f"{row.raised:,} raised"
+
+
+def _sizes(row: Row) -> Iterator[str]:
+    sizes = {size for dtype, _, _, size in row.arrays if dtype not in ("?", OTHERS)}
+    if row.copies:
+        alike = len(row.arrays) == 1 and is_of_one(row)
+        each = " each" if alike else " per copy on average"
+        yield size_text(round(row.bytes / row.copies), 2) + (each if row.copies > 1 else " copied")
+    elif sizes and row.result != "view":
+        lengths = dict.fromkeys((size_text(min(sizes), 2), size_text(max(sizes), 2)))
+        yield f"{' to '.join(lengths)}{' each' if row.calls > 1 else ''}"
 
 
 def is_of_one(row: Row) -> bool:
@@ -342,47 +275,61 @@ def may_be_advised(row: Row) -> bool:
     return bool(row.waits or (row.copies and is_of_one(row)))
 
 
-def _commands(trace: Trace, by: str, name: str, advised: Mapping[int, str]) -> Iterable[str]:
+def _commands(trace: Trace, name: str, advised: Mapping[int, str]) -> Iterator[str]:
     fit = [row for row in trace.rows if may_be_advised(row) and id(row) not in advised]
     row = _copying(fit) or _waiting(fit)
-    if row is not None and by != "line":  # only lines have the number of a row
-        yield f"dlprof report {shlex.quote(name)} --by line"
-    elif row is not None:
+    if row is not None:
         pair, number = shlex.join([row.producer, row.consumer]), trace.rows.index(row) + 1
         yield f"dlprof run {pair} --from {shlex.quote(name)}:{number}"
     yield f"dlprof report {shlex.quote(name)} --html report.html"
     yield "dlprof explain trace"
 
 
-MOST_LANES = 10
-MOST_FILES = 50
-
-
-def timeline(trace: Trace) -> Timeline | None:
+def _timeline(trace: Trace) -> Chart | None:
     """Return when the costliest lines converted, or None if that is unknown."""
-    lines = grouped(trace.rows, "line")
-    spans: dict[int, list[tuple[float, float, float]]] = defaultdict(list)
-    for begin, end, row, took, _ in trace.timeline:
-        if end > begin and 0 <= row < len(trace.rows):
-            spans[id(trace.rows[row])].append((begin, end, took / (end - begin)))
-    lanes = [
-        Lane(line.place, line.result, tuple(drawn), plain_time(line.total("total_ns")))
-        for line in lines
-        if (drawn := [span for row in line.rows for span in spans[id(row)]])
+    marks: dict[int, list[Mark]] = defaultdict(list)
+    for begin, end, at, took, _ in trace.timeline:
+        if end > begin and 0 <= at < len(trace.rows) and len(marks[at]) < MOST_SPANS:
+            marks[at].append(_span(trace, begin, end, at, took))
+    lines = [
+        ChartRow(_line(row), tuple(marks[at]), plain_time(row.total_ns))
+        for at, row in enumerate(trace.rows)
+        if marks[at]
     ]
-    if not lanes:
+    if not lines or not trace.wall_ns:
         return None
-    left = len(lines) - len(lanes[:MOST_LANES])
+    left = len(trace.rows) - len(lines[:MOST_TIMELINES])
     more = f"The table has {counted(left, 'more line')}." if left else ""
-    return Timeline(tuple(lanes[:MOST_LANES]), trace.wall_ns, more)
+    return timeline(lines[:MOST_TIMELINES], trace.wall_ns, more)
 
 
-def sections(trace: Trace) -> Iterator[Section]:
+def _span(trace: Trace, begin: int, end: int, at: int, took_ns: int) -> Mark:
+    result = result_of(trace.rows[at])
+    took = f"{plain_time(took_ns)} of {plain_time(end - begin)}"
+    low, high = (100 * ns / (trace.wall_ns or 1) for ns in (begin, end))
+    share = min(took_ns / (end - begin), 1.0)
+    return Mark(
+        f"{_line(trace.rows[at])}, {result}, at {plain_time(begin)}: {took}",
+        low,
+        max(high, low + LEAST_WIDTH),
+        COLORS.get(result, "muted"),
+        opacity=LEAST_OPACITY + (1 - LEAST_OPACITY) * share,
+    )
+
+
+SOURCE = (
+    *(Column(title, right=True) for title in ("time", "calls")),
+    Column("result"),
+    Column("line", right=True),
+    Column("source"),
+)
+
+
+def _sources(trace: Trace) -> Iterator[Section]:
     """Yield a section for each file with its hot lines, the costliest first."""
     files: dict[str, list[Row]] = defaultdict(list)
     for row in trace.rows:
         files[row.file].append(row)
-    hottest = max((_took(rows) for rows in _lines(trace.rows).values()), default=0)
     ordered = sorted(files.items(), key=lambda item: -_took(item[1]))
     for file, rows in ordered[:MOST_FILES]:
         text = trace.sources.get(file)
@@ -390,36 +337,70 @@ def sections(trace: Trace) -> Iterator[Section]:
             copied = sum(row.bytes for row in rows)
             parts = (plain_time(_took(rows)), f"{size_text(copied, 2)} copied" if copied else "")
             heading = f"{short_file(file)}   {', '.join(filter(None, parts))}"
-            yield Section(heading, (Source(tuple(_source(text, rows, hottest))),))
-
-
-def _lines(rows: Sequence[Row]) -> dict[tuple[str, int], list[Row]]:
-    found: dict[tuple[str, int], list[Row]] = defaultdict(list)
-    for row in rows:
-        found[row.file, row.line].append(row)
-    return found
+            yield Section(heading, (Table(SOURCE, tuple(_source(text, rows))),))
 
 
 def _took(rows: Sequence[Row]) -> int:
     return sum(row.total_ns for row in rows)
 
 
-def _source(
-    text: Sequence[tuple[int, str]], rows: Sequence[Row], hottest: int
-) -> Iterator[SourceLine]:
-    hot = {line: found for (_, line), found in _lines(rows).items()}
+def _source(text: Sequence[tuple[int, str]], rows: Sequence[Row]) -> Iterator[tuple[Cell, ...]]:
+    hot: dict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        hot[row.line].append(row)
     last = 0
     for number, line in text:
         if last and number > last + 1:
-            yield SourceLine(0, "⋯")
+            yield *[Cell("")] * 4, Cell("⋯")
         last = number
-        found = hot.get(number)
-        if found is None:
-            yield SourceLine(number, line)
-            continue
-        took, calls = _took(found), sum(row.calls for row in found)
-        results = dict.fromkeys(result_of([row]) for row in found)
-        tone: Tone = next((TONES[one] for one in reversed(TONES) if one in results), "dim")
-        heat = took / hottest if hottest else 0.0
-        cell = Cell(", ".join(results), tone)
-        yield SourceLine(number, line, plain_time(took), f"{calls:,}", cell, heat)
+        place, code = Cell(str(number), "dim"), Cell(line, code=True)
+        if found := hot.get(number):
+            results = dict.fromkeys(map(result_of, found))
+            tone: Tone = next((TONES[one] for one in reversed(TONES) if one in results), "dim")
+            calls = sum(row.calls for row in found)
+            took, result = Cell(plain_time(_took(found))), Cell(", ".join(results), tone)
+            yield took, Cell(f"{calls:,}"), result, place, code
+        else:
+            yield *[Cell("")] * 3, place, code
+
+
+def chrome(trace: Trace) -> str:
+    """Return each conversion as an event for Perfetto, speedscope and Chrome's trace viewer.
+
+    The format is Chromium's "Trace Event Format", with complete events.
+
+    Raises :class:`UsageError` if the program ran without ``--chrome``.
+    """
+    if trace.rows and not trace.events:
+        raise UsageError(
+            "the trace has no single conversions: give --chrome to dlprof trace with the program"
+        )
+    names = [f"{_line(row)} {row.expression or row.conversion}" for row in trace.rows]
+    programs = [
+        {
+            "ph": "M",
+            "name": "process_name",
+            "pid": process.pid,
+            "args": {"name": " ".join(process.argv) or "program"},
+        }
+        for process in trace.processes
+    ]
+    events = [
+        {
+            "ph": "X",
+            "name": names[row],
+            "cat": trace.rows[row].result,
+            "pid": trace.processes[process].pid,
+            "tid": thread,
+            "ts": begin / 1e3,
+            "dur": took / 1e3,
+            "args": {
+                "conversion": trace.rows[row].conversion,
+                "from": trace.rows[row].producer,
+                "to": trace.rows[row].consumer,
+            },
+        }
+        for begin, took, row, process, thread in sorted(trace.events)
+    ]
+    content = {"traceEvents": [*programs, *events], "displayTimeUnit": "ns"}
+    return f"{json_text.dump(content)}\n"

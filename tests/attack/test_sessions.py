@@ -12,7 +12,7 @@ from repro_builders import session_of
 from rule_builders import varying, verdict
 
 from dlprof.measuring.measure import judged
-from dlprof.report import checks, ci, data_table, markdown, terminal
+from dlprof.report import checks, data_table, markdown, terminal
 from dlprof.report.document import Level
 from dlprof.report.session_document import session_document
 from dlprof.runner.header import RecordedScenario
@@ -120,7 +120,7 @@ def use(session):
     report = session_document(session)
     shown(terminal.render(report, level=Level.FULL))
     shown(markdown.render(report))
-    shown(ci.junit("t", checks.checks(session)))
+    shown(checks.junit("t", checks.checks(session)))
     shown(data_table.csv_text(session))
     data_table.write_parquet(io.BytesIO(), session)
     for finding in session.findings[:3]:

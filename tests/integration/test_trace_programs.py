@@ -284,13 +284,10 @@ numpy.array(Foreign())
     assert traced.stderr.endswith("--fail-on copy,wait: passed\n")
 
 
-def test_the_report_is_printed_again_by_function_and_pair(trace, tmp_path):
+def test_the_report_is_printed_again(trace, tmp_path):
     trace(f"def load():\n    numpy.frombuffer(b'12', 'uint8')\n{CONVERTS}load()\n")
     again = dlprof("report", tmp_path / "trace.json")
     assert "view app.py:2 load numpy.frombuffer(" in again.said
-    by_function = dlprof("report", tmp_path / "trace.json", "--by", "function").said
-    assert "view app.py load numpy.frombuffer(" in by_function
-    assert "bytes → numpy" in dlprof("report", tmp_path / "trace.json", "--by", "pair").said
 
 
 def test_single_conversions_are_exported_for_the_viewers_that_show_them(trace, tmp_path):

@@ -4,26 +4,18 @@ from dlprof.report.document import (
     Answer,
     Cell,
     Chart,
+    ChartRow,
     Column,
     Document,
-    Facts,
     Level,
     Lines,
-    Point,
+    Mark,
     Problem,
     Section,
-    Source,
-    SourceLine,
     Table,
+    facts,
 )
 
-SOURCE = Source(
-    (
-        SourceLine(1, "import torch"),
-        SourceLine(0, "⋯"),
-        SourceLine(9, "    torch.tensor(x)", "2 ms", "10", Cell("copy", "copy"), 1.0),
-    )
-)
 PATHS = (
     ("jax.device_put(x.numpy(), may_alias=True)", 32e3, "view", "error DLP020"),
     ("jax.dlpack.from_dlpack(x, copy=True)", 33e3, "view", "error DLP018"),
@@ -35,10 +27,11 @@ PATHS = (
 COLUMNS = (Column("time", right=True), Column("result"), Column("path"), Column("problem"))
 
 
-def point(label="numpy.asarray(x)", time_ns=33e3, kind="view", problem="", group="torch → jax"):
-    severity, _, mark = problem.partition(" ")
-    ends = 0.9 * time_ns, 1.1 * time_ns
-    return Point(label, time_ns, *ends, kind, severity or None, mark, group)
+def chart(*rows):
+    """A chart with a point for each path, as of ``PATHS``."""
+    marks = [Mark(f"{label}, {problem}", 5, 9, "error", 7, "M0 0") for label, *_, problem in rows]
+    lines = (ChartRow(label, (mark,)) for mark, (label, *_) in zip(marks, rows, strict=True))
+    return Chart(tuple(lines), ((50.0, "1 ms"),), "Times.", (("M0 0", "plain", "view"),))
 
 
 def row(label="numpy.asarray(x)", time_ns=33e3, kind="view", problem=""):
@@ -69,7 +62,7 @@ def document(**changes):
             Answer("fastest safe view", PATHS[2][0], "33 µs", "raises if `x` is not aligned"),
             Answer("fastest safe copy", "", "none", "see DLP020"),
         ),
-        "chart": Chart(tuple(point(*path) for path in PATHS)),
+        "chart": chart(*PATHS),
         "tables": (Table(COLUMNS, tuple(row(*path) for path in PATHS), "12 more copies"),),
         "marks": ("~ stands for a time without an interval.",),
         "problems": (
@@ -79,10 +72,9 @@ def document(**changes):
         ),
         "sections": (
             Section("Left out", (Lines(("TensorFlow is not installed.",)),), Level.FIRST),
-            Section("app.py", (SOURCE,)),
             Section("Crashes", (Lines(("SIGSEGV during timing",)),)),
             Section("All paths", (Table(COLUMNS, (row(),)),)),
-            Section("Environment", (Facts((("python", "3.11.7"), ("cpu", "Example"))),)),
+            Section("Environment", (facts([("python", "3.11.7"), ("cpu", "Example")]),)),
         ),
         "commands": ("dlprof explain DLP020", "dlprof report LAST --full"),
     }
@@ -93,12 +85,11 @@ def document_of(word):
     """A document that says ``word`` wherever it can."""
     cells = (Cell(word), Cell(word, code=True), Cell(f"DLP018 {word}"))
     table = Table((Column(word), Column(word, right=True), Column(word)), (cells,), word)
-    chart = Chart((point(word, kind=word, problem=f"error {word}", group=word), point(word, 9e5)))
+    found_chart = Chart((ChartRow(word, (Mark(word, 1, 2, "plain"),), word),), ((5, word),), word)
     texts = dict.fromkeys(("sentence", "expected", "reproducer"), word)
     lists = dict.fromkeys(("codes", "advice", "evidence", "commands"), (word,))
     found = Problem(**{"rule": word, "severity": "error", **texts, **lists})
-    source = Source((SourceLine(1, word, word, word, Cell(word), 0.5),))
-    blocks = (table, Facts(((word, word),)), Lines((word,)), source)
+    blocks = (table, facts([(word, word)]), Lines((word,)))
     return Document(
         title=word,
         scope=word,
@@ -108,7 +99,7 @@ def document_of(word):
         tables=(table,),
         marks=(word,),
         problems=(found,),
-        chart=chart,
+        chart=found_chart,
         sections=(Section(word, blocks, Level.FIRST), Section(word, blocks)),
         commands=(word,),
     )

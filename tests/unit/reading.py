@@ -60,7 +60,7 @@ def texts(found):
     """The cells of a table, or of the tables of a section."""
     blocks = getattr(found, "blocks", (found,))
     rows = [row for block in blocks for row in getattr(block, "rows", ())]
-    return [[cell.line for cell in row] for row in rows]
+    return [[f"{cell.text} {cell.note}".strip() for cell in row] for row in rows]
 
 
 def told(*sections):

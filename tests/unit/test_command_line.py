@@ -52,7 +52,6 @@ def test_the_help_of_a_verb_fits_80_columns(dlprof, verb):
         (("gate", __file__, __file__, "-o", "n"), "leave --output out"),
         (("trace",), "missing argument"),
         (("trace", "nowhere.py"), "nowhere.py"),
-        (("trace", "--by", "file", __file__), "line, function or pair"),
         (("trace", "--device", "cuda", __file__), "--device cuda: expected simulated"),
         (("trace", "--fail-on", "read", __file__), "copy, wait, device"),
         (("gate", "a", "b", "--unsure", "maybe"), "pass or fail"),

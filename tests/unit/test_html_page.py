@@ -4,17 +4,16 @@ import base64
 import hashlib
 import lzma
 import re
-from dataclasses import replace
 
 import pytest
-from document_builders import COLUMNS, document, document_of, point, problem, row
+from document_builders import COLUMNS, document, document_of, problem, row
 from hostile import BITES
 from html_builders import full_session
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import Page
 
-from dlprof.report.document import Chart, Lines, Section, Table
+from dlprof.report.document import Lines, Section, Table
 from dlprof.report.html import render
 from dlprof.runner.session_file import parse
 
@@ -79,32 +78,17 @@ def test_every_point_of_a_chart_names_its_path(html):
     assert sum("DLP020" in title for title in titles) == 3
 
 
-@pytest.mark.parametrize("time_ns", [0.0, -1.0, 1e-30, 1e300, float("inf"), float("nan")])
-def test_an_absurd_time_does_not_spoil_a_chart(time_ns):
-    points = (point(), point("odd(x)", time_ns), point("odd(x)", group="other"))
-    titles = re.findall(r"<title>([^<]*)</title>", render(document(chart=Chart(points))))[1:]
-    assert len(titles) == 2
-
-
 @settings(max_examples=5)
 @given(st.one_of(st.sampled_from(BITES), st.text(st.characters(exclude_categories=["Cs", "Cc"]))))
 def test_text_from_anywhere_is_only_text(word):
     assert Page(render(document_of(word))).active == ["style", "script"]
 
 
-def test_a_single_time_between_all_ticks_is_drawn():
-    alone = replace(point("odd(x)", 8087.42), low_ns=8087.42, high_ns=8087.42)
-    html = render(document(chart=Chart((alone,))))
-    assert "odd(x)" in re.findall(r"<title>([^<]*)</title>", html)[1]
-
-
 def test_a_long_document_stays_small_and_says_what_it_leaves_out():
     rows = tuple(
         row(f"numpy.asarray(x, {number})", problem="error DLP018") for number in range(4000)
     )
-    points = tuple(point(f"f{number}(x)", group=f"{number % 300}") for number in range(4000))
     long = document(
-        chart=Chart(points),
         tables=(Table(COLUMNS, rows), Table(COLUMNS, rows)),
         problems=tuple(problem(f"DLP{number:03}", codes=("f(x)",) * 99) for number in range(50)),
         sections=(Section("a", (Lines(("x" * 10**6, *("line",) * 10**4)),)),),

@@ -16,11 +16,10 @@ from reading import Page
 from rule_builders import LOOKED, MS, US, path, verdict
 
 from dlprof.measuring.measure import judged
-from dlprof.report import ci, markdown, terminal
-from dlprof.report.checks import ERROR, FAILED, SKIPPED
+from dlprof.report import markdown, terminal
+from dlprof.report.checks import Check, github, junit
 from dlprof.report.document import (
     Cell,
-    Check,
     Column,
     Document,
     Level,
@@ -89,7 +88,7 @@ def test_no_code_of_a_rule_is_broken_in_80_columns():
 
 def test_a_table_with_too_many_columns_loses_no_cell_in_80_columns():
     names = [f"framework{number}" for number in range(10)]
-    row = (Cell("torch"), *(Cell(f"{number} \u00b5s", under="view") for number in range(10)))
+    row = (Cell("torch"), *(Cell(f"{number} \u00b5s", note="view") for number in range(10)))
     table = Table(tuple(map(Column, ("from", *names))), (row,))
     screen = terminal.render(Document("a", tables=(table,)), 80)
     assert all(name in screen for name in names)
@@ -148,11 +147,11 @@ def test_a_long_table_is_cut():
 def test_junit_has_a_suite_for_each_pair_with_its_counts():
     found = [
         Check("a → b", "f(x)"),
-        Check("a → b", "g(x)", FAILED, "DLP012", "slow", "slow\nand more"),
-        Check("c → d", "h(x)", ERROR, "crashed", "SIGSEGV", "SIGSEGV"),
-        Check("c → d", "i(x)", SKIPPED, "UNSURE", "too few", "too few"),
+        Check("a → b", "g(x)", "failed", "DLP012", "slow", "slow\nand more"),
+        Check("c → d", "h(x)", "error", "crashed", "SIGSEGV", "SIGSEGV"),
+        Check("c → d", "i(x)", "skipped", "UNSURE", "too few", "too few"),
     ]
-    text = ci.junit("dlprof run a b", found)
+    text = junit("dlprof run a b", found)
     read = JUnitXml.fromstring(text.partition("\n")[2])
     suites = {suite.name: suite for suite in read}
     assert (read.tests, read.failures, read.errors, read.skipped) == (4, 1, 1, 1)
@@ -164,7 +163,7 @@ def test_junit_has_a_suite_for_each_pair_with_its_counts():
 
 @given(texts)
 def test_junit_can_hold_any_text_of_a_session(evil):
-    text = ci.junit(evil, [Check(evil, evil, FAILED, evil, evil, evil)])
+    text = junit(evil, [Check(evil, evil, "failed", evil, evil, evil)])
     assert ET.fromstring(text.partition("\n")[2]).get("tests") == "1"
 
 
@@ -183,7 +182,7 @@ def problem(sentence="slow", severity="warning", **changes):
 
 
 def test_an_annotation_has_level_title_and_message():
-    text = ci.github([problem(codes=("f(x)",), advice=("Do it.",))])
+    text = github([problem(codes=("f(x)",), advice=("Do it.",))])
     level, properties, message = unescaped(text.rstrip("\n"))
     assert level == "warning"
     assert "DLP012" in properties["title"]
@@ -191,14 +190,14 @@ def test_an_annotation_has_level_title_and_message():
 
 
 def test_what_did_not_pass_is_an_error():
-    failed = Check("s", "n", ERROR, "stopped", "It was stopped.")
-    text = ci.github([], [failed, Check("s", "fine")])
+    failed = Check("s", "n", "error", "stopped", "It was stopped.")
+    text = github([], [failed, Check("s", "fine")])
     assert unescaped(text.rstrip("\n"))[::2] == ("error", "n: It was stopped.")
 
 
 @every_evil
 def test_an_annotation_of_hostile_text_is_one_command(evil):
-    text = ci.github([problem(evil, codes=(evil,))], [Check(evil, evil, FAILED, evil, evil)])
+    text = github([problem(evil, codes=(evil,))], [Check(evil, evil, "failed", evil, evil)])
     lines = text.split("\n")
     assert [line[:2] for line in lines] == ["::", "::", ""]
 

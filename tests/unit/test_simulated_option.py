@@ -13,8 +13,8 @@ from dlprof.compare.criteria import parse as criteria
 from dlprof.compare.times import Settings
 from dlprof.errors import MissingDevice, UsageError
 from dlprof.measuring.measure import judged
-from dlprof.report import ci, html, markdown, terminal
-from dlprof.report.checks import checks
+from dlprof.report import html, markdown, terminal
+from dlprof.report.checks import checks, junit
 from dlprof.report.comparison_document import checks_of, comparison_document
 from dlprof.report.document import Level
 from dlprof.report.session_document import session_document
@@ -109,14 +109,14 @@ def outputs():
     yield "full", terminal.render(document, level=Level.FULL)
     yield "markdown", markdown.render(document)
     yield "page", html.render(document, found)
-    yield "junit", ci.junit("title", checks(found))
+    yield "junit", junit("title", checks(found))
     for finding in found.findings:
         yield finding.rule, ticket(found, finding, NO_SCRIPT, "not run")
     compared = compare(session(created="2026-01-02T00:00:00+00:00"), found, Settings())
     both = comparison_document(compared)
     yield "comparison", terminal.render(both)
     yield "comparison as Markdown", markdown.render(both)
-    yield "comparison as JUnit", ci.junit("title", checks_of(compared))
+    yield "comparison as JUnit", junit("title", checks_of(compared))
 
 
 def test_every_output_says_that_the_device_is_simulated():

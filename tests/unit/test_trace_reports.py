@@ -13,8 +13,8 @@ from test_tracer import ROW, part, target
 
 from dlprof.cli.trace import end
 from dlprof.errors import FindingsFailed, UsageError
-from dlprof.report import html, terminal, trace_exports
-from dlprof.report.trace_document import trace_document
+from dlprof.report import html, terminal
+from dlprof.report.trace_document import chrome, trace_document
 from dlprof.runner.trace_file import Trace, merged
 from dlprof.tracer import rows as rows_module
 from dlprof.tracer.arrays import Kinds
@@ -44,11 +44,11 @@ def trace():
     return trace_of(ROW, SLOW, events=[(0, 10, 0, 55), (20, 30, 1, 55), (5, 50, 1, 66)])
 
 
-def test_the_hottest_line_has_the_most_heat(trace):
+def test_the_page_has_the_source_with_its_times(trace):
     page = html.render(trace_document(trace, full=True))
-    (hot,) = (line for line in page.splitlines() if 'class="heat5"' in line)
-    assert "torch.tensor(x)" in hot
     assert page.index("a.py:2 f") < page.index("</svg>") < page.index("<table")
+    (source,) = trace_document(trace).sections[0].blocks
+    assert [row[2].text for row in source.rows] == ["copy", "copy", "", ""]
 
 
 def test_the_whole_table_has_the_three_most_frequent_arrays_of_a_line():
@@ -74,8 +74,6 @@ def test_a_row_whose_calls_all_raised_is_no_unknown_one():
     document = trace_document(trace)
     assert [row[3].text for row in document.tables[0].rows] == ["view", "raised"]
     assert [answer.note for answer in document.answers] == ["none", "none"]
-    (function,) = trace_document(trace, by="function").tables[0].rows
-    assert function[2].text == "view"
 
 
 def test_a_row_has_the_number_that_from_takes():
@@ -83,13 +81,6 @@ def test_a_row_has_the_number_that_from_takes():
     (table,) = trace_document(trace).tables
     numbers = [row[0].text for row in table.rows]
     assert [trace.rows[int(number) - 1].line for number in numbers] == [2, 1]
-
-
-@pytest.mark.parametrize("by", ["line", "function", "pair"])
-def test_a_command_names_a_row_only_if_the_table_has_its_number(by):
-    document = trace_document(trace_of(ROW, SLOW), by=by)
-    has_number = document.tables[0].columns[0].title == "row"
-    assert ("--from LAST:1" in str(document.commands)) is has_number
 
 
 @pytest.mark.parametrize(
@@ -135,10 +126,9 @@ def test_a_trace_fits_80_columns():
 
 
 def test_the_timeline_says_when_a_line_took_how_much(trace):
-    lanes = trace_document(trace).chart.lanes
-    assert [lane.label for lane in lanes] == ["a.py:2 f", "a.py:1 f"]
-    assert lanes[0].spans == ((800, 900, 0.9),)
-    assert lanes[1].spans == ((0, 100, 0.5),)
+    rows = trace_document(trace).chart.rows
+    assert [row.name for row in rows] == ["a.py:2 f", "a.py:1 f"]
+    assert [(row.marks[0].low, row.marks[0].high) for row in rows] == [(8, 9), (0, 1)]
 
 
 @pytest.mark.parametrize("word", BITES)
@@ -150,7 +140,7 @@ def test_source_and_names_are_only_text(word):
 
 
 def test_chrome_gets_each_conversion_in_its_thread(trace):
-    content = json.loads(trace_exports.chrome(trace))
+    content = json.loads(chrome(trace))
     found = [one for one in content["traceEvents"] if one["ph"] == "X"]
     assert [(one["ts"], one["dur"], one["pid"], one["tid"]) for one in found] == [
         (1.0, 0.01, 8, 55),
@@ -161,7 +151,7 @@ def test_chrome_gets_each_conversion_in_its_thread(trace):
 
 def test_without_single_conversions_chrome_gets_nothing():
     with pytest.raises(UsageError, match="no single conversions"):
-        trace_exports.chrome(trace_of(ROW, SLOW))
+        chrome(trace_of(ROW, SLOW))
 
 
 @pytest.mark.parametrize(

@@ -247,9 +247,8 @@ def test_a_hostile_programs_words_steer_no_terminal(tmp_path):
     }
     told = {**part(7, row), "argv": [bite], "versions": {bite: bite}, "troubles": [bite]}
     trace = completed({"program": [bite], "exit_code": 0, "wall_ns": 1, **merged([told])})
-    for by in ("line", "function", "pair"):
-        text = terminal.render(trace_document(trace, by), level=Level.FULL)
-        assert not {*text} & {"\x1b", "\x07", "\u202e"}
+    text = terminal.render(trace_document(trace), level=Level.FULL)
+    assert not {*text} & {"\x1b", "\x07", "\u202e"}
     assert trace.rows[0].allowed == ["wait"]
     assert trace.sources[trace.rows[0].file][0] == (1, "a = 1")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import lzma
-import math
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -19,8 +18,8 @@ import jinja2
 from markupsafe import Markup, escape
 
 from dlprof._version import __version__
+from dlprof.report.chart import ROW
 from dlprof.report.document import Cell, Document, Level, first_of
-from dlprof.report.html.chart import ROW, picture_of
 from dlprof.runner.session import Session
 from dlprof.runner.session_file import document as session_text
 
@@ -31,8 +30,6 @@ MOST_ROWS, MOST_LINES = 1500, 200
 """Of a table and of a list; the session in the page has everything."""
 LONGEST = 2000
 """Characters of a sentence or a cell."""
-HOTTEST = 5
-"""Degrees of heat, each with a color of its own."""
 
 INLINE = (
     (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
@@ -45,7 +42,6 @@ def render(document: Document, session: Session | None = None) -> str:
     """The page as text. The reader can save ``session`` from it."""
     return _template().render(
         document=document,
-        picture=picture_of(document.chart),
         row=ROW,
         rows=MOST_ROWS,
         place_of={one.rule: at for at, one in reversed([*enumerate(document.problems)])},
@@ -66,13 +62,12 @@ def _packed(session: Session) -> str:
 
 def shown(cell: Cell, place_of: Mapping[str, int]) -> Markup:
     """The text of a cell; a rule leads to its problem, by its place on the page."""
-    note = f" {cell.note}" if cell.note else ""
+    note = Markup(' <span class="under">{}</span>').format(cut(cell.note)) if cell.note else ""
     if cell.link:
-        return Markup('<a href="{}">{}</a>{}').format(cell.link, cut(cell.line), cut(note))
+        return Markup('<a href="{}">{}</a>{}').format(cell.link, cut(cell.text), note)
     if cell.code:
-        return Markup("<code>{}</code>{}").format(cut(cell.text), cut(note))
-    under = Markup(' <span class="under">{}</span>').format(cut(cell.under)) if cell.under else ""
-    return linked(cut(cell.text), place_of) + under + linked(cut(note), place_of)
+        return Markup("<code>{}</code>{}").format(cut(cell.text), note)
+    return linked(cut(cell.text), place_of) + note
 
 
 def linked(text: str, place_of: Mapping[str, int]) -> Markup:
@@ -96,16 +91,6 @@ def prose(text: str) -> Markup:
     for pattern, replacement in INLINE:
         found = pattern.sub(replacement, found)
     return Markup(found)  # noqa: S704 - escaped above
-
-
-def heat(share: float) -> str:
-    """The class of a line by its share; empty for what took nothing."""
-    return f"heat{min(math.ceil(share * HOTTEST), HOTTEST)}" if share > 0 else ""
-
-
-def kind(block: object) -> str:
-    """The name of a block's class: Jinja knows no types."""
-    return type(block).__name__
 
 
 def first_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
@@ -133,7 +118,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters = (cut, prose, shown, linked, kind, heat, first_lines)
+    filters = (cut, prose, shown, linked, first_lines)
     environment.filters |= {one.__name__: one for one in filters}
     return environment.get_template("page.html.j2")
 

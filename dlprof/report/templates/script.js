@@ -4,8 +4,7 @@
 
   // Without this script every fold is open.
   const folds = all("details");
-  const hottest = document.querySelector("details:has(.source)");
-  folds.forEach((fold) => (fold.open = fold === hottest));
+  folds.forEach((fold) => (fold.open = false));
   const reveal = () => {
     const target = location.hash && document.getElementById(location.hash.slice(1));
     if (!target) return;
@@ -39,7 +38,7 @@
   }
 
   // A long table gets a filter: every word must stand in the row.
-  for (const table of all("table:not(.source)")) {
+  for (const table of all("table")) {
     const rows = [...table.tBodies[0].rows];
     if (rows.length < 30) continue;
     const field = Object.assign(document.createElement("input"), { type: "search" });
