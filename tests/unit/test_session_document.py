@@ -103,7 +103,6 @@ def test_a_path_that_crashes_for_other_arrays_says_so_where_it_is_named():
     found = document(view(), copy(), empty)
     assert "DLP016" in answers(found)["fastest safe view"].note
     assert "DLP016" not in answers(found)["fastest safe copy"].note
-    assert view().case.code in next(one.sentence for one in found.problems if one.rule == "DLP016")
 
 
 @pytest.mark.parametrize(
