@@ -58,11 +58,10 @@ def compared(case: Case, outcome: Outcome, before: Outcome | None) -> Outcome:
 def spoils(outcome: Outcome) -> bool:
     """Whether a process must serve no other case after this answer.
 
-    It is gone, a setting was changed, or it has too few file descriptors left.
+    It is gone, or a setting was changed.
     """
     return (
         not outcome.alive
-        or "left_open" in outcome.parts
         or _verdict(outcome, "settings") == "changed"
         or _verdict(outcome, "refusal") == "broken"
     )

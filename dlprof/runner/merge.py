@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dlprof.protocol.messages import DIAGNOSIS, unknown
+from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner.merge_times import (
     Parts,
     merge_device_time,
@@ -85,7 +85,7 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         "phases": _phases(_all(parts, "phases")),
         "device_time": _device_time(parts, owned),
         **{name: agree(_all(parts, name)) for name in VERDICTS},
-        "lifetime": _lifetime(parts),
+        "lifetime": agree(_all(parts, "lifetime")),
         "ownership": owned,
         "copy_cost": _copy_cost(parts, ready),
         "recipe": next(reversed(_all(parts, "recipe")), None),
@@ -114,16 +114,6 @@ def agree(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
 
 def _varies(verdicts: Sequence[dict[str, Any]], reason: str) -> dict[str, Any]:
     return {"verdict": "varies", "evidence": {"reason": reason, "processes": list(verdicts)}}
-
-
-def _lifetime(parts: Parts) -> dict[str, Any] | None:
-    """The verdict of all; unknown if it is *safe* by arrays of its own, and a process left
-    files open.
-    """
-    found, left = agree(_all(parts, "lifetime")), max(_all(parts, "left_open"), default=0)
-    if not left or found is None or found["verdict"] != "safe":
-        return found
-    return unknown(f"a process left {left:,} file descriptors open")
 
 
 OTHER_STREAM = "the copy was not made on the consumer's stream, where device time is measured"

@@ -14,7 +14,7 @@ from typing import Any
 from dlprof.device import gpu_state
 from dlprof.probes.base import ArraySpec, Protocol, Unsupported
 from dlprof.protocol.messages import DIAGNOSIS, REFUSED, unknown
-from dlprof.worker import heap, memory, simulated, timer, turns
+from dlprof.worker import memory, simulated, timer
 from dlprof.worker.channel import Answer
 from dlprof.worker.instruments import (
     alignment,
@@ -40,6 +40,7 @@ from dlprof.worker.loading import WorkerState, path_of, spec_of
 from dlprof.worker.refusal import Refusal, attempt, own_place
 from dlprof.worker.simulated import OnSimulatedDevice, as_far_as_computed
 from dlprof.worker.subject import Path, Subject, gpu_of
+from dlprof.worker.turns import Turns, next_block_at
 
 AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
 """Instruments whose answers do not depend on the shape: a smaller array serves for a large one."""
@@ -81,7 +82,7 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     subject = path.subject(spec, at_boundary=request.get("at_boundary", False))
     answer.part("source", {"ns": None if subject.is_one_array else subject.create_ns})
     answer.stage("first call")
-    state.channel.begin()
+    state.channel.measuring = True
     simulated.misuse(path.producer, path.consumer)  # of a case before
     looks = settings.watched(subject, answer) if "settings" in request["instruments"] else None
     with looks or nullcontext():
@@ -103,8 +104,6 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
         trouble = gpu_state.watch(lambda: instruments.run(once), instruments.gpu)
     if misused := simulated.misuse(path.producer, path.consumer):
         answer.failed("device", misused)
-    if state.channel.forks:
-        answer.failed("conversion", "it forks the process; each child was ended at once")
     if "host_time" in answer.failures:
         return "unsupported", answer.failures["host_time"]
     return ("invalid", trouble) if trouble else ("ok", None)
@@ -143,7 +142,7 @@ def _convert_first(
 def _alignment_alone(state: WorkerState, answer: Answer, path: Path, spec: ArraySpec) -> Outcome:
     """The instrument that makes its own arrays, without an array of the case."""
     answer.stage("alignment")
-    state.channel.begin()
+    state.channel.measuring = True
     found = alignment.measure(path, spec)
     if found is not None:
         answer.part("alignment", found)
@@ -203,7 +202,9 @@ class Instruments:
         self.budget_ns: int = request["budget_ns"]
         self.largest_bytes: int = request["largest_bytes"]
         self.placements: list[str] = request.get("placements", [])
-        self.turns = turns.turns_of(request, answer)
+        self.turns = None
+        if asked := request.get("turns"):
+            self.turns = Turns(answer.channel, answer.identity, **asked)
         self.gpu, self.no_gpu = gpu_of(subject)
         self.none, self.is_smaller = none, is_smaller
         self.again: bool = request.get("again", True)
@@ -238,7 +239,7 @@ class Instruments:
         spec = self.subject.spec
         if self.turns is None or spec.device != "cpu":
             return nullcontext()
-        return heap.next_block_at(self.turns.offset_bytes, spec.size_bytes)
+        return next_block_at(self.turns.offset_bytes, spec.size_bytes)
 
     def _time(self) -> None:
         subject, budget = self.subject, self.budget_ns

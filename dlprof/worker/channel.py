@@ -27,9 +27,8 @@ class Channel:
         self._replies_fd = replies_fd
         self._owner = os.getpid()
         self.measuring = False
-        self.forks = 0
-        """How often the worker was forked while ``measuring``."""
-        os.register_at_fork(after_in_parent=self._count_fork, after_in_child=self._end_child)
+        """Whether a conversion runs: a child that it forks is ended at once."""
+        os.register_at_fork(after_in_child=self._end_child)
 
     def requests(self) -> Iterator[dict[str, Any]]:
         for line in self._requests:
@@ -60,13 +59,6 @@ class Channel:
     def belongs_here(self) -> None:
         """Let this process answer from now on: a fork that was made on purpose."""
         self._owner = os.getpid()
-
-    def begin(self) -> None:
-        self.forks = 0
-        self.measuring = True
-
-    def _count_fork(self) -> None:
-        self.forks += self.measuring
 
     def _end_child(self) -> None:
         if self.measuring:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import resource
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -25,9 +24,6 @@ from dlprof.worker.recognise import recognise
 from dlprof.worker.refusal import FaultyProbe, Refusal, attempt, own_place
 from dlprof.worker.subject import SetupFailed
 from dlprof.worker.supervisor import forked
-
-MANY_FILES = 64
-"""More than the frameworks' own threads, pipes and files that are opened once."""
 
 Measure = Callable[[WorkerState, dict[str, Any], Answer], Outcome]
 
@@ -95,22 +91,13 @@ MEASURE: dict[str, Measure] = {
 def measured(
     state: WorkerState, request: dict[str, Any], answer: Answer, measure: Measure
 ) -> Outcome:
-    """The outcome of ``measure``; what it raises is an outcome, too.
-
-    A process has some thousand file descriptors. A conversion that leaves one open at each call
-    takes them from all later cases.
-    """
-    before = open_files()
+    """Return the outcome of ``measure``; what it raises is an outcome, too."""
     found = attempt(partial(measure, state, request, answer), BaseException)
     outcome = _outcome_of(found, answer) if isinstance(found, Refusal) else found
     state.channel.measuring = False
     del found  # its traceback holds the case's arrays
     gc.collect()
     gc.freeze()  # what is alive now is a cache of a framework: the next collections pass it by
-    left = open_files() - before
-    if left >= MANY_FILES:
-        answer.part("left_open", left)
-        answer.failed("conversion", f"it left {left:,} file descriptors open")
     return outcome
 
 
@@ -129,11 +116,3 @@ def _outcome_of(refusal: Refusal, answer: Answer) -> Outcome:
     if answer.at == "ready_time":  # else the host's time would be taken for it
         answer.failed("ready_time", words(error))
     return "crashed", f"raised {words(error)}"
-
-
-def open_files() -> int:
-    """Open descriptors; the limit if they cannot be counted, as if all are taken."""
-    try:
-        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names alone, and no object for each
-    except OSError:
-        return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -3,22 +3,28 @@
 Each processor of a virtual machine is slow for stretches of tens of ms to seconds, at its own
 times. Two samples in a row on one processor meet the same stretch, so their ratio tells the two
 processes apart. A process asks its parent before each sample.
+
+Two more things would set equal processes apart: threads that share the work must not share one
+processor, and copies must begin at the same place in a page (:func:`next_block_at`).
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import statistics
 import sys
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from dlprof.worker import threads, timer
-from dlprof.worker.channel import Answer, Channel
+from dlprof.worker import timer
+from dlprof.worker.channel import Channel
 
 TURN_NS = 500_000
 """A sample lasts at least this long: the clock is under 0.03 % of it, and stretches are longer."""
@@ -40,44 +46,43 @@ us, and the median stays 55 us. After a long turn, a few pieces are enough."""
 WARM_SHARE = 4
 """One in so many calls is made unmeasured before a sample, since the caches hold the other
 process's data."""
+NOTABLE_NS, NOTABLE = 100_000, 0.01
+"""Other threads have a part in the work if they take so long, and this share of the calling
+thread's time. It is that little because a thread that waits for another, which has no processor on
+a busy machine, spins: its own time then is many times the work."""
+LOOK_S, MOST_LOOKS, ASLEEP = 0.001, 40, 0.2
+"""How often it is asked whether the other threads sleep, and the share of the time that they may
+use then."""
+THREAD_CLOCK = 6
+"""CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED of Linux."""
+PAGE_BYTES = 4096
+LEAST_BYTES = 64 << 10
+"""Smaller blocks come from lists of blocks of their size."""
+LEAST_CHUNK_BYTES, HEADER_BYTES = 32, 8
+"""Of glibc's malloc: a block and the 8 bytes before it fill a chunk of 32 bytes or more, and it
+begins at a multiple of 16."""
+TRIES = 16
+"""A block comes from the smallest free chunk that holds it. Two tries were enough where it was
+measured."""
 
 
 @dataclass(frozen=True)
 class Turns:
-    """The turns of a request. ``cpu`` is the processor for the samples, None for any.
+    """Samples of one statement, which the other process takes too; both know it by ``name``.
 
-    ``offset_bytes`` says where in a page the results begin: see :mod:`dlprof.worker.heap`.
+    ``identity`` is the number of the request. ``cpu`` is the processor for the samples, None for
+    any. ``offset_bytes`` says where in a page the results begin.
     """
 
     channel: Channel
     identity: int
     cpu: int | None
     offset_bytes: int
-
-    @contextmanager
-    def pinned(self) -> Iterator[None]:
-        """Keep this thread on the processor, if the system allows it."""
-        before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
-        if self.cpu not in before or not _moved({self.cpu}):
-            yield
-            return
-        try:
-            yield
-        finally:
-            _moved(before)
-
-
-@dataclass(frozen=True)
-class Series:
-    """Samples of one statement, which the other process takes too; both know it by ``name``."""
-
-    turns: Turns
-    name: str
+    name: str = ""
 
     def wait(self, calls: int = 1) -> int:
         """Wait for the turn. Returns the calls of the sample: the parent may raise them."""
-        turns = self.turns
-        return max(calls, turns.channel.turn(turns.identity, self.name, calls) or calls)
+        return max(calls, self.channel.turn(self.identity, self.name, calls) or calls)
 
     def timing(
         self, loop: timer.Loop, budget_ns: int, off_ns: float, backlog: timer.Backlog, least_ns: int
@@ -90,7 +95,7 @@ class Series:
         if loops < FEW_CALLS:
             loops, elapsed = timer.calibrate(loop, FEW_CALLS_NS, backlog)
         # Pinned this late: threads that a framework starts at its first calls would inherit it.
-        several, piece = threads.is_multithreaded(lambda: loop(loops)), 0
+        several, piece = is_multithreaded(lambda: loop(loops)), 0
         if several:
             # The threads of the other process may spin by now, and a calibration of slow calls
             # gives samples of one or two.
@@ -99,24 +104,37 @@ class Series:
             elapsed = loops * fastest_ns
             piece = max(1, PIECE_NS // fastest_ns)
         backlog.drain()  # else it runs in the turn of the other process
-        with nullcontext() if several else self.turns.pinned():
+        with nullcontext() if several else self._pinned():
             wanted = min(self.wait(loops), max(loops, backlog.most_loops))
             loops, elapsed = wanted, elapsed * wanted // loops
             were_others_there = timer.watch_others()
             taken = [_one(loop, loops, backlog, piece)]
             for _ in range(_count(budget_ns, elapsed) - 1):
                 if several:
-                    threads.wait_until_asleep()
+                    wait_until_asleep()
                 self.wait(loops)
                 taken.append(_one(loop, loops, backlog, piece))
             if several:
-                threads.wait_until_asleep()
+                wait_until_asleep()
         foreign = were_others_there()
         return timer.timing_of(taken, loops, loops + backlog.calls, off_ns, foreign)
 
+    @contextmanager
+    def _pinned(self) -> Iterator[None]:
+        """Keep this thread on the processor, if the system allows it."""
+        before = os.sched_getaffinity(0)
+        with suppress(OSError):
+            if self.cpu in before:
+                os.sched_setaffinity(0, {self.cpu})
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                os.sched_setaffinity(0, before)
+
 
 def _one(loop: timer.Loop, loops: int, backlog: timer.Backlog, piece: int) -> timer.Taken:
-    """One sample; in pieces of so many calls, or in one for 0."""
+    """Take one sample; in pieces of ``piece`` calls unless that is 0."""
     if loops >= WARM_SHARE:
         loop(loops // WARM_SHARE)
         backlog.drain()
@@ -125,7 +143,7 @@ def _one(loop: timer.Loop, loops: int, backlog: timer.Backlog, piece: int) -> ti
 
 
 def of_pieces(loop: timer.Loop, loops: int, piece: int) -> int:
-    """So many calls as their median piece has it."""
+    """Time ``loops`` calls in pieces: their median, as if every piece had taken as long."""
     begun, pieces = time.perf_counter_ns(), list[int]()
     for done in range(max(1, loops // piece)):
         if done >= LEAST_PIECES and time.perf_counter_ns() - begun > LONGEST_TURN_NS:
@@ -139,19 +157,8 @@ def _count(budget_ns: int, sample_ns: int) -> int:
     return max(timer.MIN_SAMPLES, min(MOST_TURNS, fitting), min(LEAST_TURNS, OVER * fitting))
 
 
-def turns_of(request: dict[str, Any], answer: Answer) -> Turns | None:
-    asked = request.get("turns")
-    if asked is None:
-        return None
-    return Turns(answer.channel, answer.identity, asked["cpu"], asked["offset_bytes"])
-
-
-def series_of(turns: Turns | None, name: str) -> Series | None:
-    return None if turns is None else Series(turns, name)
-
-
 def _fastest_call_ns(loop: timer.Loop, backlog: timer.Backlog) -> int:
-    """Of some calls, and of more as long as a thread loses its processor meanwhile."""
+    """Time some calls, and more as long as a thread loses its processor meanwhile."""
     begun, fastest = time.perf_counter_ns(), sys.maxsize
     while time.perf_counter_ns() - begun < LONGEST_LOOK_NS:
         preempted = timer.counted().preempted
@@ -165,10 +172,79 @@ def _fastest_call_ns(loop: timer.Loop, backlog: timer.Backlog) -> int:
     return fastest
 
 
-def _moved(cpus: set[int]) -> bool:
-    """Whether this thread is on these processors from now on. Some systems forbid it."""
+def is_multithreaded(run: Callable[[], Any]) -> bool:
+    """Whether other threads of this process have a notable part in what ``run`` does.
+
+    Threads that share the work must not share one processor: a copy of 4 MiB by PyTorch then took
+    7.4 ms instead of 75 us.
+    """
+    own, all_, others = time.thread_time_ns(), time.process_time_ns(), others_ns()
+    run()
+    own, all_ = time.thread_time_ns() - own, time.process_time_ns() - all_
+    # Threads that have ended are in the time of the process only.
+    return max(all_ - own, others_ns() - others) > max(NOTABLE * own, NOTABLE_NS)
+
+
+def wait_until_asleep() -> None:
+    """Wait until the other threads of this process use no processor.
+
+    Threads of a pool spin after their work. Those of libgomp did for 9.5 ms, in which the copies of
+    the other process, which had the turn, took 6 ms instead of 60 us.
+    """
+    for _ in range(MOST_LOOKS):
+        before = others_ns()
+        time.sleep(LOOK_S)
+        if others_ns() - before < ASLEEP * LOOK_S * 1e9:
+            return
+
+
+def others_ns() -> int:
+    """Processor time of the other threads so far.
+
+    Linux adds the time of a thread on another processor to the clock of the process at a tick,
+    every 4 ms. So in 226 of 300 looks of 1 ms that clock stood still while a thread of libgomp
+    was spinning. The clock of the thread itself is up to date; its number is that of
+    pthread_getcpuclockid(3).
+    """
     try:
-        os.sched_setaffinity(0, cpus)
+        numbers = [int(task.name) for task in Path("/proc/self/task").iterdir()]
     except OSError:
-        return False
-    return True
+        return time.process_time_ns() - time.thread_time_ns()
+    own, found = threading.get_native_id(), 0
+    for number in numbers:
+        if number != own:
+            with suppress(OSError):  # the thread may have ended
+                found += time.clock_gettime_ns(~number << 3 | THREAD_CLOCK)
+    return found
+
+
+@contextmanager
+def next_block_at(offset_bytes: int, size_bytes: int) -> Iterator[None]:
+    """Inside, a block of ``size_bytes`` begins ``offset_bytes`` behind the start of a page.
+
+    A copy may take one of several times, by the address that malloc gives it: ``tf.constant(x)``
+    keeps a copy that begins at a multiple of 64 bytes, and copies any other once more. Every
+    process has another heap, so two processes of equal code may differ by a factor of two.
+
+    A small block is left where it is, and so is one that malloc maps by itself. As long as blocks
+    of this size are freed before the next is made, they stay there.
+    """
+    libc, held = ctypes.CDLL(None), list[int]()
+    libc.malloc.restype = libc.realloc.restype = ctypes.c_void_p
+    libc.malloc.argtypes = [ctypes.c_size_t]
+    libc.realloc.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    libc.free.argtypes = [ctypes.c_void_p]
+    for _ in range(TRIES if size_bytes >= LEAST_BYTES else 0):
+        # Shrink each block that begins elsewhere: what is left of its chunk then begins there.
+        block = libc.malloc(size_bytes)
+        chunk = (offset_bytes - (block or 0)) % PAGE_BYTES
+        if not block or not chunk:
+            libc.free(block)
+            break
+        chunk += PAGE_BYTES if chunk < LEAST_CHUNK_BYTES else 0
+        held.append(libc.realloc(block, chunk - HEADER_BYTES) or block)
+    try:
+        yield
+    finally:
+        for block in held:
+            libc.free(block)

@@ -82,10 +82,8 @@ def test_what_only_looks_dangerous_is_measured(unlucky, way):
 
 
 @pytest.mark.parametrize("way", ["fork_and_both_return", "fork_a_child_that_stays"])
-def test_a_conversion_that_forks_is_measured_and_noted(unlucky, way):
-    result = unlucky[way]
-    assert result["status"] == "ok"
-    assert any("it forks the process" in note for note in result["notes"])
+def test_a_conversion_that_forks_is_measured(unlucky, way):
+    assert unlucky[way]["status"] == "ok"
 
 
 @pytest.mark.parametrize(

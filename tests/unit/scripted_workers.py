@@ -33,7 +33,6 @@ class Workers:
     corrupts: dict = field(default_factory=dict)
     refused_dtypes: set = field(default_factory=set)
     refused_with: set = field(default_factory=set)
-    leaves_open: set = field(default_factory=set)
     changes_settings: set = field(default_factory=set)
     hangs_at_import: set = field(default_factory=set)
     fatal: set = field(default_factory=set)
@@ -146,8 +145,7 @@ class ScriptedWorker:
     def seen(self, name):
         """The parts of a conversion that works."""
         workers = self.workers
-        left = {"left_open": 500} if name in workers.leaves_open else {}
-        left |= workers.gives.get(name, {})
+        left = dict(workers.gives.get(name, {}))
         if name in workers.changes_settings:
             left["settings"] = {"verdict": "changed", "evidence": {}}
         if name in workers.wrong or name in {workers.corrupts.get(one) for one in self.asked[:-1]}:

@@ -1,6 +1,5 @@
 """One case: its source is ready, and its outcome is told whatever is raised."""
 
-import os
 from types import SimpleNamespace
 
 import pytest
@@ -73,24 +72,6 @@ def test_every_error_is_the_outcome_of_the_case(fault, outcome):
     assert served(measure)[0] == outcome
 
 
-@pytest.mark.parametrize("count", [serve.MANY_FILES + 3, serve.MANY_FILES // 2])
-def test_many_files_that_a_case_leaves_open_are_told(count):
-    files = []
-
-    def measure(*_):
-        files.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(count))
-        return "ok", None
-
-    try:
-        _, answer, sent = served(measure)
-    finally:
-        for file in files:
-            os.close(file)
-    left = [message["value"] for message in sent if message.get("part") == "left_open"]
-    assert left == ([count] if count > serve.MANY_FILES else [])
-    assert ("conversion" in answer.failures) == bool(left)
-
-
 BUSY = "GPU 0 was also used by 2 other processes"
 
 
@@ -119,7 +100,7 @@ def test_a_busy_device_counts_only_where_times_or_waits_are_measured(
 def measured_by_numpy(instruments):
     """The outcome of a small array of NumPy, and what was sent."""
     sent = []
-    channel = SimpleNamespace(send=sent.append, begin=lambda: None, forks=0)
+    channel = SimpleNamespace(send=sent.append)
     numpy = NumPy()
     array = {"shape": [4, 8], "dtype": "float32", "layout": "C", "device": "cpu"}
     ways = {"export": numpy.exports[0].name, "import": numpy.imports[0].name}

@@ -31,14 +31,6 @@ def test_several_rounds_are_one_result():
     assert time.modes == []
 
 
-@pytest.mark.parametrize(("left", "word"), [({}, "safe"), ({"left_open": 216}, "unknown")])
-def test_a_path_is_not_called_safe_that_left_files_open_at_the_array_of_the_case(left, word):
-    answers = [make_answer(), make_answer()]
-    answers[0]["parts"] |= left
-    answers[1]["parts"]["lifetime"] = {"verdict": "safe", "evidence": {}}
-    assert merged(*answers).lifetime.verdict == word
-
-
 def test_a_crash_in_a_later_round_keeps_the_earlier_times():
     result = merged(make_answer(), make_answer("crashed", "killed by SIGSEGV", output="last words"))
     assert result.status == "crashed"

@@ -252,10 +252,9 @@ def test_a_budget_stops_further_rounds_but_not_the_first(workers, file, budget_s
     assert [len(file.answers(case)) for case in (0, 1)] == [rounds_done] * 2
 
 
-@pytest.mark.parametrize("trouble", ["leaves_open", "changes_settings"])
 @pytest.mark.parametrize("diagnose", [False, True])
-def test_a_worker_that_is_not_as_it_was_serves_no_other_case(workers, file, trouble, diagnose):
-    setattr(workers, trouble, {"import0"})
+def test_a_worker_that_is_not_as_it_was_serves_no_other_case(workers, file, diagnose):
+    workers.changes_settings = {"import0"}
     run(cases_of(4), file, rounds=2, diagnose=diagnose)
     assert not any("import0" in asked[:-1] for asked in workers.asked)
     assert all(statuses(file, case)[1] == (1, "ok") for case in range(4))

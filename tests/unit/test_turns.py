@@ -4,10 +4,12 @@ import os
 import threading
 import time
 
+import numpy
 import pytest
 
-from dlprof.worker import threads, timer
-from dlprof.worker.turns import MOST_TURNS, TURN_NS, Series, Turns
+from dlprof.runner.schedule import offset_of
+from dlprof.worker import timer, turns
+from dlprof.worker.turns import MOST_TURNS, PAGE_BYTES, TURN_NS, Turns, next_block_at
 
 CALL_NS = 4_000
 CPU = max(os.sched_getaffinity(0))
@@ -42,7 +44,7 @@ class Loop:
 @pytest.fixture
 def no_other_threads(monkeypatch):
     """Those of pytest itself are none of the statement."""
-    monkeypatch.setattr(threads, "is_multithreaded", lambda _: False)
+    monkeypatch.setattr(turns, "is_multithreaded", lambda _: False)
 
 
 @pytest.fixture
@@ -51,9 +53,7 @@ def channel():
 
 
 def sampled(loop, channel, cpu=CPU, budget_ns=BUDGET_NS, **asked):
-    return timer.sample(
-        loop, budget_ns, turns=Series(Turns(channel, 7, cpu, 0), "host time"), **asked
-    )
+    return timer.sample(loop, budget_ns, turns=Turns(channel, 7, cpu, 0, "host time"), **asked)
 
 
 @pytest.mark.usefixtures("no_other_threads")
@@ -92,3 +92,52 @@ def test_work_that_several_threads_share_is_not_kept_on_one_processor(channel):
     loop = Loop(channel)
     sampled(shared, channel, budget_ns=1)
     assert all(where == os.sched_getaffinity(0) for *_, where in loop.ran)
+
+
+def test_the_time_of_another_thread_counts_and_that_of_the_caller_does_not():
+    begin, end, spun = threading.Event(), threading.Event(), []
+
+    def spin():
+        begin.wait()
+        while time.thread_time_ns() < 5_000_000:
+            pass
+        spun.append(time.thread_time_ns())
+        end.wait()
+
+    thread = threading.Thread(target=spin)
+    thread.start()
+    before, own = turns.others_ns(), time.thread_time_ns()
+    begin.set()
+    while not spun or time.thread_time_ns() - own < 1_000_000:
+        pass
+    grown = turns.others_ns() - before
+    end.set()
+    thread.join()
+    assert 4_000_000 < grown < spun[0] + 1_000_000
+
+
+def test_a_call_that_waits_for_a_processor_does_not_change_the_sample_of_its_turn():
+    calls = iter((60_000, 60_000, 9_000_000, 60_000, 60_000, 60_000, 60_000, 60_000))
+    elapsed_ns = turns.of_pieces(lambda loops: sum(next(calls) for _ in range(loops)), 8, 1)
+    assert elapsed_ns == 8 * 60_000
+
+
+SIZE_BYTES = 100_000  # glibc maps larger blocks by themselves at first
+
+
+def begins_at():
+    return numpy.empty(SIZE_BYTES, "int8").ctypes.data % PAGE_BYTES
+
+
+@pytest.mark.parametrize("offset", [0, 16, 32, 48, 2064])
+def test_the_next_copy_begins_where_it_is_asked_to(offset):
+    with next_block_at(offset, SIZE_BYTES):
+        found = [begins_at() for _ in range(3)]
+    assert found == [offset] * 3
+
+
+def test_four_rounds_in_a_row_meet_all_places_in_a_line():
+    offsets = [offset_of(round_) for round_ in range(256)]
+    assert sorted(offsets) == list(range(0, PAGE_BYTES, 16))
+    for first in range(253):
+        assert {offset % 64 for offset in offsets[first : first + 4]} == {0, 16, 32, 48}

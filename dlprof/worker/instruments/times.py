@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from dlprof.probes.base import written
@@ -22,7 +22,7 @@ from dlprof.worker import timer
 from dlprof.worker.any_array import Foreign
 from dlprof.worker.source_text import define
 from dlprof.worker.subject import Subject
-from dlprof.worker.turns import Turns, series_of
+from dlprof.worker.turns import Turns
 
 MOST_BYTES = 256 << 20
 """Results in flight at once hold no more than this."""
@@ -52,8 +52,8 @@ def host_time(subject: Subject, budget_ns: int, turns: Turns | None = None) -> d
     """Time until the call returns. The backlog is drained between the samples."""
     loop = timer.compile_loop(subject.code, subject.namespace)
     # In turns as well: a slow stretch here would stay in every sample of a short call.
-    cost = timer.loop_cost_ns(series_of(turns, "loop cost"))
-    series = series_of(turns, "host time")
+    cost = timer.loop_cost_ns(turns and replace(turns, name="loop cost"))
+    series = turns and replace(turns, name="host time")
     backlog = backlog_of(subject)
     return asdict(timer.sample(loop, budget_ns, cost, timer.LONG_NS, backlog, turns=series))
 
@@ -84,7 +84,7 @@ def ready_time(
 
 def idle_wait(loop: timer.Loop, budget_ns: int, turns: Turns | None = None) -> timer.Timing:
     """The cost of a wait for a finished result."""
-    series = series_of(turns, "idle wait")
+    series = turns and replace(turns, name="idle wait")
     return timer.sample(loop, budget_ns // 4, least_ns=IDLE_SAMPLE_NS, turns=series)
 
 
@@ -92,7 +92,7 @@ def until_ready(
     loop: timer.Loop, idle: timer.Timing, budget_ns: int, turns: Turns | None = None
 ) -> dict[str, Any]:
     """Time of a loop that waits for each result, without the idle wait."""
-    series = series_of(turns, "ready time")
+    series = turns and replace(turns, name="ready time")
     timing = timer.sample(loop, budget_ns, idle.median_ns, timer.LONG_NS, turns=series)
     return {**asdict(timing), "idle_wait_ns": idle.median_ns}
 
