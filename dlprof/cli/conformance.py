@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from dlprof.cli.options import Given, takes
-from dlprof.cli.run import inspected
 from dlprof.cli.streams import write
 from dlprof.errors import FindingsFailed, Unsure, UsageError
 from dlprof.runner import options as every
@@ -66,6 +65,7 @@ def conformance(
     from dlprof.conformance.every import CHECKS
     from dlprof.report import conformance as reports
     from dlprof.runner import conformance as runner
+    from dlprof.runner.inspection import inspect_interpreter
     from dlprof.runner.progress import Bar
 
     outputs = Outputs.of(given.raw)
@@ -81,7 +81,7 @@ def conformance(
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     values = given.settled()
-    catalog = inspected(values["python"], values["probes"])
+    catalog = inspect_interpreter(values["python"], values["probes"])
     probe = catalog.installed(framework)
     if repro is not None:
         write(given.output, runner.script(catalog, probe, CHECKS[repro]))

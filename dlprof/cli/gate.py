@@ -12,7 +12,6 @@ import typer
 from dlprof.cli import files
 from dlprof.cli.compare import compare_files, tell
 from dlprof.cli.options import COMPARISONS, REGRESSIONS, Given, takes
-from dlprof.cli.run import inspected
 from dlprof.cli.streams import complain
 from dlprof.errors import Interrupted, UsageError
 from dlprof.protocol.messages import DIAGNOSIS
@@ -156,6 +155,7 @@ def _sweep(scenario: Scenario, given: Given, option: Option) -> Sweep:
     from dlprof.cli.measure import typed
     from dlprof.measuring.sweep import sweep
     from dlprof.runner.axes import NO_TIMES, simulated_in
+    from dlprof.runner.inspection import inspect_interpreter
 
     if scenario.problem.step:
         raise UsageError(
@@ -166,7 +166,7 @@ def _sweep(scenario: Scenario, given: Given, option: Option) -> Sweep:
     values["python"] = value_of(every.PYTHON, given[option], option.name)
     if simulated_in({**scenario.options, **values}.get("devices", ())):
         raise UsageError(f"a gate compares {NO_TIMES}: use dlprof run")
-    found = sweep(scenario, values, inspected)
+    found = sweep(scenario, values, inspect_interpreter)
     command = typed(("gate", *found.request.command[1:]))
     settings = replace(found.request.settings, survey=False)  # it takes no times
     return replace(found, request=replace(found.request, command=command, settings=settings))

@@ -82,8 +82,9 @@ def _run_scenario(file: Path, given: Given) -> None:
     """Measure a scenario; options of the command line override those of the file."""
     from dlprof.measuring.scenario import read
     from dlprof.measuring.sweep import sweep
+    from dlprof.runner.inspection import inspect_interpreter
 
-    found = sweep(read(file), given.values, inspected)
+    found = sweep(read(file), given.values, inspect_interpreter)
     _measure(found.request, found.catalog, given)
 
 
@@ -117,24 +118,13 @@ def _planned(request: Request, catalog: Catalog) -> Iterator[str]:
     yield f"{len(planned.cases):,} cases, {request.settings.rounds} rounds"
 
 
-def inspected(python: str, probe_files: tuple[str, ...] = (), simulated: int = 0) -> Catalog:
-    """Return the catalog of an interpreter, with so many ``simulated`` CUDA devices.
-
-    What takes as long to import as the interpreter needs to answer is imported meanwhile.
-    """
-    from dlprof.runner.inspection import Inspection
-
-    with Inspection(python, probe_files, simulated) as inspection:
-        from dlprof.cli import measure  # noqa: F401
-
-        return inspection.catalog()
-
-
 def _catalog(values: Mapping[str, Any]) -> Catalog:
     """Return the catalog of the interpreter and the devices that are asked for."""
     from dlprof.runner.axes import simulated_in
+    from dlprof.runner.inspection import inspect_interpreter
 
-    return inspected(values["python"], values["probes"], simulated_in(values["devices"]))
+    simulated = simulated_in(values["devices"])
+    return inspect_interpreter(values["python"], values["probes"], simulated)
 
 
 def _pairs_request(
@@ -156,7 +146,7 @@ def _row_of_trace(text: str) -> tuple[Path, Row]:
     name, _, number = text.rpartition(":")
     if not name or not (number.isascii() and number.isdecimal()):
         raise UsageError(f"--from {text}: expected a trace and a row, such as LAST:1")
-    path = state.last_trace() if name == LAST else Path(name)
+    path = state.last_session(state.LAST_TRACE) if name == LAST else Path(name)
     rows = trace_file.load(path).rows
     if not 1 <= int(number[:9]) <= len(rows):
         raise UsageError(f"--from {text}: the trace has {len(rows)} rows")

@@ -113,7 +113,7 @@ def trace(
         events=given[CHROME] is not None,
         simulated=given[DEVICE] or 0,
     )
-    path = given.output or state.default_trace()
+    path = given.output or state.default_path(state.TRACE)
     found = tracing.trace(asked)
     with uninterrupted():
         trace_file.write(path, found)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dlprof.errors import BadInterpreter, UsageError
 from dlprof.runner import worker_client
 from dlprof.runner.catalog import Catalog, ProbeInfo, catalog_from
-from dlprof.runner.worker_client import Outcome, WorkerClient
+from dlprof.runner.worker_client import Outcome
 from dlprof.simulated import environment
 from dlprof.text.clean import first_line, sanitised
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 INSPECT_LIMIT_S = 20.0
 UNMEASURED = "interrupted, nothing measured"
@@ -24,96 +21,60 @@ NOT_FILES = (SYNTHETIC, "code:", "step:")
 """Sources of probes that are no files."""
 
 
-class Inspection:
-    """An inspection that runs while the caller does something else.
+def inspect_interpreter(
+    python: str, probe_files: tuple[str, ...] = (), simulated: int = 0
+) -> Catalog:
+    """Return the catalog of an interpreter, with so many ``simulated`` CUDA devices.
 
     ``probe_files`` are paths, :data:`SYNTHETIC` for the synthetic framework, or the source of a
-    user's own conversion or of a step of inference. Foreign probes are loaded in the worker, never
-    here. The interpreter gets so many ``simulated`` CUDA devices, or the machine's own driver.
-    Raises :class:`UsageError` if the interpreter or a named probe file cannot be used.
+    user's own conversion or of a step of inference. Foreign probes are loaded in a worker, never
+    here. Raises :class:`UsageError` if the interpreter or a named probe file cannot be used.
     """
+    sources = [
+        path if path.startswith(NOT_FILES) else f"file:{Path(path).absolute()}"
+        for path in probe_files
+    ]
+    named = {sanitised(source): source for source in sources}  # by what the worker calls them
+    with nothing_measured():
+        answer = _answer(python, named, simulated)
+    for entry in answer["probes"]:
+        entry["source"] = named.get(entry["source"], entry["source"])
+    for source, fault in answer["faults"].items():
+        if source in named:
+            file, words = source.removeprefix("file:"), first_line(fault)
+            raise UsageError(f"cannot use the probe file {file}: {words}")
+    return catalog_from(python, answer, simulated)
 
-    def __init__(self, python: str, probe_files: tuple[str, ...] = (), simulated: int = 0) -> None:
-        self.python = python
-        self._simulated = simulated
-        self._named = [
-            path if path.startswith(NOT_FILES) else f"file:{Path(path).absolute()}"
-            for path in probe_files
-        ]
-        self._sources = {sanitised(source): source for source in self._named}
-        """By what the worker calls them: its words are made harmless."""
-        self._skip: dict[str, str] = {}
-        with nothing_measured():
-            self._worker = self._asked()
 
-    def catalog(self) -> Catalog:
-        """Wait for the answer."""
-        answer = self._answer()
-        faults = {self._source(name): fault for name, fault in answer["faults"].items()}
-        answer["faults"] = {**faults, **self._skip}
-        for entry in answer["probes"]:
-            entry["source"] = self._source(entry["source"])
-        for source, fault in answer["faults"].items():
-            if source in self._named:
-                file, words = source.removeprefix("file:"), first_line(fault)
-                raise UsageError(f"cannot use the probe file {file}: {words}")
-        return catalog_from(self.python, answer, self._simulated)
-
-    def close(self) -> None:
-        self._worker.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with nothing_measured():
-            self.close()
-        if kind is KeyboardInterrupt:
-            raise KeyboardInterrupt(UNMEASURED) from None
-
-    def _asked(self) -> WorkerClient:
-        worker = worker_client.start(self.python, environment.variables(self._simulated))
-        worker.send({"do": "inspect", "sources": self._named, "skip": list(self._skip)})
-        return worker
-
-    def _source(self, name: str) -> str:
-        """The source that a worker named: the next worker is asked for it."""
-        return self._sources.get(name, name)
-
-    def _answer(self) -> dict[str, Any]:
-        """A source that ended a worker is skipped by the next one."""
-        while True:
-            outcome = self._worker.wait(INSPECT_LIMIT_S)
-            self._worker.close()
-            # A probe's file may write into the pipe.
-            if outcome.status == "ok" and isinstance(found := outcome.parts.get("inspect"), dict):
-                return found
-            source = self._source(outcome.stage)
-            if source == "start" or source in self._skip:
-                why = last_words(outcome)
-                raise BadInterpreter(f"{self.python} cannot run dlprof's worker: {why}")
-            self._skip[source] = last_words(outcome)
-            self._worker = self._asked()
+def _answer(python: str, named: Mapping[str, str], simulated: int) -> dict[str, Any]:
+    """Ask a worker for its catalog. A source that ends the worker is skipped by the next one."""
+    faults: dict[str, str] = {}
+    while True:
+        skip = [named.get(source, source) for source in faults]
+        with worker_client.start(python, environment.variables(simulated)) as worker:
+            asked = {"do": "inspect", "sources": [*named.values()], "skip": skip}
+            outcome = worker.ask(asked, INSPECT_LIMIT_S)
+        found = outcome.parts.get("inspect")
+        # A probe's file may write into the pipe.
+        if outcome.status == "ok" and isinstance(found, dict):
+            return {**found, "faults": found["faults"] | faults}
+        source, why = outcome.stage, last_words(outcome)
+        if source == "start" or source in faults:
+            raise BadInterpreter(f"{python} cannot run dlprof's worker: {why}")
+        faults[source] = why
 
 
 @contextmanager
 def nothing_measured() -> Iterator[None]:
-    """A Ctrl-C inside says that nothing was measured."""
+    """Say after a Ctrl-C inside that nothing was measured."""
     try:
         yield
     except KeyboardInterrupt:
         raise KeyboardInterrupt(UNMEASURED) from None
 
 
-def inspect_interpreter(
-    python: str, probe_files: tuple[str, ...] = (), simulated: int = 0
-) -> Catalog:
-    with Inspection(python, probe_files, simulated) as inspection:
-        return inspection.catalog()
-
-
 def verify(catalog: Catalog, probe: ProbeInfo) -> dict[str, Any]:
-    """Import one framework: what it can do, or the ``error`` that it ended with."""
+    """Import one framework. Return what it can do, or the ``error`` that it ended with."""
     with worker_client.start(catalog.python, {**probe.variables, **catalog.variables}) as worker:
         outcome = worker.ask(
             {"do": "verify", "source": probe.source, "name": probe.name}, INSPECT_LIMIT_S
@@ -123,7 +84,7 @@ def verify(catalog: Catalog, probe: ProbeInfo) -> dict[str, Any]:
 
 
 def why_unusable(catalog: Catalog, probe: ProbeInfo, device: str) -> str | None:
-    """Why a framework cannot use ``device``, in its own words; None if it can."""
+    """Return why a framework cannot use ``device``, in its own words; None if it can."""
     found = verify(catalog, probe)
     if "devices" not in found:
         return str(found.get("error") or f"{probe.name} cannot be imported")
@@ -132,7 +93,7 @@ def why_unusable(catalog: Catalog, probe: ProbeInfo, device: str) -> str | None:
 
 
 def last_words(outcome: Outcome) -> str:
-    """The last line that a worker wrote before it ended, or how it ended."""
+    """Return the last line that a worker wrote before it ended, or how it ended."""
     if outcome.status == "ok":
         return "its answer did not arrive: what was loaded may have written into the pipe"
     if outcome.lost is None:

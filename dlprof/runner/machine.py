@@ -17,8 +17,16 @@ NOTABLE_CORES = 0.25
 
 
 def load_text(foreign: float, cores: int | str) -> str:
-    """What others used, in words."""
     return f"other programs kept {foreign:.1f} of {cores} cores busy"
+
+
+def oom_kills() -> int:
+    """Return how many processes the kernel ended so far because memory ran out; 0 if unknown."""
+    try:
+        lines = (PROC / "vmstat").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
 
 
 @dataclass(frozen=True)
@@ -31,24 +39,10 @@ class Usage:
 
 
 def usage() -> Usage:
-    """Processor time used until now; ``busy_s`` is None where the system does not say."""
-    own = sum(
-        part.ru_utime + part.ru_stime
-        for part in (
-            resource.getrusage(resource.RUSAGE_SELF),
-            resource.getrusage(resource.RUSAGE_CHILDREN),
-        )
-    )
-    return Usage(_busy_s(), own)
-
-
-def oom_kills() -> int:
-    """How many processes the kernel has ended so far because memory ran out; 0 if it is silent."""
-    try:
-        lines = (PROC / "vmstat").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return 0
-    return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+    """Return the processor time until now; ``busy_s`` is None if the system does not say."""
+    own, children = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    own_s = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    return Usage(_busy_s(), own_s)
 
 
 class Meter:
@@ -58,7 +52,7 @@ class Meter:
         self._begun = usage()
 
     def read(self) -> tuple[float, float | None]:
-        """Seconds, and core-seconds of other programs; None if the system does not tell.
+        """Return seconds, and core-seconds of other programs; None if the system does not say.
 
         Children count as ours once they ended.
         """
@@ -71,18 +65,15 @@ class Meter:
 
 
 def _busy_s() -> float | None:
+    """Return the busy time of the cores that we may use: others do not slow us down."""
     try:
         lines = (PROC / "stat").read_text(encoding="ascii").splitlines()
     except OSError:
         return None
-    # Only the cores that we may use: what happens on the others does not slow us down.
     ours = {f"cpu{core}" for core in os.sched_getaffinity(0)}
-    ticks = [line.split() for line in lines if line.partition(" ")[0] in ours]
-    return (
-        sum(_busy_ticks(fields) for fields in ticks) / os.sysconf("SC_CLK_TCK") if ticks else None
-    )
-
-
-def _busy_ticks(fields: list[str]) -> int:
-    user, nice, system, _idle, _iowait, irq, softirq, *_ = (int(field) for field in fields[1:])
-    return user + nice + system + irq + softirq
+    ticks = 0
+    for name, *fields in (line.split() for line in lines):
+        if name in ours:
+            user, nice, system, _idle, _iowait, irq, softirq, *_ = map(int, fields)
+            ticks += user + nice + system + irq + softirq
+    return ticks / os.sysconf("SC_CLK_TCK")

@@ -30,7 +30,7 @@ def now() -> str:
 
 
 class Measurement:
-    """One run in one interpreter. What the session file ``path`` answers is not measured again.
+    """A run in one interpreter. What the session file ``path`` answers is not measured again.
 
     Raises :class:`UsageError` if the file cannot be written or holds something else.
     """
@@ -53,7 +53,7 @@ class Measurement:
 
     @contextmanager
     def running(self) -> Iterator[Runner]:
-        """A runner for the cases. Whatever ends it, the session file says how it ended.
+        """Yield a runner for the cases. Whatever ends it, the session file says how it ended.
 
         Raises :class:`Unmeasured` if the user's setup fails, and :class:`Unsaved` if the session
         file can no longer be written.
@@ -80,7 +80,7 @@ class Measurement:
                 self.file.finish(self._end)
 
     def complete_with(self, runner: Runner) -> None:
-        """Everything that was asked for is measured, as far as the budget allowed."""
+        """Note that everything is measured, as far as the budget allowed."""
         undiagnosed = runner.undiagnosed if runner.out_of_time else None
         settings = self.request.settings
         not_done = not_run(settings, runner.rounds_done, undiagnosed, runner.out_of_time)
@@ -88,11 +88,11 @@ class Measurement:
         self._end |= {"complete": True, "rounds": runner.rounds_done, "left_out": left_out}
 
     def stop_with(self, runner: Runner, complete: bool) -> None:
-        """A gate decided how many rounds there are."""
+        """Note how many rounds a gate took."""
         self._end |= {"complete": complete, "rounds": runner.rounds_done}
 
     def session(self) -> sessions.Session:
-        """What was measured so far, without findings."""
+        """Return what was measured so far, without findings."""
         return self.file.session(self._end)
 
     def results(self) -> list[sessions.Result]:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Watcher:
-    """Hears of the progress of a run, and shows nothing of it."""
+    """Receives the progress of a run, and shows nothing."""
 
     def start(self, total: int, limit_s: float | None = None) -> None:
-        """So many steps are to come; or nobody knows, and the time for them is limited."""
+        """Expect so many steps, or with a limit of time as many as fit."""
 
     def case(self, case: Case, round_: int, stage: str) -> None: ...
     def step(self) -> None: ...

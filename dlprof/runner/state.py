@@ -11,35 +11,44 @@ from pathlib import Path
 from dlprof.errors import UsageError
 
 LAST, LAST_TRACE = "last", "last-trace"
-TRACES = "traces"
+TRACE = "trace"
 KEPT_SESSIONS = 19
 _runs = itertools.count()
 
 
 def default_path(command: str) -> Path:
-    """A new file in the user's state folder, which keeps the newest twenty sessions."""
-    return _new_in(state_folder(), command)
+    """Return a new file in the user's state folder, which keeps the newest twenty sessions.
 
-
-def default_trace() -> Path:
-    """A new file for a traced program, as :func:`default_path` for a session."""
-    return _new_in(state_folder() / TRACES, "trace")
+    Traces have a folder of their own.
+    """
+    folder = state_folder() / "traces" if command == TRACE else state_folder()
+    try:
+        _made(folder)
+    except OSError as error:
+        raise UsageError(
+            f"cannot keep the session in {folder}: {error.strerror}; name a file with -o"
+        ) from None
+    for old in _kept_in(folder)[KEPT_SESSIONS:]:
+        with contextlib.suppress(OSError):
+            old.unlink()
+    now = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%d-%H%M%S}"
+    return folder / f"{now}-{os.getpid()}-{next(_runs)}-{command}.json"
 
 
 def kept_sessions() -> list[Path]:
-    """The sessions in the user's state folder, newest first. Raises :class:`UsageError`."""
+    """Return the sessions in the user's state folder, newest first. Raises :class:`UsageError`."""
     return _kept_in(state_folder())
 
 
 def is_kept(path: Path) -> bool:
-    """Whether a session or a trace lies where those without a name do."""
+    """Whether a session or a trace is in the user's state folder."""
     with contextlib.suppress(UsageError):
-        return path.parent in (state_folder(), state_folder() / TRACES) and path.exists()
+        return state_folder() in path.parents and path.exists()
     return False
 
 
 def state_folder() -> Path:
-    """The user's state folder. Raises :class:`UsageError` if the user has no home."""
+    """Return the user's state folder. Raises :class:`UsageError` if the user has no home."""
     base = os.environ.get("XDG_STATE_HOME", "")
     if Path(base).is_absolute():  # the XDG specification has others ignored
         return Path(base) / "dlprof"
@@ -59,33 +68,12 @@ def remember_last(session: Path, is_trace: bool = False) -> None:
             (folder / name).write_text(str(session.absolute()), encoding="utf-8")
 
 
-def last_session() -> Path:
-    """The newest session. Raises :class:`UsageError` where there is none."""
-    return _named(LAST, "LAST names the newest session, and nothing was measured yet")
-
-
-def last_trace() -> Path:
-    """The newest trace. Raises :class:`UsageError` where there is none."""
-    return _named(LAST_TRACE, "LAST names the newest trace, and nothing was traced yet")
-
-
-def stamp() -> str:
-    """A name for a new file: the time, the process, and the number of the run in it."""
-    now = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%d-%H%M%S}"
-    return f"{now}-{os.getpid()}-{next(_runs)}"
-
-
-def _new_in(folder: Path, command: str) -> Path:
+def last_session(name: str = LAST) -> Path:
+    """Return the newest session, or the newest trace. Raises :class:`UsageError` without any."""
     try:
-        _made(folder)
-    except OSError as error:
-        raise UsageError(
-            f"cannot keep the session in {folder}: {error.strerror}; name a file with -o"
-        ) from None
-    for old in _kept_in(folder)[KEPT_SESSIONS:]:
-        with contextlib.suppress(OSError):
-            old.unlink()
-    return folder / f"{stamp()}-{command}.json"
+        return Path((state_folder() / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise UsageError("LAST names the newest session or trace: there is none yet") from None
 
 
 def _made(folder: Path) -> Path:
@@ -95,10 +83,3 @@ def _made(folder: Path) -> Path:
 
 def _kept_in(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.json"), key=lambda path: path.name, reverse=True)
-
-
-def _named(name: str, otherwise: str) -> Path:
-    try:
-        return Path((state_folder() / name).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise UsageError(otherwise) from None

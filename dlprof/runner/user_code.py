@@ -39,10 +39,11 @@ class Statement:
 
     @property
     def name(self) -> str | None:
-        """The source as Python reads it."""
+        """Return the source as Python reads it."""
         return None if self.source is None else normal(self.source)
 
     def check(self) -> None:
+        """Raise :class:`UsageError` for text that makes no sense."""
         try:
             check_setup(self.setup)
             tree = parse(self.statement)
@@ -59,7 +60,7 @@ def request_for(
     probe_files: tuple[str, ...] = (),
     simulated: int = 0,
 ) -> tuple[Request, Catalog]:
-    """What to measure for a conversion, and the catalog with its probes.
+    """Return what to measure for a conversion, and the catalog with its probes.
 
     Raises :class:`UsageError` for text that makes no sense, and :class:`Unmeasured` if the setup
     fails.
