@@ -101,20 +101,18 @@ def parse(texts: Sequence[str]) -> Criteria:
     names: set[str] = set()
     measure = ""  # whose amounts may follow
     for part in (part.strip().lower() for text in texts for part in text.split(",")):
-        head, colon, amount = (word.strip() for word in part.partition(":"))
+        head, _, amount = (word.strip() for word in part.partition(":"))
         if head in REPEATED:
-            if head in floors:
-                raise UsageError(f"--fail-on names {head} twice")
-            floors[head] = _with_amount(Floor(head), amount) if colon else Floor(head)
-            measure = head if colon else ""
-        elif measure and not colon and _AMOUNT.match(part):
+            measure = head
+            floors[head] = _with_amount(Floor(head), amount) if amount else Floor(head)
+        elif measure and _AMOUNT.match(part):
             floors[measure] = _with_amount(floors[measure], part)
-        else:
-            names.add(_known(part))
+        elif part in (*SEVERITIES, *WORDS):
+            names.add(part)
             measure = ""
-    for floor in floors.values():
-        if floor.relative <= 0 and floor.absolute_ns <= 0:
-            raise UsageError(f"--fail-on {floor.measure}: one of its floors must be above 0")
+        else:
+            hint = nearest(head, (*REPEATED, *SEVERITIES, *WORDS))
+            raise UsageError(f"--fail-on does not know {part!r}: {hint}")
     criteria = Criteria(times=bool(floors) or not names)
     if floors:
         criteria = replace(criteria, floors=tuple(floors.values()))
@@ -138,14 +136,3 @@ def _with_amount(floor: Floor, amount: str) -> Floor:
     if match[2] == "%":
         return replace(floor, relative=float(match[1]) / 100)
     return replace(floor, absolute_ns=float(match[1]) * UNITS_NS[match[2]])
-
-
-def _known(word: str) -> str:
-    """A severity or a verdict. Raises UsageError for another word."""
-    known = (*SEVERITIES, *WORDS)
-    if word in known:
-        return word
-    if _AMOUNT.match(word):
-        raise UsageError(f"--fail-on: write ready:{word} in place of {word}")
-    hint = nearest(word.partition(":")[0], (*REPEATED, *known))
-    raise UsageError(f"--fail-on does not know {word!r}: {hint}")

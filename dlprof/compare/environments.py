@@ -16,8 +16,6 @@ from dlprof.compare.differences import machine_name
 from dlprof.compare.times import LIMIT
 from dlprof.errors import SessionError, UsageError
 from dlprof.judge import cases_in
-from dlprof.judge.case_view import CaseView
-from dlprof.judge.cases import Cases
 from dlprof.measuring.measure import judged
 from dlprof.runner import session_file
 from dlprof.runner.session import CaseRecord, Header, Session
@@ -54,21 +52,17 @@ class Row:
         return len(results) > 1 or self.time_differs(columns)
 
     def time_differs(self, columns: Sequence[Facts]) -> bool:
-        """Whether two environments of one machine and one Python have different times."""
-        groups: dict[tuple[str | None, ...], list[Cell]] = {}
+        """Whether times of one machine and one Python differ by more than noise."""
+        groups: dict[tuple[str | None, ...], list[tuple[float, float, float]]] = {}
         for place, cell in self.cells.items():
-            if cell.interval_ns is not None:
+            if cell.median_ns is not None and cell.interval_ns is not None:
                 facts = tuple(columns[place].get(name) for name in (MACHINE, PYTHON, DEVICE))
-                groups.setdefault(facts, []).append(cell)
-        return any(_are_apart(cells) for cells in groups.values())
-
-
-def _are_apart(cells: Sequence[Cell]) -> bool:
-    """Whether the slowest and the fastest of these times differ by more than noise."""
-    found = [(one.median_ns or 0.0, *one.interval_ns) for one in cells if one.interval_ns]
-    fast_ns, _, fast_end = min(found)
-    slow_ns, slow_begin, _ = max(found)
-    return slow_begin > fast_end and slow_ns >= LIMIT * fast_ns
+                groups.setdefault(facts, []).append((cell.median_ns, *cell.interval_ns))
+        for times in groups.values():
+            (fast_ns, _, fast_end), (slow_ns, slow_begin, _) = min(times), max(times)
+            if slow_begin > fast_end and slow_ns >= LIMIT * fast_ns:
+                return True
+        return False
 
 
 @dataclass(frozen=True)
@@ -145,14 +139,13 @@ def environments_of(places: Iterable[Path], skipped: Skipped) -> Environments:
     for (_, cells), own in zip(found, facts, strict=True):
         place = columns.index(tuple(own.items()))
         for case, cell in cells:
-            row = rows.setdefault(key(case), Row(case, {}))
-            row.cells[place] = cell
+            rows.setdefault(key(case), Row(case, {})).cells[place] = cell
     if not rows:
         raise UsageError("no session holds a conversion: there is nothing to show")
     made = tuple(map(dict, columns))
-    different = [row for row in rows.values() if row.differs(made)]
-    same = [row for row in rows.values() if not row.differs(made)]
-    return Environments(made, (*different, *same), len(different), len(found))
+    ordered = sorted(rows.values(), key=lambda row: not row.differs(made))
+    different = sum(row.differs(made) for row in ordered)
+    return Environments(made, tuple(ordered), different, len(found))
 
 
 def _sessions(places: Iterable[Path], skipped: Skipped) -> Iterator[Session]:
@@ -160,22 +153,18 @@ def _sessions(places: Iterable[Path], skipped: Skipped) -> Iterator[Session]:
         if not place.is_dir():
             yield session_file.load(place)
             continue
-        files = sorted(path for path in place.rglob("*.json") if _is_session(path.name))
+        files = sorted(path for path in place.rglob("*.json") if path.name[0] != ".")
+        if not files:
+            raise UsageError(f"the folder {place} has no session: name session files")
         for path in files:
             try:
                 yield session_file.load(path)
             except SessionError as error:
                 skipped(str(error))
-        if not files:
-            raise UsageError(f"the folder {place} has no session: name session files")
-
-
-def _is_session(name: str) -> bool:
-    return name.endswith(".json") and name[0] != "."
 
 
 def _facts(header: Header, frameworks: tuple[str, ...]) -> Facts:
-    """What tells environments apart, without packages that were not measured."""
+    """Return what tells environments apart, without packages that were not measured."""
     environment = header.environment
     packages = sorted((environment.packages or {}).items())
     return {
@@ -187,23 +176,16 @@ def _facts(header: Header, frameworks: tuple[str, ...]) -> Facts:
 
 
 def cases_of(session: Session) -> Iterator[tuple[CaseRecord, Cell]]:
-    """Yield the cases of a session with their cells."""
+    """Yield the cases of a session with what a table of environments shows of them."""
     cases = cases_in(session.results)
     cases = cases.with_findings(judged(session, cases).findings)
     for case in cases.cases:
-        yield case.result.case, cell_of(cases, case)
-
-
-def cell_of(cases: Cases, case: CaseView) -> Cell:
-    """Return what a table of environments shows of a case."""
-    safety, word, ready = cases.safety(case), case.outcome, case.ready
-    if word in ("view", "copy") and case.by_address is not None:
-        word = f"view{BY_ADDRESS}" if case.by_address.says("dependent") else word
-    is_unsafe = safety.level == "unsafe" and not safety.needs_wait
-    timed = ready if ready is not None and case.is_known else None
-    return Cell(
-        word,
-        safety.rules if is_unsafe else (),
-        timed.median_ns if timed else None,
-        timed.interval_ns if timed else None,
-    )
+        word, safety = case.outcome, cases.safety(case)
+        is_view_by_chance = case.by_address is not None and case.by_address.says("dependent")
+        if word in ("view", "copy") and is_view_by_chance:
+            word = f"view{BY_ADDRESS}"
+        is_unsafe = safety.level == "unsafe" and not safety.needs_wait
+        cell = Cell(word, safety.rules if is_unsafe else ())
+        if case.ready is not None and case.is_known:
+            cell = cell._replace(median_ns=case.ready.median_ns, interval_ns=case.ready.interval_ns)
+        yield case.result.case, cell

@@ -117,35 +117,23 @@ def futile(
     that seems slower by half the floor is: of 627 equal views in 57 gates none did. Giving up a
     case makes no error likelier, since it is called neither SAME nor SLOWER.
     """
-    fails = SLOWER in course.words
-    found = set()
-    for place in course.open:
-        sample = samples[place]
+    only_slower = late or SLOWER in course.words
+
+    def is_worth_more(sample: Sample) -> bool:
         if sample.test is None:
-            found.add(place)
-            continue
-        seems_slower = sample.test.location > MARGIN * sample.step
-        leans = sample.test.p_above(0.0) <= LEANING
-        if late or fails:
-            worth = seems_slower
-        else:
-            rounds = len(sample.differences)
-            high = sample.bound(bound_level(rounds))
-            is_high = high is None or high > math.log1p(wide_limit)
-            enough = 2 * ENOUGH if is_high else ENOUGH
-            worth = leans or rounds < enough or _rounds_needed(sample) <= LOOKS[-1]
-        if not worth:
-            found.add(place)
-    return frozenset(found)
+            return False
+        if only_slower:
+            return sample.test.location > MARGIN * sample.step
+        rounds = len(sample.differences)
+        high = sample.bound(bound_level(rounds))
+        is_high = high is None or high > math.log1p(wide_limit)
+        if rounds < (2 * ENOUGH if is_high else ENOUGH) or sample.test.p_above(0.0) <= LEANING:
+            return True
+        # The interval narrows with the square root of the rounds.
+        low, high = sample.test.interval(SAME_LEVEL)
+        return rounds * ((high - low) / (2 * sample.step)) ** 2 <= LOOKS[-1]
 
-
-def _rounds_needed(sample: Sample) -> float:
-    """Return about how many rounds would say SAME: the interval narrows with their square root."""
-    rounds = len(sample.differences)
-    if sample.test is None:
-        return 0.0
-    low, high = sample.test.interval(SAME_LEVEL)
-    return rounds * ((high - low) / (2 * sample.step)) ** 2
+    return frozenset(place for place in course.open if not is_worth_more(samples[place]))
 
 
 class Suite(Protocol):
@@ -212,14 +200,15 @@ def run(
     """
     ran = Ran(begin(cases))
     try:
-        _round(ran, suite, budget)
         while not ran.stopped:
+            begun = budget.clock()
+            suite.measure(ran.rounds, _left(ran, suite))
+            ran.rounds += 1
+            ran.round_s = budget.clock() - begun
+            if ran.rounds == ran.course.next_look:
+                _look(ran, suite)
+                ran.given_up |= futile(ran.course, suite.samples(), ran.late, wide_limit)
             ran.stopped = _reason_to_stop(ran, suite, budget, first)
-            if not ran.stopped:
-                _round(ran, suite, budget)
-                if ran.rounds == ran.course.next_look:
-                    _look(ran, suite)
-                    ran.given_up |= futile(ran.course, suite.samples(), ran.late, wide_limit)
         if ran.stopped == BUDGET and 0 < ran.looked < ran.rounds:
             _look(ran, suite)
     except KeyboardInterrupt:
@@ -227,6 +216,15 @@ def run(
     if not ran.course.open and cases and ran.stopped != STOPPED:
         ran.stopped = DECIDED
     return ran
+
+
+def _left(ran: Ran, suite: Suite) -> frozenset[int]:
+    return ran.course.open - suite.settled() - ran.given_up
+
+
+def _look(ran: Ran, suite: Suite) -> None:
+    ran.course = look(ran.course, suite.samples())
+    ran.looked = ran.rounds
 
 
 def _reason_to_stop(ran: Ran, suite: Suite, budget: Budget, first: bool) -> str:
@@ -246,19 +244,3 @@ def _reason_to_stop(ran: Ran, suite: Suite, budget: Budget, first: bool) -> str:
         return BUDGET
     is_kept_back = first and SLOWER in ran.course.words
     return BUDGET if is_kept_back and budget.is_over(FIRST) else ""
-
-
-def _left(ran: Ran, suite: Suite) -> frozenset[int]:
-    return ran.course.open - suite.settled() - ran.given_up
-
-
-def _round(ran: Ran, suite: Suite, budget: Budget) -> None:
-    begun = budget.clock()
-    suite.measure(ran.rounds, _left(ran, suite))
-    ran.rounds += 1
-    ran.round_s = budget.clock() - begun
-
-
-def _look(ran: Ran, suite: Suite) -> None:
-    ran.course = look(ran.course, suite.samples())
-    ran.looked = ran.rounds
