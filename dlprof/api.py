@@ -158,8 +158,9 @@ def trace(include: Words = ()) -> Iterator[Traced]:
 
 
 def read(given: Mapping[str, Any], known: Sequence[Option]) -> dict[str, Any]:
-    """Options as a caller in Python writes them. Raises :class:`UsageError`, and TypeError for an
-    option that there is not.
+    """Return options as a caller in Python writes them.
+
+    Raises :class:`UsageError`, and TypeError for an option that there is not.
     """
     found: dict[str, Any] = {}
     for name, raw in given.items():
@@ -167,18 +168,13 @@ def read(given: Mapping[str, Any], known: Sequence[Option]) -> dict[str, Any]:
             key = options.key_of(name, known)
         except LookupError as hint:
             raise TypeError(f"there is no option {name!r}: {hint.args[0]}") from None
-        if raw is not None and key in found:
-            raise UsageError(f"{name} is given twice, in the singular and in the plural")
         if raw is not None:
             found[key] = raw
     return options.settle(options.read(found), known=known)
 
 
 def _measure(request: Request, catalog: Catalog, output: File | None, progress: bool) -> Session:
-    try:
-        target = None if output is None else Path(output)
-    except TypeError:
-        raise UsageError(f"output {output!r} is no path of a file") from None
+    target = None if output is None else Path(output)
     path = measuring.session_path(target, request.command[0])
     with (
         Bar() if progress else nullcontext(Watcher()) as watcher,

@@ -48,7 +48,7 @@ def bisect(
     """
     from dlprof import api
     from dlprof.jobs import bisect as search
-    from dlprof.jobs.environments import Unmade, interpreter, releases
+    from dlprof.jobs.environments import interpreter, releases
     from dlprof.jobs.plan import Environment
     from dlprof.report.environments_document import bisect_document
     from dlprof.runner.inspection import inspect_interpreter
@@ -73,15 +73,12 @@ def bisect(
                 made = Environment(requirements=[f"{package}=={version}", *others])
                 python = interpreter(made, Path(temporary), folder)
                 api.run(producer, consumer, output=file, python=python, **options)
-            except Unmeasured as error:  # a refusal is an answer, too
-                if not file.exists():
-                    return search.Tried(version, None, first_line(str(error)))
             except Interrupted:
                 raise
-            except Unmade as error:
-                return search.Tried(version, None, f"not installed: {error}")
             except DlprofError as error:
-                return search.Tried(version, None, first_line(str(error)))
+                is_refusal = isinstance(error, Unmeasured) and file.exists()  # is an answer, too
+                if not is_refusal:
+                    return search.Tried(version, None, first_line(str(error)))
             return search.Tried(version, session_file.load(file))
 
         found = search.bisect(versions, measure)

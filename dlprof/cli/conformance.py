@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dlprof.cli.options import Given, takes
-from dlprof.cli.streams import write
+from dlprof.cli.streams import say, write
 from dlprof.errors import FindingsFailed, Unsure, UsageError
 from dlprof.runner import options as every
 from dlprof.runner.option import Option, Several, Text
@@ -39,7 +39,6 @@ REPRO = Option(
     every.OUTPUT,
     metavar="CHECK",
 )
-WRITTEN = replace(every.SESSION, help="Write the script of --repro here.")
 SCRIPTS = Option(
     "scripts",
     Text(),
@@ -50,7 +49,7 @@ SCRIPTS = Option(
 OUTPUTS = (every.FULL, JSON, every.HTML, every.MARKDOWN)
 
 
-@takes(*every.INTERPRETER, FAIL_ON, REPRO, WRITTEN, SCRIPTS, *OUTPUTS)
+@takes(*every.INTERPRETER, FAIL_ON, REPRO, SCRIPTS, *OUTPUTS)
 def conformance(
     framework: Annotated[str, typer.Argument(help="The framework, such as torch.")],
     *,
@@ -73,8 +72,6 @@ def conformance(
     if repro is not None and repro not in CHECKS:
         hint = nearest(repro, CHECKS, cutoff=0.0)
         raise UsageError(f"--repro {repro}: there is no such check; {hint}")
-    if given.output is not None and repro is None:
-        raise UsageError("-o writes a script: name a check with --repro")
     if given[SCRIPTS] is not None and repro is not None:
         raise UsageError("--repro prints one script, --scripts writes all: name one of the two")
     folder = None if given[SCRIPTS] is None else Path(given[SCRIPTS])
@@ -84,7 +81,7 @@ def conformance(
     catalog = inspect_interpreter(values["python"], values["probes"])
     probe = catalog.installed(framework)
     if repro is not None:
-        write(given.output, runner.script(catalog, probe, CHECKS[repro]))
+        say(runner.script(catalog, probe, CHECKS[repro]))
         return
     with Bar(f"checking {probe.name}") as bar:
         bar.start(len(CHECKS))

@@ -1,8 +1,6 @@
 """Ctrl-C ends the wait for an interpreter that does not answer, in words."""
 
 import signal
-import subprocess
-import sys
 
 import pytest
 from command_line import FAKE, ended, running, signal_group, wait_until
@@ -42,17 +40,3 @@ def test_ctrl_c_while_an_interpreter_starts_is_told(tmp_path, command, verb):
         done = ended(process)
     assert (done.code, done.out) == (130, "")
     assert "interrupted, nothing measured" in done.sentence()
-
-
-def test_an_interrupt_while_dlprof_itself_is_imported_is_told_without_a_traceback():
-    code = (
-        "import sys\n"
-        "class Stop:\n"
-        "    def find_spec(self, name, *_):\n"
-        "        if name == 'dlprof.cli': raise KeyboardInterrupt\n"
-        "from dlprof.__main__ import main\n"
-        "sys.meta_path.insert(0, Stop())\n"
-        "main()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (130, "dlprof: interrupted\n")
