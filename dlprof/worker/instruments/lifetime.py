@@ -132,9 +132,10 @@ def _drops(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
     subject.producer.give_back(subject.spec.device)
     answer.stage(SOURCE_AFTER_DROP)
     kept = _churn(subject, gpu, None)
-    seen = _source_now(subject, source, values)
+    now = attempt(lambda: subject.producer.to_numpy(source).tobytes())
     del kept
     answer.stage("lifetime release")
+    seen = words(now.error) if isinstance(now, Refusal) else SAME if now == values else CHANGED
     evidence["source_after_drop"] = seen
     if seen != SAME:
         # Its memory may be free already, and must not be freed once more.
@@ -170,14 +171,6 @@ def _without_source(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[s
     if isinstance(now, Refusal):  # a driver knows that the memory is not there any more
         return {"changed_after_drop": None, "error_after_drop": words(now.error)}
     return {"changed_after_drop": now != values}
-
-
-def _source_now(subject: Subject, source: Any, values: bytes) -> str:
-    """:data:`SAME`, :data:`CHANGED`, or the error of reading it in words."""
-    now = attempt(lambda: subject.producer.to_numpy(source).tobytes())
-    if isinstance(now, Refusal):
-        return words(now.error)
-    return SAME if now == values else CHANGED
 
 
 def _churn(subject: Subject, gpu: Gpu | None, address: int | None) -> list[Any]:

@@ -42,10 +42,6 @@ _working: dict[tuple[str, ...], ArraySpec] = {}
 """By path: the plain array that it converted in this process."""
 
 
-class NotRefused(Exception):
-    """A conversion that was refused works."""
-
-
 def measure(subject: Subject, error: Exception) -> dict[str, Any]:
     """The verdict on a refused conversion."""
     evidence: dict[str, Any] = {"error": _kinds(error)}
@@ -150,4 +146,4 @@ def _seconds(convert: Callable[[], Any]) -> float:
 
 def _refused(convert: Callable[[], Any]) -> None:
     if not isinstance(attempt(convert), Refusal):
-        raise NotRefused("an array of another size is not refused")
+        raise Unsupported("an array of another size is not refused")

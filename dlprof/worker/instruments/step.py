@@ -262,10 +262,14 @@ def reuse(step: Step) -> dict[str, Any]:
 def shape_change(step: Step, budget_ns: int) -> dict[str, Any]:
     """What does it cost if the input of the next call has another shape?
 
-    One loop changes the shape at each call and rebuilds the buffers, as a program must
-    (``changing``, two steps). Two others stay at either shape (``steady``, ``other``).
+    The other shape has half the rows, or two rows instead of one. One loop changes the shape at
+    each call and rebuilds the buffers, as a program must (``changing``, two steps). Two others
+    stay at either shape (``steady``, ``other``).
     """
-    shape = other_shape(step.spec.shape)
+    rows, *columns = step.spec.shape or (0,)
+    if not rows:
+        raise Unsupported("an input without rows has no other shape")
+    shape = (rows // 2 if rows > 1 else 2, *columns)
     other = step.of_shape(shape)
     loops = {
         "steady": step.loop(step.turn),
@@ -273,13 +277,6 @@ def shape_change(step: Step, budget_ns: int) -> dict[str, Any]:
         "changing": changing(step, other),
     }
     return {"shape": list(shape), "times": _in_turn(loops, budget_ns)}
-
-
-def other_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Half the rows, or two if there is one. Raises :class:`Unsupported` if there are none."""
-    if not shape or not shape[0]:
-        raise Unsupported("an input without rows has no other shape")
-    return (shape[0] // 2 if shape[0] > 1 else 2, *shape[1:])
 
 
 def changing(step: Step, other: Step) -> timer.Loop:
