@@ -20,7 +20,6 @@ from dlprof.worker.simulated import computed
 from dlprof.worker.source_text import compile_call, prepare, statements
 from dlprof.worker.subject import Subject
 
-LENGTHS_NS = (5_000_000, 15_000_000, 45_000_000)
 CALIBRATIONS = 5
 MOST_WORK = 2**30
 """A queue of so many units that takes no time cannot be filled."""

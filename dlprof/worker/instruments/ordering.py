@@ -38,7 +38,6 @@ from dlprof.probes.base import WHOLE_LAYOUTS
 from dlprof.protocol.messages import unknown, verdict
 from dlprof.worker import memory
 from dlprof.worker.queued_work import (
-    LENGTHS_NS,
     MOST_WORK,
     QUEUEING_SHARE,
     RUNS_IT,
@@ -52,6 +51,7 @@ from dlprof.worker.queued_work import (
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
 
+LENGTHS_NS = (5_000_000, 15_000_000, 45_000_000)
 REPEATS = 3
 MOST_TURNS = 8
 """On busy processors, 3 of 15 conversions of JAX were not settled after four turns, and none after
@@ -75,9 +75,7 @@ SEVERITY = ("stream-ordered", "unknown", "host-sync", "device-sync", "unordered"
 """From good to bad. What is unknown may be worse than an order."""
 
 
-def measure(
-    subject: Subject, gpu: Gpu | None, lengths_ns: Sequence[int] = LENGTHS_NS
-) -> dict[str, Any]:
+def measure(subject: Subject, gpu: Gpu | None) -> dict[str, Any]:
     text = subject.producer.enqueue(subject.spec)
     if text is None:
         name, device = subject.producer.name, subject.spec.device
@@ -85,24 +83,23 @@ def measure(
     queue = queue_of(subject, text, gpu, default_sides(subject))
     if _is_of_another_layout(subject, queue):
         return unknown(OTHER_LAYOUT)
-    default = measure_queue(queue, lengths_ns)
+    default = measure_queue(queue)
     if gpu is None or subject.spec.device != "cuda":
         return default
-    own = attempt(partial(_on_own_streams, subject, text, gpu, lengths_ns))
-    if own is None or isinstance(own, Refusal):  # what the default streams showed is known
-        more: dict[str, Any] = {"streams": "default"}
-        if own is not None:
-            more["by_streams"] = {"default": default, "own streams": unknown(own.reason)}
+    own = attempt(partial(_on_own_streams, subject, text, gpu))
+    if own is None:
+        return {**default, "evidence": default["evidence"] | {"streams": "default"}}
+    if isinstance(own, Refusal):  # what the default streams showed is known
+        runs = {"default": default, "own streams": unknown(own.reason)}
+        more = {"streams": "default", "by_streams": runs}
         return {**default, "evidence": default["evidence"] | more}
     return worse({"default": default, "own streams": own})
 
 
-def _on_own_streams(
-    subject: Subject, text: str, gpu: Gpu, lengths_ns: Sequence[int]
-) -> dict[str, Any] | None:
+def _on_own_streams(subject: Subject, text: str, gpu: Gpu) -> dict[str, Any] | None:
     """The verdict with each framework on a stream of its own; None if neither can be put on one."""
     sides = own_sides(subject, gpu)
-    return sides and measure_queue(queue_of(subject, text, gpu, sides), lengths_ns)
+    return sides and measure_queue(queue_of(subject, text, gpu, sides))
 
 
 def _is_of_another_layout(subject: Subject, queue: QueuedWork) -> bool:
@@ -124,26 +121,26 @@ def worse(runs: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return {"verdict": runs[name]["verdict"], "evidence": evidence}
 
 
-def measure_queue(queue: QueuedWork, lengths_ns: Sequence[int] = LENGTHS_NS) -> dict[str, Any]:
+def measure_queue(queue: QueuedWork) -> dict[str, Any]:
     # The first use of a function may load code, which waits for the device. The second finds its
     # memory in the framework's pool.
     for _ in range(2):
         _point(queue, 1)
     for _ in range(TRIES):
-        unit_ns, queueing = calibrate(queue, lengths_ns[0])
-        works = [max(1, round(length / unit_ns)) for length in lengths_ns]
+        unit_ns, queueing = calibrate(queue, LENGTHS_NS[0])
+        works = [max(1, round(length / unit_ns)) for length in LENGTHS_NS]
         if len(set(works)) < len(works):  # a unit is longer than the steps between the lengths
             works = [works[0] + step for step in range(len(works))]
         if queueing > QUEUEING_SHARE:
             return _untimed(queue, min(works[-1], MOST_WORK), RUNS_IT)
         points = _long_enough(queue, works)
         queued = [point.queued_ns for point in points]
-        if len(points) >= LEAST_POINTS and statistics.median(queued) >= lengths_ns[0]:
+        if len(points) >= LEAST_POINTS and statistics.median(queued) >= LENGTHS_NS[0]:
             break
     else:
         return _untimed(queue, works[-1], RAN_DRY)
     host, ready = _host_fit(points), _ready_fit(points)
-    unrelated = _unrelated_fit(queue, _lengths(points, lengths_ns)) if grows(host) else None
+    unrelated = _unrelated_fit(queue, _lengths(points)) if grows(host) else None
     right = look_for_stale(queue, works[-1])
     word, reason = judge(host, ready, unrelated, right)
     if word == "unordered" and right is not False and _own_share(points) > HALF:
@@ -315,12 +312,12 @@ def _own_share(points: Sequence[Point]) -> float:
     return statistics.median([point.host_ns / max(point.queued_ns, 1) for point in shortest] or [0])
 
 
-def _lengths(points: Sequence[Point], lengths_ns: Sequence[int]) -> list[int]:
+def _lengths(points: Sequence[Point]) -> list[int]:
     """Lengths of unrelated work: as long as the queues, and longer than the call's own work."""
     shortest = min(point.queued_ns for point in points)
     least_ns = max(2 * _host_fit(points).intercept_ns, 0.9 * shortest)
-    stretch = math.ceil(least_ns / min(lengths_ns))
-    return [max(1, min(stretch, MOST_STRETCH)) * length for length in lengths_ns]
+    stretch = min(math.ceil(least_ns / LENGTHS_NS[0]), MOST_STRETCH)
+    return [max(1, stretch) * length for length in LENGTHS_NS]
 
 
 def _unrelated_fit(queue: QueuedWork, lengths_ns: Sequence[int]) -> Fit | None:
