@@ -28,12 +28,11 @@ from dlprof.probes.base import (
     Use,
     check_layout,
     copies,
-    laid_out,
     row_of,
     views,
     wide_shape,
 )
-from dlprof.probes.numpy import HOST_ARRAY, placed, values
+from dlprof.probes.numpy import HOST_ARRAY, placed, shaped, values
 
 _SETUP = """\
 import numba
@@ -260,22 +259,16 @@ def _interface(array: Any) -> Any:
 def _on_host(spec: ArraySpec) -> str:
     if spec.layout in ("aligned", "sliced"):  # Numba's runtime promises 32 bytes only
         return placed(spec, "own(numpy.empty({size}, dtype='uint8'))")
-    if spec.layout == "broadcast":
-        return f"x = numpy.broadcast_to({row_of(spec, _own_values)}, {spec.shape})"
     if spec.layout == "F":
         in_memory = f"{values(spec.elements, spec)}.reshape({spec.shape}).ravel(order='F')"
         return f"x = {_own(in_memory, spec)}.reshape({spec.shape}, order='F')"
-    locked = "\nx.flags.writeable = False" if spec.layout == "readonly" else ""
-    return laid_out(spec, _own_values) + locked
-
-
-def _own_values(elements: int, spec: ArraySpec) -> str:
-    return _own(values(elements, spec), spec)
+    return shaped(spec, lambda elements, spec: _own(values(elements, spec), spec))
 
 
 def _own(array: str, spec: ArraySpec) -> str:
-    """A copy in memory of Numba's runtime. As bytes: ``own`` is compiled for each dtype, which
-    takes longer than all that a survey asks of one.
+    """A copy in memory of Numba's runtime.
+
+    It is copied as bytes: compiling ``own`` for each dtype takes longer than a survey of it.
     """
     return f"own({array}.view('uint8')).view('{spec.dtype}')"
 

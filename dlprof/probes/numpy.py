@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -104,15 +104,10 @@ class NumPy(Probe):
             return placed(spec)
         if spec.corners or spec.layout in self.flags:
             return on_aligned_memory(spec)
-        match spec.layout:
-            case "broadcast":
-                return f"x = numpy.broadcast_to({row_of(spec, values)}, {spec.shape})"
-            case "F":
-                fortran = f"numpy.asfortranarray(x).reshape({spec.shape}, order='F')"
-                return f"{laid_out(spec, values)}\nx = {fortran}"
-            case "readonly":
-                return f"{laid_out(spec, values)}\nx.flags.writeable = False"
-        return laid_out(spec, values)
+        if spec.layout == "F":
+            fortran = f"numpy.asfortranarray(x).reshape({spec.shape}, order='F')"
+            return f"{laid_out(spec, values)}\nx = {fortran}"
+        return shaped(spec, values)
 
     def pointer(self, array: Any) -> int | None:
         if not hasattr(array, "ctypes"):  # a scalar: its memory is made when it is asked for
@@ -145,6 +140,14 @@ class NumPy(Probe):
         return "numpy.add({x}, 1)"
 
 
+def shaped(spec: ArraySpec, part: Callable[[int, ArraySpec], str]) -> str:
+    """As :func:`laid_out`, also for the layouts ``broadcast`` and ``readonly``."""
+    if spec.layout == "broadcast":
+        return f"x = numpy.broadcast_to({row_of(spec, part)}, {spec.shape})"
+    locked = "\nx.flags.writeable = False" if spec.layout == "readonly" else ""
+    return laid_out(spec, part) + locked
+
+
 def on_aligned_memory(spec: ArraySpec) -> str:
     """Source text of an array on memory that begins at an odd multiple of 64 bytes.
 
@@ -156,15 +159,10 @@ def on_aligned_memory(spec: ArraySpec) -> str:
     def part(elements: int, _: ArraySpec) -> str:
         return f"flat[:{elements}]"
 
+    if spec.layout == "F":
+        return f"{text}x = flat[:{spec.elements}].reshape({spec.shape}, order='F')"
+    text += shaped(spec, part)
     match spec.layout:
-        case "broadcast":
-            return f"{text}x = numpy.broadcast_to({row_of(spec, part)}, {spec.shape})"
-        case "F":
-            return f"{text}x = flat[:{spec.elements}].reshape({spec.shape}, order='F')"
-    text += laid_out(spec, part)
-    match spec.layout:
-        case "readonly":
-            text += "\nx.flags.writeable = False"
         case "swapped":
             text += "\nx = x.byteswap(inplace=True).view(x.dtype.newbyteorder())"
         case "masked":
