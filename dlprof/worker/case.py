@@ -86,22 +86,16 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     simulated.misuse(path.producer, path.consumer)  # of a case before
     looks = settings.watched(subject, answer) if "settings" in request["instruments"] else None
     with looks or nullcontext():
-        result, first = _convert_first(subject, request, before, answer)
+        result = _convert_first(subject, request, before, answer)
     none = no_array(subject, result)
-    declared, subject = subject, subject if none else subject.placed(result)
-    timed = "host_time" in request["instruments"] and not subject.is_one_array
-    once = None
+    subject = subject if none else subject.placed(result)
     del result
-    if first and timed and subject is declared:  # else it was not waited for as it must be
-        answer.stage("host_time")
-        once = first_call.serves(first)
-    del first
     instruments = Instruments(subject, request, answer, none, is_smaller=spec != asked)
     trouble = None
     if AT_ANY_LOAD.issuperset(request["instruments"]):
-        instruments.run(once)  # unwatched: NVML's answers take as long as a case of a survey
+        instruments.run()  # unwatched: NVML's answers take as long as a case of a survey
     else:
-        trouble = gpu_state.watch(lambda: instruments.run(once), instruments.gpu)
+        trouble = gpu_state.watch(instruments.run, instruments.gpu)
     if misused := simulated.misuse(path.producer, path.consumer):
         answer.failed("device", misused)
     if "host_time" in answer.failures:
@@ -109,17 +103,15 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     return ("invalid", trouble) if trouble else ("ok", None)
 
 
-def _convert_first(
-    subject: Subject, request: dict[str, Any], before: int, answer: Answer
-) -> tuple[Any, first_call.OneCall | None]:
-    """The first result; and the call that gave it, if an instrument wants its time."""
+def _convert_first(subject: Subject, request: dict[str, Any], before: int, answer: Answer) -> Any:
+    """Return the first result; send its time if an instrument wants one."""
     instruments = request["instruments"]
     try:
         if TIMED.isdisjoint(instruments):
             result = subject.convert()
             subject.wait_for(result)
-            return result, None
-        found, first = first_call.measure(subject, before)
+            return result
+        found, result = first_call.measure(subject, before)
     except Exception as error:
         if own_place(error):
             raise
@@ -136,11 +128,11 @@ def _convert_first(
         answer.stage("first call")  # where it was refused
         raise
     answer.part("first_call", found)
-    return first.result, first
+    return result
 
 
 def _alignment_alone(state: WorkerState, answer: Answer, path: Path, spec: ArraySpec) -> Outcome:
-    """The instrument that makes its own arrays, without an array of the case."""
+    """Run the instrument that makes its own arrays, without an array of the case."""
     answer.stage("alignment")
     state.channel.measuring = True
     found = alignment.measure(path, spec)
@@ -150,7 +142,7 @@ def _alignment_alone(state: WorkerState, answer: Answer, path: Path, spec: Array
 
 
 def _fitting(path: Path, request: dict[str, Any], spec: ArraySpec) -> ArraySpec:
-    """The array to measure: a smaller one for a diagnosis, if the producer can make one."""
+    """Return the array to measure: a smaller one for a diagnosis if the producer can make one."""
     diagnosed = set(request["instruments"]) <= AT_ANY_SIZE
     largest = request["largest_bytes"]
     if isinstance(path.producer, OnSimulatedDevice):
@@ -163,7 +155,7 @@ def _fitting(path: Path, request: dict[str, Any], spec: ArraySpec) -> ArraySpec:
 
 
 def no_array(subject: Subject, result: Any) -> str:
-    """Why a result is no array, in words; empty for an array.
+    """Return why a result is no array, in words; empty for an array.
 
     Python's own objects are arrays only of a probe that says so of them.
     """
@@ -176,8 +168,7 @@ def no_array(subject: Subject, result: Any) -> str:
     if not isinstance(told, Refusal):
         return ""
     kind = type(result).__name__
-    given = "None" if result is None else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
-    return f"the conversion gives {given}, which is no array of {consumer.name}"
+    return f"the result is of type {kind}, which is no array of {consumer.name}"
 
 
 class Instruments:
@@ -210,28 +201,26 @@ class Instruments:
         self.again: bool = request.get("again", True)
         """Whether to look at further conversions."""
 
-    def run(self, once: first_call.OneCall | None) -> None:
-        """Run all wanted instruments; ``once`` is the one conversion of a long one."""
+    def run(self) -> None:
+        """Run all wanted instruments."""
+        subject, spec = self.subject, self.subject.spec
         # Times come first: they do not use the address, which a faulty probe may get wrong.
-        if once is None:
-            with self._placed():
-                self._time()
-            self._take_rest()
-            owned = self._look(self.subject, self.again)
-        else:
-            self._take("host_time", once.host_time)
-            self._take("ready_time", once.ready_time)
-            again = self.again and not self.subject.is_one_array
-            owned = self._look(once.converted(), again)
-            once.result = None  # dropped before the next one is made
-            self._take_rest()
+        with self._placed():
+            self._time()
+        self._take("device_time", self._device_time)
+        self._take("placement", lambda: placement.measure(subject, self.budget_ns, self.placements))
+        if self.none:
+            self.answer.failed("result", self.none)
+        looked = partial(values.measure, subject, self.again)
+        self._take("values", lambda: as_far_as_computed("values", self.gpu, looked))
+        owned = self._take("ownership", lambda: ownership.measure(subject, self.gpu))
         self._take("refusal", self._refusal)
         # No memcpy compares with a copy to another device.
-        on = self.subject.spec.device
-        if owned and owned["verdict"] == "copy" and owned["evidence"]["result_device"] == on:
+        is_copy = owned and owned["verdict"] == "copy"
+        if is_copy and owned["evidence"]["result_device"] == spec.device:
             self._take("copy_cost", self._copy_cost)
-        self._take("handshake", lambda: handshake.measure(self.subject))
-        self._take("fresh_source", lambda: fresh_source.measure(self.subject, self.budget_ns))
+        self._take("handshake", lambda: handshake.measure(subject))
+        self._take("fresh_source", lambda: fresh_source.measure(subject, self.budget_ns))
         self._diagnose()
 
     def _placed(self) -> AbstractContextManager[object]:
@@ -251,11 +240,6 @@ class Instruments:
                 share = budget // PHASES_SHARE
                 self._take("phases", lambda: times.phases(subject, per_call, share))
 
-    def _take_rest(self) -> None:
-        self._take("device_time", self._device_time)
-        wanted = self.placements
-        self._take("placement", lambda: placement.measure(self.subject, self.budget_ns, wanted))
-
     def _device_time(self) -> dict[str, Any] | None:
         if "cuda" not in (self.subject.spec.device, self.subject.result_device):
             return None
@@ -263,16 +247,6 @@ class Instruments:
             return {"verdict": "unknown", "reason": self.no_gpu}
         stream = self.subject.consumer.current_stream("cuda")
         return device_time.measure(self.subject, self.gpu, stream, self.budget_ns / 1e9)
-
-    def _look(self, subject: Subject, again: bool) -> Any:
-        if self.none:
-            self.answer.failed("result", self.none)
-        self._take("values", lambda: self._values(subject, again))
-        return self._take("ownership", lambda: ownership.measure(subject, self.gpu))
-
-    def _values(self, subject: Subject, again: bool) -> dict[str, Any]:
-        instrument = partial(values.measure, subject, again)
-        return as_far_as_computed("values", self.gpu, instrument)
 
     def _refusal(self) -> dict[str, Any] | None:
         spec, export = self.subject.spec, self.subject.export
@@ -313,9 +287,9 @@ class Instruments:
         return found
 
     def where_it_works(self, instrument: Callable[[Subject], Any]) -> Any:
-        """The answer of an instrument that makes its own arrays, which may begin anywhere.
+        """Run an instrument that makes its own arrays, which may begin anywhere.
 
-        If the path refuses unaligned memory, the answer is that for aligned memory.
+        If the path refuses unaligned memory, it runs once more on aligned memory.
         """
         found = attempt(partial(instrument, self.subject))
         if not isinstance(found, Refusal):

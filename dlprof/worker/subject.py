@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
-from dlprof.device.cuda import CudaUnavailable, Gpu, driver_devices, open_gpu
+from dlprof.device.cuda import CudaUnavailable, Gpu, open_gpu
 from dlprof.probes.base import (
     ANY_DEVICE,
     FLAGS,
@@ -225,11 +225,9 @@ class Subject(Path):
 
 
 def gpu_of(subject: Subject) -> tuple[Any, str | None]:
-    """The device that a case needs; None with the reason if it needs none or there is none."""
+    """Return the device that a case needs; None with the reason if there is none."""
     if "cuda" not in (subject.spec.device, subject.result_device):
         return None, None
-    if not isinstance(driver_devices(), int):
-        return None, "no CUDA driver"
     try:
         return open_gpu(), None
     except CudaUnavailable as reason:

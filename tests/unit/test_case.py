@@ -110,7 +110,7 @@ def measured_by_numpy(instruments):
     return serve.measured(WorkerState(channel), request, answer, case.measure), sent
 
 
-@pytest.mark.parametrize("where", ["settings.verdict", "first_call.OneCall", "subject.settle"])
+@pytest.mark.parametrize("where", ["settings.verdict", "first_call.timer", "subject.settle"])
 def test_an_error_of_dlprof_itself_is_no_refusal(where, monkeypatch):
     monkeypatch.setattr(f"{'dlprof.worker' if 'subject' in where else INSTRUMENTS}.{where}", None)
     (status, reason), sent = measured_by_numpy(["settings", "first_call", "refusal"])

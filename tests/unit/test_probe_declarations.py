@@ -19,14 +19,12 @@ FAKE = Path(__file__).parent.parent / "probe_files" / "fake.py"
         ("name = 5", ("Bad.name", "5")),
         ("name = 'x' * 10**6 + '\\n'", ("Bad.name", "'xxx")),
         ("setup = b'import ctypes'", ("Bad.setup", "b'import ctypes'")),
-        ("devices = ('gpu',)", ("Bad.devices", "('cpu', 'cuda')", "('gpu',)")),
-        ("variables = ['A=1']", ("Bad.variables", "['A=1']")),
+        ("devices = ('gpu',)", ("Bad.devices", "cpu, cuda", "('gpu',)")),
         ("imports = (*IMPORTS, *IMPORTS)", ("Bad.imports", "'view'")),
         ("exports = (Export('a', 'native!', '{x}'),)", ("protocol of Bad.exports 'a'", "('native!',)")),
-        ("exports = (Export('a', Protocol.NATIVE, 'x'),)", ("code of Bad.exports 'a'", "{x}", "{dtype}, {shape}", "'x'")),
+        ("exports = (Export('a', Protocol.NATIVE, 'x'),)", ("code of Bad.exports 'a'", "{x}, {dtype}, {shape}", "'x'")),
         ("exports = (Export('a', Protocol.NATIVE, 'y = {x}'),)", ("code of Bad.exports 'a'", "Python")),
         ("exports = (Export('a', Protocol.NATIVE, '{x}', promise='vieww'),)", ("promise of Bad.exports 'a'", "copy or view", "'vieww'")),
-        ("imports = (Import('a', (Protocol.DLPACK,), 'f({x})', layouts=('odd',)),)", ("layouts of Bad.imports 'a'", "C, aligned")),
     ],
 )  # fmt: skip
 def test_a_declaration_that_cannot_be_used_is_refused_with_its_place(tmp_path, line, facts):

@@ -1,4 +1,4 @@
-"""Times of a case: phases on a fake clock, and conversions that take seconds."""
+"""Times of a case: phases on a fake clock."""
 
 from types import SimpleNamespace
 
@@ -7,7 +7,7 @@ from builders import Clock, make_subject
 
 from dlprof.probes.base import Export, Import, Protocol
 from dlprof.worker import timer
-from dlprof.worker.instruments import first_call, times
+from dlprof.worker.instruments import times
 
 READ_NS = 25
 
@@ -49,30 +49,3 @@ def test_each_phase_has_its_own_time_without_the_clocks(monkeypatch, host_ns, bu
     found = times.phases(subject, host_ns, budget_ns)
     assert (found["export_ns"], found["import_ns"], found["release_ns"]) == (100, 2_000, 30_000)
     assert found["count"] == count
-
-
-class TestLongConversions:
-    """A conversion that takes seconds is made as seldom as possible."""
-
-    @pytest.fixture
-    def calls(self):
-        return []
-
-    @pytest.fixture
-    def call(self, calls):
-        import_ = Import("any", (Protocol.DLPACK,), "calls.append(1) or {x}.copy()")
-        return first_call.make_call(make_subject(import_=import_, calls=calls))
-
-    def test_a_long_one_is_called_a_second_time_without_the_first_result(
-        self, call, calls, monkeypatch
-    ):
-        monkeypatch.setattr(timer, "LONG_NS", 0)
-        second = first_call.serves(call)
-        assert (len(calls), call.result) == (2, None)
-        assert second.converted().convert() is second.result is not None
-        assert len(calls) == 2
-
-    def test_a_very_long_one_is_never_called_again(self, call, calls, monkeypatch):
-        monkeypatch.setattr(first_call, "VERY_LONG_NS", 0)
-        assert first_call.serves(call) is call
-        assert len(calls) == 1

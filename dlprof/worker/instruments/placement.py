@@ -20,7 +20,7 @@ from typing import Any
 from dlprof.probes.base import Unsupported, Use, written
 from dlprof.protocol.messages import NO_ARRAY, words
 from dlprof.worker import memory, timer
-from dlprof.worker.contract import check_use
+from dlprof.worker.contract import check_code
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call, prepare
 from dlprof.worker.subject import Subject
@@ -52,8 +52,9 @@ def _operations(subject: Subject) -> Iterator[Use]:
     spec = replace(subject.spec, device=device)
     many = None if subject.is_one_array else consumer.use_many(spec)
     if many is not None:
-        yield replace(many, code=check_use(many, consumer.name))
-    yield Use(check_use(consumer.use(device), consumer.name))
+        check_code(many.code, f"{consumer.name}'s use_many", names=("x", *many.others))
+        yield many
+    yield Use(check_code(consumer.use(device), f"{consumer.name}'s use"))
 
 
 def _loops(
