@@ -153,12 +153,6 @@ class TestFiles:
         found = ownership.measure(self.subject(tmp_path, mode, code))
         assert (found["verdict"], found["evidence"]["result_write_shows"]) == (verdict, False)
 
-    def test_a_private_mapping_of_another_file_is_a_copy(self, tmp_path):
-        other = tmp_path / "b.npy"
-        numpy.save(other, numpy.arange(8.0))
-        code = f"numpy.load({str(other)!r}, mmap_mode='c')"
-        assert ownership.measure(self.subject(tmp_path, "r+", code))["verdict"] == "copy"
-
     def test_no_framework_is_let_write_read_only_memory(self, tmp_path):
         """The process would die of it."""
 

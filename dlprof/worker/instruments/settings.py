@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from dlprof.probes.base import Probe
 from dlprof.probes.numpy import NumPy
@@ -51,16 +51,8 @@ BEFORE = 100
 """So many characters of a long text are kept before the first that changed."""
 
 
-class Setting(NamedTuple):
-    """Its name, the expression of its value, and a function that gives this as text."""
-
-    name: str
-    code: str
-    read: Callable[[], str]
-
-
-Reading = dict[str, tuple[Setting, "str | Refusal"]]
-"""Settings and their values as text, by name."""
+Reading = dict[tuple[str, str], "str | Refusal"]
+"""Settings as text, by their name and the expression that reads them."""
 
 
 @contextmanager
@@ -79,19 +71,19 @@ def watched(subject: Subject, answer: Answer) -> Iterator[None]:
 
 def _read(owners: Iterable[Probe | None]) -> Reading:
     """The settings of these frameworks; those of the process for None."""
-    found = (one for probe in owners for one in _settings(probe))
+    readers = {key: read for probe in owners for key, read in _readers(probe).items()}
     # A probe's text may end the process.
-    return {one.name: (one, attempt(one.read, BaseException)) for one in found}
+    return {key: attempt(read, BaseException) for key, read in readers.items()}
 
 
 def _changed(before: Reading, after: Reading) -> Iterator[dict[str, str]]:
-    for name, (one, old) in before.items():
-        _, now = after[name]
+    for key, old in before.items():
+        now = after[key]
         if isinstance(old, Refusal) or now == old:
             continue
         text = f"cannot be read: {now.reason}" if isinstance(now, Refusal) else now
-        begin, end = _cut(old, text)
-        yield {"name": name, "code": one.code, "before": begin, "after": end}
+        values = zip(("before", "after"), _cut(old, text), strict=True)
+        yield {"name": key[0], "code": key[1], **dict(values)}
 
 
 def _changed_variables(before: dict[str, str]) -> Iterator[dict[str, str]]:
@@ -119,8 +111,8 @@ def _cut(before: str, after: str) -> tuple[str, str]:
 
 
 @cache
-def _settings(probe: Probe | None) -> tuple[Setting, ...]:
-    """The settings of a framework, or of the process for None."""
+def _readers(probe: Probe | None) -> dict[tuple[str, str], Callable[[], str]]:
+    """Functions that read the settings of a framework, or of the process for None."""
     setup, texts, owner = (
         (IMPORTS, OF_PROCESS, "the process")
         if probe is None
@@ -131,7 +123,7 @@ def _settings(probe: Probe | None) -> tuple[Setting, ...]:
         attempt(partial(execute, setup, namespace, "setup"))
     namespace["repr"] = repr  # a setup may have a name like that
     # In parentheses and on lines of its own: an expression may be a tuple, or have a comment.
-    return tuple(
-        Setting(f"{name} of {owner}", code, compile_call(f"repr((\n{code}\n))", namespace))
+    return {
+        (f"{name} of {owner}", code): compile_call(f"repr((\n{code}\n))", namespace)
         for name, code in texts.items()
-    )
+    }
