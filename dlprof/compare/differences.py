@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dlprof.runner.header import Environment, on_one_machine
 from dlprof.runner.machine import NOTABLE_CORES, load_text
 from dlprof.runner.quantity import plain_time
-from dlprof.runner.session import Header
+from dlprof.runner.session import Environment, Header, on_one_machine
 from dlprof.text.clean import counted
 
 REFUSED = {

@@ -16,8 +16,8 @@ from dlprof.judge.case_view import CaseView, seen
 from dlprof.judge.rule import SEVERITIES
 from dlprof.judge.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.runner.evidence import VARIES
-from dlprof.runner.session import Result, Verdict
+from dlprof.runner.evidence import VARIES, Verdict
+from dlprof.runner.session import Result
 
 WORSE, BETTER, LOST, OTHER = "worse", "better", "lost", "other"
 

@@ -109,9 +109,9 @@ def find_in(
 def own_thresholds(header: Header) -> dict[str, float]:
     """The thresholds that the session's scenario sets, as far as this version knows them."""
     scenario = header.request.scenario
-    given = (scenario.thresholds if scenario else None) or {}
+    given = scenario.thresholds if scenario else {}
     known = thresholds.named()
-    return {name: n for name, n in given.items() if name in known and n is not None}
+    return {name: n for name, n in given.items() if name in known}
 
 
 def expected(finding: FindingRecord, result: Result) -> str:

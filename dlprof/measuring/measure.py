@@ -53,7 +53,7 @@ def judged(session: Session, cases: Cases | None = None) -> Session:
         return session
     findings = find_in(cases or cases_in(session.results), own_thresholds(session))
     scenario = session.request.scenario
-    expected = [expectation.parse(text) for text in (scenario and scenario.expect) or ()]
+    expected = [expectation.parse(text) for text in (scenario.expect if scenario else ())]
     checked = expectation.check(expected, session.results, findings, session.rounds)
     return session.model_copy(update={"findings": findings, "expectations": checked})
 

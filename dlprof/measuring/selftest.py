@@ -22,9 +22,8 @@ from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog
 from dlprof.runner.inspection import SYNTHETIC, inspect_interpreter, why_unusable
 from dlprof.runner.measurement import Measurement
-from dlprof.runner.pairing import Axes
 from dlprof.runner.progress import Watcher
-from dlprof.runner.request import Request, Settings
+from dlprof.runner.request import Axes, Request, Settings
 from dlprof.runner.session import FindingRecord, Result
 from dlprof.selftest.faults import DEVICE_PLANTS, PLANTS, Plant
 from dlprof.text.clean import first_line
@@ -218,7 +217,7 @@ def _measure(
             shapes=(plants[0].shape,),
             dtypes=plants[0].dtypes,
             layouts=plants[0].layouts,
-            device=plants[0].device,
+            devices=(plants[0].device,),
         ),
         settings=_settings(plants[0], catalog.simulated),
         python=catalog.python,

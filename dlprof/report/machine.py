@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dlprof.measuring.selftest import Outcome, Selftest
 from dlprof.report.document import Answer, Cell, Column, Document, Level, Lines, Section, Table
-from dlprof.runner.header import SIMULATED
+from dlprof.runner.session import SIMULATED
 
 PLACES = {"cpu": "On the host, where queues are threads", "cuda": "On a GPU"}
 COLUMNS = (Column("planted"), Column("rule"), Column("found"), Column("result"))

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from dlprof.report.document import Answer, Cell, Column, Level, Section, Table, Tone, facts
-from dlprof.runner.header import SIMULATED
 from dlprof.runner.machine import NOTABLE_CORES, load_text
 from dlprof.runner.quantity import plain_time
-from dlprof.runner.session import Header, Result
+from dlprof.runner.session import SIMULATED, Header, Result
 from dlprof.text.clean import first_words, listed
 
 MOST_PACKAGES, MOST_WORDS = 6, 20
@@ -29,7 +28,7 @@ def versions(header: Header) -> str:
 def packages(header: Header) -> list[tuple[str, str]]:
     """Names, each with its version, of what was measured, in the order of the pairs."""
     # A model of the user stands behind a colon.
-    names = [name.partition(":")[0] for pair in header.request.pairs or () for name in pair]
+    names = [name.partition(":")[0] for pair in header.request.pairs for name in pair]
     found = header.environment.distributions(names or [""])
     ranked = sorted(found, key=lambda one: names.index(one[0]) if one[0] in names else len(names))
     return [(name, f"{name} {version}") for name, version in ranked]
@@ -117,6 +116,6 @@ def scenario_sections(header: Header) -> Iterator[Section]:
             for one in header.expectations
         )
         yield Section("Expectations", (Table(columns, rows),), Level.FIRST)
-    told = [("question", scenario.question or ""), ("file", scenario.file or "")]
-    told += [("source", source) for source in scenario.sources or ()]
+    told = [("question", scenario.question), ("file", scenario.file)]
+    told += [("source", source) for source in scenario.sources]
     yield Section("Scenario", (facts(told),))

@@ -65,7 +65,7 @@ def session_document(
 def _title(session: Session, arrays: Sequence[Array], has_steps: bool) -> tuple[str, str]:
     """What was looked at, and how much of it."""
     scenario = session.request.scenario
-    title = scenario.title if scenario is not None else ""
+    title = scenario.title if scenario else ""
     if not arrays:
         pair, scope = survey.title(session)
         return title or pair or ("Steps of inference" if has_steps else "No results"), scope

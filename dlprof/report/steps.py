@@ -10,9 +10,8 @@ from dlprof.probes.base import Protocol
 from dlprof.report.document import Answer, Cell, Column, Level, Lines, Section, Table
 from dlprof.report.loops import share_text
 from dlprof.runner.axes import shape_text
-from dlprof.runner.measured import ShapeChange, Step
 from dlprof.runner.quantity import MARK, legend, plain_time, significant, time_text
-from dlprof.runner.session import Result, Session, Share
+from dlprof.runner.session import Result, Session, ShapeChange, Share, Step
 from dlprof.text.clean import first_line, listed
 
 LEAST_PERCENT = 2

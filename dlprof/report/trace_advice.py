@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import product
 
 from dlprof.errors import DlprofError
 from dlprof.measuring.measure import load
@@ -47,8 +48,7 @@ def _sessions(rows: Iterable[Row]) -> Iterator[Session]:
     with suppress(DlprofError):
         for path in state.kept_sessions():
             asked = session_file.request(path)
-            pairs, shapes = asked.pairs or (), asked.axes.shapes or ()
-            if any((pair, tuple(shape)) in arrays for pair in pairs for shape in shapes):
+            if any(pair in arrays for pair in product(asked.pairs, asked.axes.shapes)):
                 with suppress(DlprofError):
                     yield load(path)
 

@@ -27,8 +27,8 @@ from dlprof.report.document import (
     Tone,
 )
 from dlprof.runner.axes import shape_text
-from dlprof.runner.header import SIMULATED
 from dlprof.runner.quantity import plain_time, significant, size_text
+from dlprof.runner.session import SIMULATED
 from dlprof.runner.trace import doubts
 from dlprof.runner.trace_file import Row, Trace
 from dlprof.text import json_text

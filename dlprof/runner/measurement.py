@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,7 @@ class Measurement:
             "created": now(),
             "command": list(request.command),
             "seed": request.settings.seed,
-            "request": request.as_dict(),
+            "request": {key: value for key, value in asdict(request).items() if key != "command"},
             "environment": environment(self.catalog, self._plan.variables),
             "device_choice": self._plan.device_choice,
             "simulated": self.catalog.simulated,

@@ -53,7 +53,7 @@ def merge(record: dict[str, Any], answers: Answers, rounds: int) -> Result:
 
 def without_times(result: Result) -> Result:
     """The result without what an untimed process spent."""
-    none = dict.fromkeys(("first_call_ns", "first_call_cases_before", "create_ns"))
+    none = dict.fromkeys(("first_call_ns", "first_call_cases_before"))
     return result.model_copy(update={**none, "untimed": True})
 
 
@@ -78,10 +78,6 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         "first_call_ns": first and first["ns"],
         "first_call_peak_bytes": first and first.get("peak_bytes"),
         "first_call_cases_before": first and first["cases_before"],
-        # The smallest: what is needed once for all arrays only adds to it.
-        "create_ns": min(
-            (ns for part in _all(parts, "source") if (ns := part["ns"])), default=None
-        ),
         "phases": _phases(_all(parts, "phases")),
         "device_time": _device_time(parts, owned),
         **{name: agree(_all(parts, name)) for name in VERDICTS},

@@ -8,8 +8,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from dlprof.runner import stats
-from dlprof.runner.measured import ShapeChange, Step, Versus
-from dlprof.runner.session import Mode, Placement, ProcessSamples, Share, TimeMeasure
+from dlprof.runner.session import (
+    Mode,
+    Placement,
+    ProcessSamples,
+    ShapeChange,
+    Share,
+    Step,
+    TimeMeasure,
+    Versus,
+)
 
 Parts = Sequence[tuple[int, dict[str, Any]]]
 """Round and parts of each answer, or round and one part."""

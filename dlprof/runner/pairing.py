@@ -111,24 +111,6 @@ class Case:
         return found | ({"survey": True} if self.surveyed else {})
 
 
-@dataclass(frozen=True)
-class Axes:
-    """What to spread each path over; ``device`` may be ``auto``.
-
-    Where there are ``devices``, they are several, and ``device`` counts for nothing.
-    """
-
-    shapes: tuple[tuple[int, ...], ...] = ((1024, 1024),)
-    dtypes: tuple[str, ...] = ("float32",)
-    layouts: tuple[str, ...] = ("C",)
-    device: str = "auto"
-    devices: tuple[str, ...] = ()
-
-    @property
-    def asked(self) -> tuple[str, ...]:
-        return self.devices or (self.device,)
-
-
 def paths(producer: ProbeInfo, consumer: ProbeInfo, device: str) -> list[Path]:
     """Every export with every import that speaks its protocol, for a source array on ``device``.
 

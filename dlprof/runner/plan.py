@@ -138,7 +138,7 @@ def targets(request: Request, catalog: Catalog) -> tuple[list[Target], list[str]
         except MissingFramework as error:
             refused.setdefault(str(error), error)
             continue
-        for asked in request.axes.asked:
+        for asked in request.axes.devices:
             try:
                 device, reason = pairing.choose_device(*pair, catalog, asked)
             except Unmeasured as error:
@@ -221,10 +221,10 @@ def not_run(
     if rounds_done < settings.rounds:
         words.append(f"the budget ended after {rounds_done} of {settings.rounds} rounds")
     left, paths = undiagnosed or (0, 0)
-    looks: tuple[str, ...] = ("alignment",) if settings.alignment else ()
+    looks: tuple[str, ...] = ("alignment",)
     if settings.diagnose:
         looks = ("waiting", "alignment", "peak memory", "early writes", "lifetime")
-    if looks and (rounds_done < settings.rounds or left):
+    if rounds_done < settings.rounds or left:
         some = f" of {left} of {paths} paths:" if 0 < left < paths else " of"
         words.append(f"no diagnosis{some} {', '.join(looks)}")
     if settings.survey and (out_of_time or rounds_done < settings.rounds):

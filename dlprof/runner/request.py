@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +11,30 @@ from dlprof import inference
 from dlprof.errors import UsageError
 from dlprof.runner import files, options
 from dlprof.runner.axes import NO_TIMES, simulated_in
-from dlprof.runner.pairing import Axes
 from dlprof.text.clean import nearest
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What each path is spread over. ``devices`` may hold ``auto``."""
+
+    shapes: tuple[tuple[int, ...], ...] = ((1024, 1024),)
+    dtypes: tuple[str, ...] = ("float32",)
+    layouts: tuple[str, ...] = ("C",)
+    devices: tuple[str, ...] = ("auto",)
 
 
 @dataclass(frozen=True)
 class Settings:
     """How to measure.
 
-    ``sample_ns`` is what one timer spends on one case in one process, and ``limit_s`` the time
+    ``sample_ns`` is the time of one timer for one case in one process, and ``limit_s`` the time
     limit of a case there. ``together`` serves all pairs from one worker. ``in_turns`` says that
-    another side took its samples in turns with these, on the same processor. The diagnosis makes
-    arrays of up to ``largest_bytes``; without it ``alignment`` has at least that looked at. The
-    placement ``convert`` is what the timers measure anyway. ``setup`` is source text that runs
-    after that of the frameworks, in each worker. Without ``times`` nothing is timed: on a simulated
-    device order and copies are real, and times are not. ``survey`` looks at each path with many
-    small arrays; ``survey_alone`` at nothing else.
+    another side takes its samples in turns with these, on the same processor. The diagnosis makes
+    arrays of up to ``largest_bytes``; without it ``alignment`` is still looked at. ``setup`` is
+    source text that runs in each worker after that of the frameworks. ``times`` is False on a
+    simulated device, where only order and copies are real. ``survey_alone`` measures the survey
+    and nothing else.
     """
 
     rounds: int = options.ROUNDS.default
@@ -45,37 +53,30 @@ class Settings:
     survey: bool = False
     survey_alone: bool = False
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class ScenarioRecord:
-    """What a session keeps of its scenario.
-
-    ``pairs`` and ``expect`` use the catalog's names. ``left_out`` says which pairs of the file were
-    not measured, and why.
-    """
+    """What a session keeps of its scenario; ``pairs`` and ``expect`` use the catalog's names."""
 
     file: str
     title: str
     question: str = ""
     sources: tuple[str, ...] = ()
     expect: tuple[str, ...] = ()
-    thresholds: Mapping[str, float] = field(default_factory=dict)
+    thresholds: dict[str, float] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for. ``pairs`` are (producer, consumer) in names of the catalog.
+    """What the user asked for; the session file holds it all.
 
-    ``simulated`` is the number of simulated CUDA devices: to frameworks they are ``cuda``. It is 0
-    if the driver is to be the machine's own.
+    ``pairs`` are (producer, consumer) in names of the catalog. ``simulated`` is the number of
+    simulated CUDA devices, which frameworks call ``cuda``; 0 for the machine's own driver.
     """
 
-    pairs: tuple[tuple[str, str], ...]
+    pairs: tuple[tuple[str, str], ...] = ()
     axes: Axes = field(default_factory=Axes)
     globs: tuple[str, ...] = ()
     settings: Settings = field(default_factory=Settings)
@@ -85,48 +86,37 @@ class Request:
     scenario: ScenarioRecord | None = None
     simulated: int = 0
 
-    def as_dict(self) -> dict[str, Any]:
-        """For the session file."""
-        return {name: value for name, value in asdict(self).items() if name != "command"}
-
 
 def request_of(
     values: Mapping[str, Any], pairs: tuple[tuple[str, str], ...], command: tuple[str, ...]
 ) -> Request:
-    """The request that the options make of these pairs."""
+    """Return the request that the options make of these pairs."""
+    simulated = simulated_in(values["devices"])
     return Request(
         pairs=pairs,
-        axes=axes_of(values),
+        axes=Axes(
+            shapes=values["shapes"],
+            dtypes=values["dtypes"],
+            layouts=values["layouts"],
+            devices=("cuda",) if simulated else values["devices"],
+        ),
         globs=values["paths"],
         settings=settings_of(values),
         python=values["python"],
         probe_files=values["probes"],
         command=command,
-        simulated=simulated_in(values["devices"]),
-    )
-
-
-def axes_of(values: Mapping[str, Any]) -> Axes:
-    devices = values["devices"]
-    if simulated_in(devices):
-        devices = ("cuda",)
-    return Axes(
-        shapes=values["shapes"],
-        dtypes=values["dtypes"],
-        layouts=values["layouts"],
-        device=devices[0] if len(devices) == 1 else "auto",
-        devices=devices if len(devices) > 1 else (),
+        simulated=simulated,
     )
 
 
 WITHOUT_TIMES: dict[str, Any] = {"times": False, "largest_bytes": 16 << 20}
-"""Of a simulated device. Nothing but a time needs an array of hundreds of MB."""
+"""Settings of a simulated device: only times need arrays of hundreds of MB."""
 
 
 def settings_of(values: Mapping[str, Any]) -> Settings:
-    """How to measure. Raises :class:`UsageError` for loops on a device without times."""
-    in_loops = set(values["placements"]) - {options.PLACEMENTS.default}
-    if in_loops and simulated_in(values["devices"]):
+    """Return how to measure. Raises :class:`UsageError` for loops on a simulated device."""
+    simulated = simulated_in(values["devices"])
+    if simulated and set(values["placements"]) != {options.PLACEMENTS.default}:
         raise UsageError(f"--placement needs {NO_TIMES}")
     return Settings(
         rounds=values["rounds"],
@@ -139,7 +129,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         placements=values["placements"],
         setup=values["setup"] or "",
         survey=values["survey"],
-        **(WITHOUT_TIMES if simulated_in(values["devices"]) else {}),
+        **(WITHOUT_TIMES if simulated else {}),
     )
 
 

@@ -5,6 +5,8 @@ Times are in ns, sizes in bytes. :mod:`dlprof.runner.session_file` reads and wri
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Collection
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
@@ -26,44 +28,28 @@ from dlprof.runner.evidence import (
     Ordering,
     Ownership,
     PeakMemory,
+    Record,
     Refused,
+    Reuse,
+    Samples,
     Trace,
     Values,
     Verdict,
+    Whole,
 )
-from dlprof.runner.header import Environment, RecordedRequest
-from dlprof.runner.measured import (
-    Mode,
-    ProcessSamples,
-    Share,
-    Step,
-    TimeMeasure,
-)
+from dlprof.runner.request import Request
 from dlprof.text.clean import clean, counted
 from dlprof.text.json_text import Free
-
-__all__ = [
-    "CaseRecord",
-    "CopyCost",
-    "FindingRecord",
-    "Header",
-    "Mode",
-    "Model",
-    "Phases",
-    "Placement",
-    "ProcessSamples",
-    "Recipe",
-    "Result",
-    "Session",
-    "Share",
-    "TimeMeasure",
-    "Verdict",
-    "pair_text",
-]
 
 SCHEMA = "dlprof.session/1"
 MOST_PAIRS = 3
 """Pairs that the line of a session names."""
+SIMULATED = "simulated CUDA device: order and copies are real, times are not"
+"""What every output from such a session says."""
+DISTURBED = 0.5
+"""From this share of a process's samples on, its median is one of a disturbed sample."""
+WIDEST_SHARE = 0.25
+"""A share whose interval reaches further to either side is not written as a number."""
 
 Status = Literal["ok", "unsupported", "crashed", "timeout", "invalid", "skipped"]
 
@@ -120,6 +106,144 @@ class CaseRecord(Model):
     def form(self) -> str:
         """The code, the same for every shape."""
         return self.code.replace(str(tuple(self.shape)), "{shape}") if self.shape else self.code
+
+
+class ProcessSamples(Model):
+    """What one process measured: samples in ns per call, each the mean of ``loops`` calls.
+
+    ``disturbed`` is the share of samples of which half or more is the time of other programs; None
+    where nobody knows.
+    """
+
+    round: int
+    loops: int
+    samples_ns: Samples
+    page_faults_per_call: float | None = None
+    disturbed: float | None = None
+
+
+class Mode(Model):
+    """Processes that agree among themselves and with no others."""
+
+    median_ns: float
+    rounds: list[int]
+    page_faults_per_call: float | None = None
+
+
+class TimeMeasure(Model):
+    """A time per call: the median of the process medians and its interval.
+
+    ``ci95_ns`` is None for a single process and where there are several ``modes``.
+    ``same_as`` names the measure that this one repeats; it then has no samples of its own.
+    """
+
+    median_ns: float
+    ci95_ns: tuple[float, float] | None
+    min_ns: float
+    processes: Many[ProcessSamples] = []
+    modes: list[Mode] = []
+    same_as: str | None = None
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether in half of the processes half of the samples are the time of other programs."""
+        disturbed = 0
+        for one in self.processes:  # a generator would take most of the time of many reports
+            disturbed += (one.disturbed or 0.0) >= DISTURBED
+        return 0 < len(self.processes) <= 2 * disturbed
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether it is known how far processes differ."""
+        return self.ci95_ns is not None or bool(self.modes)
+
+    @property
+    def medians_by_round(self) -> dict[int, float]:
+        """The median of each process in ns by its round, as far as its samples are there."""
+        known = (one for one in self.processes if one.samples_ns)
+        return {one.round: statistics.median(one.samples_ns) for one in known}
+
+    @property
+    def interval_ns(self) -> tuple[float, float] | None:
+        """The interval, or from the fastest to the slowest mode; None for one process."""
+        return self.modes_ns if self.modes else self.ci95_ns
+
+    @property
+    def modes_ns(self) -> tuple[float, float]:
+        """The fastest and the slowest mode; twice the median where there are none."""
+        found = [mode.median_ns for mode in self.modes] or [self.median_ns]
+        return min(found), max(found)
+
+
+class Share(Model):
+    """A part of a whole, from 0 to 1; noise may carry it a little below 0."""
+
+    median: float
+    ci95: tuple[float, float] | None = None
+
+    @property
+    def half(self) -> float | None:
+        """How far the interval reaches to its longer side; None for a single process."""
+        if self.ci95 is None:
+            return None
+        return max(self.ci95[1] - self.median, self.median - self.ci95[0])
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the processes agree well enough for it to be a number."""
+        return self.half is not None and self.half <= WIDEST_SHARE
+
+
+class Versus(Model):
+    """A strategy and ``fresh``, an output allocated at each call, sampled in turn: time per step,
+    and per step with its output read. ``saved`` is what the strategy takes less, as a share of
+    ``fresh``; below 0 it takes more. Of ``fresh`` itself there is ``reading`` alone.
+    """
+
+    step: Maybe[TimeMeasure] = None
+    fresh: Maybe[TimeMeasure] = None
+    reading: Maybe[TimeMeasure] = None
+    fresh_reading: Maybe[TimeMeasure] = None
+    saved: Maybe[Share] = None
+    saved_reading: Maybe[Share] = None
+
+
+class ShapeChange(Model):
+    """Time per step where the shape stays and where it changes at each call, both shapes alike.
+
+    ``shape`` is the other one. ``cost_ns`` is what a change adds to a step: the median over
+    processes, each of which compares its own loops, with its interval.
+    """
+
+    shape: tuple[int, ...]
+    steady: TimeMeasure
+    other: TimeMeasure
+    changing: TimeMeasure
+    cost_ns: float
+    cost_ci95_ns: tuple[float, float] | None = None
+
+
+class Allocations(Model):
+    """What one step allocates; None where it could not be counted.
+
+    Of ``kept`` outputs so many have ``buffers`` of their own.
+    """
+
+    per_call: float | None = None
+    bytes_per_call: float | None = None
+    kept: int | None = None
+    buffers: int | None = None
+
+
+class Step(Model):
+    """A step of inference; the case's ``import`` is the strategy for its output. ``reuse`` is
+    ``overwritten``, ``kept`` or ``unknown``: whether an output changes when further calls are made.
+    """
+
+    versus: Maybe[Versus] = None
+    shape_change: Maybe[ShapeChange] = None
+    allocations: Allocations | None = None
+    reuse: Verdict[Reuse] | None = None
 
 
 class Phases(Model):
@@ -229,7 +353,6 @@ class Result(Model):
     first_call_ns: float | None = None
     first_call_cases_before: int | None = None
     first_call_peak_bytes: int | None = None
-    create_ns: float | None = None
     phases: Maybe[Phases] = None
     device_time: DeviceTime | None = None
     ownership: Verdict[Ownership] | None = None
@@ -324,6 +447,69 @@ class ExpectationRecord(Model):
     reason: str = ""
 
 
+class Gpu(Record):
+    name: Maybe[str] = None
+    driver_version: Maybe[str] = None
+    sm_clock_max_mhz: Maybe[Whole] = None
+    memory_clock_max_mhz: Maybe[Whole] = None
+
+
+class Environment(Record):
+    dlprof: Maybe[str] = None
+    python: Maybe[str] = None
+    parent_python: Maybe[str] = None
+    implementation: Maybe[str] = None
+    executable: Maybe[str] = None
+    platform: Maybe[str] = None
+    machine: Maybe[str] = None
+    cpu: Maybe[str] = None
+    cores: Maybe[Whole] = None
+    governor: Maybe[str] = None
+    machine_id: Maybe[str] = None
+    boot_id: Maybe[str] = None
+    """Hashes that tell the machine, and the time since it was started, from others."""
+    cuda_devices: Maybe[Whole] = None
+    gpus: Maybe[tuple[Gpu, ...] | str] = None
+    """The GPUs, or why they cannot be read."""
+    packages: Maybe[dict[str, str]] = None
+    libraries: Maybe[dict[str, str]] = None
+    """By distribution the framework whose work it does."""
+    variables: Maybe[dict[str, Maybe[str]]] = None
+    """Environment variables that a probe or a GPU reads."""
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """``torch 2.13.0``: each distribution with its version."""
+        return tuple(f"{name} {version}" for name, version in (self.packages or {}).items())
+
+    def distributions(self, frameworks: Collection[str]) -> list[tuple[str, str]]:
+        """Return name and version of each distribution that belongs to one of the frameworks."""
+        libraries = self.libraries or {}
+        return [
+            (name, version)
+            for name, version in (self.packages or {}).items()
+            if libraries.get(name) in frameworks or name.startswith(tuple(frameworks))
+        ]
+
+    @property
+    def known_gpus(self) -> tuple[Gpu, ...] | None:
+        return self.gpus if isinstance(self.gpus, tuple) else None
+
+    @property
+    def gpu_names(self) -> tuple[str, ...]:
+        return tuple(gpu.name for gpu in self.known_gpus or () if gpu.name)
+
+
+def on_one_machine(old: Environment, new: Environment) -> bool | None:
+    """Whether two environments are of one machine; None if that is not known.
+
+    Containers of one machine may have several ids, but they have one boot.
+    """
+    if old.boot_id and old.boot_id == new.boot_id:
+        return True
+    return old.machine_id == new.machine_id if old.machine_id and new.machine_id else None
+
+
 class Header(Model):
     """All of a session but its results."""
 
@@ -331,7 +517,7 @@ class Header(Model):
     created: str
     command: list[str]
     seed: int
-    request: RecordedRequest = RecordedRequest()
+    request: Request = Request()
     environment: Environment
     device_choice: str | None = None
     simulated: int = 0

@@ -15,13 +15,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from dlprof.errors import SessionError, Unsaved, UsageError
 from dlprof.runner import files
-from dlprof.runner.header import Environment, RecordedRequest, on_one_machine
 from dlprof.runner.merge import merge, without_times
-from dlprof.runner.session import SCHEMA, Header, Session
+from dlprof.runner.request import Request
+from dlprof.runner.session import SCHEMA, Environment, Header, Session, on_one_machine
 from dlprof.text import json_text
 
 SAME = ("dlprof", "python", "implementation", "platform", "machine", "cpu", "cores", "packages")
@@ -178,14 +178,14 @@ def parse(text: str, name: str) -> Session:
         raise SessionError(f"{name} is not a valid session: {reason}") from None
 
 
-def request(path: Path) -> RecordedRequest:
-    """What a session was asked for, without its answers; empty if the file cannot be read."""
+def request(path: Path) -> Request:
+    """Return what a session was asked for; an empty request if the file cannot be read."""
     try:
         with path.open(encoding="utf-8") as file:
             header = _content(file.readline(), str(path), 1)
-        return RecordedRequest.model_validate(header.get("request"))
+        return TypeAdapter(Request).validate_python(header.get("request"))
     except (OSError, ValueError, SessionError):
-        return RecordedRequest()
+        return Request()
 
 
 def document(session: Session) -> str:
@@ -246,7 +246,7 @@ def _merged(header: Mapping[str, Any], answers: Answers, end: Mapping[str, Any])
     cases = header["cases"]
     known = {name: value for name, value in header.items() if name != "cases"}
     found = Header.model_validate({"complete": False, **known, **end})
-    asked = found.request.settings.rounds or 1
+    asked = found.request.settings.rounds
     results = [merge(case, answers.get(index, ()), asked) for index, case in enumerate(cases)]
     if found.simulated:
         results = [without_times(result) for result in results]

@@ -20,8 +20,7 @@ from dlprof.protocol.statement import (
 from dlprof.runner import worker_client
 from dlprof.runner.catalog import Catalog
 from dlprof.runner.inspection import inspect_interpreter
-from dlprof.runner.pairing import Axes
-from dlprof.runner.request import Request, Settings
+from dlprof.runner.request import Axes, Request, Settings
 from dlprof.runner.worker_client import Outcome
 
 WHERE = {"start": "the start", "import": "the setup", "statement": "the statement"}
@@ -72,7 +71,7 @@ def request_for(
     seen = found["source"]
     request = Request(
         pairs=((own.producer.name, own.consumer.name),),
-        axes=Axes((tuple(seen["shape"]),), (seen["dtype"],), (seen["layout"],), seen["device"]),
+        axes=Axes((tuple(seen["shape"]),), (seen["dtype"],), (seen["layout"],), (seen["device"],)),
         settings=settings,
         python=python,
         probe_files=(*probe_files, own.reference()),

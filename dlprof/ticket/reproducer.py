@@ -15,8 +15,7 @@ from textwrap import fill
 from dlprof.errors import NoReproducer
 from dlprof.judge import BY_ID, Rule
 from dlprof.judge.script import Effect, Subject, subject
-from dlprof.runner.header import SIMULATED
-from dlprof.runner.session import FindingRecord, Session
+from dlprof.runner.session import SIMULATED, FindingRecord, Session
 from dlprof.text.source import (
     NOT_PYTHON,
     UNREADABLE,
@@ -107,7 +106,7 @@ def _subjects(session: Session, finding: FindingRecord, rule: Rule) -> list[Subj
     indices = [*finding.results[:1], *(() if finding.against is None else (finding.against,))]
     if not finding.results:
         raise NoReproducer("the finding names no result of the session")
-    own = any(one.startswith(OWN_CODE) for one in session.request.probe_files or ())
+    own = any(one.startswith(OWN_CODE) for one in session.request.probe_files)
     found = [subject(session.results[index], own) for index in indices]
     if own and rule.other_arrays:
         raise NoReproducer(

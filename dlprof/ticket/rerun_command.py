@@ -27,7 +27,7 @@ def rerun_command(
     ``against`` is the case that they are compared with. The answer is None if the session holds
     text that is unfit for a command line.
     """
-    probes = session.request.probe_files or ()
+    probes = session.request.probe_files
     if not cases:
         return None
     own = [one for one in probes if one.startswith(UserCode.PREFIX)]
@@ -52,7 +52,7 @@ def pair_command(session: Header, case: CaseRecord) -> str:
     """The command that measures every path between the frameworks of a user's own ``case``, for an
     array like it; empty if that is no such case, or if dlprof makes no such array.
     """
-    own = [one for one in session.request.probe_files or () if one.startswith(UserCode.PREFIX)]
+    own = [one for one in session.request.probe_files if one.startswith(UserCode.PREFIX)]
     is_made = case.dtype in DTYPES and case.layout in LAYOUTS
     if not own or not is_made or case.producer == case.consumer:
         return ""
@@ -79,7 +79,7 @@ def _python(session: Header) -> Words:
     own = session.environment.parent_python
     if own is None or own == session.environment.python:
         return []
-    return [("--python", session.request.python or "")]
+    return [("--python", session.request.python)]
 
 
 def _shown(cases: Sequence[CaseView], against: CaseView | None) -> list[CaseView]:
@@ -99,7 +99,7 @@ def _run(shown: Sequence[CaseView], session: Header) -> Words:
         # arrays only, and a few paths alone may meet no aligned array.
         layouts.append("aligned")
     settings, simulated = session.request.settings, device_word(session)
-    placed = settings.placements or ()
+    placed = settings.placements
     found = [
         ("", _joined(case.producer for case in cases)),
         ("", _joined(case.consumer for case in cases)),
@@ -109,7 +109,7 @@ def _run(shown: Sequence[CaseView], session: Header) -> Words:
         ("--device", simulated or cases[0].device),
         *(("--path", path) for path in dict.fromkeys(glob.escape(case.path) for case in cases)),
         ("--placement", "" if placed == ("convert",) else ",".join(placed)),
-        ("--setup", settings.setup or ""),
+        ("--setup", settings.setup),
     ]
     return [(option, value) for option, value in found if value]
 

@@ -11,8 +11,7 @@ from dlprof._version import __version__
 from dlprof.errors import NoReproducer
 from dlprof.judge import expected
 from dlprof.runner.axes import shape_text
-from dlprof.runner.header import SIMULATED
-from dlprof.runner.session import FindingRecord, Result, Session
+from dlprof.runner.session import SIMULATED, FindingRecord, Result, Session
 from dlprof.text import markdown
 from dlprof.text.clean import clean, counted, sanitised
 from dlprof.ticket.reproducer import Reproducer, reproducer

@@ -80,7 +80,6 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
         answer.part("recipe", texts)
     memory.check_room(spec)
     subject = path.subject(spec, at_boundary=request.get("at_boundary", False))
-    answer.part("source", {"ns": None if subject.is_one_array else subject.create_ns})
     answer.stage("first call")
     state.channel.measuring = True
     simulated.misuse(path.producer, path.consumer)  # of a case before

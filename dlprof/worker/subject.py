@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -67,8 +66,8 @@ class Path:
         """Whether the producer makes one array and no other."""
         return isinstance(self.producer, OneArray)
 
-    def make(self, spec: ArraySpec, at_boundary: bool = False) -> tuple[dict[str, Any], int]:
-        """The namespace with the source array, and the ns of making it.
+    def make(self, spec: ArraySpec, at_boundary: bool = False) -> dict[str, Any]:
+        """Return the namespace with the source array.
 
         If ``at_boundary``, the array begins at a multiple of :data:`LINE_BYTES` if the
         framework's own allocator gives one of a few there. Raises :class:`Unsupported` if the array
@@ -79,22 +78,20 @@ class Path:
             raise Unsupported(f"{producer.name} has no arrays that are {spec.layout}")
         producer.ready(spec.device)
         text = _created_by(producer, spec)
-        begin = time.perf_counter_ns()
         execute(text, namespace, "create")
         if "x" not in namespace:
             raise FaultyProbe(f"the text of {producer.name}'s create sets no x")
         # Unfinished work would count as time of the first call.
         settle(producer, spec.device, namespace["x"], namespace)
-        create_ns = time.perf_counter_ns() - begin
         if at_boundary and not self.is_one_array:
             namespace["x"] = _at_a_boundary(producer, spec, namespace["x"], text, self.namespace)
         check_source(producer, spec, namespace["x"])
-        return namespace, create_ns
+        return namespace
 
     def subject(self, spec: ArraySpec, at_boundary: bool = False) -> Subject:
         """Make the source array, as :meth:`make` does, and compile the conversion."""
         producer = self.producer
-        namespace, create_ns = self.make(spec, at_boundary)
+        namespace = self.make(spec, at_boundary)
         code = compose(self.export, self.import_, spec)
         where = result_device(self.consumer, self.import_, spec)
         return Subject(
@@ -108,7 +105,6 @@ class Path:
             wait=wait_text(self.consumer, where),
             result_device=where,
             convert=compile_call(code, namespace),
-            create_ns=create_ns,
             at_boundary=at_boundary,
         )
 
@@ -126,8 +122,6 @@ class Subject(Path):
     wait: str
     result_device: str
     convert: Callable[[], Any] = field(repr=False)
-    create_ns: int = 0
-    """Time until the source was made and ready."""
     at_boundary: bool = False
     """Whether its arrays begin at a boundary; see :meth:`Path.subject`."""
 

@@ -3,6 +3,7 @@
 import copy
 import io
 import json
+from dataclasses import replace
 
 from builders import make_measure
 from html_builders import case, full_session
@@ -15,11 +16,11 @@ from dlprof.measuring.measure import judged
 from dlprof.report import checks, data_table, markdown, terminal
 from dlprof.report.document import Level
 from dlprof.report.session_document import session_document
-from dlprof.runner.header import RecordedScenario
+from dlprof.runner.request import ScenarioRecord
 from dlprof.runner.session_file import document, parse
 from dlprof.ticket.ticket import written
 
-SCENARIO = RecordedScenario.model_validate({"title": "a", "question": "b", "expect": ["x"], "thresholds": {"slow_ratio": 3.0}})  # fmt: skip
+SCENARIO = ScenarioRecord("s.toml", "a", "b", expect=("x",), thresholds={"slow_ratio": 3.0})
 MODES = [
     {"median_ns": 5.0, "rounds": [0], "page_faults_per_call": 0.0},
     {"median_ns": 9000.0, "rounds": [1], "page_faults_per_call": 99.0},
@@ -52,7 +53,7 @@ def texts():
         for changes in (
             {},
             {"command": ["matrix"]},
-            {"request": whole.request.model_copy(update={"scenario": SCENARIO})},
+            {"request": replace(whole.request, scenario=SCENARIO)},
         )
     ]
     return [json.loads(document(one)) for one in found]

@@ -12,9 +12,8 @@ from dlprof.measuring import measure
 from dlprof.runner import inspection
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
-from dlprof.runner.pairing import Axes
 from dlprof.runner.progress import Watcher
-from dlprof.runner.request import Request, Settings
+from dlprof.runner.request import Axes, Request, Settings
 
 UNLUCKY = ("run", "unlucky", "unlucky", "--probe", PROBE_FILES / "unlucky.py", *QUICK)
 PHASES = str(PROBE_FILES / "phases.py")

@@ -15,7 +15,7 @@ import pytest
 from command_line import dlprof
 
 import dlprof as package
-from dlprof.runner.header import SIMULATED
+from dlprof.runner.session import SIMULATED
 from dlprof.worker.simulated import NOT_COMPUTED
 
 pytestmark = pytest.mark.skipif(

@@ -12,21 +12,20 @@ from pathlib import Path
 
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
-from dlprof.runner.pairing import Axes
 from dlprof.runner.progress import Watcher
-from dlprof.runner.request import Request, Settings
+from dlprof.runner.request import Axes, Request, Settings
 
 HERE = Path(__file__).parent
 SETTINGS = {"seed": 1, "sample_ns": 1_000_000}
 REQUESTS = {
     "numpy-torch": Request(
         pairs=(("numpy", "torch"),),
-        axes=Axes(shapes=((64,),), device="cpu"),
+        axes=Axes(shapes=((64,),), devices=("cpu",)),
         settings=Settings(rounds=3, **SETTINGS),
     ),
     "there-and-back": Request(
         pairs=(("numpy", "torch"), ("torch", "numpy")),
-        axes=Axes(shapes=((16, 16),), device="cpu"),
+        axes=Axes(shapes=((16, 16),), devices=("cpu",)),
         globs=("torch.tensor(x)", "torch.from_numpy(x)", "x.numpy()"),
         settings=Settings(
             rounds=2,

@@ -5,8 +5,7 @@ from builders import make_result
 from rule_builders import verdict
 
 from dlprof.compare.verdicts import RACE_LOOKS, changes
-from dlprof.runner.evidence import Alignment
-from dlprof.runner.session import Verdict
+from dlprof.runner.evidence import Alignment, Verdict
 
 
 def change(before, after):

@@ -6,9 +6,9 @@ import pytest
 from builders import make_case, make_catalog, make_probe_info, make_way
 
 from dlprof.errors import MissingDevice, MissingFramework, Unmeasured, UsageError
-from dlprof.runner.pairing import Axes, Path, choose_device, matches, paths
+from dlprof.runner.pairing import Path, choose_device, matches, paths
 from dlprof.runner.plan import plan
-from dlprof.runner.request import Request, Settings, step_named
+from dlprof.runner.request import Axes, Request, Settings, step_named
 from dlprof.runner.schedule import OWN_PROCESS_BYTES, Entry, process_of
 
 CPU, CUDA, BOTH = ("cpu",), ("cuda",), ("cpu", "cuda")
@@ -156,7 +156,9 @@ def test_a_pair_is_measured_on_each_device_that_it_has():
 
 
 def test_every_path_is_spread_over_every_axis_in_the_same_order_every_time():
-    axes = Axes(shapes=((4,), (8, 8)), dtypes=("float32", "int8"), layouts=("C", "F"), device="cpu")
+    axes = Axes(
+        shapes=((4,), (8, 8)), dtypes=("float32", "int8"), layouts=("C", "F"), devices=("cpu",)
+    )
     ways = [make_way()], [make_way("a", code="a({x})"), make_way("b", code="b({x})")]
     spread = cases(*ways, axes)
     whole = {(case.path.code, case.shape, case.dtype, case.layout) for case in spread}

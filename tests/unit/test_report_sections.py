@@ -107,7 +107,7 @@ def test_the_code_of_a_strategy_stands_in_full():
 
 
 def test_a_scenario_has_its_expectations_on_the_first_screen():
-    scenario = {"title": "There and back", "question": "Which way?"}
+    scenario = {"file": "s", "title": "There and back", "question": "Which way?"}
     expectations = [{"text": "view", "verdict": "not met", "reason": "a copy"}]
     found = session_document(
         make_session(path("f(x)"), request={"scenario": scenario}, expectations=expectations)

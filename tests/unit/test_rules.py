@@ -118,7 +118,11 @@ def test_what_an_import_does_to_arrays_of_every_producer_is_one_finding(rule):
 
 def test_a_scenario_may_decide_on_other_numbers_and_leaves_them_as_they_were():
     before = thresholds.named()
-    header = make_header(request={"scenario": {"thresholds": {"slow_ratio": 500.0, "none": 1}}})
+    header = make_header(
+        request={
+            "scenario": {"file": "s", "title": "t", "thresholds": {"slow_ratio": 500.0, "none": 1}}
+        }
+    )
     assert own_thresholds(header) == {"slow_ratio": 500.0}
     slow_and_fast = [path("slow(x)", 2 * MS), path("fast(x)")]
     assert find(slow_and_fast)

@@ -20,8 +20,8 @@ from dlprof.report.document import Level
 from dlprof.report.session_document import session_document
 from dlprof.runner import options
 from dlprof.runner.catalog import catalog_from
-from dlprof.runner.header import SIMULATED
 from dlprof.runner.request import request_of
+from dlprof.runner.session import SIMULATED
 from dlprof.runner.worker_client import child_environment
 from dlprof.simulated import environment as simulated
 from dlprof.simulated.build import LIBRARY
@@ -58,7 +58,7 @@ def session(*results, **changes):
 
 def test_frameworks_see_a_cuda_device():
     asked = request(devices="simulated:2")
-    assert (asked.axes.device, asked.simulated) == ("cuda", 2)
+    assert (asked.axes.devices, asked.simulated) == (("cuda",), 2)
 
 
 @pytest.mark.parametrize("devices", [["simulated", "cpu"], "simulated:0", "simulated:9"])

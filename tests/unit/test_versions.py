@@ -2,7 +2,7 @@
 
 from dlprof.probes.base import Probe
 from dlprof.probes.jax import Jax
-from dlprof.runner.header import Environment
+from dlprof.runner.session import Environment
 from dlprof.worker.inspect import describe
 
 KNOWN = {
