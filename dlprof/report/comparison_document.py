@@ -129,7 +129,7 @@ def as_json(comparison: Comparison, code: int) -> str:
 
 
 def answers_of(comparison: Comparison) -> tuple[Answer, ...]:
-    """Return the answer first, then what keeps it from being sure, and what got better."""
+    """Return the answer first, then what keeps it from being sure."""
     if comparison.nothing:
         return (Answer("nothing to compare", "", note=comparison.nothing),)
     found = [*_regressions(comparison)]
@@ -140,7 +140,7 @@ def answers_of(comparison: Comparison) -> tuple[Answer, ...]:
         found.append(Answer("incomplete" if found else may_be, "", note=why_not))
     elif not found:
         found.append(_no_regression(comparison, may_be))
-    return (*found, *_doubts(comparison), *_gains(comparison))
+    return (*found, *_doubts(comparison))
 
 
 def sentence(answer: Answer) -> str:
@@ -175,12 +175,11 @@ def _no_regression(comparison: Comparison, may_be: str) -> Answer:
 
 def _doubts(comparison: Comparison) -> Iterator[Answer]:
     wide = [one for one in comparison.times if one[1].word == WIDE]
-    likely = [one for one in wide if one[1].is_likely_slower]
-    for label, found in ("likely slower", likely), ("wide", wide):
-        if found and not (label == "wide" and likely):
-            case, time = max(found, key=lambda one: one[1].bound or 0.0)
-            value = f"at most {_number(time.bound or 1.0)} times as long"
-            yield Answer(label, _name(comparison, case), value, _more(found))
+    if wide:
+        case, time = max(wide, key=lambda one: (one[1].is_likely_slower, one[1].bound or 0.0))
+        value = f"at most {_number(time.bound or 1.0)} times as long"
+        label = "likely slower" if time.is_likely_slower else "wide"
+        yield Answer(label, _name(comparison, case), value, _more(wide))
     unsure = [time for _, time in comparison.times if time.word == UNSURE]
     if unsure:
         advice = "a larger --budget may tell"
@@ -195,21 +194,6 @@ def _doubts(comparison: Comparison) -> Iterator[Answer]:
     unchecked = [one for one in comparison.head.expectations if one.verdict not in (MET, MISSED)]
     if unchecked:
         yield Answer("not checked", "", note=_expected(unchecked))
-
-
-def _gains(comparison: Comparison) -> Iterator[Answer]:
-    faster = [one for one in comparison.times if one[1].word == FASTER]
-    if faster:
-        yield _of_times(comparison, "faster", faster)
-    better = [
-        (case, change)
-        for case in comparison.cases
-        for change in case.changes
-        if change.direction == BETTER
-    ]
-    if better:
-        note = _joined(str(better[0][1]), _more(better))
-        yield Answer("better", _name(comparison, better[0][0]), note=note)
 
 
 def _of_times(comparison: Comparison, label: str, found: Sequence[tuple[Compared, Time]]) -> Answer:

@@ -1,14 +1,14 @@
-"""The paths of an array in tables: the short one of the first screen, and all that is known."""
+"""Tables of paths: of one array on the first screen and in full, of several arrays and pairs."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dlprof.judge import FAULTS
 from dlprof.judge.slower import is_too_fast_to_copy
-from dlprof.report.answers import best, waited
-from dlprof.report.document import Cell, Column, Lines, Section, Table, Tone
+from dlprof.report.answers import LEVELS, best, waited
+from dlprof.report.document import Answer, Cell, Column, Level, Lines, Section, Table, Tone
 from dlprof.report.paths import KINDS, Array, Path, lines_of, plainest, queued_work
 from dlprof.runner.quantity import (
     MARK,
@@ -19,11 +19,14 @@ from dlprof.runner.quantity import (
     ratio_text,
     time_text,
 )
-from dlprof.runner.session import Note
-from dlprof.text.clean import counted, first_line, listed
+from dlprof.text.clean import counted, listed
 
 FIRST_TIMED, FIRST_OTHERS = 4, 2
 """Lines of the first screen: of measured paths, or of others if none was measured."""
+CONDITION = "!"
+"""Behind a result that is safe under a condition."""
+FEW = 8
+"""So many pairs have their code on the first screen."""
 LEAST_BYTES = 64 * 2**10
 """A bandwidth of fewer bytes says more about the call than about the copy."""
 
@@ -45,13 +48,16 @@ def short_table(array: Array) -> tuple[Table, tuple[str, ...]]:
     if not measured:
         shown = _others(array.paths)[:FIRST_OTHERS]
         rows = [_row(line, _reason(line), "dim") for line in shown]
-    first = Column("time", right=True) if is_timed else Column("queued work")
-    columns = (first, Column("result"), Column("path"), Column("problem"))
     left = len(array.paths) - sum(map(len, shown))
     more = f"… {counted(left, 'more path')}" if left else ""
-    return Table(columns, tuple(rows), more, is_summary=True), marks_of(
+    return Table(_columns(is_timed), tuple(rows), more, is_summary=True), marks_of(
         [p for one in shown for p in one]
     )
+
+
+def _columns(is_timed: bool) -> tuple[Column, ...]:
+    first = Column("time", right=True) if is_timed else Column("queued work")
+    return first, Column("result"), Column("path"), Column("problem")
 
 
 def _shown(array: Array, lines: list[list[Path]]) -> list[list[Path]]:
@@ -123,24 +129,13 @@ def _device_time(path: Path) -> str:
     return plain_time(found.warm.median_ns, 3)
 
 
-def _is_one_speed(path: Path) -> bool:
-    """Whether one number stands for the time of a whole copy."""
-    ready = path.case.ready
-    if path.case.kind != "copy" or ready is None or is_too_fast_to_copy(path.case):
-        return False
-    return path.is_known and not is_wide(ready) and path.case.size_bytes >= LEAST_BYTES
-
-
 def _speed(path: Path) -> str:
-    cost = path.case.result.copy_cost
-    speed = cost.gb_per_s if cost is not None and _is_one_speed(path) else None
-    return ratio_text(speed) if speed else ""
-
-
-def _share_of_memcpy(path: Path) -> str:
-    cost = path.case.result.copy_cost
-    share = cost.share_of_memcpy if cost is not None and _is_one_speed(path) else None
-    return f"{max(100 * share, 1):.0f} %" if share else ""
+    """The bandwidth, if one number stands for the time of a whole copy."""
+    cost, ready = path.case.result.copy_cost, path.case.ready
+    if cost is None or ready is None or path.case.kind != "copy" or not cost.gb_per_s:
+        return ""
+    fits = path.case.is_known and not is_wide(ready) and path.case.size_bytes >= LEAST_BYTES
+    return ratio_text(cost.gb_per_s) if fits and not is_too_fast_to_copy(path.case) else ""
 
 
 def _peak(path: Path) -> str:
@@ -156,7 +151,6 @@ COLUMNS: tuple[tuple[str, Callable[[Path], str]], ...] = (
     ("on device", _device_time),
     ("behind queued work", queued_work),
     ("GB/s", _speed),
-    ("of memcpy", _share_of_memcpy),
     ("peak arrays", _peak),
 )
 
@@ -202,23 +196,85 @@ def shapes_table(arrays: Sequence[Array]) -> Table:
     return Table(tuple(titles), tuple(rows))
 
 
-def notes_section(arrays: Sequence[Array]) -> tuple[Section, ...]:
-    """One line for each note, with the paths that share it."""
-    found: dict[str, dict[str, None]] = defaultdict(dict)
-    for path in (path for array in arrays for path in array.paths):
-        for note in _notes(path):
-            found[note][path.code] = None
-    lines = tuple(f"{listed(codes)}: {note}" for note, codes in found.items())
-    return (Section("Notes", (Lines(lines),)),) if lines else ()
+# Several pairs side by side
 
 
-def _notes(path: Path) -> Iterator[str]:
-    result, safety = path.case.result, path.safety
-    if result.case.setup:
-        yield f"needs {' / '.join(result.case.setup.strip().splitlines())}"
-    if safety.unknown and path.is_measured:
-        yield f"not known: {safety.unknown}"
-    for rule in safety.conditions:
-        yield f"safe only if you {FAULTS[rule].condition} ({rule})"
-    named = (Note(one.reason, one.instrument.replace("_", " ")) for one in result.notes)
-    yield from (first_line(str(one)) for one in named)
+def standing_for(array: Array) -> Path | None:
+    """The path that stands for an array: the fastest safe one, else one that is not wrong."""
+    fit = [path for kind in KINDS if (path := best(array, kind)) is not None]
+    if fit:
+        return min(fit, key=lambda path: (LEVELS.index(path.safety.level), path.place))
+    known = (path for path in array.paths if path.is_measured and not path.case.is_wrong)
+    return next(known, None)
+
+
+def condition_marks(chosen: Iterable[Path | None]) -> tuple[str, ...]:
+    """The condition of these paths, if one has any."""
+    rules = {rule for path in chosen if path is not None for rule in path.safety.conditions}
+    told = [f"{FAULTS[rule].condition} ({rule})" for rule in sorted(rules)]
+    return (f"{CONDITION} Safe only if you {' or '.join(told)}.",) if told else ()
+
+
+def pair_answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
+    """How many pairs share memory, copy, or have no path; and the slowest of them."""
+    counts = Counter(_pair_cell(array)[0] for array in arrays)
+    what = "pairs" if len({array.name[1:] for array in arrays}) == 1 else "pairs and arrays"
+    views, copies = (counts.pop(kind, 0) for kind in KINDS)
+    rest = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    found = [
+        Answer("share memory", note=f"{views} of {len(arrays)} {what}"),
+        Answer("copy", note=str(copies)),
+        *([Answer("neither", note=rest)] if rest else []),
+    ]
+    return tuple(found)
+
+
+def pair_table(arrays: Sequence[Array]) -> Table:
+    """Producers down and consumers across; if arrays differ, a line for each pair and array."""
+    if len({array.name[1:] for array in arrays}) > 1:
+        return shapes_table(arrays)
+    found = {array.pair: array for array in arrays}
+    producers, consumers = (dict.fromkeys(pair[at] for pair in found) for at in (0, 1))
+    rows = tuple(
+        (Cell(one), *(_pair_cell(found.get((one, other)))[1] for other in consumers))
+        for one in producers
+    )
+    return Table((Column("from \\ to"), *map(Column, consumers)), rows)
+
+
+def pair_sections(arrays: Sequence[Array]) -> Iterator[Section]:
+    """The code in each cell, and the reason of each pair without a path."""
+    rows, reasons = [], defaultdict[str, list[str]](list)
+    several = len({array.text for array in arrays}) > 1
+    for array in arrays:
+        where = f"{array.pair_text}  {array.text}" if several else array.pair_text
+        path = standing_for(array)
+        if path is None:
+            why = Counter(path.reason for path in array.paths).most_common(1)[0][0]
+            reasons[why].append(where)
+        else:
+            rows.append((Cell(where), *_row([path], "")[:3]))
+    is_timed = any(path.is_timed for array in arrays for path in array.paths)
+    columns = (Column("pair"), *_columns(is_timed)[:3])
+    if rows:
+        level = Level.FIRST if len(rows) <= FEW else Level.FULL
+        yield Section("Fastest paths", (Table(columns, tuple(rows)),), level)
+    if reasons:
+        lost = tuple(f"{listed(places)}: {why}" for why, places in reasons.items())
+        yield Section("No path", (Lines(lost),))
+
+
+def _pair_cell(array: Array | None) -> tuple[str, Cell]:
+    """The result of the fastest path; without one the most common result of all."""
+    if array is None:
+        return "", Cell("-", "dim")
+    path = standing_for(array)
+    if path is None:
+        word = Counter(one.result for one in array.paths).most_common(1)[0][0]
+        return word, Cell(word, "dim" if word == "refused" else "bad")
+    if path.safety.level == "unsafe":
+        return "unsafe", Cell(path.brief_time, "bad", note="unsafe")
+    mark = CONDITION if path.safety.conditions else ""
+    waits = " waits" if path.case.waits_for is not None else ""
+    shown = path.result_cell
+    return path.result, Cell(path.brief_time, shown.tone, note=f"{shown.text}{mark}{waits}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from dlprof.judge.cases import Cases
 from dlprof.judge.evidence_text import facts as evidence_facts
-from dlprof.report import loops, matrix, method, path_table, problems, steps, survey
+from dlprof.report import method, path_table, problems, steps, survey
 from dlprof.report.answers import answers_of, best, condition
 from dlprof.report.chart import paths_chart
 from dlprof.report.document import (
@@ -32,6 +32,17 @@ MOST_ARRAYS, MOST_TOLD = 60, 4
 """Arrays whose paths have a section, and those whose evidence has one; the session file has all."""
 
 
+WORDS = {
+    "view": "is a view",
+    "copy": "is a copy",
+    "wrong": "gives wrong values",
+    "refused": "is refused",
+    "crash": "crashes",
+    "hangs": "hangs",
+    "varies": "is a view in some processes, a copy in others",
+}
+
+
 def session_document(
     session: Session, name: str = LAST, scripts: bool = False, cases: Cases | None = None
 ) -> Document:
@@ -45,7 +56,11 @@ def session_document(
     found = problems.problems_of(session, name, scripts)
     paths = [path for array in arrays for path in array.paths]
     title, scope = _title(session, arrays, bool(inference))
-    answers = (*_answers(session, arrays), *steps.answers(inference))
+    answers = (
+        *method.expectations(session),
+        *_answers(arrays),
+        *steps.answers(inference),
+    )
     tables, marks = _tables(session, arrays)
     return Document(
         title=title,
@@ -84,31 +99,20 @@ def _is_one_path(arrays: Sequence[Array]) -> bool:
     return len(arrays) == len(arrays[0].paths) == 1
 
 
-def _answers(session: Session, arrays: Sequence[Array]) -> tuple[Answer, ...]:
+def _answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
     if not arrays:
-        found = tuple(survey.answers(session))
-    elif _is_one_path(arrays):
-        found = (_sentence(arrays[0].paths[0]),)
-    else:
-        found = answers_of(arrays) if _is_one_pair(arrays) else matrix.answers(arrays)
-    return (*method.expectations(session), *found)
+        return ()
+    if _is_one_path(arrays):
+        return (_sentence(arrays[0].paths[0]),)
+    return answers_of(arrays) if _is_one_pair(arrays) else path_table.pair_answers(arrays)
 
 
 def _sentence(path: Path) -> Answer:
     """``numpy.asarray(x) is a view: 1.6 µs, nothing copied.``"""
-    words = {
-        "view": "is a view",
-        "copy": "is a copy",
-        "wrong": "gives wrong values",
-        "refused": "is refused",
-        "crash": "crashes",
-        "hangs": "hangs",
-        "varies": "is a view in some processes, a copy in others",
-    }
     copied = {"view": "nothing copied", "copy": f"{size_text(path.case.size_bytes)} copied"}
     parts = (path.brief_time, copied.get(path.result, ""), "" if path.is_measured else path.reason)
     details = ", ".join(filter(None, parts))
-    said = f"{path.code} {words.get(path.result, 'may be a view or a copy')}"
+    said = f"{path.code} {WORDS.get(path.result, 'may be a view or a copy')}"
     sentence = f"{said}: {details.rstrip('.')}." if details else f"{said}."
     when = condition(path)
     told = f"{sentence} {when[:1].upper()}{when[1:]}." if when else sentence
@@ -127,23 +131,23 @@ def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...
     if _is_one_pair(arrays):
         shown = [path for array in arrays for kind in KINDS if (path := best(array, kind))]
         return (path_table.shapes_table(arrays),), path_table.marks_of(shown)
-    chosen = [path for array in arrays if (path := matrix.fastest(array))]
-    return matrix.tables(arrays), (*path_table.marks_of(chosen), *matrix.marks(chosen))
+    chosen = [path for array in arrays if (path := path_table.standing_for(array))]
+    marks = (*path_table.marks_of(chosen), *path_table.condition_marks(chosen))
+    return (path_table.pair_table(arrays),), marks
 
 
 def _sections(session: Session, arrays: Sequence[Array]) -> Iterator[Section]:
     yield from method.scenario_sections(session)
-    yield from loops.loop_sections(arrays)
-    yield from steps.sections(steps.steps_of(session))
+    yield from steps.loop_sections(arrays)
+    yield from steps.step_sections(steps.steps_of(session))
     if arrays and not _is_one_pair(arrays):
-        yield from matrix.sections(arrays)
+        yield from path_table.pair_sections(arrays)
     names = _names(arrays)
     for array, name in zip(arrays[:MOST_ARRAYS], names, strict=False):
         yield path_table.full_section(array, f"All paths{name}")
     if more := more_rows(len(arrays), MOST_ARRAYS):
         yield Section("All paths", (Lines((f"{more} arrays (--json).",)),))
     yield from survey.sections(session)
-    yield from path_table.notes_section(arrays)
     for array, name in zip(arrays[:MOST_TOLD], names, strict=False):
         told = [
             facts([("path", path.code), *found])
@@ -170,27 +174,18 @@ def _commands(session: Session, found: Sequence[Problem], name: str) -> tuple[st
     return (*filter(None, [others]), *told, f"dlprof report {name} --full")
 
 
-INSTRUMENTS = {
-    "ownership": "view or copy",
-    "values": "values",
-    "alignment": "address of x",
-    "fresh_source": "second conversion",
-    "ordering": "queued work",
-    "lifetime": "lifetime",
-    "early_write": "late reads",
-    "peak_memory": "peak memory",
-    "settings": "settings",
-    "refusal": "refusal",
-    "trace": "calls of the driver",
-}
-"""The evidence of a result, and what each is called."""
+INSTRUMENTS = (
+    *("ownership", "values", "alignment", "fresh_source", "ordering", "lifetime", "early_write"),
+    *("peak_memory", "settings", "refusal", "trace"),
+)
+"""The evidence of a result."""
 
 
 def _facts(result: Result) -> Iterator[tuple[str, str]]:
-    for name, question in INSTRUMENTS.items():
+    for name in INSTRUMENTS:
         verdict: Any = getattr(result, name)
         if verdict is not None:
             told = evidence_facts(verdict.evidence, result.untimed)
-            yield question, f"{verdict.verdict}{told and f': {told}'}"
+            yield name.replace("_", " "), f"{verdict.verdict}{told and f': {told}'}"
     if result.output:
         yield "output", clean(result.output)

@@ -1,22 +1,35 @@
-"""Steps of inference: what each strategy for the output's memory takes, saves and allocates."""
+"""Conversions inside a loop or before it, and steps of inference."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dlprof.inference.base import FRESH
 from dlprof.probes.base import Protocol
 from dlprof.report.document import Answer, Cell, Column, Level, Lines, Section, Table
-from dlprof.report.loops import share_text
+from dlprof.report.paths import Array, Path
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import MARK, legend, plain_time, significant, time_text
-from dlprof.runner.session import Result, Session, ShapeChange, Share, Step
+from dlprof.runner.session import (
+    Placement,
+    Result,
+    Session,
+    ShapeChange,
+    Share,
+    Step,
+    TimeMeasure,
+)
 from dlprof.text.clean import first_line, listed
 
-LEAST_PERCENT = 2
-ORDINALS = {None: "?", 1: "next call", 2: "2nd call", 3: "3rd call"}
-COLUMNS = (
+LOOP_COLUMNS = (
+    *(
+        Column(title, right=True)
+        for title in ("in the loop", "before the loop", "share", "pays from")
+    ),
+    Column("path"),
+)
+STEP_COLUMNS = (
     Column("strategy"),
     *(
         Column(title, right=True)
@@ -25,6 +38,104 @@ COLUMNS = (
     Column("output lasts"),
     Column("new shape", right=True),
 )
+LEAST_PERCENT = 2
+ORDINALS = {None: "?", 1: "next call", 2: "2nd call", 3: "3rd call"}
+
+Looped = tuple[Path, Placement]
+
+
+def share_text(share: Share | None) -> str:
+    """``61 ±3 %``; ``~61 %`` of one process; ``?`` where the processes do not agree."""
+    if share is None:
+        return "-"
+    if share.ci95 is None:
+        return f"{MARK}{round(100 * share.median)} %"
+    if share.half is None or not share.is_known:
+        return "?"
+    half = 100 * share.half
+    shown = "<1" if half < 0.5 else f"{half:.0f}"  # noqa: PLR2004 - no interval is of nothing
+    return f"{round(100 * share.median) or 0} ±{shown} %"
+
+
+# Loops
+
+
+def loop_sections(arrays: Sequence[Array]) -> Iterator[Section]:
+    """One for each array and operation that was looped."""
+    for array in arrays:
+        groups: dict[str, list[Looped]] = defaultdict(list)
+        for path in array.paths:
+            placement = path.case.result.placement
+            if placement is not None:
+                groups[placement.use or ""].append((path, placement))
+        for use, looped in groups.items():
+            where = f"{array.pair_text}, {array.text}" if len(arrays) > 1 else array.pair_text
+            yield _loop_section(f"In a loop{f' with {use}' if use else ''}: {where}", looped)
+
+
+def _loop_section(heading: str, looped: Sequence[Looped]) -> Section:
+    timed = [one for one in looped if one[1].in_loop or one[1].hoisted]
+    timed.sort(key=lambda one: _loop_ns(one[1]))
+    rows = tuple(_loop_row(*one) for one in timed)
+    times = legend(cell.text for row in rows for cell in row if not cell.code)
+    lines = [_loop_advice(timed)]
+    for path, found in looped:
+        if found.implicit is not None:
+            time = plain_time(found.implicit.median_ns)
+            source, consumer = path.case.result.case.source, path.case.pair[1]
+            lines.append(f"{consumer} takes {source} itself: {time} per iteration.")
+        lines += [f"refused {place}: {first_line(why)}" for place, why in found.refused.items()]
+    tables = (Table(LOOP_COLUMNS, rows, times),) if rows else ()
+    return Section(heading, (*tables, Lines(tuple(dict.fromkeys(lines)))), Level.FIRST)
+
+
+def _loop_ns(found: Placement) -> float:
+    time = found.in_loop or found.hoisted
+    return 0.0 if time is None else time.median_ns
+
+
+def _loop_row(path: Path, found: Placement) -> tuple[Cell, ...]:
+    pays = _pays_from(found)
+    return (
+        Cell(_loop_time(found.in_loop)),
+        Cell(_loop_time(found.hoisted)),
+        Cell("?" if _is_disturbed(found) else share_text(found.share)),
+        Cell("-" if pays is None else f"{pays:,} iterations"),
+        Cell(path.code, code=True),
+    )
+
+
+def _loop_time(measure: TimeMeasure | None) -> str:
+    return time_text(measure, measure is not None and measure.is_disturbed)
+
+
+def _is_disturbed(found: Placement) -> bool:
+    return any(one is not None and one.is_disturbed for one in (found.in_loop, found.hoisted))
+
+
+def _pays_from(found: Placement) -> int | None:
+    """From how many iterations on it pays to convert before the loop, where that is known."""
+    known = found.share is not None and found.share.is_known and not _is_disturbed(found)
+    return found.break_even_iterations if known else None
+
+
+def _loop_advice(looped: Sequence[Looped]) -> str:
+    """The path that pays most, if one is known to."""
+    paying = [
+        (found.share.median, path.code, pays)
+        for path, found in looped
+        if found.share is not None and (pays := _pays_from(found)) is not None
+    ]
+    if not paying:
+        return "No loop is known to be faster with the conversion before it."
+    share, code, pays = max(paying)
+    return (
+        f"{code} takes {100 * share:.0f} % of the loop. Convert before the loop"
+        f" from {pays:,} iterations on."
+    )
+
+
+# Steps of inference
 
 
 def steps_of(session: Session) -> dict[str, list[Result]]:
@@ -45,22 +156,21 @@ def answers(steps: dict[str, list[Result]]) -> Iterator[Answer]:
         told = [(share.median, one) for one in results if (share := _saved(one)) and _tells(share)]
         most, best = max(told, key=lambda one: one[0], default=(0.0, None))
         if best is None or most <= 0 or not has_fresh:
-            note = "no strategy is clearly faster than a new output each call"
-            yield Answer(name, note=note)
+            yield Answer(name, note="no strategy is clearly faster than a new output each call")
             continue
         lasts = _output(best)
         note = "" if lasts == "stays" else f"output lasts until the {lasts}"
         yield Answer(name, best.case.import_, f"saves {share_text(_saved(best))}", note)
 
 
-def sections(steps: dict[str, list[Result]]) -> Iterator[Section]:
+def step_sections(steps: dict[str, list[Result]]) -> Iterator[Section]:
     """A table for each model and input, then the code of each strategy."""
     notes: dict[str, dict[str, None]] = defaultdict(dict)
     for name, results in steps.items():
         timed = [one for one in results if one.ready_time is not None]
         if timed:
-            rows = tuple(map(_row, timed))
-            table = Table(COLUMNS, rows, legend(cell.text for row in rows for cell in row))
+            rows = tuple(map(_step_row, timed))
+            table = Table(STEP_COLUMNS, rows, legend(cell.text for row in rows for cell in row))
             yield Section(name, (table,), Level.FIRST)
         for one in results:
             for note in _notes(one):
@@ -70,7 +180,7 @@ def sections(steps: dict[str, list[Result]]) -> Iterator[Section]:
         yield Section("Strategies", (Lines(lines),))
 
 
-def _row(result: Result) -> tuple[Cell, ...]:
+def _step_row(result: Result) -> tuple[Cell, ...]:
     step = result.step or Step()
     found = step.allocations
     per_call = found.per_call if found is not None else None

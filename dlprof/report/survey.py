@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dlprof.judge.alignment import WORDS
 from dlprof.judge.case_view import CaseView
-from dlprof.probes.base import FLOAT8
-from dlprof.report.document import Answer, Cell, Column, Lines, Section, Table, Tone
-from dlprof.report.paths import BY, KINDS, rules_by_case
-from dlprof.runner.session import CaseRecord, Session, pair_text
-from dlprof.runner.survey import PLAINEST, Label
-from dlprof.runner.survey import label_of as array_label
+from dlprof.report.document import Cell, Column, Lines, Section, Table, Tone
+from dlprof.report.paths import rules_by_case
+from dlprof.runner.session import Session, pair_text
+from dlprof.runner.survey import PLAINEST, Label, label_of
 from dlprof.text.clean import counted, first_line
 
 RESULTS: Mapping[str, Tone] = {
@@ -75,45 +73,6 @@ def title(session: Session) -> tuple[str, str]:
     arrays = {label_of(case.result.case) for cases in found.values() for case in cases}
     pairs = next(iter(found), "") if len(found) == 1 else f"{len(found)} pairs"
     return (pairs, counted(len(arrays), "small array")) if found else ("", "")
-
-
-def label_of(case: CaseRecord) -> Label:
-    label = array_label(case)
-    shape, *others = label.name.split(" ")
-    name = " ".join((shape.replace("x", BY), *others))
-    return label._replace(name=name) if label.axis == "shapes" else label
-
-
-def answers(session: Session) -> Iterator[Answer]:
-    """For one pair: the path that takes most arrays as a view, and as a copy.
-
-    It has no error there, and crashes or gives wrong values for no other array.
-    """
-    pairs = _groups_by_pair(session)
-    errors = {one.rule for one in session.findings if one.severity == "error"}
-    for groups in pairs.values() if len(pairs) == 1 else ():
-        for kind in KINDS:
-            taken = [
-                (sum(map(len, found.values())), group)
-                for group in groups
-                if not any(RESULTS.get(one.result) == "bad" for one in group.outcomes)
-                if (found := _taken(group, kind, errors))
-            ]
-            count, best = max(taken, key=lambda one: one[0], default=(0, None))
-            if best is not None:
-                rules = dict.fromkeys(r for one in _taken(best, kind, errors) for r in one.rules)
-                see = f"; see {', '.join(rules)}" if rules else ""
-                note = f"{count} of {best.counts.total()}{see}"
-                yield Answer(f"most arrays as a {kind}", best.codes[0], note=note)
-
-
-def _taken(group: Group, kind: str, errors: Collection[str]) -> dict[Outcome, list[Label]]:
-    """The arrays that the paths take as a ``kind`` without a rule of ``errors``."""
-    return {
-        one: labels
-        for one, labels in group.outcomes.items()
-        if one.result == kind and not {*one.rules} & {*errors}
-    }
 
 
 def tables(session: Session) -> Iterator[Table]:
@@ -234,20 +193,10 @@ def arrays_text(found: Sequence[Label], every: Sequence[Label]) -> str:
     """``all dtypes but bool; F, strided; all shapes``: the arrays ``found`` among ``every``."""
     texts = []
     for axis in dict.fromkeys(label.axis for label in found):
-        names = _folded(label.name for label in found if label.axis == axis)
-        others = (one for one in every if one.axis == axis and one not in found)
-        missing = _folded(label.name for label in others)
+        names = [label.name for label in found if label.axis == axis]
+        missing = [one.name for one in every if one.axis == axis and one not in found]
         if len(missing) > MOST_MISSING or len(names) <= len(missing) + 1:
             texts.append(", ".join(names))
         else:
             texts.append(f"all {axis}{' but ' * bool(missing)}{' and '.join(missing)}")
     return "; ".join(texts)
-
-
-def _folded(names: Iterable[str]) -> list[str]:
-    """Names of dtypes; the kinds of float8 are counted, as they seldom differ."""
-    found = list(names)
-    kinds = [name for name in found if name in FLOAT8]
-    if len(kinds) <= 1:
-        return found
-    return [*(name for name in found if name not in kinds), f"{len(kinds)} float8 kinds"]

@@ -199,11 +199,6 @@ def _notices(trace: Trace) -> Iterable[str]:
     yield from cut_short(trace)
     for trouble in trace.troubles:
         yield f"Not all is traced of {first_line(trouble)}"
-    troubled = [row for row in trace.rows if row.trouble]
-    if troubled:
-        where, why = place_of(troubled[0]), first_line(troubled[0].trouble)
-        lines = counted(len(troubled), "line")
-        yield f"View or copy is unknown for {lines}, first {where}: {why}"
 
 
 def cut_short(trace: Trace) -> Iterator[str]:

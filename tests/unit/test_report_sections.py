@@ -7,8 +7,8 @@ from rule_builders import US, disturbed, path, spread, verdict
 from step_builders import fresh_result, make_step, step_result
 
 from dlprof.report.document import Level
-from dlprof.report.loops import share_text
 from dlprof.report.session_document import session_document
+from dlprof.report.steps import share_text
 from dlprof.runner.session import Share
 
 

@@ -203,19 +203,6 @@ class TestComparison:
         assert [case.case.survey for case in found.cases] == [False]
 
 
-def test_the_path_that_takes_most_arrays_is_named_and_none_that_crashes_for_another():
-    lost = {"status": "crashed", "reason": "killed by SIGSEGV during first call"}
-    session = make_session(
-        *(surveyed(dtype, code="some(x)") for dtype in ("float32", "int8")),
-        surveyed("bool", code="some(x)", status="unsupported"),
-        *(surveyed(dtype, code="crashes(x)") for dtype in ("float32", "int8", "bool")),
-        surveyed("int16", code="crashes(x)", **lost),
-    )
-    found = {answer.label: answer for answer in survey.answers(session)}
-    assert [*found] == ["most arrays as a view"]
-    assert found["most arrays as a view"].code == "some(x)"
-
-
 def test_a_survey_that_was_left_out_is_no_pass():
     skipped = {"status": "skipped", "reason": "the run was stopped before it"}
     session = make_session(make_result(), surveyed(**skipped), surveyed("int8", **skipped))
