@@ -134,7 +134,7 @@ def _measure(
     also = ", and the diagnosis as long" if head.request.settings.diagnose else ""
     complain(f"dlprof: the rounds take up to {duration_text(budget_s)}{also}.")
     task = Task(base, head, settings, kept, bar, budget_s, "budget" not in given.values)
-    left = shlex.join(str(kept.path(name)) for name in ("base", "head"))
+    left = shlex.join(str(kept[name]) for name in ("base", "head"))
     stopped = Interrupted(f"stopped; see what is there with: dlprof compare {left}")
     with bar:
         try:
@@ -145,7 +145,8 @@ def _measure(
     try:
         tell(found.comparison, unsure, names, outputs, stopped=found.interrupted)
     finally:
-        complain(f"sessions: {' '.join(map(str, kept.written()))}")
+        written = [str(path) for path in kept.values() if path.is_file()]
+        complain(f"sessions: {' '.join(written)}")
     if found.interrupted:
         raise stopped
 

@@ -106,8 +106,8 @@ class Compared:
 class Comparison:
     """``incomparable`` says why no time can be compared, and is empty otherwise.
 
-    The rest is of a gate: ``told`` says how it measured, ``too_few_rounds`` why no time could have
-    been called slower, and ``undiagnosed`` which paths there was no time to diagnose.
+    The rest is of a gate: ``told`` says how it measured, and ``unfinished`` why it had too little
+    time to find a regression.
     """
 
     base: Header
@@ -117,8 +117,7 @@ class Comparison:
     differences: tuple[Difference, ...] = ()
     incomparable: str = ""
     told: tuple[str, ...] = ()
-    too_few_rounds: str = ""
-    undiagnosed: str = ""
+    unfinished: str = ""
 
     @property
     def times(self) -> list[tuple[Compared, Time]]:
@@ -150,9 +149,8 @@ class Comparison:
     @property
     def inconclusive(self) -> str:
         """Why a regression could have stayed unseen, whatever becomes of a case that is UNSURE."""
-        undiagnosed = self.undiagnosed if self.settings.criteria.need_diagnosis else ""
-        if no_time := self.too_few_rounds or undiagnosed:
-            return no_time
+        if self.unfinished:
+            return self.unfinished
         if not self.head.complete and not self.told:
             return "HEAD was stopped before its end"
         named = self.settings.criteria.words

@@ -29,32 +29,21 @@ from dlprof.text.clean import counted
 NAMES = ("base", "head", "base-again", "head-again")
 
 
-@dataclass(frozen=True)
-class Kept:
-    """Where the sessions of both sides and passes are: ``base.json``, ``head.json`` and so on."""
+def kept_in(folder: Path | None) -> dict[str, Path]:
+    """Return the files of the sessions of both sides and passes, by name.
 
-    folder: Path
-    prefix: str = ""
-
-    def path(self, name: str) -> Path:
-        return self.folder / f"{self.prefix}{name}.json"
-
-    def written(self) -> list[Path]:
-        """Return the files that are there."""
-        return [path for path in map(self.path, NAMES) if path.is_file()]
-
-
-def kept_in(folder: Path | None) -> Kept:
-    """Return the folder that the user named, or the state folder. Raises :class:`UsageError`."""
+    They are in the folder that the user named, or in the state folder. Raises :class:`UsageError`.
+    """
     if folder is None:
         path = default_path("gate")
-        return Kept(path.parent, f"{path.stem}-")
+        return {name: path.with_name(f"{path.stem}-{name}.json") for name in NAMES}
     if folder.suffix == ".json" or folder.is_file():
         raise UsageError(f"-o {folder}: a gate keeps several sessions, so name a folder")
     folder.mkdir(parents=True, exist_ok=True)
-    if Kept(folder).written():
+    found = {name: folder / f"{name}.json" for name in NAMES}
+    if any(path.is_file() for path in found.values()):
         raise UsageError(f"-o {folder} holds sessions of an earlier gate: name another folder")
-    return Kept(folder)
+    return found
 
 
 @dataclass(frozen=True)
@@ -67,7 +56,7 @@ class Task:
     base: Sweep
     head: Sweep
     settings: Settings
-    kept: Kept
+    kept: dict[str, Path]
     watcher: Watcher
     budget_s: float
     patient: bool = False
@@ -107,8 +96,8 @@ def gate(task: Task) -> Gated:
     if not task.head.request.settings.diagnose:
         left_out = sorted(what.replace("_", " ") for what in set(SCALES) & set(DIAGNOSIS))
         told.append(f"Not compared, for lack of a diagnosis: {', '.join(left_out)}.")
-    found = replace(confirmed(first, second), told=tuple(told), too_few_rounds=_too_few(ran))
-    return Gated(found, interrupted)
+    found = replace(confirmed(first, second), told=tuple(told))
+    return Gated(replace(found, unfinished=_too_few(ran) or first.unfinished), interrupted)
 
 
 def _too_few(ran: Ran) -> str:
@@ -141,10 +130,10 @@ def _pass(
         found = suite.comparison(ran.course)
         for side in suite.sides:
             side.measurement.stop_with(side.runner, not ran.interrupted)
-    if suite.undiagnosed:
+    if suite.undiagnosed and task.settings.criteria.need_diagnosis:
         paths = counted(len(suite.undiagnosed), "path")
         why = f"no time to look at waiting, memory and lifetime of {paths}: raise --budget"
-        found = replace(found, undiagnosed=why)
+        found = replace(found, unfinished=why)
     return replace(found, head=judged_session(head.measurement.session())), ran, suite
 
 
@@ -158,7 +147,7 @@ def _side(task: Task, name: str, again: str) -> Iterator[Side]:
     measurement = Measurement(
         replace(sweep.request, settings=settings),
         sweep.catalog,
-        task.kept.path(f"{name}{again}"),
+        task.kept[f"{name}{again}"],
         SideWatcher(name.upper(), task.watcher),
     )
     with closing(measurement), measurement.running() as runner:

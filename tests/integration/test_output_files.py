@@ -1,13 +1,8 @@
 """Where the results of a run go: files, pipes and devices, whole and in every form."""
 
 import json
-import os
-import stat
-import threading
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
-import pytest
 from builders import make_result
 from command_line import RUN_RECORDED, content, dlprof, replay
 from comparison_builders import suite
@@ -16,47 +11,10 @@ from repro_builders import finding_of, with_case
 PAGE = "<!doctype html>"
 
 
-@pytest.mark.parametrize("option", ["--html"])
-def test_a_device_is_written_to_and_never_replaced(tmp_path, option):
-    null = tmp_path / "null"
-    try:
-        os.mknod(null, 0o666 | stat.S_IFCHR, Path("/dev/null").stat().st_rdev)
-    except OSError:
-        pytest.skip("no device can be made here")
-    assert replay(*RUN_RECORDED, option, null).code == 0
-    assert stat.S_ISCHR(null.stat().st_mode)
-    assert list(tmp_path.iterdir()) == [null]
-
-
-@pytest.mark.parametrize("option", ["--json"])
-def test_a_pipe_gets_one_whole_session(tmp_path, option):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    found = []
-    reader = threading.Thread(target=lambda: found.append(json.loads(pipe.read_text())))
-    reader.start()
-    assert replay(*RUN_RECORDED, option, pipe).code == 0
-    reader.join()
-    assert found[0]["complete"] is True
-    assert stat.S_ISFIFO(pipe.stat().st_mode)
-
-
 def test_json_on_stdout_is_the_session_and_nothing_else(tmp_path):
     run = replay(*RUN_RECORDED, "--json", "-", "-o", tmp_path / "s.json")
     assert (run.code, run.sentences) == (0, [])
     assert json.loads(run.out) == content(tmp_path / "s.json")
-
-
-@pytest.mark.parametrize("state", ["file/under", "/proc/self/nothing"])
-def test_a_state_folder_that_cannot_be_made_is_told_and_needed_only_without_an_output(
-    tmp_path, state
-):
-    (tmp_path / "file").touch()
-    words = {"XDG_STATE_HOME": tmp_path / state}
-    run = replay(*RUN_RECORDED, **words)
-    assert run.code == 2
-    assert "name a file with -o" in run.sentence()
-    assert replay(*RUN_RECORDED, "-o", tmp_path / "s.json", **words).code == 0
 
 
 def test_a_page_is_written_beside_the_report_or_printed_in_its_place(tmp_path):

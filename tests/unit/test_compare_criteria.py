@@ -33,6 +33,11 @@ def test_a_severity_means_all_that_are_worse_and_times_and_changes_can_be_named_
     assert (found.times, found.severities, found.words) == (True, {"error"}, {"copy"})
 
 
+def test_the_diagnosis_is_needed_only_if_its_verdicts_count():
+    assert parse([]).need_diagnosis
+    assert not parse(["ready:5%", "copy"]).need_diagnosis
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

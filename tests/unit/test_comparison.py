@@ -1,17 +1,13 @@
 """Two sessions side by side: each case gets the word that it has earned."""
 
-import json
-
 import numpy as np
 import pytest
 from comparison_builders import case_words, compared, medians, only_words, pair, suite, timed
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from dlprof.compare.comparison import compare, exit_code
 from dlprof.compare.times import WIDE, Settings
 from dlprof.errors import UsageError
-from dlprof.report.comparison_document import answers_of, as_json, comparison_document
+from dlprof.report.comparison_document import answers_of
 
 COPY = {"ownership": {"verdict": "copy", "evidence": {}}, "case": {"shape": (1024, 1024)}}
 ENVIRONMENT = {"cpu": "A", "machine": "x86_64", "cores": 2, "packages": {}, "gpus": []}
@@ -127,16 +123,3 @@ def test_one_measurement_is_not_compared_with_itself():
     base, _ = pair(suite(), suite())
     with pytest.raises(UsageError, match="same measurement"):
         compare(base, base, Settings())
-
-
-@given(
-    st.lists(st.floats(1e-3, 1e15), min_size=1, max_size=8),
-    st.lists(st.floats(1e-3, 1e15), min_size=1, max_size=8),
-    st.sampled_from(["ready:5%", "ready:0%,0.000000000001ns", "ready:999999999999%"]),
-    st.booleans(),
-)
-@settings(max_examples=50)
-def test_any_times_can_be_compared_and_written(base, head, fail_on, in_turns):
-    found = compared([timed(ns=base)], [timed(ns=head)], fail_on, in_turns=in_turns)
-    assert json.loads(as_json(found, exit_code(found)))
-    assert comparison_document(found).answers

@@ -166,7 +166,6 @@ SIDES = {
     "unknown": changed_third(ownership={"verdict": "unknown", "evidence": {}}),
     "invalid": changed_third(status="invalid", reason="throttled"),
     "skipped": lost_third("skipped"),
-    "twice": [*suite(seed=50), suite()[0]],
     "nothing": [],
 }
 
