@@ -100,15 +100,6 @@ def test_what_the_scenario_expects_is_expected_of_head(tmp_path, sides, expected
     assert f'name="{expected}"' in report.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("form", ["json", "junit", "markdown"])
-def test_a_gate_that_was_refused_is_an_error_in_every_report(tmp_path, scenario, sides, form):
-    words = (*sides[:2], "--head-python", "/bin/false", f"--{form}", tmp_path / form)
-    done = dlprof("gate", scenario, *words)
-    assert done.code == 2, done.err
-    said = done.sentence().removeprefix("dlprof: ")
-    assert said[:20] in (tmp_path / form).read_text(encoding="utf-8")
-
-
 # What makes no sense
 
 TWO = ("--base-python", "{python}", "--head-python", "{python}")
