@@ -20,13 +20,11 @@ from dlprof.runner.schedule import (
     OWN_PROCESS_BYTES,
     STEP,
     SURVEY,
-    SURVEY_ONCE,
     UNTIMED,
     Entry,
     Stop,
 )
 from dlprof.runner.session_file import SessionFile
-from dlprof.runner.survey import is_looked_at_once
 from dlprof.runner.worker_client import POLL_S, Outcome, WorkerClient
 
 LEAST_BYTES_PER_S = 50e6
@@ -143,7 +141,6 @@ class CaseClient:
             "layout": case.layout,
             "device": case.device,
             "corners": case.surveyed,
-            "again": not is_looked_at_once(case),
             # What refusals leave behind shows only if nothing else was converted.
             "alone": alone or not case.surveyed,
             "instruments": instruments or self._instruments(case, round_),
@@ -157,7 +154,7 @@ class CaseClient:
 
     def _instruments(self, case: Case, round_: int) -> tuple[str, ...]:
         if case.surveyed:
-            return SURVEY_ONCE if is_looked_at_once(case) else SURVEY
+            return SURVEY
         if case.is_step:
             return STEP if round_ else FIRST_STEP
         if not self.settings.times:

@@ -45,7 +45,6 @@ TRACE = ("trace",)
 
 SURVEY = ("recipe", "settings", "values", "ownership", "refusal")
 """The survey: what one conversion shows."""
-SURVEY_ONCE = ("recipe", "values", "ownership")
 
 FEW_PATHS = 12
 """A pair with more paths gets less time for each, so that an answer does not take minutes."""

@@ -56,13 +56,6 @@ def arrays(flags: Iterable[str], device: str) -> Iterator[ArraySpec]:
     return (ArraySpec(*array, device, corners=True) for array in found)
 
 
-def is_looked_at_once(case: Case) -> bool:
-    """Whether other arrays of its path tell what a further conversion, or a refusal, leaves."""
-    off = case.layout == "sliced" and case.dtype in ONE_ELEMENT_OFF
-    crossed = (case.layout, case.dtype) in CROSSED or (case.shape, case.dtype) in CROSSED_SHAPES
-    return case.surveyed and (off or crossed)
-
-
 class Label(NamedTuple):
     """An array by what sets it apart from the others: ``dtypes``, ``layouts`` or ``shapes``."""
 

@@ -197,8 +197,6 @@ class Instruments:
             self.turns = Turns(answer.channel, answer.identity, **asked)
         self.gpu, self.no_gpu = gpu_of(subject)
         self.none, self.is_smaller = none, is_smaller
-        self.again: bool = request.get("again", True)
-        """Whether to look at further conversions."""
 
     def run(self) -> None:
         """Run all wanted instruments."""
@@ -210,7 +208,7 @@ class Instruments:
         self._take("placement", lambda: placement.measure(subject, self.budget_ns, self.placements))
         if self.none:
             self.answer.failed("result", self.none)
-        looked = partial(values.measure, subject, self.again)
+        looked = partial(values.measure, subject)
         self._take("values", lambda: as_far_as_computed("values", self.gpu, looked))
         owned = self._take("ownership", lambda: ownership.measure(subject, self.gpu))
         self._take("refusal", self._refusal)

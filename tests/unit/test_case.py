@@ -7,7 +7,7 @@ from builders import make_subject
 
 from dlprof.probes.base import Unsupported
 from dlprof.probes.numpy import NumPy
-from dlprof.runner.schedule import SURVEY, SURVEY_ONCE
+from dlprof.runner.schedule import SURVEY
 from dlprof.worker import case, memory, serve
 from dlprof.worker.channel import Answer
 from dlprof.worker.loading import WorkerState
@@ -79,7 +79,6 @@ BUSY = "GPU 0 was also used by 2 other processes"
     ("instruments", "status"),
     [
         (SURVEY, "ok"),
-        (SURVEY_ONCE, "ok"),
         (["values", "ready_time"], "invalid"),
         (["first_call", "ownership"], "invalid"),
         (["fresh_source"], "invalid"),

@@ -39,8 +39,8 @@ FINISHED_S = 0.25
 """A copy that is made beside the call has come to its end by then."""
 
 
-def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
-    """The verdict. ``again`` says whether to make more conversions than one."""
+def measure(subject: Subject) -> dict[str, Any]:
+    """Return the verdict on the values, after one conversion and after further ones."""
     if not subject.import_.returns_array:
         return unknown(NO_ARRAY)
     try:
@@ -66,7 +66,7 @@ def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
             if not _difference(subject, source, result, None):
                 changed = {"unfinished": changed["values"]}
     evidence = {"changed": changed, **_properties(subject, source, result)}
-    if again and changed.keys() <= {"values"}:
+    if changed.keys() <= {"values"}:
         del result  # a framework may reuse a buffer once nothing holds it
         found = further_calls.look(subject)
         # A value that the conversion wrote to its source looks like a wrong result.
