@@ -22,7 +22,7 @@ from dlprof.runner.measurement import Measurement
 from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Watcher
 from dlprof.runner.rounds import Runner
-from dlprof.runner.schedule import OWN_PROCESS_BYTES, SERIES, Round, shuffle
+from dlprof.runner.schedule import SERIES, Round, shuffle
 from dlprof.runner.session import Result, Session
 
 FAR = 4
@@ -40,16 +40,6 @@ def cpu_of(round_: int) -> int:
     """
     allowed = sorted(os.sched_getaffinity(0))
     return allowed[round_ // 2 % len(allowed)]
-
-
-def in_order(pairs: Sequence[tuple[Pair, bool]], seed: int, round_: int) -> list[Pair]:
-    """Pairs at random, another one first in each round; those that are large come last.
-
-    Large cases have processes of their own, which start after the one that all others share.
-    """
-    chance = random.Random(f"{seed}:{round_}")  # noqa: S311 - not a secret
-    groups = [[pair for pair, large in pairs if large is wanted] for wanted in (False, True)]
-    return [pair for group in groups if group for pair in shuffle(group, chance, seed, round_)]
 
 
 @dataclass
@@ -202,16 +192,14 @@ class MeasuredSuite:
         names = {self.entries[case][0] for case in cases}
         if round_ == 0:
             names |= {name for side in self.sides for name in self._chosen(side)}
-        pairs: list[tuple[Pair, bool]] = []
-        for name in dict.fromkeys([*self.base.numbers, *self.head.numbers]):
-            if name in names:
-                numbers = [side.numbers.get(name) for side in self.sides]
-                large = any(
-                    number is not None and side.runner.cases[number].size_bytes >= OWN_PROCESS_BYTES
-                    for side, number in zip(self.sides, numbers, strict=True)
-                )
-                pairs.append(((numbers[0], numbers[1]), large))
-        return in_order(pairs, self.head.runner.settings.seed, round_)
+        pairs = [
+            (self.base.numbers.get(name), self.head.numbers.get(name))
+            for name in dict.fromkeys([*self.base.numbers, *self.head.numbers])
+            if name in names
+        ]
+        seed = self.head.runner.settings.seed
+        chance = random.Random(f"{seed}:{round_}")  # noqa: S311 - not a secret
+        return shuffle(pairs, chance, seed, round_) if pairs else []
 
     def samples(self) -> list[Sample]:
         """Return all times to be judged, with all rounds so far."""

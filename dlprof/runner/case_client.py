@@ -17,7 +17,6 @@ from dlprof.runner.schedule import (
     FIRST_STEP,
     IN_LOOPS,
     IN_TURNS,
-    OWN_PROCESS_BYTES,
     STEP,
     SURVEY,
     UNTIMED,
@@ -94,8 +93,7 @@ class CaseClient:
         """
         case = entry.case
         request = self._request(case, round_, instruments, alone)
-        # Two large cases at once may need more memory than there is.
-        if turns is not None and case.size_bytes < OWN_PROCESS_BYTES:
+        if turns is not None:
             request["turns"] = turns
         limit_s = self.settings.limit_s + case.size_bytes / LEAST_BYTES_PER_S
         wait_s = 0.0 if turns is None else POLL_S

@@ -16,7 +16,6 @@ from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Settings
 from dlprof.runner.schedule import (
-    OWN_PROCESS_BYTES,
     UNTIMED,
     Entry,
     Group,
@@ -69,6 +68,9 @@ class Runner:
         self.out_of_time = False
         self.undiagnosed = 0, 0
         """Paths without a diagnosis when the time was over, and all paths."""
+        entries = (Entry(index, case) for index, case in enumerate(cases))
+        self._plain = {entry.path: entry for entry in entries if is_plainest(entry.case)}
+        """The plain array of each path in the survey."""
         self._pool = WorkerPool(python, variables)
         self._client = CaseClient(settings, file, watcher)
         self._diagnosis = Diagnosis(cases, self._client, self._pool, can_trace)
@@ -139,7 +141,7 @@ class Runner:
 
     def _measure(self, group: Group, round_: int, turns: Turns | None = None) -> Steps:
         """Measure one round of cases that share a process; then its suspects, each path alone."""
-        kind = process_of(group[0], self.settings)
+        kind = process_of(group[0].case, self.settings)
         with closing(Processes(self._pool, kind)) as processes:
             suspects = yield from self._shared(group, round_, processes, turns)
         if turns is None:
@@ -177,7 +179,7 @@ class Runner:
         In a survey each process converts the plain array first, unless that ends the process.
         """
         waiting, lost = list(path), 0
-        plain = self._plain(waiting[0])
+        plain = self._plain.get(path[0].path) if path[0].case.surveyed else None
         while waiting and lost < MOST_LOST:
             if turns:
                 yield Stop(waiting[0].number)
@@ -250,14 +252,6 @@ class Runner:
         self._client.keep(entry, round_, outcome)
         self.watcher.step()
 
-    def _plain(self, entry: Entry) -> Entry | None:
-        """Return the plain array of a case's path, in a survey."""
-        if not entry.case.surveyed:
-            return None
-        entries = (Entry(index, case) for index, case in enumerate(self.cases))
-        alike = (one for one in entries if one.path == entry.path)
-        return next((one for one in alike if is_plainest(one.case)), None)
-
     def _look_wider(self, surveyed: Sequence[int], is_over: Callable[[], bool]) -> None:
         """Run the survey and the diagnosis. They take no times, so several workers run at once.
 
@@ -282,13 +276,11 @@ class Runner:
         may do anything, so its processes do not overlap.
         """
         fit = all(
-            case.device == "cpu"
-            and case.size_bytes < OWN_PROCESS_BYTES
-            and not case.producer.source.startswith("code:")
+            entry.case.device == "cpu" and not entry.case.producer.source.startswith("code:")
             for group in groups
-            for _, case, _ in group
+            for entry in group
         )
-        is_ready = self._pool.has_loaded(process_of(groups[0][0], self.settings))
+        is_ready = self._pool.has_loaded(process_of(groups[0][0].case, self.settings))
         if is_ready or not fit or len(groups) == 1 or processors() == 1:
             return
         self._pool.close()
@@ -298,7 +290,7 @@ class Runner:
 
     def _load(self, group: Group, round_: int) -> None:
         self.watcher.case(group[0].case, round_, "import")
-        kind = process_of(group[0], self.settings)
+        kind = process_of(group[0].case, self.settings)
         self._pool.load(kind, [imports_of(entry.case) for entry in group])
 
     def _shuffled(self, groups: list[Group], round_: int) -> Iterator[Group]:

@@ -52,9 +52,6 @@ LEAST_ONCE_NS = 8_000_000
 """For a single process, which gives no interval."""
 LEAST_SAMPLE_NS = 20_000_000
 """Twenty samples of a millisecond."""
-OWN_PROCESS_BYTES = 1 << 30
-"""So large a case has a process of its own: another framework may keep the memory it needs. The
-import is little beside making the array."""
 MOST_LANES = 4
 """A case may be large, and each lane holds one."""
 CASES_OF_LANE = 8
@@ -74,7 +71,7 @@ class Entry(NamedTuple):
     @property
     def path(self) -> tuple[Any, ...]:
         """What the cases of one path have in common."""
-        return self.case.pair, self.case.path
+        return self.case.pair, self.case.path, self.case.device
 
 
 Group = list[Entry]
@@ -119,17 +116,16 @@ def sample_ns_for(settings: Settings, cases: Sequence[Case]) -> int:
     return max(shared, min(settings.sample_ns, least))
 
 
-def process_of(entry: Entry, settings: Settings) -> tuple[Any, ...]:
+def process_of(case: Case, settings: Settings) -> tuple[str, ...]:
     """Return what cases that share a process of a round have in common."""
-    pair = None if settings.together else entry.case.pair
-    return pair, entry.number if entry.case.size_bytes >= OWN_PROCESS_BYTES else None
+    return () if settings.together else case.pair
 
 
 def grouped(entries: Iterable[Entry], settings: Settings) -> list[Group]:
     """Group cases by the process that they share, in their order."""
     groups: dict[Any, Group] = {}
     for entry in entries:
-        groups.setdefault(process_of(entry, settings), []).append(entry)
+        groups.setdefault(process_of(entry.case, settings), []).append(entry)
     return list(groups.values())
 
 

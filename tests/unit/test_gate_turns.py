@@ -2,7 +2,7 @@
 
 import pytest
 
-from dlprof.compare.gate_suite import Player, alternate, in_order
+from dlprof.compare.gate_suite import Player, alternate
 from dlprof.runner.schedule import Stop
 
 SAME_RANKS = {case: case for case in range(9)}
@@ -78,10 +78,3 @@ def test_both_are_closed_if_one_is_stopped(error):
     with pytest.raises(error):
         alternate(Player(first, {0: 0}), Player(second, {0: 0}))
     assert log[-3:] == ["A0h1", "B closed", "A closed"]
-
-
-def test_every_case_is_the_first_of_a_round_and_large_ones_come_last():
-    pairs = [((number, number), number == 3) for number in range(4)]
-    orders = [in_order(pairs, 7, round_) for round_ in range(12)]
-    assert {order[0][0] for order in orders} == {0, 1, 2}
-    assert {order[-1][0] for order in orders} == {3}

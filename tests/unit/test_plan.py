@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from builders import make_case, make_catalog, make_probe_info, make_way
+from builders import make_catalog, make_probe_info, make_way
 
 from dlprof.errors import MissingDevice, MissingFramework, Unmeasured, UsageError
 from dlprof.runner.pairing import Path, choose_device, matches, paths
 from dlprof.runner.plan import plan
 from dlprof.runner.request import Axes, Request, Settings, step_named
-from dlprof.runner.schedule import OWN_PROCESS_BYTES, Entry, process_of
 
 CPU, CUDA, BOTH = ("cpu",), ("cuda",), ("cpu", "cuda")
 CATALOG = make_catalog(
@@ -221,15 +220,6 @@ def test_only_both_sides_of_a_gate_have_a_steady_allocator(monkeypatch, in_turns
     monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
     request = Request((("numpy", "torch"),), settings=Settings(in_turns=in_turns))
     assert ("GLIBC_TUNABLES" in plan(request, CATALOG).variables) == in_turns
-
-
-def test_a_large_case_has_a_process_of_its_own_and_pairs_share_one_only_together():
-    large, small = make_case(shape=(OWN_PROCESS_BYTES // 4,)), make_case()
-    alone, together = Settings(), Settings(together=True)
-    assert process_of(Entry(1, large), together) != process_of(Entry(2, large), together)
-    assert process_of(Entry(1, small), alone) == process_of(Entry(2, small), alone)
-    assert process_of(Entry(1, small), alone) != process_of(Entry(2, make_case("jax")), alone)
-    assert process_of(Entry(1, small), together) == process_of(Entry(2, make_case("jax")), together)
 
 
 # Steps of inference
