@@ -8,14 +8,14 @@ changes the file (proc_pid_maps(5)).
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dlprof.device.cuda import Gpu
-from dlprof.probes.base import WHOLE_LAYOUTS, ArraySpec, Probe, Unsupported
+from dlprof.probes.base import ArraySpec, Unsupported
 
 
 def read(address: int, size_bytes: int, gpu: Gpu | None) -> bytes:
@@ -158,68 +158,31 @@ OWN_GROUP = Path("/proc/self/cgroup")
 
 
 def _cgroup() -> int | None:
-    """What the tightest control group of this process leaves, from the root down to its own.
+    """Return what the tightest control group of this process leaves.
 
     Control groups of version 2: cgroups(7). A container sees its own group as the root.
     """
-    try:
-        path = OWN_GROUP.read_text(encoding="utf-8").rpartition("0::/")[2].strip()
-    except (OSError, ValueError):
-        path = ""
-    parts = Path(path).parts
-    found = (_left(GROUPS.joinpath(*parts[:count])) for count in range(len(parts) + 1))
-    return min((left for left in found if left is not None), default=None)
-
-
-def _left(folder: Path) -> int | None:
-    try:
-        most, used, pages = (
-            (folder / f"memory.{name}").read_text(encoding="ascii")
-            for name in ("max", "current", "stat")
-        )
-    except OSError:
-        return None
-    if not most.strip().isdigit():  # "max"
-        return None
-    # Cached files count as used, and the kernel drops them when memory is wanted.
-    dropped = (line for line in pages.splitlines() if line.startswith("inactive_file "))
-    return int(most) - int(used) + sum(int(line.split()[1]) for line in dropped)
+    left = []
+    with suppress(OSError):
+        own = GROUPS / OWN_GROUP.read_text(encoding="utf-8").rpartition("0::/")[2].strip()
+        for folder in (own, *own.parents):
+            with suppress(OSError, ValueError):  # no such group, or "max"
+                limit, used = (
+                    int((folder / name).read_text(encoding="ascii"))
+                    for name in ("memory.max", "memory.current")
+                )
+                pages = (folder / "memory.stat").read_text(encoding="ascii").split()
+                # Cached files count as used, and the kernel drops them when memory is wanted.
+                left.append(limit - used + int(pages[pages.index("inactive_file") + 1]))
+    return min(left, default=None)
 
 
 def _gib(size_bytes: int) -> str:
     return f"{size_bytes / 2**30:,.1f} GiB"
 
 
-class Place(NamedTuple):
-    """Where an array is: its first element, unless that is unknown, and how far it may reach."""
-
-    address: int | None
-    device: str | None
-    reach: float
-
-    def begins_with(self, other: Place) -> bool | None:
-        """Whether both begin at the same address; None if that is unknown."""
-        if self.device != other.device:
-            return False
-        return self.address == other.address if self.address and other.address else None
-
-    def is_near(self, other: Place) -> bool:
-        """Whether the one may begin within the other, though not at the same address."""
-        if self.begins_with(other) is not False or self.device != other.device:
-            return False
-        apart = abs((self.address or 0) - (other.address or 0))
-        return apart < max(self.reach, other.reach)
-
-
-def place_of(probe: Probe, array: Any, spec: ArraySpec, any_stride: bool = False) -> Place:
-    # The widest layout of probes, every second element, spans twice the array's bytes. A user's
-    # own array may span any number.
-    times = 1 if spec.layout in WHOLE_LAYOUTS else math.inf if any_stride else 2
-    return Place(probe.pointer(array), probe.device(array), spec.size_bytes * times)
-
-
 def span(source: Any) -> tuple[int, int] | None:
-    """First byte and end of an array's memory, counted from its first element, by its strides.
+    """Return the first byte and the end of an array's memory, counted from its first element.
 
     None for an array without strides, which is contiguous.
     """

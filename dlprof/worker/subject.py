@@ -34,8 +34,8 @@ LINE_BYTES = 64
 """Whether an array begins at such a boundary decides whether JAX, TensorFlow and others copy it."""
 PLACES, MOST_PLACED_BYTES = 16, 512 << 20
 """How many arrays are made to get one at a boundary, and with how many bytes."""
-FailedImports = dict[tuple[str, ...], Exception]
-"""Imports that failed in this process, by the texts that had run until then."""
+FailedImports = dict[str, Exception]
+"""Setups that failed in this process, by their text."""
 
 
 class OneArray:
@@ -66,8 +66,8 @@ class Path:
         """Whether the producer makes one array and no other."""
         return isinstance(self.producer, OneArray)
 
-    def make(self, spec: ArraySpec, at_boundary: bool = False) -> dict[str, Any]:
-        """Return the namespace with the source array.
+    def subject(self, spec: ArraySpec, at_boundary: bool = False) -> Subject:
+        """Make the source array and compile the conversion.
 
         If ``at_boundary``, the array begins at a multiple of :data:`LINE_BYTES` if the
         framework's own allocator gives one of a few there. Raises :class:`Unsupported` if the array
@@ -83,15 +83,10 @@ class Path:
             raise FaultyProbe(f"the text of {producer.name}'s create sets no x")
         # Unfinished work would count as time of the first call.
         settle(producer, spec.device, namespace["x"], namespace)
-        if at_boundary and not self.is_one_array:
+        at_boundary = at_boundary and not self.is_one_array
+        if at_boundary:
             namespace["x"] = _at_a_boundary(producer, spec, namespace["x"], text, self.namespace)
         check_source(producer, spec, namespace["x"])
-        return namespace
-
-    def subject(self, spec: ArraySpec, at_boundary: bool = False) -> Subject:
-        """Make the source array, as :meth:`make` does, and compile the conversion."""
-        producer = self.producer
-        namespace = self.make(spec, at_boundary)
         code = compose(self.export, self.import_, spec)
         where = result_device(self.consumer, self.import_, spec)
         return Subject(
@@ -167,7 +162,7 @@ class Subject(Path):
         settle(self.producer, self.spec.device, source, namespace)
         if self.is_one_array and self._is_source(source):
             raise Unsupported("the setup gives the same array each time, and no new one")
-        if self.at_boundary and not self.is_one_array:
+        if self.at_boundary:
             return _at_a_boundary(self.producer, self.spec, source, text, self.namespace)
         return source
 
@@ -247,28 +242,27 @@ def namespace_for(
     setup: str = "",
     failed: FailedImports | None = None,
 ) -> dict[str, Any]:
-    """The names that a conversion may use: the setups of both frameworks run, then the user's.
+    """Run the setups of both frameworks, then the user's; return the names that they bind.
 
     Raises :class:`SetupFailed` for the user's setup, :class:`Unsupported` if a framework cannot be
-    imported, and what the import's own setup raises. An import that failed after the same texts is
-    not tried again: its half-done state would give another reason. ``failed`` remembers these.
+    imported, and what the import's own setup raises. A setup in ``failed`` is not tried again: its
+    half-done state would give another reason.
     """
     namespace: dict[str, Any] = {}
     failed = {} if failed is None else failed
-    texts = (producer.setup, consumer.setup, import_.setup)
-    names = (producer.name, consumer.name, "")
+    setups = ((producer.name, producer.setup), (consumer.name, consumer.setup), ("", import_.setup))
     with rarely_collected():
-        for count, (text, name) in enumerate(zip(texts, names, strict=True), start=1):
-            if texts[:count] in failed:
-                raise failed[texts[:count]]
+        for name, text in setups:
+            if text in failed:
+                raise failed[text]
             try:
                 execute(text, namespace, "setup")
             except (FaultyProbe, SyntaxError):
                 raise
             except Exception as refusal:
                 why = f"{name} cannot be imported: {words(refusal)}"
-                failed[texts[:count]] = Unsupported(why) if name else refusal
-                raise failed[texts[:count]] from refusal
+                failed[text] = Unsupported(why) if name else refusal
+                raise failed[text] from refusal
     done = attempt(lambda: execute(setup, namespace, "setup"), BaseException)
     if isinstance(done, Refusal):
         raise SetupFailed(f"the setup fails: {done.reason}") from done.error

@@ -37,7 +37,7 @@ from dlprof.worker.channel import Answer
 from dlprof.worker.elements import changes_alone
 from dlprof.worker.growth import (
     NEW_SOURCE_BYTES,
-    judge_growth,
+    is_retained,
     measure_growth,
     meters_of,
     of_new_sources,
@@ -60,7 +60,6 @@ LARGEST_BYTES = 64 << 20
 """Many copies of a larger array of a user's own would not fit into memory."""
 CHANGED = "changed"
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
-TOO_LITTLE = "more stays behind than in frameworks that keep nothing, and less than proves a leak"
 
 
 def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
@@ -90,11 +89,8 @@ def _repeated(
     meters, is_uncounted = meters_of(subject)
     growth, grown = _growth(subject, other, meters)
     evidence |= growth
-    left = judge_growth(evidence)
-    if left == "retained":
+    if is_retained(evidence):
         return verdict("retained", evidence | grown.made())
-    if left == "something":
-        return verdict("unknown", evidence, TOO_LITTLE)
     if is_uncounted:
         return verdict("unknown", evidence, UNCOUNTED)
     if evidence["changed_after_drop"] is None:
@@ -205,7 +201,7 @@ def _growth(subject: Subject, other: Subject, meters: list[Any]) -> tuple[dict[s
     size = other.spec.size_bytes
     # An unfinished result is not retained.
     found = measure_growth(lambda: subject.wait_for(convert()), source, meters, size)
-    if judge_growth(found) != "nothing" or subject.is_one_array:
+    if is_retained(found) or subject.is_one_array:
         return found, other
     anew = subject.of_bytes(NEW_SOURCE_BYTES)
     per_source = attempt(lambda: of_new_sources(anew, meters, lambda c: subject.wait_for(c())))

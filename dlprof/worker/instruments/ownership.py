@@ -15,11 +15,12 @@ Verdicts: ``view``, ``copy``, ``unknown``.
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
 from dlprof.device.cuda import Gpu
-from dlprof.probes.base import DTYPES, Probe
+from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, Probe
 from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import NO_ARRAY, unknown, verdict
 from dlprof.worker import memory
@@ -42,11 +43,12 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
     subject.wait_for(converted)  # an unfinished copy would show the write
     source = _Side(subject.producer, subject.source, gpu, subject)
     result = _Side(subject.consumer, converted, gpu, subject)
-    source.watch_all = result.watch_all = source.place.is_near(result.place)
+    same_address = source.begins_with(result)
+    source.watch_all = result.watch_all = same_address is False and source.is_near(result)
     evidence: dict[str, Any] = {
         "source_alignment_bytes": source.address and alignment(source.address),
         "result_device": result.device,
-        "same_address": source.place.begins_with(result.place),
+        "same_address": same_address,
         "source_write_shows": _write_shows(source, result),
         "result_write_shows": _write_shows(result, source),
     }
@@ -84,11 +86,27 @@ class _Side:
     def __init__(self, probe: Probe, array: Any, gpu: Gpu | None, subject: Subject) -> None:
         self.probe = probe
         self.array = array
-        self.place = memory.place_of(probe, array, subject.spec, subject.is_one_array)
-        self.address, self.device = self.place.address, self.place.device
+        self.address, self.device = probe.pointer(array), probe.device(array)
+        # The widest layout of probes, every second element, spans twice the array's bytes. A
+        # user's own array may span any number.
+        times = 1 if subject.spec.layout in WHOLE_LAYOUTS else 2
+        self.reach = (
+            math.inf if subject.is_one_array and times > 1 else times * subject.spec.size_bytes
+        )
         self.gpu = gpu if self.device == "cuda" else None
         self.item = DTYPES.get(probe.dtype(array) or subject.spec.dtype, 0)
         self.watch_all = False
+
+    def begins_with(self, other: _Side) -> bool | None:
+        """Whether both begin at the same address; None if that is unknown."""
+        if self.device != other.device:
+            return False
+        return self.address == other.address if self.address and other.address else None
+
+    def is_near(self, other: _Side) -> bool:
+        """Whether the one may begin within the other."""
+        apart = abs((self.address or 0) - (other.address or 0))
+        return self.device == other.device and apart < max(self.reach, other.reach)
 
     @property
     def reachable(self) -> bool:
