@@ -1,33 +1,47 @@
-"""From the answers of several processes to one result per case."""
+"""From the answers of several processes to one result per case.
+
+The independent sample is the process, not the loop iteration: an interval over the iterations of
+one process is narrow around a biased value.
+"""
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from pydantic import ValidationError
 
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.runner.merge_times import (
-    Parts,
-    merge_device_time,
-    merge_placement,
-    merge_step,
-    merge_time,
+from dlprof.runner.session import (
+    Mode,
+    Note,
+    Placement,
+    ProcessSamples,
+    Result,
+    ShapeChange,
+    Share,
+    Step,
+    TimeMeasure,
+    Versus,
 )
-from dlprof.runner.session import Note, Result, TimeMeasure
 
 Answers = Sequence[tuple[int, dict[str, Any]]]
+Parts = Sequence[tuple[int, dict[str, Any]]]
+"""Round and parts of each answer, or round and one part."""
 
 VERDICTS = ("values", "settings", "refusal", "fresh_source", *DIAGNOSIS, "trace")
 PRECEDENCE = {"crashed": 0, "invalid": 2}
-"""If several rounds failed, the case has the status that comes first here. Those that are not
-listed are 1: a disturbed round says less than one that was refused."""
+"""If several rounds failed, the case has the status with the lowest number; others have 1."""
 
-DEVICE = "result_device"
-ALIGNMENT, ALIGNMENTS = "source_alignment_bytes", "source_alignments_bytes"
-"""In the evidence of *ownership*: of one process, and of several that agree but for that."""
+PLACEMENTS = {"in-loop": "in_loop", "hoisted": "hoisted", "implicit": "implicit"}
+VERSUS = ("step", "fresh", "reading", "fresh_reading")
+LOOPS = ("steady", "other", "changing")
+MODE_GAP = 1.3
+"""Neighbouring process medians further apart than this ratio belong to different modes."""
+OTHER_STREAM = "the copy was not made on the consumer's stream, where device time is measured"
 
 
 def merge(record: dict[str, Any], answers: Answers, rounds: int) -> Result:
@@ -60,9 +74,13 @@ def without_times(result: Result) -> Result:
 def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str, Any]:
     status, reason, lost = _status(answers, rounds)
     parts = [(round_, answer["parts"]) for round_, answer in answers]
+    failures = [one for _, answer in answers for one in answer.get("failures", ())]
     host = merge_time(parts, "host_time")
     ready = merge_time(parts, "ready_time")
-    if ready is None and host is not None and not _lost_ready_time(answers):
+    # If the wait for a result failed, the host's time is not the ready time.
+    stages = {answer.get("stage") for _, answer in answers if answer["status"] != "ok"}
+    is_lost = "ready_time" in {*stages, *(one["instrument"] for one in failures)}
+    if ready is None and host is not None and not is_lost:
         ready = host.model_copy(update={"processes": [], "same_as": "host_time"})
     # The call with the fewest conversions before it is the closest to a first one.
     first = min(_all(parts, "first_call"), key=lambda call: call["cases_before"], default=None)
@@ -86,9 +104,9 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         "copy_cost": _copy_cost(parts, ready),
         "recipe": next(reversed(_all(parts, "recipe")), None),
         "placement": merge_placement(parts, ready),
-        "step": merge_step(parts, agree),
+        "step": _step(parts),
         "handshake": next(reversed(_all(parts, "handshake")), []),
-        "notes": [*_notes(answers)],
+        "notes": [*dict.fromkeys(Note(one["reason"], one["instrument"]) for one in failures)],
         "in_company": _in_company(parts),
         "output": next((answer["output"] for _, answer in answers if answer.get("output")), None),
         "rounds": [
@@ -112,18 +130,43 @@ def _varies(verdicts: Sequence[dict[str, Any]], reason: str) -> dict[str, Any]:
     return {"verdict": "varies", "evidence": {"reason": reason, "processes": list(verdicts)}}
 
 
-OTHER_STREAM = "the copy was not made on the consumer's stream, where device time is measured"
-
-
 def _device_time(parts: Parts, owned: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The merged device time; unknown for a copy within the device that took none of it there."""
-    found = merge_device_time(parts)
-    if found is None or found["verdict"] != "ok" or owned is None or owned["verdict"] != "copy":
-        return found
-    elsewhere = found["warm"]["median_ns"] < found["resolution_ns"]
-    if not elsewhere or owned["evidence"].get("result_device") != "cuda":
-        return found
-    return {"verdict": "unknown", "reason": OTHER_STREAM}
+    """One device time of several rounds; the newest answer if no process has one.
+
+    ``warm`` and ``cold`` have the median of the process medians, their 95 % interval and the
+    samples by round. A copy within the device that took no time on its stream is unknown.
+    """
+    found = [(round_, part["device_time"]) for round_, part in parts if "device_time" in part]
+    known = [(round_, one) for round_, one in found if one["verdict"] == "ok"]
+    if not known:
+        return dict(found[-1][1]) if found else None
+    last = known[-1][1]
+    warm, cold = (_device_series(known, name) for name in ("warm", "cold"))
+    if (
+        owned is not None
+        and owned["verdict"] == "copy"
+        and owned["evidence"].get("result_device") == "cuda"
+        and warm["median_ns"] < last["resolution_ns"]
+    ):
+        return {"verdict": "unknown", "reason": OTHER_STREAM}
+    reasons = [one["reason"] for _, one in found if one["verdict"] != "ok"]
+    return {
+        **last,
+        "reason": reasons[-1] if reasons else last.get("reason"),
+        "warm": warm,
+        "cold": cold,
+    }
+
+
+def _device_series(known: Parts, name: str) -> dict[str, Any]:
+    medians = [statistics.median(one[name]["samples_ns"]) for _, one in known]
+    return {
+        "median_ns": statistics.median(medians),
+        "ci95_ns": student_interval(medians),
+        "processes": [
+            {"round": round_, "samples_ns": one[name]["samples_ns"]} for round_, one in known
+        ],
+    }
 
 
 def _all(parts: Parts, name: str) -> list[Any]:
@@ -143,15 +186,6 @@ def _status(answers: Answers, rounds: int) -> tuple[str, str | None, dict[str, A
     return answer["status"], f"{answer['reason']}{where}", answer.get("lost")
 
 
-def _lost_ready_time(answers: Answers) -> bool:
-    """Whether the wait for a result failed: then the host's time is not the ready time."""
-    return any(
-        (answer["status"] != "ok" and answer.get("stage") == "ready_time")
-        or any(failure["instrument"] == "ready_time" for failure in answer.get("failures", ()))
-        for _, answer in answers
-    )
-
-
 def _phases(found: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     if not found:
         return None
@@ -161,19 +195,20 @@ def _phases(found: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def _ownership(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The verdict of all; if their arrays began at several alignments, with all of these. Results
-    on several devices do not agree.
+    """The merged verdict with the alignments of all sources.
+
+    Results on several devices do not agree.
     """
     found = agree(verdicts)
     if found is None or found["verdict"] == "varies":
         return found
-    devices = sorted({str(where) for one in verdicts if (where := one["evidence"].get(DEVICE))})
+    seen = [verdict["evidence"] for verdict in verdicts]
+    devices = sorted({str(one["result_device"]) for one in seen if one.get("result_device")})
     if len(devices) > 1 and found["verdict"] != "unknown":
         return _varies(verdicts, f"the results are on {' and '.join(devices)}")
-    sizes = {size for one in verdicts if (size := one["evidence"].get(ALIGNMENT)) is not None}
-    if len(sizes) < 2:  # noqa: PLR2004 - several
-        return found
-    return {**found, "evidence": {**found["evidence"], ALIGNMENTS: sorted(sizes)}}
+    sizes = {one["source_alignment_bytes"] for one in seen if one.get("source_alignment_bytes")}
+    evidence = {**found["evidence"], "source_alignments_bytes": sorted(sizes)}
+    return {**found, "evidence": evidence} if len(sizes) > 1 else found
 
 
 def _copy_cost(parts: Parts, ready: TimeMeasure | None) -> dict[str, Any] | None:
@@ -196,7 +231,7 @@ def _copy_cost(parts: Parts, ready: TimeMeasure | None) -> dict[str, Any] | None
 
 
 def _in_company(parts: Parts) -> dict[str, Any] | None:
-    """What became of a case after other cases of its process, before it was tried again alone."""
+    """The first crash of the case in a shared process, before it was measured alone."""
     found = [(round_, part["in_company"]) for round_, part in parts if "in_company" in part]
     if not found:
         return None
@@ -204,6 +239,235 @@ def _in_company(parts: Parts) -> dict[str, Any] | None:
     return {**(crashes or [found[0][1]])[0], "rounds": [round_ for round_, _ in found]}
 
 
-def _notes(answers: Answers) -> dict[Note, None]:
-    failures = (one for _, answer in answers for one in answer.get("failures", ()))
-    return dict.fromkeys(Note(one["reason"], one["instrument"]) for one in failures)
+def merge_time(parts: Parts, name: str) -> TimeMeasure | None:
+    """The time called ``name`` of several rounds; None if no process took it.
+
+    With several modes, the median is that of one mode and there is no interval.
+    """
+    processes = [
+        ProcessSamples(
+            round=round_,
+            loops=part[name]["loops"],
+            samples_ns=[round(sample, 2) for sample in part[name]["samples_ns"]],
+            page_faults_per_call=part[name].get("page_faults_per_call"),
+            disturbed=part[name].get("disturbed"),
+        )
+        for round_, part in parts
+        if name in part
+    ]
+    if not processes:
+        return None
+    medians = [statistics.median(process.samples_ns) for process in processes]
+    modes = find_modes(medians, [process.page_faults_per_call for process in processes])
+    by_process = [mode for mode in modes for _ in mode]
+    typical = by_process[len(by_process) // 2]  # the mode of the median process
+    median = statistics.median(medians[index] for index in typical)
+    interval = student_interval(medians) if len(modes) == 1 else None
+    if interval is not None:  # the mean of processes in two heaps lies between them
+        interval = min(interval[0], median), max(interval[1], median)
+    return TimeMeasure(
+        median_ns=median,
+        ci95_ns=interval,
+        min_ns=min(min(process.samples_ns) for process in processes),
+        processes=processes,
+        modes=[_mode(mode, processes, medians) for mode in modes] if len(modes) > 1 else [],
+    )
+
+
+def _mode(
+    mode: tuple[int, ...], processes: Sequence[ProcessSamples], medians: Sequence[float]
+) -> Mode:
+    faults = [processes[index].page_faults_per_call for index in mode]
+    counted = [fault for fault in faults if fault is not None]
+    return Mode(
+        median_ns=statistics.median(medians[index] for index in mode),
+        rounds=[processes[index].round for index in mode],
+        page_faults_per_call=statistics.median(counted) if counted else None,
+    )
+
+
+def merge_placement(parts: Parts, convert: TimeMeasure | None) -> Placement | None:
+    """A conversion's place in a loop; ``convert`` is the time of the conversion alone."""
+    found = [(round_, part["placement"]) for round_, part in parts if "placement" in part]
+    if not found:
+        return None
+    times = [(round_, one["times"]) for round_, one in found]
+    measures = {field: merge_time(times, name) for name, field in PLACEMENTS.items()}
+    loops = (
+        (_median_ns(one["hoisted"]), _median_ns(one["in-loop"]))
+        for _, one in times
+        if "hoisted" in one and "in-loop" in one
+    )
+    share = saved_share(loops)
+    return Placement(
+        use=found[-1][1]["use"],
+        **measures,
+        share=share,
+        break_even_iterations=break_even(convert, measures["in_loop"], measures["hoisted"], share),
+        refused={name: words for _, one in found for name, words in one["refused"].items()},
+    )
+
+
+def break_even(
+    convert: TimeMeasure | None,
+    in_loop: TimeMeasure | None,
+    hoisted: TimeMeasure | None,
+    share: Share | None,
+) -> int | None:
+    """The number of iterations from which on converting before the loop takes less time.
+
+    None if the two loops cannot be told apart: the interval of the conversion's ``share`` reaches
+    down to nothing, there is none, or it is so wide that the share is no number.
+    """
+    if convert is None or in_loop is None or hoisted is None:
+        return None
+    if share is None or share.ci95 is None or not share.is_known or share.ci95[0] <= 0:
+        return None
+    saved_ns = in_loop.median_ns - hoisted.median_ns
+    if saved_ns <= 0:
+        return None
+    # A single iteration saves nothing.
+    return max(2, math.floor(convert.median_ns / saved_ns) + 1)
+
+
+def saved_share(times_ns: Iterable[tuple[float, float]]) -> Share | None:
+    """The part of the second time that the first one saves; each process compares its own two."""
+    ratios = [less / whole for less, whole in times_ns if whole > 0]
+    if not ratios:
+        return None
+    interval = student_interval(ratios)
+    return Share(
+        median=1 - statistics.median(ratios),
+        ci95=None if interval is None else (1 - interval[1], 1 - interval[0]),
+    )
+
+
+def _step(parts: Parts) -> Step | None:
+    """The merged step of inference."""
+    step = {
+        "versus": _versus(parts),
+        "shape_change": _shape_change(parts),
+        "allocations": next(iter(_all(parts, "allocations")), None),
+        "reuse": agree(_all(parts, "reuse")),
+    }
+    return Step.model_validate(step) if any(step.values()) else None
+
+
+def _versus(parts: Parts) -> Versus | None:
+    times = [(round_, part["versus"]["times"]) for round_, part in parts if "versus" in part]
+    if not times:
+        return None
+    return Versus(
+        **{name: merge_time(times, name) for name in VERSUS},
+        saved=_saved(times, "step", "fresh"),
+        saved_reading=_saved(times, "reading", "fresh_reading"),
+    )
+
+
+def _saved(times: Parts, name: str, fresh: str) -> Share | None:
+    return saved_share(
+        (undisturbed_ns(one[name]), undisturbed_ns(one[fresh]))
+        for _, one in times
+        if name in one and fresh in one
+    )
+
+
+def _shape_change(parts: Parts) -> ShapeChange | None:
+    found = [(round_, part["shape_change"]) for round_, part in parts if "shape_change" in part]
+    if not found:
+        return None
+    times = [(round_, one["times"]) for round_, one in found]
+    measures = {name: merge_time(times, name) for name in LOOPS}
+    costs = [_change_ns(one) for _, one in times]
+    return ShapeChange.model_validate(
+        {
+            "shape": found[0][1]["shape"],
+            **measures,
+            "cost_ns": statistics.median(costs),
+            "cost_ci95_ns": mean_interval(costs),
+        }
+    )
+
+
+def _change_ns(times: dict[str, Any]) -> float:
+    """What a change of shape adds to a step, in one process. One turn of the loop has two."""
+    steady, other, changing = (undisturbed_ns(times[name]) for name in LOOPS)
+    return (changing - steady - other) / 2
+
+
+def undisturbed_ns(timing: dict[str, Any]) -> float:
+    """The lower quartile of one process's samples, for comparisons within the process.
+
+    Other programs only ever add time, and on a busy machine to more than half of few samples.
+    A strategy needs its own time at every step, and so in every sample.
+    """
+    samples = [round(sample, 2) for sample in timing["samples_ns"]]  # as the session holds them
+    if len(samples) == 1:
+        return float(samples[0])
+    return float(statistics.quantiles(samples, n=4, method="inclusive")[0])
+
+
+def _median_ns(timing: dict[str, Any]) -> float:
+    return float(statistics.median(timing["samples_ns"]))
+
+
+def student_interval(medians_ns: Sequence[float]) -> tuple[float, float] | None:
+    """Student's 95 % interval on logarithms, since times are skewed.
+
+    None for fewer than two values, and for one that is not positive.
+    """
+    if len(medians_ns) < 2 or min(medians_ns) <= 0:  # noqa: PLR2004 - two make a spread
+        return None
+    low, high = _student([math.log(value) for value in medians_ns])
+    try:
+        return math.exp(low), math.exp(high)
+    except OverflowError:
+        return None
+
+
+_QUANTILES = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+"""97.5 % quantiles of Student's distribution, by degrees of freedom from 1."""
+
+
+def _student(values: Sequence[float]) -> tuple[float, float]:
+    centre, error = statistics.fmean(values), statistics.stdev(values) / math.sqrt(len(values))
+    freedom = len(values) - 1
+    if freedom <= len(_QUANTILES):
+        quantile = _QUANTILES[freedom - 1]
+    else:  # Cornish and Fisher
+        quantile = 1.95996 + 2.37227 / freedom + 2.8225 / freedom**2
+    return centre - quantile * error, centre + quantile * error
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """Student's 95 % interval of values that may be negative; it holds their median."""
+    if len(values) < 2:  # noqa: PLR2004 - two make a spread
+        return None
+    (low, high), median = _student(values), statistics.median(values)
+    return min(low, median), max(high, median)
+
+
+def find_modes(
+    medians_ns: Sequence[float], page_faults: Sequence[float | None]
+) -> tuple[tuple[int, ...], ...]:
+    """Indices of the processes of each mode, fastest mode first.
+
+    Neighbouring medians are in two modes if they are further apart than :data:`MODE_GAP` and their
+    ``page_faults`` per call differ. Without that cause the gap is noise.
+    """
+    order = sorted(range(len(medians_ns)), key=medians_ns.__getitem__)
+    modes: list[list[int]] = [[order[0]]]
+    for before, after in pairwise(order):
+        far = medians_ns[after] > MODE_GAP * medians_ns[before]
+        if far and _differ(page_faults[before], page_faults[after]):
+            modes.append([])
+        modes[-1].append(after)
+    return tuple(tuple(mode) for mode in modes)
+
+
+def _differ(few: float | None, many: float | None) -> bool:
+    """Whether page faults per call differ by eight, and by a factor of two."""
+    if few is None or many is None:
+        return False
+    low, high = sorted((few, many))
+    return high - low >= 8 and high >= 2 * low  # noqa: PLR2004 - see the docstring

@@ -4,8 +4,7 @@ import pytest
 from builders import make_answer, make_measure, make_record, make_timing
 from step_builders import step_case
 
-from dlprof.runner.merge import merge
-from dlprof.runner.merge_times import break_even, merge_placement
+from dlprof.runner.merge import break_even, merge, merge_placement
 from dlprof.runner.session import Note, Share
 
 RECORD = make_record()
