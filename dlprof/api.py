@@ -17,7 +17,7 @@ from dlprof.runner import session as model
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
-from dlprof.runner.option import Option
+from dlprof.runner.options import Option
 from dlprof.runner.progress import Bar, Watcher
 from dlprof.runner.request import Request, request_of, settings_of
 from dlprof.runner.user_code import Statement, request_for

@@ -16,7 +16,7 @@ from dlprof.cli.streams import complain, show
 from dlprof.errors import DlprofError, Interrupted, Unmeasured, UsageError
 from dlprof.runner import options as every
 from dlprof.runner import session_file
-from dlprof.runner.option import Option, Several, Text
+from dlprof.runner.options import Option, Several, Text
 from dlprof.text.clean import first_line
 
 PACKAGE = Option("package", Text(), "Its releases are tried.", every.MEASURING, metavar="NAME")

@@ -16,7 +16,7 @@ from dlprof.cli.streams import complain
 from dlprof.errors import Interrupted, UsageError
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import options as every
-from dlprof.runner.option import Choice, Option, Text, value_of
+from dlprof.runner.options import Choice, Option, Text, value_of
 
 if TYPE_CHECKING:
     from dlprof.cli.outputs import Outputs

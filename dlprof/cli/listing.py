@@ -14,7 +14,7 @@ from dlprof.cli.options import Given, flags_of, takes
 from dlprof.cli.streams import colour, say, width
 from dlprof.errors import SessionError, UsageError
 from dlprof.runner import options as every
-from dlprof.runner.option import Option, Switch
+from dlprof.runner.options import Option, Switch
 from dlprof.text.clean import clean, first_line
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import typer
 from dlprof.cli import files
 from dlprof.errors import UsageError
 from dlprof.runner import options
-from dlprof.runner.option import Option, Several, Switch, value_of
+from dlprof.runner.options import Option, Several, Switch, value_of
 
 SessionFile = Annotated[
     Path,
@@ -95,7 +95,7 @@ def flags_of(option: Option) -> tuple[str, ...]:
 
 def help_text(option: Option) -> str:
     """What it is for, and its default."""
-    repeated = isinstance(option.kind, Several) and option.key != options.PYTHON.key
+    repeated = isinstance(option.kind, Several)
     text = f"{option.help.removesuffix('.')}; may be repeated." if repeated else option.help
     if not option.default_text or (isinstance(option.kind, Switch) and not option.default):
         return text

@@ -16,7 +16,7 @@ from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import complain, say, show
 from dlprof.errors import FindingsFailed, Unmeasured, Unsure, UsageError
 from dlprof.runner import options as every
-from dlprof.runner.option import Option, Switch, Text
+from dlprof.runner.options import Option, Switch, Text
 
 if TYPE_CHECKING:
     from dlprof.runner.catalog import Catalog

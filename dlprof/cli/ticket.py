@@ -11,7 +11,7 @@ from dlprof.cli.options import WRITTEN, Given, SessionFile, takes
 from dlprof.cli.streams import complain, say, write
 from dlprof.errors import UsageError
 from dlprof.runner import options as every
-from dlprof.runner.option import Option, Switch
+from dlprof.runner.options import Option, Switch
 from dlprof.text.clean import clean
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import complain, width
 from dlprof.errors import FindingsFailed, UsageError
 from dlprof.runner import options as every
-from dlprof.runner.option import Option, Several, Switch, Text
+from dlprof.runner.options import Option, Several, Switch, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -58,6 +58,7 @@ INCLUDE = Option(
 )
 DEVICE = replace(
     every.DEVICES,
+    flag="--device",
     kind=Text(_simulated),
     help="Run the program on a simulated CUDA device: simulated, or simulated:2 for two.",
     panel=every.MEASURING,

@@ -19,7 +19,6 @@ from dlprof.errors import UsageError
 from dlprof.judge.rule import SEVERITIES
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner.axes import NO_TIMES
-from dlprof.runner.options import REPEATED
 from dlprof.text.clean import nearest
 
 UNITS_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
@@ -28,6 +27,9 @@ WORDS = (
     "view",
 )
 """The verdicts that a change for the worse can lead to; ``view`` is one for a documented copy."""
+
+REPEATED = ("ready", "host")
+"""The times that every process of a session has."""
 
 _AMOUNT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)(%|[a-z]*)")
 

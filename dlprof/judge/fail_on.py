@@ -10,7 +10,7 @@ from dlprof.judge import BY_WORD, NEED_TIMES, NEEDS, WRITTEN
 from dlprof.judge.cases import coverage
 from dlprof.judge.rule import NAME_ONE, SEVERITIES
 from dlprof.runner.axes import NO_TIMES
-from dlprof.runner.option import split
+from dlprof.runner.options import split
 from dlprof.runner.session import FindingRecord, Result
 from dlprof.text.clean import first_line, nearest
 

@@ -28,8 +28,7 @@ from dlprof.judge.thresholds import named as known_thresholds
 from dlprof.measuring.expectation import parse as parse_expectation
 from dlprof.measuring.pairs import parse as parse_pair
 from dlprof.runner import files, options
-from dlprof.runner.option import shown, value_of
-from dlprof.runner.options import IN_FILE, OPTIONS
+from dlprof.runner.options import IN_FILE, OPTIONS, shown, value_of
 from dlprof.runner.request import step_framework
 from dlprof.text.clean import clean, nearest, sanitised
 

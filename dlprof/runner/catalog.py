@@ -13,7 +13,7 @@ from typing import Any
 from dlprof._version import __version__
 from dlprof.errors import MissingDevice, MissingFramework, UsageError
 from dlprof.runner.axes import simulated_in
-from dlprof.runner.option import split
+from dlprof.runner.options import split
 from dlprof.simulated import environment as environment_of
 from dlprof.text.clean import nearest
 

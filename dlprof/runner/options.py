@@ -1,31 +1,228 @@
-"""Options of several verbs: a name, what it accepts, its default and its words, declared once.
+"""Options of several verbs: a name, what it accepts, its default and its help, declared once.
 
-The command line, scenario files and Python read their options here. So a name, a default and the
-sentence about a wrong value are the same in all of them. A verb declares its own options. A list
-may be written in the singular: ``--shape`` and ``--shapes``, ``shape=`` and ``shapes=``. Nothing
-heavy is imported before a value is read: every ``--help`` imports this module.
+The command line, scenario files and Python read their options here, so that each value is read the
+same way. Text is as good as a number, and one value as good as a list of one. A list may be written
+in the singular: ``--shape`` and ``--shapes``, ``shape=`` and ``shapes=``. Nothing heavy is imported
+before a value is read: every ``--help`` imports this module.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dlprof.errors import UsageError
-from dlprof.runner.option import (
-    Number,
-    Option,
-    Several,
-    Switch,
-    Text,
-    Whole,
-    distinct,
-    value_of,
-)
 from dlprof.text.clean import nearest
+
+LONGEST_S = 1e6
+"""Limits and budgets in seconds are shorter."""
+LONGEST_SHOWN = 200
+"""Characters of a wrong value in a message."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number, of both bounds or none."""
+
+    least: int | None = None
+    most: int | None = None
+
+    def read(self, value: Any) -> int:
+        number = None if isinstance(value, bool | float) else _number(int, value)
+        low, high = self.least, self.most
+        if number is None or not (low is None or high is None or low <= number <= high):
+            bounds = "" if low is None else f" from {low} to {high:,}"
+            raise UsageError(f"{shown(value)}: expected a whole number{bounds}")
+        return int(number)
+
+
+@dataclass(frozen=True)
+class Number:
+    """A finite number below a limit."""
+
+    least: float
+    below: float = LONGEST_S
+    unit: str = "seconds"
+
+    def read(self, value: Any) -> float:
+        number = None if isinstance(value, bool) else _number(float, value)
+        if number is None or not self.least <= number < self.below:  # which NaN is neither
+            raise UsageError(
+                f"{shown(value)}: expected {self.unit}: a number from {self.least:g} "
+                f"to below {self.below:,.0f}"
+            )
+        return float(number)
+
+
+@dataclass(frozen=True)
+class Switch:
+    """True or false."""
+
+    def read(self, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise UsageError(f"{shown(value)}: expected true or false")
+        return value
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+    def read(self, value: Any) -> str:
+        if value not in self.words:
+            *first, last = self.words
+            raise UsageError(f"{shown(value)}: expected {', '.join(first)} or {last}")
+        return str(value)
+
+
+@dataclass(frozen=True)
+class Text:
+    """One text, which ``parse`` or a verb reads."""
+
+    parse: Callable[[str], Any] = str
+
+    def read(self, value: Any) -> Any:
+        try:
+            return self.parse(str(value))
+        except UsageError as error:
+            raise UsageError(f"{shown(value)}: {error}") from None
+
+
+def distinct(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Each value once, in their order."""
+    return tuple(dict.fromkeys(values))
+
+
+@dataclass(frozen=True)
+class Several:
+    """A list of words; ``parse`` makes one or more values of each, ``join`` the value of all.
+
+    ``commas`` may separate words in one text.
+    """
+
+    parse: Callable[[str], Iterable[Any]] = lambda word: [word]
+    commas: bool = False
+    join: Callable[[Iterable[Any]], Any] = distinct
+
+    def read(self, value: Any) -> Any:
+        # A tuple of numbers is one word, such as 4x4.
+        lengths = isinstance(value, tuple) and all(map(_is_whole, value))
+        one = lengths or isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
+        texts = [_text(word) for word in ([value] if one else value)]
+        words = split(texts) if self.commas else texts
+        if not words or not all(word.strip() for word in words):
+            raise UsageError("names nothing: leave it out for the default")
+        found: list[Any] = []
+        for word in words:
+            try:
+                found += self.parse(word)
+            except UsageError as error:
+                raise UsageError(f"{shown(word)}: {error}") from None
+        return self.join(found)
+
+
+Kind = Whole | Number | Switch | Choice | Text | Several
+
+
+@dataclass(frozen=True)
+class Option:
+    """``key`` is the name in a scenario and in Python; the flag follows from it.
+
+    ``default`` is as a user would write it. ``meaning`` says what None stands for.
+    """
+
+    key: str
+    kind: Kind
+    help: str
+    panel: str
+    default: Any = None
+    meaning: str = ""
+    flag: str = ""
+    """The name on the command line, if it is not the key."""
+    short: str = ""
+    metavar: str = ""
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """As on the command line: ``--shape``, ``--shapes``."""
+        plural = ["--" + self.key.replace("_", "-")] * isinstance(self.kind, Several)
+        found = dict.fromkeys((self.short, self.name, *plural))
+        return tuple(flag for flag in found if flag)
+
+    @property
+    def name(self) -> str:
+        """The name on the command line that messages use."""
+        return self.flag or "--" + self.singular.replace("_", "-")
+
+    @property
+    def singular(self) -> str:
+        return self.key.removesuffix("s") if isinstance(self.kind, Several) else self.key
+
+    @property
+    def nothing(self) -> Any:
+        """Its value if it is not given and has no default."""
+        return () if isinstance(self.kind, Several) else None
+
+    @property
+    def default_text(self) -> str:
+        """The default as a person would write it; empty for none."""
+        if self.meaning or self.default is None:
+            return self.meaning
+        if isinstance(self.default, bool):
+            return "yes" if self.default else "no"
+        return f"{self.default:g}" if isinstance(self.default, float) else str(self.default)
+
+
+def value_of(option: Option, raw: Any, name: str) -> Any:
+    """Read one value. Raises :class:`UsageError` with ``name``, the value and what was expected."""
+    try:
+        return option.kind.read(raw)
+    except UsageError as error:
+        raise UsageError(f"{name} {error}") from None
+
+
+def shown(value: Any) -> str:
+    """A wrong value in a message."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return (text or repr(value))[:LONGEST_SHOWN]
+
+
+def split(texts: Iterable[str]) -> list[str]:
+    """The words of texts that may hold several, separated by commas."""
+    return [word for text in texts for word in text.split(",") if word.strip()]
+
+
+def _number(kind: Callable[[Any], float], value: Any) -> float | None:
+    try:
+        return kind(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _is_whole(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def _text(word: Any) -> str:
+    """A word as text: a number or lengths such as ``(4, 4)`` are a shape."""
+    if isinstance(word, str):
+        return word
+    if isinstance(word, os.PathLike):
+        return str(os.fspath(word))
+    lengths = [word] if _is_whole(word) else word
+    if (
+        isinstance(lengths, Sequence)
+        and not isinstance(lengths, bytes)
+        and all(map(_is_whole, lengths))
+    ):
+        return "x".join(str(int(length)) for length in lengths) or "scalar"
+    raise UsageError(f"{shown(word)}: expected text, or lengths such as (4096, 4096)")
 
 
 def _shapes(word: str) -> Iterable[tuple[int, ...]]:
@@ -44,31 +241,22 @@ def _one_of(what: str) -> Callable[[str], Iterable[str]]:
 
 
 def _devices(names: Iterable[str]) -> tuple[str, ...]:
-    found = distinct(names)
-    if "auto" in found and len(found) > 1:
-        raise UsageError("has auto beside others: auto chooses one device")
     from dlprof.runner.axes import simulated_in
 
+    found = distinct(names)
     if simulated_in(found) and len(found) > 1:
         raise UsageError("has simulated beside others: measure them in a session of their own")
     return found
 
 
-def _file(text: str) -> Iterable[str]:
+def _file(text: str) -> str:
     """The absolute path of a file that is there."""
     from dlprof.runner import files
 
     path = files.at_home(Path(text))
     if path.is_file():
-        return [str(path.absolute())]
+        return str(path.absolute())
     raise UsageError("it is not a regular file" if path.exists() else "there is no such file")
-
-
-def _interpreter(paths: Iterable[str]) -> str:
-    first, *others = distinct(paths)
-    if others:
-        raise UsageError(f"names {1 + len(others)} interpreters: {ONE_INTERPRETER}")
-    return str(first)
 
 
 def _setup(lines: Iterable[str]) -> str:
@@ -86,17 +274,12 @@ ARRAYS, MEASURING, FINDINGS, OUTPUT = "Arrays and paths", "Measuring", "Findings
 PANELS = (ARRAYS, MEASURING, FINDINGS, OUTPUT)
 """Of the help."""
 
-ONE_INTERPRETER = (
-    "a session holds one; run dlprof once per interpreter (--python PATH) and compare the sessions"
-)
-
 SHAPES = Option(
     "shapes",
     Several(_shapes, True),
     "Lengths in elements: 4096x4096, 1048576, scalar, or 1Ki..1Gi for powers of two.",
     ARRAYS,
     default="1024x1024",
-    flag="--shape",
     metavar="AxB",
 )
 DTYPES = Option(
@@ -105,7 +288,6 @@ DTYPES = Option(
     "float32, bfloat16, …",
     ARRAYS,
     default="float32",
-    flag="--dtype",
     metavar="NAME",
 )
 LAYOUTS = Option(
@@ -114,7 +296,6 @@ LAYOUTS = Option(
     "C, aligned, F, strided, sliced, reversed, broadcast or readonly.",
     ARRAYS,
     default="C",
-    flag="--layout",
     metavar="NAME",
 )
 DEVICES = Option(
@@ -123,7 +304,6 @@ DEVICES = Option(
     "Where the source array is: cpu, cuda, simulated; auto is cuda if both can use it.",
     ARRAYS,
     default="auto",
-    flag="--device",
     metavar="NAME",
 )
 PATHS = Option(
@@ -132,7 +312,6 @@ PATHS = Option(
     "Only paths whose name or code matches this glob; see 'dlprof list paths'.",
     ARRAYS,
     meaning="all",
-    flag="--path",
     metavar="GLOB",
 )
 PLACEMENTS = Option(
@@ -141,7 +320,6 @@ PLACEMENTS = Option(
     "Where a loop that uses the result has the conversion: convert, in-loop, hoisted or implicit.",
     ARRAYS,
     default="convert",
-    flag="--placement",
     metavar="NAME",
 )
 SETUP = Option(
@@ -184,10 +362,6 @@ SAMPLE_MS = Option(
     default=60.0,
     metavar="MS",
 )
-TUNABLES = "GLIBC_TUNABLES"
-STEADY_TUNABLES = "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824"
-"""No block below 1 GiB is mapped anew for each allocation, and freed memory is kept: fresh pages
-cost a fault each (glibc manual, Memory Allocation Tunables)."""
 QUICK = Option(
     "quick",
     Switch(),
@@ -219,7 +393,7 @@ SURVEY = Option(
 )
 PYTHON = Option(
     "python",
-    Several(_file, join=_interpreter),
+    Text(_file),
     "Measure this interpreter; dlprof need not be installed there.",
     MEASURING,
     meaning="this one",
@@ -227,10 +401,9 @@ PYTHON = Option(
 )
 PROBES = Option(
     "probes",
-    Several(_file),
+    Several(lambda word: [_file(word)]),
     "A probe of your own.",
     MEASURING,
-    flag="--probe",
     metavar="FILE",
 )
 FAIL_ON = Option(
@@ -291,8 +464,6 @@ GITHUB = Option(
 
 FULL = Option("full", Switch(), "Print the whole report.", OUTPUT, default=False)
 
-REPEATED = ("ready", "host")
-"""What every process of a session has a time of."""
 WIDE_LIMIT = Option(
     "wide_limit",
     Number(0, below=1e6, unit="percent"),

@@ -14,7 +14,6 @@ from dlprof.probes.base import HOST_MEMORY, Protocol
 from dlprof.runner import pairing, survey
 from dlprof.runner.axes import NO_TIMES
 from dlprof.runner.catalog import Catalog, ProbeInfo
-from dlprof.runner.options import STEADY_TUNABLES, TUNABLES
 from dlprof.runner.pairing import Case, Path
 from dlprof.runner.request import Request, Settings
 from dlprof.runner.session import pair_text
@@ -23,6 +22,11 @@ QUEUES, MOST_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS", "32"
 """Streams that share a queue of the device wait for each other, which looks like an order. By
 default there are 8 queues, and 32 at most (CUDA C++ Programming Guide, environment variables).
 """
+
+TUNABLES = "GLIBC_TUNABLES"
+STEADY_TUNABLES = "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824"
+"""No block below 1 GiB is mapped anew for each allocation, and freed memory is kept: fresh pages
+cost a fault each (glibc manual, Memory Allocation Tunables)."""
 
 
 @dataclass(frozen=True)

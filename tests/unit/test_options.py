@@ -13,7 +13,7 @@ from scenario_builders import make_scenario
 from dlprof import api, cli
 from dlprof.cli.listing import page
 from dlprof.errors import UsageError
-from dlprof.runner.axes import MOST_AXES, parse_shape, parse_shapes, shape_text
+from dlprof.runner.axes import parse_shape, parse_shapes, shape_text
 from dlprof.runner.options import MEASURED, OPTIONS, RUN, read, settle
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -52,7 +52,7 @@ def refusal(make, *arguments, **options) -> str:
         ("budget", "2", 2, 2.0),
         ("diagnose", False, False, False),
         ("together", True, True, True),
-        ("python", [sys.executable], Path(sys.executable), sys.executable),
+        ("python", sys.executable, Path(sys.executable), sys.executable),
         ("probes", [__file__, __file__], [Path(__file__)], (__file__,)),
     ],
     ids=str,
@@ -75,7 +75,7 @@ def test_a_value_is_the_same_however_it_is_given(key, text, python, value):
             "did you mean 'float8_e4m3fn', 'float8_e5m2'",
         ),
         ('layouts = "x"', "layouts", ["x"], "x", "C, aligned, F"),
-        ('devices = "gpu"', "devices", ["gpu"], "gpu", "auto, cpu, cuda"),
+        ('devices = "gpu"', "devices", ["gpu"], "gpu", "did you mean 'cpu'"),
         ('placements = "x"', "placements", ["x"], "x", "convert, in-loop"),
         ("rounds = 0", "rounds", "0", 0, "1 to 1,000"),
         ("rounds = 1.5", "rounds", "1.5", 1.5, "1 to 1,000"),
@@ -130,7 +130,7 @@ def test_the_page_of_options_is_current():
     assert (DOCS / "options.md").read_text(encoding="utf-8") == page(cli.command_line(""))
 
 
-@given(st.lists(st.integers(min_value=0, max_value=2**20), max_size=MOST_AXES))
+@given(st.lists(st.integers(min_value=0, max_value=2**20), max_size=32))
 def test_every_shape_survives_being_written_and_read(shape):
     assume(math.prod(max(length, 1) for length in shape) < 2**50)
     assert parse_shape(shape_text(shape)) == tuple(shape)
