@@ -9,12 +9,12 @@ from typing import NamedTuple
 from dlprof.errors import NoReproducer
 from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import Cases, groups
-from dlprof.judge.rule import DO_NOT_TRY, Rule, Severity, expect, finding, replacements
+from dlprof.judge.rule import DO_NOT_TRY, Rule, expect, finding, replacements
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import Effect, Subject, in_child
 from dlprof.judge.standards import DELETER, KEPT_ALIVE, LIKE_OTHERS
 from dlprof.protocol.messages import SAME
-from dlprof.runner.evidence import LeftBehind, Lifetime, Refused
+from dlprof.runner.evidence import LeftBehind, Lifetime
 from dlprof.runner.quantity import size_text
 from dlprof.runner.session import FindingRecord, Result
 
@@ -51,9 +51,11 @@ SIZE_BYTES = 65536.0
 """The size of the converted array if the evidence has none."""
 
 
-def _kept(result: Result) -> Lifetime:
-    """Evidence of the first process that saw something stay behind."""
-    return (result.lifetime.of("retained") if result.lifetime else None) or Lifetime()
+def _kept(result: Result) -> LeftBehind:
+    """Evidence of the first process that saw something stay behind; else of such a refusal."""
+    looks = result.lifetime, result.refusal
+    kept = (look.of("retained") for look in looks if look is not None)
+    return next(filter(None, kept), Lifetime())
 
 
 def _lost(result: Result) -> Lifetime:
@@ -61,77 +63,55 @@ def _lost(result: Result) -> Lifetime:
     return (result.lifetime.of("dangling") if result.lifetime else None) or Lifetime()
 
 
-def _kept_by_refusal(result: Result) -> Refused:
-    return (result.refusal.of("retained") if result.refusal else None) or Refused()
-
-
-STILL_THERE = "It is still there 2 s later."
-
-
 def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
     """What a conversion leaves behind is still there a while after its result is gone."""
-    leaking = filter(_is_retained, cases.looked_at("lifetime"))
+    leaking = [case for case in cases.cases if _leaking_instrument(case)]
     for found in groups(
-        leaking,
-        _way_of_leaking,
-        lambda case: _kept(case.result).bytes_per_conversion or 0.0,
+        leaking, _way_of_leaking, lambda case: _kept(case.result).bytes_per_conversion or 0.0
     ):
-        kept = _kept(found[0].result)
-        each = all(_kept_arrays(_kept(case.result)) >= EACH for case in found)
-        when = "every conversion" if each else "some conversions"
-        if kept.per_source:
-            when = "the first conversion of each array"
+        kept, instrument = _kept(found[0].result), _leaking_instrument(found[0])
+        if instrument == "refusal":
+            when, advice = "every refusal", f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}"
+        else:
+            advice = replacements(cases, found, "leaves nothing behind", cases.outlasts)
+            each = all(_kept_arrays(_kept(case.result)) >= EACH for case in found)
+            when = "every conversion" if each else "some conversions"
+            if _is_per_source(kept):
+                when = "the first conversion of each array"
         average = "" if _kept_arrays(kept) >= EACH else " on average"
         yield finding(
             found,
             ("leaves", "leave"),
             f"{_kind(kept)} behind at {when}",
             f"{_kept_text(kept)}{average}",
-            brief=STILL_THERE,
             evidence={name: getattr(kept, name) for name in (*METERS, "conversions")},
-            advice=replacements(cases, found, "leaves nothing behind", cases.outlasts),
-            severity=_severity(kept),
-            how_often=found[0].how_often("lifetime", "retained"),
-        )
-    refusing = [
-        case
-        for case in cases.looked_at("refusal")
-        if case.result.refusal is not None and case.result.refusal.saw("retained")
-    ]
-    for found in groups(
-        refusing, lambda case: (case.way_in, case.how_often("refusal", "retained"))
-    ):
-        left = _kept_by_refusal(found[0].result)
-        yield finding(
-            found,
-            ("leaves", "leave"),
-            f"{_kind(left)} behind at every refusal",
-            _kept_text(left),
-            brief=STILL_THERE,
-            evidence={name: getattr(left, name) for name in (*METERS, "conversions")},
-            advice=f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}".strip(),
-            severity=_severity(left),
-            how_often=found[0].how_often("refusal", "retained"),
+            brief="It is still there 2 s later.",
+            advice=advice.strip(),
+            severity="error" if _left(kept).keys() & {*HANDLES, BYTES} else "warning",
+            how_often=found[0].how_often(instrument, "retained"),
         )
 
 
-def _is_retained(case: CaseView) -> bool:
-    return case.result.lifetime is not None and case.result.lifetime.saw("retained")
+def _leaking_instrument(case: CaseView) -> str:
+    """Where something stays behind: at conversions, or at refusals; empty if nothing does."""
+    looks = {"lifetime": case.result.lifetime, "refusal": case.result.refusal}
+    return next((name for name, look in looks.items() if look and look.saw("retained")), "")
 
 
 def _way_of_leaking(case: CaseView) -> tuple[object, ...]:
-    kept, how_often = _kept(case.result), case.how_often("lifetime", "retained")
-    return case.way_in, _kind(kept), kept.per_source, how_often
+    kept, instrument = _kept(case.result), _leaking_instrument(case)
+    how_often = case.how_often(instrument, "retained")
+    return instrument, case.way_in, _kind(kept), _is_per_source(kept), how_often
+
+
+def _is_per_source(kept: LeftBehind) -> bool:
+    return isinstance(kept, Lifetime) and kept.per_source is True
 
 
 def _left(evidence: LeftBehind) -> dict[str, float]:
     """How much stays for each conversion, by the names of :data:`METERS`."""
     counts = {name: getattr(evidence, name) or 0.0 for name in METERS}
     return {name: count for name, count in counts.items() if count >= METERS[name].least}
-
-
-def _severity(evidence: LeftBehind) -> Severity:
-    return "error" if _left(evidence).keys() & {*HANDLES, BYTES} else "warning"
 
 
 def _kind(evidence: LeftBehind) -> str:
@@ -197,14 +177,13 @@ CLEAR_BYTES = 64 * 1024.0
 
 
 def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    known = subject.result.lifetime
     # A conversion may be refused because those before left too much behind.
-    refused = subject.result.status == "unsupported" and not (known and known.saw("retained"))
-    evidence = _kept_by_refusal(subject.result) if refused else _kept(subject.result)
+    refused = _leaking_instrument(CaseView(0, subject.result)) == "refusal"
+    evidence = _kept(subject.result)
     left = _left(evidence)
     if not left:
         raise NoReproducer("the session does not say what was left behind")
-    anew = refused or evidence.per_source
+    anew = refused or _is_per_source(evidence)
     if anew and subject.is_own:
         raise NoReproducer(
             "the source is made by a setup of your own, and others like it are needed"
@@ -362,7 +341,9 @@ RULES = (
         expect("Nothing stays behind when the result is dropped.", DELETER),
         show_retained,
         "lifetime",
-        Fault(_is_retained),
+        Fault(
+            lambda case: case.result.lifetime is not None and case.result.lifetime.saw("retained")
+        ),
         changes=("retained",),
     ),
     Rule(

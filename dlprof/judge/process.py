@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
 
 from dlprof.errors import NoReproducer
 from dlprof.judge.case_view import CaseView, seen
@@ -92,93 +92,72 @@ def show_crash(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect
 NO_COPY = ", copy=False)"
 
 
-class Prescribed(NamedTuple):
-    """The errors of which a standard asks for one, and where it says so."""
-
-    errors: tuple[str, ...]
-    source: str
-
-
 WITHOUT_COPY = {
-    "from_dlpack(": Prescribed(("BufferError", "ValueError"), FROM_DLPACK),
-    "asarray(": Prescribed(("ValueError",), ASARRAY),
+    "from_dlpack(": ("BufferError", "ValueError"),
+    "asarray(": ("ValueError",),
 }
 """By function: what ``copy=False`` raises if it would have to copy. The page of from_dlpack names
 BufferError under ``copy``, and ValueError under "Raises"."""
-OTHER_DEVICE = Prescribed(("BufferError",), EXPORT)
+OTHER_DEVICE = ("BufferError",)
 """``__dlpack__`` with ``copy=False`` raises BufferError "in case a copy is deemed necessary (e.g.
 if a cross-device data movement is requested …)"."""
 
 
 def wrong_error(cases: Cases) -> Iterator[FindingRecord]:
     """A copy that is forbidden is refused by another error than the standard prescribes."""
-    refused = cases.looked_at("refusal")
-    wrong = {case.index: one for case in refused if (one := _prescribed(cases, case))}
-    deviating = [case for case in refused if case.index in wrong]
-    for found in groups(deviating, _place):
-        prescribed = wrong[found[0].index]
-        raised = (_evidence(found[0].result).error or ("?",))[0]
-        errors = " or ".join(prescribed.errors)
-        device = _evidence(found[0].result).other_device
-        what = "another device" if device else "to copy"
+    wrong = [case for case in cases.looked_at("refusal") if _is_wrong_error(cases, case)]
+    for found in groups(wrong, lambda case: _export(case.result) or case.way_in):
+        refused, call = _refused(found[0].result), _export(found[0].result)
+        raised, errors = (refused.error or ("?",))[0], " or ".join(_prescribed(found[0].result))
         yield finding(
             found,
             ("refuses", "refuse"),
-            f"{what} with {raised}",
+            f"{'another device' if call else 'to copy'} with {raised}",
             f"the standard requires {errors}",
             evidence={"raised": raised, "prescribed": errors},
             advice=f"Catch {raised}, too.",
-            subject=_export(found[0].result),
+            subject=call,
         )
 
 
-def _place(case: CaseView) -> tuple[str, ...]:
-    """Another device is asked of the source, whatever path follows."""
-    call = _export(case.result)
-    return (case.pair[0], call) if call else case.way_in
-
-
 def _export(result: Result) -> str:
-    """The call that asks the source for another device; empty if none did."""
-    device = _evidence(result).other_device
-    return (
-        f"{result.case.source}.__dlpack__(dl_device={tuple(device)}, copy=False)" if device else ""
-    )
+    """The call that asked the source for another device; empty if none did."""
+    device = _refused(result).other_device
+    if not device:
+        return ""
+    return f"{result.case.source}.__dlpack__(dl_device={tuple(device)}, copy=False)"
 
 
-def _evidence(result: Result) -> Refused:
+def _refused(result: Result) -> Refused:
     """What the first process tells in which the error was seen."""
     return next((one for _, one in seen(result.refusal) if one.error), Refused())
 
 
-def _prescribed(cases: Cases, case: CaseView) -> Prescribed | None:
-    """What the standard prescribes instead of the error that was seen; None without a deviation."""
-    evidence = _evidence(case.result)
-    found = _required(case.result)
-    if found is None or not evidence.error or {*found.errors} & {*evidence.error}:
-        return None
-    return found if evidence.other_device or _is_of_the_copy(cases, case) else None
+def _is_wrong_error(cases: Cases, case: CaseView) -> bool:
+    """Whether another error was seen than the standard prescribes.
+
+    The same call without ``copy=False`` must copy: else the copy is not what was refused.
+    """
+    evidence, errors = _refused(case.result), _prescribed(case.result)
+    if not evidence.error or not errors or {*errors} & {*evidence.error}:
+        return False
+    same = f"{case.code.removesuffix(NO_COPY)})"
+    copies = any(one.code == same and one.kind == "copy" for one in cases.arrays[case.array])
+    return bool(evidence.other_device) or (copies and case.result.status == "unsupported")
 
 
-def _required(result: Result) -> Prescribed | None:
-    """What the standard prescribes where such a call is refused for its copy."""
-    if _evidence(result).other_device:
+def _prescribed(result: Result) -> tuple[str, ...]:
+    """The errors of which the standard asks for one where a copy is forbidden; empty if none."""
+    if _refused(result).other_device:
         return OTHER_DEVICE
     code = result.case.code
     function = code.partition("(")[0] + "("
-    named = (one for name, one in WITHOUT_COPY.items() if function.endswith(name))
-    return next(named, None) if code.endswith(NO_COPY) else None
-
-
-def _is_of_the_copy(cases: Cases, case: CaseView) -> bool:
-    """Whether the same call without ``copy=False`` copies, so that the copy is the cause."""
-    same = f"{case.code.removesuffix(NO_COPY)})"
-    copies = any(one.code == same and one.kind == "copy" for one in cases.arrays[case.array])
-    return copies and case.result.status == "unsupported"
+    named = (errors for name, errors in WITHOUT_COPY.items() if function.endswith(name))
+    return next(named, ()) if code.endswith(NO_COPY) else ()
 
 
 def prescribed(_: FindingRecord, result: Result) -> str:
-    if _evidence(result).other_device:
+    if _refused(result).other_device:
         return f"A copy that `copy=False` forbids is refused by BufferError ({EXPORT}, 2023.12)."
     return f"A copy that `copy=False` forbids is refused as prescribed ({FROM_DLPACK}; {ASARRAY})."
 
@@ -199,14 +178,11 @@ return False
 
 
 def show_wrong_error(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    device = _evidence(subject.result).other_device
-    required = _required(subject.result)
-    if required is None:
-        raise NoReproducer("the session does not say which error is prescribed")
+    device, errors = _refused(subject.result).other_device, _prescribed(subject.result)
     call, does = f"y = {subject.code}", "refuses by an error that is not prescribed"
     if device:
         call = f"x.__dlpack__(max_version=(1, 3), dl_device={tuple(device)}, copy=False)"
-    shown = subject.shown(does, WRONG_ERROR, call=call, prescribed=", ".join(required.errors))
+    shown = subject.shown(does, WRONG_ERROR, call=call, prescribed=", ".join(errors))
     return replace(shown, own_call=_export(subject.result))
 
 
@@ -287,29 +263,24 @@ def setting_changed(cases: Cases) -> Iterator[FindingRecord]:
     changes = [
         (case, name) for case in cases.looked_at("settings") for name in _changed(case.result)
     ]
-    for name in dict.fromkeys(name for _, name in changes):
-        changing = [case for case, changed in changes if changed == name]
-        yield from _findings(cases, changing, name)
-
-
-def _findings(cases: Cases, changing: list[CaseView], name: str) -> Iterator[FindingRecord]:
-    for found in groups(changing, lambda case: (case.way_in, _how_often(case))):
-        first = _changed(found[0].result)[name]
-        before, after = first.before or "?", first.after or "?"
-        fits = max(len(before), len(after)) <= SHORT
-        yield finding(
-            found,
-            ("changes", "change"),
-            f"the {name}",
-            f"{before} before, {after} after" if fits else "",
-            evidence={"setting": name, "before": before, "after": after},
-            advice=replacements(cases, found, "keeps it", lambda other: _keeps(other, name)),
-            how_often=_how_often(found[0]),
-        )
-
-
-def _how_often(case: CaseView) -> str:
-    return case.how_often("settings", "changed")
+    by_name = by(changes, lambda change: change[1])
+    for name, changing in by_name.items():
+        for found in groups(
+            (case for case, _ in changing),
+            lambda case: (case.way_in, case.how_often("settings", "changed")),
+        ):
+            first = _changed(found[0].result)[name]
+            before, after = first.before or "?", first.after or "?"
+            fits = max(len(before), len(after)) <= SHORT
+            yield finding(
+                found,
+                ("changes", "change"),
+                f"the {name}",
+                f"{before} before, {after} after" if fits else "",
+                evidence={"setting": name, "before": before, "after": after},
+                advice=replacements(cases, found, "keeps it", partial(_keeps, name)),
+                how_often=found[0].how_often("settings", "changed"),
+            )
 
 
 def _changed(result: Result) -> dict[str, Setting]:
@@ -318,7 +289,7 @@ def _changed(result: Result) -> dict[str, Setting]:
     return {one.name: one for changed in known for one in changed if one.name}
 
 
-def _keeps(case: CaseView, name: str) -> bool:
+def _keeps(name: str, case: CaseView) -> bool:
     """Whether the setting was read before and after the call, and is the same."""
     looks = seen(case.result.settings)
     was_read = all(word != "unknown" for word, _ in looks)
@@ -328,22 +299,14 @@ def _keeps(case: CaseView, name: str) -> bool:
 SETTING_CHANGED = """
 <create>
 before = repr((<setting>))
-<call>
-try:
-    after = repr((<setting>))
-except Exception as error:
-    after = f"cannot be read: {type(error).__name__}: {error}"
-print("before the call:", before)
-print("after the call:", after)
-return before != after
-"""
-
-
-REFUSED = """
 try:
     <convert of y>
 except Exception as refusal:
     print("it refuses:", type(refusal).__name__, refusal)
+after = repr((<setting>))
+print("before the call:", before)
+print("after the call:", after)
+return before != after
 """
 
 
@@ -352,9 +315,7 @@ def show_setting_changed(subject: Subject, _: Subject | None, found: FindingReco
     first = _changed(subject.result).get(name, Setting())
     if not first.code:
         raise NoReproducer("the session does not say how the setting is read")
-    refuses = subject.result.status == "unsupported"  # else an error is no answer
-    call = subject.filled(REFUSED if refuses else "<convert of y>")
-    return subject.shown(f"changes the {name}", SETTING_CHANGED, setting=first.code, call=call)
+    return subject.shown(f"changes the {name}", SETTING_CHANGED, setting=first.code)
 
 
 RULES = (

@@ -6,8 +6,7 @@ import glob
 import shlex
 from collections.abc import Iterable, Sequence
 
-from dlprof.judge.case_view import CaseView, seen
-from dlprof.judge.thresholds import ALIGNED_BYTES
+from dlprof.judge.case_view import CaseView
 from dlprof.probes.base import DTYPES, LAYOUTS
 from dlprof.protocol.statement import UserCode
 from dlprof.runner.axes import shape_text
@@ -27,13 +26,12 @@ def rerun_command(
     ``against`` is the case that they are compared with. The answer is None if the session holds
     text that is unfit for a command line.
     """
-    probes = session.request.probe_files
     if not cases:
         return None
-    own = [one for one in probes if one.startswith(UserCode.PREFIX)]
-    files = [one for one in probes if one not in own]
-    found = _time(own[0], session) if own else _run(_shown(cases, against), session)
-    found += [("--probe", name) for name in files]
+    probes = session.request.probe_files
+    is_own = any(one.startswith(UserCode.PREFIX) for one in probes)
+    found = _time(session) if is_own else _run(_shown(cases, against), session)
+    found += [("--probe", one) for one in probes if not one.startswith(UserCode.PREFIX)]
     found += _python(session)
     is_fit = all(
         name.startswith("/") for option, name in found if option in ("--probe", "--python")
@@ -45,20 +43,16 @@ def rerun_command(
     words = [*arguments, *options]
     if any(value.startswith("-") for value in arguments):
         words = [*options, "--", *arguments]
-    return shlex.join(["dlprof", "time" if own else "run", *words])
+    return shlex.join(["dlprof", "time" if is_own else "run", *words])
 
 
 def pair_command(session: Header, case: CaseRecord) -> str:
     """The command that measures every path between the frameworks of a user's own ``case``, for an
     array like it; empty if that is no such case, or if dlprof makes no such array.
     """
-    own = [one for one in session.request.probe_files if one.startswith(UserCode.PREFIX)]
+    found = _user_code(session)
     is_made = case.dtype in DTYPES and case.layout in LAYOUTS
-    if not own or not is_made or case.producer == case.consumer:
-        return ""
-    try:
-        found = UserCode.read(own[0])
-    except (ValueError, TypeError, LookupError, AttributeError):
+    if found is None or not is_made or case.producer == case.consumer:
         return ""
     sides = found.producer.probe, found.consumer.probe
     if any(probe is None or probe[0] != "builtin" for probe in sides):
@@ -67,11 +61,23 @@ def pair_command(session: Header, case: CaseRecord) -> str:
         ("--shape", shape_text(case.shape)),
         ("--dtype", case.dtype),
         ("--layout", case.layout),
+        ("--device", device_word(session) or case.device),
+        *_python(session),
     ]
-    array += [("--device", device_word(session) or case.device), *_python(session)]
     usual = {"float32", "C", "cpu"}
     options = [word for option, value in array if value not in usual for word in (option, value)]
     return shlex.join(["dlprof", "run", case.producer, case.consumer, *options])
+
+
+def _user_code(session: Header) -> UserCode | None:
+    """The user's own conversion that the session measured, if it did."""
+    for one in session.request.probe_files:
+        if one.startswith(UserCode.PREFIX):
+            try:
+                return UserCode.read(one)
+            except (ValueError, TypeError, LookupError, AttributeError):
+                return None
+    return None
 
 
 def _python(session: Header) -> Words:
@@ -93,11 +99,6 @@ def _shown(cases: Sequence[CaseView], against: CaseView | None) -> list[CaseView
 
 def _run(shown: Sequence[CaseView], session: Header) -> Words:
     cases = [one.result.case for one in shown]
-    layouts = [case.layout for case in cases]
-    if set(layouts) == {"C"} and any(map(_is_aligned_view, shown)):
-        # Where a contiguous array begins differs from run to run. Some paths are views of aligned
-        # arrays only, and a few paths alone may meet no aligned array.
-        layouts.append("aligned")
     settings, simulated = session.request.settings, device_word(session)
     placed = settings.placements
     found = [
@@ -105,7 +106,7 @@ def _run(shown: Sequence[CaseView], session: Header) -> Words:
         ("", _joined(case.consumer for case in cases)),
         ("--shape", _joined(shape_text(case.shape) for case in cases)),
         ("--dtype", _joined(case.dtype for case in cases)),
-        ("--layout", _joined(layouts)),
+        ("--layout", _joined(case.layout for case in cases)),
         ("--device", simulated or cases[0].device),
         *(("--path", path) for path in dict.fromkeys(glob.escape(case.path) for case in cases)),
         ("--placement", "" if placed == ("convert",) else ",".join(placed)),
@@ -114,23 +115,14 @@ def _run(shown: Sequence[CaseView], session: Header) -> Words:
     return [(option, value) for option, value in found if value]
 
 
-def _is_aligned_view(case: CaseView) -> bool:
-    return any(
-        word == "view" and any(size >= ALIGNED_BYTES for size in evidence.alignments)
-        for word, evidence in seen(case.result.ownership)
-    )
-
-
-def _time(reference: str, session: Header) -> Words:
+def _time(session: Header) -> Words:
     """``dlprof time`` with the user's own statement; one without text where that is not known."""
-    try:
-        found = UserCode.read(reference)
-    except (ValueError, TypeError, LookupError, AttributeError):
+    found = _user_code(session)
+    if found is None or session.command[:1] != ["time"]:
         return [("", "")]
-    statement = session.command[-1] if session.command[:1] == ["time"] else ""
     setup = [("-s", found.setup)] if found.setup else []
     simulated = [("--device", device_word(session))] if session.simulated else []
-    return [("", statement), *setup, ("--source", found.source), *simulated]
+    return [("", session.command[-1]), *setup, ("--source", found.source), *simulated]
 
 
 def device_word(session: Header) -> str:

@@ -4,7 +4,6 @@ import shlex
 
 import pytest
 from html_builders import alone, case
-from rule_builders import owned
 
 from dlprof.judge.case_view import CaseView
 from dlprof.protocol.statement import Side, UserCode
@@ -35,12 +34,6 @@ def test_it_measures_the_case_that_the_finding_is_compared_with():
     command = command_of(*results, against=1)
     assert paths_of(command) == ["dlpack->numpy.array", "dlpack->numpy.from_dlpack"]
     assert "--layout C,aligned" in command
-
-
-def test_a_view_of_an_aligned_array_is_measured_at_an_aligned_address():
-    view = case(ownership=owned("view", alignment=64))
-    assert "--layout C,aligned" in command_of(view)
-    assert "--layout C --" in command_of(case(ownership=owned("copy", alignment=64)))
 
 
 def test_it_repeats_placements_setup_and_probe_files():
