@@ -27,39 +27,27 @@ ONLY_THEY = "Only the frameworks can change it."
 
 def handshake_retry(cases: Cases) -> Iterator[FindingRecord]:
     """The producer refuses what it is asked first, and the consumer asks again."""
-    retries = {
-        case.index: retry for case in cases.looked_at("handshake") if (retry := _retry(case))
-    }
+    retries = {case.index: retry for case in cases.cases if (retry := _retry(case))}
     asking = [case for case in cases.cases if case.index in retries]
     for found in groups(asking, lambda case: case.pair):
-        refused, following = retries[found[0].index]
+        refused = retries[found[0].index]
         outcome = (refused.outcome or "")[:LONGEST_OUTCOME]
-        producer, left_out = found[0].pair[0], _left_out(refused, following)
-        more = [f"The answer was {outcome}."] if outcome else []
-        more += [f"Without {', '.join(left_out)}, {producer} answers."] if left_out else []
         yield finding(
             found,
             ("retries", "retry"),
             "after a refused request",
-            f"{producer} refuses the first {refused.call}",
-            more=" ".join(more),
+            f"{found[0].pair[0]} refuses the first {refused.call}",
+            more=f"The answer was {outcome}." if outcome else "",
             evidence={"refused_ns": refused.ns, "outcome": outcome},
             advice=replacements(cases, found, "asks once", _asks_once, ONLY_THEY),
         )
 
 
-def _left_out(refused: HandshakeEvent, following: HandshakeEvent) -> list[str]:
-    """The arguments without which the producer answered the same call at once."""
-    if following.call != refused.call or not _returned(following):
-        return []
-    return [name for name in refused.arguments or {} if name not in (following.arguments or {})]
-
-
-def _retry(case: CaseView) -> tuple[HandshakeEvent, HandshakeEvent] | None:
-    """The first call that was refused, and the one that followed, in a conversion that worked."""
+def _retry(case: CaseView) -> HandshakeEvent | None:
+    """The first call that was refused although another followed, in a conversion that worked."""
     for refused, following in pairwise(_calls(case)):
         if not _returned(refused) and following.outcome is not None:
-            return refused, following
+            return refused
     return None
 
 
@@ -134,29 +122,6 @@ def show_retry(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect
     return subject.shown(does, HANDSHAKE, recorder=recorder.strip("\n"))
 
 
-class Answered(NamedTuple):
-    """The consumer's last request, which was refused, and one that the producer answers."""
-
-    refused: dict[str, Any]
-    answered: dict[str, Any]
-
-    @property
-    def left_out(self) -> list[str]:
-        """The arguments that the answered request does not have, by name or by position."""
-        return [name for name in self.refused if name not in self.answered]
-
-    @property
-    def difference(self) -> str:
-        """``without max_version``, ``with copy``: what is different in the refused one."""
-        if any(map(str.isdigit, self.left_out)) and "stream" in self.answered:
-            return "with a positional stream"
-        added = [name for name in self.answered if name not in self.refused]
-        pairs = self.refused.items()
-        other = [f"{name}={own}" for name, own in pairs if self.answered.get(name, own) != own]
-        texts = {"with": [*self.left_out, *other], "without": added}
-        return " and ".join(f"{how} {', '.join(names)}" for how, names in texts.items() if names)
-
-
 OF_THE_USER = {"copy": "copy=", "dl_device": "device="}
 """Arguments that are the user's own where the code has these words."""
 
@@ -190,44 +155,38 @@ class Cause(NamedTuple):
 
 def _cause(case: CaseView) -> Cause | None:
     producer, consumer = case.pair
-    if found := _answered(case):
-        evidence = {"asked": _listed(found.refused), "answered": _listed(found.answered)}
-        return Cause(f"{consumer} asks {producer} {found.difference}", evidence)
-    if taken := _taken_if_legacy(case):
+    events = case.result.handshake
+    outcomes = {event.call: _returned(event) for event in events}
+    exports = [event for event in events if event.call == "__dlpack__"]
+    others = {event.call: event.arguments or {} for event in reversed(events) if _returned(event)}
+    if exports and not _returned(exports[-1]) and ASKED_OTHERWISE in others:
+        asked, answered = exports[-1].arguments or {}, others[ASKED_OTHERWISE]
+        difference = _difference(asked, answered)
+        by_user = any(OF_THE_USER.get(name, "\0") in case.code for name in {*asked} - {*answered})
+        if difference and not by_user:
+            evidence = {"asked": _listed(asked), "answered": _listed(answered)}
+            return Cause(f"{consumer} asks {producer} {difference}", evidence)
+    if code := others.get(IMPORTED_OTHERWISE, {}).get("code"):
         words = f"the capsule of {producer} is versioned, and {consumer} takes a legacy one"
-        return Cause(words, {"taken": taken})
-    if protocol := _taken_alone(case):
+        return Cause(words, {"legacy": str(code)})
+    # A stand-in that has the protocol alone is taken, and the source is refused.
+    is_dlpack = case.result.case.protocol == "dlpack"
+    protocol = "__dlpack__" if is_dlpack else "__cuda_array_interface__"
+    is_taken = outcomes.get(protocol) and outcomes.get("import")
+    if is_taken and case.result.refused_at == "first call":
         return Cause(f"{consumer} takes an object that has {protocol} only", {"taken": protocol})
     return None
 
 
-def _answered(case: CaseView) -> Answered | None:
-    """Both requests, if they differ in what the consumer chose by itself."""
-    events = case.result.handshake
-    exports = [event for event in events if event.call == "__dlpack__"]
-    others = [event for event in events if event.call == ASKED_OTHERWISE and _returned(event)]
-    if not exports or not others or _returned(exports[-1]):
-        return None
-    found = Answered(exports[-1].arguments or {}, others[0].arguments or {})
-    asked_by_user = any(OF_THE_USER.get(name, "\0") in case.code for name in found.left_out)
-    return found if found.difference and not asked_by_user else None
-
-
-def _taken_if_legacy(case: CaseView) -> str:
-    """The code that gives the same import a legacy capsule, and works; else empty."""
-    for event in case.result.handshake:
-        if event.call == IMPORTED_OTHERWISE and _returned(event):
-            return str((event.arguments or {}).get("code", ""))
-    return ""
-
-
-def _taken_alone(case: CaseView) -> str:
-    """The protocol of a stand-in that is taken, while the source is refused; or empty."""
-    outcomes = {event.call: _returned(event) for event in case.result.handshake}
-    is_dlpack = case.result.case.protocol == "dlpack"
-    asked = "__dlpack__" if is_dlpack else "__cuda_array_interface__"
-    is_taken = outcomes.get(asked) and outcomes.get("import")
-    return asked if is_taken and case.result.refused_at == "first call" else ""
+def _difference(asked: Mapping[str, Any], answered: Mapping[str, Any]) -> str:
+    """``without max_version``, ``with copy``: what is different in the refused request."""
+    left_out = [name for name in asked if name not in answered]
+    if any(map(str.isdigit, left_out)) and "stream" in answered:
+        return "with a positional stream"
+    other = [f"{name}={own}" for name, own in asked.items() if answered.get(name, own) != own]
+    added = [name for name in answered if name not in asked]
+    texts = {"with": [*left_out, *other], "without": added}
+    return " and ".join(f"{how} {', '.join(names)}" for how, names in texts.items() if names)
 
 
 def _listed(arguments: Mapping[str, Any]) -> str:
@@ -269,22 +228,22 @@ return True
 
 
 def show_not_negotiated(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    case = CaseView(0, subject.result)
+    cause = _cause(CaseView(0, subject.result))
+    evidence = cause.evidence if cause is not None else {}
     does = "is refused, although the producer can deliver"
-    if found := _answered(case):
-        return subject.shown(does, DELIVERS, answered=_listed(found.answered))
-    if taken := _taken_if_legacy(case):
-        return subject.shown(
-            does, TAKES, recorder="", replace="", taken=taken, what="a legacy capsule"
-        )
-    if protocol := _taken_alone(case):
+    if "answered" in evidence:
+        return subject.shown(does, DELIVERS, answered=evidence["answered"])
+    if "legacy" in evidence:
+        texts = {"recorder": "", "replace": "", "what": "a legacy capsule"}
+        return subject.shown(does, TAKES, **texts, taken=evidence["legacy"])
+    if "taken" in evidence:
         return subject.shown(
             does,
             TAKES,
-            recorder=RECORDERS[case.result.case.protocol].lstrip("\n"),
+            recorder=RECORDERS[subject.result.case.protocol].lstrip("\n"),
             replace="array, x = x, Recorder()",
             taken=subject.code,
-            what=f"an object that has {protocol} only",
+            what=f"an object that has {evidence['taken']} only",
         )
     raise NoReproducer("the session does not say which request is answered")
 

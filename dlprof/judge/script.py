@@ -42,9 +42,8 @@ class Subject:
         ``<name>`` is one of ``texts``, or ``<create>``, ``<code>``, or how many elements are
         ``<differing>`` between ``before`` and ``after``. ``<convert of y>`` is the conversion into
         ``y`` and a wait for it. ``<values of x>`` is an idiom of the producer's probe, and
-        ``<values of y>`` one of the consumer's. ``<flat_values of y>`` has
-        the form of the source's, which may be plain memory.
-        A line whose placeholder has no text goes.
+        ``<values of y>`` one of the consumer's. ``<flat_values of y>`` has the form of the
+        source's, which may be plain memory. A line whose placeholder has no text goes.
         """
         lines = []
         for line in template.strip("\n").splitlines():
