@@ -116,7 +116,7 @@ def _convert_first(subject: Subject, request: dict[str, Any], before: int, answe
             raise
         answer.part(REFUSED, Refusal(error).reason)
         answer.stage("handshake")
-        asked = attempt(lambda: handshake.of_refusal(subject))
+        asked = attempt(lambda: handshake.measure_refusal(subject))
         if isinstance(asked, Refusal):
             answer.failed("handshake", asked.reason)
         elif asked:
@@ -250,8 +250,8 @@ class Instruments:
         if (spec.dtype, spec.layout) not in PLAIN or spec.elements == 0:
             return None
         is_dlpack = export.protocol is Protocol.DLPACK
-        found = refusal.of_export(self.subject) if is_dlpack else None
-        refusal.worked(self.subject)  # last: its conversion is the one before other refusals
+        found = refusal.measure_export(self.subject) if is_dlpack else None
+        refusal.note_working(self.subject)  # last: its conversion is the one before other refusals
         return found
 
     def _copy_cost(self) -> dict[str, Any]:

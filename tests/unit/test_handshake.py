@@ -79,7 +79,7 @@ class Frozen(Old):
         return self.array.__dlpack__(max_version=max_version)
 
 
-def asked_otherwise(source, *args, **how):
+def variants_asked(source, *args, **how):
     """What dlprof asks ``source`` after a consumer that asked once, in this way."""
 
     def insist(thing):
@@ -88,7 +88,7 @@ def asked_otherwise(source, *args, **how):
     insisting = Import("insist", (Protocol.DLPACK,), "insist({x})")
     subject = make_subject(import_=insisting, insist=insist)
     subject.namespace["x"] = source
-    events = handshake.of_refusal(subject)
+    events = handshake.measure_refusal(subject)
     return [event for event in events if event["call"] == "other export"]
 
 
@@ -107,7 +107,7 @@ def asked_otherwise(source, *args, **how):
 def test_a_refused_request_is_made_again_without_what_may_be_the_cause(
     producer, args, how, answered
 ):
-    *_, last = asked_otherwise(producer(numpy.arange(6.0)), *args, **how)
+    *_, last = variants_asked(producer(numpy.arange(6.0)), *args, **how)
     assert (last["arguments"], last["outcome"]) == (answered, "returned")
 
 
@@ -117,7 +117,7 @@ def test_an_error_that_is_an_answer_leaves_out_no_argument():
             raise BufferError("a copy would have to be made")
 
     source = Elsewhere(numpy.arange(6.0))
-    assert asked_otherwise(source, max_version=(1, 0), copy=False) == []
+    assert variants_asked(source, max_version=(1, 0), copy=False) == []
 
 
 class Unasked:
@@ -142,7 +142,7 @@ def test_a_refused_versioned_capsule_is_followed_by_a_legacy_one():
     import_ = Import("legacy", (Protocol.DLPACK_CAPSULE,), "take_legacy({x})")
     subject = make_subject(export, import_, take_legacy=take_legacy)
     subject.namespace["x"] = Unasked(numpy.arange(6.0))
-    given, exported, imported = handshake.of_refusal(subject)
+    given, exported, imported = handshake.measure_refusal(subject)
     assert given["capsule"]["name"] == "dltensor_versioned"
     assert exported["capsule"]["name"] == "dltensor"
     assert imported["arguments"] == {"code": "take_legacy(x.__dlpack__())"}
@@ -160,4 +160,4 @@ def test_a_stand_in_that_is_taken_says_nothing_of_an_array_with_more_than_the_pr
     refusing = Import("refuse", (Protocol.DLPACK,), "refuse_arrays({x})")
     spec = ArraySpec((4, 8), "float32", layout)
     subject = make_subject(import_=refusing, spec=spec, refuse_arrays=refuse_arrays)
-    assert [event["call"] for event in handshake.of_refusal(subject)] == calls
+    assert [event["call"] for event in handshake.measure_refusal(subject)] == calls

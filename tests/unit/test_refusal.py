@@ -33,7 +33,7 @@ def measured_after_a_plain_array(take):
         make_subject(import_=import_, spec=ArraySpec((4, 8), dtype), take=take_plain)
         for dtype in ("float32", "int8")
     )
-    refusal.worked(plain)
+    refusal.note_working(plain)
     return refusal.measure(other, TypeError("no"))
 
 
@@ -103,7 +103,7 @@ def test_a_plain_array_that_cannot_be_made_after_the_refusals_is_broken():
         make_subject(producer=Guarded(), import_=import_, spec=ArraySpec((4, 8), dtype), **names)
         for dtype in ("float32", "complex64")
     )
-    refusal.worked(plain)
+    refusal.note_working(plain)
     found = refusal.measure(other, TypeError("no complex numbers"))
     assert found["verdict"] == "broken"
     assert found["evidence"]["after"] == "RuntimeError: no arrays any more"

@@ -48,6 +48,6 @@ def test_a_strategy_is_sampled_in_turn_with_an_output_for_each_call():
 @every_strategy
 def test_a_change_of_shape_rebuilds_the_buffers_and_leaves_the_step_as_it_was(name):
     step = make_steps(name)
-    assert instruments.changing(step, step.of_shape((2, 3)))(3) > 0
+    assert instruments.changing(step, step.reshaped((2, 3)))(3) > 0
     assert step.namespace["x"].shape == (4, 3)
     assert step.run().shape == (4, 3)

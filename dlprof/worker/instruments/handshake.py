@@ -59,7 +59,7 @@ def measure(subject: Subject, asked: list[Request] | None = None) -> list[dict[s
     return events
 
 
-def of_refusal(subject: Subject) -> list[dict[str, Any]]:
+def measure_refusal(subject: Subject) -> list[dict[str, Any]]:
     """What a conversion that is refused was asked, and experiments that change one thing.
 
     If the export gives a versioned capsule without being asked for one, the import gets a legacy
@@ -83,7 +83,7 @@ def of_refusal(subject: Subject) -> list[dict[str, Any]]:
     if last is None or last["outcome"] == "returned":
         return events
     is_unknown = last["outcome"].startswith("TypeError")
-    for args, how in _otherwise(*asked[-1], is_unknown):
+    for args, how in _variants(*asked[-1], is_unknown):
         call = partial(subject.source.__dlpack__, *args, **how)
         arguments = _arguments(args, how)
         answer = attempt(partial(_record, events, ASKED_OTHERWISE, arguments, call))
@@ -106,7 +106,7 @@ def _with_legacy_capsule(subject: Subject) -> list[dict[str, Any]]:
     return events
 
 
-def _otherwise(args: tuple[Any, ...], how: dict[str, Any], is_unknown: bool) -> Iterator[Request]:
+def _variants(args: tuple[Any, ...], how: dict[str, Any], is_unknown: bool) -> Iterator[Request]:
     """Requests that differ from a refused one in one thing.
 
     If an argument ``is_unknown``, also requests that leave one out, and last one without any.

@@ -60,13 +60,13 @@ def measure(subject: Subject, error: Exception) -> dict[str, Any]:
     return verdict("retained" if found else "clean", evidence | found)
 
 
-def worked(subject: Subject) -> None:
+def note_working(subject: Subject) -> None:
     """Note that a path converts a plain array, unless its values are wrong."""
     if subject.import_.returns_array and not attempt(lambda: values.different(subject)):
         _working[_path(subject)] = subject.spec
 
 
-def of_export(subject: Subject) -> dict[str, Any] | None:
+def measure_export(subject: Subject) -> dict[str, Any] | None:
     """How the producer refuses another device without a copy; None if it does not."""
     source, key = subject.source, (subject.producer.name, subject.export.name)
     device = OTHER_DEVICE.get(subject.spec.device)

@@ -84,7 +84,7 @@ class Step:
         """A timed loop over ``statement``, whose names are those of the namespace."""
         return timer.compile_loop(as_globals(statement), self.namespace)
 
-    def of_shape(self, shape: tuple[int, ...]) -> Step:
+    def reshaped(self, shape: tuple[int, ...]) -> Step:
         """The same model and strategy for an input of another shape, with its own buffers."""
         other = replace(self, spec=replace(self.spec, shape=shape), namespace=dict(self.namespace))
         other.namespace["x"] = other.another_input()
@@ -270,7 +270,7 @@ def shape_change(step: Step, budget_ns: int) -> dict[str, Any]:
     if not rows:
         raise Unsupported("an input without rows has no other shape")
     shape = (rows // 2 if rows > 1 else 2, *columns)
-    other = step.of_shape(shape)
+    other = step.reshaped(shape)
     loops = {
         "steady": step.loop(step.turn),
         "other": other.loop(other.turn),
