@@ -87,7 +87,6 @@ def trace(program: Program) -> Trace:
                     "program": list(program.words),
                     "exit_code": code,
                     "simulated": program.simulated,
-                    "include": list(program.include),
                     "wall_ns": wall_ns,
                     "created": f"{created:%Y-%m-%dT%H:%M:%SZ}",
                     **merged(parts),
@@ -137,7 +136,6 @@ def of_block(include: tuple[str, ...], keep: Callable[[Trace], None]) -> Iterato
         tracer.finish()
         part = rows.as_dict(ended=True)
         fields = {"program": [], "exit_code": 0, "wall_ns": part["wall_ns"], **merged([part])}
-        fields["include"] = list(include)
         keep(completed(json.loads(json.dumps(fields))))
 
 

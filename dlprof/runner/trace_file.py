@@ -7,7 +7,7 @@ file of them. Additive changes keep the version.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -69,7 +69,7 @@ class Row(Model):
 
     @property
     def empty(self) -> int:
-        """Calls for arrays without elements, which have no memory."""
+        """Return the number of calls for arrays without elements, which have no memory."""
         return _empty(self.arrays)
 
 
@@ -88,10 +88,11 @@ class Process(Model):
 
 
 class Trace(Model):
-    """``timeline`` has begin, end, row, time and process: what the calls of a row took meanwhile.
-    ``events`` has begin, duration, row, process and thread of single conversions, where asked for.
-    ``sources`` has numbered lines of each file around its rows. All times count from the start.
-    ``include`` names packages whose lines count as the program's own.
+    """The conversions of a program. All times count from its start.
+
+    ``timeline`` has begin, end, row, time and process: what the calls of a row took meanwhile.
+    ``events`` has begin, duration, row, process and thread of single conversions, if asked for.
+    ``sources`` has numbered lines of each file around its rows.
     """
 
     schema_: str = Field(SCHEMA, alias="schema")
@@ -100,7 +101,6 @@ class Trace(Model):
     wall_ns: Whole
     created: str = ""
     simulated: Whole = 0
-    include: list[str] = Field(default_factory=list)
     python: str = ""
     versions: dict[str, str] = Field(default_factory=dict)
     processes: list[Process] = Field(default_factory=list)
@@ -108,12 +108,11 @@ class Trace(Model):
     timeline: list[tuple[Whole, Whole, Whole, Whole, Whole]] = Field(default_factory=list)
     sources: dict[str, list[tuple[Whole, str]]] = Field(default_factory=dict)
     events: list[tuple[Whole, Whole, Whole, Whole, Whole]] = Field(default_factory=list)
-    events_left_out: Whole = 0
     troubles: list[str] = Field(default_factory=list)
 
 
 def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the processes of one program have in their files, as fields of :class:`Trace`."""
+    """Return what the processes of a program wrote, as fields of :class:`Trace`."""
     parts = sorted(parts, key=lambda part: part["started"])
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for part in parts:
@@ -126,6 +125,20 @@ def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             rows[key]["processes"].append(part["pid"])
     rows = dict(sorted(rows.items(), key=lambda item: -item[1]["total_ns"]))
     places = {key: place for place, key in enumerate(rows)}
+    timeline: list[tuple[int, ...]] = []
+    events: list[tuple[int, ...]] = []
+    for at, part in enumerate(parts):
+        shift_ns = round((part["started"] - parts[0]["started"]) * 1e9)
+        own = [places[_identity(row)] for row in part["rows"]]
+        timeline += [
+            (begin + shift_ns, end + shift_ns, own[row], took, at)
+            for begin, end, row, took in part["timeline"]
+        ]
+        events += [
+            (began + shift_ns, took, own[row], at, thread)
+            for began, took, row, thread in part["events"]
+            if row is not None
+        ]
     return {
         "python": parts[0]["python"] if parts else "",
         "versions": {name: text for part in parts for name, text in part["versions"].items()},
@@ -133,36 +146,10 @@ def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             {key: part[key] for key in Process.model_fields if key in part} for part in parts
         ],
         "rows": list(rows.values()),
-        "timeline": list(_timeline(parts, places)),
-        "events": list(_events(parts, places)),
+        "timeline": timeline,
+        "events": events,
         "troubles": sorted({text for part in parts for text in part["troubles"]}),
-        "events_left_out": sum(part["events_left_out"] for part in parts),
     }
-
-
-def _timeline(
-    parts: Sequence[Mapping[str, Any]], places: Mapping[tuple[Any, ...], int]
-) -> Iterator[tuple[int, int, int, int, int]]:
-    for at, part in enumerate(parts):
-        shift = _shift(part, parts[0])
-        for begin, end, row, took in part["timeline"]:
-            yield begin + shift, end + shift, places[_identity(part["rows"][row])], took, at
-
-
-def _events(
-    parts: Sequence[Mapping[str, Any]], places: Mapping[tuple[Any, ...], int]
-) -> Iterator[tuple[int, int, int, int, int]]:
-    for at, part in enumerate(parts):
-        shift = _shift(part, parts[0])
-        for began, took, row, thread in part["events"]:
-            if row is not None:
-                yield began + shift, took, places[_identity(part["rows"][row])], at, thread
-
-
-def _shift(part: Mapping[str, Any], first: Mapping[str, Any]) -> int:
-    """How long after the first process another began, in ns."""
-    begins: float = part["started"] - first["started"]
-    return round(begins * 1e9)
 
 
 def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -193,7 +180,7 @@ def _empty(arrays: Iterable[Sequence[Any]]) -> int:
 
 
 def _summed(entries: Iterable[Sequence[Any]], names: int) -> list[tuple[Any, ...]]:
-    """Entries of so many names and a count, each once, the most frequent first."""
+    """Add up entries of so many names and a count. The most frequent come first."""
     counts: dict[tuple[Any, ...], int] = {}
     for entry in entries:
         counts[tuple(entry[:names])] = counts.get(tuple(entry[:names]), 0) + entry[names]
@@ -212,7 +199,7 @@ def load(path: Path) -> Trace:
 
 
 def write(path: Path, trace: Trace) -> None:
-    """Raises :class:`UsageError` where it cannot be written."""
+    """Write a trace. Raises :class:`UsageError` if it cannot be written."""
     with files.atomic(path) as file:
         file.write(text(trace))
 

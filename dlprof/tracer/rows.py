@@ -223,7 +223,6 @@ class Rows:
         self.started_ns = time.perf_counter_ns()
         self.rows: dict[Any, Row] = {}
         self.events: list[tuple[int, int, int, int]] = []
-        self.left_out = 0
         self.ticks: list[tuple[int, int, dict[Row, float]]] = []
         """Begin and end, and what each row took in between."""
         self.has_ended = False
@@ -249,8 +248,6 @@ class Rows:
         if len(self.events) < MOST_EVENTS:
             began_ns = round(began_s * 1e9) - self.started_ns
             self.events.append((began_ns, round(took_ns), row.index, get_ident()))
-        else:
-            self.left_out += 1
 
     def tick(self, row: Row, began_s: float, took_ns: float) -> None:
         """Note what each row took since the last time; write the file about once a second.
@@ -324,7 +321,6 @@ class Rows:
                 for row, ns in took.items()
             ],
             "events": [[begin, took, order[at], thread] for begin, took, at, thread in events],
-            "events_left_out": self.left_out,
         }
 
     @property

@@ -79,18 +79,6 @@ class TestArrays:
         assert {spec.dtype for spec in found} == set(DTYPES)
         assert {spec.layout for spec in found} >= {"aligned", "sliced", "F", "reversed"}
 
-    @pytest.mark.parametrize("layout", ["F", "reversed"])
-    def test_items_of_8_bytes_are_tried_with_the_layout(self, layout):
-        assert 8 in {DTYPES[one.dtype] for one in arrays((), "cpu") if one.layout == layout}
-
-    def test_items_of_8_bytes_are_tried_without_axes_and_without_elements(self):
-        found = [one for one in arrays((), "cpu") if DTYPES[one.dtype] == 8]
-        assert any(one.shape == () for one in found)
-        assert any(one.elements == 0 and len(one.shape) > 1 for one in found)
-
-    def test_three_axes_are_tried_in_column_major_order(self):
-        assert any(one.layout == "F" and len(one.shape) > 2 for one in arrays((), "cpu"))
-
     def test_a_flag_is_tried_for_a_producer_that_knows_it(self):
         found = [spec.layout for spec in arrays(("masked",), "cpu")]
         assert found.count("masked") == 1

@@ -64,7 +64,6 @@ def part(pid, *rows, ended=True):
         "rows": rows,
         "timeline": [],
         "events": [],
-        "events_left_out": 0,
         "troubles": [],
     }
 
