@@ -36,7 +36,6 @@ OTHER_VALUES = "other values"
 NO_ARRAY = "the call leaves no array behind"
 NO_SIZE = "nothing tells how many bytes the source has"
 """Why an instrument has nothing to look at."""
-UNSTEADY = "without a conversion x does not keep its values either"
 """Why a difference proves nothing."""
 
 LONGEST = 2000

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -12,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dlprof.errors import MissingDevice
-from dlprof.text import private_folder
 
 SOURCES = Path(__file__).parent
 LIBRARY, NVML = "libcuda.so.1", "libnvidia-ml.so.1"
 UNFINISHED = "build-"
+OTHERS_WRITE = 0o022
 COMPILER = ("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
 DEFINED = re.compile(r"^(?:API |SAME\(|TELLS\()(cu\w+)[(,]", re.MULTILINE)
 IN_MACROS = re.compile(r"^(COPIES|FILLS)\((\w+)", re.MULTILINE)
@@ -30,17 +32,19 @@ def driver_folder() -> Path:
 
     Raises :class:`MissingDevice`.
     """
-    folder = _cache() / f"simulated-{_digest()}"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "dlprof")
+    folder = cache / f"simulated-{_digest()}"
     try:
-        for made in (folder.parent, folder):
-            private_folder.make(made)
+        for made in (cache, folder):
+            made.mkdir(mode=0o755, parents=True, exist_ok=True)
+            check_private(made)
         if not (folder / LIBRARY).exists():
             with (folder / "lock").open("w") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)  # the system gives it back, even after a kill
                 if not (folder / LIBRARY).exists():
                     build(SOURCES, folder)
         for name in (LIBRARY, NVML):
-            private_folder.check(folder / name)
+            check_private(folder / name)
     except OSError as error:
         why = error.strerror or error
         raise MissingDevice(
@@ -49,11 +53,13 @@ def driver_folder() -> Path:
     return folder
 
 
-def _cache() -> Path:
-    folder = private_folder.cache()
-    if folder is None:
-        raise MissingDevice("no home folder keeps the simulated device: set XDG_CACHE_HOME")
-    return folder
+def check_private(path: Path) -> None:
+    """Raise :class:`OSError` if another user may have written what is there."""
+    found = path.stat()
+    if found.st_uid != os.geteuid():
+        raise PermissionError(errno.EPERM, "it belongs to another user")
+    if found.st_mode & OTHERS_WRITE:
+        raise PermissionError(errno.EPERM, f"other users can write it (chmod go-w {path})")
 
 
 def _digest() -> str:

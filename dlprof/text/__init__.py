@@ -1,1 +1,1 @@
-"""JSON and text from outside, made harmless; folders that only this user can write."""
+"""JSON and text from outside, made harmless."""

@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from dlprof.probes.base import ArraySpec, Probe, Unsupported
-from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
-
-STEADY_S = 0.25
-"""A camera or another device writes a buffer many times a second."""
-
-
-def changes_alone(subject: Subject) -> bool:
-    """Whether a user's own array changes that is not converted.
-
-    It may be a buffer that a thread or a device writes. Arrays of probes are not.
-    """
-    if not subject.is_one_array:
-        return False
-    made = attempt(subject.make_another)
-    array = subject.source if isinstance(made, Refusal) else made
-    before = host_copy(subject, array, subject.producer)
-    time.sleep(STEADY_S)
-    return bool(count_different(before, host_copy(subject, array, subject.producer)))
 
 
 def host_copy(subject: Subject, array: Any, probe: Probe) -> Any:
-    """A host copy of all elements of a source or a result."""
+    """Copy all elements of a source or a result to the host."""
     import numpy
 
     values = numpy.array(read_elements(probe, array, subject.spec))
@@ -38,7 +19,7 @@ def host_copy(subject: Subject, array: Any, probe: Probe) -> Any:
 
 
 def count_different(before: Any, after: Any) -> dict[str, int]:
-    """How many elements differ; empty if none does."""
+    """Count the elements that differ; empty if none does."""
     if before.dtype != after.dtype:
         raise Unsupported(f"{before.dtype} cannot be compared with {after.dtype}")
     differ = unequal(before, after)
@@ -51,7 +32,7 @@ def count_different(before: Any, after: Any) -> dict[str, int]:
 def read_elements(
     probe: Probe, array: Any, spec: ArraySpec, rows: tuple[int, int] | None = None
 ) -> Any:
-    """The elements, or those of some rows, one-dimensional; may be a view of the array."""
+    """Return the elements, or those of some rows, one-dimensional; may be a view of the array."""
     import numpy
 
     if probe.dtype(array) is not None:
@@ -65,7 +46,7 @@ def read_elements(
 
 
 def unequal(before: Any, after: Any, dtypes: tuple[str, str] | None = None) -> Any:
-    """Which elements differ: by their bits, or by their numbers if there are two ``dtypes``."""
+    """Return which elements differ: by their bits, or as numbers if there are two ``dtypes``."""
     import numpy
 
     elements = before.size
@@ -81,7 +62,7 @@ def unequal(before: Any, after: Any, dtypes: tuple[str, str] | None = None) -> A
 
 
 def bits(array: Any) -> Any:
-    """Bit patterns in the machine's byte order: NaN equals NaN, and -0.0 differs from 0.0."""
+    """Return bit patterns in the machine's byte order: NaN equals NaN, -0.0 differs from 0.0."""
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     return array.view(f"uint{8 * min(array.dtype.itemsize, 8)}")
 

@@ -50,20 +50,18 @@ LIBRARY = sysconfig.get_path("stdlib")
 
 
 def own_place(error: BaseException) -> str:
-    """The file and the line of dlprof that raised an error by mistake; empty for an answer in the
-    form of an error, and for one of frameworks, of probes and of their texts.
+    """Return the file and line of dlprof that raised an error by mistake.
+
+    Empty for an answer in the form of an error, and for an error of frameworks, of probes and of
+    their texts.
     """
-    frames = [*traceback.walk_tb(error.__traceback__)]
-    files = [frame.f_code.co_filename for frame, _ in frames]
     if not isinstance(error, Exception) or isinstance(error, Unsupported):
         return ""
-    own = [
-        (Path(file).name, line)
-        for file, (_, line) in zip(files, frames, strict=True)
-        if _is_own(file)
-    ]
-    is_own = bool(own) and all(_is_own(file) or _is_of_library(file) for file in files)
-    return f"{own[-1][0]}, line {own[-1][1]}" if is_own else ""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if _is_own(frame.filename)]
+    if own and all(_is_own(one.filename) or _is_of_library(one.filename) for one in frames):
+        return f"{Path(own[-1].filename).name}, line {own[-1].lineno}"
+    return ""
 
 
 def _is_own(file: str) -> bool:

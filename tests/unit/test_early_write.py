@@ -90,29 +90,6 @@ def test_a_torn_copy_of_a_users_own_array_shows_whatever_its_values_are(text):
     assert seen(measured(**own)) == ["whole"]
 
 
-def test_an_array_of_a_users_own_that_something_else_writes_is_not_called_torn():
-    class Live(OneArray, NumPy):
-        """A frame that a camera writes while it is first converted, and after the controls."""
-
-        conversions = 0
-
-        def create(self, spec):
-            return "x = numpy.arange(1 << 10, dtype='float32')"
-
-        def to_numpy(self, array):
-            array[0] += self.conversions > 1 + early_write.CONTROLS
-            return super().to_numpy(array)
-
-    def take(source):
-        live.conversions += 1
-        source[0] += live.conversions == 1
-        return source.copy()
-
-    live = Live()
-    own = {"producer": live, "consumer": NumPy(), "spec": ArraySpec((1 << 10,), "float32")}
-    assert seen(measured("take({x})", take=take, **own)) == [CHANGED]
-
-
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])
 def test_a_copy_that_is_wrong_now_and_then_is_not_called_torn(dtype):
     tries = []

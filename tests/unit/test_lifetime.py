@@ -12,11 +12,9 @@ from builders import Silent, make_subject
 
 from dlprof.probes.base import Import, Protocol
 from dlprof.probes.numpy import NumPy
-from dlprof.protocol.messages import UNSTEADY
 from dlprof.worker import growth
 from dlprof.worker.instruments import lifetime
 from dlprof.worker.instruments.lifetime import SIZE_BYTES
-from dlprof.worker.subject import OneArray
 
 
 @pytest.fixture(autouse=True)
@@ -183,16 +181,6 @@ def test_a_source_or_a_result_that_is_kept_for_good_is_retained(keeps):
         assert found["evidence"]["references_per_conversion"] == pytest.approx(1, abs=0.1)
     else:
         assert found["evidence"]["bytes_per_conversion"] > SIZE_BYTES / 2
-
-
-def test_an_array_of_a_users_own_that_changes_without_a_conversion_proves_nothing():
-    class Live(OneArray, Pooled):
-        def to_numpy(self, array):
-            array[0, 0] += 1
-            return super().to_numpy(array)
-
-    found = lifetime.measure(subject_of("{x}[...]", producer=Live()), None, Silent())
-    assert (found["verdict"], found["evidence"]["reason"]) == ("unknown", UNSTEADY)
 
 
 def keeps_each_new_source(kept):

@@ -24,7 +24,6 @@ from typing import Any
 
 from dlprof.protocol.messages import NO_ARRAY, unknown, verdict
 from dlprof.worker import memory
-from dlprof.worker.elements import changes_alone
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject, lies_within
 
@@ -133,7 +132,7 @@ def _try_size(subject: Subject, size_bytes: int) -> str:
         if seen == "torn":
             # A conversion may be wrong by itself, and only now and then.
             looks = [_try_once(other, None) for _ in range(tries + CONTROLS)]
-            return CHANGED if "torn" in looks or changes_alone(other) else seen
+            return CHANGED if "torn" in looks else seen
         if seen != "whole":
             break
     return seen

@@ -28,13 +28,10 @@ from dlprof.protocol.messages import (
     NO_SIZE,
     SAME,
     SOURCE_AFTER_DROP,
-    UNSTEADY,
-    unknown,
     verdict,
     words,
 )
 from dlprof.worker.channel import Answer
-from dlprof.worker.elements import changes_alone
 from dlprof.worker.growth import (
     NEW_SOURCE_BYTES,
     is_retained,
@@ -121,7 +118,7 @@ def _drops(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
     values = subject.producer.to_numpy(source).tobytes()
     evidence = _without_source(subject, gpu, answer)
     if evidence["changed_after_drop"] is not False:
-        return _lost(subject, evidence)
+        return verdict("dangling", evidence | subject.made())
     answer.stage("lifetime release")
     results.clear()
     gc.collect()
@@ -136,15 +133,8 @@ def _drops(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
     if seen != SAME:
         # Its memory may be free already, and must not be freed once more.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(source))
-        return _lost(subject, evidence)
+        return verdict("dangling", evidence | subject.made())
     return evidence
-
-
-def _lost(subject: Subject, evidence: dict[str, Any]) -> dict[str, Any]:
-    """The verdict on an array that lost its values; a user's own may lose them by itself."""
-    if changes_alone(subject):
-        return unknown(UNSTEADY)
-    return verdict("dangling", evidence | subject.made())
 
 
 def _without_source(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:

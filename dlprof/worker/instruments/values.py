@@ -21,10 +21,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from dlprof.probes.base import Probe
-from dlprof.protocol.messages import NO_ARRAY, UNSTEADY, unknown, verdict
+from dlprof.protocol.messages import NO_ARRAY, unknown, verdict
 from dlprof.worker import memory
 from dlprof.worker.any_array import UNKNOWN
-from dlprof.worker.elements import bits, changes_alone, lost_byte_order, read_elements, unequal
+from dlprof.worker.elements import bits, lost_byte_order, read_elements, unequal
 from dlprof.worker.instruments import further_calls
 from dlprof.worker.subject import Subject
 
@@ -77,8 +77,6 @@ def measure(subject: Subject) -> dict[str, Any]:
 
 def _judge(subject: Subject, evidence: dict[str, Any]) -> dict[str, Any]:
     changed = evidence["changed"]
-    if changed and changed.keys() <= CONTENTS and changes_alone(subject):
-        return unknown(UNSTEADY)
     if not changed and subject.is_one_array and _is_constant(subject):
         reason = "all values of the source are equal, so that a wrong order would not show"
         return verdict("unknown", evidence, reason)
