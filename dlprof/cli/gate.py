@@ -21,8 +21,7 @@ from dlprof.runner.options import Choice, Option, Text, value_of
 if TYPE_CHECKING:
     from dlprof.cli.outputs import Outputs
     from dlprof.compare.times import Settings
-    from dlprof.measuring.scenario import Scenario
-    from dlprof.measuring.sweep import Sweep
+    from dlprof.measuring.scenario import Scenario, Sweep
 
 CASE_S, LEAST_BUDGET_S = 20.0, 120.0
 """The time for each conversion, and for all of few."""
@@ -154,7 +153,7 @@ def _measure(
 def _sweep(scenario: Scenario, given: Given, option: Option) -> Sweep:
     """Return what the scenario comes to in one interpreter. Raises :class:`UsageError`."""
     from dlprof.cli.measure import typed
-    from dlprof.measuring.sweep import sweep
+    from dlprof.measuring.scenario import sweep
     from dlprof.runner.axes import NO_TIMES, simulated_in
     from dlprof.runner.inspection import inspect_interpreter
 

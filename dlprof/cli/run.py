@@ -80,8 +80,7 @@ def run(
 
 def _run_scenario(file: Path, given: Given) -> None:
     """Measure a scenario; options of the command line override those of the file."""
-    from dlprof.measuring.scenario import read
-    from dlprof.measuring.sweep import sweep
+    from dlprof.measuring.scenario import read, sweep
     from dlprof.runner.inspection import inspect_interpreter
 
     found = sweep(read(file), given.values, inspect_interpreter)

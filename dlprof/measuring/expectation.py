@@ -4,14 +4,79 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import product
 
 from dlprof.errors import FindingsFailed, Unsure, UsageError
 from dlprof.judge import BY_WORD, NEEDS, RULES, WRITTEN
 from dlprof.judge.rule import NAME_ONE, SEVERITIES
-from dlprof.measuring.pairs import PairPattern
-from dlprof.measuring.pairs import parse as parse_pair
+from dlprof.runner.catalog import Catalog
 from dlprof.runner.session import ExpectationRecord, FindingRecord, Header, Result
 from dlprof.text.clean import first_line, nearest
+
+WILD = frozenset("*?[")
+
+
+@dataclass(frozen=True)
+class PairPattern:
+    """``producer`` and ``consumer`` are names, aliases or globs; ``both`` is either direction."""
+
+    producer: str
+    consumer: str
+    both: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.producer}{'<->' if self.both else '->'}{self.consumer}"
+
+    def matches(self, pair: tuple[str, str]) -> bool:
+        """Whether a pair of the catalog's names is one of these."""
+        sides = (self.producer, self.consumer)
+        directions = (sides, sides[::-1]) if self.both else (sides,)
+        return any(
+            fnmatchcase(pair[0], producer) and fnmatchcase(pair[1], consumer)
+            for producer, consumer in directions
+        )
+
+
+def parse_pair(text: str) -> PairPattern:
+    """Read one pair. Raises :class:`UsageError`."""
+    for arrow, both in (("<->", True), ("->", False)):
+        left, found, right = (word.strip() for word in text.partition(arrow))
+        if found and left and right and not any(mark in left + right for mark in "<> "):
+            return PairPattern(left, right, both)
+    raise UsageError(f"pair {text!r} is not like tf->cupy, tf<->cupy or torch->*")
+
+
+def named(pattern: PairPattern, catalog: Catalog) -> PairPattern:
+    """The same in the catalog's names. Raises :class:`UsageError` for an unknown framework."""
+    producer, consumer = (
+        word if WILD & set(word) else catalog.named(word).name
+        for word in (pattern.producer, pattern.consumer)
+    )
+    return PairPattern(producer, consumer, pattern.both)
+
+
+def pairs(
+    patterns: Sequence[PairPattern], catalog: Catalog, able: Iterable[str]
+) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of all patterns, each once, in their order.
+
+    A glob stands for the frameworks of ``able``, a name for itself, installed or not. Raises
+    :class:`UsageError` for an unknown framework.
+    """
+    found: dict[tuple[str, str], None] = {}
+    usable = list(dict.fromkeys(able))
+    for pattern in patterns:
+        whole = named(pattern, catalog)
+        producers, consumers = (
+            [name for name in usable if fnmatchcase(name, word)] if WILD & set(word) else [word]
+            for word in (whole.producer, whole.consumer)
+        )
+        found |= dict.fromkeys(product(producers, consumers))
+        if pattern.both:
+            found |= dict.fromkeys((one, other) for other, one in product(producers, consumers))
+    return tuple(found)
+
 
 ANY = PairPattern("*", "*")
 

@@ -1,35 +1,32 @@
-"""What a scenario file says: the problem, and the options with which it is measured.
-
-An error names the line, the key, the value and what was expected.
-"""
+"""A scenario file: the problem, and the options with which it is measured; and its request."""
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
-from pydantic_core import ErrorDetails
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from dlprof.errors import ScenarioError, UsageError
-from dlprof.inference import KNOWN as STEPS
+from dlprof.errors import ScenarioError, Unmeasured, UsageError
 from dlprof.judge.thresholds import named as known_thresholds
+from dlprof.measuring.expectation import WILD, named, pairs, parse_pair
 from dlprof.measuring.expectation import parse as parse_expectation
-from dlprof.measuring.pairs import parse as parse_pair
 from dlprof.runner import files, options
-from dlprof.runner.options import IN_FILE, OPTIONS, shown, value_of
-from dlprof.runner.request import step_framework
+from dlprof.runner.axes import simulated_in
+from dlprof.runner.catalog import Catalog, frameworks_on
+from dlprof.runner.options import IN_FILE, OPTIONS, settle, value_of
+from dlprof.runner.plan import not_paired
+from dlprof.runner.request import (
+    Request,
+    ScenarioRecord,
+    request_of,
+    step_framework,
+    step_named,
+)
+from dlprof.runner.session_file import first_error
 from dlprof.text.clean import clean, nearest, sanitised
 
 if sys.version_info >= (3, 11):
@@ -37,9 +34,15 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+LONGEST_FILE = 1 << 15
+"""Bytes. The parser takes a minute for one key of 50,000 parts."""
+
+Inspect = Callable[[str, tuple[str, ...], int], Catalog]
+"""The catalog of an interpreter with these probe files and so many simulated devices."""
+
 
 def _fit(read: Callable[[str], object]) -> AfterValidator:
-    """Valid is what ``read`` takes; the text stays as it was written."""
+    """Accept what ``read`` accepts, and keep the text as it was written."""
 
     def check(found: Any) -> Any:
         try:
@@ -51,22 +54,15 @@ def _fit(read: Callable[[str], object]) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _threshold(name: str) -> str:
+def _threshold(name: str) -> None:
     if name not in known_thresholds():
-        raise ValueError(
-            f"there is no threshold {name!r}: known are {', '.join(known_thresholds())}"
-        )
-    return name
+        raise UsageError(f"there is no threshold {name!r}: {nearest(name, known_thresholds())}")
 
 
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
-Pair = Annotated[Text, _fit(parse_pair), Field(examples=["tf->cupy", "tf<->cupy", "torch->*"])]
-Expect = Annotated[
-    Text, _fit(parse_expectation), Field(examples=["DLP001 on tf->*", "no error on torch->numpy"])
-]
-Threshold = Annotated[
-    str, AfterValidator(_threshold), Field(json_schema_extra={"enum": list(known_thresholds())})
-]
+Pair = Annotated[Text, _fit(parse_pair)]
+Expect = Annotated[Text, _fit(parse_expectation)]
+Threshold = Annotated[str, _fit(_threshold)]
 
 
 class Part(BaseModel):
@@ -74,45 +70,31 @@ class Part(BaseModel):
 
 
 class StepSpec(Part):
-    """A framework that runs a model: what its output's memory costs is measured."""
+    """A framework that runs a model, to measure what its output's memory costs.
 
-    framework: Annotated[Text, _fit(step_framework)] = Field(examples=list(STEPS))
-    model: Text | None = Field(
-        None,
-        description="An ONNX file, or a Python file that defines model; relative to the scenario. "
-        "Default: a small model of dlprof's own.",
-    )
-    threads: int = Field(
-        0, ge=0, le=4096, description="Threads on the host; 0 is the framework's own choice."
-    )
+    ``model`` is an ONNX file, or a Python file that defines ``model``, relative to the scenario.
+    Without one, it is a small model of dlprof. ``threads`` on the host; 0 for the framework's own
+    choice.
+    """
+
+    framework: Annotated[Text, _fit(step_framework)]
+    model: Text | None = None
+    threads: int = Field(0, ge=0, le=4096)
 
 
 class Problem(Part):
-    """What is asked, of which pairs, and what is expected to be found."""
+    """A question, the pairs or steps that answer it, and the findings that are expected.
 
-    title: Text = Field(description="The problem in a few words.")
-    question: Text = Field(description="What the scenario answers.")
-    source: list[Text] = Field(
-        default=[], min_length=1, description="Links to where the problem is described."
-    )
-    pairs: list[Pair] = Field(
-        default=[],
-        min_length=1,
-        description="Producer and consumer: tf->cupy, tf<->cupy for both ways, torch->* for all.",
-    )
-    step: list[StepSpec] = Field(
-        default=[],
-        min_length=1,
-        description="Instead of pairs: frameworks that run a model, see docs/steps.md.",
-    )
-    thresholds: dict[Threshold, Annotated[float, Field(ge=0)]] = Field(
-        default={}, description="Numbers on which the rules decide, other than dlprof's own."
-    )
-    expect: list[Expect] = Field(
-        default=[],
-        min_length=1,
-        description="Findings that must be there: DLP001 on tf->*, no error.",
-    )
+    ``source`` holds links to descriptions of the problem, and ``thresholds`` numbers of the rules.
+    """
+
+    title: Text
+    question: Text
+    source: list[Text] = Field(default=[], min_length=1)
+    pairs: list[Pair] = Field(default=[], min_length=1)
+    step: list[StepSpec] = Field(default=[], min_length=1)
+    thresholds: dict[Threshold, Annotated[float, Field(ge=0)]] = {}
+    expect: list[Expect] = Field(default=[], min_length=1)
 
     @model_validator(mode="after")
     def _pairs_or_steps(self) -> Problem:
@@ -125,33 +107,41 @@ class Problem(Part):
         return self
 
 
-TABLES: dict[str, type[Part]] = {"step": StepSpec}
-
-
 @dataclass(frozen=True)
 class Scenario:
-    """A problem, and the options that its file gives. ``text`` is that of the file, for lines."""
+    """A problem, and the options that its file gives."""
 
     file: Path
     problem: Problem
     options: Mapping[str, Any]
-    text: str = ""
 
 
-LONGEST_FILE = 1 << 20
-MOST_DOTS = 1000
-"""Of a key: the parser takes a minute for one of 50,000 parts."""
+@dataclass(frozen=True)
+class Sweep:
+    """A scenario as a request in the names of one interpreter's catalog."""
+
+    request: Request
+    catalog: Catalog
 
 
 def read(path: Path) -> Scenario:
-    """The scenario of a file. Raises :class:`ScenarioError`."""
-    return parse(_text(path), path)
+    """Read a scenario file. Raises :class:`ScenarioError`."""
+    name = clean(str(path))
+    if endless := files.endless(path):
+        raise ScenarioError(f"cannot read the scenario {name}: it is {endless}")
+    try:
+        with path.open("rb") as file:
+            data = file.read(LONGEST_FILE + 1)
+        if len(data) > LONGEST_FILE:
+            raise ScenarioError(f"{name} is too long for a scenario")
+        return parse(data.decode("utf-8-sig"), path)
+    except (OSError, ValueError) as error:  # it cannot be opened, or is no text
+        cause = getattr(error, "strerror", None) or str(error)
+        raise ScenarioError(f"cannot read the scenario {name}: {cause}") from None
 
 
 def parse(text: str, path: Path) -> Scenario:
-    """The scenario that ``text`` tells of; ``path`` is where it stands."""
-    if any(line.partition("=")[0].count(".") > MOST_DOTS for line in text.splitlines()):
-        raise ScenarioError(f"{path} has a key of more than {MOST_DOTS:,} parts")
+    """Return the scenario in ``text`` of the file ``path``. Raises :class:`ScenarioError`."""
     try:
         content = sanitised(tomllib.loads(text))
     except (ValueError, RecursionError) as error:  # a number of too many digits is a ValueError
@@ -159,135 +149,79 @@ def parse(text: str, path: Path) -> Scenario:
     names = {name for option in IN_FILE for name in (option.key, option.singular)}
     keys = {name: raw for name, raw in content.items() if name in names}
     rest = {name: raw for name, raw in content.items() if name not in names}
-    return Scenario(path, _problem(rest, path, text), _options(keys, path, text), text)
+    for name in rest:
+        if name not in Problem.model_fields:
+            hint = nearest(name, (*Problem.model_fields, *names))
+            raise ScenarioError(f"{path}: unknown key {name!r}: {hint}")
+    try:
+        return Scenario(path, Problem.model_validate(rest), _options(keys, path))
+    except ValidationError as error:
+        raise ScenarioError(f"{path}: {clean(first_error(error))}") from None
 
 
 def of_pair(producer: str, consumer: str) -> Scenario:
-    """The scenario of one pair that the command line names. Raises :class:`ScenarioError`."""
+    """Return the scenario of one pair of the command line. Raises :class:`UsageError`."""
     pair = f"{producer}->{consumer}"
-    content = {"title": pair, "question": f"Is {pair} slower?", "pairs": [pair]}
-    return Scenario(Path(pair), _problem(content, Path("the command line"), ""), {})
+    parse_pair(pair)
+    problem = Problem.model_construct(title=pair, question=f"Is {pair} slower?", pairs=[pair])
+    return Scenario(Path(pair), problem, {})
 
 
-def fault(scenario: Scenario, where: Sequence[str | int], words: str) -> ScenarioError:
-    """What is wrong with a key of a scenario, and is known only where it is used."""
-    return _fault(scenario.file, scenario.text, where, f"{_key_text(where)}: {words}")
-
-
-def _options(keys: Mapping[str, Any], path: Path, text: str) -> dict[str, Any]:
+def _options(keys: Mapping[str, Any], path: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, raw in keys.items():
         option = OPTIONS[options.key_of(name, IN_FILE)]
         if option.key in found:
-            raise _fault(path, text, (name,), f"{name} is given twice: {option.key}")
+            raise ScenarioError(f"{path}: {name} is given twice: {option.key}")
         try:
             given = _from_folder(raw, path.parent) if option == options.PROBES else raw
             found[option.key] = value_of(option, given, option.key)
         except UsageError as error:
-            raise _fault(path, text, (name,), str(error)) from None
+            raise ScenarioError(f"{path}: {error}") from None
     return found
 
 
 def _from_folder(raw: Any, folder: Path) -> Any:
-    """Probe files, where a relative path begins at the scenario's folder."""
+    """Probe files; a relative path begins at the scenario's folder."""
     if isinstance(raw, list):
         return [_from_folder(one, folder) for one in raw]
     return str(folder / files.at_home(Path(raw))) if isinstance(raw, str) else raw
 
 
-def _problem(content: Mapping[str, Any], path: Path, text: str) -> Problem:
-    try:
-        return Problem.model_validate(content)
-    except ValidationError as error:
-        # An unknown key is often the wrong name of one that is missing.
-        faults = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
-        more = len({fault["loc"][:2] for fault in faults}) - 1
-        rest = f" (and {more} more)" if more else ""
-        where = _where(faults[0])
-        raise _fault(path, text, where, f"{_sentence(faults[0], where)}{rest}") from None
+def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Sweep:
+    """Return the request of a scenario and of the options ``given`` on the command line.
 
-
-def _fault(path: Path, text: str, where: Sequence[str | int], words: str) -> ScenarioError:
-    line = line_of(text, where)
-    return ScenarioError(f"{path}, line {line}: {words}" if line else f"{path}: {words}")
-
-
-def _text(path: Path) -> str:
-    name = clean(str(path))
-    endless = files.endless(path)
-    if endless:
-        raise ScenarioError(f"cannot read the scenario {name}: it is {endless}")
-    try:
-        with path.open("rb") as file:
-            data = file.read(LONGEST_FILE + 1)
-        if len(data) > LONGEST_FILE:
-            raise ScenarioError(f"{name} is too long for a scenario")
-        return data.decode("utf-8-sig")
-    except (OSError, ValueError) as error:  # it cannot be opened, or is no text
-        cause = getattr(error, "strerror", None) or str(error)
-        raise ScenarioError(f"cannot read the scenario {name}: {cause}") from None
-
-
-def _where(fault: ErrorDetails) -> tuple[str | int, ...]:
-    """The path to the fault in the file, without what the model adds to it."""
-    path: list[str | int] = []
-    for step in fault["loc"]:
-        if isinstance(step, str) and re.search(r"[^A-Za-z0-9_-]|^constrained-", step) and path:
-            break  # the branch of a union, or the mark of a key
-        path.append(step)
-    return tuple(path)
-
-
-def _sentence(fault: ErrorDetails, where: Sequence[str | int]) -> str:
-    key, kind = _key_text(where), fault["type"]
-    if kind == "extra_forbidden":
-        return f"unknown key {str(where[-1])!r}: {_nearest(where)}"
-    if kind == "missing":
-        return f"{key} is missing"
-    if kind == "value_error":
-        words = fault["msg"].removeprefix("Value error, ")
-        return f"{key}: {words}" if key else words
-    expected = fault["msg"].replace("Input should be ", "").replace("Input should ", "to ")
-    expected, given = expected.replace("a valid string", "text"), fault["input"]
-    if isinstance(given, (dict, list)):
-        return f"{key}: expected {expected}, not a {'table' if isinstance(given, dict) else 'list'}"
-    return clean(f"{key} {shown(given)}: expected {expected}")
-
-
-def _key_text(where: Sequence[str | int]) -> str:
-    """``step 2, model``: places are counted from 1."""
-    words: list[str] = []
-    for step in where:
-        if isinstance(step, int) and words:
-            words[-1] += f" {step + 1}"
-        else:
-            words.append(str(step))
-    return ", ".join(words)
-
-
-def _nearest(where: Sequence[str | int]) -> str:
-    table = TABLES.get(str(where[0])) if len(where) > 1 else None
-    known = [*(table or Problem).model_fields]
-    if table is None:
-        known += [option.key for option in IN_FILE]
-    return nearest(str(where[-1]), known)
-
-
-def line_of(text: str, where: Sequence[str | int]) -> int | None:
-    """The line, from 1, of the deepest key of ``where`` that can be found; None if there is none.
-
-    ``where`` is a path such as ``("step", 1, "model")``: the table, its place among those of the
-    same name, and the key in it.
+    Raises :class:`UsageError` for an unknown framework and for a contradiction.
     """
-    lines, path = text.splitlines(), list(where)
-    start, found = 0, None
-    while path:
-        name = re.escape(str(path.pop(0)))
-        place = path.pop(0) if path and isinstance(path[0], int) else 0
-        key = re.compile(rf"""\s*(\[\[?\s*)?["']?{name}["']?\s*[=.\]]""")
-        hits = [number for number in range(start, len(lines)) if key.match(lines[number])]
-        if not hits:
-            break
-        start = hits[min(int(place), len(hits) - 1)]
-        found = start + 1
-    return found
+    problem, values = scenario.problem, settle(scenario.options, given)
+    if problem.step and not {"shapes"} & {*scenario.options, *given}:
+        raise ScenarioError(f"{scenario.file}: name the shapes of the model's input")
+    if problem.step and {"placements"} & {*scenario.options, *given}:
+        raise ScenarioError(f"{scenario.file}: placements are about conversions: leave them out")
+    folder = scenario.file.parent
+    steps = [step_named(one.framework, one.model, one.threads, folder) for one in problem.step]
+    probes = (*values["probes"], *dict.fromkeys(step.source for step in steps))
+    catalog = inspect(values["python"], probes, simulated_in(values["devices"]))
+    patterns = [named(parse_pair(text), catalog) for text in problem.pairs]
+    expected = [parse_expectation(text) for text in problem.expect]
+    expected = [replace(one, pair=named(one.pair, catalog)) for one in expected]
+    wanted = tuple(dict.fromkeys(step.pair for step in steps))
+    wanted = wanted or pairs(patterns, catalog, frameworks_on(catalog, values["devices"]))
+    if not wanted:
+        raise Unmeasured(f"no framework that fits {', '.join(problem.pairs)} can be measured here")
+    sides = [side for one in patterns for side in (one.producer, one.consumer)]
+    globs = [side for side in sides if WILD & set(side)]
+    request = request_of(values, wanted, ("run", str(scenario.file)))
+    # Steps have no diagnosis that could be left out.
+    settings = replace(request.settings, diagnose=request.settings.diagnose or bool(steps))
+    record = ScenarioRecord(
+        file=str(scenario.file),
+        title=problem.title,
+        question=problem.question,
+        sources=tuple(problem.source),
+        expect=tuple(map(str, expected)),
+        thresholds=dict(problem.thresholds),
+        left_out=tuple(not_paired(catalog, wanted, globs)),
+        pairs=tuple(map(str, patterns)),
+    )
+    return Sweep(replace(request, settings=settings, probe_files=probes, scenario=record), catalog)

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from dlprof.measuring.scenario import parse
-from dlprof.measuring.sweep import sweep
+from dlprof.measuring.scenario import parse, sweep
 from dlprof.runner.options import read
 
 LEAST = 'title = "t"\nquestion = "q"\npairs = ["torch->numpy"]\n'
