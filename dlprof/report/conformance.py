@@ -14,18 +14,14 @@ from dlprof.text.clean import counted, first_words
 SCHEMA = "dlprof.conformance/1"
 WRONG = (CRASHED, "violated")
 ORDER = (*WRONG, "unknown", "refused", "holds", "not applicable")
-COUNTED = {
-    CRASHED: "crashed",
-    "violated": "violated",
-    "unknown": "unknown",
-    "refused": "refused (allowed)",
-}
 TONES: dict[str, Tone] = {
     CRASHED: "bad",
     "violated": "bad",
     "unknown": "copy",
     "holds": "better",
 }
+OPEN_COLUMNS = tuple(map(Column, ("", "check", "what the standard says, and what was seen")))
+COLUMNS = tuple(map(Column, ("check", "verdict", "clause", "source")))
 MOST_WORDS = 10
 """Of what was seen, on the first screen."""
 
@@ -60,25 +56,24 @@ def conformance_document(measured: Conformance) -> Document:
     }
     wrong = measured.wrong()
     unknown = measured.having(("unknown",), SEVERITIES[-1])
-    scripts = [
-        Answer("reproduce", f"dlprof conformance {measured.framework} --repro {one.check.name}")
-        for one in wrong[:1]
-    ]
     return Document(
         f"Conformance of {name}",
         f"{STANDARDS} · Python {measured.python}",
         answers=(
             Answer("answer", "", "", _answer(measured.framework, wrong, unknown)),
             *(Answer(f"as {role}", "", "", counts(found)) for role, found in roles.items()),
-            *scripts,
         ),
-        tables=(_open([*wrong, *unknown]),) if wrong or unknown else (),
+        tables=(Table(OPEN_COLUMNS, tuple(map(_row, (*wrong, *unknown)))),),
         sections=tuple(
-            Section(f"All clauses as {role}", (_all(found),)) for role, found in roles.items()
+            Section(f"All clauses as {role}", (Table(COLUMNS, tuple(_rows(found))),))
+            for role, found in roles.items()
         ),
         commands=(
             f"dlprof conformance {measured.framework} --full",
-            *(f"dlprof conformance {measured.framework} --scripts FOLDER" for _ in wrong[1:2]),
+            *(
+                f"dlprof conformance {measured.framework} --repro {one.check.name}"
+                for one in wrong[:1]
+            ),
         ),
     )
 
@@ -98,19 +93,10 @@ def counts(found: Sequence[Found]) -> str:
     verdicts = [one.verdict for one in found if one.verdict != "not applicable"]
     if not verdicts:
         return f"no clause applies: {found[0].seen}"
-    others = [
-        f"{verdicts.count(verdict)} {word}"
-        for verdict, word in COUNTED.items()
-        if verdict in verdicts
-    ]
-    told = f"{verdicts.count('holds')} of {len(verdicts)} clauses hold"
-    return f"{told}; {', '.join(others)}" if others else told
-
-
-def _open(found: Sequence[Found]) -> Table:
-    """Clauses that are violated or unknown."""
-    columns = (Column(""), Column("check"), Column("what the standard says, and what was seen"))
-    return Table(columns, tuple(map(_row, found)))
+    words = {"refused": "refused (allowed)"}
+    others = (f"{verdicts.count(one)} {words.get(one, one)}" for one in ORDER if one in verdicts)
+    told = [one for one in others if not one.endswith("holds")]
+    return "; ".join((f"{verdicts.count('holds')} of {len(verdicts)} clauses hold", *told))
 
 
 def _row(one: Found) -> tuple[Cell, ...]:
@@ -122,14 +108,8 @@ def _row(one: Found) -> tuple[Cell, ...]:
     )
 
 
-def _all(found: Sequence[Found]) -> Table:
-    columns = (Column("check"), Column("verdict"), Column("clause"), Column("source"))
-    rows = sorted(found, key=lambda one: ORDER.index(one.verdict))
-    return Table(columns, tuple(_rows(rows)))
-
-
 def _rows(found: Sequence[Found]) -> Iterator[tuple[Cell, ...]]:
-    for one in found:
+    for one in sorted(found, key=lambda one: ORDER.index(one.verdict)):
         seen = f" Seen: {one.seen}" if one.seen else ""
         yield (
             Cell(one.check.name, code=True),

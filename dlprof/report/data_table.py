@@ -27,6 +27,16 @@ LARGEST_INTEGER = 2**63 - 1
 FORMULA = ("=", "+", "-", "@")
 """Spreadsheets run a text that begins so (owasp.org, CSV injection)."""
 
+
+def _time(column: str, place: str, unit: str = "_ns") -> dict[str, str]:
+    """The columns of a median of processes, with its interval."""
+    return {
+        f"{column}_median{unit}": f"{place}.median{unit}",
+        f"{column}_ci95_low{unit}": f"{place}.ci95{unit}.0",
+        f"{column}_ci95_high{unit}": f"{place}.ci95{unit}.1",
+    }
+
+
 CASE = {
     **{name: f"case.{name}" for name in ("producer", "export", "consumer")},
     "import": "case.import_",
@@ -45,17 +55,6 @@ WORDS = {
     },
     "step_reuse": "step.reuse.verdict",
 }
-
-
-def _time(column: str, place: str, unit: str = "_ns") -> dict[str, str]:
-    """The columns of a median of processes, with its interval."""
-    return {
-        f"{column}_median{unit}": f"{place}.median{unit}",
-        f"{column}_ci95_low{unit}": f"{place}.ci95{unit}.0",
-        f"{column}_ci95_high{unit}": f"{place}.ci95{unit}.1",
-    }
-
-
 NUMBERS = {
     **_time("host_time", "host_time"),
     "host_time_min_ns": "host_time.min_ns",
@@ -87,12 +86,10 @@ OF_COPIES = {
     "bandwidth_gb_per_s": "copy_cost.gb_per_s",
     "share_of_memcpy": "copy_cost.share_of_memcpy",
 }
-"""What a view has not, nor what was a copy in some processes only, or too fast for all bytes."""
+"""Only of copies that are not too fast for all their bytes."""
 RUN = ("created", "python", "cpu", "gpu", "packages")
-
 COLUMNS = {
-    **dict.fromkeys(CASE, "string"),
-    **dict.fromkeys(("shape", "findings"), "string"),
+    **dict.fromkeys((*CASE, "shape", "findings"), "string"),
     "size_bytes": "Int64",
     **dict.fromkeys(
         (*NUMBERS, *OF_COPIES, "page_faults_per_call", "peak_memory_arrays"), "float64"
@@ -100,8 +97,7 @@ COLUMNS = {
     **dict.fromkeys(WORDS, "string"),
     **dict.fromkeys(("processes", "modes"), "Int64"),
     **dict.fromkeys(RUN, "string"),
-    "complete": "boolean",
-    "simulated": "boolean",
+    **dict.fromkeys(("complete", "simulated"), "boolean"),
 }
 """The columns, each with its pandas dtype."""
 
@@ -115,15 +111,24 @@ def to_frame(session: Session) -> pd.DataFrame:
     import pandas as pd
 
     rules = rules_by_case(session.findings)
+    machine = session.environment
+    run = {
+        "created": session.created,
+        "python": machine.python,
+        "cpu": machine.cpu,
+        "gpu": "; ".join(machine.gpu_names) or None,
+        "packages": "; ".join(machine.versions),
+        "complete": session.complete,
+        "simulated": session.simulated > 0,
+    }
     rows = [
-        {
-            **_row(result),
-            **_run(session),
-            "findings": _text(" ".join(rules[index])) if index in rules else None,
-        }
+        {**run, **_row(result), "findings": " ".join(rules.get(index, ())) or None}
         for index, result in enumerate(session.results)
         if not result.case.survey
     ]
+    for row in rows:
+        texts = (name for name, kind in COLUMNS.items() if kind == "string")
+        row.update({one: clean(str(row[one]), LONGEST) for one in texts if row[one] is not None})
     places = pd.RangeIndex(len(rows), name="case")
     frame = pd.DataFrame(rows, index=places, columns=list(COLUMNS), dtype=object)
     return frame.astype(COLUMNS)
@@ -148,41 +153,24 @@ def write_parquet(file: IO[bytes], session: Session) -> None:
 
 
 def _row(result: Result) -> dict[str, Any]:
-    is_copy = result.ownership is not None and result.ownership.verdict == "copy"
-    is_whole = is_copy and not is_too_fast_to_copy(CaseView(0, result))
-    numbers = NUMBERS | (OF_COPIES if is_whole else {})
-    if result.untimed:  # the evidence of order has times of the simulated device
-        numbers = {}
-    host, ready, peak = result.host_time, result.timed_ready, result.peak_memory
+    case, host, ready = CaseView(0, result), result.host_time, result.timed_ready
+    is_whole = case.kind == "copy" and not is_too_fast_to_copy(case)
+    # The evidence of order has times of the simulated device.
+    numbers = {} if result.untimed else NUMBERS | (OF_COPIES if is_whole else {})
     faults = [one.page_faults_per_call for one in host.processes] if host is not None else []
     known = [fault for fault in faults if fault is not None]
     size = math.prod(result.case.shape) * DTYPES.get(result.case.dtype, 0)
-    arrays = peak.evidence.arrays if peak is not None else None
+    arrays = case.peak_arrays
     if result.first_call_peak_bytes is not None and size > 0:  # at the case's own size
         arrays = result.first_call_peak_bytes / size
     return {
-        **{name: _text(_at(result, place)) for name, place in (CASE | WORDS).items()},
-        **{name: _at(result, place) for name, place in numbers.items()},
-        "shape": _text(shape_text(result.case.shape)),
+        **{name: _at(result, place) for name, place in (CASE | WORDS | numbers).items()},
+        "shape": shape_text(result.case.shape),
         "size_bytes": size if 0 < size <= LARGEST_INTEGER else None,
         "page_faults_per_call": statistics.median(known) if known else None,
         "peak_memory_arrays": arrays,
         "processes": (len(ready.processes) if ready is not None else 0) or None,
         "modes": (len(ready.modes) if ready is not None else 0) or None,
-    }
-
-
-def _run(session: Session) -> dict[str, Any]:
-    """What is the same for all results."""
-    found = session.environment
-    return {
-        "created": _text(session.created),
-        "complete": session.complete,
-        "simulated": session.simulated > 0,
-        "python": _text(found.python),
-        "cpu": _text(found.cpu),
-        "gpu": _text("; ".join(found.gpu_names) or None),
-        "packages": _text("; ".join(found.versions)),
     }
 
 
@@ -192,7 +180,3 @@ def _at(part: Any, place: str) -> Any:
         if part is not None:
             part = part[int(name)] if name.isdigit() else getattr(part, name)
     return part
-
-
-def _text(thing: Any) -> str | None:
-    return None if thing is None else clean(str(thing), LONGEST)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from dlprof.errors import NoReproducer
 from dlprof.judge import expected, observations
@@ -43,18 +44,19 @@ def _problem(
     """One for all findings of a rule and a severity."""
     worst = findings[0]
     results = [session.results[index] for index in _indices(findings)]
-    codes: dict[tuple[str, ...], str] = {}
-    for one in results:
-        codes.setdefault(one.case.way, one.case.code)
-    again = _rerun(session, worst)
+    codes = tuple({one.case.way: one.case.code for one in results}.values())
     sentence, more = _sentence(session, findings)
     numbers = [session.findings.index(one) + 1 for one in findings]
+    script, again = "", _rerun(session, worst)
+    if has_script:
+        with suppress(NoReproducer):
+            script = reproducer(session, worst).text
     return Problem(
         worst.rule,
         severity_of(worst.severity),
         sentence if worst.subject else _where(session, findings) + sentence,
         more,
-        (worst.subject,) if worst.subject else tuple(codes.values()),
+        (worst.subject,) if worst.subject else codes,
         _advice(findings, numbers),
         (
             # A ticket is asked for by the number of its finding.
@@ -62,7 +64,7 @@ def _problem(
             *observations(worst, results),
         ),
         expected(worst, results[0]) if results else "",
-        _script(session, worst) if has_script else "",
+        script,
         (
             f"dlprof explain {worst.rule}",
             f"dlprof ticket {name} {worst.rule}",
@@ -94,8 +96,6 @@ def _sentence(session: Session, findings: Sequence[FindingRecord]) -> tuple[str,
 
     Findings that say the same are counted together.
     """
-    if findings[0].subject:
-        return _headline(findings[0]), 0
     alike: dict[str, list[FindingRecord]] = defaultdict(list)
     for finding in findings:
         alike[finding.said or finding.summary].append(finding)
@@ -106,7 +106,9 @@ def _sentence(session: Session, findings: Sequence[FindingRecord]) -> tuple[str,
     said = max(paths, key=lambda one: len(paths[one]))
     told, count = alike[said], len(paths[said])
     more = len(set().union(*paths.values()) - paths[said])
-    return f"{count:,} paths {told[0].said}" if len(told) > 1 else _headline(told[0]), more
+    if len(told) > 1 and not told[0].subject:
+        return f"{count:,} paths {told[0].said}", more
+    return told[0].headline or first_words(told[0].summary, MOST_WORDS), more
 
 
 def _advice(findings: Sequence[FindingRecord], numbers: Sequence[int]) -> tuple[str, ...]:
@@ -119,10 +121,6 @@ def _advice(findings: Sequence[FindingRecord], numbers: Sequence[int]) -> tuple[
     return tuple(f"For {listed(ids)}: {advice}" for advice, ids in by_advice.items() if advice)
 
 
-def _headline(finding: FindingRecord) -> str:
-    return finding.headline or first_words(finding.summary, MOST_WORDS)
-
-
 def _rerun(session: Session, finding: FindingRecord) -> str | None:
     """The command that measures the cases of a finding again."""
     named = [(index, session.results[index]) for index in finding.results]
@@ -131,13 +129,6 @@ def _rerun(session: Session, finding: FindingRecord) -> str | None:
     at = finding.against
     against = None if at is None else CaseView(at, session.results[at])
     return rerun_command(cases, session, against)
-
-
-def _script(session: Session, finding: FindingRecord) -> str:
-    try:
-        return reproducer(session, finding).text
-    except NoReproducer:
-        return ""
 
 
 def _indices(findings: Iterable[FindingRecord]) -> list[int]:

@@ -6,14 +6,14 @@ shape, dtype and device. It measured an array in C order; a line may convert oth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import product
 
 from dlprof.errors import DlprofError
 from dlprof.measuring.measure import load
 from dlprof.report.answers import best, condition
-from dlprof.report.paths import Array, Path, arrays_of
+from dlprof.report.paths import KINDS, Array, Path, arrays_of
 from dlprof.report.trace_document import may_be_advised
 from dlprof.runner import session_file, state
 from dlprof.runner.quantity import plain_time
@@ -75,7 +75,7 @@ def _fits(array: Array, row: Row) -> bool:
 
 def _sentence(row: Row, array: Array) -> str:
     if row.waits:
-        offered = _offered(array, ("view", "copy"))
+        offered = _offered(array)
         ordered = [
             path
             for path in offered
@@ -86,7 +86,7 @@ def _sentence(row: Row, array: Array) -> str:
     most_ns = (
         row.total_ns / row.calls if own is None else min(own.cost_ns, row.total_ns / row.calls)
     )
-    for path in _offered(array, ("view", "copy")):
+    for path in _offered(array):
         fits = path.case.kind == "view" or len(row.arrays) == 1
         if path is not own and path.cost_ns <= WORTH * most_ns and fits:
             when = f", but {condition(path)}" if condition(path) else ""
@@ -97,8 +97,8 @@ def _sentence(row: Row, array: Array) -> str:
     return ""
 
 
-def _offered(array: Array, kinds: Sequence[str]) -> Iterator[Path]:
-    for kind in kinds:
+def _offered(array: Array) -> Iterator[Path]:
+    for kind in KINDS:
         path = best(array, kind)
         if path is not None and path.is_timed and path.safety.level in ("safe", "right"):
             yield path
