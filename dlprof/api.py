@@ -135,12 +135,11 @@ class Traced:
         return render(self._document())
 
     def _document(self) -> Document:
-        from dlprof.report.trace_advice import advice
         from dlprof.report.trace_document import trace_document
 
         if self.trace is None:
             raise UsageError("the block that is traced has not ended")
-        return trace_document(self.trace, full=True, advice=advice(self.trace))
+        return trace_document(self.trace, full=True)
 
 
 @contextmanager

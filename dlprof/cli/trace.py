@@ -142,10 +142,9 @@ def report_trace(path: Path, given: Given) -> None:
 
 
 def _document(found: Trace, full: bool, path: Path) -> Document:
-    from dlprof.report.trace_advice import advice
     from dlprof.report.trace_document import trace_document
 
-    return trace_document(found, full, session_name(path), advice(found))
+    return trace_document(found, full, session_name(path))
 
 
 def _write(found: Trace, outputs: Outputs, path: Path) -> None:

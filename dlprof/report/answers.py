@@ -43,7 +43,7 @@ def fastest(array: Array, kind: str) -> list[Path]:
         if found:
             clean = [one for one in found if not _has_problem(one)] or found
             new = [one for one in clean if not _is_kept(one)] or clean
-            own = [one for one in new if not one.is_disturbed] or new
+            own = [one for one in new if not _is_disturbed(one)] or new
             return lines_of(own)[0]
     return []
 
@@ -56,6 +56,10 @@ def best(array: Array, kind: str) -> Path | None:
 
 def _has_problem(path: Path) -> bool:
     return path.worst in ("error", "warning")
+
+
+def _is_disturbed(path: Path) -> bool:
+    return path.case.ready is not None and path.case.ready.is_disturbed
 
 
 def _is_kept(path: Path) -> bool:
@@ -142,7 +146,7 @@ def _after_a_wait(array: Array) -> Answer | None:
     code = wait.format(x=found.code) if "{x}" in wait and "\n" not in wait else found.code
     rules = ", ".join(found.safety.rules or found.safety.suspected)
     see = f" ({rules})" if rules else ""
-    note = f"do not write {found.source} before it is ready{see}"
+    note = f"do not write {found.case.result.case.source} before it is ready{see}"
     return _named("copy and wait", found, note, code)
 
 
@@ -158,16 +162,16 @@ def _condition(array: Array, path: Path) -> str:
 
 def condition(path: Path) -> str:
     """When the answer holds, in a few words; empty if it always does."""
-    found = []
+    found, source = [], path.case.result.case.source
     if _has_problem(path):
         found.append(f"see {', '.join(path.rules)}")
     if path.case.kind == "view" and path.elsewhere & {"refused", "copy"}:
         does = "raises" if "refused" in path.elsewhere else "copies"
         # What it was a view of is enough. More than a cache line is an accident.
         enough = min([thresholds.ALIGNED_BYTES, *path.case.alignments])
-        found.append(f"{does} unless {path.source} is {enough:.0f}-byte aligned")
+        found.append(f"{does} unless {source} is {enough:.0f}-byte aligned")
     if path.case.waits_for is not None:
-        found.append(f"waits for the work queued on {path.source}")
+        found.append(f"waits for the work queued on {source}")
     if _is_kept(path):
         found.append("a new array takes longer")
     elif path.case.is_cached_copy and path.case.ready is not None:

@@ -116,7 +116,7 @@ def _is_measured(results: Sequence[Result]) -> bool:
 
 
 def _case_check(path: Path, array: str, findings: Sequence[FindingRecord], fails: Fails) -> Check:
-    suite, name = path.pair_text, f"{path.code}  {array}"
+    suite, name = path.array[0], f"{path.code}  {array}"
     result = path.case.result
     if bad := [finding for finding in findings if fails(finding)]:
         return _failed(suite, name, bad)

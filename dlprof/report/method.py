@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from dlprof.report.document import Answer, Cell, Column, Level, Section, Table, Tone, facts
+from dlprof.report.document import Cell, Column, Level, Section, Table, Tone, facts
 from dlprof.runner.machine import NOTABLE_CORES, load_text
 from dlprof.runner.quantity import plain_time
 from dlprof.runner.session import SIMULATED, Header, Result
@@ -94,14 +93,6 @@ def _facts(header: Header) -> Iterator[tuple[str, str]]:
     yield from ((name, str(value)) for name, value in known.items() if value)
     for gpu in machine.known_gpus or ():
         yield "gpu", f"{gpu.name}, driver {gpu.driver_version}"
-
-
-def expectations(header: Header) -> Iterator[Answer]:
-    """How many expectations of a scenario were met."""
-    verdicts = Counter(one.verdict for one in header.expectations)
-    if verdicts:
-        told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-        yield Answer("expectations", note=told)
 
 
 def scenario_sections(header: Header) -> Iterator[Section]:

@@ -72,50 +72,24 @@ class Path:
         return self.is_timed or self.case.is_measured
 
     @property
-    def place(self) -> tuple[float, int, int]:
+    def place(self) -> tuple[float, int]:
         """Its place among the paths of its array: by time, else the cheapest order first."""
-        if self.is_timed or not self.is_measured:
-            return self.cost_ns, 0, 0
-        order, result = self.case.order, self.result
-        waits = ORDERS.index(order) if order in ORDERS else len(ORDERS)
-        return self.cost_ns, waits, KINDS.index(result) if result in KINDS else len(KINDS)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the time is the path's own, as far as the samples tell."""
-        return self.case.is_known
+        order = self.case.order
+        return self.cost_ns, ORDERS.index(order) if order in ORDERS else len(ORDERS)
 
     @property
     def is_certain(self) -> bool:
         """Whether several processes agree on the time."""
         ready = self.case.ready
-        return self.is_known and ready is not None and ready.is_repeated
-
-    @property
-    def is_disturbed(self) -> bool:
-        """Whether other programs disturbed the time."""
-        return self.case.ready is not None and self.case.ready.is_disturbed
-
-    @property
-    def source(self) -> str:
-        """The name of the array in the code."""
-        return self.case.result.case.source
-
-    @property
-    def pair(self) -> tuple[str, str]:
-        """Producer and consumer."""
-        return self.case.pair
-
-    @cached_property
-    def pair_text(self) -> str:
-        return pair_text(self.pair)
+        return self.case.is_known and ready is not None and ready.is_repeated
 
     @cached_property
     def array(self) -> tuple[str, ...]:
         """Pair, shape, dtype, layout, device: paths with the same can be compared."""
         case = self.case.result.case
         shape = shape_text(case.shape).replace("x", BY) if case.shape else "scalar"
-        return self.pair_text, shape, case.dtype, LAYOUTS.get(case.layout, case.layout), case.device
+        layout = LAYOUTS.get(case.layout, case.layout)
+        return pair_text(self.case.pair), shape, case.dtype, layout, case.device
 
     @property
     def elsewhere(self) -> set[str]:
@@ -168,11 +142,12 @@ class Array:
 
     @property
     def pair(self) -> tuple[str, str]:
-        return self.paths[0].pair
+        """Producer and consumer."""
+        return self.paths[0].case.pair
 
     @property
     def pair_text(self) -> str:
-        return self.paths[0].pair_text
+        return self.name[0]
 
     @property
     def text(self) -> str:

@@ -56,11 +56,7 @@ def session_document(
     found = problems.problems_of(session, name, scripts)
     paths = [path for array in arrays for path in array.paths]
     title, scope = _title(session, arrays, bool(inference))
-    answers = (
-        *method.expectations(session),
-        *_answers(arrays),
-        *steps.answers(inference),
-    )
+    answers = (*_answers(arrays), *steps.answers(inference))
     tables, marks = _tables(session, arrays)
     return Document(
         title=title,

@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 import shlex
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from dlprof.errors import UsageError
 from dlprof.report.chart import timeline
@@ -86,23 +85,15 @@ def trace_document(
     trace: Trace,
     full: bool = False,
     name: str = "LAST",
-    advice: Mapping[int, str] = MappingProxyType({}),
 ) -> Document:
-    """Report a trace; ``name`` is what commands call it.
-
-    ``advice`` has what to write instead, by the place of a row.
-    """
+    """Report a trace; ``name`` is what commands call it."""
     title, context = _title(trace)
     notices = tuple(_notices(trace))
     if not trace.rows:
         return Document(title, "no conversions", notices=notices)
-    advised = {id(row): advice[at] for at, row in enumerate(trace.rows) if at in advice}
-    copying, waiting = _copying(trace.rows), _waiting(trace.rows)
     rows = []
     for number, row in enumerate(trace.rows if full else trace.rows[:MOST_ROWS], 1):
         result = result_of(row)
-        is_answer = row in (copying, waiting)
-        what = (*_facts(row, full), "" if is_answer else advised.get(id(row), ""))
         rows.append(
             (
                 Cell(str(number), "dim"),
@@ -111,7 +102,7 @@ def trace_document(
                 Cell(result, TONES.get(result, "dim")),
                 Cell(_line(row)),
                 Cell((row.expression or row.conversion) if full else _short(row), code=True),
-                Cell("; ".join(filter(None, what))),
+                Cell("; ".join(filter(None, _facts(row, full)))),
             )
         )
     left = len(trace.rows) - len(rows)
@@ -120,15 +111,15 @@ def trace_document(
         title,
         context,
         answers=(
-            _answer("copy", copying, _without_waits, trace, advised),
-            _answer("wait", waiting, lambda row: row.waited_ns, trace, advised),
+            _answer("copy", _copying(trace.rows), _without_waits, trace),
+            _answer("wait", _waiting(trace.rows), lambda row: row.waited_ns, trace),
         ),
         notices=notices,
         tables=(Table(COLUMNS, tuple(rows), more),),
         marks=(OWN_TIME,),
         chart=_timeline(trace),
         sections=tuple(_sources(trace)),
-        commands=tuple(_commands(trace, name, advised)) if trace.program else (),
+        commands=tuple(_commands(trace, name)) if trace.program else (),
     )
 
 
@@ -148,20 +139,14 @@ def _without_waits(row: Row) -> int:
     return row.total_ns - row.waited_ns
 
 
-def _answer(
-    word: str,
-    row: Row | None,
-    took_ns: Callable[[Row], int],
-    trace: Trace,
-    advised: Mapping[int, str],
-) -> Answer:
+def _answer(word: str, row: Row | None, took_ns: Callable[[Row], int], trace: Trace) -> Answer:
     label = f"costliest {word}"
     if row is None:
         unknown = sum(word in doubts(one) for one in trace.rows)
         note = f"none known, {counted(unknown, 'line')} may" if unknown else "none"
         return Answer(label, "", note=note)
-    told = filter(None, (place_of(row), counted(row.calls, "call"), advised.get(id(row), "")))
-    return Answer(label, _short(row), plain_time(took_ns(row)), "; ".join(told))
+    note = f"{place_of(row)}; {counted(row.calls, 'call')}"
+    return Answer(label, _short(row), plain_time(took_ns(row)), note)
 
 
 def _short(row: Row) -> str:
@@ -239,7 +224,7 @@ def _facts(row: Row, full: bool) -> Iterator[str]:
 def _sizes(row: Row) -> Iterator[str]:
     sizes = {size for dtype, _, _, size in row.arrays if dtype not in ("?", OTHERS)}
     if row.copies:
-        alike = len(row.arrays) == 1 and is_of_one(row)
+        alike = len(row.arrays) == 1 and _is_of_one(row)
         each = " each" if alike else " per copy on average"
         yield size_text(round(row.bytes / row.copies), 2) + (each if row.copies > 1 else " copied")
     elif sizes and row.result != "view":
@@ -247,7 +232,7 @@ def _sizes(row: Row) -> Iterator[str]:
         yield f"{' to '.join(lengths)}{' each' if row.calls > 1 else ''}"
 
 
-def is_of_one(row: Row) -> bool:
+def _is_of_one(row: Row) -> bool:
     """Whether each copy is of one array, and not of a list of arrays."""
     return row.bytes <= row.copies * max((size for *_, size in row.arrays), default=0)
 
@@ -263,15 +248,15 @@ def _arrays(row: Row) -> str:
     return ", ".join([*texts, f"{left} more"] if left > 0 and texts else texts)
 
 
-def may_be_advised(row: Row) -> bool:
-    """Whether a session that measures the row's array can advise what to write instead."""
+def _can_be_measured(row: Row) -> bool:
+    """Whether a session that measures the row's array can say what to write instead."""
     if row.crossings or row.retyped or row.consumer in (row.producer, UNTRACED):
         return False
-    return bool(row.waits or (row.copies and is_of_one(row)))
+    return bool(row.waits or (row.copies and _is_of_one(row)))
 
 
-def _commands(trace: Trace, name: str, advised: Mapping[int, str]) -> Iterator[str]:
-    fit = [row for row in trace.rows if may_be_advised(row) and id(row) not in advised]
+def _commands(trace: Trace, name: str) -> Iterator[str]:
+    fit = [row for row in trace.rows if _can_be_measured(row)]
     row = _copying(fit) or _waiting(fit)
     if row is not None:
         pair, number = shlex.join([row.producer, row.consumer]), trace.rows.index(row) + 1

@@ -15,12 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from dlprof.errors import SessionError, Unsaved, UsageError
 from dlprof.runner import files
 from dlprof.runner.merge import merge, without_times
-from dlprof.runner.request import Request
 from dlprof.runner.session import SCHEMA, Environment, Header, Session, on_one_machine
 from dlprof.text import json_text
 
@@ -176,16 +175,6 @@ def parse(text: str, name: str) -> Session:
     except (ValidationError, LookupError, TypeError, ValueError, RecursionError) as error:
         reason = first_error(error) if isinstance(error, ValidationError) else error
         raise SessionError(f"{name} is not a valid session: {reason}") from None
-
-
-def request(path: Path) -> Request:
-    """Return what a session was asked for; an empty request if the file cannot be read."""
-    try:
-        with path.open(encoding="utf-8") as file:
-            header = _content(file.readline(), str(path), 1)
-        return TypeAdapter(Request).validate_python(header.get("request"))
-    except (OSError, ValueError, SessionError):
-        return Request()
 
 
 def document(session: Session) -> str:
