@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -38,31 +40,8 @@ may be shared by some of them, and hardly by all.
 """
 
 
-@dataclass(frozen=True)
-class QueuedWork:
-    """What an instrument does with a queue; times are those of ``clock``, in ns."""
-
-    enqueue: Callable[[int], Any]
-    """Queue that many units of work; returns the array that depends on them."""
-    finish: Callable[[Any], None]
-    """Wait for that array."""
-    convert: Callable[[Any], Any]
-    ready: Callable[[Any], None] | None
-    """Wait for a result by the consumer's means alone."""
-    look: Callable[[Any], Any]
-    """The values of a result as the consumer reads them; None if it leaves no array."""
-    is_right: Callable[[Any, Any], bool | None]
-    """Whether these values are those of a finished array."""
-    spoil: Callable[[Any], int | None]
-    """Overwrite a finished array: its memory must not hold right values when it is reused. Returns
-    its address; None if it has none, or keeps its values."""
-    clock: Callable[[], int] = time.perf_counter_ns
-    unrelated: tuple[Unrelated, ...] = ()
-    """Each queues work of that many ns on which no array depends, and returns a wait for it."""
-
-
 def calibrate(queue: QueuedWork, least_ns: int) -> tuple[float, float]:
-    """Length of one unit of work in ns, and the share of it that the queueing call takes.
+    """Return the length of one unit of work in ns, and the share that the queueing call takes.
 
     Both are the least of several tries: a thread that was not scheduled seems to work.
     """
@@ -93,20 +72,10 @@ class Side:
     probe: Probe
     stream: int | None = None
 
-    def on(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """``call``, with the framework on this side's stream while it runs."""
-        stream = self.stream
-        if stream is None:
-            return call
-
-        def run(*arguments: Any) -> Any:
-            context = self.probe.on_stream(stream)
-            if context is None:  # it could when the side was made
-                raise RuntimeError(f"{self.probe.name} cannot be put on a stream any more")
-            with context:
-                return call(*arguments)
-
-        return run
+    def active(self) -> AbstractContextManager[object]:
+        """Inside, the framework is on this side's stream."""
+        own = None if self.stream is None else self.probe.on_stream(self.stream)
+        return own or nullcontext()
 
     def handle(self, device: str) -> int | None:
         return self.probe.current_stream(device) if self.stream is None else self.stream
@@ -117,7 +86,7 @@ def default_sides(subject: Subject) -> tuple[Side, Side]:
 
 
 def own_sides(subject: Subject, gpu: Gpu) -> tuple[Side, Side] | None:
-    """Producer and consumer on a non-blocking stream each; None if neither can be put on one.
+    """Put producer and consumer on a non-blocking stream each; None if neither can be put on one.
 
     A framework that converts its own arrays has one current stream for both sides.
     """
@@ -139,7 +108,7 @@ _streams: WeakKeyDictionary[Gpu, dict[str, int]] = WeakKeyDictionary()
 
 
 def stream_for(gpu: Gpu, use: str, *beside: int | None) -> int | None:
-    """A non-blocking stream, one per use, whose work runs beside that of other streams.
+    """Return a non-blocking stream, one per use, whose work runs beside that of other streams.
 
     A device has few queues (``CUDA_DEVICE_MAX_CONNECTIONS``, 8 by default). Streams that share a
     queue wait for each other, which would look like an order. None if none of
@@ -169,135 +138,137 @@ def _runs_beside(gpu: Gpu, stream: int, other: int) -> bool:
     return beside
 
 
-def queue_of(subject: Subject, text: str, gpu: Gpu | None, sides: tuple[Side, Side]) -> QueuedWork:
-    """The queue of a real producer, whose enqueue is ``text``, before a real consumer."""
-    producer, consumer = sides
-    namespace = dict(subject.namespace)
-    wait = subject.producer.wait(subject.spec.device).format(x="_y") or "None"
-    convert = compile_call(subject.code, namespace, "x")
-    return QueuedWork(
-        enqueue=producer.on(_enqueue(subject, text, gpu, producer, namespace)),
-        finish=producer.on(compile_call(wait, namespace, "_y")),
-        # Both are on their streams: an export may ask for the producer's current stream.
-        convert=producer.on(consumer.on(convert)),
-        ready=_ready(subject, gpu, consumer, namespace),
-        look=consumer.on(lambda result: _look(subject, result, gpu)),
-        is_right=producer.on(lambda seen, array: _is_right(subject, seen, array, gpu)),
-        spoil=producer.on(lambda array: _spoil(subject, array, gpu)),
-        clock=time.perf_counter_ns if gpu is None else gpu.host_ns,
-        unrelated=(
-            _probe_unrelated(subject, namespace)
-            if gpu is None
-            else _unrelated(gpu, *_handles(subject, sides))
-        ),
-    )
+class QueuedWork:
+    """What an instrument does with a queue of the producer, before a real consumer.
 
-
-def _enqueue(
-    subject: Subject, text: str, gpu: Gpu | None, side: Side, namespace: dict[str, Any]
-) -> Callable[[int], Any]:
-    prepare(subject.producer.queue_setup(subject.spec), namespace)
-    run = statements(text, namespace, "enqueue")
-
-    def enqueue(work: int) -> Any:
-        namespace["work"] = work
-        run()
-        return namespace.pop("y")
-
-    stream = side.handle("cuda") if subject.spec.device == "cuda" else None
-    if gpu is None or stream is None:
-        return enqueue
-
-    def spin(work: int) -> Any:
-        gpu.spin(stream, work * SPIN_UNIT_NS)
-        return enqueue(1)
-
-    return spin
-
-
-def _ready(
-    subject: Subject, gpu: Gpu | None, side: Side, namespace: dict[str, Any]
-) -> Callable[[Any], None] | None:
-    """A way to wait for a result; None if there is none.
-
-    The call itself is one if the consumer is synchronous.
+    ``text`` queues the producer's own operations. Times are those of ``clock``, in ns.
     """
-    stream = side.handle("cuda") if gpu is not None and subject.result_device == "cuda" else None
-    if gpu is not None and stream is not None:
-        return _by_event(gpu, stream)
-    if subject.wait:
-        wait = compile_call(subject.wait.format(x="_r"), namespace, "_r")
-        return side.on(wait)
-    return (lambda _result: None) if subject.result_device == "cpu" else None
+
+    ready: Callable[[Any], None] | None
+    """Wait for a result by the consumer's means alone."""
+    unrelated: tuple[Unrelated, ...]
+    """Each queues work of that many ns on which no array depends, and returns a wait for it."""
+
+    def __init__(
+        self, subject: Subject, text: str, gpu: Gpu | None, sides: tuple[Side, Side]
+    ) -> None:
+        self._subject, self._gpu = subject, gpu
+        self._producer, self._consumer = sides
+        namespace = self._namespace = dict(subject.namespace)
+        prepare(subject.producer.queue_setup(subject.spec), namespace)
+        wait = subject.producer.wait(subject.spec.device).format(x="_y") or "None"
+        self._run = statements(text, namespace, "enqueue")
+        self._finish = compile_call(wait, namespace, "_y")
+        self._convert = compile_call(subject.code, namespace, "x")
+        self._streams = [
+            side.handle("cuda") if gpu is not None and device == "cuda" else None
+            for side, device in zip(
+                sides, (subject.spec.device, subject.result_device), strict=True
+            )
+        ]
+        self.clock = time.perf_counter_ns if gpu is None else gpu.host_ns
+        self.ready = self._ready()
+        self.unrelated = self._of_probe() if gpu is None else self._on_streams(gpu)
+
+    def enqueue(self, work: int) -> Any:
+        """Queue that many units of work; return the array that depends on them."""
+        stream = self._streams[0]
+        with self._producer.active():
+            if self._gpu is not None and stream is not None:
+                self._gpu.spin(stream, work * SPIN_UNIT_NS)
+                work = 1
+            self._namespace["work"] = work
+            self._run()
+            return self._namespace.pop("y")
+
+    def finish(self, array: Any) -> None:
+        """Wait for that array."""
+        with self._producer.active():
+            self._finish(array)
+
+    def convert(self, array: Any) -> Any:
+        # Both are on their streams: an export may ask for the producer's current stream.
+        with self._producer.active(), self._consumer.active():
+            return self._convert(array)
+
+    def look(self, result: Any) -> Any:
+        """Return the values of a result as the consumer reads them; None if it is no array."""
+        consumer = self._subject.consumer
+        if not self._subject.import_.returns_array:
+            return None
+        with self._consumer.active():
+            return computed(self._gpu, lambda: consumer.to_numpy(result)).copy()
+
+    def is_right(self, seen: Any, array: Any) -> bool | None:
+        """Whether these values are those of a finished array."""
+        if seen is None:
+            return None
+        producer = self._subject.producer
+        with self._producer.active():
+            expected = computed(self._gpu, lambda: producer.to_numpy(array))
+        if seen.shape != expected.shape or seen.dtype != expected.dtype:
+            return None
+        return bool(seen.tobytes() == expected.tobytes())
+
+    def spoil(self, array: Any) -> int | None:
+        """Overwrite a finished array, so that reused memory does not hold right values.
+
+        Returns its address; None if it has none, or keeps its values.
+        """
+        subject = self._subject
+        address = subject.producer.pointer(array) if subject.spec.elements else None
+        if address is None or address == subject.producer.pointer(subject.source):
+            return None
+        with self._producer.active():
+            subject.overwrite(array, self._gpu)
+        return address
+
+    def _ready(self) -> Callable[[Any], None] | None:
+        gpu, stream, subject = self._gpu, self._streams[1], self._subject
+        if gpu is not None and stream is not None:
+            event = gpu.event()
+
+            def by_event(_result: Any) -> None:
+                gpu.record(event, stream)
+                gpu.synchronize_event(event)
+
+            return by_event
+        if subject.wait:
+            wait = compile_call(subject.wait.format(x="_r"), self._namespace, "_r")
+
+            def by_consumer(result: Any) -> None:
+                with self._consumer.active():
+                    wait(result)
+
+            return by_consumer
+        # The call itself is a wait if the consumer is synchronous.
+        return (lambda _result: None) if subject.result_device == "cpu" else None
+
+    def _of_probe(self) -> tuple[Unrelated, ...]:
+        namespace = self._namespace
+        text = self._subject.producer.enqueue_unrelated(self._subject.spec)
+        if text is None:
+            return ()
+        run = statements(text, namespace, "enqueue unrelated")
+
+        def queue(duration_ns: int) -> Callable[[], None]:
+            namespace["duration_ns"] = duration_ns
+            run()
+            finish: Callable[[], None] = namespace.pop("z").wait
+            return finish
+
+        return (queue,)
+
+    def _on_streams(self, gpu: Gpu) -> tuple[Unrelated, ...]:
+        devices = self._subject.spec.device, self._subject.result_device
+        used = [one for one, on in zip(self._streams, devices, strict=True) if on == "cuda"]
+        count = SEVERAL if None in used else 1
+        streams = [stream_for(gpu, f"unrelated work {at}", *used) for at in range(count)]
+        return tuple(partial(_queue_unrelated, gpu, stream) for stream in streams)
 
 
-def _by_event(gpu: Gpu, stream: int) -> Callable[[Any], None]:
-    event = gpu.event()
-
-    def ready(_result: Any) -> None:
-        gpu.record(event, stream)
-        gpu.synchronize_event(event)
-
-    return ready
-
-
-def _look(subject: Subject, result: Any, gpu: Gpu | None) -> Any:
-    if not subject.import_.returns_array:
-        return None
-    return computed(gpu, lambda: subject.consumer.to_numpy(result)).copy()
-
-
-def _is_right(subject: Subject, seen: Any, array: Any, gpu: Gpu | None) -> bool | None:
-    if seen is None:
-        return None
-    expected = computed(gpu, lambda: subject.producer.to_numpy(array))
-    if seen.shape != expected.shape or seen.dtype != expected.dtype:
-        return None
-    return bool(seen.tobytes() == expected.tobytes())
-
-
-def _spoil(subject: Subject, array: Any, gpu: Gpu | None) -> int | None:
-    address = subject.producer.pointer(array) if subject.spec.elements else None
-    if address is None or address == subject.producer.pointer(subject.source):
-        return None
-    subject.overwrite(array, gpu)
-    return address
-
-
-def _probe_unrelated(subject: Subject, namespace: dict[str, Any]) -> tuple[Unrelated, ...]:
-    text = subject.producer.enqueue_unrelated(subject.spec)
-    if text is None:
-        return ()
-    run = statements(text, namespace, "enqueue unrelated")
-
-    def queue(duration_ns: int) -> Callable[[], None]:
-        namespace["duration_ns"] = duration_ns
-        run()
-        finish: Callable[[], None] = namespace.pop("z").wait
-        return finish
-
-    return (queue,)
-
-
-def _handles(subject: Subject, sides: tuple[Side, Side]) -> list[int | None]:
-    devices = subject.spec.device, subject.result_device
-    return [
-        side.handle("cuda") for side, device in zip(sides, devices, strict=True) if device == "cuda"
-    ]
-
-
-def _unrelated(gpu: Gpu, *handles: int | None) -> tuple[Unrelated, ...]:
-    count = SEVERAL if None in handles else 1
-    return tuple(_on_stream(gpu, f"unrelated work {at}", *handles) for at in range(count))
-
-
-def _on_stream(gpu: Gpu, use: str, *handles: int | None) -> Unrelated:
-    stream = stream_for(gpu, use, *handles)
+def _queue_unrelated(gpu: Gpu, stream: int | None, duration_ns: int) -> Callable[[], None]:
     if stream is None:  # its work ends at once, and the instrument sees that
-        return lambda _: lambda: None
-
-    def queue(duration_ns: int) -> Callable[[], None]:
-        gpu.spin(stream, duration_ns)
-        return lambda: gpu.synchronize(stream)
-
-    return queue
+        return lambda: None
+    gpu.spin(stream, duration_ns)
+    return lambda: gpu.synchronize(stream)

@@ -12,9 +12,9 @@ from dlprof.worker.instruments import ordering
 from dlprof.worker.instruments.ordering import Fit, judge
 from dlprof.worker.queued_work import (
     SPIN_UNIT_NS,
+    QueuedWork,
     calibrate,
     default_sides,
-    queue_of,
     stream_for,
 )
 
@@ -29,7 +29,7 @@ HOST_WAITS = ("host", "device")
 
 
 def queue_on_default_streams(case, device):
-    return queue_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
+    return QueuedWork(case, case.producer.enqueue(case.spec), device, default_sides(case))
 
 
 def queue_for(*arguments, **options):
@@ -95,7 +95,8 @@ class TestVerdicts:
     def test_an_event_shows_a_race_that_the_consumers_own_wait_hides(self):
         case, device = pair(order="nothing")
         case = replace(case, wait="consumer.gpu.synchronize_device()")
-        queue = replace(queue_on_default_streams(case, device), look=lambda result: None)
+        queue = queue_on_default_streams(case, device)
+        queue.look = lambda result: None
         assert ordering.measure_queue(queue)["verdict"] == "unordered"
 
     @pytest.mark.parametrize(("order", "verdict"), [("event", "unknown"), ("nothing", "unordered")])
@@ -117,7 +118,7 @@ class TestValues:
     def test_values_that_are_wrong_behind_an_idle_queue_too_are_no_race(self, rights):
         queue, _ = queue_for(order="event", copies=True)
         answers = itertools.chain(rights, itertools.repeat(False))
-        queue = replace(queue, is_right=lambda seen, array: next(answers))
+        queue.is_right = lambda seen, array: next(answers)
         found = ordering.measure_queue(queue)
         assert (found["verdict"], found["evidence"]["values_right"]) == ("stream-ordered", None)
 
@@ -125,7 +126,9 @@ class TestValues:
         def look(result):
             raise TypeError("no such dtype")
 
-        found = ordering.measure_queue(replace(queue_for(order="host")[0], look=look))
+        queue, _ = queue_for(order="host")
+        queue.look = look
+        found = ordering.measure_queue(queue)
         assert (found["verdict"], found["evidence"]["values_right"]) == ("host-sync", None)
 
     @pytest.mark.parametrize(

@@ -46,7 +46,6 @@ from dlprof.worker.queued_work import (
     calibrate,
     default_sides,
     own_sides,
-    queue_of,
 )
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
@@ -80,7 +79,7 @@ def measure(subject: Subject, gpu: Gpu | None) -> dict[str, Any]:
     if text is None:
         name, device = subject.producer.name, subject.spec.device
         return verdict("synchronous", {}, f"{name} finishes its work on {device} before it returns")
-    queue = queue_of(subject, text, gpu, default_sides(subject))
+    queue = QueuedWork(subject, text, gpu, default_sides(subject))
     if _is_of_another_layout(subject, queue):
         return unknown(OTHER_LAYOUT)
     default = measure_queue(queue)
@@ -99,7 +98,7 @@ def measure(subject: Subject, gpu: Gpu | None) -> dict[str, Any]:
 def _on_own_streams(subject: Subject, text: str, gpu: Gpu) -> dict[str, Any] | None:
     """The verdict with each framework on a stream of its own; None if neither can be put on one."""
     sides = own_sides(subject, gpu)
-    return sides and measure_queue(queue_of(subject, text, gpu, sides))
+    return sides and measure_queue(QueuedWork(subject, text, gpu, sides))
 
 
 def _is_of_another_layout(subject: Subject, queue: QueuedWork) -> bool:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from dlprof.device.cuda import Gpu, driver_devices
 from dlprof.protocol.messages import NO_CUPTI, no_trace, words
-from dlprof.worker.queued_work import QueuedWork, calibrate, default_sides, queue_of
+from dlprof.worker.queued_work import QueuedWork, calibrate, default_sides
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
 
@@ -62,7 +62,7 @@ def _queue(subject: Subject, gpu: Gpu | None) -> tuple[QueuedWork | None, int]:
     if text is None:
         subject.wait_for(subject.convert())
         return None, 0
-    queue = queue_of(subject, text, gpu, default_sides(subject))
+    queue = QueuedWork(subject, text, gpu, default_sides(subject))
     unit_ns, _ = calibrate(queue, WAITED_NS)
     for _ in range(2):
         queue.convert(queue.enqueue(1))
