@@ -315,10 +315,19 @@ def by(things: Iterable[Thing], key: Callable[[Thing], Key]) -> dict[Key, list[T
     return dict(found)
 
 
+Look = tuple[str, str]
+"""An instrument, and a word that processes may have seen it say."""
+
+
 def groups(
     cases: Iterable[CaseView],
     cause: Callable[[CaseView], Hashable],
     rank: Callable[[CaseView], Any] = lambda _: 0,
+    look: Look | None = None,
 ) -> list[list[CaseView]]:
-    """The cases of each cause, which are one finding; the clearest, of the highest rank, first."""
-    return [sorted(found, key=rank, reverse=True) for found in by(cases, cause).values()]
+    """The cases of each cause, which are one finding; the clearest, of the highest rank, first.
+
+    With a ``look``, those that were seen in as many processes.
+    """
+    found = by(cases, lambda case: (cause(case), case.how_often(*look) if look else ""))
+    return [sorted(alike, key=rank, reverse=True) for alike in found.values()]

@@ -17,6 +17,8 @@ from dlprof.runner.axes import shape_text
 from dlprof.runner.evidence import Changed, Count, Evidence, Values
 from dlprof.runner.session import FindingRecord, Result
 
+WRONG = ("values", "wrong")
+
 
 def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
     """The result has another dtype than the source.
@@ -25,8 +27,7 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
     """
     wrong = [case for case in cases.cases if case.changed.dtype and not _is_narrowed(case)]
     for found in groups(
-        wrong,
-        lambda case: (case.pair[1], (case.changed.dtype or ("", ""))[1], _how_often(case)),
+        wrong, lambda case: (case.pair[1], (case.changed.dtype or ("", ""))[1]), look=WRONG
     ):
         before, after = found[0].changed.dtype or ("", "")
         first, lost = found[0].result.case, _lost(found[0].changed.values)
@@ -42,12 +43,8 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
             brief=why,
             evidence={"before": before, "after": after},
             advice=advice,
-            how_often=_how_often(found[0]),
+            look=WRONG,
         )
-
-
-def _how_often(case: CaseView) -> str:
-    return case.how_often("values", "wrong")
 
 
 def _is_narrowed(case: CaseView) -> bool:
@@ -82,8 +79,7 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
     """
     wrong = [case for case in cases.cases if _wrong_text(case)]
     for found in groups(
-        wrong,
-        lambda case: (case.way_in, min(case.changed.kinds), _cause(case), _how_often(case)),
+        wrong, lambda case: (case.way_in, min(case.changed.kinds), _cause(case)), look=WRONG
     ):
         yield finding(
             found,
@@ -93,11 +89,11 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
             brief=_cause(found[0]),
             evidence={"changed": ", ".join(sorted(found[0].changed.kinds))},
             advice=replacements(cases, found, "gives the right result", none=NONE_INSTEAD),
-            how_often=_how_often(found[0]),
+            look=WRONG,
         )
     besides = [case for case in cases.cases if _side_effect(case.changed)]
     for found in groups(
-        besides, lambda case: (case.way_in, _side_effect(case.changed), _how_often(case))
+        besides, lambda case: (case.way_in, _side_effect(case.changed)), look=WRONG
     ):
         kind = _side_effect(found[0].changed)
         verb = SIDE_EFFECTS[kind].verb
@@ -107,7 +103,7 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
             numbers=_lost(getattr(found[0].changed, kind)),
             evidence={"changed": ", ".join(sorted(found[0].changed.kinds))},
             advice=replacements(cases, found, "does not", none=NONE_INSTEAD),
-            how_often=_how_often(found[0]),
+            look=WRONG,
         )
 
 

@@ -65,14 +65,13 @@ def observations(result: Result, instrument: str) -> list[str]:
         f"{word}: {facts(evidence, result.untimed)}"
         for word, evidence in seen(getattr(result, instrument, None))
     ]
-    more = [f"and {len(looks) - MOST:,} more processes"] if len(looks) > MOST else []
     if len(looks) > 1:
         looks = [f"process {at} of {len(looks)}: {one}" for at, one in enumerate(looks, 1)]
     elif instrument in DIAGNOSIS:
         looks = [f"{one} (seen once, at the first shape of the path)" for one in looks]
     elif len(result.rounds) > 1:
         looks = [f"the same in {len(result.rounds)} processes: {one}" for one in looks]
-    return [*looks[:MOST], *more]
+    return looks[:MOST]
 
 
 def trace(result: Result) -> str:

@@ -88,7 +88,7 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
             brief="It is still there 2 s later.",
             advice=advice.strip(),
             severity="error" if _left(kept).keys() & {*HANDLES, BYTES} else "warning",
-            how_often=found[0].how_often(instrument, "retained"),
+            look=(instrument, "retained"),
         )
 
 
@@ -216,17 +216,13 @@ def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
     )
 
 
+DANGLING = ("lifetime", "dangling")
+
+
 def dangling(cases: Cases) -> Iterator[FindingRecord]:
     """The result's memory is gone with its source, or that of the source with its result."""
     dangling = [case for case in cases.looked_at("lifetime") if case.is_dangling]
-    for found in groups(
-        dangling,
-        lambda case: (
-            _loses_result(case),
-            case.way_in,
-            case.how_often("lifetime", "dangling"),
-        ),
-    ):
+    for found in groups(dangling, lambda case: (_loses_result(case), case.way_in), look=DANGLING):
         evidence = _lost(found[0].result)
         how = " or ".join(sorted({_what_became(case) for case in found}, reverse=True))
         if _loses_result(found[0]):
@@ -244,7 +240,7 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
             how,
             evidence={"reason": evidence.reason},
             advice=f"{advice} Or: {other}" if other else advice,
-            how_often=found[0].how_often("lifetime", "dangling"),
+            look=DANGLING,
         )
 
 

@@ -39,7 +39,7 @@ def crash(cases: Cases) -> Iterator[FindingRecord]:
             f"{first_line(lost.how)}{during}",
             evidence={"stage": lost.stage},
             advice=f"{code(other)} works." if other else "",
-            how_often=_returned(worst),
+            brief=_returned(worst),
             is_named=True,
         )
 
@@ -189,7 +189,7 @@ def show_wrong_error(subject: Subject, _: Subject | None, __: FindingRecord) -> 
 def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
     """Once it has refused an array, it converts a plain one no more."""
     broken = [case for case in cases.looked_at("refusal") if _is_broken(case)]
-    for found in groups(broken, lambda case: (case.way_in, case.how_often("refusal", "broken"))):
+    for found in groups(broken, lambda case: case.way_in, look=("refusal", "broken")):
         evidence = _broken(found[0].result)
         after = first_line(evidence.after or "")
         yield finding(
@@ -199,7 +199,7 @@ def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
             more=f"Afterwards a plain array gives: {after}. One like it was converted before.",
             evidence={"refused_by": (evidence.error or ("?",))[0], "after": after},
             advice=f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}".strip(),
-            how_often=found[0].how_often("refusal", "broken"),
+            look=("refusal", "broken"),
         )
 
 
@@ -254,6 +254,7 @@ def show_broken(subject: Subject, _: Subject | None, __: FindingRecord) -> Effec
     )
 
 
+SETTING = ("settings", "changed")
 SHORT = 40
 """Characters of a value that a headline has room for."""
 
@@ -265,10 +266,8 @@ def setting_changed(cases: Cases) -> Iterator[FindingRecord]:
     ]
     by_name = by(changes, lambda change: change[1])
     for name, changing in by_name.items():
-        for found in groups(
-            (case for case, _ in changing),
-            lambda case: (case.way_in, case.how_often("settings", "changed")),
-        ):
+        changing_cases = [case for case, _ in changing]
+        for found in groups(changing_cases, lambda case: case.way_in, look=SETTING):
             first = _changed(found[0].result)[name]
             before, after = first.before or "?", first.after or "?"
             fits = max(len(before), len(after)) <= SHORT
@@ -279,7 +278,7 @@ def setting_changed(cases: Cases) -> Iterator[FindingRecord]:
                 f"{before} before, {after} after" if fits else "",
                 evidence={"setting": name, "before": before, "after": after},
                 advice=replacements(cases, found, "keeps it", partial(_keeps, name)),
-                how_often=found[0].how_often("settings", "changed"),
+                look=SETTING,
             )
 
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from dlprof.judge.case_view import CaseView
-from dlprof.judge.cases import Cases, by
+from dlprof.judge.cases import Cases, Look, by
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import Show
 from dlprof.runner.axes import shape_text
@@ -140,7 +140,7 @@ def finding(  # noqa: PLR0913 - one keyword for each part
     advice: str = "",
     against: CaseView | None = None,
     severity: Severity | None = None,
-    how_often: str = "",
+    look: Look | None = None,
     subject: str = "",
     is_named: bool = False,
 ) -> FindingRecord:
@@ -151,7 +151,7 @@ def finding(  # noqa: PLR0913 - one keyword for each part
     that follows, and ``more`` follows in the summary only. ``evidence`` has units in its names;
     ``cost_ns`` is what the finding costs per call. ``advice`` names only paths that were measured.
     ``against`` is what the first case is compared with. ``severity`` is needed if those of the rule
-    differ. ``how_often`` says in how many processes it was seen, where that is not in all.
+    differ. ``look`` is that of :func:`groups`: it says in how many processes it was seen.
     ``subject`` is a call of the first case's source, made besides the case's own. ``is_named`` says
     that the headline names the first path, and does not only count.
     """
@@ -163,6 +163,7 @@ def finding(  # noqa: PLR0913 - one keyword for each part
     said = f"{verb[count > 1]} {does}".strip() + where
     told = f": {numbers}" if numbers else ""
     which = _which(cases) if numbers and not subject else ""
+    how_often = first.how_often(*look) if look else ""
     briefly = " ".join(filter(None, (brief, how_often)))
     fully = " ".join(filter(None, (brief, more, how_often)))
     return FindingRecord(

@@ -176,19 +176,18 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
         limits = alignment.limits(layouts.get(alignment.but_layout(worst), ()))
         limits = limits if alignment.is_contiguous(worst) else None
         seen = "view" if worst.promise == "copy" else "copy"
-        where = f" where x {limits.where(seen)}" if limits else ""
         yield finding(
             found,
             verb,
             f"although {_promise_text(worst.result)}",
             evidence={
                 "documented": worst.promise,
-                **_in_processes(worst),
                 **(limits.evidence if limits else {}),
             },
             brief=effect,
-            more=f"Seen {_how_often(worst)}{where}.",
+            more=f"Seen where x {limits.where(seen)}." if limits else "",
             advice=for_each_producer(found, lambda case: _advice(cases, case)),
+            look=("ownership", seen),
             against=_as_promised(cases, worst),
             severity=severity,
         )
@@ -200,20 +199,6 @@ def _promise_text(result: Result) -> str:
         asks = "forbids" if result.case.promise == "view" else "asks for"
         return f"its keyword {asks} a copy"
     return f"a {result.case.promise} is documented"
-
-
-def _in_processes(case: CaseView) -> dict[str, int]:
-    if len(case.kinds_seen) > 1:
-        return {"processes": len(case.kinds_seen), "broken": case.broken_promises}
-    whole = max(len(case.result.rounds), 1)  # processes that agree have one verdict together
-    return {"processes": whole, "broken": whole if case.broken_promises else 0}
-
-
-def _how_often(case: CaseView) -> str:
-    if not case.broken_promises:  # the instrument *alignment* saw it
-        return "in a separate try"
-    count = _in_processes(case)
-    return f"in {count['broken']} of {count['processes']} processes"
 
 
 def _is_harmless(case: CaseView) -> bool:

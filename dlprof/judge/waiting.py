@@ -126,6 +126,9 @@ def _evidence(case: CaseView) -> dict[str, object]:
     }
 
 
+RACE = ("ordering", "unordered")
+
+
 def unordered(cases: Cases) -> Iterator[FindingRecord]:
     """The result is not ordered after the work queued on its source: it can be without its values.
 
@@ -133,7 +136,7 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
     which has the cost of the wait too.
     """
     racing = [case for case in cases.looked_at("ordering") if case.is_unordered]
-    for found in groups(racing, _race, lambda case: _read_wrong(_raced(case))):
+    for found in groups(racing, _race, lambda case: _read_wrong(_raced(case)), RACE):
         worst = _raced(found[0])
         # One wrong value proves the race. Without one the times do.
         saw = (
@@ -160,18 +163,18 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
             brief="A reader can see wrong values.",
             more=f"Behind queued work, {saw}.{waits}",
             advice=_ordered_advice(cases, found[0]),
-            how_often=found[0].how_often("ordering", "unordered"),
+            look=RACE,
         )
 
 
 def _raced(case: CaseView) -> CaseView:
     """The case as a process saw it in which the result was not ordered."""
-    return case.as_seen("ordering", "unordered")
+    return case.as_seen(*RACE)
 
 
 def _race(case: CaseView) -> tuple[object, ...]:
-    raced, how_often = _raced(case), case.how_often("ordering", "unordered")
-    return case.pair, raced.waits_for, raced.is_ordered_by_default, how_often
+    raced = _raced(case)
+    return case.pair, raced.waits_for, raced.is_ordered_by_default
 
 
 def _read_wrong(case: CaseView) -> bool:

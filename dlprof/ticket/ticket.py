@@ -104,26 +104,12 @@ def _facts(finding: FindingRecord, results: Sequence[Result]) -> str:
 
 
 def _other_calls(session: Session, finding: FindingRecord) -> list[str]:
-    """The other calls of which the same was found, of arrays of several frameworks with these.
-
-    They are of this finding and of those that say the same of the same consumer.
-    """
-    consumers = {session.results[index].case.consumer for index in finding.results}
-    alike = [
-        one
-        for one in session.findings
-        if one.said
-        and (one.rule, one.severity, one.said) == (finding.rule, finding.severity, finding.said)
-    ]
-    indices = [*finding.results, *(index for one in alike for index in one.results)]
-    cases = [session.results[index].case for index in indices]
-    calls = dict.fromkeys(
-        (case.producer, case.code) for case in cases if case.consumer in consumers
-    )
+    """The other calls of the finding, with the framework of their source if there are several."""
+    cases = [session.results[index].case for index in finding.results]
+    calls = list(dict.fromkeys((case.producer, case.code) for case in cases))
     several = len({producer for producer, _ in calls}) > 1
     return [
-        _code(code) + (f" of {_prose(producer)}" if several else "")
-        for producer, code in list(calls)[1:]
+        _code(code) + (f" of {_prose(producer)}" if several else "") for producer, code in calls[1:]
     ]
 
 

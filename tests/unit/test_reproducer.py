@@ -85,53 +85,6 @@ def test_a_script_finds_nothing_in_an_innocent_call(changed):
     assert ended(script) == (0, "the problem is gone")
 
 
-def test_a_script_shows_what_only_many_refusals_break():
-    setup = (
-        "refused = []\n"
-        "def take(x):\n"
-        "    if x.dtype == 'int8':\n        refused.append(1)\n        raise ValueError('no int8')\n"
-        "    if len(refused) > 30:\n        raise RuntimeError('broken')\n"
-        "    return x"
-    )
-    broken = {
-        "error": ["ValueError"], "after": "RuntimeError: broken", "plain_code": "take(x)",
-        "plain_create": "x = numpy.ones(3, dtype='float32')",
-    }  # fmt: skip
-    spec = ArraySpec((4, 4), "int8")
-    recipe = recipe_of(spec=spec, setup=setup)
-    refusal = verdict("broken", **broken)
-    script = text_of("DLP026", spec=spec, code="take(x)", recipe=recipe, refusal=refusal)
-    assert ended(script) == (1, "the problem is there")
-
-
-def test_a_bounce_on_a_simulated_device_is_not_decided_by_times():
-    with pytest.raises(NoReproducer, match="simulated"):
-        text_of("DLP006", CuPy(), CuPy(), spec=ON_CUDA, untimed=True)
-
-
-def test_a_script_shows_a_source_that_is_spoiled_when_its_result_goes():
-    spoiled = {"lifetime": verdict("dangling", source_after_drop="changed")}
-    setup = (
-        "def take(x):\n    y = x.view()\n"
-        "    __import__('weakref').finalize(y, x.fill, 3)\n    return y"
-    )
-    made = recipe_of(setup=setup)
-    script = text_of("DLP011", code="take(x)", recipe=made, **spoiled)
-    assert ended(script) == (1, "the problem is there")
-    assert ended(text_of("DLP011", code="x.view()", **spoiled)) == (0, "the problem is gone")
-
-
-@pytest.mark.parametrize(
-    ("code", "end"),
-    [("x.view()", (0, "the problem is gone")), ("keep(x.view())", (1, "the problem is there"))],
-)
-def test_what_making_the_arrays_leaves_behind_is_not_that_of_their_conversion(code, end):
-    made = recipe_of(setup="kept = []\ndef keep(y):\n    kept.append([y])\n    return y")
-    made["create"] = {"C": f"{made['create']['C']}\nkept.append([[], [], []])"}
-    left = verdict("retained", per_source=True, objects_per_conversion=2.0, size_bytes=16384)
-    assert ended(text_of("DLP010", code=code, recipe=made, lifetime=left)) == end
-
-
 def hostile(**texts):
     return {"recipe": {**recipe_of(), **texts}}
 

@@ -38,11 +38,6 @@ def test_a_wrong_result_is_an_error_that_says_what_changed(changed, words):
     assert finding.advice.startswith("right(x)")
 
 
-def test_wrong_values_of_one_process_are_enough():
-    values = verdict("varies", processes=[verdict("ok"), wrong(shape=[[1], [2]])])
-    assert rules(path("f(x)", values=values)) == ["DLP008"]
-
-
 LOST_FLAG = {"source": False, "result": True}
 KEPT_FLAG = verdict("ok", writable={"source": False, "result": False})
 
@@ -117,9 +112,6 @@ def test_bytes_that_stay_behind_are_an_error_and_a_few_objects_a_warning(counts,
     (finding,) = found("DLP010", kept(**counts))
     assert finding.severity == severity
     assert words in finding.headline
-
-
-DIED = died("unknown", "killed by SIGSEGV during early_write")
 
 
 GONE = verdict("dangling", changed_after_drop=True)

@@ -4,11 +4,9 @@ import pytest
 from builders import make_measure
 from rule_builders import (
     US,
-    alone,
     by_process,
     disturbed,
     found,
-    once,
     path,
     rules,
     spread,
@@ -17,10 +15,6 @@ from rule_builders import (
 )
 
 from dlprof.judge import thresholds
-from dlprof.judge.slower import (
-    clearly_longer,
-    longer_by_itself,
-)
 
 FAST = path("fast(x)", 10 * US)
 SLOW = path("slow(x)", 200 * US)
@@ -72,43 +66,6 @@ BUSY = by_process(10 * US, 35 * US, 12 * US)
 )  # fmt: skip
 def test_noise_is_not_slow(slow, fast, expected):
     assert is_slow(slow, fast) is expected
-
-
-def in_modes(*medians_us):
-    """A time of one process in each mode."""
-    modes = [{"median_ns": median * US, "rounds": [at]} for at, median in enumerate(medians_us)]
-    typical = medians_us[len(medians_us) // 2] * US
-    return make_measure(typical, None, min_ns=min(medians_us) * US, modes=modes)
-
-
-@pytest.mark.parametrize(
-    ("slow", "fast", "expected"),
-    [
-        (in_modes(60, 200, 600), in_modes(5, 6, 20), True),
-        (in_modes(60, 200, 600), in_modes(5, 6, 40), False),
-        (in_modes(60, 200, 600), spread(29 * US), True),
-        (in_modes(60, 200, 600), spread(31 * US), False),
-        (spread(60 * US), in_modes(5, 6, 29), True),
-        (spread(60 * US), in_modes(5, 6, 31), False),
-    ],
-)
-def test_modes_are_compared_by_the_nearest(slow, fast, expected):
-    assert is_slow(slow, fast) is expected
-
-
-STALLED = alone(19_700 * US, 19_900 * US, 19_900 * US, 260 * US, 120 * US)
-"""Most of a process in which threads waited for a processor, and the kernel counted too few."""
-
-
-@pytest.mark.parametrize(("times", "expected"), [(0.99, False), (1.01, True)])
-def test_of_one_process_the_ratio_is_larger_and_its_fastest_sample_must_bear_it_out(
-    times, expected
-):
-    fastest = 10 * US * thresholds.UNREPEATED_RATIO * times
-    assert clearly_longer(once(fastest), once(10 * US), 2.0, US) is expected
-    longer = alone(fastest, 2 * fastest, 2 * fastest)
-    assert longer_by_itself(longer, once(10 * US), 2.0, US) is expected
-    assert not longer_by_itself(STALLED, once(50 * US), 2.0, US)
 
 
 @pytest.mark.parametrize(

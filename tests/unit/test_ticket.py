@@ -98,11 +98,6 @@ def test_names_of_this_machine_are_in_no_part_of_a_ticket(monkeypatch):
     assert "env/lib.so" in text
 
 
-def test_a_script_is_run_only_on_request():
-    session = session_of("DLP018")
-    assert "not run" in written(session, session.findings[0], None)
-
-
 @pytest.mark.parametrize(
     ("script", "verdict_", "output"),
     [
