@@ -16,6 +16,7 @@ from dlprof.cli.streams import complain, show
 from dlprof.errors import DlprofError, Interrupted, Unmeasured, UsageError
 from dlprof.runner import options as every
 from dlprof.runner import session_file
+from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.options import Option, Several, Text
 from dlprof.text.clean import first_line
 
@@ -51,7 +52,6 @@ def bisect(
     from dlprof.jobs.environments import interpreter, releases
     from dlprof.jobs.plan import Environment
     from dlprof.report.environments_document import bisect_document
-    from dlprof.runner.inspection import inspect_interpreter
 
     package, good, bad = (given[one] for one in (PACKAGE, GOOD, BAD))
     if not package or not good or not bad or good == bad:

@@ -13,7 +13,9 @@ from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import say, write
 from dlprof.errors import FindingsFailed, Unsure, UsageError
 from dlprof.runner import options as every
+from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.options import Option, Several, Text
+from dlprof.runner.progress import Bar
 from dlprof.text.clean import counted, nearest
 
 
@@ -64,8 +66,6 @@ def conformance(
     from dlprof.conformance.every import CHECKS
     from dlprof.report import conformance as reports
     from dlprof.runner import conformance as runner
-    from dlprof.runner.inspection import inspect_interpreter
-    from dlprof.runner.progress import Bar
 
     outputs = Outputs.of(given.raw)
     severities, repro = given[FAIL_ON], given[REPRO]

@@ -6,6 +6,8 @@ import shlex
 from pathlib import Path
 
 from dlprof.errors import UsageError
+from dlprof.runner import files, state
+from dlprof.runner.files import begins_as
 from dlprof.text.clean import clean
 
 LAST = "LAST"
@@ -13,8 +15,6 @@ LAST = "LAST"
 
 def session(text: str) -> Path:
     """Return the session that was named; a number counts the kept sessions from the newest on."""
-    from dlprof.runner import files, state
-
     if text == LAST:
         return state.last_session()
     if text.isascii() and text.isdecimal() and not Path(text).exists():
@@ -30,8 +30,6 @@ def session_name(path: Path) -> str:
 
     Another command may run before these do, and then ``LAST`` is another session.
     """
-    from dlprof.runner import state
-
     try:
         is_last = path == state.last_session() and state.is_kept(path)
     except UsageError:
@@ -42,7 +40,6 @@ def session_name(path: Path) -> str:
 def check_no_session(path: Path) -> None:
     """Raise :class:`UsageError` where a report would replace what was measured."""
     from dlprof.runner import session as model
-    from dlprof.runner.files import begins_as
 
     if begins_as(path, model.SCHEMA):
         raise UsageError(f"cannot write {path}: a session is in it; name another file")

@@ -16,7 +16,12 @@ from dlprof.cli.streams import complain
 from dlprof.errors import Interrupted, UsageError
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import options as every
+from dlprof.runner.axes import NO_TIMES, simulated_in
+from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.options import Choice, Option, Text, value_of
+from dlprof.runner.plan import plan
+from dlprof.runner.progress import Bar
+from dlprof.runner.quantity import duration_text
 
 if TYPE_CHECKING:
     from dlprof.cli.outputs import Outputs
@@ -120,9 +125,6 @@ def _measure(
     from dlprof.compare.gate import Task, kept_in
     from dlprof.compare.gate import gate as measured
     from dlprof.measuring.scenario import of_pair, read
-    from dlprof.runner.plan import plan
-    from dlprof.runner.progress import Bar
-    from dlprof.runner.quantity import duration_text
 
     scenario = read(Path(first)) if second is None else of_pair(first, second)
     base, head = (_sweep(scenario, given, option) for option in (BASE_PYTHON, HEAD_PYTHON))
@@ -154,8 +156,6 @@ def _sweep(scenario: Scenario, given: Given, option: Option) -> Sweep:
     """Return what the scenario comes to in one interpreter. Raises :class:`UsageError`."""
     from dlprof.cli.measure import typed
     from dlprof.measuring.scenario import sweep
-    from dlprof.runner.axes import NO_TIMES, simulated_in
-    from dlprof.runner.inspection import inspect_interpreter
 
     if scenario.problem.step:
         raise UsageError(

@@ -6,7 +6,7 @@ import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill, indent
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -14,13 +14,14 @@ from dlprof.cli.options import Given, flags_of, takes
 from dlprof.cli.streams import colour, say, width
 from dlprof.errors import SessionError, UsageError
 from dlprof.runner import options as every
+from dlprof.runner import pairing, state
+from dlprof.runner.axes import simulated_in
+from dlprof.runner.catalog import Catalog
+from dlprof.runner.inspection import inspect_interpreter, verify
 from dlprof.runner.options import Option, Switch
+from dlprof.runner.pairing import Path
+from dlprof.runner.quantity import duration_text
 from dlprof.text.clean import clean, first_line
-
-if TYPE_CHECKING:
-    from dlprof.runner.catalog import Catalog
-    from dlprof.runner.pairing import Path
-
 
 VERIFY = Option(
     "verify",
@@ -62,17 +63,12 @@ def list_(
     elif subject == "options":
         say(page(given.command_line("")))
     else:
-        from dlprof.runner.inspection import verify
-
         catalog = _catalog(given)
         found = [probe for probe in catalog.probes if probe.found and given.raw["verify"]]
         say(probes_text(catalog, {probe.name: verify(catalog, probe) for probe in found}))
 
 
 def _paths(producer: str, consumer: str, given: Given) -> str:
-    from dlprof.runner import pairing
-    from dlprof.runner.axes import simulated_in
-
     devices = given.settled()["devices"]
     catalog = _catalog(given)
     pair = catalog.named(producer), catalog.named(consumer)
@@ -149,8 +145,7 @@ def _row(option: Option, verbs: Sequence[str]) -> str:
 
 def _sessions() -> str:
     """Return a line for each kept session, with the number that names it on the command line."""
-    from dlprof.runner import session_file, state
-    from dlprof.runner.quantity import duration_text
+    from dlprof.runner import session_file
 
     kept = state.kept_sessions()
     if not kept:
@@ -173,8 +168,6 @@ def _sessions() -> str:
 
 
 def _catalog(given: Given) -> Catalog:
-    from dlprof.runner.inspection import inspect_interpreter
-
     values = given.settled()
     return inspect_interpreter(values["python"], values["probes"])
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 
 from dlprof.cli.files import LAST, session_name
 from dlprof.cli.options import Given
 from dlprof.cli.outputs import Outputs, write_session
-from dlprof.cli.streams import complain
+from dlprof.cli.streams import complain, say
 from dlprof.errors import Interrupted, Unsaved, UsageError
 from dlprof.judge import fail_on as fail_on_words
 from dlprof.judge.cases import coverage
@@ -21,6 +22,7 @@ from dlprof.report.checks import check_measured
 from dlprof.report.session_document import session_document
 from dlprof.runner.catalog import Catalog
 from dlprof.runner.measurement import Measurement
+from dlprof.runner.plan import plan
 from dlprof.runner.progress import Bar
 from dlprof.runner.request import Request, Settings
 from dlprof.runner.session import Session
@@ -31,6 +33,8 @@ from dlprof.text.clean import clean
 def measure(request: Request, catalog: Catalog, given: Given) -> None:
     """Measure, keep the session, print the report, and write what else was asked for.
 
+    With ``--dry-run`` it only prints what it would measure.
+
     Raises after the report: :class:`Unmeasured` if no case could be measured,
     :class:`FindingsFailed` for a finding that ``--fail-on`` names, :class:`Unsure` if an instrument
     failed, :class:`Interrupted` if the user stopped it, and :class:`Unsaved` if the session could
@@ -38,6 +42,9 @@ def measure(request: Request, catalog: Catalog, given: Given) -> None:
     Raises :class:`UsageError` before anything is measured, if the run leaves out what a named rule
     needs.
     """
+    if given.raw.get("dry_run"):
+        say("".join(f"{line}\n" for line in _planned(request, catalog)))
+        return
     outputs = Outputs.of(given.raw, json_is_session=True)
     fail_on = allowed(given, request.settings)
     if not given.raw.get("yes", True):  # the verbs without it ask for few cases
@@ -73,6 +80,24 @@ def measure(request: Request, catalog: Catalog, given: Given) -> None:
             again = shlex.join(["dlprof", *request.command, *([] if output else ["-o", str(path)])])
             raise Interrupted(f"stopped; finish it with: {clean(again)}")
         check(session, fail_on, expects=True)
+
+
+def _planned(request: Request, catalog: Catalog) -> Iterator[str]:
+    """Yield what a request would measure: its pairs, paths and arrays, and what is left out."""
+    planned = plan(request, catalog)
+    paths: dict[str, set[str]] = {}
+    arrays: dict[str, set[object]] = {}
+    for case in planned.cases:
+        pair = case.producer.name if case.is_step else " → ".join(case.pair)
+        pair = f"{pair} on {case.device}"
+        paths.setdefault(pair, set()).add(case.path.code)
+        arrays.setdefault(pair, set()).add((case.shape, case.dtype, case.layout))
+    if request.scenario is not None:
+        yield from (request.scenario.title, request.scenario.question, "")
+    for pair, codes in paths.items():
+        yield f"{pair}: paths: {len(codes)}, arrays: {len(arrays[pair])}"
+    yield from (f"left out: {line}" for line in planned.left_out)
+    yield f"{len(planned.cases):,} cases, {request.settings.rounds} rounds"
 
 
 def check(session: Session, fail_on: FailOn | None, expects: bool = False) -> None:

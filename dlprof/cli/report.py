@@ -9,12 +9,12 @@ from dlprof.cli.options import Given, SessionFile, takes
 from dlprof.cli.trace import CHROME
 from dlprof.errors import UsageError
 from dlprof.runner import options as every
+from dlprof.runner.files import begins_as
 
 
 @takes(every.FAIL_ON, every.FULL, *every.REPORTS[1:], CHROME)
 def report(session: SessionFile, *, given: Given) -> None:
     """Print the report of a session again, or write it in another form."""
-    from dlprof.runner.files import begins_as
     from dlprof.runner.trace_file import SCHEMA as TRACE
 
     if begins_as(session, TRACE):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -13,14 +13,19 @@ import typer
 
 from dlprof.cli.files import LAST
 from dlprof.cli.options import Given, takes
-from dlprof.cli.streams import complain, say, show
+from dlprof.cli.streams import complain, show
 from dlprof.errors import FindingsFailed, Unmeasured, Unsure, UsageError
 from dlprof.runner import options as every
+from dlprof.runner import state
+from dlprof.runner.axes import shape_text, simulated_in
+from dlprof.runner.catalog import Catalog, frameworks_on, pairs_named
+from dlprof.runner.files import temporary_folder
+from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.options import Option, Switch, Text
+from dlprof.runner.progress import Bar
+from dlprof.runner.request import Request, request_of, settings_of
 
 if TYPE_CHECKING:
-    from dlprof.runner.catalog import Catalog
-    from dlprof.runner.request import Request
     from dlprof.runner.trace_file import Row
 
 PRODUCER = typer.Argument(help="The framework that owns the array; several with commas between.")
@@ -60,8 +65,13 @@ def run(
 
     Example: dlprof run torch numpy --shape 4096x4096
     """
+    from dlprof.cli.measure import measure
+
     if what is not None and consumer is None and {".", "/"} & set(what):
-        _run_scenario(Path(what), given)
+        from dlprof.measuring.scenario import read, sweep
+
+        found = sweep(read(Path(what)), given.values, inspect_interpreter)
+        measure(found.request, found.catalog, given)
         return
     preset: dict[str, str] = {}
     producer, trace_row = what, given[FROM]
@@ -73,55 +83,13 @@ def run(
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
     values = given.settled(preset)
     request, catalog = _pairs_request(values, "run", producer, consumer)
-    _measure(request, catalog, given)
+    measure(request, catalog, given)
     if trace_row is not None:
         complain(f"dlprof report {shlex.quote(str(traced))} shows what the lines would gain.")
 
 
-def _run_scenario(file: Path, given: Given) -> None:
-    """Measure a scenario; options of the command line override those of the file."""
-    from dlprof.measuring.scenario import read, sweep
-    from dlprof.runner.inspection import inspect_interpreter
-
-    found = sweep(read(file), given.values, inspect_interpreter)
-    _measure(found.request, found.catalog, given)
-
-
-def _measure(request: Request, catalog: Catalog, given: Given) -> None:
-    """Measure a request, or print it with ``--dry-run``."""
-    from dlprof.cli.measure import measure
-
-    if given.raw["dry_run"]:
-        say("".join(f"{line}\n" for line in _planned(request, catalog)))
-    else:
-        measure(request, catalog, given)
-
-
-def _planned(request: Request, catalog: Catalog) -> Iterator[str]:
-    """Yield what a request would measure: its pairs, paths and arrays, and what is left out."""
-    from dlprof.runner.plan import plan
-
-    planned = plan(request, catalog)
-    paths: dict[str, set[str]] = {}
-    arrays: dict[str, set[object]] = {}
-    for case in planned.cases:
-        pair = case.producer.name if case.is_step else " → ".join(case.pair)
-        pair = f"{pair} on {case.device}"
-        paths.setdefault(pair, set()).add(case.path.code)
-        arrays.setdefault(pair, set()).add((case.shape, case.dtype, case.layout))
-    if request.scenario is not None:
-        yield from (request.scenario.title, request.scenario.question, "")
-    for pair, codes in paths.items():
-        yield f"{pair}: paths: {len(codes)}, arrays: {len(arrays[pair])}"
-    yield from (f"left out: {line}" for line in planned.left_out)
-    yield f"{len(planned.cases):,} cases, {request.settings.rounds} rounds"
-
-
 def _catalog(values: Mapping[str, Any]) -> Catalog:
     """Return the catalog of the interpreter and the devices that are asked for."""
-    from dlprof.runner.axes import simulated_in
-    from dlprof.runner.inspection import inspect_interpreter
-
     simulated = simulated_in(values["devices"])
     return inspect_interpreter(values["python"], values["probes"], simulated)
 
@@ -131,16 +99,13 @@ def _pairs_request(
 ) -> tuple[Request, Catalog]:
     """Return the request for every named producer with every named consumer."""
     catalog = _catalog(values)
-    from dlprof.runner.catalog import pairs_named
-    from dlprof.runner.request import request_of
-
     pairs = pairs_named(catalog, producer, consumer)
     return request_of(values, pairs, (verb, producer, consumer)), catalog
 
 
 def _row_of_trace(text: str) -> tuple[Path, Row]:
     """Return what ``TRACE:ROW`` names; the first row is 1. Raises :class:`UsageError`."""
-    from dlprof.runner import state, trace_file
+    from dlprof.runner import trace_file
 
     name, _, number = text.rpartition(":")
     if not name or not (number.isascii() and number.isdecimal()):
@@ -155,7 +120,6 @@ def _row_of_trace(text: str) -> tuple[Path, Row]:
 def _array_of(row: Row) -> dict[str, str]:
     """Return the array that a row of a trace converts most often, as options have it."""
     from dlprof.probes.base import ANY_DEVICE, DTYPES
-    from dlprof.runner.axes import shape_text
 
     if not row.arrays or row.arrays[0][0] not in DTYPES:
         return {}
@@ -180,14 +144,12 @@ def survey(
 
     Example: dlprof survey numpy jax
     """
-    from dlprof.runner.axes import simulated_in
+    from dlprof.cli.measure import measure
 
     values = given.settled({"survey": True})
     if simulated_in(values["devices"]):
         raise UsageError("a simulated device runs no kernel: it shows no value to survey")
     request, catalog = _pairs_request(values, "survey", producer, consumer)
-    from dlprof.cli.measure import measure
-
     settings = replace(request.settings, survey_alone=True, rounds=1)
     measure(replace(request, settings=settings), catalog, given)
 
@@ -201,16 +163,12 @@ def survey(
 )
 def matrix(*, given: Given) -> None:
     """Measure every installed framework with every other."""
-    from dlprof.runner.axes import simulated_in
+    from dlprof.cli.measure import measure
 
     # Without times and without a diagnosis there would be next to nothing to say.
     simulated = simulated_in(given.values.get("devices", ()))
     values = given.settled({"together": True, "diagnose": bool(simulated)})
     catalog = _catalog(values)
-    from dlprof.cli.measure import measure
-    from dlprof.runner.catalog import frameworks_on
-    from dlprof.runner.request import request_of
-
     names = frameworks_on(catalog, values["devices"])
     pairs = tuple(product(names, names))
     if not pairs:
@@ -249,8 +207,6 @@ def time(
     """
     from dlprof.cli.measure import measure
     from dlprof.cli.outputs import Outputs
-    from dlprof.runner.axes import simulated_in
-    from dlprof.runner.request import settings_of
     from dlprof.runner.user_code import Statement, request_for
 
     Outputs.of(given.raw, json_is_session=True)  # before anything of the user's runs
@@ -279,9 +235,6 @@ def selftest(*, given: Given) -> None:
     """Plant known faults on this machine and say which are found."""
     from dlprof.measuring import selftest as planting
     from dlprof.report.machine import selftest_document
-    from dlprof.runner.axes import simulated_in
-    from dlprof.runner.files import temporary_folder
-    from dlprof.runner.progress import Bar
 
     values = given.settled()
     device = None if values["devices"] == ("auto",) else values["devices"][0]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from dlprof.cli.files import check_no_session
 from dlprof.errors import UsageError
+from dlprof.runner import files
 from dlprof.text.clean import without_any_command
 
 if TYPE_CHECKING:
@@ -70,7 +71,6 @@ def write(path: Path | None, text: str, is_json: bool = False) -> None:
     if path is None or path == Path("-"):
         say(text, is_json)
         return
-    from dlprof.runner import files
 
     check_no_session(path)
     with files.atomic(path) as file:

@@ -17,6 +17,9 @@ from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import complain, width
 from dlprof.errors import FindingsFailed, UsageError
 from dlprof.runner import options as every
+from dlprof.runner import state
+from dlprof.runner.axes import simulated_in
+from dlprof.runner.interrupts import uninterrupted
 from dlprof.runner.options import Option, Several, Switch, Text
 
 if TYPE_CHECKING:
@@ -28,8 +31,6 @@ if TYPE_CHECKING:
 
 
 def _simulated(word: str) -> int:
-    from dlprof.runner.axes import simulated_in
-
     if count := simulated_in((word,)):
         return count
     raise UsageError("expected simulated; a program chooses real devices")
@@ -101,9 +102,8 @@ def trace(
     from dlprof.cli.outputs import Outputs
     from dlprof.report.document import Level
     from dlprof.report.terminal import render
-    from dlprof.runner import state, trace_file
     from dlprof.runner import trace as tracing
-    from dlprof.runner.interrupts import uninterrupted
+    from dlprof.runner import trace_file
 
     # All is read before the program runs.
     outputs, words = Outputs.of(given.raw), given[FAIL_ON]
