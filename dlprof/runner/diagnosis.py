@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
 from typing import Any
 
 from dlprof.probes.base import CONTIGUOUS
@@ -20,21 +19,21 @@ from dlprof.protocol.messages import (
     no_trace,
 )
 from dlprof.runner.case_client import CaseClient, status_of
-from dlprof.runner.isolation import Processes, spoils
+from dlprof.runner.isolation import Forks, spoils
 from dlprof.runner.pairing import Case
 from dlprof.runner.schedule import ALIGNMENT, TRACE, Group, Lane
-from dlprof.runner.worker_client import Outcome, WorkerPool
+from dlprof.runner.worker_client import Outcome
 
 
 class Diagnosis:
     """Which case stands for each path, and what a worker is asked about it."""
 
     def __init__(
-        self, cases: Sequence[Case], client: CaseClient, pool: WorkerPool, can_trace: bool
+        self, cases: Sequence[Case], client: CaseClient, forks: Forks, can_trace: bool
     ) -> None:
         settings = client.settings
         self._client = client
-        self._pool = pool
+        self._forks = forks
         self._can_trace = can_trace
         self._round = settings.rounds
         self._instruments = DIAGNOSIS if settings.diagnose else ALIGNMENT
@@ -71,7 +70,7 @@ class Diagnosis:
             )
         }
 
-    def lane(self, groups: deque[Group], is_over: Callable[[], bool]) -> Lane:
+    def lane(self, groups: deque[Group], is_over: Callable[[], bool], lane: int = 0) -> Lane:
         """Diagnose the cases of ``groups`` until the time ``is_over``.
 
         Several lanes may share them: each begins with another group, and helps with one that is
@@ -79,7 +78,7 @@ class Diagnosis:
         """
         while not is_over() and (group := next(filter(None, groups), None)):
             groups.rotate(-1 - groups.index(group))
-            taken = yield from self.look(group, self._round, self._instruments, is_over)
+            taken = yield from self.look(group, self._round, self._instruments, is_over, lane)
             traced = [entry for entry in taken if entry.number in self._traced]
             if self._can_trace and traced:
                 # CUPTI has one subscriber per process, so traces get a worker of their own.
@@ -95,6 +94,7 @@ class Diagnosis:
         round_: int,
         instruments: tuple[str, ...],
         is_over: Callable[[], bool] = lambda: False,
+        lane: int = 0,
     ) -> Generator[Any, int | None, Group]:
         """Ask ``instruments`` of the cases that wait. Return those that were taken.
 
@@ -102,25 +102,26 @@ class Diagnosis:
         first case costs the instrument in which it died.
         """
         taken: Group = []
-        with closing(Processes(self._pool)) as processes:
-            worker = None
-            while waiting and not is_over():
-                entry = waiting.pop(0)
-                taken.append(entry)
-                if not self._client.file.needs(entry.number, round_):
-                    continue  # only its trace is left
-                whole, left = Outcome("ok", None), instruments
-                while left:
-                    is_first = worker is None
-                    worker = worker or (yield from processes.next())
-                    outcome = yield from self._client.ask(worker, entry, round_, left)
-                    if outcome.alive or is_first:
-                        left = take_over(whole, outcome, left)
-                    if spoils(outcome):
-                        worker = None
-                self._client.keep(entry, round_, whole)
-                if round_ == self._round:
-                    self._client.watcher.step()
+        processes = self._forks.processes(waiting, lane)
+        worker = None
+        while waiting and not is_over():
+            entry = waiting.pop(0)
+            taken.append(entry)
+            if not self._client.file.needs(entry.number, round_):
+                continue  # only its trace is left
+            whole, left = Outcome("ok", None), instruments
+            while left:
+                is_first = worker is None
+                worker = worker or (yield from processes.next())
+                outcome = yield from self._client.ask(worker, entry, round_, left)
+                if outcome.alive or is_first:
+                    left = take_over(whole, outcome, left)
+                if spoils(outcome):
+                    worker = None
+            self._client.keep(entry, round_, whole)
+            if round_ == self._round:
+                self._client.watcher.step()
+        yield from processes.end()
         return taken
 
 

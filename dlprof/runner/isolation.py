@@ -12,7 +12,8 @@ from typing import Any
 
 from dlprof.runner.case_client import imports_of, status_of
 from dlprof.runner.pairing import Case
-from dlprof.runner.schedule import Entry
+from dlprof.runner.request import Settings
+from dlprof.runner.schedule import Entry, process_of
 from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool
 
 IN_COMPANY = "after other conversions in the same process"
@@ -95,31 +96,42 @@ class Processes:
     ) -> None:
         self._pool = pool
         self._kind = kind
-        can_fork = sys.platform == "linux" and all(one.case.device == "cpu" for one in forks)
-        paths = {entry.path: imports_of(entry.case) for entry in forks} if can_fork else {}
-        self._imports = list(paths.values())
+        self._imports = imports_for(forks) if can_fork(forks) else []
         self._worker: WorkerClient | None = None
+        self._is_idle = False
+        """Whether the process has imported, and has no fork."""
 
     def next(self) -> Generator[Any, Any, WorkerClient]:
         """Return a process that has converted nothing. The one before it ends."""
-        fork = {"do": "fork", "cases": self._imports}
-        last = self._worker
-        if last is not None and self._imports and not last.has_ended:
-            is_over = yield from self._answers(last, {"do": "end fork"})
-            if is_over and (yield from self._answers(last, fork)):
-                return last
+        yield from self.end()
+        if self._worker is not None and (yield from self._fork(self._worker)):
+            return self._worker
         self.close()
         self._worker = self._pool.worker(self._kind)
-        if self._imports and not (yield from self._answers(self._worker, fork)):
+        if self._imports and not (yield from self._fork(self._worker)):
             self.close()
             self._imports = []  # an import ended it or started threads
             self._worker = self._pool.worker()
         return self._worker
 
+    def end(self) -> Generator[Any, Any, None]:
+        """End the last process. One that has imported for forks is kept."""
+        last = self._worker
+        if last is None or self._is_idle:
+            return
+        if self._imports and not last.has_ended:
+            self._is_idle = yield from self._answers(last, {"do": "end fork"})
+        if not self._is_idle:
+            self.close()
+
     def close(self) -> None:
         if self._worker is not None:
             self._worker.close()
         self._worker = None
+
+    def _fork(self, worker: WorkerClient) -> Generator[Any, Any, bool]:
+        self._is_idle = False
+        return (yield from self._answers(worker, {"do": "fork", "cases": self._imports}))
 
     @staticmethod
     def _answers(worker: WorkerClient, request: Mapping[str, Any]) -> Generator[Any, Any, bool]:
@@ -127,3 +139,55 @@ class Processes:
         while (outcome := worker.poll(FORK_LIMIT_S)) is None:
             yield worker
         return outcome.status == "ok"
+
+
+class Forks:
+    """One :class:`Processes` for each lane, kept while its cases are of the same frameworks.
+
+    What takes no times shares the import of these: untimed answers, the survey, the diagnosis.
+    """
+
+    def __init__(self, pool: WorkerPool, settings: Settings) -> None:
+        self._pool = pool
+        self._settings = settings
+        self._kept: dict[int, tuple[Hashable, Processes]] = {}
+
+    def processes(self, entries: Sequence[Entry], lane: int = 0) -> Processes:
+        """Return the processes of a lane for these cases."""
+        kind = self._kind(entries)
+        kept, processes = self._kept.get(lane, (None, None))
+        if processes is None or kept != kind:
+            if processes is not None:
+                processes.close()
+            processes = Processes(self._pool, kind, entries)
+            self._kept[lane] = kind, processes
+        return processes
+
+    def load(self, entries: Sequence[Entry]) -> None:
+        """Start the process of the first lane, and do not wait for it."""
+        if can_fork(entries):
+            self._pool.load(self._kind(entries), imports_for(entries))
+
+    @property
+    def lanes(self) -> int:
+        return len(self._kept)
+
+    def close(self) -> None:
+        for _, processes in self._kept.values():
+            processes.close()
+        self._kept.clear()
+
+    def _kind(self, entries: Sequence[Entry]) -> Hashable:
+        return "forks", process_of(entries[0].case, self._settings)
+
+
+def can_fork(entries: Sequence[Entry]) -> bool:
+    """Whether these cases may run in forks. A user's own setup may do anything, a device breaks."""
+    return sys.platform == "linux" and all(
+        entry.case.device == "cpu" and not entry.case.producer.source.startswith("code:")
+        for entry in entries
+    )
+
+
+def imports_for(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    return list({entry.path: imports_of(entry.case) for entry in entries}.values())

@@ -11,7 +11,7 @@ from typing import Any
 
 from dlprof.runner.case_client import CaseClient, Turns, imports_of
 from dlprof.runner.diagnosis import Diagnosis
-from dlprof.runner.isolation import Processes, compared, died_before, spoils, suspicion
+from dlprof.runner.isolation import Forks, Processes, compared, died_before, spoils, suspicion
 from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Settings
@@ -73,7 +73,8 @@ class Runner:
         """The plain array of each path in the survey."""
         self._pool = WorkerPool(python, variables)
         self._client = CaseClient(settings, file, watcher)
-        self._diagnosis = Diagnosis(cases, self._client, self._pool, can_trace)
+        self._forks = Forks(self._pool, settings)
+        self._diagnosis = Diagnosis(cases, self._client, self._forks, can_trace)
 
     def run(self) -> None:
         """Measure all rounds, or as many as the budget allows, but at least one."""
@@ -95,13 +96,14 @@ class Runner:
                 following = groups[place + 1 : place + 2]
                 if len(groups) == 1 and round_ + 1 < rounds:
                     following = groups  # the next round needs the same frameworks
-                self._import_ahead([group, *following], round_)
+                is_last = len(groups) == rounds == 1 and paths > 0
+                self._import_ahead([group, *following], round_, is_last)
                 finish([self._measure(group, round_)])
             self.rounds_done = round_ + 1
-        self._pool.close()
         self.out_of_time = is_over()
         if not self.out_of_time and self.rounds_done == rounds:
             self._look_wider(surveyed, is_over)
+        self.close()
         self.undiagnosed = len(self._diagnosis.left()), paths
 
     def turns(self, round_: int, order: Sequence[int], cpu: int | None) -> Round:
@@ -137,6 +139,7 @@ class Runner:
         self._pool.wait(self.settings.limit_s)
 
     def close(self) -> None:
+        self._forks.close()
         self._pool.close()
 
     def _measure(self, group: Group, round_: int, turns: Turns | None = None) -> Steps:
@@ -145,19 +148,20 @@ class Runner:
         with closing(Processes(self._pool, kind)) as processes:
             suspects = yield from self._shared(group, round_, processes, turns)
         if turns is None:
-            suspects = yield from self._without_refused(suspects, round_)
+            suspects = yield from self._without_refused(group, suspects, round_)
         with closing(Processes(self._pool)) as processes:
             for path in by_path(suspects):
                 yield from self._alone(path, round_, processes, turns)
 
-    def _survey(self, entries: Group) -> Lane:
+    def _survey(self, entries: Group, lane: int) -> Lane:
         """Survey paths: those of a pair in one process; then its suspects, each path alone."""
         for _, of_pair in groupby(entries, key=lambda entry: entry.case.pair):
             group = list(of_pair)
-            with closing(Processes(self._pool, forks=group)) as processes:
-                suspects = yield from self._shared(group, 0, processes)
-                for path in by_path(suspects):
-                    yield from self._alone(path, 0, processes)
+            processes = self._forks.processes(group, lane)
+            suspects = yield from self._shared(group, 0, processes)
+            for path in by_path(suspects):
+                yield from self._alone(path, 0, processes)
+            yield from processes.end()
 
     def _shared(
         self, entries: Group, round_: int, processes: Processes, turns: Turns | None = None
@@ -229,23 +233,26 @@ class Runner:
                 break
         return suspects
 
-    def _without_refused(self, suspects: Group, round_: int) -> Generator[Any, int | None, Group]:
-        """Keep the suspects that a fork refuses, too. Return the others.
+    def _without_refused(
+        self, group: Group, suspects: Group, round_: int
+    ) -> Generator[Any, int | None, Group]:
+        """Keep the suspects of a group that a fork refuses, too. Return the others.
 
         A process of its own takes seconds to import, and is needed for times alone.
         """
-        left = list[Entry]()
-        with closing(Processes(self._pool, forks=suspects)) as processes:
-            for entry in suspects:
-                if entry.before is None or entry.before.status != "unsupported":
-                    left.append(entry)
-                    continue
-                worker = yield from processes.next()
-                outcome = yield from self._client.ask(worker, entry, round_, UNTIMED)
-                if outcome.status == "unsupported":
-                    self._keep(entry, round_, outcome)
-                else:
-                    left.append(entry)
+        refused = [one for one in suspects if one.before and one.before.status == "unsupported"]
+        left = [one for one in suspects if one not in refused]
+        if not refused:
+            return left
+        processes = self._forks.processes(group)
+        for entry in refused:
+            worker = yield from processes.next()
+            outcome = yield from self._client.ask(worker, entry, round_, UNTIMED)
+            if outcome.status == "unsupported":
+                self._keep(entry, round_, outcome)
+            else:
+                left.append(entry)
+        yield from processes.end()
         return left
 
     def _keep(self, entry: Entry, round_: int, outcome: Outcome) -> None:
@@ -264,13 +271,15 @@ class Runner:
         needed = [entry for group in self._needed(0, surveyed) for entry in group]
         paths, count = by_path(needed), lanes(len(needed)) if on_host else 1
         shares = [[one for path in paths[lane::count] for one in path] for lane in range(count)]
-        finish([self._survey(share) for share in shares])
+        finish([self._survey(share, lane) for lane, share in enumerate(shares)])
         diagnoses = deque(self._shuffled(self._grouped(left), self.settings.rounds))
-        count = lanes(len(left)) if on_host else 1
-        finish([self._diagnosis.lane(diagnoses, is_over) for _ in range(count)])
+        count = max(lanes(len(left)), self._forks.lanes) if on_host else 1
+        finish([self._diagnosis.lane(diagnoses, is_over, lane) for lane in range(count)])
 
-    def _import_ahead(self, groups: Sequence[Group], round_: int) -> None:
+    def _import_ahead(self, groups: Sequence[Group], round_: int, is_last: bool) -> None:
         """Let the workers of these groups import at once, unless that of the first is there.
+
+        With the last group, the process that the diagnosis forks imports.
 
         An import takes one processor, and no time is taken meanwhile. A setup of the user's own
         may do anything, so its processes do not overlap.
@@ -281,9 +290,11 @@ class Runner:
             for entry in group
         )
         is_ready = self._pool.has_loaded(process_of(groups[0][0].case, self.settings))
-        if is_ready or not fit or len(groups) == 1 or processors() == 1:
+        if is_ready or not fit or len(groups) + is_last == 1 or processors() == 1:
             return
         self._pool.close()
+        if is_last:
+            self._forks.load(groups[0])
         for group in reversed(groups):
             self._load(group, round_)
         self.wait()

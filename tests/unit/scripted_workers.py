@@ -110,6 +110,8 @@ class ScriptedWorker:
             self.workers.asked.append(self.asked)
             return Outcome("ok", None)
         if request["do"] == "end fork":
+            self.is_idle = True
+            self.workers.open -= 1
             return Outcome("ok", None)
         return self.converted_as_asked(request, limit_s, on_stage)
 
