@@ -12,6 +12,7 @@ import json
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, ClassVar
 
 ARRAY = "x"
@@ -82,6 +83,13 @@ class Cut:
 def check_setup(text: str, name: str = "the setup ") -> None:
     """Raise :class:`FaultyStatement` for a setup that is not Python."""
     _parse(text, name, "exec")
+
+
+def leading_imports(setup: str) -> str:
+    """Return the imports that a setup begins with. Nothing of it runs before them."""
+    imports = (ast.Import, ast.ImportFrom)
+    leading = takewhile(lambda one: isinstance(one, imports), ast.parse(setup).body)
+    return "\n".join(map(ast.unparse, leading))
 
 
 def parse(text: str) -> ast.expr:

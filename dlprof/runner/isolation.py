@@ -10,6 +10,7 @@ import sys
 from collections.abc import Generator, Hashable, Mapping, Sequence
 from typing import Any
 
+from dlprof.protocol.statement import UserCode, leading_imports
 from dlprof.runner.case_client import imports_of, status_of
 from dlprof.runner.pairing import Case
 from dlprof.runner.request import Settings
@@ -182,12 +183,19 @@ class Forks:
 
 
 def can_fork(entries: Sequence[Entry]) -> bool:
-    """Whether these cases may run in forks. A user's own setup may do anything, a device breaks."""
-    return sys.platform == "linux" and all(
-        entry.case.device == "cpu" and not entry.case.producer.source.startswith("code:")
-        for entry in entries
-    )
+    """Whether these cases may run in forks: a fork cannot use its parent's device."""
+    return sys.platform == "linux" and all(entry.case.device == "cpu" for entry in entries)
 
 
 def imports_for(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    return list({entry.path: imports_of(entry.case) for entry in entries}.values())
+    """Return what a worker imports ahead for these cases.
+
+    A user's own setup runs for its case alone. Only the imports that it begins with run ahead.
+    """
+    return list({entry.path: _imports_ahead(entry.case) for entry in entries}.values())
+
+
+def _imports_ahead(case: Case) -> dict[str, Any]:
+    if case.producer.source.startswith(UserCode.PREFIX):
+        return {"statements": leading_imports(case.path.import_.setup)}
+    return imports_of(case)

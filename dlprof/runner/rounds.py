@@ -9,9 +9,17 @@ from contextlib import closing
 from itertools import groupby
 from typing import Any
 
-from dlprof.runner.case_client import CaseClient, Turns, imports_of
+from dlprof.runner.case_client import CaseClient, Turns
 from dlprof.runner.diagnosis import Diagnosis
-from dlprof.runner.isolation import Forks, Processes, compared, died_before, spoils, suspicion
+from dlprof.runner.isolation import (
+    Forks,
+    Processes,
+    compared,
+    died_before,
+    imports_for,
+    spoils,
+    suspicion,
+)
 from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Settings
@@ -94,10 +102,10 @@ class Runner:
             groups = list(self._shuffled(self._needed(round_, timed), round_))
             for place, group in enumerate(groups):
                 following = groups[place + 1 : place + 2]
-                if len(groups) == 1 and round_ + 1 < rounds:
+                forks = len(groups) == 1 and round_ == 0 and paths > 0
+                if len(groups) == 1 and round_ + 1 < rounds and not forks:
                     following = groups  # the next round needs the same frameworks
-                is_last = len(groups) == rounds == 1 and paths > 0
-                self._import_ahead([group, *following], round_, is_last)
+                self._import_ahead([group, *following], round_, forks)
                 finish([self._measure(group, round_)])
             self.rounds_done = round_ + 1
         self.out_of_time = is_over()
@@ -276,24 +284,18 @@ class Runner:
         count = max(lanes(len(left)), self._forks.lanes) if on_host else 1
         finish([self._diagnosis.lane(diagnoses, is_over, lane) for lane in range(count)])
 
-    def _import_ahead(self, groups: Sequence[Group], round_: int, is_last: bool) -> None:
+    def _import_ahead(self, groups: Sequence[Group], round_: int, forks: bool) -> None:
         """Let the workers of these groups import at once, unless that of the first is there.
 
-        With the last group, the process that the diagnosis forks imports.
+        With ``forks``, so does the process that the diagnosis forks.
 
-        An import takes one processor, and no time is taken meanwhile. A setup of the user's own
-        may do anything, so its processes do not overlap.
+        An import takes one processor, and no time is taken meanwhile.
         """
-        fit = all(
-            entry.case.device == "cpu" and not entry.case.producer.source.startswith("code:")
-            for group in groups
-            for entry in group
-        )
+        fit = all(entry.case.device == "cpu" for group in groups for entry in group)
         is_ready = self._pool.has_loaded(process_of(groups[0][0].case, self.settings))
-        if is_ready or not fit or len(groups) + is_last == 1 or processors() == 1:
+        if is_ready or not fit or len(groups) + forks == 1 or processors() == 1:
             return
-        self._pool.close()
-        if is_last:
+        if forks:
             self._forks.load(groups[0])
         for group in reversed(groups):
             self._load(group, round_)
@@ -302,7 +304,7 @@ class Runner:
     def _load(self, group: Group, round_: int) -> None:
         self.watcher.case(group[0].case, round_, "import")
         kind = process_of(group[0].case, self.settings)
-        self._pool.load(kind, [imports_of(entry.case) for entry in group])
+        self._pool.load(kind, imports_for(group))
 
     def _shuffled(self, groups: list[Group], round_: int) -> Iterator[Group]:
         return shuffled(groups, self.settings.seed, round_)

@@ -365,11 +365,15 @@ def test_two_workers_import_at_once_before_either_takes_times(
     assert workers.open == 0
 
 
-def test_devices_and_setups_of_the_user_do_not_begin_at_once(workers):
-    own = make_case(name="a")
-    own = replace(own, producer=replace(own.producer, source="code:x = [1]"))
-    on_device = make_case(name="a", device="cuda")
-    for case in (on_device, own):
-        with closing(SessionFile()) as file:
-            run([case], file, rounds=2)
+def test_workers_of_a_device_do_not_begin_at_once(workers, file):
+    run([make_case(name="a", device="cuda")], file, rounds=2)
     assert workers.imported == []
+
+
+def test_of_a_users_setup_only_the_imports_that_it_begins_with_run_ahead(workers, file):
+    case = make_case(name="a")
+    setup = "import os, torch; os.environ['A'] = '1'; import jax; x = 1"
+    path = replace(case.path, import_=replace(case.path.import_, setup=setup))
+    producer = replace(case.producer, source="code:")
+    run([replace(case, producer=producer, path=path)], file, rounds=2)
+    assert {one["statements"] for one in workers.loaded} == {"import os, torch"}
