@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
@@ -35,13 +34,6 @@ ALL = 0.95
 def seen(verdict: Verdict[E] | None) -> tuple[tuple[str, E], ...]:
     """Every verdict with its evidence: several where the processes disagreed, none if unknown."""
     return verdict.seen if verdict is not None else ()
-
-
-NO_COPY = re.compile(r"\bcopy\s*=\s*False\b")
-"""As the array API standard writes it."""
-
-
-NOTHING_CHANGED, NOT_KNOWN = Changed(), Writable()
 
 
 def is_known(measure: TimeMeasure | None) -> bool:
@@ -157,11 +149,6 @@ class CaseView:
         """The time in its fastest and in its slowest mode: twice :attr:`cost_ns` without modes."""
         return self.ready.modes_ns if self.ready is not None else (math.inf, math.inf)
 
-    @cached_property
-    def forbids_copy(self) -> bool:
-        """Whether documentation or code ask for no copy: it is nothing to offer as one."""
-        return self.promise == "view" or NO_COPY.search(self.code) is not None
-
     @property
     def failure(self) -> str:
         """``refused``, ``crash`` or ``hangs``; empty where none is known: without its framework, or
@@ -245,11 +232,6 @@ class CaseView:
         """Whether a process saw the copy change with a write after the call had returned."""
         return self.result.early_write is not None and self.result.early_write.saw("unsafe")
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether no copy changed with a write after the call had returned."""
-        return _is(self.result.early_write, "safe")
-
     @cached_property
     def broken_promises(self) -> int:
         """In how many processes the documentation's word was not kept."""
@@ -295,9 +277,9 @@ class CaseView:
     def changed(self) -> Changed:
         """What did not survive the conversion."""
         if not self.is_wrong:
-            return NOTHING_CHANGED
+            return Changed()
         wrong = [evidence for word, evidence in seen(self.result.values) if word == "wrong"]
-        return (wrong[0].changed if wrong else None) or NOTHING_CHANGED
+        return (wrong[0].changed if wrong else None) or Changed()
 
     @property
     def is_wrong(self) -> bool:
@@ -313,7 +295,7 @@ class CaseView:
     def writable(self) -> Writable:
         """Whether source and result can be written, as far as that is known."""
         found = (evidence.writable for _, evidence in seen(self.result.values))
-        return next((one for one in found if one is not None), NOT_KNOWN)
+        return next((one for one in found if one is not None), Writable())
 
     @property
     def loses_read_only(self) -> bool:
@@ -402,14 +384,4 @@ class CaseView:
     @property
     def is_cached(self) -> bool:
         """Whether the loop timed what the framework keeps: a new array costs more."""
-        return _is(self.result.fresh_source, "kept")
-
-    @property
-    def is_doubtful(self) -> bool:
-        """Whether a process looked for a lost source or a race, and could not tell."""
-        looks = self.result.lifetime, self.result.ordering
-        return any(look is not None and look.saw("unknown") for look in looks)
-
-
-def _is(verdict: Verdict[Any] | None, *words: str) -> bool:
-    return verdict is not None and verdict.says(*words)
+        return self.result.fresh_source is not None and self.result.fresh_source.says("kept")

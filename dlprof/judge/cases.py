@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,9 @@ from dlprof.judge.slower import is_too_fast_to_copy
 from dlprof.probes.base import Protocol
 from dlprof.runner.evidence import Alignment, Verdict
 from dlprof.runner.session import FindingRecord, Result
+
+NO_COPY = re.compile(r"\bcopy\s*=\s*False\b")
+"""As the array API standard writes it."""
 
 Thing = TypeVar("Thing")
 Key = TypeVar("Key", bound=Hashable)
@@ -99,7 +103,11 @@ class Cases:
         return PathFacts(
             broken=frozenset(broken),
             conditions=frozenset(found),
-            is_doubtful=any(case.is_doubtful for case in cases),
+            is_doubtful=any(
+                look is not None and look.saw("unknown")
+                for case in cases
+                for look in (case.result.lifetime, case.result.ordering)
+            ),
             is_written=any(map(_is_written, cases)),
             outlasts=any(one is not None and one.verdict == "safe" for one in lifetimes),
             not_looked_at=unseen[-1] if unseen and all(unseen) else "",
@@ -133,9 +141,7 @@ class Cases:
         against = broken | {*suspected}
         level, unknown = self._level(case, bool(against))
         needs_wait = level == "unsafe" and against <= late
-        gives_values = not any(self.faults[rule].takes_values for rule in broken & {*self.faults})
-        rules = tuple(sorted(broken))
-        return Safety(level, rules, suspected, gives_values, unknown, conditions, needs_wait)
+        return Safety(level, tuple(sorted(broken)), suspected, unknown, conditions, needs_wait)
 
     def _level(self, case: CaseView, is_unsafe: bool) -> tuple[Level, str]:
         if case.result.status != "ok":
@@ -195,7 +201,8 @@ class Cases:
 
     def copies(self, case: CaseView) -> bool:
         """Whether it copies all wherever the source begins, and its code does not forbid that."""
-        is_copy = case.kind == "copy" and not case.forbids_copy and self.is_constant(case)
+        is_forbidden = case.promise == "view" or NO_COPY.search(case.code) is not None
+        is_copy = case.kind == "copy" and not is_forbidden and self.is_constant(case)
         return is_copy and (case.is_cached_copy or not is_too_fast_to_copy(case))
 
     def offered(self, case: CaseView) -> str:

@@ -397,7 +397,7 @@ RULES = (
         expect("The result has the dtype of its source.", SAME_DATA),
         show_dtype_changed,
         "values",
-        Fault(lambda case: "dtype" in case.changed.kinds, takes_values=True),
+        Fault(lambda case: "dtype" in case.changed.kinds),
         changes=("wrong",),
     ),
     Rule(
@@ -408,7 +408,7 @@ RULES = (
         expected_values,
         show_wrong_values,
         "values",
-        Fault(_is_wrong, takes_values=True),
+        Fault(_is_wrong),
         changes=("wrong",),
     ),
     Rule(

@@ -350,7 +350,7 @@ RULES = (
         expected_to_live,
         show_dangling,
         "lifetime",
-        Fault(lambda case: case.is_dangling, takes_values=True),
+        Fault(lambda case: case.is_dangling),
         other_arrays=True,
         changes=("dangling",),
     ),

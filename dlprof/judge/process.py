@@ -328,7 +328,7 @@ RULES = (
             f"A consumer that cannot take an array raises `BufferError` ({FROM_DLPACK}).",
         ),
         show_crash,
-        fault=Fault(lambda case: case.is_lost_for_sure, takes_values=True),
+        fault=Fault(lambda case: case.is_lost_for_sure),
     ),
     Rule(
         "DLP024",

@@ -18,8 +18,6 @@ class Fault(NamedTuple):
 
     is_in: Callable[[CaseView], bool]
     """Whether what was measured of the case itself breaks the rule, other cases left aside."""
-    takes_values: bool = False
-    """Whether the values are wrong, do not last, or never arrive."""
     ends_with_wait: bool = False
     """Whether nothing is bad any more once the result was waited for."""
     is_avoided: Callable[[CaseView], bool] | None = None
@@ -47,8 +45,6 @@ class Safety:
     """Rules that something was found of, such as ``DLP018``."""
     suspected: tuple[str, ...] = ()
     """Rules that another path of the consumer breaks: this path may break them too."""
-    gives_values: bool = True
-    """Whether no rule says that its values are wrong, do not last, or never arrive."""
     unknown: str = ""
     """What is not known, in a few words."""
     conditions: tuple[str, ...] = ()
@@ -62,22 +58,9 @@ class Safety:
         return tuple((dict.fromkeys(self.rules, "") | dict.fromkeys(self.suspected, "?")).items())
 
     @property
-    def is_safe(self) -> bool:
-        return self.level == "safe"
-
-    @property
     def is_trusted(self) -> bool:
         """Whether its values were seen to be right, and nothing speaks against it."""
         return self.level in ("safe", "right")
-
-    @property
-    def rank(self) -> int | None:
-        """The order in which paths are taken: trusted, unchecked, then unsafe ones whose values
-        are right all the same. None for a path that gives no right values.
-        """
-        if self.level == "unmeasured" or not self.gives_values:
-            return None
-        return {"unchecked": 1, "unsafe": 2}.get(self.level, 0)
 
 
 def unmeasured(case: CaseView) -> str:

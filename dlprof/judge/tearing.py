@@ -38,7 +38,7 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
             cases,
             found,
             "is not torn",
-            lambda other: other.is_whole and not gap(other, "early_write") and cases.copies(other),
+            lambda other: _is_whole(other) and cases.copies(other),
         )
         yield finding(
             found,
@@ -52,6 +52,12 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
             + f" {worst.how_often('early_write', 'unsafe')}".rstrip(),
             advice=f"{advice}{whole and f' Or: {whole}'}",
         )
+
+
+def _is_whole(case: CaseView) -> bool:
+    """Whether no copy changed with a write after the call had returned."""
+    look = case.result.early_write
+    return look is not None and look.says("safe") and not gap(case, "early_write")
 
 
 def _only_where(case: CaseView) -> str:
