@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import resource
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 PROC = Path("/proc")
@@ -29,43 +28,31 @@ def oom_kills() -> int:
     return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
 
 
-@dataclass(frozen=True)
-class Usage:
-    """Seconds of processor time since some start: of all processes, and of ours."""
-
-    busy_s: float | None
-    own_s: float
-    clock_s: float = field(default_factory=time.monotonic)
-
-
-def usage() -> Usage:
-    """Return the processor time until now; ``busy_s`` is None if the system does not say."""
-    own, children = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    own_s = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
-    return Usage(_busy_s(), own_s)
-
-
 class Meter:
     """The time since it was made, and the processor time of other programs meanwhile."""
 
     def __init__(self) -> None:
-        self._begun = usage()
+        self._clock_s, self._busy_s, self._own_s = time.monotonic(), busy_s(), own_s()
 
     def read(self) -> tuple[float, float | None]:
         """Return seconds, and core-seconds of other programs; None if the system does not say.
 
         Children count as ours once they ended.
         """
-        now, begun = usage(), self._begun
-        wall_s = now.clock_s - begun.clock_s
-        if now.busy_s is None or begun.busy_s is None:
+        wall_s, now_s = time.monotonic() - self._clock_s, busy_s()
+        if now_s is None or self._busy_s is None:
             return wall_s, None
-        foreign_s = (now.busy_s - begun.busy_s) - (now.own_s - begun.own_s)
-        return wall_s, max(foreign_s, 0.0)
+        return wall_s, max(now_s - self._busy_s - (own_s() - self._own_s), 0.0)
 
 
-def _busy_s() -> float | None:
-    """Return the busy time of the cores that we may use: others do not slow us down."""
+def own_s() -> float:
+    """Return the processor time of this process and its children, in seconds."""
+    own, children = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
+def busy_s() -> float | None:
+    """Return the busy time of the cores that we may use; None if the system does not say."""
     try:
         lines = (PROC / "stat").read_text(encoding="ascii").splitlines()
     except OSError:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from dlprof import cli
 from dlprof.errors import SessionError
 from dlprof.measuring.measure import load
 from dlprof.runner import machine
-from dlprof.runner.machine import usage
 from dlprof.runner.session_file import document
 
 PROBE_FILES = Path(__file__).parent.parent / "probe_files"
@@ -101,7 +100,7 @@ def replay(*words: object, journal: Path = NUMPY_TORCH, **variables: object) -> 
     """Run on recorded answers: no framework is imported, and no process started."""
     with replayed(journal), pytest.MonkeyPatch.context() as patch:
         # What other programs do meanwhile says nothing of recorded times.
-        patch.setattr(machine, "usage", lambda: replace(usage(), busy_s=None))
+        patch.setattr(machine, "busy_s", lambda: None)
         return dlprof(*words, **variables)
 
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from dlprof.runner import machine
-from dlprof.runner.machine import Meter, Usage, oom_kills, usage
+from dlprof.runner.machine import Meter, busy_s, oom_kills
 
 
 @pytest.fixture
@@ -16,25 +16,22 @@ def proc(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("after", "expected"),
-    [
-        (Usage(118.0, 8.0, clock_s=10.0), (10.0, 15.0)),
-        (Usage(101.0, 8.0, clock_s=10.0), (10.0, 0.0)),
-        (Usage(None, 8.0, clock_s=10.0), (10.0, None)),
-    ],
-    ids=["not ours", "never negative", "not told"],
+    ("busy_s", "foreign_s"),
+    [(118.0, 15.0), (101.0, 0.0), (None, None)],
+    ids=["not ours", "never negative", "unknown"],
 )
-def test_time_that_was_not_ours_is_foreign(monkeypatch, after, expected):
-    readings = iter([Usage(100.0, 5.0, clock_s=0.0), after])
-    monkeypatch.setattr(machine, "usage", lambda: next(readings))
-    assert Meter().read() == expected
+def test_time_that_was_not_ours_is_foreign(monkeypatch, busy_s, foreign_s):
+    busy, own = iter([100.0, busy_s]), iter([5.0, 8.0])
+    monkeypatch.setattr(machine, "busy_s", lambda: next(busy))
+    monkeypatch.setattr(machine, "own_s", lambda: next(own))
+    assert Meter().read()[1] == foreign_s
 
 
 def test_idle_time_is_not_busy(proc):
     stat = proc / "stat"
     core = min(os.sched_getaffinity(0))
     stat.write_text(f"cpu  999 0 0 0 0 0 0\ncpu{core} 100 0 50 900000 7000 3 2 0 0 0\n", "ascii")
-    assert usage().busy_s == pytest.approx(155 / os.sysconf("SC_CLK_TCK"))
+    assert busy_s() == pytest.approx(155 / os.sysconf("SC_CLK_TCK"))
 
 
 def test_processes_that_memory_ran_out_for_are_counted(proc):
