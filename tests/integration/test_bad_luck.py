@@ -60,8 +60,6 @@ def test_the_healthy_cases_of_the_run_are_measured(unlucky, way):
         ("crash", "crashed", ("SIGSEGV", "first call")),
         ("leave", "crashed", ("exit code 0", "first call")),
         ("hang", "timeout", (f"{LIMIT_S} s", "first call")),
-        ("refuse_in_surrogates", "unsupported", ("TypeError: bad text \\udcff",)),
-        ("close_the_pipes", "crashed", ("exit code 1", "first call")),
     ],
 )
 def test_bad_luck_in_a_conversion_is_told_in_one_reason(unlucky, way, status, facts):
@@ -72,17 +70,12 @@ def test_bad_luck_in_a_conversion_is_told_in_one_reason(unlucky, way, status, fa
 
 
 @pytest.mark.parametrize(
-    "way", ["flood", "start_threads", "write_into_every_pipe", "close_the_requests"]
+    "way", ["flood", "start_threads", "write_into_every_pipe", "fork_a_child_that_stays"]
 )
 def test_what_only_looks_dangerous_is_measured(unlucky, way):
     result = unlucky[way]
     assert (result["status"], result["reason"]) == ("ok", None)
     assert result["host_time"]["median_ns"] > 0
-
-
-@pytest.mark.parametrize("way", ["fork_and_both_return", "fork_a_child_that_stays"])
-def test_a_conversion_that_forks_is_measured(unlucky, way):
-    assert unlucky[way]["status"] == "ok"
 
 
 @pytest.mark.parametrize(
@@ -122,7 +115,7 @@ def phases(tmp_path_factory):
     files = (PHASES, FAKE)
     catalog = inspect_interpreter(sys.executable, files)
     names = [probe.name for probe in catalog.probes if probe.source.endswith("phases.py")]
-    pairs = [(name, "fake") for name in names if not name.startswith("wait")]
+    pairs = [(name, "fake") for name in names]
     pairs += [("fake", name) for name in names if name.startswith(TAKING)]
     request = Request(
         pairs=tuple(pairs),
@@ -141,7 +134,7 @@ def phases(tmp_path_factory):
     }
 
 
-TAKING = ("setup-crashes", "wait", "to-numpy", "pointer-is-text", "device")
+TAKING = ("to-numpy", "pointer-is-text", "device")
 """The failing frameworks that are tried as consumers too, by how they begin."""
 FAULTY = "the probe is faulty"
 
@@ -152,7 +145,6 @@ FAULTY = "the probe is faulty"
         ("setup-raises-anew", "unsupported", ("ImportError: libnothing.so.2",)),
         ("setup-crashes", "crashed", ("SIGSEGV", "import")),
         ("setup-is-no-python", "crashed", (FAULTY, "SyntaxError")),
-        ("create-is-a-number", "crashed", (FAULTY, "create-is-a-number's create")),
         ("create-forgets-x", "crashed", (FAULTY, "create-forgets-x's create")),
         ("create-crashes", "crashed", ("SIGSEGV", "create")),
         ("create-makes-another-shape", "unsupported", ("(1, 2, 3)", "(16,)")),
@@ -162,21 +154,6 @@ FAULTY = "the probe is faulty"
 def test_a_producer_that_fails_is_told_in_one_reason(phases, name, status, facts):
     result = phases[name, "fake"]
     assert (result["status"], result["host_time"]) == (status, None)
-    assert told(result, *facts)
-
-
-@pytest.mark.parametrize(
-    ("name", "facts"),
-    [
-        ("setup-crashes", ("SIGSEGV", "import")),
-        ("wait-is-no-python", (FAULTY, "wait-is-no-python's wait")),
-        ("wait-has-another-name", (FAULTY, "wait-has-another-name's wait")),
-        ("wait-crashes", ("SIGSEGV", "first call")),
-    ],
-)
-def test_a_consumer_that_fails_is_told_in_one_reason(phases, name, facts):
-    result = phases["fake", name]
-    assert result["status"] == "crashed"
     assert told(result, *facts)
 
 
@@ -228,11 +205,8 @@ def refusal(file: str) -> str:
     ("text", "fact"),
     [
         ("raise ValueError('bad day')", "ValueError: bad day"),
-        ("this is no python", "SyntaxError: invalid syntax (probe.py, line"),
-        ("sys.exit(3)", "SystemExit: 3"),
         ("os._exit(7)", "exit code 7"),
         ("ctypes.string_at(0)", "SIGSEGV"),
-        ("os.closerange(3, 256)", "exit code 1 "),
         ("del Fake", "dlprof.probes.base.Probe"),
         ("class Bad(Fake):\n    name = 'bad'\n    def __init__(self): 1 / 0", "ZeroDivisionError"),
     ],

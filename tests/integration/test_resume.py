@@ -92,11 +92,3 @@ def test_the_same_command_prints_a_complete_session_again(tmp_path):
     assert again.out == first.out
     assert "nothing is measured" in again.err
     assert path.read_bytes() == before
-
-
-def test_another_run_into_the_same_file_is_refused(tmp_path):
-    path = tmp_path / "session.json"
-    replay(*RUN_RECORDED, "-o", path)
-    run = replay(*RUN_RECORDED, "--rounds", "2", "-o", path)
-    assert run.code == 2
-    assert "holds another run" in run.sentence()
