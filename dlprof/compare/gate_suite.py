@@ -172,10 +172,6 @@ class MeasuredSuite:
         ]
         if round_ % 2:
             sides.reverse()
-        for side, ranks in sides:
-            side.runner.load(round_, list(ranks))
-        for side, _ in sides:
-            side.runner.wait()
         cpu = cpu_of(round_)
         first, second = (
             Player(side.runner.turns(round_, list(ranks), cpu), ranks) for side, ranks in sides

@@ -115,8 +115,14 @@ class Runner:
         self.undiagnosed = len(self._diagnosis.left()), paths
 
     def turns(self, round_: int, order: Sequence[int], cpu: int | None) -> Round:
-        """Run a round of some cases, in turns with another runner; samples are on ``cpu``."""
+        """Run a round of some cases, in turns with another runner; samples are on ``cpu``.
+
+        Before the first stop a worker begins to import, so that both sides import at once.
+        """
         for group in self._needed(round_, order):
+            self._load(group, round_)
+            yield Stop(group[0].number)
+            self._pool.wait(self.settings.limit_s)
             turns = {"cpu": cpu, "offset_bytes": offset_of(round_)}
             yield from self._measure(group, round_, turns)
         self.rounds_done = max(self.rounds_done, round_ + 1)
@@ -135,16 +141,6 @@ class Runner:
         for group in self._grouped(sorted(only)):
             round_ = self.settings.rounds + 2 + look
             finish([self._diagnosis.look(group, round_, (instrument,))])
-
-    def load(self, round_: int, order: Sequence[int]) -> None:
-        """Start the first worker of :meth:`turns`, which imports meanwhile."""
-        self._pool.close()
-        for group in self._needed(round_, order)[:1]:
-            self._load(group, round_)
-
-    def wait(self) -> None:
-        """Wait until the worker of :meth:`load` has imported. A worker that died is dropped."""
-        self._pool.wait(self.settings.limit_s)
 
     def close(self) -> None:
         self._forks.close()
@@ -299,7 +295,7 @@ class Runner:
             self._forks.load(groups[0])
         for group in reversed(groups):
             self._load(group, round_)
-        self.wait()
+        self._pool.wait(self.settings.limit_s)
 
     def _load(self, group: Group, round_: int) -> None:
         self.watcher.case(group[0].case, round_, "import")
