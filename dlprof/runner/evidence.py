@@ -31,7 +31,7 @@ from dlprof.text.json_text import Free
 MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGTRAP", "SIGILL", "SIGFPE")
 """Signals that bad memory raises; others come from outside."""
 VARIES = "varies"
-"""The verdict where processes disagree; ``processes`` of the evidence then holds what each saw."""
+"""The verdict where processes disagree; ``processes`` then holds what each saw."""
 
 
 class Model(BaseModel):
@@ -115,26 +115,24 @@ class Evidence(Record):
     """Source text that made the array, where it was not the case's own."""
     created_shape: Maybe[tuple[Whole, ...]] = None
     code: Maybe[str] = None
-    corners: Maybe[Flag] = None
-    """Whether its values are those at which conversions go wrong, NaN and both zeros among them."""
 
 
 E = TypeVar("E", bound=Evidence)
 
 
-class Verdict(Model, Generic[E]):
+class Verdict(Record, Generic[E]):
     """The answer of an instrument in a word, and what it saw."""
 
     verdict: str
     evidence: E = Field(default_factory=dict, validate_default=True)
+    processes: list[Verdict[E]] = []
+    """What each process saw, if they disagree."""
 
     @property
     def seen(self) -> tuple[tuple[str, E], ...]:
         """Each verdict with its evidence: several where processes disagreed."""
-        if self.verdict != VARIES:
-            return ((self.verdict, self.evidence),)
-        processes = getattr(self.evidence, "processes", None) or ()
-        return tuple((one.verdict, one.evidence) for one in processes)
+        found = self.processes if self.verdict == VARIES else [self]
+        return tuple((one.verdict, one.evidence) for one in found)
 
     def of(self, word: str) -> E | None:
         """The evidence of the first process whose verdict was ``word``; None if none's was."""
@@ -149,9 +147,7 @@ class Verdict(Model, Generic[E]):
 
     def saw(self, word: str) -> bool:
         """Whether that is the verdict, or was that of a process."""
-        return self.verdict == word or (
-            self.verdict == VARIES and any(word == one for one, _ in self.seen)
-        )
+        return word in (self.verdict, *(one for one, _ in self.seen))
 
     @property
     def is_known(self) -> bool:
@@ -172,10 +168,6 @@ class Ownership(Evidence):
     result_device: Maybe[str] = None
     declared_device: Maybe[str] = None
     """Where the result should be, if it is elsewhere."""
-    not_written: Maybe[str] = None
-    one_file: Maybe[Flag] = None
-    """Whether both lie in mappings of one file, and one was not written."""
-    processes: Maybe[tuple[Verdict[Ownership], ...]] = None
 
     @property
     def alignments(self) -> tuple[float, ...]:
@@ -191,7 +183,6 @@ class Fit(Record):
 
     slope: Maybe[Number] = None
     interval: Maybe[tuple[Number, Number]] = None
-    intercept_ns: Maybe[Number] = None
 
 
 class Loaded(Record):
@@ -218,7 +209,6 @@ class Ordering(Evidence):
     by_streams: Maybe[dict[str, Free]] = None
     size_bytes: Maybe[Whole] = None
     """Of the array, if it served for a larger one."""
-    processes: Maybe[tuple[Verdict[Ordering], ...]] = None
 
 
 class Count(Record):
@@ -268,7 +258,6 @@ class Values(Evidence):
     """What the source was besides its values, and the result is not: ``mask``."""
     orders: Maybe[tuple[str, str]] = None
     """Of a source in column-major order: ``F`` or ``C``, of source and result."""
-    processes: Maybe[tuple[Verdict[Values], ...]] = None
 
 
 class Setting(Record):
@@ -286,7 +275,6 @@ class ChangedSettings(Evidence):
     """``kept``, ``changed`` or ``unknown``: whether the first call changed a setting."""
 
     changed: Maybe[tuple[Setting, ...]] = None
-    processes: Maybe[tuple[Verdict[ChangedSettings], ...]] = None
 
 
 class FreshSource(Evidence):
@@ -298,7 +286,6 @@ class FreshSource(Evidence):
     """Of the first conversion of an array of the case's own size."""
     arrays: Maybe[Whole] = None
     size_bytes: Maybe[Number] = None
-    processes: Maybe[tuple[Verdict[FreshSource], ...]] = None
 
 
 class AlignmentLook(Record):
@@ -314,7 +301,6 @@ class Alignment(Evidence):
 
     aligned: Maybe[AlignmentLook] = None
     sliced: Maybe[AlignmentLook] = None
-    processes: Maybe[tuple[Verdict[Alignment], ...]] = None
 
     @property
     def places(self) -> Iterator[tuple[str, AlignmentLook]]:
@@ -334,7 +320,6 @@ class LeftBehind(Evidence):
     threads_per_conversion: Maybe[Number] = None
     maps_per_conversion: Maybe[Number] = None
     conversions: Maybe[Number] = None
-    runs: Maybe[Number] = None
     size_bytes: Maybe[Number] = None
     per_source: Maybe[Flag] = None
     """Whether each conversion had a new source."""
@@ -350,7 +335,6 @@ class Lifetime(LeftBehind):
     source_after_drop: Maybe[str] = None
     """What became of a source whose result was dropped: ``same``, ``changed``, or the error of
     reading it."""
-    processes: Maybe[tuple[Verdict[Lifetime], ...]] = None
 
     @property
     def is_source_lost(self) -> bool:
@@ -371,7 +355,6 @@ class Refused(LeftBehind):
     """Where it broke something: what becomes of a plain array that was converted before."""
     plain_create: Maybe[str] = None
     plain_code: Maybe[str] = None
-    processes: Maybe[tuple[Verdict[Refused], ...]] = None
 
 
 class EarlyWrite(Evidence):
@@ -383,7 +366,6 @@ class EarlyWrite(Evidence):
     """The same of sources that are not aligned."""
     aligned: Maybe[str] = None
     """What was seen of an aligned source as large as the torn one, which was not aligned."""
-    processes: Maybe[tuple[Verdict[EarlyWrite], ...]] = None
 
 
 class PeakMemory(Evidence):
@@ -391,7 +373,6 @@ class PeakMemory(Evidence):
 
     arrays: Maybe[Number] = None
     size_bytes: Maybe[Number] = None
-    processes: Maybe[tuple[Verdict[PeakMemory], ...]] = None
 
 
 class TraceEvent(Record):
@@ -408,7 +389,6 @@ class Trace(Evidence):
     waited: Maybe[tuple[str, ...]] = None
     events: Maybe[tuple[TraceEvent, ...]] = None
     events_left_out: Maybe[Whole] = None
-    processes: Maybe[tuple[Verdict[Trace], ...]] = None
 
 
 class Reuse(Evidence):
@@ -416,7 +396,6 @@ class Reuse(Evidence):
 
     calls: Maybe[Whole] = None
     after_calls: Maybe[Whole] = None
-    processes: Maybe[tuple[Verdict[Reuse], ...]] = None
 
 
 class Series(Record):
@@ -445,5 +424,4 @@ class HandshakeEvent(Record):
     outcome: Maybe[str] = None
     """``returned``, or the exception in words."""
     ns: Maybe[Number] = None
-    capsule: Maybe[dict[str, Free]] = None
     answer: Maybe[str] = None

@@ -127,7 +127,7 @@ def agree(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def _varies(verdicts: Sequence[dict[str, Any]], reason: str) -> dict[str, Any]:
-    return {"verdict": "varies", "evidence": {"reason": reason, "processes": list(verdicts)}}
+    return {"verdict": "varies", "evidence": {"reason": reason}, "processes": list(verdicts)}
 
 
 def _device_time(parts: Parts, owned: dict[str, Any] | None) -> dict[str, Any] | None:

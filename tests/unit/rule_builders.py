@@ -46,8 +46,8 @@ def disturbed(median_ns):
     return spread(median_ns).model_copy(update={"processes": processes})
 
 
-def verdict(word, **evidence):
-    return {"verdict": word, "evidence": evidence}
+def verdict(word, processes=(), **evidence):
+    return {"verdict": word, "evidence": evidence, "processes": [*processes]}
 
 
 LOOKED = {"lifetime": verdict("safe"), "early_write": verdict("safe")}

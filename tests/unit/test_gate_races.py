@@ -30,7 +30,7 @@ class FakeSide:
         assert (numbers, instrument, look) == ({0}, "early_write", self.looks)
         self.looks += 1
         if self.looks == self.shows_after:
-            self.verdict = {"verdict": "varies", "evidence": {"processes": [SAFE, UNSAFE]}}
+            self.verdict = {"verdict": "varies", "processes": [SAFE, UNSAFE]}
 
     def side(self):
         settings = SimpleNamespace(diagnose=False)
