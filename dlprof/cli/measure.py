@@ -17,7 +17,7 @@ from dlprof.judge import fail_on as fail_on_words
 from dlprof.judge.cases import coverage
 from dlprof.judge.fail_on import FailOn
 from dlprof.measuring.expectation import MISSED, UNKNOWN, raise_for
-from dlprof.measuring.measure import check_length, judged, run, session_path
+from dlprof.measuring.measure import judged, run, session_path
 from dlprof.report.checks import check_measured
 from dlprof.report.session_document import session_document
 from dlprof.runner.catalog import Catalog
@@ -47,8 +47,6 @@ def measure(request: Request, catalog: Catalog, given: Given) -> None:
         return
     outputs = Outputs.of(given.raw, json_is_session=True)
     fail_on = allowed(given, request.settings)
-    if not given.raw.get("yes", True):  # the verbs without it ask for few cases
-        check_length(request, catalog)
     output = given.output
     request = replace(request, command=typed(request.command))
     path = session_path(output, request.command[0])

@@ -53,7 +53,7 @@ DRY_RUN = Option(
 
 @takes(
     *(*every.RUN, every.TOGETHER, FROM, every.FAIL_ON),
-    *(every.SESSION, every.YES, every.FULL, DRY_RUN, *every.REPORTS),
+    *(every.SESSION, every.FULL, DRY_RUN, *every.REPORTS),
 )
 def run(
     what: Annotated[str | None, WHAT] = None,
@@ -131,7 +131,7 @@ def _array_of(row: Row) -> dict[str, str]:
 
 @takes(
     *(every.DEVICES, every.PATHS, every.SETUP, every.TIMEOUT),
-    *(every.FAIL_ON, *every.INTERPRETER, every.SESSION, every.YES, every.FULL),
+    *(every.FAIL_ON, *every.INTERPRETER, every.SESSION, every.FULL),
     *(every.JSON, every.HTML, every.MARKDOWN, every.JUNIT, every.GITHUB),
 )
 def survey(
@@ -159,7 +159,7 @@ def survey(
     # A matrix has hundreds of cases; its question is which way, not the last percent.
     replace(every.SAMPLE_MS, default=20.0),
     replace(every.DIAGNOSE, meaning="only on a simulated device"),
-    *(every.FAIL_ON, *every.INTERPRETER, every.SESSION, every.YES, every.FULL, *every.REPORTS),
+    *(every.FAIL_ON, *every.INTERPRETER, every.SESSION, every.FULL, *every.REPORTS),
 )
 def matrix(*, given: Given) -> None:
     """Measure every installed framework with every other."""

@@ -5,20 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from dlprof.errors import UsageError
 from dlprof.judge import cases_in, find_in, own_thresholds
 from dlprof.judge.cases import Cases
 from dlprof.measuring import expectation
 from dlprof.runner import session_file
-from dlprof.runner.catalog import Catalog
 from dlprof.runner.measurement import Measurement
-from dlprof.runner.plan import count
-from dlprof.runner.request import Request
 from dlprof.runner.session import Session
 from dlprof.runner.state import default_path
-
-MOST_CASES = 10_000
-"""More than that is measured only with ``--yes``: a mistyped option may ask for billions."""
 
 
 def session_path(output: Path | None, verb: str) -> Path:
@@ -56,10 +49,3 @@ def judged(session: Session, cases: Cases | None = None) -> Session:
     expected = [expectation.parse(text) for text in (scenario.expect if scenario else ())]
     checked = expectation.check(expected, session.results, findings, session.rounds)
     return session.model_copy(update={"findings": findings, "expectations": checked})
-
-
-def check_length(request: Request, catalog: Catalog) -> None:
-    """Raise :class:`UsageError` for more cases than anybody asks for on purpose."""
-    cases = count(request, catalog)
-    if cases > MOST_CASES:
-        raise UsageError(f"this would measure {cases:,} cases: ask for less, or go on with --yes")

@@ -12,13 +12,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from dlprof.errors import ScenarioError, Unmeasured, UsageError
 from dlprof.judge.thresholds import named as known_thresholds
-from dlprof.measuring.expectation import WILD, named, pairs, parse_pair
+from dlprof.measuring.expectation import named, pairs, parse_pair
 from dlprof.measuring.expectation import parse as parse_expectation
 from dlprof.runner import files, options
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, frameworks_on
 from dlprof.runner.options import IN_FILE, OPTIONS, settle, value_of
-from dlprof.runner.plan import not_paired
 from dlprof.runner.request import (
     Request,
     ScenarioRecord,
@@ -209,8 +208,6 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
     wanted = wanted or pairs(patterns, catalog, frameworks_on(catalog, values["devices"]))
     if not wanted:
         raise Unmeasured(f"no framework that fits {', '.join(problem.pairs)} can be measured here")
-    sides = [side for one in patterns for side in (one.producer, one.consumer)]
-    globs = [side for side in sides if WILD & set(side)]
     request = request_of(values, wanted, ("run", str(scenario.file)))
     # Steps have no diagnosis that could be left out.
     settings = replace(request.settings, diagnose=request.settings.diagnose or bool(steps))
@@ -221,7 +218,6 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
         sources=tuple(problem.source),
         expect=tuple(map(str, expected)),
         thresholds=dict(problem.thresholds),
-        left_out=tuple(not_paired(catalog, wanted, globs)),
         pairs=tuple(map(str, patterns)),
     )
     return Sweep(replace(request, settings=settings, probe_files=probes, scenario=record), catalog)

@@ -81,9 +81,8 @@ class Measurement:
 
     def complete_with(self, runner: Runner) -> None:
         """Note that everything is measured, as far as the budget allowed."""
-        undiagnosed = runner.undiagnosed if runner.out_of_time else None
         settings = self.request.settings
-        not_done = not_run(settings, runner.rounds_done, undiagnosed, runner.out_of_time)
+        not_done = not_run(settings, runner.rounds_done, runner.undiagnosed, runner.out_of_time)
         left_out = [*self._plan.left_out, *not_done]
         self._end |= {"complete": True, "rounds": runner.rounds_done, "left_out": left_out}
 

@@ -414,13 +414,6 @@ FAIL_ON = Option(
     metavar="RULE",
 )
 SESSION = Option("output", Text(), "Keep the session here.", OUTPUT, short="-o", metavar="FILE")
-YES = Option(
-    "yes",
-    Switch(),
-    "Go on with a run of more than 10,000 cases.",
-    OUTPUT,
-    default=False,
-)
 PRINTS = "- prints it instead of the table."
 JSON = Option(
     "json",
@@ -496,7 +489,7 @@ MEASURED = (
 """What is measured, and how; the rest says what becomes of it."""
 IN_FILE = tuple(option for option in MEASURED if option not in (QUICK, PYTHON))
 """What a scenario may say."""
-OPTIONS = {option.key: option for option in (*MEASURED, FAIL_ON, SESSION, YES, FULL, *REPORTS)}
+OPTIONS = {option.key: option for option in (*MEASURED, FAIL_ON, SESSION, FULL, *REPORTS)}
 QUICKLY = {"rounds": 1, "sample_ms": 20.0, "diagnose": False, "survey": False}
 """What ``quick`` stands for."""
 SIMULATED = {"rounds": 1, "survey": False}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from itertools import product
 
 from dlprof import inference
 from dlprof.errors import MissingDevice, MissingFramework, Unmeasured, UsageError
-from dlprof.probes.base import HOST_MEMORY, Protocol
+from dlprof.probes.base import Protocol
 from dlprof.runner import pairing, survey
 from dlprof.runner.axes import NO_TIMES
 from dlprof.runner.catalog import Catalog, ProbeInfo
@@ -44,34 +43,20 @@ class Plan:
     unmatched: tuple[str, ...] = ()
 
 
-def no_path(globs: Iterable[str]) -> str:
-    return f"no path matches {', '.join(map(repr, globs))}"
-
-
 @dataclass(frozen=True)
 class Target:
-    """A pair on a device, and why there. ``no_cuda`` is why this machine has no CUDA device."""
+    """A pair on a device, and why there; ``missing`` are paths to a device that is not here."""
 
     producer: ProbeInfo
     consumer: ProbeInfo
     device: str
     reason: str
-    no_cuda: str = ""
+    paths: list[Path]
+    missing: list[Path]
 
     @property
-    def paths(self) -> list[Path]:
-        """Those that can be measured here."""
-        found = pairing.paths(self.producer, self.consumer, self.device)
-        return [path for path in found if not self._is_missing(path)]
-
-    @property
-    def missing(self) -> list[Path]:
-        """Those to a device that this machine lacks."""
-        found = pairing.paths(self.producer, self.consumer, self.device)
-        return [path for path in found if self._is_missing(path)]
-
-    def _is_missing(self, path: Path) -> bool:
-        return bool(self.no_cuda) and path.import_.result_device == "cuda"
+    def pair(self) -> tuple[str, str]:
+        return self.producer.name, self.consumer.name
 
 
 def plan(request: Request, catalog: Catalog) -> Plan:
@@ -85,31 +70,27 @@ def plan(request: Request, catalog: Catalog) -> Plan:
     found, refused = targets(request, catalog)
     cases = list(_all_cases(found, request))
     lacking = [one for one in found if pairing.choose(one.missing, request.globs)]
+    no_cuda = catalog.interpreter.get("no_cuda")
     if not cases and lacking:
-        raise MissingDevice(f"these paths end on cuda, and {lacking[0].no_cuda}")
-    if not cases:
-        raise UsageError(
-            f"{no_path(request.globs)}; 'dlprof list paths PRODUCER CONSUMER' lists them"
-            if request.globs
-            else "the frameworks share no protocol on this device"
-        )
+        raise MissingDevice(f"these paths end on cuda, and {no_cuda}")
     known = [path for target in found for path in (*target.paths, *target.missing)]
     unmatched = tuple(
         glob for glob in request.globs if not any(pairing.matches(path, glob) for path in known)
     )
-    measured = {case.pair for case in cases}
-    pairs = dict.fromkeys((one.producer.name, one.consumer.name) for one in found)
-    measured |= {(one.producer.name, one.consumer.name) for one in lacking}
-    without = ", ".join(pair_text(pair) for pair in pairs if pair not in measured)
-    # Who names pairs wants no other framework; a scenario with wildcards says which it lacks.
-    is_matrix = request.command[:1] == ("matrix",)
+    no_path = f"no path matches {', '.join(map(repr, unmatched or request.globs))}"
+    if not cases:
+        raise UsageError(
+            f"{no_path}; 'dlprof list paths PRODUCER CONSUMER' lists them"
+            if request.globs
+            else "the frameworks share no protocol on this device"
+        )
+    measured = {*(case.pair for case in cases), *(one.pair for one in lacking)}
+    without = dict.fromkeys(pair_text(one.pair) for one in found if one.pair not in measured)
     left_out = (
-        *(not_paired(catalog, request.pairs) if is_matrix else []),
-        *([f"no path that was asked for: {without}"] if without else []),
+        *([f"no path that was asked for: {', '.join(without)}"] if without else []),
         *refused,
-        *([no_path(unmatched)] if unmatched else []),
-        *(f"paths of {one.consumer.name} to cuda ({one.no_cuda})" for one in lacking),
-        *(request.scenario.left_out if request.scenario else ()),
+        *([no_path] if unmatched else []),
+        *(f"paths of {one.consumer.name} to cuda ({no_cuda})" for one in lacking),
     )
     reasons = dict.fromkeys(f"on {target.device}: {target.reason}" for target in found)
     variables = {
@@ -148,39 +129,27 @@ def targets(request: Request, catalog: Catalog) -> tuple[list[Target], list[str]
             except Unmeasured as error:
                 refused.setdefault(f"{pair_text((pair[0].name, pair[1].name))}: {error}", error)
                 continue
-            no_cuda = catalog.interpreter.get("no_cuda") or ""
-            target = Target(*pair, device, reason, no_cuda)
-            found.setdefault((pair[0].name, pair[1].name, device), target)
+            every = pairing.paths(*pair, device)
+            no_cuda = bool(catalog.interpreter.get("no_cuda"))
+            missing = [one for one in every if no_cuda and one.import_.result_device == "cuda"]
+            here = [one for one in every if one not in missing]
+            target = Target(*pair, device, reason, here, missing)
+            found.setdefault((*target.pair, device), target)
     if refused and not found:
         raise next(iter(refused.values()))
     return list(found.values()), list(refused)
 
 
-def count(request: Request, catalog: Catalog) -> int:
-    """How many cases a request has; none of them is made."""
-    found, _ = targets(request, catalog)
-    axes, settings = request.axes, request.settings
-    arrays = len(axes.shapes) * len(axes.dtypes) * len(axes.layouts)
-    paths = sum(len(pairing.choose(target.paths, request.globs)) for target in found)
-    timed = 0 if settings.survey_alone else arrays * paths
-    return timed + (sum(1 for _ in _surveyed(found, request)) if settings.survey else 0)
-
-
 def _all_cases(found: Sequence[Target], request: Request) -> Iterator[Case]:
-    if not request.settings.survey_alone:
-        yield from _cases(found, request)
-    if request.settings.survey:
-        yield from _surveyed(found, request)
-
-
-def _cases(found: Sequence[Target], request: Request) -> Iterator[Case]:
     axes = request.axes
-    for target in found:
+    for target in () if request.settings.survey_alone else found:
         chosen = pairing.choose(target.paths, request.globs)
         for shape, dtype, layout in product(axes.shapes, axes.dtypes, axes.layouts):
             for path in chosen:
                 pair = target.producer, target.consumer
                 yield Case(*pair, path, shape, dtype, layout, target.device)
+    if request.settings.survey:
+        yield from _surveyed(found, request)
 
 
 def _surveyed(found: Sequence[Target], request: Request) -> Iterator[Case]:
@@ -196,41 +165,21 @@ def _surveyed(found: Sequence[Target], request: Request) -> Iterator[Case]:
                 yield Case(target.producer, target.consumer, path, *array, surveyed=True)
 
 
-def not_paired(
-    catalog: Catalog, pairs: Sequence[tuple[str, str]], globs: Sequence[str] = ("*",)
-) -> list[str]:
-    """Which frameworks that a glob asks for are in none of the pairs, and why."""
-    paired = {name for pair in pairs for name in pair}
-    return [
-        f"{probe.name} ({'owns no arrays there' if probe.found else 'not installed'})"
-        for probe in catalog.probes
-        if probe.name not in paired and probe.name not in HOST_MEMORY
-        if any(fnmatchcase(probe.name, glob) for glob in globs)
-    ]
-
-
 def not_run(
-    settings: Settings,
-    rounds_done: int,
-    undiagnosed: tuple[int, int] | None = None,
-    out_of_time: bool = False,
+    settings: Settings, rounds_done: int, undiagnosed: tuple[int, int], out_of_time: bool
 ) -> list[str]:
-    """What was asked for, and the budget did not let be measured.
+    """Return what the budget left out.
 
-    ``undiagnosed`` is for how many paths the time was over before their diagnosis, and of how many.
+    ``undiagnosed`` counts the paths without a diagnosis, and all paths.
     """
-    if settings.survey_alone:
+    if settings.survey_alone or not out_of_time:
         return []
     words = []
     if rounds_done < settings.rounds:
         words.append(f"the budget ended after {rounds_done} of {settings.rounds} rounds")
-    left, paths = undiagnosed or (0, 0)
-    looks: tuple[str, ...] = ("alignment",)
-    if settings.diagnose:
-        looks = ("waiting", "alignment", "peak memory", "early writes", "lifetime")
-    if rounds_done < settings.rounds or left:
-        some = f" of {left} of {paths} paths:" if 0 < left < paths else " of"
-        words.append(f"no diagnosis{some} {', '.join(looks)}")
-    if settings.survey and (out_of_time or rounds_done < settings.rounds):
+    left, paths = undiagnosed
+    if left:
+        words.append(f"no diagnosis of {left} of {paths} paths")
+    if settings.survey:
         words.append("no survey of other arrays: the budget was over")
     return words

@@ -64,7 +64,6 @@ class ScenarioRecord:
     sources: tuple[str, ...] = ()
     expect: tuple[str, ...] = ()
     thresholds: dict[str, float] = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
 
 

@@ -207,8 +207,8 @@ def test_what_is_surveyed_is_no_measurement_of_a_runs_own_array():
 
 def test_a_budget_that_is_over_leaves_the_survey_out_in_words():
     settings = RunSettings(survey=True, budget_s=1.0)
-    assert any("survey" in text for text in not_run(settings, settings.rounds, out_of_time=True))
-    assert not any("survey" in text for text in not_run(settings, settings.rounds))
+    assert any("survey" in text for text in not_run(settings, settings.rounds, (0, 1), True))
+    assert not any("survey" in text for text in not_run(settings, settings.rounds, (0, 1), False))
 
 
 def test_a_crash_that_both_surveys_saw_keeps_no_comparison_from_an_answer():
