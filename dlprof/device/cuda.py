@@ -146,7 +146,7 @@ class Gpu:
         return bool(status == 0)
 
     def elapsed_ns(self, start: Any, end: Any) -> float:
-        """The time between two events that have been done."""
+        """Return the time between two events that have been done."""
         time_ms = c_float()
         self._call("cuEventElapsedTime", byref(time_ms), start, end)
         return time_ms.value * 1e6
@@ -167,7 +167,7 @@ class Gpu:
         self._call("cuCtxSynchronize")
 
     def allocate(self, size_bytes: int) -> int:
-        """The address of new device memory; the driver may wait for the device."""
+        """Return the address of new device memory; the driver may wait for the device."""
         address = c_uint64()
         self._call("cuMemAlloc_v2", byref(address), c_size_t(size_bytes))
         return address.value
@@ -176,7 +176,7 @@ class Gpu:
         self._call("cuMemFree_v2", c_uint64(address))
 
     def read(self, address: int, size_bytes: int) -> bytes:
-        """What device memory holds now; waits for no other stream."""
+        """Return what device memory holds now; wait for no other stream."""
         buffer = ctypes.create_string_buffer(size_bytes)
         self._copy("cuMemcpyDtoHAsync_v2", buffer, c_uint64(address), size_bytes, self._private)
         self.synchronize(self._private)
@@ -193,11 +193,11 @@ class Gpu:
         self.synchronize(stream)
 
     def uncomputed_reads(self) -> int:
-        """How many copies to the host have read what a simulated device did not compute."""
+        """Count the copies to the host that read what a simulated device did not compute."""
         return int(self._driver.dlprofSimulatedPoisonReads()) if self.is_simulated else 0
 
     def misuse(self) -> str:
-        """What a simulated device was last used for wrongly since it was asked; else empty."""
+        """Return the last misuse of a simulated device since the call before; empty for none."""
         if not self.is_simulated:
             return ""
         self._driver.dlprofSimulatedReport.restype = ctypes.c_char_p
@@ -248,7 +248,7 @@ class Gpu:
         self._is_fast = True
 
     def _copy_ns(self, destination: int, source: int, size_bytes: int) -> float | None:
-        """None where the device was done with the spin before all had been queued."""
+        """Time one copy; None if the device was done with the spin before all had been queued."""
         start, end = self._events
         self.synchronize_device()
         self.spin(self._private, _HEAD_START_NS)
@@ -280,7 +280,7 @@ def open_gpu() -> Gpu:
 
 @functools.cache
 def _opened() -> Gpu | CudaUnavailable:
-    """The device, or why it cannot be used: that is not tried for each case."""
+    """Return the device, or why it cannot be used: that is not tried for each case."""
     devices = driver_devices()
     if isinstance(devices, str):
         return CudaUnavailable(devices)
@@ -291,7 +291,7 @@ def _opened() -> Gpu | CudaUnavailable:
 
 
 def driver_devices() -> int | str:
-    """The number of CUDA devices by the driver alone, or the reason why there is none.
+    """Return the number of CUDA devices by the driver alone, or why there is none.
 
     Starts the driver in this process: a child by ``fork`` without ``exec`` cannot use CUDA then.
     """
@@ -303,7 +303,10 @@ def driver_devices() -> int | str:
     count = ctypes.c_int(0)
     status = status or driver.cuDeviceGetCount(ctypes.byref(count))
     if status:
-        return f"the CUDA driver does not start: {_error_string(driver, status)}"
+        words = ctypes.c_char_p()
+        driver.cuGetErrorString(status, ctypes.byref(words))
+        why = words.value.decode() if words.value else f"error {status}"
+        return f"the CUDA driver does not start: {why}"
     return count.value or "the CUDA driver finds no device"
 
 
@@ -317,9 +320,3 @@ def is_simulated() -> bool:
 def _handle(stream: int | None) -> c_void_p:
     # Where per-thread default streams are switched on, 0 would mean the other default stream.
     return c_void_p(stream or LEGACY_STREAM)
-
-
-def _error_string(driver: Any, status: int) -> str:
-    words = ctypes.c_char_p()
-    driver.cuGetErrorString(status, ctypes.byref(words))
-    return words.value.decode() if words.value else f"error {status}"

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import functools
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dlprof.errors import UsageError
 from dlprof.simulated.build import driver_folder
 
 DEVICES = "DLPROF_SIMULATED_DEVICES"
 """How many devices the driver has. A worker that has it among its variables runs on the driver."""
-NUMBERS = {
-    "DLPROF_SIMULATED_MEMORY": (1 << 12, 1 << 40),
-    "DLPROF_SIMULATED_DELAY_NS": (0, 10**12),
-    "DLPROF_SIMULATED_SEED": (0, 2**32 - 1),
-}
-"""What the user may set for the driver, and from where to where."""
 PATH = "LD_LIBRARY_PATH"
 LIST_PATH = "import json, sys; print(json.dumps(sys.path))"
 LIMIT_S = 60.0
@@ -32,21 +24,16 @@ DEFAULTS = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_FORCE_GPU_ALLOW_GROWTH
 
 
 def variables(devices: int) -> dict[str, str]:
-    """What asks for a driver of so many devices; empty for a real one."""
+    """Return what asks for a driver of so many devices; empty for a real one."""
     return {DEVICES: str(devices)} if devices else {}
 
 
 def on_simulated_device(environment: Mapping[str, str], python: str) -> dict[str, str]:
-    """``environment`` with the driver first on the library path, then NVIDIA's own libraries.
+    """Put the driver first on the library path of ``environment``, then NVIDIA's own libraries.
 
     A framework's wheel does not always find the libraries of other wheels, such as NVRTC. Raises
-    :class:`~dlprof.errors.MissingDevice` if the driver is not built and cannot be, and
-    :class:`UsageError` if a number for it is none.
+    :class:`~dlprof.errors.MissingDevice` if the driver is not built and cannot be.
     """
-    for name, (least, most) in NUMBERS.items():
-        text = environment.get(name) or str(least)
-        if not re.fullmatch("[0-9]{1,18}", text) or not least <= int(text) <= most:
-            raise UsageError(f"{name} is {text!r}: it is a whole number from {least} to {most}")
     folders = [str(driver_folder()), *_libraries(python), environment.get(PATH, "")]
     flags = f"{XLA_FLAGS} {environment.get('XLA_FLAGS', '')}".strip()
     joined = ":".join(filter(None, folders))
@@ -55,7 +42,7 @@ def on_simulated_device(environment: Mapping[str, str], python: str) -> dict[str
 
 @functools.cache
 def _libraries(python: str) -> tuple[str, ...]:
-    """The folders of libraries in NVIDIA's wheels that an interpreter has."""
+    """Return the folders of libraries in NVIDIA's wheels that an interpreter has."""
     found = (
         folder
         for place in map(Path, _search_path(python))

@@ -33,7 +33,7 @@ class Metadata:
 
     @property
     def layout(self) -> str:
-        """The word for how the array lies in memory, or ``unknown``."""
+        """How the array lies in memory, or ``unknown``."""
         if self is NOTHING:
             return UNKNOWN
         if self.strides is None:
@@ -50,7 +50,7 @@ NOTHING = Metadata(None, (), UNKNOWN, "cpu")
 
 
 def metadata(thing: Any) -> Metadata:
-    """What ``thing`` says of itself; :data:`NOTHING` for an object without array protocols."""
+    """Read the array protocols of ``thing``; :data:`NOTHING` for an object without one."""
     for name, device in (("__cuda_array_interface__", "cuda"), ("__array_interface__", "cpu")):
         interface = attempt(partial(getattr, thing, name, None))
         if isinstance(interface, Mapping):
@@ -71,7 +71,7 @@ def metadata(thing: Any) -> Metadata:
 
 
 def shape_of(thing: Any) -> tuple[int, ...]:
-    """The shape by an array protocol, else by the attribute ``shape``; empty if neither tells."""
+    """Read the shape by an array protocol, else from ``shape``; empty if neither tells."""
     found = metadata(thing)
     if found is not NOTHING or isinstance(thing, type):
         return found.shape
@@ -86,7 +86,7 @@ def has(thing: Any, name: str) -> bool:
 
 
 def wait_text(thing: Any) -> str:
-    """Source text that returns when the values of such an object ``{x}`` are there.
+    """Return source text that waits until the values of such an object ``{x}`` are there.
 
     Both protocols promise that host memory can be read once they have answered.
     """

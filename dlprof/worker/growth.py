@@ -73,7 +73,7 @@ HANDLE_COUNTS: dict[str, Callable[[], int]] = {
 
 
 def meters_of(subject: Subject) -> tuple[list[Callable[[], int]], bool]:
-    """Meters of the bytes in use where source and result are, and whether a device has none.
+    """Return meters of the bytes in use by source and result, and whether a device has none.
 
     On a device these are the counters of the frameworks that have an array there, on the host
     those of the system and of malloc.
@@ -103,7 +103,7 @@ def measure_growth(
     *,
     trial: bool = False,
 ) -> dict[str, float]:
-    """Evidence of what one call leaves behind; a ``trial`` ends after one run.
+    """Return evidence of what one call leaves behind; a ``trial`` ends after one run.
 
     The one of ``meters`` that grew most counts, since none of them sees every allocation.
     """
@@ -129,7 +129,7 @@ def _grown(
     calls: int,
     wait_s: float = 0.0,
 ) -> list[float]:
-    """How much each counter rose per call, ``wait_s`` after the last one."""
+    """Return how much each counter rose per call, ``wait_s`` after the last one."""
     gc.collect()
     before = [count() for count in counters]
     most = [count() + KEPT_BYTES for count in meters]
@@ -166,7 +166,7 @@ def of_new_sources(
     meters: Sequence[Callable[[], int]],
     use: Callable[[Callable[[], Any]], None],
 ) -> dict[str, Any]:
-    """What stays behind at plainly every call if each has a new source; empty for nothing.
+    """Return what every call plainly leaves behind if each has a new source; empty for nothing.
 
     What the making of the sources leaves is subtracted. ``use`` gets the call. A trial of
     :data:`FEW` calls comes first.
@@ -200,7 +200,7 @@ def is_retained(evidence: dict[str, Any]) -> bool:
 
 
 def _limited(evidence: dict[str, Any]) -> Iterator[tuple[float, Limit]]:
-    """What grew, each with the limits of its kind."""
+    """Yield what grew, each with the limits of its kind."""
     limits = {
         "bytes": bytes_limit(evidence["size_bytes"]),
         "references": REFERENCES,

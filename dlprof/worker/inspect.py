@@ -101,7 +101,7 @@ def _way(way: Any, protocols: Any) -> dict[str, Any]:
 
 
 def _spec(module: str) -> Any:
-    """Where Python finds a module; None for nowhere."""
+    """Return where Python finds a module; None for nowhere."""
     try:
         return importlib.util.find_spec(module)
     except (ImportError, ValueError):
@@ -116,7 +116,7 @@ def _installed(distribution: str) -> str | None:
 
 
 def interpreter() -> dict[str, Any]:
-    """The interpreter and the machine, as far as the standard library knows them."""
+    """Describe the interpreter and the machine, as far as the standard library knows them."""
     devices = driver_devices()
     simulated = isinstance(devices, int) and devices > 0 and is_simulated()
     # NVML would tell of a real GPU beside it.
@@ -144,30 +144,25 @@ def interpreter() -> dict[str, Any]:
 
 
 def cpu_model() -> str:
-    try:
+    with suppress(OSError):
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        text = ""
-    for line in text.splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
+        for line in text.splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
 
 
-def governor(folder: Path = Path("/sys/devices/system/cpu")) -> str | None:
-    """What chooses the clocks of the processors this process may use: ``performance``; several
-    names if they differ. None if the system does not say.
-    """
-    found = set()
-    for cpu in os.sched_getaffinity(0):
-        with suppress(OSError):
-            file = folder / f"cpu{cpu}" / "cpufreq" / "scaling_governor"
-            found.add(file.read_text(encoding="ascii", errors="replace").strip())
-    return ", ".join(sorted(found)) or None
+def governor() -> str | None:
+    """Return what chooses the clocks of this process's processors, such as ``performance``."""
+    cpu = min(os.sched_getaffinity(0))
+    with suppress(OSError):
+        file = Path(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor")
+        return file.read_text(encoding="ascii").strip()
+    return None
 
 
 def fingerprint(path: Path) -> str | None:
-    """A keyed hash of the random number that a file names a machine or its boot by; None for none.
+    """Return a keyed hash of the random number that names a machine or its boot; None for none.
 
     The number itself is confidential, and programs shall publish such a hash (machine-id(5)).
     Network addresses and serial numbers are too short: their hash could be reversed.
@@ -194,7 +189,7 @@ def verify(source: str, name: str) -> dict[str, Any]:
 
 
 def _has_c_exchange_api(probe: Probe, namespace: dict[str, Any]) -> bool | None:
-    """As the array type says; None if the probe does not name it."""
+    """Whether the array type has it; None if the probe does not name the type."""
     if not probe.c_exchange_type:
         return None
     kind = eval(probe.c_exchange_type, namespace)  # noqa: S307 - the probe's own text

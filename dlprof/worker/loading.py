@@ -33,7 +33,7 @@ def entry_names() -> list[str]:
 
 
 def load(source: str) -> list[Probe]:
-    """The probes of a source. Raises :class:`FaultyProbe`; foreign code may raise anything."""
+    """Load the probes of a source. Raises :class:`FaultyProbe`; foreign code may raise anything."""
     if source == "builtin":
         return [kind() for kind in ALL]
     if source == "synthetic":
@@ -92,7 +92,7 @@ def _checked(kind: Any, source: str) -> Probe:
 
 
 def own_probes(own: UserCode) -> list[Probe]:
-    """A probe for each framework of a user's own conversion.
+    """Make a probe for each framework of a user's own conversion.
 
     Each is the framework's own probe with the user's text: the setup makes the array instead of
     ``create``, and the statement takes the place of an export and an import. An object of an
@@ -144,7 +144,7 @@ class WorkerState:
         self.cases_before = 0
 
     def probe(self, source: str, name: str) -> Probe:
-        """The probe, loaded once per worker."""
+        """Return the probe, loaded once per worker."""
         if (source, name) not in self.probes:
             found = find(source, name)
             # The synthetic frameworks compute by copies of the driver alone.

@@ -52,8 +52,12 @@ def serve(requests_fd: int, replies_fd: int) -> None:
 
 
 def _served(state: WorkerState, kind: str, request: dict[str, Any], answer: Answer) -> Outcome:
-    if kind in MEASURE:
-        return measured(state, request, answer, MEASURE[kind])
+    if kind == "case":
+        return measured(state, request, answer, case.measure)
+    if kind == "step":
+        return measured(state, request, answer, step.measure)
+    if kind == "setup":
+        return measured(state, request, answer, _check_setup)
     if kind == "load":
         _load(state, request["cases"], answer)
     elif kind == "inspect":
@@ -82,13 +86,6 @@ def _load(state: WorkerState, cases: list[dict[str, Any]], answer: Answer) -> No
 def _check_setup(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outcome:
     path_of(state, request, answer)
     return "ok", None
-
-
-MEASURE: dict[str, Measure] = {
-    "case": case.measure,
-    "setup": _check_setup,
-    "step": step.measure,
-}
 
 
 def measured(

@@ -125,7 +125,7 @@ class Subject(Path):
         return self.namespace["x"]
 
     def of_bytes(self, size_bytes: int) -> Subject:
-        """The same conversion of about this size, if the producer can make such an array.
+        """Return the same conversion of about this size, if the producer can make such an array.
 
         The shape has one axis if the layout allows it. ``source`` and ``convert`` stay the old
         ones.
@@ -136,7 +136,7 @@ class Subject(Path):
         return replace(self, spec=spec, code=compose(self.export, self.import_, spec))
 
     def made(self) -> dict[str, Any]:
-        """Evidence: the text that made the array, and the code if the shape stands in it.
+        """Return evidence: the text that made the array, and the code if the shape stands in it.
 
         Empty for a user's own array.
         """
@@ -151,7 +151,7 @@ class Subject(Path):
         return found
 
     def make_another(self) -> Any:
-        """A new source array with the same values, ready.
+        """Make a new source array with the same values, ready.
 
         Raises :class:`Unsupported` if the producer gives the same array again.
         """
@@ -193,7 +193,7 @@ class Subject(Path):
         return other is self.source or same_place
 
     def placed(self, result: Any) -> Subject:
-        """The same with the device where ``result`` is. Some put host arrays on a device."""
+        """Return the same with the device of ``result``. Some put host arrays on a device."""
         if not self.import_.returns_array:
             return self
         where = attempt(lambda: self.consumer.device(result))
@@ -205,7 +205,7 @@ class Subject(Path):
         return compile_call(self.code, {**self.namespace, "x": source})
 
     def waiter(self) -> Callable[[Any], Any]:
-        """A function that returns when the values of its argument, a result, are there."""
+        """Return a function that waits until the values of its argument, a result, are there."""
         return compile_call(self.wait.format(x="_result") or "None", self.namespace, "_result")
 
     def wait_for(self, result: Any) -> None:
@@ -230,7 +230,7 @@ def lies_within(address: int, begin: int, source: Any, spec: ArraySpec) -> bool:
 
 
 def compose(export: Export, import_: Import, spec: ArraySpec | None = None) -> str:
-    """The conversion of ``x``, an array of ``spec``, as one expression."""
+    """Return the conversion of ``x``, an array of ``spec``, as one expression."""
     known = () if spec is None else (spec.dtype, spec.shape)
     return written(import_.code, written(export.code, "x", *known), *known)
 
@@ -271,7 +271,7 @@ def namespace_for(
 
 @contextmanager
 def rarely_collected() -> Iterator[None]:
-    """Few garbage collections inside: TensorFlow 2.21 then imports in 2.1 s instead of 3.0 s."""
+    """Collect garbage rarely inside: TensorFlow 2.21 then imports in 2.1 s instead of 3.0 s."""
     before = gc.get_threshold()
     ours = (1_000_003, *before[1:])
     gc.set_threshold(*ours)
@@ -283,8 +283,9 @@ def rarely_collected() -> Iterator[None]:
 
 
 def _answer_of(probe: Probe, method: str, call: Callable[[], Answer]) -> Answer:
-    """What a method of a probe gives. By contract, all that it raises is Unsupported; but a user's
-    own object may raise anything.
+    """Return what a method of a probe gives.
+
+    By contract it raises nothing but :class:`Unsupported`. A user's own object may raise anything.
     """
     found = attempt(call, BaseException)
     if not isinstance(found, Refusal):
@@ -296,7 +297,7 @@ def _answer_of(probe: Probe, method: str, call: Callable[[], Answer]) -> Answer:
 
 
 def _created_by(producer: Probe, spec: ArraySpec) -> str:
-    """The text that makes the array."""
+    """Return the text that makes the array."""
     text = _answer_of(producer, "create", lambda: producer.create(spec))
     return check_text(text, f"what {producer.name}'s create returns")
 
@@ -310,14 +311,14 @@ def settle(producer: Probe, device: str, source: Any, namespace: dict[str, Any])
 
 
 def wait_text(consumer: Probe, device: str) -> str:
-    """The consumer's wait, checked; empty if there is nothing to wait for."""
+    """Return the consumer's wait, checked; empty if there is nothing to wait for."""
     text = _answer_of(consumer, "wait", lambda: consumer.wait(device))
     where = f"what {consumer.name}'s wait returns"
     return check_code(text, where, needs_array=False) if text else ""  # it may wait for a stream
 
 
 def result_device(consumer: Probe, import_: Import, spec: ArraySpec) -> str:
-    """Where the result will be: as declared, else with the source if the consumer can be there."""
+    """Return where the result will be: as declared, else with the source if possible."""
     if import_.result_device:
         return import_.result_device
     return spec.device if spec.device in consumer.devices else consumer.devices[0]
@@ -326,7 +327,7 @@ def result_device(consumer: Probe, import_: Import, spec: ArraySpec) -> str:
 def _at_a_boundary(
     producer: Probe, spec: ArraySpec, first: Any, text: str, namespace: dict[str, Any]
 ) -> Any:
-    """An array of the host that begins at a multiple of :data:`LINE_BYTES`, or the first one."""
+    """Make a host array that begins at a multiple of :data:`LINE_BYTES`, or return the first."""
     made, spacers = [first], []
     on_host = spec.device == "cpu" and spec.elements > 0
     while on_host and len(made) * spec.size_bytes < MOST_PLACED_BYTES:

@@ -135,7 +135,7 @@ def timing_of(
     foreign: bool | None = None,
     waited_ns: float = 0.0,
 ) -> Timing:
-    """Samples of ``loops`` calls each; ``calls`` is the number with those of the drains.
+    """Join samples of ``loops`` calls each; ``calls`` is the number with those of the drains.
 
     ``foreign`` says whether other programs had a processor; None if unknown. ``waited_ns`` is how
     long a thread waited for a processor in all samples together.
@@ -160,7 +160,7 @@ class Counted(NamedTuple):
 
 
 def counted() -> Counted:
-    """What the kernel counts: getrusage(2)."""
+    """Ask the kernel for its counters: getrusage(2)."""
     import resource
 
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -169,7 +169,7 @@ def counted() -> Counted:
 
 
 def compile_loop(statement: str, namespace: dict[str, Any]) -> Loop:
-    """A loop over ``statement`` (one or more lines) in the names of ``namespace``."""
+    """Compile a loop over ``statement`` (one or more lines) in the names of ``namespace``."""
     body = "\n        ".join(statement.splitlines())
     text = (
         "def loop(_iterations, _clock):\n"
@@ -309,7 +309,7 @@ def _too_short(taken: Sequence[Taken], least_ns: int = MIN_SAMPLE_NS) -> bool:
 
 
 def _least_disturbed(measure: Callable[[], tuple[Found, int]]) -> Found:
-    """What ``measure`` gives, from the try with the fewest faults.
+    """Return what ``measure`` gives in the try with the fewest faults.
 
     Threads that wait for a processor can make the first calls take a thousand times as long.
     """
@@ -327,7 +327,7 @@ _loop_cost: list[float] = []
 
 
 def loop_cost_ns(turns: InTurns | None = None) -> float:
-    """Cost of one turn of the empty loop, measured once per process."""
+    """Return the cost of one turn of the empty loop, measured once per process."""
     if not _loop_cost:
         timing = sample(compile_loop("pass", {}), budget_ns=20_000_000, turns=turns)
         _loop_cost.append(timing.median_ns)
@@ -346,7 +346,7 @@ LEAST_FOREIGN_SHARE = 0.25
 
 
 def watch_others() -> Callable[[], bool | None]:
-    """A function: have other programs had a processor since? None if unknown."""
+    """Return a function: have other programs had a processor since? None if unknown."""
     begin, before = time.perf_counter_ns(), foreign_ns()
 
     def were_there() -> bool | None:
@@ -360,7 +360,7 @@ def watch_others() -> Callable[[], bool | None]:
 
 
 def watch_waits() -> Callable[[], int]:
-    """A function: for how many ns has a thread of this process waited for a processor since?
+    """Return a function: how many ns has a thread of this process waited for a processor since?
 
     The longest wait counts; 0 if the kernel does not say.
     """
@@ -373,7 +373,7 @@ def watch_waits() -> Callable[[], int]:
 
 
 def waited_ns() -> dict[str, int]:
-    """For how long each thread has waited for a processor; empty if the kernel does not say.
+    """Return how long each thread has waited for a processor; empty if the kernel does not say.
 
     The second number of ``/proc/self/task/*/schedstat`` (sched-stats of the kernel).
     """
@@ -385,7 +385,7 @@ def waited_ns() -> dict[str, int]:
 
 
 def foreign_ns() -> int | None:
-    """Processor time of the machine, and of its host, that was not this process's.
+    """Return the processor time that the machine and its host gave to other processes.
 
     None if the kernel does not say: proc(5), the first line of ``/proc/stat``.
     """
