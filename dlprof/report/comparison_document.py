@@ -38,7 +38,6 @@ from dlprof.report.document import (
     Table,
     Tone,
     facts,
-    more_rows,
 )
 from dlprof.report.method import simulated_notice
 from dlprof.runner.axes import shape_text
@@ -47,8 +46,6 @@ from dlprof.runner.session import CaseRecord, ExpectationRecord, Header, pair_te
 from dlprof.text.clean import counted, listed
 
 SCHEMA = "dlprof.comparison/1"
-FIRST_ROWS, ALL_ROWS = 12, 1000
-"""Rows of a table on the first screen, and in full. The JSON has all."""
 ORDER = (SLOWER, GONE, WORSE, UNSURE, WIDE, FASTER, NEW, SAME, INVALID, UNMEASURED)
 TONES: dict[str, Tone] = {
     SLOWER: "worse",
@@ -60,7 +57,6 @@ TONES: dict[str, Tone] = {
 DIRECTIONS = (WORSE_CHANGE, LOST, OTHER, BETTER)
 WHOLE, COMPARABLE = "BASE and HEAD", "can be compared"
 
-CaseChange = tuple[Compared, Change]
 CaseTime = tuple[Compared, Time | None]
 
 
@@ -72,21 +68,13 @@ def comparison_document(
     codes = {case: Cell(case.code, code=True, note=array) for case, array in arrays.items()}
     times = sorted(_times(comparison), key=_badness)
     telling = [one for one in times if _is_telling(comparison, *one)]
-    changes = sorted(
-        ((case, change) for case in comparison.cases for change in case.changes),
-        key=lambda one: _rank(one[1]),
-    )
     tables, sections = [], []
-    if changes:
-        tables.append(_changes_table(_alike(changes), codes, FIRST_ROWS))
-        all_changes = _changes_table([[one] for one in changes], codes)
-        sections.append(Section("All changed verdicts", (all_changes,)))
+    if any(case.changes for case in comparison.cases):
+        tables.append(_changes_table(comparison, codes))
     if times:
         more = f"All {counted(len(comparison.times), 'time')}"
-        shown = _times_table(telling, codes, FIRST_ROWS)
-        tables.append(replace(shown, more=more, is_summary=True))
-        all_times = _times_table(times, codes, ALL_ROWS, has_reasons=True)
-        sections.append(Section("All times", (all_times,)))
+        tables.append(replace(_times_table(telling, codes), more=more, is_summary=True))
+        sections.append(Section("All times", (_times_table(times, codes, has_reasons=True),)))
     # How many rounds a gate took, and why it stopped, is a mark of the first screen.
     told = [Lines(comparison.told[1:])] if comparison.told[1:] else []
     sections.append(Section("How it was measured", (_method(comparison, names), *told)))
@@ -315,11 +303,11 @@ def _badness(one: CaseTime) -> tuple[int, float]:
 
 
 def _times_table(
-    times: Sequence[CaseTime], codes: dict[CaseRecord, Cell], most: int, has_reasons: bool = False
+    times: Sequence[CaseTime], codes: dict[CaseRecord, Cell], has_reasons: bool = False
 ) -> Table:
     """Return the times in their order; ``has_reasons`` adds why each word is what it is."""
     rows = []
-    for case, time in times[:most]:
+    for case, time in times:
         word = _word(case, time)
         result = word if time is None or time.measure == "ready" else f"{word} {time.measure}"
         sides = (None, None) if time is None else (time.base_ns, time.head_ns)
@@ -333,37 +321,25 @@ def _times_table(
         rows.append((*cells, Cell(reason)) if has_reasons else cells)
     right = [Column(title, right=True) for title in ("BASE", "HEAD", "HEAD/BASE")]
     columns = (*right, Column("result"), Column("path"), *[Column("why")] * has_reasons)
-    return Table(columns, tuple(rows), more_rows(len(times), most))
+    return Table(columns, tuple(rows))
 
 
-def _alike(changes: Iterable[CaseChange]) -> list[list[CaseChange]]:
-    """Group cases that changed in the same way."""
-    found: dict[tuple[str, ...], list[CaseChange]] = defaultdict(list)
-    for case, change in changes:
-        found[change.direction, change.severity, _said(case, change)].append((case, change))
-    return list(found.values())
-
-
-def _said(case: Compared, change: Change) -> str:
-    reason = case.reasons[1] if change.what == STATUS else ""
-    return f"{change}: {reason}" if reason else str(change)
-
-
-def _changes_table(
-    changes: Sequence[Sequence[CaseChange]], codes: dict[CaseRecord, Cell], most: int = ALL_ROWS
-) -> Table:
+def _changes_table(comparison: Comparison, codes: dict[CaseRecord, Cell]) -> Table:
+    """Return the changed verdicts, worst first; cases that changed in the same way share a row."""
+    alike: dict[tuple[str, str, str], list[CaseRecord]] = defaultdict(list)
+    changes = [(change, case) for case in comparison.cases for change in case.changes]
+    for change, case in sorted(changes, key=lambda one: _rank(one[0])):
+        reason = case.reasons[1] if change.what == STATUS else ""
+        said = f"{change}: {reason}" if reason else str(change)
+        alike[change.direction, change.severity, said].append(case.case)
     words = {LOST: "unsure", OTHER: "changed", BETTER: BETTER}
     rows = []
-    for line in changes[:most]:
-        case, change = line[0]
-        tone = TONES.get(change.direction, "")
-        cell = Cell(words.get(change.direction, change.severity), tone)
-        code = codes[case.case]
-        alike = f"+{len(line) - 1} alike" if len(line) > 1 else ""
-        note = "  ".join(filter(None, (code.note, alike)))
-        rows.append((cell, Cell(_said(case, change)), replace(code, note=note)))
-    columns = (Column(""), Column("changed verdict"), Column("path"))
-    return Table(columns, tuple(rows), more_rows(len(changes), most))
+    for (direction, severity, said), cases in alike.items():
+        code = codes[cases[0]]
+        note = "  ".join(filter(None, (code.note, _more(cases))))
+        word = Cell(words.get(direction, severity), TONES.get(direction, ""))
+        rows.append((word, Cell(said), replace(code, note=note)))
+    return Table((Column(""), Column("changed verdict"), Column("path")), tuple(rows))
 
 
 def _method(comparison: Comparison, names: tuple[str, str]) -> Table:

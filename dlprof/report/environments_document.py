@@ -26,7 +26,6 @@ from dlprof.runner.session import pair_text
 from dlprof.text.clean import counted, listed
 
 SCHEMA = "dlprof.environments/1"
-FIRST_ROWS = 12
 MOST_COLUMNS = 6
 """Of the first screen. If there are more, it shows the ends and the newest that differ."""
 STAR = f"{BY_ADDRESS} The address of the array decides: at others it is a copy, or refused."
@@ -40,10 +39,7 @@ METHOD = (
 def environments_document(found: Environments) -> Document:
     """Show what differs between environments, and in full every path."""
     differ, same = found.rows[: found.different], found.rows[found.different :]
-    first = tuple(_table(one, MOST_COLUMNS) for one in found.of_pairs(differ[:FIRST_ROWS]))
-    if len(differ) > FIRST_ROWS:
-        more = f"… {len(differ) - FIRST_ROWS:,} more"
-        first = (*first[:-1], replace(first[-1], more=more))
+    first = (_table(one, MOST_COLUMNS) for one in found.of_pairs(differ))
     parts = {"Paths that differ": differ, "Paths that are the same": same}
     tables = {heading: tuple(map(_table, found.of_pairs(rows))) for heading, rows in parts.items()}
     has_star = any(BY_ADDRESS in cell.word for row in found.rows for cell in row.cells.values())

@@ -38,7 +38,7 @@ def short_table(array: Array) -> tuple[Table, tuple[str, ...]]:
     """The first screen's table, and what its marks mean.
 
     Paths with the same result and problems, and about the same time, share a line. If no path was
-    measured, paths with the same reason share a line.
+    measured, the first ones stand with their reasons.
     """
     measured = [path for path in array.paths if path.is_measured]
     is_timed = any(path.is_timed for path in measured) or not measured
@@ -46,8 +46,8 @@ def short_table(array: Array) -> tuple[Table, tuple[str, ...]]:
     shown = _shown(array, lines)
     rows = [_row(line, plainest(line).problems) for line in shown]
     if not measured:
-        shown = _others(array.paths)[:FIRST_OTHERS]
-        rows = [_row(line, _reason(line), "dim") for line in shown]
+        shown = [[path] for path in array.paths[:FIRST_OTHERS]]
+        rows = [_row(line, line[0].reason.partition(":")[0], "dim") for line in shown]
     left = len(array.paths) - sum(map(len, shown))
     more = f"… {counted(left, 'more path')}" if left else ""
     return Table(_columns(is_timed), tuple(rows), more, is_summary=True), marks_of(
@@ -70,24 +70,12 @@ def _shown(array: Array, lines: list[list[Path]]) -> list[list[Path]]:
     return [line for line in lines if line in shown]
 
 
-def _others(paths: Sequence[Path]) -> list[list[Path]]:
-    """Crashes and time-outs first, then refusals; the same reason once."""
-    groups: dict[tuple[str, str], list[Path]] = defaultdict(list)
-    for path in sorted(paths, key=lambda path: (path.result == "refused", path.result)):
-        groups[path.result, path.reason].append(path)
-    return list(groups.values())
-
-
 def _row(line: Line, problem: str, tone: Tone = "") -> tuple[Cell, ...]:
     path = plainest(line)
     alike = f"+{len(line) - 1} alike" if len(line) > 1 else ""
     cost = path.brief_time if path.is_timed else queued_work(path)
     code = Cell(path.code, code=True, note=alike)
     return Cell(cost), path.result_cell, code, Cell(problem, tone)
-
-
-def _reason(line: Line) -> str:
-    return " ".join((*line[0].rules, line[0].reason.partition(":")[0]))
 
 
 def marks_of(paths: Sequence[Path]) -> tuple[str, ...]:
@@ -216,17 +204,12 @@ def condition_marks(chosen: Iterable[Path | None]) -> tuple[str, ...]:
 
 
 def pair_answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
-    """How many pairs share memory, copy, or have no path; and the slowest of them."""
+    """How many pairs share memory, copy, or have no path."""
     counts = Counter(_pair_cell(array)[0] for array in arrays)
     what = "pairs" if len({array.name[1:] for array in arrays}) == 1 else "pairs and arrays"
-    views, copies = (counts.pop(kind, 0) for kind in KINDS)
+    found = (Answer("share memory", note=f"{counts.pop('view', 0)} of {len(arrays)} {what}"),)
     rest = ", ".join(f"{count} {word}" for word, count in counts.most_common())
-    found = [
-        Answer("share memory", note=f"{views} of {len(arrays)} {what}"),
-        Answer("copy", note=str(copies)),
-        *([Answer("neither", note=rest)] if rest else []),
-    ]
-    return tuple(found)
+    return (*found, Answer("others", note=rest)) if rest else found
 
 
 def pair_table(arrays: Sequence[Array]) -> Table:

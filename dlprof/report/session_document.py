@@ -13,12 +13,10 @@ from dlprof.report.chart import paths_chart
 from dlprof.report.document import (
     Answer,
     Document,
-    Lines,
     Problem,
     Section,
     Table,
     facts,
-    more_rows,
 )
 from dlprof.report.paths import KINDS, Array, Path, arrays_of
 from dlprof.runner.quantity import size_text
@@ -141,8 +139,6 @@ def _sections(session: Session, arrays: Sequence[Array]) -> Iterator[Section]:
     names = _names(arrays)
     for array, name in zip(arrays[:MOST_ARRAYS], names, strict=False):
         yield path_table.full_section(array, f"All paths{name}")
-    if more := more_rows(len(arrays), MOST_ARRAYS):
-        yield Section("All paths", (Lines((f"{more} arrays (--json).",)),))
     yield from survey.sections(session)
     for array, name in zip(arrays[:MOST_TOLD], names, strict=False):
         told = [

@@ -27,8 +27,6 @@ RESULTS: Mapping[str, Tone] = {
 """What became of an array, in the order of the columns."""
 MOST_MISSING = 2
 """``all dtypes but bool and int8`` names so many."""
-FIRST_GROUPS = 12
-"""Of each pair on the first screen."""
 
 
 class Outcome(NamedTuple):
@@ -79,18 +77,15 @@ def tables(session: Session) -> Iterator[Table]:
     """For each pair: how many arrays each group of paths takes as a view, as a copy …"""
     pairs = _groups_by_pair(session)
     for pair, groups in pairs.items():
-        shown = groups[:FIRST_GROUPS]
-        words = [word for word in RESULTS if any(group.counts[word] for group in shown)]
+        words = [word for word in RESULTS if any(group.counts[word] for group in groups)]
         rows = []
-        for group in shown:
+        for group in groups:
             rules = dict.fromkeys(rule for one in group.outcomes for rule in one.rules)
             counts = (Cell(str(group.counts[word] or "-"), RESULTS[word]) for word in words)
             rows.append((*counts, group.cell, Cell(" ".join(rules))))
         path = Column("path" if len(pairs) == 1 else f"path: {pair}")
         columns = (*(Column(word, right=True) for word in words), path, Column("problem"))
-        left = sum(len(group.codes) for group in groups[FIRST_GROUPS:])
-        more = f"… {counted(left, 'more path')}" if left else ""
-        yield Table(columns, tuple(rows), more, is_summary=True)
+        yield Table(columns, tuple(rows), is_summary=True)
 
 
 def sections(session: Session) -> Iterator[Section]:

@@ -36,7 +36,7 @@ MARKS = " ,([{.=)]}-/_"
 """Code is folded after these."""
 TEXT_SHARE = 0.32
 """Of the width, what a text beside code may take."""
-FIRST_ROWS, FIRST_PROBLEMS = 40, 2
+FIRST_ROWS, FIRST_PROBLEMS = 12, 2
 """Of the first screen."""
 
 

@@ -36,7 +36,7 @@ from dlprof.tracer.rows import OTHERS
 
 TONES: dict[str, Tone] = {"view": "view", "copy": "copy", "mixed": "copy", "waits": "bad"}
 COLORS = {"view": "plain", "copy": "warning", "mixed": "warning", "waits": "error"}
-MOST_ROWS, MOST_ARRAYS = 10, 3
+MOST_ARRAYS = 3
 MOST_FILES, MOST_TIMELINES, MOST_SPANS = 50, 10, 1000
 LEAST_WIDTH, LEAST_OPACITY = 0.2, 0.25
 """Of a span that took any time: it must be seen."""
@@ -92,7 +92,7 @@ def trace_document(
     if not trace.rows:
         return Document(title, "no conversions", notices=notices)
     rows = []
-    for number, row in enumerate(trace.rows if full else trace.rows[:MOST_ROWS], 1):
+    for number, row in enumerate(trace.rows, 1):
         result = result_of(row)
         rows.append(
             (
@@ -105,8 +105,6 @@ def trace_document(
                 Cell("; ".join(filter(None, _facts(row, full)))),
             )
         )
-    left = len(trace.rows) - len(rows)
-    more = f"… {counted(left, 'more line')} (--full)" if left else ""
     return Document(
         title,
         context,
@@ -115,7 +113,7 @@ def trace_document(
             _answer("wait", _waiting(trace.rows), lambda row: row.waited_ns, trace),
         ),
         notices=notices,
-        tables=(Table(COLUMNS, tuple(rows), more),),
+        tables=(Table(COLUMNS, tuple(rows)),),
         marks=(OWN_TIME,),
         chart=_timeline(trace),
         sections=tuple(_sources(trace)),
