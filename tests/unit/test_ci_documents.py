@@ -2,13 +2,10 @@
 
 import re
 
-import pytest
 import yaml
 from pipelines import ACTION, JOB, ROOT
-from pydantic import BaseModel
 
 from dlprof.measuring.scenario import read
-from dlprof.runner import trace_file
 
 CI = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
 
@@ -57,19 +54,3 @@ def test_the_scenario_can_be_read(tmp_path):
     file = tmp_path / "conversions.toml"
     file.write_text(block, encoding="utf-8")
     assert read(file).problem.expect == ["no error"]
-
-
-@pytest.mark.parametrize(
-    ("page", "modules"),
-    [
-        ("trace.md", (trace_file,)),
-    ],
-)
-def test_every_key_of_a_session_and_a_trace_is_documented(page, modules):
-    text = re.sub(r"```.*?```", "", (ROOT / "docs" / page).read_text("utf-8"), flags=re.DOTALL)
-    documented = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", text))))
-    for module in modules:
-        for record in vars(module).values():
-            if isinstance(record, type) and issubclass(record, BaseModel):
-                keys = {field.alias or name for name, field in record.model_fields.items()}
-                assert keys <= documented, record

@@ -55,17 +55,6 @@ def test_the_answer_names_the_slowest_case_and_how_much_slower_it_is():
     assert "1 more" in first.note
 
 
-def test_conversions_of_the_same_code_are_told_apart():
-    def twins(ratio=1.0, seed=0):
-        return [
-            timed("a", [ratio * ns for ns in medians(seed=seed + side)], case={"shape": (side, 1)})
-            for side in (4, 8)
-        ]
-
-    first = answers_of(compared(twins(), twins(2.5, seed=50)))[0]
-    assert "4x1" in first.code or "8x1" in first.code
-
-
 def test_the_worst_time_stands_first_and_what_is_the_same_in_no_row():
     base = [*suite(names="abcd"), timed("e", medians(2)), timed("f", medians())]
     doubtful = timed("e", [1.6 * ns for ns in medians(2)])

@@ -23,14 +23,12 @@ from dlprof.report.document import (
     Column,
     Document,
     Level,
-    Lines,
     Problem,
-    Section,
     Table,
 )
 from dlprof.report.session_document import session_document
 from dlprof.report.terminal import render_page
-from dlprof.text.clean import first_line, sanitised
+from dlprof.text.clean import sanitised
 
 texts = raw_texts.map(sanitised)
 """As text is when a session was read."""
@@ -72,20 +70,6 @@ def test_only_full_has_every_row_of_a_long_table():
     assert terminal.render(document, 80, level=Level.FULL).count("row ") == 999
 
 
-def test_no_code_of_a_rule_is_broken_in_80_columns():
-    numbers = (Column("behind queued work", right=True), Column("call returns", right=True))
-    columns = (*numbers, *numbers, Column("problem"), Column("path"))
-    rules = ("DLP018", "DLP020", "DLP029")
-    row = (
-        *[Cell("130 \u00b120 \u00b5s")] * 4,
-        Cell(" ".join(rules)),
-        Cell("f(x, y)" * 9, code=True),
-    )
-    lines = terminal.render(Document("a", tables=(Table(columns, (row,)),)), 80).splitlines()
-    assert max(map(len, lines)) <= 80
-    assert all(rule in "\n".join(lines) for rule in rules)
-
-
 def test_a_table_with_too_many_columns_loses_no_cell_in_80_columns():
     names = [f"framework{number}" for number in range(10)]
     row = (Cell("torch"), *(Cell(f"{number} \u00b5s", note="view") for number in range(10)))
@@ -93,14 +77,6 @@ def test_a_table_with_too_many_columns_loses_no_cell_in_80_columns():
     screen = terminal.render(Document("a", tables=(table,)), 80)
     assert all(name in screen for name in names)
     assert all(f"{number} \u00b5s" in screen for number in range(10))
-
-
-@pytest.mark.parametrize("level", Level)
-def test_only_full_shows_what_is_one_step_away(level):
-    text = terminal.render(
-        Document("t", sections=(Section("away", (Lines(("far",)),)),)), level=level
-    )
-    assert ("far" in text) is (level is Level.FULL)
 
 
 # Markdown
@@ -200,12 +176,6 @@ def test_an_annotation_of_hostile_text_is_one_command(evil):
     text = github([problem(evil, codes=(evil,))], [Check(evil, evil, "failed", evil, evil)])
     lines = text.split("\n")
     assert [line[:2] for line in lines] == ["::", "::", ""]
-
-
-def test_a_reason_begins_with_its_first_words():
-    framed = "ImportError:\n=====\nFailed to import CuPy.\n\nOriginal error:\n====="
-    assert first_line(framed) == "ImportError: Failed to import CuPy. …"
-    assert first_line("====") == "no reason given"
 
 
 # Pages of rules

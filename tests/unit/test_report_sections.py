@@ -3,7 +3,7 @@
 import pytest
 from builders import make_session
 from reading import part, texts, told
-from rule_builders import US, disturbed, path, spread, verdict
+from rule_builders import US, path, spread
 from step_builders import fresh_result, make_step, step_result
 
 from dlprof.report.document import Level
@@ -45,13 +45,6 @@ def test_a_share_that_is_not_known_pays_from_nowhere(ci95):
     assert "Convert before" not in told(found)
 
 
-def test_a_loop_that_other_programs_disturbed_is_marked_and_claims_nothing():
-    found = section("In a loop", looped(in_loop=disturbed(9 * US)))
-    assert texts(found)[0][0].startswith("~")
-    assert texts(found)[0][2:4] == ["?", "-"]
-    assert "Convert before" not in told(found)
-
-
 @pytest.mark.parametrize(
     ("share", "text"),
     [
@@ -90,12 +83,6 @@ def test_steps_have_a_row_for_each_strategy_and_the_best_is_named():
 def test_what_cannot_be_told_from_nothing_saves_nothing(saved, ci95):
     found = steps(fresh_result(), step_result(step=make_step(saved=saved, ci95=ci95)))
     assert not found.answers[0].code
-
-
-def test_a_wrong_output_is_shown():
-    wrong = step_result(values=verdict("wrong", changed={"dtype": ["float32", "int8"]}))
-    (table, *_) = steps(fresh_result(), wrong).at(Level.FIRST)
-    assert "wrong" in texts(table)[1]
 
 
 def test_the_code_of_a_strategy_stands_in_full():

@@ -39,10 +39,6 @@ class TestCorners:
         assert all(0 <= bits < 1 << found.word for bits in found.bits)
         assert found.word * found.words == 8 * DTYPES[dtype]
 
-    @pytest.mark.parametrize("dtype", DTYPES)
-    def test_the_first_one_is_not_zero_so_that_a_scalar_shows_a_lost_value(self, dtype):
-        assert corners(dtype).bits[0]
-
     @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
     def test_floats_have_zeros_infinities_a_nan_and_denormals(self, dtype):
         found = words(corners(dtype).bits, 8 * DTYPES[dtype], dtype)
@@ -58,10 +54,6 @@ class TestCorners:
         found = words(corners(dtype).bits, 8 * DTYPES[dtype], dtype)
         info = numpy.iinfo(dtype)
         assert {info.min, info.max} <= set(found.tolist())
-
-    def test_integers_of_64_bits_have_one_that_no_float_holds(self):
-        found = words(corners("int64").bits, 64, "int64").tolist()
-        assert any(int(float(value)) != value for value in found if abs(value) < 2**60)
 
     @pytest.mark.parametrize("dtype", sorted(FLOATS))
     def test_a_nan_has_a_payload(self, dtype):
@@ -121,11 +113,6 @@ class TestRules:
         case = narrowed.case.model_copy(update={"narrows_to": documented})
         assert [one.rule for one in find([narrowed.model_copy(update={"case": case})])] == rules
 
-    def test_a_surveyed_array_speaks_for_itself_alone(self):
-        wrong = surveyed(shape=(0,), changed={"shape": [[0], [1]]})
-        timed = make_result("f(x)", case={"layout": "aligned", "export": "f(x)", "import": "f(x)"})
-        assert [one.results for one in find([timed, wrong])] == [[1]]
-
 
 def named(results, **changes):
     """The rows of the section that names the arrays: result, arrays and problem."""
@@ -149,11 +136,6 @@ class TestReport:
         refused = surveyed("bool", status="unsupported")
         told = survey.summary(make_session(surveyed(), unmade, refused))
         assert told == "3 small arrays: looked at 1 of 3 (1 not made, 1 refused)."
-
-    def test_a_run_without_a_survey_says_nothing_of_it(self):
-        session = make_session(make_result())
-        assert not survey.summary(session)
-        assert not list(survey.sections(session))
 
     def test_arrays_are_named_by_what_sets_them_apart_and_many_of_them_by_the_others(self):
         views = [surveyed(dtype) for dtype in ("float32", "int8", "int16", "int32")]

@@ -1,24 +1,18 @@
 """A trace as a page, and for Chrome's trace viewer."""
 
-import itertools
 import json
-import sys
 
 import pytest
 import typer
-from builders import Clock
 from hostile import BITES
 from reading import Page
-from test_tracer import ROW, part, target
+from test_tracer import ROW, part
 
 from dlprof.cli.trace import end
 from dlprof.errors import FindingsFailed, UsageError
 from dlprof.report import html, terminal
 from dlprof.report.trace_document import chrome, trace_document
 from dlprof.runner.trace_file import Trace, merged
-from dlprof.tracer import rows as rows_module
-from dlprof.tracer.arrays import Kinds
-from dlprof.tracer.rows import MOST_TICKS, TIME, Rows
 
 SLOW = {**ROW, "line": 2, "total_ns": 400}
 RAISED = {
@@ -59,14 +53,6 @@ def test_the_whole_table_has_the_three_most_frequent_arrays_of_a_line():
     assert copied.endswith(f"; {found}")
     assert slow == "float32 1"
     assert "float32" not in str(trace_document(trace).tables)
-
-
-def test_a_list_of_arrays_is_told_with_all_that_each_copy_took():
-    one = [["float32", [4], 1, 16]]
-    trace = trace_of({**ROW, "bytes": 32, "arrays": one}, {**SLOW, "bytes": 16, "arrays": one})
-    single, several = (row[-1].text for row in trace_document(trace).tables[0].rows)
-    assert single.startswith("16 B each")
-    assert several.startswith("32 B per copy on average")
 
 
 def test_a_row_whose_calls_all_raised_is_no_unknown_one():
@@ -183,22 +169,3 @@ def test_fail_on_names_the_lines_and_says_nothing_of_passing(capsys):
     copies = "copy: a.py:1, a.py:2, a.py:3 and 3 more"
     assert str(failed.value).startswith(f"--fail-on wait: a.py:6; {copies}")
     assert not capsys.readouterr().err
-
-
-def test_a_long_timeline_stays_short_and_loses_no_time(monkeypatch):
-    import numpy as np
-
-    clock = Clock(read_ns=1_000_000_000)
-    clock.time = lambda: 0.0
-    monkeypatch.setattr(rows_module, "time", clock)
-    rows = Rows(None)
-    row = rows.row(sys._getframe(), target("torch.from_numpy(x)"), Kinds()[np.ndarray])
-    numbers = row.numbers("float32", lambda: 4)
-    for _ in range(3 * MOST_TICKS):
-        numbers[TIME] += 5
-        rows.tick(row, clock.now_ns / 1e9, 5)
-    timeline = rows.as_dict(ended=True)["timeline"]
-    assert len(timeline) <= MOST_TICKS + 1
-    assert sum(took for *_, took in timeline) == numbers[TIME]
-    ends = list(itertools.chain.from_iterable((begin, end) for begin, end, *_ in timeline))
-    assert ends == sorted(ends)
