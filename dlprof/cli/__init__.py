@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import gc
 import io
+import os
+import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -99,6 +101,9 @@ def main() -> NoReturn:
     """Run the command line; exit codes as in :mod:`dlprof.errors`."""
     try:
         gc.set_threshold(RARELY)
+        for name in ("COLUMNS", "LINES"):  # rich reads them with int()
+            if not re.fullmatch(r"[0-9]{1,4}", os.environ.get(name, "0")):
+                del os.environ[name]
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # not in a test
                 stream.reconfigure(errors="replace")
