@@ -38,14 +38,6 @@ class Limits(NamedTuple):
         return f"Begin the source at a multiple of {enough} bytes ({few} are too few)."
 
 
-def widest(found: Iterable[Limits | None]) -> Limits | None:
-    """What is enough for each of several: the widest that is known to be needed by one of them."""
-    known = [one for one in found if one is not None]
-    if not known:
-        return None
-    return Limits(max(one.copied for one in known), max(one.viewed for one in known))
-
-
 def limits(cases: Iterable[CaseView]) -> Limits | None:
     """The alignments that separate copies from views in all processes; None if none do."""
     found: dict[str, list[float]] = {word: [] for word in WORDS}

@@ -210,8 +210,7 @@ def show_host_bounce(subject: Subject, other: Subject | None, _: FindingRecord) 
     if other is not None:
         body = time_both(subject, other)
     else:
-        create, convert = subject.create_as_seen(), function("convert", subject)
-        body = subject.filled(TO_HOST, create=create, convert=convert)
+        body = subject.filled(TO_HOST, convert=function("convert", subject))
     return Effect("goes through the host", body, subject)
 
 

@@ -110,7 +110,6 @@ def time_both(subject: Subject, fast: Subject) -> str:
     """A script's body that times two conversions of one array."""
     return subject.filled(
         TIME_BOTH,
-        create=subject.create_as_seen(),
         slow=function("slow", subject),
         fast=function("fast", fast),
         ratio=f"{thresholds.LEAST_RATIO:g}",
@@ -185,9 +184,8 @@ def show_asymmetric(subject: Subject, other: Subject | None, _: FindingRecord) -
     back = compared_subject(other)
     body = subject.filled(
         BOTH_WAYS,
-        create=subject.create_as_seen(),
         there=function("there", subject),
-        create_back=back.create_as_seen(),
+        create_back=back.create(),
         back=function("back", back),
         ratio=f"{thresholds.ASYMMETRIC_RATIO / HYSTERESIS:g}",
         gap_us=f"{thresholds.ASYMMETRIC_GAP_NS / HYSTERESIS / 1e3:g}",
@@ -278,7 +276,6 @@ def show_in_loop(subject: Subject, _: Subject | None, __: FindingRecord) -> Effe
     return subject.shown(
         "takes a good part of a loop",
         LOOP,
-        create=subject.create_as_seen(),
         convert=function("convert", subject),
         share=f"{thresholds.LOOP_SHARE / HYSTERESIS:g}",
         gap_us=f"{thresholds.LOOP_GAP_NS / HYSTERESIS / 1e3:g}",

@@ -118,17 +118,14 @@ class Subject:
         Contiguous arrays of some frameworks begin at any address; where that tells a view from a
         copy, ``x`` is made at an address of the kind that was seen.
         """
+        owned, looked = self.result.ownership, self.result.alignment
+        if word is None and owned is not None and looked is not None and looked.says("dependent"):
+            word = owned.verdict
         layout = self.result.case.layout
         alignment = self._alignment(word)
         if alignment is not None and layout in CONTIGUOUS:
             layout = "aligned" if alignment >= ALIGNED_BYTES else "sliced"
         return self._made(layout, self.result.case.layout)
-
-    def create_as_seen(self) -> str:
-        """Text that makes ``x`` where the result is what it was, if its alignment decides on it."""
-        owned, looked = self.result.ownership, self.result.alignment
-        decides = owned is not None and looked is not None and looked.verdict == "dependent"
-        return self.create(owned.verdict if decides and owned else None)
 
     def create_as(self, layout: str) -> str:
         """Text that makes ``x`` in another layout; a recipe leaves out what is that of its own."""

@@ -37,9 +37,6 @@ class Contrast(NamedTuple):
     limits: alignment.Limits | None = None
 
 
-UNCLEAR = "layout or alignment"
-
-
 def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
     """It copies this layout or alignment only: elsewhere the same path is a view."""
     views = by(
@@ -59,9 +56,7 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
     ):
         worst, contrast = found[0], contrasts[found[0].index]
         view = contrast.view
-        limits = alignment.widest(
-            one.limits for case in found if (one := contrasts[case.index]).limits
-        )
+        limits = contrast.limits
         copied, viewed = (
             f"an array of layout {one.result.case.layout}" for one in (worst, view or worst)
         )
@@ -95,25 +90,17 @@ def _contrast(
         return _by_alignment([case])
     if case.kind != "copy" or not case.stays_on_device:
         return None
-    found = [
-        contrast
-        for view in views.get(alignment.but_layout(case), ())
-        if longer_by_itself(case.ready, view.ready, thresholds.SLOW_RATIO, thresholds.COSTLY_GAP_NS)
-        and (contrast := _between(case, view)) is not None
-    ]
-    known = min(found, key=lambda contrast: contrast.cause == UNCLEAR, default=None)
-    if known is not None or case.by_address is None or not alignment.is_contiguous(case):
-        return known
+    for view in views.get(alignment.but_layout(case), ()):
+        if longer_by_itself(
+            case.ready, view.ready, thresholds.SLOW_RATIO, thresholds.COSTLY_GAP_NS
+        ):
+            if not (alignment.is_contiguous(case) and alignment.is_contiguous(view)):
+                return Contrast("layout", view)
+            if contrast := _by_alignment([case, view], view):
+                return contrast
     # What the instrument *alignment* saw: this path with aligned memory, as a view.
-    return _by_alignment([case])
-
-
-def _between(case: CaseView, view: CaseView) -> Contrast | None:
-    known = bool(case.alignments and view.alignments)
-    narrower = known and max(case.alignments) < min(view.alignments)
-    if alignment.is_contiguous(case) and alignment.is_contiguous(view):
-        return _by_alignment([case, view], view) if narrower else None
-    return Contrast(UNCLEAR if narrower or not known else "layout", view)
+    is_tried = case.by_address is not None and alignment.is_contiguous(case)
+    return _by_alignment([case]) if is_tried else None
 
 
 def _by_alignment(cases: Sequence[CaseView], view: CaseView | None = None) -> Contrast | None:

@@ -344,7 +344,7 @@ def show_unordered(subject: Subject, _: Subject | None, found: FindingRecord) ->
 def show_early_return(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     gap_s = f"{thresholds.EARLY_GAP_NS / HYSTERESIS / 1e9:g}"
     does = "returns before its result is there"
-    return subject.shown(does, EARLY, create=subject.create_as_seen(), gap_s=gap_s)
+    return subject.shown(does, EARLY, gap_s=gap_s)
 
 
 def _queue(subject: Subject, behind: str, verdict: str) -> str:

@@ -154,17 +154,11 @@ def layout(name, time, owner, alignment=64, code="f(x)", **case):
     ("results", "cause", "limits"),
     [
         ([layout("F", 500 * US, "copy"), layout("C", 5 * US, "view")], "layout", None),
-        ([layout("strided", 500 * US, "copy", 16), layout("C", 5 * US, "view")], "layout or alignment", None),
         ([layout("C", 500 * US, "copy", 16), layout("aligned", 5 * US, "view")], "alignment", (16, 64)),
         ([path("f(x)", owner=varying(("view", 64), ("copy", 16), ("view", 128)))], "alignment", (16, 64)),
         ([path("f(x)", owner=owned("copy", alignment=16), alignment=tried("view"))], "alignment", (16, 64)),
-        (
-            [path("f(x)", owner=varying(("copy", 16), ("view", 128))),
-             path("g(x)", owner=varying(("copy", 32), ("view", 64)))],
-            "alignment", (32, 128),
-        ),
     ],
-    ids=["layout", "either", "alignment", "processes differ", "tried apart", "several limits"],
+    ids=["layout", "alignment", "processes differ", "tried apart"],
 )  # fmt: skip
 def test_a_copy_of_one_layout_or_alignment_only_says_which(results, cause, limits):
     (finding,) = found("DLP017", *results)
