@@ -53,7 +53,7 @@ def measure(request: Request, catalog: Catalog, given: Given) -> None:
     bar = Bar()
     with closing(Measurement(request, catalog, path, bar)) as measurement:
         stopped, unsaved = False, None
-        if measurement.is_complete:
+        if measurement.file.is_complete:
             complain(f"dlprof: {clean(str(path))} holds this run already: nothing is measured")
         try:
             with bar:

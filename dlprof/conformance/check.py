@@ -77,8 +77,6 @@ class NotApplicable(Answer):
     verdict = "not applicable"
 
 
-VERDICTS = ("holds", *(kind.verdict for kind in (Violated, Refused, Unknown, NotApplicable)))
-
 Function = Callable[[Any], None]
 """Of a framework."""
 

@@ -25,7 +25,7 @@ def run(measurement: Measurement) -> None:
     A session that is complete is left as it is. Raises :class:`Unsaved` if the file can no longer
     be written.
     """
-    if measurement.is_complete:
+    if measurement.file.is_complete:
         return
     with measurement.running() as runner:
         runner.run()

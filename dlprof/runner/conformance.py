@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from dlprof.conformance.check import VERDICTS, Check
+from dlprof.conformance.check import Check
 from dlprof.conformance.every import CHECKS
 from dlprof.errors import Unmeasured
 from dlprof.runner import worker_client
@@ -56,7 +56,7 @@ def conformance(
 
 
 def script(catalog: Catalog, probe: ProbeInfo, check: Check) -> str:
-    """The check as a script without dlprof.
+    """Return the check as a script without dlprof.
 
     Raises :class:`Unmeasured` if the framework does not offer what the clause is about: a script
     would say something else then.
@@ -86,14 +86,11 @@ def _ask(worker: WorkerClient, probe: ProbeInfo, check: Check) -> Outcome:
 
 
 def _found(check: Check, outcome: Outcome, probe: ProbeInfo) -> Found:
-    """What the worker answered. Only a whole answer is a verdict."""
+    """Return the worker's answer. Only a whole answer is a verdict."""
     if outcome.stage != "check":
         raise Unmeasured(f"{probe.name}: {first_line(outcome.reason)}")
     if outcome.lost is not None:
         return Found(check, CRASHED, str(outcome.lost.how))
-    verdict, seen = outcome.parts.get("verdict"), outcome.parts.get("seen")
     if outcome.status != "ok":
         return Found(check, "unknown", first_line(outcome.reason))
-    if verdict not in VERDICTS or not isinstance(seen, str):
-        return Found(check, "unknown", f"the worker answered {verdict!r}")
-    return Found(check, str(verdict), seen)
+    return Found(check, outcome.parts["verdict"], outcome.parts["seen"])

@@ -47,10 +47,6 @@ class Measurement:
         self.file = SessionFile(path, self._header())
         self._end = {"complete": False, **self.file.end}
 
-    @property
-    def is_complete(self) -> bool:
-        return self.file.is_complete
-
     @contextmanager
     def running(self) -> Iterator[Runner]:
         """Yield a runner for the cases. Whatever ends it, the session file says how it ended.

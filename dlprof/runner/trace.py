@@ -51,23 +51,18 @@ class Program:
     simulated: int = 0
     """CUDA devices that are simulated; 0 for those of the machine."""
 
-    def check(self) -> None:
-        """Raise :class:`UsageError` where there is nothing to run."""
-        if not self.words:
-            raise UsageError("name a program, such as: dlprof trace train.py")
-        name = self.words[0]
-        if not self.as_module and not any(
-            map(Path.is_file, (Path(name), Path(name, "__main__.py")))
-        ):
-            raise UsageError(f"there is no file {name or repr(name)}; -m runs a module")
-
 
 def trace(program: Program) -> Trace:
     """Run the program to its end, with its own input and output.
 
-    ``exit_code`` is negative if a signal ended it.
+    ``exit_code`` is negative if a signal ended it. Raises :class:`UsageError` if there is nothing
+    to run.
     """
-    program.check()
+    if not program.words:
+        raise UsageError("name a program, such as: dlprof trace train.py")
+    name = program.words[0]
+    if not (program.as_module or Path(name).is_file() or Path(name, "__main__.py").is_file()):
+        raise UsageError(f"there is no file {name or repr(name)}; -m runs a module")
     with files.temporary_folder("the program's processes are traced") as folder:
         asked = {
             "folder": folder,
