@@ -55,11 +55,8 @@ class Program:
 def trace(program: Program) -> Trace:
     """Run the program to its end, with its own input and output.
 
-    ``exit_code`` is negative if a signal ended it. Raises :class:`UsageError` if there is nothing
-    to run.
+    ``exit_code`` is negative if a signal ended it. Raises :class:`UsageError` without a file.
     """
-    if not program.words:
-        raise UsageError("name a program, such as: dlprof trace train.py")
     name = program.words[0]
     if not (program.as_module or Path(name).is_file() or Path(name, "__main__.py").is_file()):
         raise UsageError(f"there is no file {name or repr(name)}; -m runs a module")
