@@ -1,9 +1,7 @@
-"""Plant known faults on this machine and see whether they are found; plant nothing and see nothing.
+"""Plant known faults on this machine, and see whether the rules find them and nothing else.
 
-The synthetic framework (:mod:`dlprof.selftest`) is measured like any other, by the same workers,
-instruments and rules: on the host, where its queues are threads, and on a CUDA device, where they
-are streams. A fault counts as found only by its own rule on its own way in. A control counts as
-clean if nothing worse than an info is found of it. What could not be measured is neither.
+The synthetic framework (:mod:`dlprof.selftest`) is measured like any other. A fault counts as found
+only by its own rule. A control is clean if nothing worse than an info is found.
 """
 
 from __future__ import annotations
@@ -36,13 +34,12 @@ SIMULATED_SETTINGS = replace(CUDA_SETTINGS, rounds=1, times=False)
 ALARMS = ("warning", "error")
 NOT_MEASURED = ("unsupported", "invalid", "skipped")
 BY_TIMES = {rule.id for rule in RULES if rule.times or rule.needs_times}
-"""Rules that compare times, and find nothing where other programs disturbed them."""
+"""Rules that compare times. They find nothing if other programs disturbed these."""
 SIMULATED_PLANTS = tuple(
     plant
     for plant in DEVICE_PLANTS
     if plant.rule not in NEED_TIMES and plant.placements == Plant.placements
 )
-NOT_ASKED = "only the host was asked for"
 ATTEMPTS = 3
 """How often a plant is measured that was missed, or whose times other programs disturbed."""
 DISTURBED = "other programs disturbed its times"
@@ -52,8 +49,7 @@ DISTURBED = "other programs disturbed its times"
 class Outcome:
     """The rules that found something of one plant, as warnings or errors.
 
-    ``missed``: the planted rule is not among them. ``false_alarms`` are the rules of a control.
-    ``reason`` says why some of it was not measured; ``unmeasured`` if that leaves it open.
+    ``reason`` says why some of it was not measured.
     """
 
     plant: Plant
@@ -61,9 +57,12 @@ class Outcome:
     reason: str | None = None
 
     @property
+    def is_found(self) -> bool:
+        return self.plant.rule in self.found
+
+    @property
     def unmeasured(self) -> bool:
-        answered = self.false_alarms if self.plant.rule is None else self.is_found
-        return self.reason is not None and not answered
+        return self.reason is not None and not (self.is_found or self.false_alarms)
 
     @property
     def missed(self) -> bool:
@@ -72,10 +71,6 @@ class Outcome:
     @property
     def false_alarms(self) -> tuple[str, ...]:
         return self.found if self.plant.rule is None else ()
-
-    @property
-    def is_found(self) -> bool:
-        return self.plant.rule in self.found
 
 
 @dataclass(frozen=True)
@@ -108,48 +103,36 @@ def run(
     catalog = inspect_interpreter(python, (SYNTHETIC,), simulated)
     outcomes: dict[Plant, Outcome] = {}
     for number, group in enumerate(_groups(plants)):
+        left = group
         for attempt in range(ATTEMPTS):
-            left = [
-                plant
-                for plant in group
-                if plant not in outcomes
-                or outcomes[plant].missed
-                or outcomes[plant].reason == DISTURBED
-            ]
+            path = folder / f"selftest-{number}-{attempt}.json"
+            results = _measure(left, catalog, path, watcher)
+            judged = {one.plant: one for one in judge(left, results, find(results))}
+            outcomes |= judged
+            left = [plant for plant, one in judged.items() if one.missed or one.reason == DISTURBED]
             if not left:
                 break
-            path = folder / f"selftest-{number}-{attempt}.json"
-            found = _measure(left, catalog, path, watcher)
-            for outcome in judge(left, found, find(found)):
-                known = outcomes.get(outcome.plant)
-                if known is None or outcome.is_found or known.reason == DISTURBED:
-                    outcomes[outcome.plant] = outcome
     return Selftest(tuple(outcomes[plant] for plant in plants))
 
 
 def plants_for(python: str, device: str | None) -> tuple[tuple[Plant, ...], str | None]:
-    """What to plant, and why nothing on a device if that is so.
+    """Return what to plant, and why nothing on a device.
 
-    Plants are on the host, and on a CUDA device if there is one; ``device`` asks for one of them
-    alone. Raises :class:`MissingDevice` if it is not there.
+    ``device`` asks for the host or a device alone; else plants are on the host, and on a CUDA
+    device if there is one. Raises :class:`MissingDevice`.
     """
     if device == "cpu":
-        return PLANTS, NOT_ASKED
+        return PLANTS, "only the host was asked for"
     simulated = simulated_in([device or ""])
-    no_streams = why_no_streams(inspect_interpreter(python, (SYNTHETIC,), simulated))
-    if device is not None:
-        if no_streams:
-            raise MissingDevice(f"{device} cannot be measured: {no_streams}")
-        return (SIMULATED_PLANTS if simulated else DEVICE_PLANTS), None
-    return (PLANTS if no_streams else (*PLANTS, *DEVICE_PLANTS)), no_streams
-
-
-def why_no_streams(catalog: Catalog) -> str | None:
-    """Why nothing can be planted on a device in this interpreter; None if it can."""
-    no_cuda = catalog.interpreter.get("no_cuda")
-    if no_cuda:
-        return str(no_cuda)
-    return why_unusable(catalog, catalog.named("synthetic-cuda"), "cuda")
+    catalog = inspect_interpreter(python, (SYNTHETIC,), simulated)
+    no_streams = catalog.interpreter.get("no_cuda") or why_unusable(
+        catalog, catalog.named("synthetic-cuda"), "cuda"
+    )
+    if device is None:
+        return (PLANTS if no_streams else (*PLANTS, *DEVICE_PLANTS)), no_streams
+    if no_streams:
+        raise MissingDevice(f"{device} cannot be measured: {no_streams}")
+    return (SIMULATED_PLANTS if simulated else DEVICE_PLANTS), None
 
 
 def judge(
