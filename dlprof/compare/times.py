@@ -113,7 +113,7 @@ Side = tuple[Process, ...]
 
 def processes(result: Result, measure: str) -> Side:
     """Return the processes of ``measure``, ``ready`` or ``host``."""
-    time = result.timed_ready if measure == "ready" else result.host_time
+    time = result.ready_time if measure == "ready" else result.host_time
     found = [
         Process(
             process.round,

@@ -97,7 +97,7 @@ class CaseView:
     @cached_property
     def ready(self) -> TimeMeasure | None:
         """The time per call, with its processes, if it is to be trusted."""
-        return self.result.timed_ready if self.result.status == "ok" else None
+        return self.result.ready_time if self.result.status == "ok" else None
 
     @property
     def code(self) -> str:

@@ -164,7 +164,7 @@ def _has_times(result: Result) -> bool:
     """Whether all of its times are its own."""
     loops = result.placement
     if loops is None:
-        return is_known(result.timed_ready)
+        return is_known(result.ready_time)
     return is_known(loops.in_loop) and loops.share is not None and loops.share.is_known
 
 

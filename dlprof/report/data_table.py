@@ -153,7 +153,7 @@ def write_parquet(file: IO[bytes], session: Session) -> None:
 
 
 def _row(result: Result) -> dict[str, Any]:
-    case, host, ready = CaseView(0, result), result.host_time, result.timed_ready
+    case, host, ready = CaseView(0, result), result.host_time, result.ready_time
     is_whole = case.kind == "copy" and not is_too_fast_to_copy(case)
     # The evidence of order has times of the simulated device.
     numbers = {} if result.untimed else NUMBERS | (OF_COPIES if is_whole else {})

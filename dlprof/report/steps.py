@@ -191,7 +191,7 @@ def _step_row(result: Result) -> tuple[Cell, ...]:
     wrong = result.values is not None and result.values.says("wrong")
     return (
         Cell(result.case.import_, "bad" if wrong or result.status != "ok" else ""),
-        Cell(time_text(result.timed_ready)),
+        Cell(time_text(result.ready_time)),
         Cell(share_text(_saved(result))),
         Cell("-" if rate is None else significant(rate, 2)),
         Cell("?" if per_call is None else f"{per_call:g}"),

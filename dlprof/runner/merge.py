@@ -17,7 +17,6 @@ from pydantic import ValidationError
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner.session import (
     Mode,
-    Note,
     Placement,
     ProcessSamples,
     Result,
@@ -81,9 +80,10 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
     stages = {answer.get("stage") for _, answer in answers if answer["status"] != "ok"}
     is_lost = "ready_time" in {*stages, *(one["instrument"] for one in failures)}
     if ready is None and host is not None and not is_lost:
-        ready = host.model_copy(update={"processes": [], "same_as": "host_time"})
+        ready = host.model_copy(update={"same_as": "host_time"})
     # The call with the fewest conversions before it is the closest to a first one.
     first = min(_all(parts, "first_call"), key=lambda call: call["cases_before"], default=None)
+    notes = dict.fromkeys((one["instrument"], one["reason"]) for one in failures)
     owned = _ownership(_all(parts, "ownership"))
     return {
         "case": record,
@@ -106,7 +106,7 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         "placement": merge_placement(parts, ready),
         "step": _step(parts),
         "handshake": next(reversed(_all(parts, "handshake")), []),
-        "notes": [*dict.fromkeys(Note(one["reason"], one["instrument"]) for one in failures)],
+        "notes": [{"instrument": name, "reason": reason} for name, reason in notes],
         "in_company": _in_company(parts),
         "output": next((answer["output"] for _, answer in answers if answer.get("output")), None),
         "rounds": [

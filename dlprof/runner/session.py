@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Collection
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import Field, model_validator
 
 from dlprof.protocol.messages import FAILED_IN, FAULTY
 from dlprof.protocol.statement import STATEMENT
@@ -102,11 +102,6 @@ class CaseRecord(Model):
         own = (self.code,) if self.import_ == STATEMENT else ()
         return (*self.pair, self.export, self.import_, *own)
 
-    @property
-    def form(self) -> str:
-        """The code, the same for every shape."""
-        return self.code.replace(str(tuple(self.shape)), "{shape}") if self.shape else self.code
-
 
 class ProcessSamples(Model):
     """What one process measured: samples in ns per call, each the mean of ``loops`` calls.
@@ -134,7 +129,7 @@ class TimeMeasure(Model):
     """A time per call: the median of the process medians and its interval.
 
     ``ci95_ns`` is None for a single process and where there are several ``modes``.
-    ``same_as`` names the measure that this one repeats; it then has no samples of its own.
+    ``same_as`` names the measure that this one repeats.
     """
 
     median_ns: float
@@ -298,15 +293,10 @@ class Placement(Model):
     refused: dict[str, str] = {}
 
 
-def _is_of_faulty_probe(status: Status, reason: str | None) -> bool:
-    return status == "crashed" and (reason or "").startswith(FAULTY)
-
-
 class Company(Model):
-    """What became of a case beside others, of which it was tried again alone.
+    """The first crash of a case in a shared process, before it was measured alone.
 
-    ``rounds`` are all in which that was so; ``status`` and ``reason`` are those of the first crash,
-    or where there was none of the first.
+    Without a crash, it is the first result. ``rounds`` are all rounds in which that happened.
     """
 
     status: Status
@@ -315,29 +305,17 @@ class Company(Model):
 
     @property
     def is_of_faulty_probe(self) -> bool:
-        """As that of a :class:`Result`."""
-        return _is_of_faulty_probe(self.status, self.reason)
+        return self.status == "crashed" and self.reason.startswith(FAULTY)
 
 
-class Note(NamedTuple):
-    """What an instrument could not do and why; without one, what became of the case."""
+class Note(Model):
+    """What an instrument could not do, and why."""
 
+    instrument: str
     reason: str
-    instrument: str = ""
 
     def __str__(self) -> str:
-        """As it stands in a file: ``values: no``."""
-        return f"{self.instrument}: {self.reason}" if self.instrument else self.reason
-
-
-def _note(text: Any) -> Any:
-    if not isinstance(text, str):
-        return text
-    name, colon, reason = text.partition(": ")
-    return Note(reason, name) if colon and name.isidentifier() else Note(text)
-
-
-Noted = Annotated[Note, BeforeValidator(_note), PlainSerializer(str, return_type=str)]
+        return f"{self.instrument}: {self.reason}"
 
 
 class Result(Model):
@@ -371,7 +349,7 @@ class Result(Model):
     placement: Placement | None = None
     step: Step | None = None
     handshake: Many[HandshakeEvent] = []
-    notes: Many[Noted] = []
+    notes: Many[Note] = []
     in_company: Company | None = None
     output: str | None = None
     rounds: Many[int] = []
@@ -380,24 +358,16 @@ class Result(Model):
 
     @property
     def is_of_faulty_probe(self) -> bool:
-        """Whether the probe failed, which tells nothing of its framework. ``reason`` says so."""
-        return _is_of_faulty_probe(self.status, self.reason)
+        """Whether the probe failed, which says nothing of its framework."""
+        return self.status == "crashed" and (self.reason or "").startswith(FAULTY)
 
     @property
     def fault(self) -> str:
-        """How the probe or dlprof itself failed for the case; empty if neither did."""
+        """How the probe or dlprof itself failed for the case; empty if neither failed."""
         is_own = self.status == "skipped" and (self.reason or "").startswith(FAILED_IN)
         if is_own or self.is_of_faulty_probe:
             return self.reason or self.status
         return next((one.reason for one in self.notes if one.reason.startswith(FAULTY)), "")
-
-    @property
-    def timed_ready(self) -> TimeMeasure | None:
-        """The ready time with its processes, which are those of the host time if it repeats it."""
-        ready, host = self.ready_time, self.host_time
-        if ready is None or host is None or ready.same_as != "host_time" or ready.processes:
-            return ready
-        return ready.model_copy(update={"processes": host.processes})
 
     @property
     def first_in_process_ns(self) -> float | None:
@@ -414,7 +384,7 @@ class FindingRecord(Model):
     results: Many[int]
     summary: str
     headline: str = ""
-    """The summary in at most 20 words; empty in older files."""
+    """The summary in at most 20 words."""
     said: str = ""
     """The headline of several paths without its count and its numbers: ``copy where … exists.``"""
     evidence: dict[str, Free] = {}
@@ -431,12 +401,6 @@ class FindingRecord(Model):
     @property
     def line(self) -> str:
         return f"{self.title}: {self.summary}"
-
-    def within(self, known: range) -> FindingRecord:
-        """The finding without the results that are not ``known``."""
-        results = [index for index in self.results if index in known]
-        against = self.against if self.against in known else None
-        return self.model_copy(update={"results": results, "against": against})
 
 
 class ExpectationRecord(Model):
@@ -544,7 +508,11 @@ class Session(Header):
     @model_validator(mode="after")
     def _keep_known_indices(self) -> Session:
         known = range(len(self.results))
-        self.findings[:] = [one.within(known) for one in self.findings]
+        for place, finding in enumerate(self.findings):
+            results = [index for index in finding.results if index in known]
+            against = finding.against if finding.against in known else None
+            update = {"results": results, "against": against}
+            self.findings[place] = finding.model_copy(update=update)
         return self
 
     def __repr__(self) -> str:

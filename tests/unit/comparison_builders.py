@@ -30,7 +30,7 @@ def timed(name="a", ns=(1000.0,), faults=None, loops=1, **changes):
         "min_ns": min(ns),
         "processes": processes,
     }
-    ready = {**time, "processes": [], "same_as": "host_time"}
+    ready = {**time, "same_as": "host_time"}
     case = {"import": name, **changes.pop("case", {})}
     fields = {"host_time": time, "ready_time": ready, **changes}
     return make_result(f"numpy.{name}(x)", case=case, **fields)

@@ -52,7 +52,7 @@ def case(code="numpy.from_dlpack(x)", median_ns=2 * US, owner="view", shape=(4, 
         "share_of_memcpy": 0.5,
     }
     parts = {
-        "ready_time": {**timed(median_ns), "processes": [], "same_as": "host_time"},
+        "ready_time": {**timed(median_ns), "same_as": "host_time"},
         "first_call_ns": 50 * US,
         "phases": {
             "export_ns": median_ns / 4,

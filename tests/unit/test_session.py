@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from repro_builders import finding_of
 
 from dlprof.errors import SessionError, Unsaved
-from dlprof.runner.session import Note
 from dlprof.runner.session_file import SessionFile, document, load, parse
 from dlprof.text.clean import sanitised
 
@@ -168,9 +167,11 @@ def test_an_invalid_result_is_refused_with_its_place():
 
 def test_what_steers_a_terminal_is_escaped_when_a_session_is_read():
     odd = "a\x1b[31m\u202eb\ud800"
-    session = make_session(make_result(notes=["NOTE"], reason="two\nlines"))
+    session = make_session(
+        make_result(notes=[{"instrument": "values", "reason": "NOTE"}], reason="two\nlines")
+    )
     (result,) = parse(document(session).replace("NOTE", json.dumps(odd)[1:-1]), "s").results
-    assert result.notes == [Note("a\\x1b[31m\\u202eb\\ud800")]
+    assert result.notes[0].reason == "a\\x1b[31m\\u202eb\\ud800"
     assert result.reason == "two\nlines"
 
 
