@@ -13,7 +13,7 @@ from typing import Any
 
 from dlprof.device import gpu_state
 from dlprof.probes.base import ArraySpec, Protocol, Unsupported
-from dlprof.protocol.messages import DIAGNOSIS, REFUSED, unknown
+from dlprof.protocol.messages import DIAGNOSIS, REFUSED
 from dlprof.worker import memory, simulated, timer
 from dlprof.worker.channel import Answer
 from dlprof.worker.instruments import (
@@ -86,10 +86,9 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     looks = settings.watched(subject, answer) if "settings" in request["instruments"] else None
     with looks or nullcontext():
         result = _convert_first(subject, request, before, answer)
-    none = no_array(subject, result)
-    subject = subject if none else subject.placed(result)
+    subject = subject.placed(result)
     del result
-    instruments = Instruments(subject, request, answer, none, is_smaller=spec != asked)
+    instruments = Instruments(subject, request, answer, is_smaller=spec != asked)
     trouble = None
     if AT_ANY_LOAD.issuperset(request["instruments"]):
         instruments.run()  # unwatched: NVML's answers take as long as a case of a survey
@@ -153,28 +152,10 @@ def _fitting(path: Path, request: dict[str, Any], spec: ArraySpec) -> ArraySpec:
     return spec.of_bytes(largest)
 
 
-def no_array(subject: Subject, result: Any) -> str:
-    """Return why a result is no array, in words; empty for an array.
-
-    Python's own objects are arrays only of a probe that says so of them.
-    """
-    if not subject.import_.returns_array:
-        return ""
-    if getattr(type(result), "__module__", None) != "builtins":
-        return ""
-    consumer = subject.consumer
-    told = attempt(lambda: (consumer.dtype(result), consumer.pointer(result)))
-    if not isinstance(told, Refusal):
-        return ""
-    kind = type(result).__name__
-    return f"the result is of type {kind}, which is no array of {consumer.name}"
-
-
 class Instruments:
     """The instruments of a case, in their order; a failure of one costs that one alone.
 
-    ``none`` says why there is no array to look at; empty if there is one. ``is_smaller`` is whether
-    the array serves for a larger one.
+    ``is_smaller`` is whether the array serves for a larger one.
     """
 
     def __init__(
@@ -182,9 +163,8 @@ class Instruments:
         subject: Subject,
         request: dict[str, Any],
         answer: Answer,
-        none: str = "",
         *,
-        is_smaller: bool = False,
+        is_smaller: bool,
     ) -> None:
         self.subject = subject
         self.answer = answer
@@ -196,7 +176,7 @@ class Instruments:
         if asked := request.get("turns"):
             self.turns = Turns(answer.channel, answer.identity, **asked)
         self.gpu, self.no_gpu = gpu_of(subject)
-        self.none, self.is_smaller = none, is_smaller
+        self.is_smaller = is_smaller
 
     def run(self) -> None:
         """Run all wanted instruments."""
@@ -206,16 +186,17 @@ class Instruments:
             self._time()
         self._take("device_time", self._device_time)
         self._take("placement", lambda: placement.measure(subject, self.budget_ns, self.placements))
-        if self.none:
-            self.answer.failed("result", self.none)
         looked = partial(values.measure, subject)
         self._take("values", lambda: as_far_as_computed("values", self.gpu, looked))
         owned = self._take("ownership", lambda: ownership.measure(subject, self.gpu))
         self._take("refusal", self._refusal)
         # No memcpy compares with a copy to another device.
         is_copy = owned and owned["verdict"] == "copy"
-        if is_copy and owned["evidence"]["result_device"] == spec.device:
-            self._take("copy_cost", self._copy_cost)
+        gpu = self.gpu if spec.device == "cuda" else None
+        can_copy = gpu is not None or spec.device == "cpu"
+        if is_copy and can_copy and owned["evidence"]["result_device"] == spec.device:
+            costs = partial(copy_cost.measure, spec.size_bytes, self.budget_ns, gpu)
+            self._take("copy_cost", costs)
         self._take("handshake", lambda: handshake.measure(subject))
         self._take("fresh_source", lambda: fresh_source.measure(subject, self.budget_ns))
         self._diagnose()
@@ -254,27 +235,18 @@ class Instruments:
         refusal.note_working(self.subject)  # last: its conversion is the one before other refusals
         return found
 
-    def _copy_cost(self) -> dict[str, Any]:
-        on_device = self.subject.spec.device == "cuda"
-        if on_device and self.gpu is None:
-            raise Unsupported(self.no_gpu)
-        gpu = self.gpu if on_device else None
-        return copy_cost.measure(self.subject.spec.size_bytes, self.budget_ns, gpu)
-
     def _diagnose(self) -> None:
         sizes = [size for size in early_write.SIZES_BYTES if size <= self.largest_bytes]
-        of_own_arrays: dict[str, Callable[[Subject], Any]] = {
-            "peak_memory": peak_memory.measure,
+        of_contents: dict[str, Callable[[Subject], Any]] = {
             "early_write": lambda subject: early_write.measure(subject, sizes),
             "lifetime": lambda subject: lifetime.measure(subject, self.gpu, self.answer),
         }
         self._take("ordering", self._ordering)
         self._take("alignment", lambda: alignment.measure(self.subject, self.subject.spec))
-        for name, instrument in of_own_arrays.items():
-            answer = partial(self.where_it_works, instrument)
-            if name != "peak_memory":  # it compares nothing
-                answer = partial(as_far_as_computed, name, self.gpu, answer)
-            self._take(name, answer)
+        self._take("peak_memory", partial(self._where_it_works, peak_memory.measure))
+        for name, instrument in of_contents.items():
+            answer = partial(self._where_it_works, instrument)
+            self._take(name, partial(as_far_as_computed, name, self.gpu, answer))
         self._take("trace", lambda: trace.measure(self.subject, self.gpu))
 
     def _ordering(self) -> dict[str, Any]:
@@ -283,30 +255,23 @@ class Instruments:
             found["evidence"]["size_bytes"] = self.subject.spec.size_bytes
         return found
 
-    def where_it_works(self, instrument: Callable[[Subject], Any]) -> Any:
+    def _where_it_works(self, instrument: Callable[[Subject], Any]) -> Any:
         """Run an instrument that makes its own arrays, which may begin anywhere.
 
         If the path refuses unaligned memory, it runs once more on aligned memory.
         """
-        found = attempt(partial(instrument, self.subject))
+        subject = self.subject
+        found = attempt(partial(instrument, subject))
         if not isinstance(found, Refusal):
             return found
-        if not self._refuses_unaligned():
-            raise found.error
-        aligned = self.subject.subject(replace(self.subject.spec, layout="aligned"))
-        found = instrument(aligned)
-        return {**found, "evidence": {**found["evidence"], "layout": "aligned"}}
-
-    def _refuses_unaligned(self) -> bool:
-        found = alignment.measure(self.subject, self.subject.spec)
-        looks = found["evidence"] if found else {}
+        looks = (alignment.measure(subject, subject.spec) or {"evidence": {}})["evidence"]
         aligned, sliced = (looks.get(place, {}).get("verdict") for place in alignment.PLACES)
-        return aligned in ("view", "copy") and sliced == "refused"
+        if aligned not in ("view", "copy") or sliced != "refused":
+            raise found.error
+        found = instrument(subject.subject(replace(subject.spec, layout="aligned")))
+        return {**found, "evidence": {**found["evidence"], "layout": "aligned"}}
 
     def _take(self, name: str, instrument: Callable[[], Any]) -> Any:
         if name not in self.wanted:
             return None
-        has_verdict = name in WITH_VERDICT
-        if self.none and has_verdict:
-            return self.answer.part(name, unknown(self.none))
-        return self.answer.take(name, instrument, has_verdict)
+        return self.answer.take(name, instrument, name in WITH_VERDICT)
