@@ -55,7 +55,6 @@ TONES: dict[str, Tone] = {
     BETTER: "better",
 }
 DIRECTIONS = (WORSE_CHANGE, LOST, OTHER, BETTER)
-WHOLE, COMPARABLE = "BASE and HEAD", "can be compared"
 
 CaseTime = tuple[Compared, Time | None]
 
@@ -187,9 +186,12 @@ def _doubts(comparison: Comparison) -> Iterator[Answer]:
 def _of_times(comparison: Comparison, label: str, found: Sequence[tuple[Compared, Time]]) -> Answer:
     """Return the time that changed most, and how many more there are."""
     case, time = max(found, key=lambda one: abs(math.log(one[1].ratio or 1.0)))
-    ratio, interval = _ratio_and_interval(time)
-    note = _joined(interval, "" if time.measure == "ready" else time.measure, _more(found))
-    return Answer(label, _name(comparison, case), f"{ratio} times as long", note)
+    note = _joined(
+        _interval_text(time), "" if time.measure == "ready" else time.measure, _more(found)
+    )
+    return Answer(
+        label, _name(comparison, case), f"{_number(time.ratio or 1.0)} times as long", note
+    )
 
 
 def _of_cases(comparison: Comparison, label: str, cases: Sequence[Compared]) -> Iterator[Answer]:
@@ -244,18 +246,18 @@ def _name(comparison: Comparison, case: Compared) -> str:
 
 def _ratio_text(time: Time) -> str:
     """Return ``1.10 (1.08-1.13)``: HEAD over BASE, with its interval if that is known."""
-    ratio, interval = _ratio_and_interval(time)
-    return f"{ratio} ({interval})" if interval else ratio
-
-
-def _ratio_and_interval(time: Time) -> tuple[str, str]:
-    """Return the ratio, and the interval that decided on the word; of WIDE its bound."""
     if time.ratio is None:
-        return "-", ""
+        return "-"
+    interval = _interval_text(time)
+    return f"{_number(time.ratio)} ({interval})" if interval else _number(time.ratio)
+
+
+def _interval_text(time: Time) -> str:
+    """Return the interval that decided on the word; of WIDE its bound."""
     if time.word == WIDE and time.bound is not None:
-        return _number(time.ratio), f"at most {_number(time.bound)}"
+        return f"at most {_number(time.bound)}"
     interval = time.interval if time.word == SAME else time.corrected
-    return _number(time.ratio), "-".join(map(_number, interval)) if interval else ""
+    return "-".join(map(_number, interval)) if interval else ""
 
 
 def _number(ratio: float) -> str:
@@ -390,6 +392,6 @@ def _whole(comparison: Comparison, unsure: int | None) -> Check:
     inconclusive = comparison.inconclusive if unsure is not None else ""
     reason = comparison.nothing or not_comparable or inconclusive
     told = [*map(sentence, answers_of(comparison)), simulated_notice(comparison.base)]
-    if not reason:
-        return Check(WHOLE, COMPARABLE, text="\n".join(told).strip())
-    return Check(WHOLE, COMPARABLE, "error", "not compared", reason, "\n".join(told).strip())
+    outcome: Verdict = "error" if reason else "passed"
+    kind = "not compared" if reason else ""
+    return Check("BASE and HEAD", "can be compared", outcome, kind, reason, "\n".join(told).strip())

@@ -15,9 +15,8 @@ from dlprof.compare.environments import (
     Row,
     cases_of,
 )
-from dlprof.compare.times import LIMIT
 from dlprof.jobs.bisect import Tried
-from dlprof.report.document import Answer, Column, Document, Lines, Section, Table, Tone
+from dlprof.report.document import Answer, Column, Document, Section, Table, Tone
 from dlprof.report.document import Cell as Shown
 from dlprof.report.paths import TONES
 from dlprof.runner.axes import shape_text
@@ -29,11 +28,6 @@ SCHEMA = "dlprof.environments/1"
 MOST_COLUMNS = 6
 """Of the first screen. If there are more, it shows the ends and the newest that differ."""
 STAR = f"{BY_ADDRESS} The address of the array decides: at others it is a copy, or refused."
-METHOD = (
-    "A race that a write shows is seen by chance, and makes no difference here.",
-    "Times are compared within one machine and one Python.",
-    f"Times differ from {LIMIT:g} times as long on, if their intervals do not meet.",
-)
 
 
 def environments_document(found: Environments) -> Document:
@@ -45,7 +39,10 @@ def environments_document(found: Environments) -> Document:
     has_star = any(BY_ADDRESS in cell.word for row in found.rows for cell in row.cells.values())
     return Document(
         title=counted(len(found.columns), "environment"),
-        context=listed(f"{axis}: {_count(found, axis)}" for axis in found.axes),
+        context=listed(
+            f"{axis}: {len({facts.get(axis, MISSING) for facts in found.columns})}"
+            for axis in found.axes
+        ),
         scope=counted(found.sessions, "session"),
         answers=(_answer(found),),
         tables=tuple(replace(table, is_summary=True) for table in first),
@@ -53,13 +50,8 @@ def environments_document(found: Environments) -> Document:
         sections=(
             *(Section(heading, blocks) for heading, blocks in tables.items() if blocks),
             Section("Environments", (_environments(found),)),
-            Section("How it is compared", (Lines(METHOD),)),
         ),
     )
-
-
-def _count(found: Environments, axis: str) -> int:
-    return len({facts.get(axis, MISSING) for facts in found.columns})
 
 
 def _answer(found: Environments) -> Answer:

@@ -75,11 +75,9 @@ def _block(block: Block) -> str:
 
 def _table(found: Table) -> str:
     found = found.first(MOST_ROWS)
-    shown = table(
-        [prose(column.title) for column in found.columns],
-        ([*map(_cell, row)] for row in found.rows),
-        [column.right for column in found.columns],
-    )
+    titles = [prose(column.title) for column in found.columns]
+    rows = ([*map(_cell, row)] for row in found.rows)
+    shown = table(titles, rows, [column.right for column in found.columns])
     left = f"{found.more}{' (below)' * found.is_summary}" if found.more else ""
     return "\n\n".join(filter(None, (shown if found.rows else "", prose(left))))
 

@@ -15,7 +15,7 @@ COLUMNS = (Column("planted"), Column("rule"), Column("found"), Column("result"))
 def selftest_document(
     found: Selftest, no_streams: str | None = None, simulated: bool = False
 ) -> Document:
-    """``no_streams`` is why nothing was planted on a device, which may be a ``simulated`` one."""
+    """Report a self-test; ``no_streams`` is why nothing was planted on a device."""
     measured = [outcome for outcome in found.outcomes if not outcome.unmeasured]
     faults = [outcome for outcome in measured if outcome.plant.rule is not None]
     controls = [outcome for outcome in measured if outcome.plant.rule is None]
@@ -40,9 +40,8 @@ def _places(found: Selftest, simulated: bool) -> Iterator[Section]:
         here = [outcome for outcome in found.outcomes if outcome.plant.device == device]
         if here:
             ranked = sorted(here, key=lambda one: not (one.missed or one.false_alarms))
-            lost = (f"{one.plant.name}: {one.reason}" for one in here if one.unmeasured)
-            lines = tuple(lost)
-            notes = (Lines(lines),) if lines else ()
+            lost = tuple(f"{one.plant.name}: {one.reason}" for one in here if one.unmeasured)
+            notes = (Lines(lost),) if lost else ()
             name = "On the simulated device" if simulated and device == "cuda" else heading
             yield Section(name, (Table(COLUMNS, tuple(map(_row, ranked))), *notes), Level.FIRST)
 
