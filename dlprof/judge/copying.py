@@ -9,7 +9,7 @@ from dlprof.judge import thresholds
 from dlprof.judge.alignment import aligned_as
 from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import Cases, groups
-from dlprof.judge.cost import costs_more, slower_cases, time_both
+from dlprof.judge.cost import costs_more, slower_cases
 from dlprof.judge.evidence_text import trace
 from dlprof.judge.rule import BY_COST, NONE_INSTEAD, Rule, expect, finding, instead_of
 from dlprof.judge.script import TIMED, Effect, Subject, function
@@ -203,15 +203,12 @@ return times[0] > 0.8 * times[1]
 """
 
 
-def show_host_bounce(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:
-    """Another path is faster, or the conversion costs as much as a copy to the host."""
+def show_host_bounce(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    """The conversion costs as much as a copy to the host."""
     if subject.result.untimed:
         raise NoReproducer(f"a bounce shows only in {NO_TIMES}")
-    if other is not None:
-        body = time_both(subject, other)
-    else:
-        body = subject.filled(TO_HOST, convert=function("convert", subject))
-    return Effect("goes through the host", body, subject)
+    convert = function("convert", subject)
+    return subject.shown("goes through the host", TO_HOST, convert=convert)
 
 
 RULES = (

@@ -106,20 +106,16 @@ return times[0] > <ratio> * times[1] + <gap_us>
 """
 
 
-def time_both(subject: Subject, fast: Subject) -> str:
-    """A script's body that times two conversions of one array."""
-    return subject.filled(
+def show_slow_path(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:
+    fast = compared_subject(other)
+    return subject.shown(
+        f"takes clearly longer than {fast.code}",
         TIME_BOTH,
         slow=function("slow", subject),
         fast=function("fast", fast),
         ratio=f"{thresholds.LEAST_RATIO:g}",
         gap_us=f"{thresholds.SLOW_GAP_NS / HYSTERESIS / 1e3:g}",
     )
-
-
-def show_slow_path(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:
-    fast = compared_subject(other)
-    return Effect(f"takes clearly longer than {fast.code}", time_both(subject, fast), subject)
 
 
 def asymmetric(cases: Cases) -> Iterator[FindingRecord]:

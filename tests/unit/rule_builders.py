@@ -22,13 +22,6 @@ def once(median_ns):
     return make_measure(median_ns, None, min_ns=median_ns)
 
 
-def alone(*samples_ns, disturbed=0.0):
-    """The time of a single process, from its samples."""
-    process = ProcessSamples(round=0, loops=1, samples_ns=list(samples_ns), disturbed=disturbed)
-    median = sorted(samples_ns)[len(samples_ns) // 2]
-    return make_measure(median, None, min_ns=min(samples_ns), processes=[process])
-
-
 def by_process(*medians_ns, disturbed=0.0, **changes):
     """The time of several processes, whose interval is as wide as the machine was busy."""
     processes = [

@@ -69,9 +69,3 @@ def test_a_conversion_for_which_an_instrument_failed_passes_nothing(status, reas
     lost = make_result("g", None, status=status, reason=reason)
     with pytest.raises(Unsure, match=f"looked at 1 of 2.*: {reason}"):
         parse(["DLP016"]).check_looked_at([make_result("f"), lost])
-
-
-@pytest.mark.parametrize("reason", ["not tried: its array cannot be made", "too large"])
-def test_a_conversion_that_could_not_be_tried_fails_nothing(reason):
-    skipped = make_result("g", None, status="skipped", reason=reason)
-    parse(["DLP016"]).check_looked_at([make_result("f"), skipped])

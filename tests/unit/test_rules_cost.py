@@ -108,20 +108,6 @@ def test_a_direction_that_costs_many_times_the_other_is_told(times, expected):
     assert told == [("info", [0], 1)] * expected
 
 
-@pytest.mark.parametrize(
-    "others",
-    [
-        [],
-        [path("back(x)", case=BACK), path("cheap(x)", owner=verdict("varies"), case=THERE)],
-        [path("back(x)", case=BACK), path("stalled(x)", disturbed(5 * US), case=THERE)],
-        [path("back(x)", case=BACK, lifetime=verdict("retained"))],
-    ],
-    ids=["no way back", "a cheap path there", "a path there of unknown time", "no safe way back"],
-)
-def test_a_direction_that_is_not_known_to_cost_more(others):
-    assert found("DLP013", path("there(x)", 500 * US, "copy", case=THERE), *others) == []
-
-
 def looped(in_loop=350 * US, hoisted=110 * US, /, reach=0.02, owner="view", **changes):
     part = 1 - hoisted / in_loop
     share = {"median": part, "ci95": (part - reach, part + reach)}
