@@ -8,8 +8,8 @@ user's own array must keep its values without a conversion, too. A whole copy do
 there is no race.
 
 After a whole copy or a view, a source one element further is tried: unaligned memory may be copied
-in another way. If that copy was torn, an aligned source of the same size is tried. Only that tells
-whether the address is the cause.
+in another way. If a copy of an unaligned source was torn, an aligned source of the same size is
+tried. Only that tells whether the address is the cause.
 
 Verdicts: ``safe``, ``unsafe``, ``unknown``.
 """
@@ -25,7 +25,7 @@ from typing import Any
 from dlprof.protocol.messages import NO_ARRAY, unknown, verdict
 from dlprof.worker import memory
 from dlprof.worker.refusal import Refusal, attempt
-from dlprof.worker.subject import Subject, lies_within
+from dlprof.worker.subject import LINE_BYTES, Subject, lies_within
 
 SIZES_BYTES = (4 << 10, 64 << 10, 1 << 20, 16 << 20)
 REPEATS_BYTES = 8 << 20
@@ -59,26 +59,20 @@ def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[
     unaligned = None
     if not subject.is_one_array and (spec.layout, spec.device) == (ORDINARY, "cpu"):
         unaligned = replace(subject, spec=replace(spec, layout=UNALIGNED))
-    here, shifted = _try_sizes(subject, unaligned, sizes_bytes)
+    torn_at: list[int] = []
+    here, shifted = _try_sizes(subject, unaligned, sizes_bytes, torn_at)
     found = judge(here, shifted)
-    if found["verdict"] == "unsafe":
-        found["evidence"] |= _torn_source(subject, unaligned, here, shifted)
-    return found
-
-
-def _torn_source(
-    subject: Subject, unaligned: Subject | None, here: dict[int, str], shifted: dict[int, str]
-) -> dict[str, Any]:
-    """Evidence of the first source whose copy was torn."""
+    if found["verdict"] != "unsafe":
+        return found
     size = next(size for size, seen in [*here.items(), *shifted.items()] if seen == "torn")
-    evidence: dict[str, Any] = {}
-    source = subject
-    if unaligned is not None and "torn" not in here.values():
-        source = unaligned
-        aligned = replace(subject, spec=replace(subject.spec, layout=ALIGNED))
-        seen = attempt(partial(_try_size, aligned, size))
+    evidence: dict[str, Any] = found["evidence"]
+    if unaligned is not None and any(address % LINE_BYTES for address in torn_at):
+        aligned = replace(subject, spec=replace(spec, layout=ALIGNED))
+        seen = attempt(partial(_try_size, aligned, size, []))
         evidence |= {} if isinstance(seen, Refusal) else {"aligned": seen}
-    return evidence | {"torn_layout": source.spec.layout} | _with_size(source, size).made()
+    source = subject if unaligned is None or "torn" in here.values() else unaligned
+    evidence |= {"torn_layout": source.spec.layout} | _with_size(source, size).made()
+    return found
 
 
 def _with_size(subject: Subject, size_bytes: int) -> Subject:
@@ -88,16 +82,16 @@ def _with_size(subject: Subject, size_bytes: int) -> Subject:
 
 
 def _try_sizes(
-    subject: Subject, unaligned: Subject | None, sizes_bytes: Sequence[int]
+    subject: Subject, unaligned: Subject | None, sizes_bytes: Sequence[int], torn_at: list[int]
 ) -> tuple[dict[int, str], dict[int, str]]:
     """What was seen at each size: of the case's layout, and of an unaligned source."""
     here: dict[int, str] = {}
     shifted: dict[int, str] = {}
     for size in sizes_bytes:
-        here[size] = _try_size(subject, size)
+        here[size] = _try_size(subject, size, torn_at)
         looks = {here[size]}
         if unaligned is not None and looks <= {"whole", "view"}:
-            seen = attempt(partial(_try_size, unaligned, size))
+            seen = attempt(partial(_try_size, unaligned, size, torn_at))
             shifted[size] = "refused" if isinstance(seen, Refusal) else seen
             looks.add(shifted[size])
         if looks & {"torn", "immutable"} or (looks == {"view"} and size > VIEW_BYTES):
@@ -122,17 +116,19 @@ def judge(here: dict[int, str], shifted: dict[int, str]) -> dict[str, Any]:
     return verdict("unknown", evidence, reason)
 
 
-def _try_size(subject: Subject, size_bytes: int) -> str:
-    """What was seen at this size."""
+def _try_size(subject: Subject, size_bytes: int, torn_at: list[int]) -> str:
+    """What was seen at this size. ``torn_at`` gets the address of the source of a torn copy."""
     other, value = _with_size(subject, size_bytes), _value_that_shows(subject)
     memory.check_room(other.spec)
     seen = "whole"
     for tries in range(1, 1 + max(1, min(MOST_REPEATS, REPEATS_BYTES // size_bytes))):
-        seen = _try_once(other, value)
+        seen, address = _try_once(other, value)
         if seen == "torn":
             # A conversion may be wrong by itself, and only now and then.
-            looks = [_try_once(other, None) for _ in range(tries + CONTROLS)]
-            return CHANGED if "torn" in looks else seen
+            looks = [_try_once(other, None)[0] for _ in range(tries + CONTROLS)]
+            if "torn" in looks:
+                return CHANGED
+            torn_at += [address or 0]
         if seen != "whole":
             break
     return seen
@@ -145,9 +141,12 @@ def _value_that_shows(subject: Subject) -> int:
     return 0 if (subject.producer.to_numpy(subject.source) == 1).mean() > HALF else 1
 
 
-def _try_once(subject: Subject, value: int | None) -> str:
-    """What one copy shows after ``value`` was written to its source; None writes nothing."""
-    producer, consumer = subject.producer, subject.consumer
+def _try_once(subject: Subject, value: int | None) -> tuple[str, int | None]:
+    """What one copy shows after ``value`` was written to its source, and the source's address.
+
+    None writes nothing.
+    """
+    producer = subject.producer
     source = subject.make_another()
     begins = producer.pointer(source)
     before = producer.to_numpy(source)
@@ -155,9 +154,15 @@ def _try_once(subject: Subject, value: int | None) -> str:
         before = before.copy()  # it is a view of the source, or may be one
     result = subject.converting(source)()
     if value is not None and producer.write(source, value) is NotImplemented:
-        return "immutable"
+        return "immutable", begins
     subject.wait_for(result)
-    address = consumer.pointer(result)
+    return _look(subject, source, before, result, value), begins
+
+
+def _look(subject: Subject, source: Any, before: Any, result: Any, value: int | None) -> str:
+    """What a result shows whose source had the values ``before``."""
+    producer, consumer = subject.producer, subject.consumer
+    address, begins = consumer.pointer(result), producer.pointer(source)
     is_located = address is not None and begins is not None
     if is_located and lies_within(address or 0, begins or 0, source, subject.spec):
         return "view"
