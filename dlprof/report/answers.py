@@ -151,7 +151,7 @@ def _after_a_wait(array: Array) -> Answer | None:
 
 
 def _condition(array: Array, path: Path) -> str:
-    """When the answer holds; and whether the path ends the process for other arrays."""
+    """Return when the answer holds, and whether the path crashes for other arrays."""
     ended = any(
         one.is_lost_for_sure and one.surveyed and one.result.case.way == path.case.result.case.way
         for one in array.cases.cases
@@ -161,7 +161,7 @@ def _condition(array: Array, path: Path) -> str:
 
 
 def condition(path: Path) -> str:
-    """When the answer holds, in a few words; empty if it always does."""
+    """Return when the answer holds, in a few words; empty if it always does."""
     found, source = [], path.case.result.case.source
     if _has_problem(path):
         found.append(f"see {', '.join(path.rules)}")

@@ -63,7 +63,7 @@ def _is_diagnosed(result: Result) -> bool:
 
 
 def simulated_notice(header: Header) -> str:
-    """That the device is simulated; empty if it is not."""
+    """Say that the device is simulated; empty if it is not."""
     return f"{SIMULATED[:1].upper()}{SIMULATED[1:]}." if header.simulated else ""
 
 

@@ -79,7 +79,7 @@ def _row(line: Line, problem: str, tone: Tone = "") -> tuple[Cell, ...]:
 
 
 def marks_of(paths: Sequence[Path]) -> tuple[str, ...]:
-    """What the marks of these paths mean, in one line."""
+    """Explain the marks of these paths in one line."""
     meanings = {
         f"{MARK} not certain": any(path.brief_time.startswith(MARK) for path in paths),
         "* depends on the address of the array": any(

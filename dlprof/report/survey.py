@@ -1,4 +1,4 @@
-"""What the survey saw: which dtypes, layouts and shapes each path takes, and as what."""
+"""Report a survey: which dtypes, layouts and shapes each path takes, as a view or a copy."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ RESULTS: Mapping[str, Tone] = {
     "hangs": "bad",
     "?": "",
 }
-"""What became of an array, in the order of the columns."""
+"""The results of arrays, in the order of the columns."""
 MOST_MISSING = 2
 """``all dtypes but bool and int8`` names so many."""
 
 
 class Outcome(NamedTuple):
-    """What became of an array: one word, and the rules that name it."""
+    """The result of an array in one word, and the rules that name it."""
 
     result: str
     rules: tuple[str, ...]
