@@ -9,15 +9,6 @@ from dlprof.measuring.measure import judged
 from dlprof.runner.session import Session
 
 SIZES = ((1,), (1024, 1024), (4096, 4096))
-HANDSHAKE = [
-    {
-        "call": "__dlpack__",
-        "arguments": {"stream": None},
-        "ns": 1500,
-        "outcome": "returned",
-        "capsule": {"name": "dltensor", "version": None, "flags": ["read-only"], "shape": [4, 4]},
-    },
-]
 
 
 def timed(median_ns, rounds=3, share=0.02):
@@ -62,7 +53,6 @@ def case(code="numpy.from_dlpack(x)", median_ns=2 * US, owner="view", shape=(4, 
         },
         "lifetime": verdict("safe"),
         "copy_cost": copied if owner == "copy" else None,
-        "handshake": HANDSHAKE,
         "rounds": [0, 1, 2],
     }
     owned = verdict(owner, result_device="cpu")

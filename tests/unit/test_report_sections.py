@@ -85,11 +85,6 @@ def test_what_cannot_be_told_from_nothing_saves_nothing(saved, ci95):
     assert not found.answers[0].code
 
 
-def test_the_code_of_a_strategy_stands_in_full():
-    result = step_result(case={"setup": "buffer = 1"})
-    assert "buffer = 1" in told(part(steps(fresh_result(), result), "Strategies"))
-
-
 # Scenarios
 
 

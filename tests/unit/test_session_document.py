@@ -14,13 +14,11 @@ from rule_builders import (
     ordered,
     owned,
     path,
-    spread,
     tried,
     verdict,
 )
 
 from dlprof.measuring.measure import judged
-from dlprof.report.document import Table
 from dlprof.report.session_document import session_document
 
 
@@ -178,12 +176,6 @@ def test_paths_with_the_same_verdict_and_about_the_same_time_share_a_line():
     assert codes[0].note == "+1 alike"
 
 
-def test_a_copy_like_a_torn_one_is_marked_with_doubt():
-    late = {"ready": spread(2 * MS), "host": spread(2 * MS)}
-    rows = {row[2]: row[3] for row in texts(document(torn(), copy("other(x)", **late)).tables[0])}
-    assert "DLP020?" in rows["other(x)"]
-
-
 # Problems
 
 
@@ -266,10 +258,3 @@ def test_every_path_with_a_time_is_a_point_of_the_chart():
     assert [row.name for row in rows] == ["view(x)", "copy(x)"]
     (mark,) = rows[0].marks
     assert mark.low < mark.x < mark.high
-
-
-def test_a_wait_stands_in_the_full_table():
-    found = view(ordering=ordered("host-sync", 20 * MS, 45 * MS))
-    table = part(document(found), "All paths").blocks[0]
-    assert isinstance(table, Table)
-    assert any("waits 20 ms of 45 ms" in cell.text for cell in table.rows[0])
