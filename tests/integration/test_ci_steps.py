@@ -80,7 +80,7 @@ def test_the_workflow_of_the_page_passes_equal_code_and_fails_a_copy(project, pl
     ran = run_workflow({"dlprof": str(this_dlprof(project / "path"))}, project)
     assert (ran.code, ran.output) == (int(planted), f"exit-code={int(planted)}\n"), ran.err
     assert ("HEAD is worse" in ran.summary) == planted
-    assert ("result: a view, now a copy" in ran.out) == planted
+    assert ("ownership: view, now copy" in ran.out) == planted
     assert failures(project / "dlprof-junit.xml") == planted
 
 

@@ -93,7 +93,7 @@ def test_a_crash_beside_other_conversions_is_seen_again_beside_them(scenario, py
     fragile = python("new", DLPROF_TEST_BREAK="company")
     done = gate(scenario(), python("old"), fragile, "--unsure", "pass", "--budget", 60)
     assert done.code == 1, done.out + done.err
-    assert "crashes after other conversions" in done.said
+    assert "crashed after other conversions" in done.said
 
 
 def has_answers(kept):
