@@ -14,7 +14,7 @@ COMMAND = re.compile(r"(?m)^\s*::|##\[")
 def ran(tmp_path_factory):
     """A run in which every name and every message is a command, and its session."""
     path = tmp_path_factory.mktemp("commands") / "s.json"
-    words = ("run", *PROBE, "--quick", "--shape", "16", "-o", path)
+    words = ("run", *PROBE, "--quick", "--shape", "16", "--full", "-o", path)
     return process(*words, GITHUB_ACTIONS="true"), path
 
 
