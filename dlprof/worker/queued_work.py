@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 from dlprof.device.cuda import Gpu
 from dlprof.probes.base import Probe
 from dlprof.worker.simulated import computed
-from dlprof.worker.source_text import compile_call, prepare, statements
+from dlprof.worker.source_text import compile_call, execute, statements
 from dlprof.worker.subject import Subject
 
 CALIBRATIONS = 5
@@ -155,7 +155,7 @@ class QueuedWork:
         self._subject, self._gpu = subject, gpu
         self._producer, self._consumer = sides
         namespace = self._namespace = dict(subject.namespace)
-        prepare(subject.producer.queue_setup(subject.spec), namespace)
+        execute(subject.producer.queue_setup(subject.spec), namespace, "queue setup")
         wait = subject.producer.wait(subject.spec.device).format(x="_y") or "None"
         self._run = statements(text, namespace, "enqueue")
         self._finish = compile_call(wait, namespace, "_y")

@@ -36,30 +36,3 @@ def compile_call(code: str, namespace: dict[str, Any], arguments: str = "") -> C
     text = f"def call({arguments}):\n    return {code}\n"
     call: Callable[..., Any] = define(text, namespace, "dlprof")["call"]
     return call
-
-
-_prepared: dict[str, dict[str, Any]] = {}
-
-
-def prepare(text: str, namespace: dict[str, Any]) -> None:
-    """Run a setup in ``namespace``, once per process unless it uses ``x`` or ``work``.
-
-    It may compile for seconds. A function that knew ``x`` would keep it alive.
-    """
-    if {"x", "work"} & _names(compile(text, "<setup>", "exec")):
-        execute(text, namespace, "setup")
-        return
-    if text not in _prepared:
-        before = {name: value for name, value in namespace.items() if name != "x"}
-        after = dict(before)
-        execute(text, after, "setup")
-        _prepared[text] = {
-            name: value for name, value in after.items() if value is not before.get(name)
-        }
-    namespace |= _prepared[text]
-
-
-def _names(code: CodeType) -> set[str]:
-    """The global names in a text, those in its functions included."""
-    inner = (_names(one) for one in code.co_consts if isinstance(one, CodeType))
-    return set(code.co_names).union(*inner)

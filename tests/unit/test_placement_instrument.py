@@ -7,7 +7,7 @@ from builders import Clock
 
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol, Use
 from dlprof.runner.axes import PLACEMENTS
-from dlprof.worker import source_text, timer
+from dlprof.worker import timer
 from dlprof.worker.instruments import placement
 from dlprof.worker.subject import Path, namespace_for
 
@@ -36,7 +36,6 @@ def clock(monkeypatch):
     monkeypatch.setattr(timer, "counted", lambda: timer.Counted(0, 0, 0))
     monkeypatch.setattr(timer, "foreign_ns", lambda: 0)
     monkeypatch.setattr(timer, "loop_cost_ns", lambda: 0.0)
-    monkeypatch.setattr(source_text, "_prepared", {})
     return clock
 
 

@@ -22,7 +22,7 @@ from dlprof.protocol.messages import NO_ARRAY, words
 from dlprof.worker import memory, timer
 from dlprof.worker.contract import check_code
 from dlprof.worker.refusal import Refusal, attempt
-from dlprof.worker.source_text import compile_call, prepare
+from dlprof.worker.source_text import compile_call, execute
 from dlprof.worker.subject import Subject
 
 ARRAYS = 2
@@ -77,7 +77,7 @@ def _loops(
 
 def _namespace(subject: Subject, use: Use) -> dict[str, Any]:
     namespace = dict(subject.namespace)
-    prepare(use.setup, namespace)
+    execute(use.setup, namespace, "use setup")
     for name, shape in use.others.items():
         spec = replace(subject.spec, shape=shape, layout="C")
         namespace[name] = replace(subject, spec=spec).make_another()
