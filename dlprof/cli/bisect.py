@@ -49,8 +49,7 @@ def bisect(
     """
     from dlprof import api
     from dlprof.jobs import bisect as search
-    from dlprof.jobs.environments import interpreter, releases
-    from dlprof.jobs.plan import Environment
+    from dlprof.jobs.plan import Environment, interpreter, releases
     from dlprof.report.environments_document import bisect_document
 
     package, good, bad = (given[one] for one in (PACKAGE, GOOD, BAD))

@@ -67,7 +67,7 @@ def status(plan: Annotated[Path, PLAN], *, given: Given) -> None:  # noqa: ARG00
 
 def _tasks(plan: Plan, every: Sequence[Job], folder: Path) -> list[Task]:
     """Make the environments of the jobs that are not done. A failure costs only its own jobs."""
-    from dlprof.jobs.environments import Unmade, interpreter
+    from dlprof.jobs.plan import Unmade, interpreter
 
     store = folder / plan.store
     store.mkdir(parents=True, exist_ok=True)

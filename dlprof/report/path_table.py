@@ -16,7 +16,7 @@ from dlprof.runner.quantity import (
     is_wide,
     legend,
     plain_time,
-    ratio_text,
+    significant,
     time_text,
 )
 from dlprof.text.clean import counted, listed
@@ -123,7 +123,7 @@ def _speed(path: Path) -> str:
     if cost is None or ready is None or path.case.kind != "copy" or not cost.gb_per_s:
         return ""
     fits = path.case.is_known and not is_wide(ready) and path.case.size_bytes >= LEAST_BYTES
-    return ratio_text(cost.gb_per_s) if fits and not is_too_fast_to_copy(path.case) else ""
+    return significant(cost.gb_per_s) if fits and not is_too_fast_to_copy(path.case) else ""
 
 
 def _peak(path: Path) -> str:

@@ -20,8 +20,6 @@ FAR = 100
 """Times whose ratio is as large have units of their own."""
 WIDE = 0.5
 """An interval wider than this share of its value is not written as ±: a range says more."""
-LEAST_TOLD = 1.1
-"""What is less reads "at least 1.0 times", which says nothing."""
 FORMS = {
     "±": "±: the 95 % interval of the median of all processes",
     " to ": "a to b: the fastest and the slowest process",
@@ -74,12 +72,6 @@ def _range_ns(measure: TimeMeasure) -> tuple[float, float] | None:
     return min(medians_ns), max(medians_ns)
 
 
-def _nearest_ns(measure: TimeMeasure) -> tuple[float, float]:
-    """The fastest and the slowest that a time may be: twice the median where that stands for it."""
-    wide = not measure.modes and is_wide(measure)
-    return (measure.ci95_ns if wide else None) or measure.modes_ns
-
-
 def range_text(low_ns: float, high_ns: float) -> str:
     """``0.7 to 1.9 ms``: two digits each, in one unit unless they are far apart."""
     found = _several([low_ns, high_ns], " to ")
@@ -118,11 +110,6 @@ def bound_text(value_ns: float) -> str:
     """A time to one digit that is no less: what is below ``value_ns`` is below it too."""
     scale, unit = unit_for(value_ns)
     return f"{significant(value_ns / scale, 1, math.ceil)} {unit}"
-
-
-def ratio_text(ratio: float) -> str:
-    """``27,000``: a ratio to two significant digits."""
-    return significant(ratio)
 
 
 def size_text(size_bytes: int, digits: int = 4) -> str:

@@ -13,8 +13,7 @@ import pytest
 from command_line import PROBE_FILES, dlprof, ended, process, running, wait_until
 
 from dlprof.errors import UsageError
-from dlprof.jobs.environments import Unmade, interpreter
-from dlprof.jobs.plan import Environment, read
+from dlprof.jobs.plan import Environment, Unmade, interpreter, read
 from dlprof.runner.session_file import load
 
 SCENARIO = 'run fake fake --probe fake.py --no-survey --shape 16 --path "*view*"'

@@ -49,17 +49,6 @@ def test_the_time_of_the_host_is_not_taken_for_a_ready_time_that_was_lost(status
     assert merged(make_answer(status, stage="ready_time", parts=parts)).ready_time is None
 
 
-def test_a_result_says_how_its_worker_was_lost():
-    lost = {"how": "killed by SIGSEGV", "stage": "host_time", "signal": "SIGSEGV"}
-    result = merged(make_answer(), make_answer("crashed", "killed by SIGSEGV", lost=lost))
-    assert (result.lost.signal, result.lost.stage) == ("SIGSEGV", "host_time")
-
-
-def test_a_wait_that_failed_makes_the_host_time_no_ready_time():
-    failures = [{"instrument": "ready_time", "reason": "RuntimeError: no"}]
-    assert merged(make_answer(failures=failures), make_answer()).ready_time is None
-
-
 def test_processes_in_two_modes_are_not_averaged():
     slow = make_answer(parts={"host_time": make_timing(400.0, page_faults=FAULTS_MANY)})
     fast = make_answer(parts={"host_time": make_timing(100.0, page_faults=FAULTS_FEW)})
@@ -111,13 +100,6 @@ def test_the_first_call_is_the_one_with_the_fewest_conversions_before_it():
     assert (result.first_call_ns, result.first_call_cases_before) == (900, 0)
 
 
-def test_phases_are_medians_over_the_processes():
-    lap = {"import_ns": 10.0, "release_ns": 1.0, "resolution_ns": 25.0}
-    laps = [{"phases": {"export_ns": ns, **lap}} for ns in (1.0, 5.0, 3.0)]
-    result = merged(*(make_answer(parts=one) for one in laps))
-    assert (result.phases.export_ns, result.phases.import_ns) == (3.0, 10.0)
-
-
 COST = {"size_bytes": 1000, "memcpy_gb_per_s": 20.0}
 
 
@@ -125,12 +107,6 @@ def test_the_speed_of_a_copy_is_its_bytes_over_the_ready_time():
     result = merged(make_answer(host_ns=100.0, parts={"copy_cost": COST}))
     assert result.copy_cost.gb_per_s == pytest.approx(10.0)
     assert result.copy_cost.share_of_memcpy == pytest.approx(0.5)
-
-
-def test_what_a_copy_takes_at_least_is_the_fastest_that_any_process_saw():
-    costs = [{**COST, "least_ns": ns} for ns in (900.0, 700.0, 800.0)]
-    result = merged(*(make_answer(parts={"copy_cost": cost}) for cost in costs))
-    assert result.copy_cost.least_ns == 700.0
 
 
 def test_what_is_no_copy_in_every_process_has_no_speed():
@@ -243,11 +219,6 @@ def test_each_process_compares_its_own_two_loops():
     assert (found.in_loop.median_ns, found.refused) == (104.0, {"implicit": "no"})
 
 
-@pytest.mark.parametrize("times", [loops(0.0, 50.0), loops(-1.0, 50.0), {"hoisted": 5.0}])
-def test_without_two_loops_that_take_time_there_is_no_share(times):
-    assert placement(times).share is None
-
-
 @pytest.mark.parametrize(
     ("convert", "in_loop", "hoisted", "share", "expected"),
     [
@@ -300,7 +271,3 @@ def test_a_step_has_only_what_was_measured():
     one = step_of(step_parts())
     assert (one.versus.saved.ci95, one.shape_change.cost_ci95_ns) == (None, None)
     assert merge(step_case(protocol="dlpack"), [(0, make_answer())], 1).step is None
-
-
-def test_processes_that_disagree_on_an_output_are_told():
-    assert step_of(step_parts(), step_parts(word="kept")).reuse.verdict == "varies"
