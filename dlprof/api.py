@@ -20,6 +20,7 @@ from dlprof.runner.measurement import Measurement
 from dlprof.runner.options import Option
 from dlprof.runner.progress import Bar, Watcher
 from dlprof.runner.request import Request, request_of, settings_of
+from dlprof.runner.state import default_path
 from dlprof.runner.user_code import Statement, request_for
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def read(given: Mapping[str, Any], known: Sequence[Option]) -> dict[str, Any]:
 
 def _measure(request: Request, catalog: Catalog, output: File | None, progress: bool) -> Session:
     target = None if output is None else Path(output)
-    path = measuring.session_path(target, request.command[0])
+    path = target or default_path(request.command[0])
     with (
         Bar() if progress else nullcontext(Watcher()) as watcher,
         closing(Measurement(request, catalog, path, watcher)) as measurement,

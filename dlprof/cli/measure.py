@@ -17,7 +17,7 @@ from dlprof.judge import fail_on as fail_on_words
 from dlprof.judge.cases import coverage
 from dlprof.judge.fail_on import FailOn
 from dlprof.measuring.expectation import MISSED, UNKNOWN, raise_for
-from dlprof.measuring.measure import judged, run, session_path
+from dlprof.measuring.measure import judged, run
 from dlprof.report.checks import check_measured
 from dlprof.report.session_document import session_document
 from dlprof.runner.catalog import Catalog
@@ -26,7 +26,7 @@ from dlprof.runner.plan import plan
 from dlprof.runner.progress import Bar
 from dlprof.runner.request import Request, Settings
 from dlprof.runner.session import Session
-from dlprof.runner.state import remember_last
+from dlprof.runner.state import default_path, remember_last
 from dlprof.text.clean import clean
 
 
@@ -49,7 +49,7 @@ def measure(request: Request, catalog: Catalog, given: Given) -> None:
     fail_on = allowed(given, request.settings)
     output = given.output
     request = replace(request, command=typed(request.command))
-    path = session_path(output, request.command[0])
+    path = output or default_path(request.command[0])
     bar = Bar()
     with closing(Measurement(request, catalog, path, bar)) as measurement:
         stopped, unsaved = False, None

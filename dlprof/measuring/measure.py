@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from dlprof.judge import cases_in, find_in, own_thresholds
 from dlprof.judge.cases import Cases
@@ -11,12 +10,6 @@ from dlprof.measuring import expectation
 from dlprof.runner import session_file
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.session import Session
-from dlprof.runner.state import default_path
-
-
-def session_path(output: Path | None, verb: str) -> Path:
-    """Where the session is kept: by default in the user's state folder."""
-    return default_path(verb) if output is None else output
 
 
 def run(measurement: Measurement) -> None:

@@ -87,7 +87,7 @@ class Catalog:
 
     @property
     def can_trace(self) -> bool:
-        """Whether CUPTI is there; a catalog of an earlier dlprof does not say."""
+        """Whether CUPTI is there."""
         return bool(self.interpreter.get("cupti", True))
 
     @property

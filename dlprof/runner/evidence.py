@@ -135,7 +135,7 @@ class Verdict(Record, Generic[E]):
         return tuple((one.verdict, one.evidence) for one in found)
 
     def of(self, word: str) -> E | None:
-        """The evidence of the first process whose verdict was ``word``; None if none's was."""
+        """Return the evidence of the first process with the verdict ``word``."""
         return next((evidence for one, evidence in self.seen if one == word), None)
 
     def how_often(self, word: str) -> str:
@@ -146,7 +146,7 @@ class Verdict(Record, Generic[E]):
         return f"Seen in {words.count(word)} of {len(words)} processes."
 
     def saw(self, word: str) -> bool:
-        """Whether that is the verdict, or was that of a process."""
+        """Whether this is the verdict, or that of any process."""
         return word in (self.verdict, *(one for one, _ in self.seen))
 
     @property

@@ -42,14 +42,11 @@ class Path:
 
         One half that copies makes the whole a copy; a view needs two.
         """
-        halves = [_promise(self.export), _promise(self.import_)]
+        ways = (self.export, self.import_)
+        halves = ["view" if way.code == "{x}" else way.promise for way in ways]
         if "copy" in halves:
             return "copy"
         return "view" if halves == ["view", "view"] else None
-
-
-def _promise(way: Way) -> str | None:
-    return "view" if way.code == "{x}" else way.promise
 
 
 @dataclass(frozen=True)

@@ -190,10 +190,14 @@ def first_error(error: ValidationError) -> str:
 
 
 def _read(text: str, name: str) -> tuple[dict[str, Any], Answers, dict[str, Any]]:
-    """Header, answers and end. What follows the last end of line was torn, and is dropped."""
+    """Return header, answers and end, without a torn last line."""
     first, _, rest = text.partition("\n")
     header = _content(first, name, 1)
-    _check_schema(header, name)
+    schema = str(header.get("schema"))
+    if schema.startswith("dlprof.trace/"):
+        raise SessionError(f"{name} is a trace and no session: dlprof report shows it")
+    if schema != SCHEMA:
+        raise SessionError(f"{name} is not a dlprof session: its schema is not {SCHEMA!r}")
     answers: defaultdict[int, list[tuple[int, Answer]]] = defaultdict(list)
     end: dict[str, Any] = {}
     for number, line in enumerate(rest.split("\n")[:-1], start=2):
@@ -223,14 +227,6 @@ def _content(line: str, name: str, number: int) -> dict[str, Any]:
     raise SessionError(f"{name} is damaged in line {number}")
 
 
-def _check_schema(header: Mapping[str, Any], name: str) -> None:
-    schema = str(header.get("schema"))
-    if schema.startswith("dlprof.trace/"):
-        raise SessionError(f"{name} is a trace and no session: dlprof report shows it")
-    if schema != SCHEMA:
-        raise SessionError(f"{name} is not a dlprof session: its schema is not {SCHEMA!r}")
-
-
 def _merged(header: Mapping[str, Any], answers: Answers, end: Mapping[str, Any]) -> Session:
     cases = header["cases"]
     known = {name: value for name, value in header.items() if name != "cases"}
@@ -244,7 +240,7 @@ def _merged(header: Mapping[str, Any], answers: Answers, end: Mapping[str, Any])
 
 
 def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """How the run in the file differs from the one that was asked for; empty if it does not."""
+    """How the run in the file differs from this one; empty if it does not."""
     if old.get("request") != new.get("request") or old.get("cases") != new.get("cases"):
         return "other cases or options"
     before, now = (Environment.model_validate(one.get("environment") or {}) for one in (old, new))
