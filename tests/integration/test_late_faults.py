@@ -10,11 +10,9 @@ from dlprof.ticket import script_run
 from dlprof.ticket.reproducer import reproducer
 
 FAULTS = {
-    "dangle_later": ("DLP011", "lifetime", "changed_after_drop"),
     "take_along": ("DLP011", "lifetime", "source_after_drop"),
     "four_buffers": ("DLP008", "values", "earlier_result"),
     "keep_each": ("DLP010", "lifetime", "per_source"),
-    "flush_large": ("DLP008", "values", "values"),
     "late_rows": ("DLP020", "early_write", "torn_layout"),
 }
 HEALTHY = ("view", "copy", "defer")

@@ -1,9 +1,8 @@
 """A library over NumPy's memory whose faults show late, seldom, or at one size only.
 
-Each import has one fault, named in its first comment, except for ``view``, ``copy`` and ``defer``.
+Each import has one fault, named in its docstring, except for ``view``, ``copy`` and ``defer``.
 """
 
-import ctypes
 import queue
 import threading
 import time
@@ -15,7 +14,6 @@ import numpy
 from dlprof.probes.base import CPU, Export, Import, Protocol
 from dlprof.probes.numpy import NumPy
 
-MIB = 1 << 20
 kept = queue.SimpleQueue()
 pending = []
 ring = []
@@ -51,13 +49,6 @@ def defer(source):
     return source.view()
 
 
-def dangle_later(source):
-    """A view that keeps its source for 150 ms."""
-    keep(source)
-    block = (ctypes.c_char * source.nbytes).from_address(source.ctypes.data)
-    return numpy.frombuffer(block, source.dtype).reshape(source.shape)
-
-
 def take_along(source):
     """A view that spoils the memory of its source when it goes."""
     result = source.view()
@@ -84,14 +75,6 @@ def keep_each(source):
     return source.copy()
 
 
-def flush_large(source):
-    """Arrays of more than 1 MiB lose the numbers below the normal ones."""
-    result = source.copy()
-    if result.nbytes > MIB:
-        result[numpy.abs(result) < numpy.finfo(result.dtype).tiny] = 0
-    return result
-
-
 def beside(source, result):
     """Fill ``result`` on a thread that begins a little later."""
 
@@ -115,8 +98,8 @@ def finish(_):
         pending.pop().join()
 
 
-VIEWS = ("view", "defer", "dangle_later", "take_along")
-COPIES = (*("copy", "four_buffers", "keep_each", "flush_large", "late_rows"),)
+VIEWS = ("view", "defer", "take_along")
+COPIES = ("copy", "four_buffers", "keep_each", "late_rows")
 
 
 def import_(name, promise):
