@@ -105,6 +105,8 @@ def malloc_meter() -> Callable[[], int] | None:
 
 COPIES = 4
 """Arrays of the case's size alive at once: the source, its making, the result, and a host copy."""
+LEAST_COPIES = 2
+"""A source and its result. A path that needs more runs out of memory, which ends its worker."""
 RESERVE_BYTES = 256 * 2**20
 SMALL_BYTES = 1 << 20
 """Less than this is there, or nothing runs at all."""
@@ -116,7 +118,7 @@ class TooLarge(Unsupported):
 
 def check_room(spec: ArraySpec) -> None:
     """Raise :class:`TooLarge` if a conversion of ``spec`` does not fit into host memory."""
-    check_more(COPIES * spec.size_bytes)
+    check_more(LEAST_COPIES * spec.size_bytes)
 
 
 def check_more(needed_bytes: int) -> None:
