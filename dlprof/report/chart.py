@@ -100,7 +100,7 @@ def _scale(paths: Sequence[Path]) -> tuple[Scale, list[float]]:
     """A log scale over all times, from 2 to 96 % of the width, and the times at its ticks."""
     times = [path.cost_ns for path in paths]
     low = 0.9 * max(min(path.interval_ns[0] for path in paths), min(times) / FAR)
-    high = 1.1 * min(max(path.interval_ns[1] for path in paths), max(times) * FAR)
+    high = 1.1 * min(max(*times, *(path.interval_ns[1] for path in paths)), max(times) * FAR)
 
     def place(ns: float) -> float:
         return 2 + 94 * math.log(min(max(ns, low), high) / low) / math.log(high / low)
