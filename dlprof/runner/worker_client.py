@@ -308,6 +308,7 @@ class WorkerPool:
         self._python = python
         self._variables = variables
         self._loaded: list[tuple[Hashable, WorkerClient]] = []
+        self._importing: list[WorkerClient] = []
 
     def worker(self, kind: Hashable = None) -> WorkerClient:
         """Return a worker that has imported for its cases, or a new one. The caller closes it."""
@@ -321,6 +322,7 @@ class WorkerPool:
         """Start a worker that imports for these cases, and do not wait for it."""
         worker = start(self._python, self._variables)
         self._loaded.append((kind, worker))
+        self._importing.append(worker)
         worker.send({"do": "load", "cases": imports})
 
     def has_loaded(self, kind: Hashable) -> bool:
@@ -329,9 +331,11 @@ class WorkerPool:
     def wait(self, limit_s: float) -> None:
         """Wait until all loaded workers have imported. A worker that died or hung is dropped."""
         for one in [*self._loaded]:
-            if not one[1].wait(limit_s).alive:
+            # What has answered would not answer again.
+            if one[1] in self._importing and not one[1].wait(limit_s).alive:
                 self._loaded.remove(one)
                 one[1].close()
+        self._importing.clear()
 
     def close(self) -> None:
         """End the workers that were loaded and not used."""
