@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dlprof.probes import ALL
@@ -40,8 +40,6 @@ class Target:
     """Whether arrays of others are taken in."""
     takes_buffers: bool = False
     """Whether it takes plain host memory."""
-    takes_numpy_only: bool = False
-    """Whether it takes a ``numpy.ndarray`` and no protocol, whose methods may be Python's."""
     is_move: bool = False
     """Whether it may move to another device, and does no more for the tracer if it does not."""
     uploads: bool = False
@@ -66,19 +64,14 @@ def declared() -> list[Target]:
 
 
 def _both(one: Target, other: Target) -> Target:
-    return Target(
-        one.framework,
-        one.owner,
-        one.name,
-        one.conversion,
-        one.is_method,
-        one.gives or other.gives,
-        one.takes or other.takes,
-        one.takes_buffers or other.takes_buffers,
-        one.takes_numpy_only and other.takes_numpy_only,
-        one.is_move and other.is_move,
-        one.uploads or other.uploads,
-        one.takes_capsules and other.takes_capsules,
+    return replace(
+        one,
+        gives=one.gives or other.gives,
+        takes=one.takes or other.takes,
+        takes_buffers=one.takes_buffers or other.takes_buffers,
+        is_move=one.is_move and other.is_move,
+        uploads=one.uploads or other.uploads,
+        takes_capsules=one.takes_capsules and other.takes_capsules,
     )
 
 
@@ -149,7 +142,6 @@ def _functions(
             gives=framework == probe.name and code in {export.code for export in probe.exports},
             takes=framework != probe.name or code in {one.code for one in probe.imports},
             takes_buffers=Protocol.BUFFER in protocols or "frombuffer" in names[-1],
-            takes_numpy_only=is_import and set(protocols) == {Protocol.NUMPY},
             uploads=uploads and at == 0 and not HOST_ONLY.isdisjoint(protocols),
             takes_capsules=is_import
             and Protocol.DLPACK in protocols
