@@ -5,13 +5,20 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dlprof.conformance.check import HEADER, PYTHON, SEVERITIES, Unknown, Violated, check
-from dlprof.conformance.counterpart import NEW, USED, floats_of, forever, held_by, rename_capsule
+from dlprof.conformance.counterpart import (
+    NEW,
+    USED,
+    floats_of,
+    forever,
+    held_by,
+    in_thread,
+    rename_capsule,
+)
 from dlprof.conformance.needs import exports
 from dlprof.conformance.producer import Deleter, consumed, delete, exported
 
@@ -95,9 +102,7 @@ def keeps_memory(framework: Any) -> None:
 def deleter_in_thread(framework: Any) -> None:
     x = framework.make("C")
     held = consumed(framework, x)
-    thread = threading.Thread(target=delete, args=(held,))
-    thread.start()
-    thread.join()
+    in_thread(lambda: delete(held))
 
 
 @must(f"{HEADER}, deleter", "Two capsules of one array are independent.", exports)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import threading
 import time
 from functools import partial
 from typing import Any
@@ -93,12 +92,6 @@ def released(source: Source) -> None:
     if unused + deletions(source) != len(source.given):
         count = unused + deletions(source)
         raise Violated(f"{len(source.given)} capsules, and {count} calls of the deleter")
-
-
-def in_thread(work: Any) -> None:
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
 
 
 # What is asked of the producer

@@ -11,6 +11,7 @@ import math
 import mmap
 import operator
 import struct
+import threading
 import types
 from typing import Any
 
@@ -198,6 +199,13 @@ def attempt(call: Any, *arguments: Any, **how: Any) -> tuple[Any, BaseException 
         return call(*arguments, **how), None
     except Exception as error:  # noqa: BLE001 - a framework's refusal is an answer
         return None, error
+
+
+def in_thread(work: Any) -> None:
+    """Call ``work`` in another thread."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
 
 
 def has_dtype(framework: Any, name: str) -> bool:

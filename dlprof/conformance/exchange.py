@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import types
+from functools import partial
 from typing import Any
 
 from dlprof.conformance.check import HEADER, NotApplicable, Violated, check
@@ -24,6 +25,7 @@ from dlprof.conformance.needs import arrays, objects, taking
 from dlprof.conformance.producer import delete
 from dlprof.probes.capsule import capsule_pointer, new_capsule
 
+gives, takes = (partial(check, role, "must") for role in ("producer", "consumer"))
 TABLE = "major minor previous allocate from_object to_object borrow current_stream"
 Out = ctypes.POINTER(ctypes.c_void_p)
 SetError = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
@@ -70,13 +72,7 @@ def allocated(x: Any, prototype: bytes) -> tuple[int, Any, list[str]]:
     return allocate(prototype, ctypes.byref(out), None, set_error), out.value, errors
 
 
-@check(
-    "producer",
-    "must",
-    f"{HEADER}, DLPackExchangeAPI",
-    "The table is of version 1 and complete.",
-    has_table,
-)
+@gives(f"{HEADER}, DLPackExchangeAPI", "The table is of version 1 and complete.", has_table)
 def exchange_table(framework: Any) -> None:
     x = framework.make("C")
     table = table_of(x)
@@ -87,13 +83,7 @@ def exchange_table(framework: Any) -> None:
             raise Violated(f"the table has NULL for {name}")
 
 
-@check(
-    "producer",
-    "must",
-    f"{HEADER}, ManagedTensorFromPyObject",
-    "An array gives its tensor.",
-    has_table,
-)
+@gives(f"{HEADER}, ManagedTensorFromPyObject", "An array gives its tensor.", has_table)
 def exchange_gives(framework: Any) -> None:
     x = framework.make("C")
     out = ctypes.c_void_p()
@@ -106,13 +96,7 @@ def exchange_gives(framework: Any) -> None:
     delete(held)
 
 
-@check(
-    "producer",
-    "must",
-    f"{HEADER}, DLTensorFromPyObject",
-    "A borrowed tensor has the values.",
-    lends,
-)
+@gives(f"{HEADER}, DLTensorFromPyObject", "A borrowed tensor has the values.", lends)
 def exchange_lends(framework: Any) -> None:
     x = framework.make("C")
     out = ctypes.create_string_buffer(64)
@@ -122,13 +106,7 @@ def exchange_lends(framework: Any) -> None:
         raise Violated(f"the tensor has the values {floats_of(held)}")
 
 
-@check(
-    "producer",
-    "must",
-    f"{HEADER}, DLPackCurrentWorkStream",
-    "The stream of the CPU is answered.",
-    has_table,
-)
+@gives(f"{HEADER}, DLPackCurrentWorkStream", "The stream of the CPU is answered.", has_table)
 def exchange_stream(framework: Any) -> None:
     x = framework.make("C")
     out = ctypes.c_void_p()
@@ -136,13 +114,7 @@ def exchange_stream(framework: Any) -> None:
     called(table_of(x).current_stream, kinds, 1, 0, ctypes.byref(out))
 
 
-@check(
-    "consumer",
-    "must",
-    f"{HEADER}, ManagedTensorToPyObject",
-    "A tensor becomes an array.",
-    has_table,
-)
+@takes(f"{HEADER}, ManagedTensorToPyObject", "A tensor becomes an array.", has_table)
 def exchange_takes(framework: Any) -> None:
     x = framework.make("C")
     out = ctypes.c_void_p()
@@ -162,13 +134,7 @@ def exchange_takes(framework: Any) -> None:
     released(source)
 
 
-@check(
-    "producer",
-    "must",
-    f"{HEADER}, ManagedTensorAllocator",
-    "A tensor like a prototype is made.",
-    has_table,
-)
+@gives(f"{HEADER}, ManagedTensorAllocator", "A tensor like a prototype is made.", has_table)
 def exchange_allocates(framework: Any) -> None:
     x = framework.make("C")
     code, address, errors = allocated(x, Source().tensor)
@@ -181,9 +147,7 @@ def exchange_allocates(framework: Any) -> None:
     delete(held)
 
 
-@check(
-    "producer", "must", f"{HEADER}, ManagedTensorAllocator", "A failure sets an error.", has_table
-)
+@gives(f"{HEADER}, ManagedTensorAllocator", "A failure sets an error.", has_table)
 def exchange_allocation_fails(framework: Any) -> None:
     x = framework.make("C")
     code, _, errors = allocated(x, Source(dtype=(250, 32, 1)).tensor)
@@ -193,14 +157,7 @@ def exchange_allocation_fails(framework: Any) -> None:
         raise Violated(f"it returns {code} and sets no error")
 
 
-@check(
-    "consumer",
-    "must",
-    f"{HEADER}, DLPackExchangeAPIHeader",
-    "A newer major version is not used.",
-    objects,
-    taking,
-)
+@takes(f"{HEADER}, DLPackExchangeAPIHeader", "A newer major version is not used.", objects, taking)
 def exchange_major_2(framework: Any) -> None:
     # NULL for all functions: calling one ends the process.
     table = ctypes.create_string_buffer(struct.pack("II", 2, 0), 56)

@@ -19,7 +19,6 @@ from dlprof.conformance.check import (
 from dlprof.conformance.consumer import (
     arrives,
     holds,
-    in_thread,
     may_arrive,
     refuses,
     released,
@@ -35,6 +34,7 @@ from dlprof.conformance.counterpart import (
     attempt,
     deletions,
     has_dtype,
+    in_thread,
 )
 from dlprof.conformance.needs import exports, importing, keyword, objects, taking
 from dlprof.probes.capsule import capsule_name

@@ -77,6 +77,17 @@ def may_give(x: Any, **how: Any) -> Any:
         raise Violated("it raises") from error
 
 
+def versioned(x: Any, version: tuple[int, int]) -> Any:
+    """Return a versioned capsule of an array, which ``version`` must give."""
+    try:
+        capsule = x.__dlpack__(max_version=version)
+    except Exception as error:
+        raise Violated("it refuses") from error
+    if capsule_name(capsule) != NEW:
+        raise Violated(f"the capsule is {capsule_name(capsule)!r}")
+    return capsule
+
+
 def consumed(framework: Any, x: Any) -> Any:
     """What a capsule holds that we have consumed: its deleter is ours to call."""
     capsule = exported(framework, x)
@@ -136,13 +147,7 @@ def old_by_default(framework: Any) -> None:
     export_keyword("max_version"),
 )
 def new_if_asked(framework: Any) -> None:
-    x = framework.make("C")
-    try:
-        capsule = x.__dlpack__(max_version=(1, 3))
-    except Exception as error:
-        raise Violated("it refuses") from error
-    if capsule_name(capsule) != NEW:
-        raise Violated(f"the capsule is {capsule_name(capsule)!r}")
+    versioned(framework.make("C"), (1, 3))
 
 
 @should(
@@ -153,12 +158,7 @@ def new_if_asked(framework: Any) -> None:
 )
 def new_for_newer(framework: Any) -> None:
     x = framework.make("C")
-    try:
-        capsule = x.__dlpack__(max_version=(2, 0))
-    except Exception as error:
-        raise Violated("it refuses") from error
-    if capsule_name(capsule) != NEW:
-        raise Violated(f"the capsule is {capsule_name(capsule)!r}")
+    capsule = versioned(x, (2, 0))
     major = ctypes.c_uint32.from_address(capsule_pointer(capsule, NEW)).value
     if major != 1:
         raise Violated(f"the capsule is of version {major}")
@@ -308,11 +308,7 @@ def same_memory(first: Any, second: Any) -> None:
     versioned_exports,
 )
 def read_only_flag(framework: Any) -> None:
-    x = framework.make("readonly")
-    capsule = exported(framework, x)
-    flags = flags_of(capsule)
-    if not flags & READ_ONLY:
-        raise Violated(f"the flags of a read-only array are {flags}")
+    has_read_only_flag(framework, framework.make("readonly"))
 
 
 @should(
@@ -322,11 +318,15 @@ def read_only_flag(framework: Any) -> None:
     versioned_exports,
 )
 def immutable_flag(framework: Any) -> None:
-    x = framework.make("C")
+    has_read_only_flag(framework, framework.make("C"))
+
+
+def has_read_only_flag(framework: Any, x: Any) -> None:
+    """See that the capsule of an array says that it is read-only."""
     capsule = exported(framework, x)
     flags = flags_of(capsule)
     if not flags & READ_ONLY:
-        raise Violated(f"the flags of an immutable array are {flags}")
+        raise Violated(f"its flags are {flags}")
 
 
 # Memory and types
