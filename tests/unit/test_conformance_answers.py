@@ -8,7 +8,7 @@ from command_line import dlprof
 from dlprof.conformance.every import CHECKS
 from dlprof.errors import Unmeasured
 from dlprof.runner import conformance as runner
-from dlprof.runner import inspection, worker_client
+from dlprof.runner import worker_client
 from dlprof.runner.evidence import Lost
 from dlprof.runner.worker_client import Outcome
 
@@ -91,7 +91,7 @@ def test_an_answer_that_is_none_is_unknown(outcome, found):
 def test_an_unknown_clause_is_a_row_of_the_table_and_no_pass(severity, fail_on, code, monkeypatch):
     name = next(one.name for one in CHECKS.values() if one.severity == severity)
     lost = Outcome("failed", "TimeoutError: no answer", stage="check")
-    monkeypatch.setattr(inspection, "inspect_interpreter", lambda *_: CATALOG)
+    monkeypatch.setattr("dlprof.cli.conformance.inspect_interpreter", lambda *_: CATALOG)
     monkeypatch.setattr(worker_client, "start", lambda *_: Worker({name: lost}))
     ended = dlprof("conformance", "x", "--fail-on", fail_on, COLUMNS=80)
     assert ended.code == code
