@@ -135,7 +135,7 @@ def shown(text):
 
 
 TIMES = frozenset(("samples_ns", "median_ns", "ci95_ns", "min_ns", "first_ns", "second_ns",
-                   "create_ns", "first_call_ns", "export_ns", "import_ns", "release_ns"))  # fmt: skip
+                   "first_call_ns", "export_ns", "import_ns", "release_ns"))  # fmt: skip
 ODD_TIMES = (0.0, -3.0, 1e308, -1e308, 5e-324, float("nan"), float("inf"))
 """An empty statement may measure 0, or slightly less; nobody measured the others."""
 

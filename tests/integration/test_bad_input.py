@@ -24,7 +24,7 @@ def test_a_shape_too_large_for_memory_is_skipped_with_its_size_and_costs_the_oth
     assert dlprof("run", "numpy", "numpy", "--shape", "1Ti,16", *words).code == 0
     huge, small = content(path)["results"]
     assert (huge["status"], small["status"]) == ("skipped", "ok")
-    assert "16,384.0 GiB more memory" in huge["reason"]
+    assert "8,192.0 GiB more memory" in huge["reason"]
 
 
 @pytest.mark.skipif(isinstance(driver_devices(), int), reason="a GPU is here")

@@ -99,7 +99,7 @@ def _earlier_sessions():
 def test_every_command_line_of_the_documents_can_be_parsed(document, verbs):
     lines = code_of(document.read_text(encoding="utf-8"))
     for line in (line for line in lines if line.startswith("dlprof ")):
-        _, verb, *words = shlex.split(line)
+        _, verb, *words = shlex.split(line.partition(" > ")[0])
         if words:
             command = verbs[verb]
             while words and words[0] in getattr(command, "commands", {}):

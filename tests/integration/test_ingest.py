@@ -28,4 +28,3 @@ def test_plain_memory_of_every_kind_reaches_torch_with_every_value(tmp_path):
         assert verdicts["frombuffer"] == verdicts["from_numpy"] == "view"
         assert verdicts["tensor"] == verdicts["asarray_buffer_copy"] == "copy"
     assert {result["values"]["verdict"] for result in results} == {"ok"}
-    assert all(result["create_ns"] > 0 for result in results)
