@@ -31,7 +31,7 @@ CALLS = 200
 FEW = 30
 """In a trial, which only asks whether something stays at every call or two."""
 MOST_RUNS = 12
-"""While something is retained, though not plainly."""
+"""While the growth is neither plain nor nothing."""
 KEPT_BYTES = 256 << 20
 """A run ends early once this much stays behind."""
 RELEASED_S = 2.0
@@ -43,26 +43,28 @@ LEAST_BYTES = 64
 
 
 class Limit(NamedTuple):
-    """Per call: from ``retained`` on something is retained; from ``plain`` on at every call or two.
+    """Per call: below ``nothing`` nothing is retained, from ``retained`` on something is.
 
-    What is plain needs no further run.
+    From ``plain`` on it is at every call or two, and needs no further run.
     """
 
+    nothing: float
     retained: float
     plain: float
 
 
-REFERENCES = Limit(0.05, 0.9)
+REFERENCES = Limit(0.01, 0.05, 0.9)
 """References to the source. Frameworks that keep nothing add none."""
-OBJECTS = Limit(0.2, 0.9)
+OBJECTS = Limit(0.1, 0.2, 0.9)
 """Blocks of Python's memory. Caches of frameworks fill slowly."""
-HANDLES = Limit(0.5, 0.9)
+HANDLES = Limit(0.1, 0.5, 0.9)
 """File descriptors, threads and memory maps."""
 
 
 def bytes_limit(size_bytes: float) -> Limit:
-    """Return the limit for arrays of ``size_bytes``: one in twenty calls, one in two."""
-    return Limit(max(size_bytes / 20, LEAST_BYTES), max(size_bytes / 2, LEAST_BYTES))
+    """Return the limit for ``size_bytes``: one array in 200 calls, one in twenty, one in two."""
+    shares = (size_bytes / 200, size_bytes / 20, size_bytes / 2)
+    return Limit(*(max(share, LEAST_BYTES) for share in shares))
 
 
 HANDLE_COUNTS: dict[str, Callable[[], int]] = {
@@ -117,7 +119,7 @@ def measure_growth(
         grown = _grown(call, counters, meters, calls, RELEASED_S if is_last else 0.0)
         least = [min(pair) for pair in zip(least, grown, strict=True)]
         found = _evidence(least, calls, run, size_bytes)
-        if trial or is_last or (run > 1 and not is_retained(found)):
+        if trial or is_last or (run > 1 and not has_grown(found)):
             break
     return found
 
@@ -197,6 +199,11 @@ def is_plain(evidence: dict[str, Any]) -> bool:
 def is_retained(evidence: dict[str, Any]) -> bool:
     """Whether something stays often enough to be retained."""
     return any(value >= limit.retained for value, limit in _limited(evidence))
+
+
+def has_grown(evidence: dict[str, Any]) -> bool:
+    """Whether something stays, if only seldom."""
+    return any(value >= limit.nothing for value, limit in _limited(evidence))
 
 
 def _limited(evidence: dict[str, Any]) -> Iterator[tuple[float, Limit]]:

@@ -34,6 +34,7 @@ from dlprof.protocol.messages import (
 from dlprof.worker.channel import Answer
 from dlprof.worker.growth import (
     NEW_SOURCE_BYTES,
+    has_grown,
     is_retained,
     measure_growth,
     meters_of,
@@ -56,6 +57,7 @@ LARGE_BYTES = 2 << 20
 LARGEST_BYTES = 64 << 20
 """Many copies of a larger array of a user's own would not fit into memory."""
 CHANGED = "changed"
+TOO_LITTLE = "more stays behind than in frameworks that keep nothing, and less than proves a leak"
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
 
 
@@ -88,6 +90,8 @@ def _repeated(
     evidence |= growth
     if is_retained(evidence):
         return verdict("retained", evidence | grown.made())
+    if has_grown(evidence):
+        return verdict("unknown", evidence, TOO_LITTLE)
     if is_uncounted:
         return verdict("unknown", evidence, UNCOUNTED)
     if evidence["changed_after_drop"] is None:
