@@ -1,6 +1,7 @@
 """Lifetime: a result without its source, a source without its result, and what is retained."""
 
 import gc
+import itertools
 import math
 import weakref
 from collections import defaultdict
@@ -194,6 +195,17 @@ def keeps_each_new_source(kept):
         return array.copy()
 
     return keep_each
+
+
+def test_a_reference_that_stays_at_one_call_in_fifty_is_neither_safe_nor_retained():
+    kept, calls = [], itertools.count()
+
+    def seldom(array):
+        if next(calls) % 50 == 0:
+            kept.append(array)
+        return numpy.asarray(array)
+
+    assert measured("take({x})", take=seldom)["verdict"] == "unknown"
 
 
 def test_what_is_kept_of_each_new_source_and_of_no_later_conversion_is_retained():
