@@ -187,5 +187,5 @@ def cases_of(session: Session) -> Iterator[tuple[CaseRecord, Cell]]:
         is_unsafe = safety.level == "unsafe" and not safety.needs_wait
         cell = Cell(word, safety.rules if is_unsafe else ())
         if case.ready is not None and case.is_known:
-            cell = cell._replace(median_ns=case.ready.median_ns, interval_ns=case.ready.interval_ns)
+            cell = cell._replace(median_ns=case.ready.median_ns, interval_ns=case.ready.ci95_ns)
         yield case.result.case, cell

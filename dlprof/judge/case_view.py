@@ -145,11 +145,6 @@ class CaseView:
         return self.ready.median_ns if self.ready is not None else math.inf
 
     @property
-    def modes_ns(self) -> tuple[float, float]:
-        """The time in its fastest and in its slowest mode: twice :attr:`cost_ns` without modes."""
-        return self.ready.modes_ns if self.ready is not None else (math.inf, math.inf)
-
-    @property
     def failure(self) -> str:
         """``refused``, ``crash`` or ``hangs``; empty where none is known: without its framework, or
         without an array, nothing asked the path, nor did a faulty probe.

@@ -210,7 +210,7 @@ def code(case: CaseView) -> str:
 
 
 def time(case: CaseView) -> str:
-    """``5.0 us``; of modes all: ``0.14 or 0.41 ms``; ``190 to 840 us`` where processes differ."""
+    """Format a time: ``5.0 us``, or ``190 to 840 us`` where processes differ."""
     return plain_time(case.cost_ns) if case.ready is None else brief_text(case.ready)
 
 

@@ -15,8 +15,7 @@ def clearly_longer(
 
     Its interval must lie above that of ``shorter``, or it must take ``ratio`` times as long in
     every process that measured both. Without intervals the ratio must be larger. Its fastest sample
-    must bear it out: other programs only ever add time. Of modes, the fastest of ``longer`` and
-    the slowest of ``shorter`` count.
+    must bear it out: other programs only ever add time.
     """
     if longer is None or shorter is None or shorter.median_ns <= 0:
         return False
@@ -24,8 +23,8 @@ def clearly_longer(
         return False
     if longer.min_ns < thresholds.LEAST_RATIO * shorter.median_ns:
         return False
-    long, short = longer.interval_ns, shorter.interval_ns
-    low, high = longer.modes_ns[0], shorter.modes_ns[1]
+    long, short = longer.ci95_ns, shorter.ci95_ns
+    low, high = longer.median_ns, shorter.median_ns
     if long is None or short is None:
         ratio = max(ratio, thresholds.UNREPEATED_RATIO)
         low = min(low, longer.min_ns)
@@ -45,12 +44,8 @@ def longer_by_itself(
 
 
 def compared(longer: tuple[str, CaseView], shorter: tuple[str, CaseView]) -> dict[str, float]:
-    """Evidence: the times that are compared, by name; of one that falls into modes which it is."""
-    found = {}
-    for place, mode, (name, case) in ((0, "fastest", longer), (1, "slowest", shorter)):
-        several = case.modes_ns[0] != case.modes_ns[1]
-        found[f"{name}_{mode}_mode_ns" if several else f"{name}_ns"] = case.modes_ns[place]
-    return found
+    """Return the times that are compared, by name, as evidence."""
+    return {f"{name}_ns": case.cost_ns for name, case in (longer, shorter)}
 
 
 def is_too_fast_to_copy(case: CaseView) -> bool:
@@ -72,7 +67,7 @@ def saved_ns(case: CaseView, other: CaseView | None) -> float:
     """What the other path saves at least: nothing for sure where a time is not known."""
     if other is None or not (case.is_known and other.is_known):
         return 0.0
-    return max(case.modes_ns[0] - other.modes_ns[1], 0.0)
+    return max(case.cost_ns - other.cost_ns, 0.0)
 
 
 def surely_saved_ns(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> float:
@@ -81,9 +76,9 @@ def surely_saved_ns(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> 
     """
     if longer is None or shorter is None or not (is_known(longer) and is_known(shorter)):
         return 0.0
-    long, short = longer.interval_ns, shorter.interval_ns
+    long, short = longer.ci95_ns, shorter.ci95_ns
     if long is None or short is None:
-        return max(min(longer.modes_ns[0], longer.min_ns) - shorter.modes_ns[1], 0.0)
+        return max(longer.min_ns - shorter.median_ns, 0.0)
     medians, others = _known_medians(longer), _known_medians(shorter)
     gaps = [medians[round_] - others[round_] for round_ in medians.keys() & others.keys()]
     enough = len(gaps) >= thresholds.LEAST_PROCESSES

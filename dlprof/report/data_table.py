@@ -95,7 +95,7 @@ COLUMNS = {
         (*NUMBERS, *OF_COPIES, "page_faults_per_call", "peak_memory_arrays"), "float64"
     ),
     **dict.fromkeys(WORDS, "string"),
-    **dict.fromkeys(("processes", "modes"), "Int64"),
+    "processes": "Int64",
     **dict.fromkeys(RUN, "string"),
     **dict.fromkeys(("complete", "simulated"), "boolean"),
 }
@@ -170,7 +170,6 @@ def _row(result: Result) -> dict[str, Any]:
         "page_faults_per_call": statistics.median(known) if known else None,
         "peak_memory_arrays": arrays,
         "processes": (len(ready.processes) if ready is not None else 0) or None,
-        "modes": (len(ready.modes) if ready is not None else 0) or None,
     }
 
 

@@ -92,7 +92,7 @@ def marks_of(paths: Sequence[Path]) -> tuple[str, ...]:
 
 
 def _full_time(path: Path) -> str:
-    """With its interval, its modes or its range."""
+    """Format the time with its interval or its range."""
     ready = path.case.ready or path.case.result.ready_time
     return "" if path.case.result.untimed else time_text(ready, not path.is_certain)
 

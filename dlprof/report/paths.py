@@ -60,7 +60,7 @@ class Path:
         ready = self.case.result.ready_time
         if self.case.new_ns is not None or ready is None:
             return self.cost_ns, self.cost_ns
-        return ready.interval_ns or (self.cost_ns, self.cost_ns)
+        return ready.ci95_ns or (self.cost_ns, self.cost_ns)
 
     @property
     def is_timed(self) -> bool:
@@ -81,7 +81,7 @@ class Path:
     def is_certain(self) -> bool:
         """Whether several processes agree on the time."""
         ready = self.case.ready
-        return self.case.is_known and ready is not None and ready.is_repeated
+        return self.case.is_known and ready is not None and ready.ci95_ns is not None
 
     @cached_property
     def array(self) -> tuple[str, ...]:

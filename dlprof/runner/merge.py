@@ -9,14 +9,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import Any
 
 from pydantic import ValidationError
 
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner.session import (
-    Mode,
     Placement,
     ProcessSamples,
     Result,
@@ -38,8 +36,6 @@ PRECEDENCE = {"crashed": 0, "invalid": 2}
 PLACEMENTS = {"in-loop": "in_loop", "hoisted": "hoisted", "implicit": "implicit"}
 VERSUS = ("step", "fresh", "reading", "fresh_reading")
 LOOPS = ("steady", "other", "changing")
-MODE_GAP = 1.3
-"""Neighbouring process medians further apart than this ratio belong to different modes."""
 OTHER_STREAM = "the copy was not made on the consumer's stream, where device time is measured"
 
 
@@ -240,10 +236,7 @@ def _in_company(parts: Parts) -> dict[str, Any] | None:
 
 
 def merge_time(parts: Parts, name: str) -> TimeMeasure | None:
-    """The time called ``name`` of several rounds; None if no process took it.
-
-    With several modes, the median is that of one mode and there is no interval.
-    """
+    """Merge the time called ``name`` of several rounds; None if no process took it."""
     processes = [
         ProcessSamples(
             round=round_,
@@ -258,11 +251,7 @@ def merge_time(parts: Parts, name: str) -> TimeMeasure | None:
     if not processes:
         return None
     medians = [statistics.median(process.samples_ns) for process in processes]
-    modes = find_modes(medians, [process.page_faults_per_call for process in processes])
-    by_process = [mode for mode in modes for _ in mode]
-    typical = by_process[len(by_process) // 2]  # the mode of the median process
-    median = statistics.median(medians[index] for index in typical)
-    interval = student_interval(medians) if len(modes) == 1 else None
+    median, interval = statistics.median(medians), student_interval(medians)
     if interval is not None:  # the mean of processes in two heaps lies between them
         interval = min(interval[0], median), max(interval[1], median)
     return TimeMeasure(
@@ -270,19 +259,6 @@ def merge_time(parts: Parts, name: str) -> TimeMeasure | None:
         ci95_ns=interval,
         min_ns=min(min(process.samples_ns) for process in processes),
         processes=processes,
-        modes=[_mode(mode, processes, medians) for mode in modes] if len(modes) > 1 else [],
-    )
-
-
-def _mode(
-    mode: tuple[int, ...], processes: Sequence[ProcessSamples], medians: Sequence[float]
-) -> Mode:
-    faults = [processes[index].page_faults_per_call for index in mode]
-    counted = [fault for fault in faults if fault is not None]
-    return Mode(
-        median_ns=statistics.median(medians[index] for index in mode),
-        rounds=[processes[index].round for index in mode],
-        page_faults_per_call=statistics.median(counted) if counted else None,
     )
 
 
@@ -445,29 +421,3 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
         return None
     (low, high), median = _student(values), statistics.median(values)
     return min(low, median), max(high, median)
-
-
-def find_modes(
-    medians_ns: Sequence[float], page_faults: Sequence[float | None]
-) -> tuple[tuple[int, ...], ...]:
-    """Indices of the processes of each mode, fastest mode first.
-
-    Neighbouring medians are in two modes if they are further apart than :data:`MODE_GAP` and their
-    ``page_faults`` per call differ. Without that cause the gap is noise.
-    """
-    order = sorted(range(len(medians_ns)), key=medians_ns.__getitem__)
-    modes: list[list[int]] = [[order[0]]]
-    for before, after in pairwise(order):
-        far = medians_ns[after] > MODE_GAP * medians_ns[before]
-        if far and _differ(page_faults[before], page_faults[after]):
-            modes.append([])
-        modes[-1].append(after)
-    return tuple(tuple(mode) for mode in modes)
-
-
-def _differ(few: float | None, many: float | None) -> bool:
-    """Whether page faults per call differ by eight, and by a factor of two."""
-    if few is None or many is None:
-        return False
-    low, high = sorted((few, many))
-    return high - low >= 8 and high >= 2 * low  # noqa: PLR2004 - see the docstring

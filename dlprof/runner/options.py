@@ -365,7 +365,7 @@ SAMPLE_MS = Option(
 QUICK = Option(
     "quick",
     Switch(),
-    "One process per path and short samples: no intervals, no modes.",
+    "One process per path and short samples: no intervals.",
     MEASURING,
     default=False,
 )

@@ -23,7 +23,6 @@ WIDE = 0.5
 FORMS = {
     "±": "±: the 95 % interval of the median of all processes",
     " to ": "a to b: the fastest and the slowest process",
-    " or ": "a or b: groups of processes that differ",
 }
 
 
@@ -35,31 +34,29 @@ def legend(texts: Iterable[str]) -> str:
 
 
 def time_text(measure: TimeMeasure | None, doubtful: bool = False) -> str:
-    """``2.41 ±0.05 us``; ``~2.4 us`` without an interval; ``0.14 or 0.41 ms`` for modes.
+    """Format a time: ``2.41 ±0.05 us``, or ``~2.4 us`` without an interval.
 
-    Where the interval is as wide as the value, the range of the processes: ``0.7 to 1.9 ms``.
+    If the interval is as wide as the value, the range of the processes: ``0.7 to 1.9 ms``.
     """
     if measure is None:
         return "-"
-    mark = MARK if doubtful and measure.is_repeated else ""
-    if measure.ci95_ns is None or measure.modes or _range_ns(measure):
+    mark = MARK if doubtful and measure.ci95_ns else ""
+    if measure.ci95_ns is None or _range_ns(measure):
         return f"{mark}{brief_text(measure)}"
     return f"{mark}{with_interval(measure.median_ns, measure.ci95_ns)}"
 
 
 def brief_text(measure: TimeMeasure) -> str:
     """As :func:`time_text`, without an interval: ``2.4 us``."""
-    if measure.modes:
-        return _several([mode.median_ns for mode in measure.modes], " or ")
     if ends := _range_ns(measure):
         return range_text(*ends)
-    return f"{'' if measure.is_repeated else MARK}{plain_time(measure.median_ns)}"
+    return f"{'' if measure.ci95_ns else MARK}{plain_time(measure.median_ns)}"
 
 
 def is_wide(measure: TimeMeasure) -> bool:
-    """Whether processes differ so much that no one number stands for them: in modes, or widely."""
-    if measure.modes or measure.ci95_ns is None:
-        return bool(measure.modes)
+    """Whether processes differ so much that no single number describes them."""
+    if measure.ci95_ns is None:
+        return False
     half = max(measure.ci95_ns[1] - measure.median_ns, measure.median_ns - measure.ci95_ns[0])
     return half > WIDE * measure.median_ns
 
@@ -73,18 +70,12 @@ def _range_ns(measure: TimeMeasure) -> tuple[float, float] | None:
 
 
 def range_text(low_ns: float, high_ns: float) -> str:
-    """``0.7 to 1.9 ms``: two digits each, in one unit unless they are far apart."""
-    found = _several([low_ns, high_ns], " to ")
-    low, _, high = found.partition(" to ")
-    return high if high.startswith(f"{low} ") else found
-
-
-def _several(times_ns: list[float], between: str) -> str:
-    """Times in the unit of the last, or each in its own if they are far apart."""
-    if max(times_ns) >= FAR * min(times_ns) > 0:
-        return between.join(map(plain_time, times_ns))
-    scale, unit = unit_for(times_ns[-1])
-    return f"{between.join(significant(value / scale) for value in times_ns)} {unit}"
+    """Format ``0.7 to 1.9 ms``: two digits each, in one unit unless they are far apart."""
+    if high_ns >= FAR * low_ns > 0:
+        return f"{plain_time(low_ns)} to {plain_time(high_ns)}"
+    scale, unit = unit_for(high_ns)
+    low, high = significant(low_ns / scale), significant(high_ns / scale)
+    return f"{high} {unit}" if low == high else f"{low} to {high} {unit}"
 
 
 def with_interval(value_ns: float, interval_ns: tuple[float, float]) -> str:

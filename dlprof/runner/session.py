@@ -117,26 +117,16 @@ class ProcessSamples(Model):
     disturbed: float | None = None
 
 
-class Mode(Model):
-    """Processes that agree among themselves and with no others."""
-
-    median_ns: float
-    rounds: list[int]
-    page_faults_per_call: float | None = None
-
-
 class TimeMeasure(Model):
     """A time per call: the median of the process medians and its interval.
 
-    ``ci95_ns`` is None for a single process and where there are several ``modes``.
-    ``same_as`` names the measure that this one repeats.
+    ``ci95_ns`` is None for a single process. ``same_as`` names the measure that this one repeats.
     """
 
     median_ns: float
     ci95_ns: tuple[float, float] | None
     min_ns: float
     processes: Many[ProcessSamples] = []
-    modes: list[Mode] = []
     same_as: str | None = None
 
     @property
@@ -148,26 +138,10 @@ class TimeMeasure(Model):
         return 0 < len(self.processes) <= 2 * disturbed
 
     @property
-    def is_repeated(self) -> bool:
-        """Whether it is known how far processes differ."""
-        return self.ci95_ns is not None or bool(self.modes)
-
-    @property
     def medians_by_round(self) -> dict[int, float]:
         """The median of each process in ns by its round, as far as its samples are there."""
         known = (one for one in self.processes if one.samples_ns)
         return {one.round: statistics.median(one.samples_ns) for one in known}
-
-    @property
-    def interval_ns(self) -> tuple[float, float] | None:
-        """The interval, or from the fastest to the slowest mode; None for one process."""
-        return self.modes_ns if self.modes else self.ci95_ns
-
-    @property
-    def modes_ns(self) -> tuple[float, float]:
-        """The fastest and the slowest mode; twice the median where there are none."""
-        found = [mode.median_ns for mode in self.modes] or [self.median_ns]
-        return min(found), max(found)
 
 
 class Share(Model):

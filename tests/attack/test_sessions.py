@@ -21,15 +21,11 @@ from dlprof.runner.session_file import document, parse
 from dlprof.ticket.ticket import written
 
 SCENARIO = ScenarioRecord("s.toml", "a", "b", expect=("x",), thresholds={"slow_ratio": 3.0})
-MODES = [
-    {"median_ns": 5.0, "rounds": [0], "page_faults_per_call": 0.0},
-    {"median_ns": 9000.0, "rounds": [1], "page_faults_per_call": 99.0},
-]
 
 
 def everything():
     """Results with what only some machines and options measure."""
-    time = make_measure(900.0, None, modes=MODES).model_dump()
+    time = make_measure(900.0, None).model_dump()
     return case(
         device_time={"warm": {"median_ns": 5.0}, "resolution_ns": 9.0},
         trace=verdict("traced", events=[{"direction": "device to host", "bytes": 64}]),

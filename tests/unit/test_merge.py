@@ -10,7 +10,6 @@ from dlprof.runner.session import Note, Share
 RECORD = make_record()
 VIEW = {"verdict": "view", "evidence": {"same_address": True}}
 COPY = {"verdict": "copy", "evidence": {"same_address": False}}
-FAULTS_FEW, FAULTS_MANY = 0.0, 2000.0
 
 
 def merged(*answers, rounds=3):
@@ -27,7 +26,6 @@ def test_several_rounds_are_one_result():
     assert [process.round for process in time.processes] == [0, 1, 2]
     assert time.ci95_ns[0] < 100.0 < time.ci95_ns[1]
     assert time.min_ns == min(min(process.samples_ns) for process in time.processes)
-    assert time.modes == []
 
 
 def test_a_crash_in_a_later_round_keeps_the_earlier_times():
@@ -47,15 +45,6 @@ def test_the_ready_time_of_a_synchronous_framework_is_the_host_time():
 def test_the_time_of_the_host_is_not_taken_for_a_ready_time_that_was_lost(status):
     parts = {"host_time": make_timing(50.0)}
     assert merged(make_answer(status, stage="ready_time", parts=parts)).ready_time is None
-
-
-def test_processes_in_two_modes_are_not_averaged():
-    slow = make_answer(parts={"host_time": make_timing(400.0, page_faults=FAULTS_MANY)})
-    fast = make_answer(parts={"host_time": make_timing(100.0, page_faults=FAULTS_FEW)})
-    time = merged(slow, fast, slow).host_time
-    assert time.ci95_ns is None
-    assert [(mode.median_ns, mode.rounds) for mode in time.modes] == [(100.0, [1]), (400.0, [0, 2])]
-    assert [mode.page_faults_per_call for mode in time.modes] == [FAULTS_FEW, FAULTS_MANY]
 
 
 def owned(*verdicts):

@@ -156,11 +156,10 @@ def test_a_time_that_may_be_another_is_marked_and_the_mark_is_explained(measure)
 
 def test_a_copy_has_a_bandwidth_if_one_number_stands_for_its_time():
     cost = {"size_bytes": 1 << 24, "gb_per_s": 4.0}
-    modes = [{"median_ns": 1 * MS, "rounds": [0]}, {"median_ns": 2 * MS, "rounds": [1]}]
     large = {"shape": (1 << 22,)}
     found = document(
         copy("one(x)", 1 * MS, copy_cost=cost, case=large),
-        copy("two(x)", make_measure(1 * MS, None, modes=modes), copy_cost=cost, case=large),
+        copy("two(x)", make_measure(1 * MS, (0.1 * MS, 2 * MS)), copy_cost=cost, case=large),
         copy("fast(x)", 1 * MS, copy_cost={**cost, "least_ns": 9 * MS}, case=large),
     )
     table = part(found, "All paths").blocks[0]

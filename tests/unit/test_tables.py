@@ -65,7 +65,7 @@ def parquet_table(session):
 def test_every_column_of_a_whole_result_is_found():
     found = row(whole_result(reason="odd", case={"promise": "copy"}, values=verdict("ok")))
     missing = {name for name in COLUMNS if pd.isna(found[name])}
-    assert missing == {"findings", "modes", "gpu", "cpu"}
+    assert missing == {"findings", "gpu", "cpu"}
 
 
 def test_the_frame_has_a_row_for_each_case_and_units_in_its_names():
