@@ -34,7 +34,7 @@ from dlprof.measuring.measure import load
 from dlprof.runner.session import pair_text
 from dlprof.runner.session_file import document
 from dlprof.simulated.environment import DEVICES, on_simulated_device
-from dlprof.ticket import script_run
+from dlprof.ticket import ticket as tickets
 from dlprof.ticket.reproducer import reproducer
 
 HERE = Path(__file__).parent
@@ -111,7 +111,7 @@ def confirm(sessions: dict[Path, tuple[str, Path]], simulated: bool) -> bool:
                 continue
             try:
                 text = reproducer(session, finding).text
-                ran = script_run.run(text, str(python), simulated=int(simulated))
+                ran = tickets.run(text, str(python), simulated=int(simulated))
                 said = f"{ran.verdict}, exit code {ran.code}"
                 verdicts.append(ran.verdict)
             except NoReproducer as why:

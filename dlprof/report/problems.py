@@ -8,14 +8,12 @@ from contextlib import suppress
 
 from dlprof.errors import NoReproducer
 from dlprof.judge import expected, observations
-from dlprof.judge.case_view import CaseView
 from dlprof.judge.rule import severity_of
 from dlprof.report.document import Problem
 from dlprof.report.paths import severity_rank
 from dlprof.runner.session import FindingRecord, Session, pair_text
 from dlprof.text.clean import first_words, listed
-from dlprof.ticket.reproducer import reproducer
-from dlprof.ticket.rerun_command import rerun_command
+from dlprof.ticket.reproducer import reproducer, rerun_command
 
 MOST_WORDS = 20
 MOST_SCRIPTS = 12
@@ -47,7 +45,7 @@ def _problem(
     codes = tuple({one.case.way: one.case.code for one in results}.values())
     sentence, more = _sentence(session, findings)
     numbers = [session.findings.index(one) + 1 for one in findings]
-    script, again = "", _rerun(session, worst)
+    script, again = "", rerun_command(session, worst)
     if has_script:
         with suppress(NoReproducer):
             script = reproducer(session, worst).text
@@ -119,16 +117,6 @@ def _advice(findings: Sequence[FindingRecord], numbers: Sequence[int]) -> tuple[
     if len(by_advice) == 1:
         return tuple(filter(None, by_advice))
     return tuple(f"For {listed(ids)}: {advice}" for advice, ids in by_advice.items() if advice)
-
-
-def _rerun(session: Session, finding: FindingRecord) -> str | None:
-    """The command that measures the cases of a finding again."""
-    named = [(index, session.results[index]) for index in finding.results]
-    shape = named[0][1].case.shape if named else ()  # the command has the first array alone
-    cases = [CaseView(index, one) for index, one in named if one.case.shape == shape]
-    at = finding.against
-    against = None if at is None else CaseView(at, session.results[at])
-    return rerun_command(cases, session, against)
 
 
 def _indices(findings: Iterable[FindingRecord]) -> list[int]:

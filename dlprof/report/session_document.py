@@ -22,7 +22,7 @@ from dlprof.report.paths import KINDS, Array, Path, arrays_of
 from dlprof.runner.quantity import size_text
 from dlprof.runner.session import Result, Session
 from dlprof.text.clean import clean
-from dlprof.ticket.rerun_command import pair_command
+from dlprof.ticket.reproducer import pair_command
 
 LAST = "LAST"
 """The newest session, in commands."""
@@ -162,7 +162,7 @@ def _names(arrays: Sequence[Array]) -> list[str]:
 def _commands(session: Session, found: Sequence[Problem], name: str) -> tuple[str, ...]:
     worst = found[0].rule if found else ""
     told = [f"dlprof explain {worst}", f"dlprof ticket {name} {worst}"] if worst else []
-    others = pair_command(session, session.results[0].case) if session.results else ""
+    others = pair_command(session)
     return (*filter(None, [others]), *told, f"dlprof report {name} --full")
 
 

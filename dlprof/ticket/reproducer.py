@@ -1,4 +1,4 @@
-"""One finding as one Python file that shows it by itself, for people who have the frameworks.
+"""A finding as one Python file that shows it by itself, or as a command that measures it again.
 
 The file needs the frameworks of its case and the standard library. Its exit code says what it
 found: 0 the problem is gone, 1 it is there, 2 it cannot tell. It is a pure function of a session:
@@ -7,15 +7,21 @@ nothing is run or imported to make it.
 
 from __future__ import annotations
 
+import glob
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 
 from dlprof.errors import NoReproducer
 from dlprof.judge import BY_ID, Rule
 from dlprof.judge.script import Effect, Subject, subject
-from dlprof.runner.session import SIMULATED, FindingRecord, Session
+from dlprof.probes import BUILTIN
+from dlprof.probes.base import DTYPES, LAYOUTS
+from dlprof.protocol.statement import UserCode
+from dlprof.runner.axes import shape_text
+from dlprof.runner.session import SIMULATED, CaseRecord, FindingRecord, Session
 from dlprof.text.source import (
     NOT_PYTHON,
     UNREADABLE,
@@ -27,9 +33,6 @@ from dlprof.text.source import (
     needed,
     used,
 )
-
-OWN_CODE = "code:"
-"""How the source of probes begins that are made of a user's own text."""
 
 IMPORTS = {
     "Path": "from pathlib import Path",
@@ -51,6 +54,9 @@ IMPORTS = {
 SAFE = re.compile(r"[A-Za-z0-9_.,:/=+-]{1,80}")
 """Names and values of environment variables that may stand in a script."""
 WIDTH = 88
+DEFAULTS = ("float32", "C")
+MOST_PATHS = 6
+"""The paths that a command names."""
 
 SCRIPT = '''\
 """{symptom}.
@@ -106,7 +112,7 @@ def _subjects(session: Session, finding: FindingRecord, rule: Rule) -> list[Subj
     indices = [*finding.results[:1], *(() if finding.against is None else (finding.against,))]
     if not finding.results:
         raise NoReproducer("the finding names no result of the session")
-    own = any(one.startswith(OWN_CODE) for one in session.request.probe_files)
+    own = _is_own(session)
     found = [subject(session.results[index], own) for index in indices]
     if own and rule.other_arrays:
         raise NoReproducer(
@@ -175,3 +181,72 @@ def _variables(session: Session, subjects: Sequence[Subject]) -> list[str]:
         for name, value in (session.environment.variables or {}).items()
         if value and SAFE.fullmatch(name) and SAFE.fullmatch(value)
     ]
+
+
+def rerun_command(session: Session, finding: FindingRecord) -> str:
+    """Return the command that measures a finding's paths again, for the first of its arrays.
+
+    Empty for a conversion of the user's own, and for text that is unfit for a command line.
+    """
+    cases = [session.results[index].case for index in finding.results]
+    if not cases or _is_own(session):
+        return ""
+    paths = {case.path: case for case in cases if _array(case) == _array(cases[0])}
+    shown = list(paths.values())[:MOST_PATHS]
+    if finding.against is not None:
+        shown.append(session.results[finding.against].case)
+    settings = session.request.settings
+    options = [("--path", path) for path in _unique(glob.escape(case.path) for case in shown)]
+    if settings.placements != ("convert",):
+        options.append(("--placement", ",".join(settings.placements)))
+    options += [("--setup", settings.setup)] if settings.setup else []
+    options += [("--probe", probe) for probe in session.request.probe_files]
+    return _run_command(session, shown, options)
+
+
+def pair_command(session: Session) -> str:
+    """Return the command that measures every path for an array like that of a user's conversion.
+
+    Empty for any other session, and if dlprof has no probe of both frameworks or no such array.
+    """
+    if not session.results or not _is_own(session):
+        return ""
+    case = session.results[0].case
+    is_made = case.dtype in DTYPES and case.layout in LAYOUTS and case.producer != case.consumer
+    names = {probe.name for probe in BUILTIN}
+    return _run_command(session, [case]) if is_made and {*case.pair} <= names else ""
+
+
+def _is_own(session: Session) -> bool:
+    """Whether the session measured a conversion that the user wrote."""
+    return any(one.startswith(UserCode.PREFIX) for one in session.request.probe_files)
+
+
+def _array(case: CaseRecord) -> tuple[object, ...]:
+    return case.pair, case.shape, case.dtype, case.layout, case.device
+
+
+def _run_command(
+    session: Session, cases: Sequence[CaseRecord], options: Sequence[tuple[str, str]] = ()
+) -> str:
+    """Return ``dlprof run`` for the pairs and arrays of these cases."""
+    axes = {
+        "--shape": [shape_text(case.shape) for case in cases],
+        "--dtype": [case.dtype for case in cases],
+        "--layout": [case.layout for case in cases],
+        "--device": [f"simulated:{session.simulated}" if session.simulated else cases[0].device],
+    }
+    given = [(option, ",".join(_unique(values))) for option, values in axes.items()]
+    options = [*(one for one in given if one[1] not in DEFAULTS), *options]
+    known = session.environment
+    if known.parent_python not in (None, known.python):
+        options.append(("--python", session.request.python))
+    pair = [",".join(_unique(names)) for names in zip(*(case.pair for case in cases), strict=True)]
+    values = [*pair, *(value for _, value in options)]
+    if any(one.startswith("-") or not one.replace("\n", "").isprintable() for one in values):
+        return ""
+    return shlex.join(["dlprof", "run", *pair, *(word for one in options for word in one)])
+
+
+def _unique(words: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(words))

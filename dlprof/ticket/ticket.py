@@ -1,77 +1,151 @@
-"""One finding as a bug report in Markdown: what is wrong, how to see it, what was expected."""
+"""A finding as a bug report in Markdown, with a reproducer and what that printed."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import socket
+import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from dlprof._version import __version__
-from dlprof.errors import NoReproducer
+from dlprof.errors import NoReproducer, UsageError
 from dlprof.judge import expected
 from dlprof.runner.axes import shape_text
+from dlprof.runner.files import temporary_folder
 from dlprof.runner.session import SIMULATED, FindingRecord, Result, Session
+from dlprof.runner.worker_client import child_environment, end
+from dlprof.simulated.environment import variables
 from dlprof.text import markdown
 from dlprof.text.clean import clean, counted, sanitised
 from dlprof.ticket.reproducer import Reproducer, reproducer
-from dlprof.ticket.script_run import Ran, run
 
+SUPERVISOR = Path(__file__).parents[1] / "worker" / "supervisor.py"
+LIMIT_S = 180.0
+MOST_LINES = 8
+"""The last lines of the output that a ticket shows."""
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
+"""Variables that silence the logs of frameworks."""
 KEPT = frozenset(("root", "user", "ubuntu", "runner", "localhost"))
 """Names of users and hosts that are the same everywhere."""
 LEAST_LETTERS = 3
-NOT_RUN = "add --run to include its output"
 MOST_CALLS = 8
 MOST_VARIABLES = 12
 LONGEST, LONGEST_CODE = 1500, 300
+ANSWERS = {0: "gone", 1: "there", 2: "cannot tell"}
+"""The answer of a reproducer by its exit code."""
 ENDINGS = {
     "there": "Exit code 1: the problem is there.",
     "gone": "**Not reproduced.** Exit code 0: the problem is gone.",
     "cannot tell": "**Not reproduced.** Exit code 2: the script cannot tell.",
 }
-
 TIMES = re.compile(r"\d (s|us)\b")
 
 
+@dataclass(frozen=True)
+class Ran:
+    """The exit code of a script, None if it was stopped, and its last lines of each stream."""
+
+    code: int | None
+    output: str
+    errors: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Return ``there``, ``gone``, ``cannot tell``, or how else the script ended.
+
+        An exit code counts only with the last line that a reproducer prints before it: a Python
+        that fails to start ends with 1 as well.
+        """
+        if self.code is None:
+            return "no end within the time limit"
+        answer = ANSWERS.get(self.code, f"exit code {self.code}")
+        line = f"the problem is {answer}"
+        if self.code in (0, 1) and not self.output.endswith(line):
+            return f"exit code {self.code} without {line!r}"
+        return answer
+
+
+def run(text: str, python: str, simulated: int = 0) -> Ran:
+    """Run a script under ``python`` in an empty folder, and end all that it started.
+
+    It has ``simulated`` CUDA devices, or those of the machine if that is 0. Raises
+    :class:`UsageError` if the interpreter cannot be started, and :class:`MissingDevice` if the
+    simulated driver cannot be built.
+    """
+    with temporary_folder("the script is run") as folder, contextlib.ExitStack() as stack:
+        script, *outputs = (Path(folder) / name for name in ("reproducer.py", "out", "err"))
+        try:
+            script.write_text(text, encoding="utf-8")
+            out, err = (stack.enter_context(path.open("wb")) for path in outputs)
+            process = subprocess.Popen(  # noqa: S603 - the interpreter that was measured
+                [python, str(SUPERVISOR), str(script)],
+                cwd=folder,
+                env=child_environment(python, variables(simulated)) | QUIET,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise UsageError(f"cannot start {python}: {error.strerror}") from None
+        try:
+            code = process.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            end(process)
+        return Ran(code, *(_last_lines(path, folder) for path in outputs))
+
+
+def _last_lines(path: Path, folder: str) -> str:
+    """Return whole lines: half a name could not be recognized as private."""
+    text = path.read_text(encoding="utf-8", errors="replace").replace(f"{folder}/", "")
+    lines = text.rstrip().splitlines()[-MOST_LINES:]
+    return "\n".join(line if len(line) <= LONGEST else "… (a long line)" for line in lines)
+
+
 def written(session: Session, finding: FindingRecord, python: str | None) -> str:
-    """The ticket of a finding, with what its reproducer prints under ``python``.
+    """Return the ticket of a finding, with what its reproducer prints under ``python``.
 
     Source text of a session may be hostile: without ``python`` it is not run.
     """
+    script: Reproducer | str
+    ran: Ran | None = None
     try:
         script = reproducer(session, finding)
+        if python is not None:
+            ran = run(script.text, python, session.simulated)
     except NoReproducer as reason:
-        return ticket(session, finding, str(reason), "")
-    if python is None:
-        return ticket(session, finding, script, NOT_RUN)
-    return ticket(session, finding, script, run(script.text, python, session.simulated))
+        script = str(reason)
+    return ticket(session, finding, script, ran)
 
 
 def ticket(
-    session: Session,
-    finding: FindingRecord,
-    script: Reproducer | str,
-    ran: Ran | str,
+    session: Session, finding: FindingRecord, script: Reproducer | str, ran: Ran | None = None
 ) -> str:
-    """Markdown to paste.
-
-    ``script`` is the reproducer, or why there is none; ``ran`` how it ended, or why it was not run.
-    """
+    """Return Markdown to paste; ``script`` is the reproducer, or why there is none."""
     results = [session.results[index] for index in finding.results]
     calls = _other_calls(session, finding)
     title = _prose(finding.summary)
+    shown = [f"**Not reproduced:** no script can be made: {_prose(str(script))}."]
     if isinstance(script, Reproducer):
         title = f"{_code(script.call)} {_prose(script.does)}"
-    and_more = f" (and {counted(len(calls), 'more path')})" if calls else ""
+        shown = [
+            _block(script.text.rstrip("\n"), "python"),
+            "## Output",
+            *_output(ran, session.simulated > 0),
+        ]
+    more = f" (and {counted(len(calls), 'more path')})" if calls else ""
     parts = [
-        f"# {title}{and_more}",
+        f"# {title}{more}",
         _facts(finding, results),
         _alike(calls),
         "## Reproducer",
-        _block(script.text.rstrip("\n"), "python")
-        if isinstance(script, Reproducer)
-        else f"**Not reproduced:** no script can be made: {_prose(script)}.",
-        *(["## Output", _output(ran, session.simulated > 0)] if ran else []),
+        *shown,
         "## Versions",
         _versions(session, results),
         f"Found with dlprof {__version__}, {_prose(f'{finding.rule} {finding.name}')}.",
@@ -92,7 +166,7 @@ def _block(text: str, language: str = "") -> str:
 
 
 def _facts(finding: FindingRecord, results: Sequence[Result]) -> str:
-    """One paragraph: what happens, of which array, and what is expected instead."""
+    """Return one paragraph: the array, the problem, and the behavior that is expected instead."""
     told = _prose(finding.summary)
     if not results:
         return told
@@ -104,7 +178,7 @@ def _facts(finding: FindingRecord, results: Sequence[Result]) -> str:
 
 
 def _other_calls(session: Session, finding: FindingRecord) -> list[str]:
-    """The other calls of the finding, with the framework of their source if there are several."""
+    """Return the finding's other calls, with the producer if there are several."""
     cases = [session.results[index].case for index in finding.results]
     calls = list(dict.fromkeys((case.producer, case.code) for case in cases))
     several = len({producer for producer, _ in calls}) > 1
@@ -115,28 +189,26 @@ def _other_calls(session: Session, finding: FindingRecord) -> list[str]:
 
 def _alike(calls: Sequence[str]) -> str:
     more = len(calls) - MOST_CALLS
-    lines = [f"- {call}" for call in calls[:MOST_CALLS]]
-    lines += [f"- … and {more:,} more"] if more > 0 else []
-    return "\n".join(["The same happens with:", "", *lines]) if lines else ""
+    lines = [*calls[:MOST_CALLS], *([f"… and {more:,} more"] if more > 0 else [])]
+    return "\n- ".join(["The same happens with:\n", *lines]) if lines else ""
 
 
-def _output(ran: Ran | str, untimed: bool) -> str:
-    if isinstance(ran, str):
-        return f"The reproducer was not run: {_prose(ran)}."
+def _output(ran: Ran | None, untimed: bool) -> list[str]:
+    if ran is None:
+        return ["The reproducer was not run: add --run to include its output."]
     unknown = f"**Not reproduced.** The script gave no answer: {_prose(ran.verdict)}."
     # Times of a simulated device mean nothing.
     lines = [line for line in ran.output.splitlines() if not (untimed and TIMES.search(line))]
-    parts = [
+    told = [
         ENDINGS.get(ran.verdict, unknown),
         _block("\n".join(lines) or "(no output)", "text"),
     ]
-    if ran.verdict not in ENDINGS and ran.errors:
-        parts += ["On stderr:", _block(ran.errors, "text")]
-    return "\n\n".join(parts)
+    has_errors = ran.verdict not in ENDINGS and ran.errors
+    return [*told, "On stderr:", _block(ran.errors, "text")] if has_errors else told
 
 
 def _versions(session: Session, results: Sequence[Result]) -> str:
-    """Frameworks, Python, system, processor, GPUs, and environment variables."""
+    """Return frameworks, Python, system, processor, GPUs, and environment variables."""
     known = session.environment
     names = {name for one in results for name in (one.case.producer, one.case.consumer)}
     names |= {module for one in results if one.recipe for module in one.recipe.modules}

@@ -10,7 +10,7 @@ from command_line import dlprof
 
 from dlprof.errors import NoReproducer
 from dlprof.measuring.measure import load
-from dlprof.ticket import script_run
+from dlprof.ticket import ticket as tickets
 from dlprof.ticket.reproducer import reproducer
 
 
@@ -44,7 +44,7 @@ def test_each_error_of_a_pair_is_shown_without_dlprof(pair, tmp_path):
         except NoReproducer as reason:
             wrong[finding.headline] = str(reason)
             continue
-        ran = script_run.run(script, sys.executable)
+        ran = tickets.run(script, sys.executable)
         if ran.verdict != "there":
             wrong[finding.headline] = ran.verdict, ran.output, ran.errors
     assert not wrong

@@ -6,7 +6,7 @@ import pytest
 from command_line import PROBE_FILES, dlprof
 
 from dlprof.measuring.measure import load
-from dlprof.ticket import script_run
+from dlprof.ticket import ticket as tickets
 from dlprof.ticket.reproducer import reproducer
 
 FAULTS = {
@@ -68,5 +68,5 @@ def check_script(session, name, rule):
     text = reproducer(session, finding.model_copy(update={"results": indices})).text
     healthy = text.replace(f"habits.{name}(", "habits.copy(")
     for script, code in ((text, 1), (healthy, 0)):
-        ran = script_run.run(script, sys.executable)
+        ran = tickets.run(script, sys.executable)
         assert ran.code == code, ran

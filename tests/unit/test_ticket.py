@@ -10,10 +10,9 @@ from markdown_it import MarkdownIt
 from repro_builders import finding_of, session_of, with_case
 
 from dlprof.judge import RULES
-from dlprof.ticket import script_run
+from dlprof.ticket import ticket as tickets
 from dlprof.ticket.reproducer import Reproducer, reproducer
-from dlprof.ticket.script_run import MOST_LINES, Ran, run
-from dlprof.ticket.ticket import ticket, written
+from dlprof.ticket.ticket import MOST_LINES, Ran, run, ticket, written
 
 EVIL = (
     "`````\n# owned\n<script>alert(1)</script><img src=x onerror=y> @torvalds #1 "
@@ -73,7 +72,7 @@ def hostile_ticket(evil):
     session = make_session(environment=environment)
     session = session.model_copy(update={"results": [result, other]})
     finding = finding_of("DLP018", summary=evil, advice=evil, results=[0, 1], name=evil)
-    runs = [(evil, evil), (Reproducer(evil, evil, evil), Ran(3, evil, evil))]
+    runs = [(evil, None), (Reproducer(evil, evil, evil), Ran(3, evil, evil))]
     return "".join(ticket(session, finding, *one) for one in runs)
 
 
@@ -99,24 +98,18 @@ def test_names_of_this_machine_are_in_no_part_of_a_ticket(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("script", "verdict_", "output"),
-    [
-        ("print('x' * 100_000); print('the problem is gone')", "gone", "the problem is gone"),
-        (
-            "import subprocess; subprocess.Popen(['sleep', '999']); print('the problem is gone')",
-            "gone",
-            "the problem is gone",
-        ),
-    ],
+    "script",
+    ["print('x' * 100_000)", "import subprocess; subprocess.Popen(['sleep', '999'])"],
+    ids=["long", "child"],
 )
-def test_a_script_is_run_to_its_end_and_its_last_lines_are_kept(script, verdict_, output):
-    found = run(script, sys.executable)
-    assert found.verdict == verdict_
-    assert found.output.endswith(output)
+def test_a_script_is_run_to_its_end_and_its_last_lines_are_kept(script):
+    found = run(f"{script}; print('the problem is gone')", sys.executable)
+    assert found.verdict == "gone"
+    assert found.output.endswith("the problem is gone")
     assert len(found.output.splitlines()) <= MOST_LINES + 1
 
 
 def test_a_script_that_does_not_end_is_stopped(monkeypatch):
-    monkeypatch.setattr(script_run, "LIMIT_S", 0.5)
+    monkeypatch.setattr(tickets, "LIMIT_S", 0.5)
     found = run("import time; time.sleep(999)", sys.executable)
     assert (found.code, found.verdict[:6]) == (None, "no end")
