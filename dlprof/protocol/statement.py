@@ -1,6 +1,6 @@
 """A user's own conversion: one expression of one array, cut into an export and an import.
 
-The parent checks the text before it starts anything. The worker cuts it and recognises the
+The parent checks the text before it starts anything. The worker cuts it and recognizes the
 frameworks. The result is the source of two probes: ``code:`` and JSON.
 """
 
@@ -38,7 +38,7 @@ class Side:
 
 @dataclass(frozen=True)
 class UserCode:
-    """A user's conversion, as :mod:`dlprof.worker.recognise` understood it."""
+    """A user's conversion, as :mod:`dlprof.worker.inspect` understood it."""
 
     PREFIX: ClassVar[str] = "code:"
 

@@ -66,7 +66,7 @@ def request_for(
     """
     asked.check()
     known = inspect_interpreter(python, probe_files, simulated)
-    found = _recognise(asked, settings, known, probe_files)
+    found = _recognize(asked, settings, known, probe_files)
     own = _own_code(asked, found)
     seen = found["source"]
     request = Request(
@@ -81,7 +81,7 @@ def request_for(
     return request, inspect_interpreter(python, request.probe_files, simulated)
 
 
-def _recognise(
+def _recognize(
     asked: Statement, settings: Settings, catalog: Catalog, probe_files: tuple[str, ...]
 ) -> dict[str, Any]:
     variables: dict[str, str] = {}
@@ -89,7 +89,7 @@ def _recognise(
         variables |= probe.variables
     variables |= catalog.variables
     request = {
-        "do": "recognise",
+        "do": "recognize",
         "statement": asked.statement,
         "setup": asked.setup,
         "source": asked.name,

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from dlprof.device import gpu_state
+from dlprof.device.cuda import CudaUnavailable, Gpu, open_gpu
 from dlprof.probes.base import ArraySpec, Protocol, Unsupported
 from dlprof.protocol.messages import DIAGNOSIS, REFUSED
 from dlprof.worker import memory, simulated, timer
@@ -21,7 +22,6 @@ from dlprof.worker.instruments import (
     copy_cost,
     device_time,
     early_write,
-    first_call,
     fresh_source,
     handshake,
     lifetime,
@@ -39,7 +39,7 @@ from dlprof.worker.instruments import (
 from dlprof.worker.loading import WorkerState, path_of, spec_of
 from dlprof.worker.refusal import Refusal, attempt, own_place
 from dlprof.worker.simulated import OnSimulatedDevice, as_far_as_computed
-from dlprof.worker.subject import Path, Subject, gpu_of
+from dlprof.worker.subject import Path, Subject
 from dlprof.worker.turns import Turns, next_block_at
 
 AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
@@ -86,7 +86,7 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     looks = settings.watched(subject, answer) if "settings" in request["instruments"] else None
     with looks or nullcontext():
         result = _convert_first(subject, request, before, answer)
-    subject = subject.placed(result)
+    subject = subject.relocate(result)
     del result
     instruments = Instruments(subject, request, answer, is_smaller=spec != asked)
     trouble = None
@@ -109,7 +109,7 @@ def _convert_first(subject: Subject, request: dict[str, Any], before: int, answe
             result = subject.convert()
             subject.wait_for(result)
             return result
-        found, result = first_call.measure(subject, before)
+        found, result = times.first_call(subject, before)
     except Exception as error:
         if own_place(error):
             raise
@@ -175,7 +175,13 @@ class Instruments:
         self.turns = None
         if asked := request.get("turns"):
             self.turns = Turns(answer.channel, answer.identity, **asked)
-        self.gpu, self.no_gpu = gpu_of(subject)
+        self.gpu: Gpu | None = None
+        self.no_gpu = ""
+        if "cuda" in (subject.spec.device, subject.result_device):
+            try:
+                self.gpu = open_gpu()
+            except CudaUnavailable as reason:
+                self.no_gpu = str(reason)
         self.is_smaller = is_smaller
 
     def run(self) -> None:

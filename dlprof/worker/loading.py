@@ -10,19 +10,20 @@ from __future__ import annotations
 import gc
 import importlib.util
 import sys
+from collections.abc import Collection
 from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any
 
 from dlprof import inference
 from dlprof.probes import ALL
-from dlprof.probes.base import ANY_DEVICE, ArraySpec, Export, Import, Probe, Protocol
+from dlprof.probes.base import ANY_DEVICE, LAYOUTS, ArraySpec, Export, Import, Probe, Protocol
 from dlprof.protocol.statement import STATEMENT, Side, UserCode, promise_of
 from dlprof.worker.any_array import Foreign
 from dlprof.worker.channel import Answer, Channel
-from dlprof.worker.contract import check_probe
 from dlprof.worker.refusal import FaultyProbe
 from dlprof.worker.simulated import adapted, admit_jax
+from dlprof.worker.source_text import check_code, check_text, need
 from dlprof.worker.subject import FailedImports, OneArray, Path, namespace_for
 
 GROUP = "dlprof.probes"
@@ -89,6 +90,51 @@ def _checked(kind: Any, source: str) -> Probe:
     check_probe(kind)
     probe: Probe = kind()
     return probe
+
+
+def check_probe(kind: type[Probe]) -> None:
+    """Raise :class:`FaultyProbe` for the first declaration of ``kind`` that cannot be used."""
+    where = kind.__name__
+    for attribute in ("name", "module", "requirement", "setup", "c_exchange_type"):
+        check_text(getattr(kind, attribute, None), f"{where}.{attribute}")
+    need(kind.name.isprintable() and bool(kind.name), f"{where}.name", "a name", kind.name)
+    for attribute in ("aliases", "distributions", "also"):
+        _tuple_of(str, getattr(kind, attribute, None), f"{where}.{attribute}")
+    _known(kind.devices, ANY_DEVICE, f"{where}.devices")
+    _check_ways(Export, kind.exports, f"{where}.exports")
+    _check_ways(Import, kind.imports, f"{where}.imports")
+
+
+def _check_ways(kind: type, ways: tuple[Export | Import, ...], where: str) -> None:
+    _tuple_of(kind, ways, where)
+    names = [way.name for way in ways]
+    need(len(set(names)) == len(names), f"names in {where}", "different", names)
+    for way in ways:
+        _check_way(way, f"{where} {way.name!r}")
+
+
+def _check_way(way: Export | Import, where: str) -> None:
+    check_code(way.code, f"the code of {where}", names=("x", "dtype", "shape"))
+    _known(way.devices, ANY_DEVICE, f"devices of {where}")
+    promised = way.promise in (None, "copy", "view")
+    need(promised, f"the promise of {where}", "copy or view", way.promise)
+    protocols = way.protocols if isinstance(way, Import) else (way.protocol,)
+    _tuple_of(Protocol, protocols, f"the protocol of {where}")
+    if isinstance(way, Import):
+        _tuple_of(str, way.producers, f"producers of {where}")
+        check_text(way.setup, f"the setup of {where}")
+        _known(way.layouts, LAYOUTS, f"the layouts of {where}")
+
+
+def _tuple_of(kind: type, values: Any, where: str) -> None:
+    # A forgotten comma makes a string of a tuple, which can be iterated as well.
+    right = isinstance(values, tuple) and all(isinstance(one, kind) for one in values)
+    need(right, where, f"a tuple of {kind.__name__}", values)
+
+
+def _known(values: Any, known: Collection[str], where: str) -> None:
+    _tuple_of(str, values, where)
+    need(set(values) <= set(known), where, f"of {', '.join(known)}", values)
 
 
 def own_probes(own: UserCode) -> list[Probe]:

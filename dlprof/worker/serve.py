@@ -20,7 +20,6 @@ from dlprof.worker.channel import Answer, Channel
 from dlprof.worker.instruments import step
 from dlprof.worker.loading import WorkerState, path_of
 from dlprof.worker.memory import TooLarge
-from dlprof.worker.recognise import recognise
 from dlprof.worker.refusal import FaultyProbe, Refusal, attempt, own_place
 from dlprof.worker.subject import SetupFailed
 from dlprof.worker.supervisor import forked
@@ -62,8 +61,8 @@ def _served(state: WorkerState, kind: str, request: dict[str, Any], answer: Answ
         _load(state, request["cases"], answer)
     elif kind == "inspect":
         answer.part("inspect", inspect.inspect(request["sources"], request["skip"], answer.stage))
-    elif kind == "recognise":
-        recognise(request, answer)
+    elif kind == "recognize":
+        inspect.recognize(request, answer)
     elif kind == "conformance":
         from dlprof.worker import conformance
 

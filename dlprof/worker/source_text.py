@@ -1,11 +1,15 @@
-"""Run source text of probes and of users: the one place that calls ``exec``."""
+"""Check and run source text of probes and of users: the one place that calls ``exec``."""
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable
 from functools import lru_cache
+from string import Formatter
 from types import CodeType
 from typing import Any
+
+from dlprof.worker.refusal import FaultyProbe
 
 
 def statements(text: str, namespace: dict[str, Any], what: str) -> Callable[[], None]:
@@ -36,3 +40,32 @@ def compile_call(code: str, namespace: dict[str, Any], arguments: str = "") -> C
     text = f"def call({arguments}):\n    return {code}\n"
     call: Callable[..., Any] = define(text, namespace, "dlprof")["call"]
     return call
+
+
+def check_text(value: Any, where: str) -> str:
+    need(isinstance(value, str), where, "text", value)
+    return str(value)
+
+
+def check_code(
+    value: Any, where: str, needs_array: bool = True, names: tuple[str, ...] = ("x",)
+) -> str:
+    """Return ``value`` if it is a Python expression with ``{x}``.
+
+    It may lack ``{x}`` if it needs no array. Each of ``names`` may stand in braces.
+    """
+    code = check_text(value, where)
+    try:
+        fields = {field for _, field, *_ in Formatter().parse(code) if field is not None}
+        right = fields <= set(names) and ("x" in fields or not needs_array)
+        compile(code.format(**{name: name for name in fields}), where, "eval")
+    except (SyntaxError, ValueError) as fault:
+        raise FaultyProbe(f"{where} is not a Python expression: {code!r} ({fault})") from None
+    allowed = ", ".join(f"{{{name}}}" for name in names)
+    need(right, where, f"an expression of {allowed}", code)
+    return code
+
+
+def need(is_right: bool, where: str, what: str, value: Any) -> None:
+    if not is_right:
+        raise FaultyProbe(f"{where} must be {what}, not {reprlib.repr(value)}")

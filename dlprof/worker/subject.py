@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property
 from typing import Any, ClassVar
 
-from dlprof.device.cuda import CudaUnavailable, Gpu, open_gpu
+from dlprof.device.cuda import Gpu
 from dlprof.probes.base import (
     ANY_DEVICE,
     FLAGS,
@@ -24,10 +22,10 @@ from dlprof.probes.base import (
 )
 from dlprof.protocol.messages import words
 from dlprof.worker import memory
-from dlprof.worker.contract import check_code, check_text
-from dlprof.worker.refusal import Answer, FaultyProbe, Refusal, attempt
+from dlprof.worker.refusal import FaultyProbe, Refusal, attempt
 from dlprof.worker.simulated import OnSimulatedDevice
-from dlprof.worker.source_text import compile_call, execute
+from dlprof.worker.source_text import check_code, check_text, compile_call, execute
+from dlprof.worker.timer import collector_off
 
 OTHER_BYTE = b"\xa5"
 LINE_BYTES = 64
@@ -67,58 +65,49 @@ class Path:
         return isinstance(self.producer, OneArray)
 
     def subject(self, spec: ArraySpec, at_boundary: bool = False) -> Subject:
-        """Make the source array and compile the conversion.
+        """Make the source array.
 
         If ``at_boundary``, the array begins at a multiple of :data:`LINE_BYTES` if the
         framework's own allocator gives one of a few there. Raises :class:`Unsupported` if the array
         is not what ``spec`` asks for, and what the framework raises.
         """
-        producer, namespace = self.producer, dict(self.namespace)
+        producer = self.producer
         if spec.layout in FLAGS and spec.layout not in producer.flags:
             raise Unsupported(f"{producer.name} has no arrays that are {spec.layout}")
         producer.ready(spec.device)
-        text = _created_by(producer, spec)
-        execute(text, namespace, "create")
-        if "x" not in namespace:
-            raise FaultyProbe(f"the text of {producer.name}'s create sets no x")
-        # Unfinished work would count as time of the first call.
-        settle(producer, spec.device, namespace["x"], namespace)
-        at_boundary = at_boundary and not self.is_one_array
-        if at_boundary:
-            namespace["x"] = _at_a_boundary(producer, spec, namespace["x"], text, self.namespace)
-        check_source(producer, spec, namespace["x"])
-        code = compose(self.export, self.import_, spec)
-        where = result_device(self.consumer, self.import_, spec)
-        return Subject(
-            producer=producer,
-            consumer=self.consumer,
-            export=self.export,
-            import_=self.import_,
-            namespace=namespace,
-            spec=spec,
-            code=code,
-            wait=wait_text(self.consumer, where),
-            result_device=where,
-            convert=compile_call(code, namespace),
-            at_boundary=at_boundary,
-        )
+        place = result_device(self.consumer, self.import_, spec)
+        subject = Subject(**vars(self), spec=spec, result_device=place)
+        subject = replace(subject, namespace=subject.new_namespace())
+        if at_boundary and not self.is_one_array:
+            subject = replace(subject, at_boundary=True)
+            subject.namespace["x"] = subject.place_at_boundary(subject.source)
+        check_source(producer, spec, subject.source)
+        return subject
 
 
 @dataclass(frozen=True)
 class Subject(Path):
-    """One case with its source array in memory, as ``x`` of the namespace.
-
-    ``code`` is the conversion as a user would type it; ``convert`` runs it once and returns the
-    result. ``wait`` is source text on ``{x}`` that returns when a result is ready, or empty.
-    """
+    """One case with its source array in memory, as ``x`` of the namespace."""
 
     spec: ArraySpec
-    code: str
-    wait: str
     result_device: str
-    convert: Callable[[], Any] = field(repr=False)
     at_boundary: bool = False
     """Whether its arrays begin at a boundary; see :meth:`Path.subject`."""
+
+    @cached_property
+    def code(self) -> str:
+        """The conversion as a user would type it."""
+        return compose(self.export, self.import_, self.spec)
+
+    @cached_property
+    def convert(self) -> Callable[[], Any]:
+        """A function that converts the source once and returns the result."""
+        return compile_call(self.code, self.namespace)
+
+    @cached_property
+    def wait(self) -> str:
+        """Source text on ``{x}`` that returns when a result is ready, or empty."""
+        return wait_text(self.consumer, self.result_device)
 
     @property
     def source(self) -> Any:
@@ -127,13 +116,9 @@ class Subject(Path):
     def of_bytes(self, size_bytes: int) -> Subject:
         """Return the same conversion of about this size, if the producer can make such an array.
 
-        The shape has one axis if the layout allows it. ``source`` and ``convert`` stay the old
-        ones.
+        The shape has one axis if the layout allows it. ``source`` stays the old one.
         """
-        if self.is_one_array:
-            return self
-        spec = self.spec.of_bytes(size_bytes)
-        return replace(self, spec=spec, code=compose(self.export, self.import_, spec))
+        return self if self.is_one_array else replace(self, spec=self.spec.of_bytes(size_bytes))
 
     def made(self) -> dict[str, Any]:
         """Return evidence: the text that made the array, and the code if the shape stands in it.
@@ -150,21 +135,48 @@ class Subject(Path):
             found["code"] = self.code
         return found
 
+    def new_namespace(self) -> dict[str, Any]:
+        """Run the producer's text; return the names with its array, ready, as ``x``."""
+        producer, namespace = self.producer, dict(self.namespace)
+        text = _call(producer, "create", self.spec)
+        execute(check_text(text, f"what {producer.name}'s create returns"), namespace, "create")
+        if "x" not in namespace:
+            raise FaultyProbe(f"the text of {producer.name}'s create sets no x")
+        # Unfinished work would count as time of the first call.
+        if wait := wait_text(producer, self.spec.device):
+            compile_call(wait.format(x="_made"), namespace, "_made")(namespace["x"])
+        if isinstance(producer, OnSimulatedDevice) and not self.is_one_array:
+            producer.fill(namespace["x"])
+        return namespace
+
     def make_another(self) -> Any:
         """Make a new source array with the same values, ready.
 
         Raises :class:`Unsupported` if the producer gives the same array again.
         """
-        namespace = dict(self.namespace)
-        text = _created_by(self.producer, self.spec)
-        execute(text, namespace, "create")
-        source = namespace["x"]
-        settle(self.producer, self.spec.device, source, namespace)
-        if self.is_one_array and self._is_source(source):
-            raise Unsupported("the setup gives the same array each time, and no new one")
-        if self.at_boundary:
-            return _at_a_boundary(self.producer, self.spec, source, text, self.namespace)
-        return source
+        source = self.new_namespace()["x"]
+        if self.is_one_array:
+            address = self.producer.pointer(source) if self.spec.elements else None
+            same_place = address is not None and address == self.producer.pointer(self.source)
+            if source is self.source or same_place:
+                raise Unsupported("the setup gives the same array each time, and no new one")
+        return self.place_at_boundary(source) if self.at_boundary else source
+
+    def place_at_boundary(self, first: Any) -> Any:
+        """Make a host array at a multiple of :data:`LINE_BYTES`, or return ``first``."""
+        made, spacers, spec = [first], [], self.spec
+        on_host = spec.device == "cpu" and spec.elements > 0
+        while on_host and len(made) * spec.size_bytes < MOST_PLACED_BYTES:
+            address = _call(self.producer, "pointer", made[-1])
+            if address is None or address % LINE_BYTES == 0:
+                return made[-1]
+            if len(made) == PLACES:
+                break
+            # The text may make two arrays each time, and glibc's headers have 16 bytes: without
+            # other lengths between them each would be as far off as the one before.
+            spacers.append(bytearray(spec.size_bytes + 16 * len(made)))
+            made.append(self.new_namespace()["x"])  # each stays: the next has another address
+        return first
 
     def check_own(self) -> None:
         """Raise :class:`Unsupported` if a write to a user's array would show outside."""
@@ -187,19 +199,14 @@ class Subject(Path):
         memory.write(address, OTHER_BYTE * self.spec.size_bytes, None if on_host else gpu)
         return True
 
-    def _is_source(self, other: Any) -> bool:
-        address = self.producer.pointer(other) if self.spec.elements else None
-        same_place = address is not None and address == self.producer.pointer(self.source)
-        return other is self.source or same_place
-
-    def placed(self, result: Any) -> Subject:
-        """Return the same with the device of ``result``. Some put host arrays on a device."""
+    def relocate(self, result: Any) -> Subject:
+        """Return the same with the device of ``result``: some consumers move host arrays."""
         if not self.import_.returns_array:
             return self
         where = attempt(lambda: self.consumer.device(result))
         if isinstance(where, Refusal) or where not in ANY_DEVICE or where == self.result_device:
             return self
-        return replace(self, result_device=where, wait=wait_text(self.consumer, where))
+        return replace(self, result_device=where)
 
     def converting(self, source: Any) -> Callable[[], Any]:
         return compile_call(self.code, {**self.namespace, "x": source})
@@ -211,16 +218,6 @@ class Subject(Path):
     def wait_for(self, result: Any) -> None:
         if self.wait:
             self.waiter()(result)
-
-
-def gpu_of(subject: Subject) -> tuple[Any, str | None]:
-    """Return the device that a case needs; None with the reason if there is none."""
-    if "cuda" not in (subject.spec.device, subject.result_device):
-        return None, None
-    try:
-        return open_gpu(), None
-    except CudaUnavailable as reason:
-        return None, str(reason)
 
 
 def lies_within(address: int, begin: int, source: Any, spec: ArraySpec) -> bool:
@@ -251,7 +248,7 @@ def namespace_for(
     namespace: dict[str, Any] = {}
     failed = {} if failed is None else failed
     setups = ((producer.name, producer.setup), (consumer.name, consumer.setup), ("", import_.setup))
-    with rarely_collected():
+    with collector_off():  # TensorFlow 2.21 then imports in 2.1 s instead of 3.0 s
         for name, text in setups:
             if text in failed:
                 raise failed[text]
@@ -269,25 +266,12 @@ def namespace_for(
     return namespace
 
 
-@contextmanager
-def rarely_collected() -> Iterator[None]:
-    """Collect garbage rarely inside: TensorFlow 2.21 then imports in 2.1 s instead of 3.0 s."""
-    before = gc.get_threshold()
-    ours = (1_000_003, *before[1:])
-    gc.set_threshold(*ours)
-    try:
-        yield
-    finally:
-        if gc.get_threshold() == ours:  # else a framework has set its own
-            gc.set_threshold(*before)
+def _call(probe: Probe, method: str, *arguments: Any) -> Any:
+    """Call a method of a probe, which may raise :class:`Unsupported`.
 
-
-def _answer_of(probe: Probe, method: str, call: Callable[[], Answer]) -> Answer:
-    """Return what a method of a probe gives.
-
-    By contract it raises nothing but :class:`Unsupported`. A user's own object may raise anything.
+    A user's own object may raise anything.
     """
-    found = attempt(call, BaseException)
+    found = attempt(lambda: getattr(probe, method)(*arguments), BaseException)
     if not isinstance(found, Refusal):
         return found
     if isinstance(found.error, (Unsupported, FaultyProbe)) or isinstance(probe, OneArray):
@@ -296,23 +280,9 @@ def _answer_of(probe: Probe, method: str, call: Callable[[], Answer]) -> Answer:
     raise FaultyProbe(why) from found.error
 
 
-def _created_by(producer: Probe, spec: ArraySpec) -> str:
-    """Return the text that makes the array."""
-    text = _answer_of(producer, "create", lambda: producer.create(spec))
-    return check_text(text, f"what {producer.name}'s create returns")
-
-
-def settle(producer: Probe, device: str, source: Any, namespace: dict[str, Any]) -> None:
-    wait = wait_text(producer, device)
-    if wait:
-        compile_call(wait.format(x="_made"), namespace, "_made")(source)
-    if isinstance(producer, OnSimulatedDevice) and not isinstance(producer, OneArray):
-        producer.fill(source)
-
-
 def wait_text(consumer: Probe, device: str) -> str:
     """Return the consumer's wait, checked; empty if there is nothing to wait for."""
-    text = _answer_of(consumer, "wait", lambda: consumer.wait(device))
+    text = _call(consumer, "wait", device)
     where = f"what {consumer.name}'s wait returns"
     return check_code(text, where, needs_array=False) if text else ""  # it may wait for a stream
 
@@ -324,28 +294,6 @@ def result_device(consumer: Probe, import_: Import, spec: ArraySpec) -> str:
     return spec.device if spec.device in consumer.devices else consumer.devices[0]
 
 
-def _at_a_boundary(
-    producer: Probe, spec: ArraySpec, first: Any, text: str, namespace: dict[str, Any]
-) -> Any:
-    """Make a host array that begins at a multiple of :data:`LINE_BYTES`, or return the first."""
-    made, spacers = [first], []
-    on_host = spec.device == "cpu" and spec.elements > 0
-    while on_host and len(made) * spec.size_bytes < MOST_PLACED_BYTES:
-        address = _answer_of(producer, "pointer", partial(producer.pointer, made[-1]))
-        if address is None or address % LINE_BYTES == 0:
-            return made[-1]
-        if len(made) == PLACES:
-            break
-        # The text may make two arrays each time, and glibc's headers have 16 bytes: without other
-        # lengths between them each would be as far off as the one before.
-        spacers.append(bytearray(spec.size_bytes + 16 * len(made)))
-        again = dict(namespace)
-        execute(text, again, "create")
-        settle(producer, spec.device, again["x"], again)
-        made.append(again["x"])  # the others stay, so that each has another address
-    return first
-
-
 PLACED = ("aligned", "sliced")
 """Layouts that say where the array begins."""
 
@@ -353,8 +301,7 @@ PLACED = ("aligned", "sliced")
 def check_source(producer: Probe, spec: ArraySpec, array: Any) -> None:
     """Raise :class:`Unsupported` for an array that is not what ``spec`` says."""
     made: dict[str, Any] = {
-        what: _answer_of(producer, what, partial(getattr(producer, what), array))
-        for what in ("dtype", "shape", "device")
+        what: _call(producer, what, array) for what in ("dtype", "shape", "device")
     }
     if spec.layout in RETYPED:
         del made["dtype"]
@@ -366,7 +313,7 @@ def check_source(producer: Probe, spec: ArraySpec, array: Any) -> None:
             raise Unsupported(f"{producer.name} made {what} {got} when asked for {asked}")
     if not spec.elements:
         return
-    pointer = _answer_of(producer, "pointer", lambda: producer.pointer(array))
+    pointer = _call(producer, "pointer", array)
     if pointer is None or spec.layout not in PLACED:
         return
     beyond = pointer % 64

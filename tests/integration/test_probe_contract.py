@@ -19,7 +19,7 @@ from dlprof.probes.base import (
     Protocol,
     Unsupported,
 )
-from dlprof.worker.contract import check_probe
+from dlprof.worker.loading import check_probe
 from dlprof.worker.source_text import compile_call, execute
 from dlprof.worker.subject import check_source, compose, namespace_for
 

@@ -25,8 +25,7 @@ import numpy
 
 from dlprof.device.cuda import LEGACY_STREAM, PER_THREAD_STREAM
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol
-from dlprof.worker.source_text import compile_call
-from dlprof.worker.subject import Subject, compose
+from dlprof.worker.subject import Subject
 
 Value = Callable[[], int]
 
@@ -333,7 +332,4 @@ def pair(
     names = {"producer": giver, "consumer": taker, "x": giver.array(size_bytes)}
     spec = ArraySpec((size_bytes,), "uint8", device="cuda")
     export, import_ = giver.exports[0], taker.imports[0]
-    code = compose(export, import_)
-    convert, wait = compile_call(code, names), taker.wait("cuda")
-    path = (giver, taker, export, import_, names)
-    return Subject(*path, spec, code, wait, "cuda", convert), device
+    return Subject(giver, taker, export, import_, names, spec, "cuda"), device

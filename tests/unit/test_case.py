@@ -31,7 +31,7 @@ class TestSubject:
                 return f"wait_on_{device}({{x}})"
 
         subject = make_subject(consumer=Elsewhere(), wait_on_cpu=id)
-        placed = subject.placed(subject.convert())
+        placed = subject.relocate(subject.convert())
         expected = ("cuda", "wait_on_cuda({x})") if where == "cuda" else ("cpu", subject.wait)
         assert (placed.result_device, placed.wait) == expected
 
@@ -109,7 +109,7 @@ def measured_by_numpy(instruments):
     return serve.measured(WorkerState(channel), request, answer, case.measure), sent
 
 
-@pytest.mark.parametrize("where", ["settings.verdict", "first_call.timer", "subject.settle"])
+@pytest.mark.parametrize("where", ["settings.verdict", "times.timer", "subject.check_source"])
 def test_an_error_of_dlprof_itself_is_no_refusal(where, monkeypatch):
     monkeypatch.setattr(f"{'dlprof.worker' if 'subject' in where else INSTRUMENTS}.{where}", None)
     (status, reason), sent = measured_by_numpy(["settings", "first_call", "refusal"])

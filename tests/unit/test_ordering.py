@@ -94,7 +94,7 @@ class TestVerdicts:
 
     def test_an_event_shows_a_race_that_the_consumers_own_wait_hides(self):
         case, device = pair(order="nothing")
-        case = replace(case, wait="consumer.gpu.synchronize_device()")
+        case.consumer.wait = lambda device: "consumer.gpu.synchronize_device()"
         queue = queue_on_default_streams(case, device)
         queue.look = lambda result: None
         assert ordering.measure_queue(queue)["verdict"] == "unordered"

@@ -11,7 +11,7 @@ from dlprof.report.terminal import render as render_document
 from dlprof.selftest import device, host
 from dlprof.selftest.faults import DEVICE_PLANTS, PLANTS, Plant
 from dlprof.selftest.probes import probes
-from dlprof.worker.contract import check_probe
+from dlprof.worker.loading import check_probe
 
 LEAK = Plant("leak", ("leak",), "DLP010")
 CONTROL = Plant("view", ("view",))

@@ -7,8 +7,8 @@ from builders import make_subject
 from dlprof.probes.base import BITS, DTYPES, LAYOUTS, ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
 from dlprof.worker import memory
-from dlprof.worker.elements import unequal
 from dlprof.worker.instruments import values
+from dlprof.worker.instruments.values import unequal
 from dlprof.worker.subject import OneArray
 
 

@@ -57,7 +57,8 @@ def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
     whole = subject
     if not subject.is_one_array and subject.spec.size_bytes > LARGEST_BYTES:
         subject = subject.of_bytes(LARGEST_BYTES)
-        subject = replace(subject, convert=subject.converting(subject.make_another()))
+        names = {**subject.namespace, "x": subject.make_another()}
+        subject = replace(subject, namespace=names)
     begun = time.perf_counter_ns()
     pairs: list[Pair] = []
     while len(pairs) < LEAST or (len(pairs) < MOST and time.perf_counter_ns() - begun < budget_ns):

@@ -20,9 +20,8 @@ from typing import Any
 from dlprof.probes.base import Unsupported, Use, written
 from dlprof.protocol.messages import NO_ARRAY, words
 from dlprof.worker import memory, timer
-from dlprof.worker.contract import check_code
 from dlprof.worker.refusal import Refusal, attempt
-from dlprof.worker.source_text import compile_call, execute
+from dlprof.worker.source_text import check_code, compile_call, execute
 from dlprof.worker.subject import Subject
 
 ARRAYS = 2

@@ -3,6 +3,9 @@
 Each answer is a timing of one process: ``loops``, ``samples_ns`` (ns per call, one per sample),
 ``page_faults_per_call``, and ``disturbed`` (the share of samples that other programs disturbed).
 
+- ``first_call``: ``ns`` of the first conversion of the process, until the values are there;
+  ``cases_before`` (cases that the worker served before), and ``peak_bytes`` (memory needed at once)
+  for a large array on the host. The time does not include the release of the result.
 - ``host_time``: until the call returns.
 - ``ready_time``: until the result's values are there; also ``idle_wait_ns``, the cost of a wait for
   a finished result, which is subtracted. No answer if the consumer has nothing to wait for.
@@ -20,12 +23,27 @@ from typing import Any
 from dlprof.probes.base import written
 from dlprof.worker import timer
 from dlprof.worker.any_array import Foreign
+from dlprof.worker.instruments import peak_memory
 from dlprof.worker.source_text import define
 from dlprof.worker.subject import Subject
 from dlprof.worker.turns import Turns
 
 MOST_BYTES = 256 << 20
 """Results in flight at once hold no more than this."""
+
+
+def first_call(subject: Subject, cases_before: int) -> tuple[dict[str, Any], Any]:
+    """Return the answer and the result. Raises what the framework raises."""
+    before = peak_memory.watch(subject)
+    wait = subject.waiter()
+    with timer.collector_off():
+        begin = time.perf_counter_ns()
+        result = subject.convert()
+        wait(result)
+        found = {"ns": time.perf_counter_ns() - begin, "cases_before": cases_before}
+    if before is not None:
+        found["peak_bytes"] = peak_memory.risen_bytes(before)
+    return found, result
 
 
 def backlog_of(subject: Subject) -> timer.Backlog:

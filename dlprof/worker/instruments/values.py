@@ -6,10 +6,14 @@ compared bit for bit, the result first: what is read at once shows whether its v
 What differs at first and not a moment later is ``unfinished``. If the bytes of a source in the
 other byte order, read in the machine's order, are the result, the byte order was lost.
 
-If they agree, :mod:`dlprof.worker.instruments.further_calls` looks at more conversions.
+If they agree, further conversions of new arrays follow, of 64 KiB at most. Nothing is written
+before its results were waited for: a write could tear an unfinished copy.
 
-If a user's own array changes without a conversion too, a difference proves nothing: it may be a
-buffer that a thread or a device writes.
+- The source is compared with what it was before the call.
+- A first result is held while other values are converted four times, for buffers that take turns.
+  If it changes and its source does not, a later conversion has overwritten it.
+- An array is converted, written by its own framework, and converted again. If the second result has
+  the old values, it was kept from the first conversion.
 
 Verdicts: ``ok``, ``wrong``, ``unknown``.
 """
@@ -18,14 +22,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
-from dlprof.probes.base import Probe
+from dlprof.probes.base import ArraySpec, Probe, Unsupported
 from dlprof.protocol.messages import NO_ARRAY, unknown, verdict
 from dlprof.worker import memory
 from dlprof.worker.any_array import UNKNOWN
-from dlprof.worker.elements import bits, lost_byte_order, read_elements, unequal
-from dlprof.worker.instruments import further_calls
+from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
 
 COPIES = 3
@@ -33,10 +37,17 @@ COPIES = 3
 PART_BYTES = 16 << 20
 """If whole copies do not fit, parts of this size are compared. malloc reuses memory of this size,
 and takes new pages for more."""
-CONTENTS = {"values", "unfinished", "source"}
-"""What changes if something else writes the source."""
 FINISHED_S = 0.25
 """A copy that is made beside the call has come to its end by then."""
+LARGEST_BYTES = 64 << 10
+"""Arrays are read seven times. PyTorch uses several threads at 256 KiB, which took 25 ms while
+other programs kept the processors."""
+OWN_LARGEST_BYTES = 64 << 20
+"""A user's own array is read four times, and cannot be made smaller."""
+RING = 4
+"""So many later results are held with the first."""
+WRITTEN = 1
+"""What the framework's write puts everywhere, as the ``write`` of a reproducer does."""
 
 
 def measure(subject: Subject) -> dict[str, Any]:
@@ -68,7 +79,7 @@ def measure(subject: Subject) -> dict[str, Any]:
     evidence = {"changed": changed, **_properties(subject, source, result)}
     if changed.keys() <= {"values"}:
         del result  # a framework may reuse a buffer once nothing holds it
-        found = further_calls.look(subject)
+        found = _look_further(subject)
         # A value that the conversion wrote to its source looks like a wrong result.
         if not changed or "source" in found["changed"]:
             evidence |= found
@@ -179,3 +190,159 @@ def _parts(subject: Subject, result: Any) -> Iterator[tuple[int, int] | None]:
     step = max(1, PART_BYTES * rows // spec.size_bytes)
     for begin in range(0, rows, step):
         yield begin, min(begin + step, rows)
+
+
+# Elements on the host
+
+
+def host_copy(subject: Subject, array: Any, probe: Probe) -> Any:
+    """Copy all elements of a source or a result to the host."""
+    import numpy
+
+    values = numpy.array(read_elements(probe, array, subject.spec))
+    if values.size != subject.spec.elements:
+        raise Unsupported(f"{values.size} values of the result were read back")
+    return values
+
+
+def count_different(before: Any, after: Any) -> dict[str, int]:
+    """Count the elements that differ; empty if none does."""
+    if before.dtype != after.dtype:
+        raise Unsupported(f"{before.dtype} cannot be compared with {after.dtype}")
+    differ = unequal(before, after)
+    count = int(differ.sum())
+    if not count:
+        return {}
+    return {"different": count, "of": int(before.size), "first_index": int(differ.argmax())}
+
+
+def read_elements(
+    probe: Probe, array: Any, spec: ArraySpec, rows: tuple[int, int] | None = None
+) -> Any:
+    """Return the elements, or those of some rows, one-dimensional; may be a view of the array."""
+    import numpy
+
+    if probe.dtype(array) is not None:
+        part = array if rows is None else array[slice(*rows)]
+        return numpy.ascontiguousarray(probe.to_numpy(part)).reshape(-1)
+    raw = probe.to_numpy(array)  # plain memory
+    if rows is not None:
+        row_bytes = spec.size_bytes // spec.shape[0]
+        raw = raw[rows[0] * row_bytes : rows[1] * row_bytes]
+    return raw.view(spec.dtype)
+
+
+def unequal(before: Any, after: Any, dtypes: tuple[str, str] | None = None) -> Any:
+    """Return which elements differ: by their bits, or as numbers if there are two ``dtypes``."""
+    import numpy
+
+    elements = before.size
+    if dtypes is None:
+        before, after = bits(before), bits(after)
+    elif not all(map(_are_numbers, (before, after), dtypes)):
+        return numpy.zeros(1, dtype=bool)
+    differ = before != after
+    if dtypes is not None:  # a NaN is still one
+        differ &= ~((before != before) & (after != after))  # noqa: PLR0124
+    words = max(1, differ.size // max(elements, 1))  # a complex number is two
+    return differ if words == 1 else differ.reshape(-1, words).any(axis=1)
+
+
+def bits(array: Any) -> Any:
+    """Return bit patterns in the machine's byte order: NaN equals NaN, -0.0 differs from 0.0."""
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return array.view(f"uint{8 * min(array.dtype.itemsize, 8)}")
+
+
+def lost_byte_order(before: Any, after: Any) -> bool:
+    """Whether ``before`` has the other byte order, and ``after`` is its bytes in the machine's."""
+    if before.dtype.isnative:
+        return False
+    return bool((bits(before.byteswap()) == bits(after)).all())
+
+
+def _are_numbers(values: Any, dtype: str) -> bool:
+    # For a dtype that NumPy lacks these are its bits, which are no numbers of another dtype.
+    return values.dtype.kind in "biufc" and values.dtype.name == dtype
+
+
+# Further conversions
+
+
+class Conversion(NamedTuple):
+    """A result that is held with its source, and the values that both had when it was made."""
+
+    source: Any
+    source_values: Any
+    result: Any
+    result_values: Any
+
+
+def _look_further(subject: Subject) -> dict[str, Any]:
+    """Evidence: what ``changed``, and how the array was made if it is another one."""
+    changed: dict[str, Any] = {}
+    looked = attempt(partial(_convert_further, subject, changed))  # a refusal is no change
+    if changed and not isinstance(looked, Refusal) and looked.spec != subject.spec:
+        return {"changed": changed} | looked.made()
+    return {"changed": changed}
+
+
+def _convert_further(subject: Subject, changed: dict[str, Any]) -> Subject:
+    """Fill ``changed``; returns the conversion that was looked at, which may be a smaller one."""
+    size = subject.spec.size_bytes
+    if subject.spec.elements == 0 or (subject.is_one_array and size > OWN_LARGEST_BYTES):
+        return subject
+    if size > LARGEST_BYTES:
+        subject = subject.of_bytes(LARGEST_BYTES)
+    made = attempt(subject.make_another)  # the conversion may have written to the old source
+    source = subject.source if isinstance(made, Refusal) else made
+    first = _convert(subject, source, changed)
+    # Of a user's own array only that is looked at: the text may share memory on purpose.
+    if not (changed or subject.is_one_array):
+        _convert_others(subject, first, changed)
+    return subject
+
+
+def _convert(subject: Subject, source: Any, changed: dict[str, Any]) -> Conversion:
+    """Convert, and compare the source with what it was before."""
+    producer = subject.producer
+    before = host_copy(subject, source, producer)
+    result = subject.converting(source)()
+    subject.wait_for(result)
+    if difference := count_different(before, host_copy(subject, source, producer)):
+        changed["source"] = difference
+    return Conversion(source, before, result, host_copy(subject, result, subject.consumer))
+
+
+def _convert_others(subject: Subject, first: Conversion, changed: dict[str, Any]) -> None:
+    """Convert other values while the first result is held, and then the first source with them."""
+    producer, other = subject.producer, subject.make_another()
+    if producer.write(other, WRITTEN) is NotImplemented:
+        return
+    written = host_copy(subject, other, producer)
+    if not count_different(first.source_values, written) or _result_changed(subject, first):
+        return  # the write changed nothing, or shows in the result of another source
+    convert, wait, held = subject.converting(other), subject.waiter(), []
+    for _ in range(RING):
+        held.append(convert())
+        wait(held[-1])
+    overwritten = _result_changed(subject, first)
+    source_now = host_copy(subject, first.source, producer)
+    if overwritten and not count_different(first.source_values, source_now):
+        changed["earlier_result"] = overwritten
+        return
+    del held
+    if producer.write(first.source, WRITTEN) is NotImplemented:
+        return
+    result = subject.converting(first.source)()
+    subject.wait_for(result)
+    values = host_copy(subject, result, subject.consumer)
+    was_right = not count_different(first.source_values, first.result_values)
+    is_old = not count_different(first.result_values, values)
+    missed = count_different(written, values)
+    if was_right and is_old and missed:
+        changed["after_write"] = missed
+
+
+def _result_changed(subject: Subject, held: Conversion) -> dict[str, int]:
+    return count_different(held.result_values, host_copy(subject, held.result, subject.consumer))
