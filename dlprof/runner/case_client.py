@@ -1,71 +1,67 @@
-"""Ask a worker about a case, and keep its answer in the session file."""
+"""Ask a worker about a case, judge whether its answer counts, and keep it in the session file.
+
+Whatever would become a finding, and whatever was refused or crashed after other conversions, is
+asked once more in a process that has converted nothing else. That answer counts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import sys
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from dlprof.protocol.messages import REFUSED
+from dlprof.protocol.statement import UserCode, leading_imports
 from dlprof.runner.evidence import Lost
 from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Settings
-from dlprof.runner.schedule import (
-    EVERY_ROUND,
-    FIRST_ROUND,
-    FIRST_STEP,
-    IN_LOOPS,
-    IN_TURNS,
-    STEP,
-    SURVEY,
-    UNTIMED,
-    Entry,
-    Stop,
-)
+from dlprof.runner.schedule import Entry, Stop
 from dlprof.runner.session_file import SessionFile
 from dlprof.runner.worker_client import POLL_S, Outcome, WorkerClient
 
+EVERY_ROUND = (
+    "settings",
+    "first_call",
+    "ownership",
+    "host_time",
+    "ready_time",
+    "phases",
+    "device_time",
+    "copy_cost",
+)
+FIRST_ROUND = (*EVERY_ROUND, "recipe", "values", "handshake", "fresh_source")
+
+IN_TURNS = ("host_time", "ready_time", "device_time")
+"""The later rounds of a gate: the first has shown what each case is."""
+
+UNTIMED = ("settings", "first_call", "ownership", "values", "handshake", "recipe")
+"""A round without times."""
+
+IN_LOOPS = ("placement",)
+"""Added to every round if a placement other than ``convert`` is requested."""
+
+STEP = ("host_time", "ready_time", "versus", "shape_change", "values", "reuse")
+FIRST_STEP = (*STEP, "allocations")
+"""A step of inference, which converts nothing. Counting takes long, so one round does it."""
+
+ALIGNMENT = ("alignment",)
+"""The diagnosis if the rest is not wanted. Without it a verdict holds only for the addresses that
+the processes happened to have. It took 2 to 13 ms for each path."""
+
+TRACE = ("trace",)
+
+SURVEY = ("recipe", "settings", "values", "ownership", "refusal")
+"""The survey: what one conversion shows."""
+
+IN_COMPANY = "after other conversions in the same process"
+
 LEAST_BYTES_PER_S = 50e6
-"""A case has a second more for each so many bytes: they are made, converted and compared."""
+"""The time limit of a case grows with its bytes, which are made, converted and compared."""
 
 Turns = dict[str, int | None]
-"""What a worker must know to take turns: see :class:`dlprof.worker.turns.Turns`."""
-
-
-def imports_of(case: Case) -> dict[str, Any]:
-    """Return what a worker must know to import for a case."""
-    return {
-        "producer": case.producer.reference,
-        "consumer": case.consumer.reference,
-        "export": case.path.export.name,
-        "import": case.path.import_.name,
-    }
-
-
-def status_of(outcome: Outcome) -> str:
-    """Return the status in the session: an error of the worker or of the probe is a crash, too."""
-    return "crashed" if outcome.status in ("failed", "faulty") else outcome.status
-
-
-def _as_refused(outcome: Outcome) -> Outcome:
-    """Return the refusal if an experiment after it ended the worker: the conversion did not.
-
-    A loop of refusals that crashes is the conversion's crash; one that takes too long is not.
-    """
-    reason = outcome.parts.get(REFUSED)
-    ends = [("crashed", "handshake"), ("timeout", "handshake"), ("timeout", "refusal")]
-    if reason is None or (outcome.status, outcome.stage) not in ends:
-        return outcome
-    ended = {"instrument": outcome.stage, "reason": f"the worker was lost: {outcome.reason}"}
-    return replace(
-        outcome,
-        status="unsupported",
-        reason=reason,
-        parts={**outcome.parts, "refused_at": "first call"},
-        failures=[*outcome.failures, ended],
-        lost=None,
-    )
+"""The fields of :class:`dlprof.worker.turns.Turns` that the parent decides."""
 
 
 class CaseClient:
@@ -113,7 +109,7 @@ class CaseClient:
         """Append the answer to the session file."""
         lost = outcome.lost
         if lost is None and outcome.status in ("crashed", "failed"):
-            # By what it raised, where that would have ended the process.
+            # It raised what would have ended the process.
             lost = Lost(how=outcome.reason, stage=outcome.stage)
         answer = {
             "status": status_of(outcome),
@@ -160,3 +156,111 @@ class CaseClient:
         later = IN_TURNS if self.settings.in_turns else EVERY_ROUND
         looped = IN_LOOPS if set(self.settings.placements) - {"convert"} else ()
         return (later if round_ else FIRST_ROUND) + looped
+
+
+def imports_of(case: Case) -> dict[str, Any]:
+    """Return the names by which a worker imports for a case."""
+    return {
+        "producer": case.producer.reference,
+        "consumer": case.consumer.reference,
+        "export": case.path.export.name,
+        "import": case.path.import_.name,
+    }
+
+
+def can_fork(entries: Sequence[Entry]) -> bool:
+    """Whether these cases may run in forks: a fork cannot use its parent's device."""
+    return sys.platform == "linux" and all(entry.case.device == "cpu" for entry in entries)
+
+
+def imports_for(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Return the imports of these cases, for a worker that imports ahead.
+
+    A user's own setup runs for its case alone. Only the imports at its start run ahead.
+    """
+    return list({entry.path: _imports_ahead(entry.case) for entry in entries}.values())
+
+
+def _imports_ahead(case: Case) -> dict[str, Any]:
+    if case.producer.source.startswith(UserCode.PREFIX):
+        return {"statements": leading_imports(case.path.import_.setup)}
+    return imports_of(case)
+
+
+def status_of(outcome: Outcome) -> str:
+    """Return the status for the session: an error of the worker or of a probe is a crash, too."""
+    return "crashed" if outcome.status in ("failed", "faulty") else outcome.status
+
+
+def suspicion(case: Case, outcome: Outcome) -> str:
+    """Return why a shared process's answer is asked again; empty if it counts.
+
+    In timed rounds several processes convert in different orders, so their verdicts stand.
+    """
+    if outcome.status not in ("ok", "invalid"):
+        return outcome.reason or outcome.status
+    if not case.surveyed:
+        return ""
+    if _verdict(outcome, "settings") == "changed":
+        return "it changed a setting"
+    narrowed = [case.dtype, case.consumer.narrows.get(case.dtype)]
+    if _verdict(outcome, "values") == "wrong" and _changed_dtype(outcome) != narrowed:
+        return "its values were wrong"
+    owned, promise = _verdict(outcome, "ownership"), case.path.promise
+    if promise and {owned, promise} == {"view", "copy"}:
+        return f"it was a {owned}, though a {promise} is documented"
+    return ""
+
+
+def compared(case: Case, outcome: Outcome, before: Outcome | None) -> Outcome:
+    """Return the answer of a case alone. If it works only alone, note what happened before."""
+    if before is None or suspicion(case, outcome):
+        return outcome
+    reason = suspicion(case, before)
+    outcome.failures.append({"instrument": IN_COMPANY, "reason": reason})
+    outcome.parts["in_company"] = {"status": status_of(before), "reason": reason}
+    outcome.output = outcome.output or before.output
+    return outcome
+
+
+def spoils(outcome: Outcome) -> bool:
+    """Whether a process must serve no other case after this answer.
+
+    It is gone, or a setting was changed.
+    """
+    return (
+        not outcome.alive
+        or _verdict(outcome, "settings") == "changed"
+        or _verdict(outcome, "refusal") == "broken"
+    )
+
+
+def _changed_dtype(outcome: Outcome) -> Any:
+    """Return the dtypes of source and result, if these make the values wrong."""
+    evidence = outcome.parts.get("values", {}).get("evidence") or {}
+    return (evidence.get("changed") or {}).get("dtype")
+
+
+def _verdict(outcome: Outcome, instrument: str) -> str:
+    found = outcome.parts.get(instrument)
+    return str(found.get("verdict", "")) if isinstance(found, dict) else ""
+
+
+def _as_refused(outcome: Outcome) -> Outcome:
+    """Return the refusal if an experiment after it ended the worker: the conversion did not.
+
+    A loop of refusals that crashes is the conversion's crash; one that takes too long is not.
+    """
+    reason = outcome.parts.get(REFUSED)
+    ends = [("crashed", "handshake"), ("timeout", "handshake"), ("timeout", "refusal")]
+    if reason is None or (outcome.status, outcome.stage) not in ends:
+        return outcome
+    ended = {"instrument": outcome.stage, "reason": f"the worker was lost: {outcome.reason}"}
+    return replace(
+        outcome,
+        status="unsupported",
+        reason=reason,
+        parts={**outcome.parts, "refused_at": "first call"},
+        failures=[*outcome.failures, ended],
+        lost=None,
+    )

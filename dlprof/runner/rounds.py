@@ -1,30 +1,45 @@
-"""The rounds: fresh workers and shuffled cases; then the survey and the diagnosis."""
+"""Measure the cases of a run: timed rounds first, then the survey and the diagnosis.
+
+Each timed round has fresh workers and another order. The survey converts many small arrays once.
+The diagnosis runs instruments that may crash or hang, once per path, after all times are safe. Its
+answers are in the round after the timed ones, and traces are in the round after that.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from itertools import groupby
 from typing import Any
 
-from dlprof.runner.case_client import CaseClient, Turns
-from dlprof.runner.diagnosis import Diagnosis
-from dlprof.runner.isolation import (
-    Forks,
-    Processes,
+from dlprof.probes.base import CONTIGUOUS
+from dlprof.protocol.messages import (
+    AFTER_DROP,
+    DIAGNOSIS,
+    NO_CUPTI,
+    SAME,
+    SOURCE_AFTER_DROP,
+    no_trace,
+)
+from dlprof.runner.case_client import (
+    ALIGNMENT,
+    TRACE,
+    UNTIMED,
+    CaseClient,
+    Turns,
+    can_fork,
     compared,
-    died_before,
     imports_for,
     spoils,
+    status_of,
     suspicion,
 )
 from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Settings
 from dlprof.runner.schedule import (
-    UNTIMED,
     Entry,
     Group,
     Lane,
@@ -41,10 +56,10 @@ from dlprof.runner.schedule import (
 )
 from dlprof.runner.session_file import SessionFile
 from dlprof.runner.survey import is_plainest
-from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool
+from dlprof.runner.worker_client import Outcome, Pool, Processes, WorkerClient
 
 MOST_LOST = 3
-"""A path that ended or changed so many processes of its own is tried with no other array."""
+"""Processes of its own that a path may end or change before its other arrays are skipped."""
 SPOILS = f"not tried: the path ended or changed {MOST_LOST} processes before"
 
 Steps = Generator[Any, int | None, None]
@@ -54,8 +69,8 @@ Steps = Generator[Any, int | None, None]
 class Runner:
     """Measures cases in one interpreter, and keeps every answer in the session file ``file``.
 
-    ``variables`` are environment variables of the frameworks. What the file holds already is not
-    measured again. ``can_trace`` if CUPTI is installed.
+    ``variables`` are environment variables of the frameworks. Answers that the file holds already
+    are not measured again. ``can_trace`` if CUPTI is installed.
     """
 
     def __init__(
@@ -79,17 +94,17 @@ class Runner:
         entries = (Entry(index, case) for index, case in enumerate(cases))
         self._plain = {entry.path: entry for entry in entries if is_plainest(entry.case)}
         """The plain array of each path in the survey."""
-        self._pool = WorkerPool(python, variables)
+        self._diagnosed = _diagnosed(cases, settings)
+        self._can_trace = can_trace
+        self._pool = Pool(python, variables)
         self._client = CaseClient(settings, file, watcher)
-        self._forks = Forks(self._pool, settings)
-        self._diagnosis = Diagnosis(cases, self._client, self._forks, can_trace)
 
     def run(self) -> None:
         """Measure all rounds, or as many as the budget allows, but at least one."""
         timed = [index for index, case in enumerate(self.cases) if not case.surveyed]
         surveyed = [index for index, case in enumerate(self.cases) if case.surveyed]
         started, rounds = time.monotonic(), self.settings.rounds if timed else 0
-        paths = self._diagnosis.paths
+        paths = len(self._diagnosed)
 
         def is_over() -> bool:
             budget_s = self.settings.budget_s
@@ -99,20 +114,16 @@ class Runner:
         for round_ in range(rounds):
             if round_ and is_over():
                 break
-            groups = list(self._shuffled(self._needed(round_, timed), round_))
+            groups = shuffled(self._needed(round_, timed), self.settings.seed, round_)
             for place, group in enumerate(groups):
-                following = groups[place + 1 : place + 2]
-                forks = len(groups) == 1 and round_ == 0 and paths > 0
-                if len(groups) == 1 and round_ + 1 < rounds and not forks:
-                    following = groups  # the next round needs the same frameworks
-                self._import_ahead([group, *following], round_, forks)
+                self._import_ahead(groups, place, round_)
                 finish([self._measure(group, round_)])
             self.rounds_done = round_ + 1
         self.out_of_time = is_over()
         if not self.out_of_time and self.rounds_done == rounds:
             self._look_wider(surveyed, is_over)
         self.close()
-        self.undiagnosed = len(self._diagnosis.left()), paths
+        self.undiagnosed = len(self._undiagnosed()), paths
 
     def turns(self, round_: int, order: Sequence[int], cpu: int | None) -> Round:
         """Run a round of some cases, in turns with another runner; samples are on ``cpu``.
@@ -129,9 +140,9 @@ class Runner:
 
     def diagnose(self, only: set[int], is_over: Callable[[], bool]) -> set[int]:
         """Diagnose the paths of some cases until the time ``is_over``. Return the cases left."""
-        groups = self._grouped(sorted(self._diagnosis.left() & only))
-        finish([self._diagnosis.lane(deque(groups), is_over)])
-        return self._diagnosis.left() & only
+        groups = self._grouped(sorted(self._undiagnosed() & only))
+        finish([self._diagnose(deque(groups), is_over)])
+        return self._undiagnosed() & only
 
     def look_again(self, only: set[int], instrument: str, look: int) -> None:
         """Ask one instrument once more of some cases: a race shows only now and then.
@@ -140,124 +151,97 @@ class Runner:
         """
         for group in self._grouped(sorted(only)):
             round_ = self.settings.rounds + 2 + look
-            finish([self._diagnosis.look(group, round_, (instrument,))])
+            finish([self._look(group, round_, (instrument,))])
 
     def close(self) -> None:
-        self._forks.close()
         self._pool.close()
 
     def _measure(self, group: Group, round_: int, turns: Turns | None = None) -> Steps:
         """Measure one round of cases that share a process; then its suspects, each path alone."""
-        kind = process_of(group[0].case, self.settings)
-        with closing(Processes(self._pool, kind)) as processes:
-            suspects = yield from self._shared(group, round_, processes, turns)
-        if turns is None:
-            suspects = yield from self._without_refused(group, suspects, round_)
+        with closing(Processes(self._pool, self._kind(group))) as processes:
+            suspects = yield from self._serve(group, round_, processes, turns)
+        refused = [one for one in suspects if one.before and one.before.status == "unsupported"]
+        if refused and turns:
+            yield Stop(refused[0].number)
+            finish([self._confirm(group, refused, round_)])
+        elif refused:
+            yield from self._confirm(group, refused, round_)
+        left = [one for one in suspects if self.file.needs(one.number, round_)]
         with closing(Processes(self._pool)) as processes:
-            for path in by_path(suspects):
-                yield from self._alone(path, round_, processes, turns)
+            for path in by_path(left):
+                yield from self._serve(path, round_, processes, turns, alone=True)
 
-    def _survey(self, entries: Group, lane: int) -> Lane:
-        """Survey paths: those of a pair in one process; then its suspects, each path alone."""
-        for _, of_pair in groupby(entries, key=lambda entry: entry.case.pair):
-            group = list(of_pair)
-            processes = self._forks.processes(group, lane)
-            suspects = yield from self._shared(group, 0, processes)
-            for path in by_path(suspects):
-                yield from self._alone(path, 0, processes)
-            yield from processes.end()
-
-    def _shared(
-        self, entries: Group, round_: int, processes: Processes, turns: Turns | None = None
-    ) -> Generator[Any, int | None, Group]:
-        """Ask for cases of several paths. Return those to be asked again alone."""
-        waiting, suspects = list(entries), list[Entry]()
-        while waiting:
-            if turns:  # before a process starts that would disturb the other side
-                yield Stop(waiting[0].number)
-            worker = yield from processes.next()
-            suspects += yield from self._serve(worker, waiting, round_, turns)
-        return suspects
-
-    def _alone(
-        self, path: Group, round_: int, processes: Processes, turns: Turns | None = None
-    ) -> Steps:
-        """Ask for cases of one path.
-
-        In a survey each process converts the plain array first, unless that ends the process.
-        """
-        waiting, lost = list(path), 0
-        plain = self._plain.get(path[0].path) if path[0].case.surveyed else None
-        while waiting and lost < MOST_LOST:
-            if turns:
-                yield Stop(waiting[0].number)
-            worker = yield from processes.next()
-            if plain is not None and not is_plainest(waiting[0].case):
-                outcome = yield from self._client.ask(worker, plain, round_)
-                if spoils(outcome):
-                    plain = None
-                    continue
-            yield from self._serve(worker, waiting, round_, turns, alone=True)
-            lost += path[0].case.surveyed
-        for entry in waiting:
-            self._keep(entry, round_, Outcome("skipped", SPOILS))
-
-    def _serve(
-        self,
-        worker: WorkerClient,
-        waiting: Group,
-        round_: int,
-        turns: Turns | None,
-        alone: bool = False,
-    ) -> Generator[Any, int | None, Group]:
-        """Ask for the cases that wait, until the worker can serve no more. Return the suspects.
-
-        The first answer of a process counts, and any answer of a path ``alone``. A path that ends
-        or changes a shared process is asked alone from then on.
-        """
-        suspects, served = list[Entry](), 0
-        while waiting:
-            entry = waiting[0]
-            if served and turns:
-                yield Stop(entry.number)
-            counts = alone or not served
-            outcome = yield from self._client.ask(worker, entry, round_, alone=counts, turns=turns)
-            if served and died_before(outcome):
-                break
-            waiting.pop(0)
-            if suspicion(entry.case, outcome) and not counts:
-                suspects.append(entry._replace(before=outcome))
-            else:
-                self._keep(entry, round_, compared(entry.case, outcome, entry.before))
-            served += 1
-            if spoils(outcome):
-                if not alone:
-                    suspects += [one for one in waiting if one.path == entry.path]
-                    waiting[:] = [one for one in waiting if one.path != entry.path]
-                break
-        return suspects
-
-    def _without_refused(
-        self, group: Group, suspects: Group, round_: int
-    ) -> Generator[Any, int | None, Group]:
-        """Keep the suspects of a group that a fork refuses, too. Return the others.
+    def _confirm(self, group: Group, refused: Group, round_: int) -> Lane:
+        """Ask for refused cases in forks, and keep those that are refused there, too.
 
         A process of its own takes seconds to import, and is needed for times alone.
         """
-        refused = [one for one in suspects if one.before and one.before.status == "unsupported"]
-        left = [one for one in suspects if one not in refused]
-        if not refused:
-            return left
-        processes = self._forks.processes(group)
+        processes = self._forks(group)
         for entry in refused:
             worker = yield from processes.next()
             outcome = yield from self._client.ask(worker, entry, round_, UNTIMED)
             if outcome.status == "unsupported":
                 self._keep(entry, round_, outcome)
-            else:
-                left.append(entry)
         yield from processes.end()
-        return left
+
+    def _survey(self, entries: Group, lane: int) -> Lane:
+        """Survey paths: those of a pair in one process; then its suspects, each path alone."""
+        for _, of_pair in groupby(entries, key=lambda entry: entry.case.pair):
+            group = list(of_pair)
+            processes = self._forks(group, lane)
+            suspects = yield from self._serve(group, 0, processes)
+            for path in by_path(suspects):
+                yield from self._serve(path, 0, processes, alone=True)
+            yield from processes.end()
+
+    def _serve(
+        self,
+        entries: Group,
+        round_: int,
+        processes: Processes,
+        turns: Turns | None = None,
+        alone: bool = False,
+    ) -> Generator[Any, int | None, Group]:
+        """Ask for cases, in a new process after each that can serve no more. Return the suspects.
+
+        The first answer of a process counts, and any answer of a path ``alone``. A path that ends
+        or changes a shared process is asked alone from then on.
+        """
+        waiting, suspects, lost, worker = list(entries), list[Entry](), 0, None
+        is_limited = alone and entries[0].case.surveyed
+        while waiting and not (is_limited and lost == MOST_LOST):
+            entry = waiting[0]
+            if turns:  # before a process starts that would disturb the other side
+                yield Stop(entry.number)
+            is_first, counts = worker is None, alone or worker is None
+            worker = worker or (yield from self._next(processes, entry, round_, alone))
+            outcome = yield from self._client.ask(worker, entry, round_, alone=counts, turns=turns)
+            if spoils(outcome):
+                worker, lost = None, lost + 1
+            if not (is_first or outcome.alive) and outcome.stage == "start":
+                continue  # it died before it began: the case before this one is the cause
+            waiting.pop(0)
+            if suspicion(entry.case, outcome) and not counts:
+                suspects.append(entry._replace(before=outcome))
+            else:
+                self._keep(entry, round_, compared(entry.case, outcome, entry.before))
+            if worker is None and not alone:
+                suspects += [one for one in waiting if one.path == entry.path]
+                waiting = [one for one in waiting if one.path != entry.path]
+        for entry in waiting:
+            self._keep(entry, round_, Outcome("skipped", SPOILS))
+        return suspects
+
+    def _next(
+        self, processes: Processes, entry: Entry, round_: int, alone: bool
+    ) -> Generator[Any, int | None, WorkerClient]:
+        """Return the next process. In a survey, that of one path has converted the plain array."""
+        worker = yield from processes.next()
+        if alone and entry.case.surveyed and not is_plainest(entry.case):
+            plain = self._plain.get(entry.path)
+            if plain and spoils((yield from self._client.ask(worker, plain, round_))):
+                worker = yield from processes.next()
+        return worker
 
     def _keep(self, entry: Entry, round_: int, outcome: Outcome) -> None:
         self._client.keep(entry, round_, outcome)
@@ -268,42 +252,122 @@ class Runner:
 
         Not on a device: there a worker tells by its queues whether a conversion waits.
         """
-        left = sorted(self._diagnosis.left())
-        for _ in range(self._diagnosis.paths - len(left)):
+        left = sorted(self._undiagnosed())
+        for _ in range(len(self._diagnosed) - len(left)):
             self.watcher.step()  # refused, crashed, or diagnosed before the run was resumed
-        on_host = all(self.cases[index].device == "cpu" for index in (*left, *surveyed))
         needed = [entry for group in self._needed(0, surveyed) for entry in group]
-        paths, count = by_path(needed), lanes(len(needed)) if on_host else 1
+        on_host = all(self.cases[index].device == "cpu" for index in (*left, *surveyed))
+        count = lanes(len(needed) + len(left)) if on_host else 1
+        paths = by_path(needed)
         shares = [[one for path in paths[lane::count] for one in path] for lane in range(count)]
         finish([self._survey(share, lane) for lane, share in enumerate(shares)])
-        diagnoses = deque(self._shuffled(self._grouped(left), self.settings.rounds))
-        count = max(lanes(len(left)), self._forks.lanes) if on_host else 1
-        finish([self._diagnosis.lane(diagnoses, is_over, lane) for lane in range(count)])
+        groups = deque(shuffled(self._grouped(left), self.settings.seed, self.settings.rounds))
+        finish([self._diagnose(groups, is_over, lane) for lane in range(count)])
 
-    def _import_ahead(self, groups: Sequence[Group], round_: int, forks: bool) -> None:
-        """Let the workers of these groups import at once, unless that of the first is there.
+    def _diagnose(self, groups: deque[Group], is_over: Callable[[], bool], lane: int = 0) -> Lane:
+        """Diagnose the cases of ``groups`` until the time ``is_over``.
 
-        With ``forks``, so does the process that the diagnosis forks.
-
-        An import takes one processor, and no time is taken meanwhile.
+        Several lanes may share them: each begins with another group, and helps with the groups
+        that are left.
         """
-        fit = all(entry.case.device == "cpu" for group in groups for entry in group)
-        is_ready = self._pool.has_loaded(process_of(groups[0][0].case, self.settings))
-        if is_ready or not fit or len(groups) + forks == 1 or processors() == 1:
+        round_ = self.settings.rounds
+        instruments = DIAGNOSIS if self.settings.diagnose else ALIGNMENT
+        while not is_over() and (group := next(filter(None, groups), None)):
+            groups.rotate(-1 - groups.index(group))
+            taken = yield from self._look(group, round_, instruments, is_over, lane)
+            traced = [entry for entry in taken if entry.case.device == "cuda"]
+            if self._can_trace and traced:
+                # CUPTI has one subscriber per process, so traces get a worker of their own.
+                yield from self._look(traced, round_ + 1, TRACE)
+            elif traced:  # a worker would take seconds to say so
+                found = Outcome("ok", None, {"trace": no_trace(NO_CUPTI)})
+                for entry in traced:
+                    self._client.keep(entry, round_ + 1, found)
+
+    def _look(
+        self,
+        waiting: Group,
+        round_: int,
+        instruments: tuple[str, ...],
+        is_over: Callable[[], bool] = lambda: False,
+        lane: int = 0,
+    ) -> Generator[Any, int | None, Group]:
+        """Ask ``instruments`` of the cases that wait. Return those that were taken.
+
+        A worker that dies after other cases says nothing: a new one is asked. One that dies of its
+        first case costs the instrument in which it died.
+        """
+        taken: Group = []
+        processes = self._forks(waiting, lane)
+        worker = None
+        while waiting and not is_over():
+            entry = waiting.pop(0)
+            taken.append(entry)
+            if not self.file.needs(entry.number, round_):
+                continue  # only its trace is left
+            whole, left = Outcome("ok", None), instruments
+            while left:
+                is_first = worker is None
+                worker = worker or (yield from processes.next())
+                outcome = yield from self._client.ask(worker, entry, round_, left)
+                if outcome.alive or is_first:
+                    left = take_over(whole, outcome, left)
+                if spoils(outcome):
+                    worker = None
+            self._client.keep(entry, round_, whole)
+            if round_ == self.settings.rounds:
+                self.watcher.step()
+        yield from processes.end()
+        return taken
+
+    def _undiagnosed(self) -> set[int]:
+        """Return the case of each path that was not refused and did not crash, if it is left."""
+        settled, needs, round_ = self.file.settled, self.file.needs, self.settings.rounds
+        chosen = (next((i for i in path if not settled(i)), None) for path in self._diagnosed)
+        return {
+            index
+            for index in chosen
+            if index is not None
+            and (
+                needs(index, round_)
+                or (self.cases[index].device == "cuda" and needs(index, round_ + 1))
+            )
+        }
+
+    def _import_ahead(self, groups: Sequence[Group], place: int, round_: int) -> None:
+        """Let two processes import at once, unless the worker of this group has imported.
+
+        An import takes one processor, and no time is taken meanwhile. The second process is that
+        of the next group. If there is one group, it is that of the forks, then of the next round.
+        """
+        group, second, kind = (
+            groups[place],
+            groups[place + 1 : place + 2],
+            self._kind(groups[place]),
+        )
+        is_only = len(groups) == 1
+        forks = is_only and round_ == 0 and bool(self._diagnosed)
+        if is_only and not forks and round_ + 1 < self.settings.rounds:
+            second = groups
+        can_load = all(can_fork(one) for one in (group, *second)) and (forks or second)
+        if self._pool.has_loaded(kind) or not can_load or processors() == 1:
             return
         if forks:
-            self._forks.load(groups[0])
-        for group in reversed(groups):
-            self._load(group, round_)
+            self._pool.load(("forks", kind), imports_for(group))
+        for one in (*second, group):
+            self._load(one, round_)
         self._pool.wait(self.settings.limit_s)
 
     def _load(self, group: Group, round_: int) -> None:
         self.watcher.case(group[0].case, round_, "import")
-        kind = process_of(group[0].case, self.settings)
-        self._pool.load(kind, imports_for(group))
+        self._pool.load(self._kind(group), imports_for(group))
 
-    def _shuffled(self, groups: list[Group], round_: int) -> Iterator[Group]:
-        return shuffled(groups, self.settings.seed, round_)
+    def _forks(self, group: Group, lane: int = 0) -> Processes:
+        imports = imports_for(group) if can_fork(group) else []
+        return self._pool.forks(("forks", self._kind(group)), imports, lane)
+
+    def _kind(self, group: Group) -> tuple[str, ...]:
+        return process_of(group[0].case, self.settings)
 
     def _needed(self, round_: int, order: Iterable[int]) -> list[Group]:
         """Return the cases that a round still needs, grouped for one worker each."""
@@ -317,3 +381,54 @@ class Runner:
 
     def _grouped(self, indices: Iterable[int]) -> list[Group]:
         return grouped((Entry(index, self.cases[index]) for index in indices), self.settings)
+
+
+def _diagnosed(cases: Sequence[Case], settings: Settings) -> list[list[int]]:
+    """Return the cases of each path that is diagnosed, in the order in which they may represent it.
+
+    An array without elements shows least, so it comes last.
+    """
+    paths: dict[Any, list[int]] = {}
+    for index, case in enumerate(cases):
+        contiguous = case.device == "cpu" and case.layout in CONTIGUOUS
+        wanted = settings.diagnose or (settings.alignment and contiguous)
+        if wanted and not case.surveyed and not case.is_step:
+            path = case.pair, case.path, case.dtype, case.layout, case.device
+            paths.setdefault(path, []).append(index)
+    return [sorted(path, key=lambda i: cases[i].size_bytes == 0) for path in paths.values()]
+
+
+def take_over(whole: Outcome, outcome: Outcome, asked: tuple[str, ...]) -> tuple[str, ...]:
+    """Add a worker's answer to ``whole``. Return the instruments that it did not get to.
+
+    A worker that was lost costs the instrument in which it was lost, and that is an answer: a
+    process that dies while it reads a result without its source proves that the result dangled.
+    """
+    whole.parts |= {name: part for name, part in outcome.parts.items() if name in asked}
+    whole.failures += outcome.failures
+    whole.output = whole.output or (outcome.output if not outcome.alive else None)
+    if outcome.alive and outcome.status == "ok":
+        return ()
+    instrument = outcome.stage.partition(" ")[0]  # of the stage "lifetime after drop"
+    measured = outcome.alive and outcome.status == "invalid"  # all of it, on a disturbed device
+    if measured or instrument not in asked:
+        reason = outcome.reason or outcome.status
+        whole.failures.append({"instrument": "diagnosis", "reason": reason})
+        return ()
+    whole.parts[instrument] = _lost_in(outcome)
+    answered = {*whole.parts, *(failure["instrument"] for failure in whole.failures)}
+    return tuple(name for name in asked if name not in answered)
+
+
+def _lost_in(outcome: Outcome) -> dict[str, Any]:
+    """Return the verdict of the instrument in which a worker was lost."""
+    found = outcome.parts.get("after_drop", {})
+    evidence = {**found, "reason": outcome.reason or outcome.status, "worker": status_of(outcome)}
+    died = False
+    if outcome.lost is not None:
+        evidence["lost"] = outcome.lost.model_dump()
+        is_read = outcome.stage in (AFTER_DROP, SOURCE_AFTER_DROP)
+        died = is_read and outcome.lost.is_of_bad_memory
+    lost_source = found.get("source_after_drop") not in (None, SAME)
+    dangling = died or lost_source or found.get("changed_after_drop") is True
+    return {"verdict": "dangling" if dangling else "unknown", "evidence": evidence}

@@ -1,55 +1,21 @@
-"""How the cases of a run are spread over rounds and processes, and what each round asks for."""
+"""Spread the cases of a run over rounds, processes and lanes."""
 
 from __future__ import annotations
 
 import os
 import random
 import select
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from dlprof.runner.pairing import Case
 from dlprof.runner.request import Settings
 from dlprof.runner.worker_client import POLL_S, Outcome, WorkerClient
 
-EVERY_ROUND = (
-    "settings",
-    "first_call",
-    "ownership",
-    "host_time",
-    "ready_time",
-    "phases",
-    "device_time",
-    "copy_cost",
-)
-FIRST_ROUND = (*EVERY_ROUND, "recipe", "values", "handshake", "fresh_source")
-
-IN_TURNS = ("host_time", "ready_time", "device_time")
-"""The later rounds of a gate: the first has shown what each case is."""
-
-UNTIMED = ("settings", "first_call", "ownership", "values", "handshake", "recipe")
-"""A round without times."""
-
-IN_LOOPS = ("placement",)
-"""In every round as well, if a placement other than ``convert`` is asked for."""
-
-STEP = ("host_time", "ready_time", "versus", "shape_change", "values", "reuse")
-FIRST_STEP = (*STEP, "allocations")
-"""A step of inference, which converts nothing. Counting takes long, so one round does it."""
-
-ALIGNMENT = ("alignment",)
-"""The diagnosis if the rest is not wanted. Without it a verdict holds only for the addresses that
-the processes happened to have. It took 2 to 13 ms for each path."""
-
-TRACE = ("trace",)
-
-SURVEY = ("recipe", "settings", "values", "ownership", "refusal")
-"""The survey: what one conversion shows."""
-
 FEW_PATHS = 12
 """A pair with more paths gets less time for each, so that an answer does not take minutes."""
 LEAST_ONCE_NS = 8_000_000
-"""For a single process, which gives no interval."""
+"""If there is a single process, which gives no interval."""
 LEAST_SAMPLE_NS = 20_000_000
 """Twenty samples of a millisecond."""
 MOST_LANES = 4
@@ -58,7 +24,7 @@ CASES_OF_LANE = 8
 """The fewest cases that are worth the import of another worker."""
 
 SERIES = ("loop cost", "host time", "idle wait", "ready time")
-"""What a worker takes turns for, in its order; see ``dlprof.worker.turns``."""
+"""The samples for which a worker takes turns, in order; see ``dlprof.worker.turns``."""
 
 
 class Entry(NamedTuple):
@@ -70,7 +36,7 @@ class Entry(NamedTuple):
 
     @property
     def path(self) -> tuple[Any, ...]:
-        """What the cases of one path have in common."""
+        """Return the same key for all cases of one path."""
         return self.case.pair, self.case.path, self.case.device
 
 
@@ -90,11 +56,11 @@ class Stop(NamedTuple):
 
 
 Round = Generator[Stop, int | None, None]
-"""A round of one side of a gate. Between two stops it has the machine for itself. It may be sent
-the number of calls of the next sample."""
+"""A round of one side of a gate. Between two stops it has the machine for itself. The number of
+calls of the next sample may be sent into it."""
 
 Lane = Generator[WorkerClient, Any, Any]
-"""Requests to one worker after another. It yields the worker that it waits for."""
+"""Requests to one worker after another. It yields the worker for which it waits."""
 
 
 def offset_of(round_: int) -> int:
@@ -117,7 +83,7 @@ def sample_ns_for(settings: Settings, cases: Sequence[Case]) -> int:
 
 
 def process_of(case: Case, settings: Settings) -> tuple[str, ...]:
-    """Return what cases that share a process of a round have in common."""
+    """Return the same key for all cases that share a process of a round."""
     return () if settings.together else case.pair
 
 
@@ -136,12 +102,11 @@ def by_path(entries: Iterable[Entry]) -> list[Group]:
     return list(paths.values())
 
 
-def shuffled(groups: list[Group], seed: int, round_: int) -> Iterator[Group]:
-    """Yield the groups, and the cases of each, in the random order of a round."""
+def shuffled(groups: list[Group], seed: int, round_: int) -> list[Group]:
+    """Return the groups, and the cases of each, in the random order of a round."""
     chance = random.Random(f"{seed}:{round_}")  # noqa: S311 - not a secret
     chance.shuffle(groups)
-    for group in groups:
-        yield shuffle(group, chance, seed, round_)
+    return [shuffle(group, chance, seed, round_) for group in groups]
 
 
 def shuffle(items: list[Item], chance: random.Random, seed: int, round_: int) -> list[Item]:
@@ -155,7 +120,7 @@ def shuffle(items: list[Item], chance: random.Random, seed: int, round_: int) ->
 
 
 def lanes(cases: int) -> int:
-    """Return the number of lanes for so many cases: at most one for each processor."""
+    """Return the number of lanes for these many cases: at most one for each processor."""
     return max(1, min(cases // CASES_OF_LANE, processors(), MOST_LANES))
 
 
@@ -164,7 +129,7 @@ def processors() -> int:
 
 
 def finish(all_lanes: Sequence[Lane]) -> None:
-    """Advance all lanes to their ends. If one fails, or the user stops, all are closed."""
+    """Advance all lanes to their ends. If one fails, or the user stops, close all."""
     left = list(all_lanes)
     try:
         while left:

@@ -10,7 +10,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Generator,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +41,7 @@ IMPORT_LIMIT_S = 180.0
 IMPORTING = ("start", "import")
 """The stages to which this limit applies."""
 POLL_S = 0.05
+FORK_LIMIT_S = 20.0
 STACKS_LIMIT_S = 2.0
 KILL_LIMIT_S = 5.0
 DRAIN_READS = 64
@@ -297,50 +306,118 @@ def end(process: subprocess.Popen[bytes]) -> None:
         process.wait(KILL_LIMIT_S)
 
 
-class WorkerPool:
-    """Starts workers of one interpreter, also ahead of time, since imports take seconds.
+class Processes:
+    """Processes that have converted nothing, one after another.
 
-    ``variables`` are environment variables of its frameworks. Workers of one ``kind`` serve the
-    same cases.
+    With ``imports``, each is a fork of a process that has imported and done nothing else: an import
+    takes seconds, and a fork takes milliseconds. No times are taken in forks.
+    """
+
+    def __init__(
+        self, pool: Pool, kind: Hashable = None, imports: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
+        self._pool = pool
+        self._kind = kind
+        self._imports = imports
+        self._worker: WorkerClient | None = None
+        self._is_used = False
+
+    def next(self) -> Generator[WorkerClient, Any, WorkerClient]:
+        """Return the next process, once the one before it has ended."""
+        yield from self.end()
+        worker = self._worker = self._worker or self._pool.worker(self._kind)
+        fork = {"do": "fork", "cases": self._imports}
+        if self._imports and not (yield from _succeeds(worker, fork)):
+            self.close()
+            self._imports = ()  # an import ended the process or started threads
+            worker = self._worker = self._pool.worker()
+        self._is_used = True
+        return worker
+
+    def end(self) -> Generator[WorkerClient, Any, None]:
+        """End the last process. One that has imported for forks is kept."""
+        worker = self._worker
+        if worker is None or not self._is_used:
+            return
+        self._is_used = False
+        can_fork = self._imports and not worker.has_ended
+        if not (can_fork and (yield from _succeeds(worker, {"do": "end fork"}))):
+            self.close()
+
+    def close(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+        self._worker = None
+
+
+def _succeeds(
+    worker: WorkerClient, request: Mapping[str, Any]
+) -> Generator[WorkerClient, Any, bool]:
+    worker.send(request)
+    while (outcome := worker.poll(FORK_LIMIT_S)) is None:
+        yield worker
+    return outcome.status == "ok"
+
+
+class Pool:
+    """All workers of one interpreter. Workers of one ``kind`` serve the same cases.
+
+    ``variables`` are environment variables of its frameworks.
     """
 
     def __init__(self, python: str, variables: Mapping[str, str]) -> None:
         self._python = python
         self._variables = variables
-        self._loaded: list[tuple[Hashable, WorkerClient]] = []
-        self._importing: list[WorkerClient] = []
+        self._importing: list[tuple[Hashable, WorkerClient]] = []
+        self._imported: list[tuple[Hashable, WorkerClient]] = []
+        self._forks: dict[int, tuple[Hashable, Processes]] = {}
 
     def worker(self, kind: Hashable = None) -> WorkerClient:
         """Return a worker that has imported for its cases, or a new one. The caller closes it."""
-        for place, (loaded, worker) in enumerate(self._loaded):
-            if loaded == kind:
-                del self._loaded[place]
+        for place, (imported, worker) in enumerate(self._imported):
+            if imported == kind:
+                del self._imported[place]
                 return worker
         return start(self._python, self._variables)
 
     def load(self, kind: Hashable, imports: Sequence[Mapping[str, Any]]) -> None:
-        """Start a worker that imports for these cases, and do not wait for it."""
+        """Start a worker that imports for its cases, and do not wait for it."""
         worker = start(self._python, self._variables)
-        self._loaded.append((kind, worker))
-        self._importing.append(worker)
+        self._importing.append((kind, worker))
         worker.send({"do": "load", "cases": imports})
 
-    def has_loaded(self, kind: Hashable) -> bool:
-        return any(loaded == kind for loaded, _ in self._loaded)
-
     def wait(self, limit_s: float) -> None:
-        """Wait until all loaded workers have imported. A worker that died or hung is dropped."""
-        for one in [*self._loaded]:
-            # What has answered would not answer again.
-            if one[1] in self._importing and not one[1].wait(limit_s).alive:
-                self._loaded.remove(one)
-                one[1].close()
-        self._importing.clear()
+        """Wait until all workers have imported. A worker that died or hung is dropped."""
+        while self._importing:
+            kind, worker = self._importing[0]
+            if worker.wait(limit_s).alive:
+                self._imported.append((kind, worker))
+            else:
+                worker.close()
+            del self._importing[0]
+
+    def has_loaded(self, kind: Hashable) -> bool:
+        return any(imported == kind for imported, _ in self._imported)
+
+    def forks(
+        self, kind: Hashable, imports: Sequence[Mapping[str, Any]], lane: int = 0
+    ) -> Processes:
+        """Return the forks of a lane. They share one import while the ``kind`` stays the same."""
+        current, forks = self._forks.get(lane, (None, None))
+        if forks is None or current != kind:
+            if forks is not None:
+                forks.close()
+            forks = Processes(self, kind, imports)
+            self._forks[lane] = kind, forks
+        return forks
 
     def close(self) -> None:
-        """End the workers that were loaded and not used."""
-        while self._loaded:
-            self._loaded.pop()[1].close()
+        """End all workers that the pool holds."""
+        for _, forks in self._forks.values():
+            forks.close()
+        for _, worker in (*self._importing, *self._imported):
+            worker.close()
+        self._importing, self._imported, self._forks = [], [], {}
 
 
 Start = Callable[[str, Mapping[str, str]], WorkerClient]

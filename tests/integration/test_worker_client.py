@@ -146,7 +146,7 @@ def test_a_case_that_the_kernel_ends_for_memory_is_skipped(worker, monkeypatch, 
 
 def test_a_worker_that_has_imported_is_not_waited_for_again(monkeypatch):
     monkeypatch.setattr(worker_client, "IMPORT_LIMIT_S", 10.0)
-    with closing(worker_client.WorkerPool(sys.executable, {})) as pool:
+    with closing(worker_client.Pool(sys.executable, {})) as pool:
         pool.load("kind", [])
         pool.wait(10.0)
         pool.wait(10.0)

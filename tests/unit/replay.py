@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import worker_client
-from dlprof.runner.schedule import TRACE
+from dlprof.runner.case_client import TRACE
 from dlprof.runner.worker_client import Outcome, WorkerClient
 
 

@@ -7,7 +7,7 @@ from builders import make_subject
 
 from dlprof.probes.base import Unsupported
 from dlprof.probes.numpy import NumPy
-from dlprof.runner.schedule import SURVEY
+from dlprof.runner.case_client import SURVEY
 from dlprof.worker import case, memory, serve
 from dlprof.worker.channel import Answer
 from dlprof.worker.loading import WorkerState

@@ -3,8 +3,8 @@
 import pytest
 
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.runner.diagnosis import take_over
 from dlprof.runner.evidence import Lost
+from dlprof.runner.rounds import take_over
 from dlprof.runner.worker_client import Outcome
 
 

@@ -10,11 +10,11 @@ from scripted_workers import Workers
 
 from dlprof.protocol.messages import DIAGNOSIS, NO_CUPTI
 from dlprof.runner import rounds
+from dlprof.runner.case_client import ALIGNMENT, TRACE
 from dlprof.runner.merge import merge
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Settings
 from dlprof.runner.rounds import Runner
-from dlprof.runner.schedule import ALIGNMENT, TRACE
 from dlprof.runner.session import Company
 from dlprof.runner.session_file import SessionFile
 from dlprof.runner.survey import SHAPE
