@@ -1,9 +1,9 @@
-"""Is the median host time that dlprof gives right, and does it come sooner?
+"""Compare dlprof's median host times, and its speed, with pyperf's.
 
 Proves that, on at least 11 of 12 CPU paths between 0.2 us and 30 ms, dlprof's median host time is
 within 3 % of the one of pyperf's rigorous mode (40 processes of three values), while dlprof takes
 at most a fifth of pyperf's time. Both measure the same setup and statement, in turns in one run, so
-that a drift of the machine meets both alike.
+that a drift of the machine affects both alike.
 
 It needs a quiet machine: a value of pyperf is a mean over 100 ms, which holds every time that
 another program takes the processor, while most of dlprof's samples of 1 ms hold none.
@@ -63,7 +63,7 @@ PATHS = (
 
 @dataclass
 class Rivals:
-    """One statement under both; a list of times for each process, in ns."""
+    """Times of one statement under both programs: a list per process, in ns."""
 
     setup: str
     statement: str

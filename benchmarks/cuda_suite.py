@@ -1,4 +1,4 @@
-"""All that dlprof has to show on a CUDA device, in two goes of less than ten minutes: ``make gpu``.
+"""Run dlprof's checks on a CUDA device in two calls of less than ten minutes: ``make gpu``.
 
     python benchmarks/cuda_suite.py FOLDER --part 1
     python benchmarks/cuda_suite.py FOLDER --only selftest,matrix
@@ -28,15 +28,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TOTAL_S = 570.0
 GRACE_S = 10.0
-"""What a step is given to write down what it has, once its time is up."""
+"""Time for a step to write its results after its limit."""
 NOTHING_MEASURED = 4
 DIRECT = (
     *("*from_dlpack(x)", "*from_dlpack(x, copy=*", "*as_cuda_array(x)", "cupy.asarray(x)"),
     *("torch.as_tensor(x, device=*", "jnp.asarray(x)"),
     *("torch.from_numpy(x.cpu().numpy()).cuda()", "cupy.asarray(x.get())"),
 )
-"""Paths from device to device, and two through the host: a diagnosis of all others, some 320, takes
-more than the time there is."""
+"""Paths from device to device, and two through the host. All 320 paths would take too long."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Step:
 
 
 def steps(folder: Path, device: str) -> tuple[list[Step], list[Step]]:
-    """The steps of both parts, the most important first."""
+    """Return the steps of both parts, the most important first."""
 
     def tests(name: str, limit_s: float, *files: str) -> Step:
         options = ("-m", "cuda", "-W", "default", "-p", "no:cacheprovider", "--tb=short", "-rfEs")
@@ -68,7 +67,7 @@ def steps(folder: Path, device: str) -> tuple[list[Step], list[Step]]:
     def paths(*globs: str) -> tuple[str, ...]:
         return tuple(word for glob in globs for word in ("--path", glob))
 
-    limit_s = 150 if device == "cuda" else 500  # on a GPU other steps need time, too
+    limit_s = 150 if device == "cuda" else 500  # on a GPU, other steps need time too
     matrix = ("--device", device, "--shape", "1024x1024")
     to_device = paths("*cuda*", "*cupy*") if device == "cuda" else ()
     ticket = ("ticket", f"{folder}/loaded.json", "--run", "-o", f"{folder}/ticket.md")
@@ -131,7 +130,7 @@ def main() -> int:
 
 
 def run(step: Step, folder: Path, limit_s: float) -> tuple[str, str, str]:
-    """Run a step in a process group of its own: its name, what became of it, its last line."""
+    """Run a step in its own process group: return its name, its result, and its last line."""
     if limit_s < min(step.limit_s, 20):
         return step.name, "not run", "no time is left"
     log, began = folder / f"{step.name}.log", time.monotonic()
@@ -152,7 +151,7 @@ def run(step: Step, folder: Path, limit_s: float) -> tuple[str, str, str]:
 
 
 def wait(process: subprocess.Popen[bytes], limit_s: float) -> str:
-    """Whether it ended in time; if not it is interrupted, so that it writes down what it has."""
+    """Wait for a process. Interrupt it at its limit, so that it writes its results."""
     word = ""
     try:
         process.wait(limit_s)
@@ -162,7 +161,7 @@ def wait(process: subprocess.Popen[bytes], limit_s: float) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_S)
     finally:
-        # What it left behind would be measured together with the next step.
+        # Child processes would be measured together with the next step.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()

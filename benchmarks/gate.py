@@ -1,9 +1,14 @@
-"""How often do gates cry wolf, and what do they catch? Sixteen conversions, six tools, one run.
+"""Count false alarms and missed slowdowns of gates: sixteen conversions, six tools, one run.
 
-Kinds of gates: equal code; equal code while another program loads one core half of the time; code
-in which two of eleven views are slower, one by 5 % and one by 10 %; in which a copy of 4 MiB is
-slower by 10 %; in which a view is slower by 2 %. The same spin makes it slower for all tools. All
-other conversions are equal code. The tools:
+Kinds of gates:
+
+- equal code;
+- equal code while another program loads one core half of the time;
+- two of eleven views slower, one by 5 % and one by 10 %;
+- a copy of 4 MiB slower by 10 %;
+- a view slower by 2 %.
+
+The same spin slows a conversion for all tools. All other conversions are equal code. The tools:
 
 - dlprof gate;
 - pytest-benchmark, --benchmark-compare-fail=median:5%;
@@ -13,11 +18,11 @@ other conversions are equal code. The tools:
   ratio of medians lies above 2.5 %;
 - a median of five samples with 5 %.
 
-A full run takes many hours. Every gate is a line in --file as soon as it is done, and a later call
-goes on where an earlier one stopped; --hours says when to stop. A gate that breaks is told, is no
-line, and is tried again by a later call. --table prints what is there. --paths leaves conversions
-out for all tools alike; their gates need a file of their own. A gate of sixteen by pyperf starts
-352 processes, one of eleven to choose the number of loops, and takes about a quarter of an hour.
+A full run takes many hours. Each finished gate is a line in --file. A later call continues there;
+--hours limits its time. A gate that breaks is reported, writes no line, and is tried again by a
+later call. --table prints the results. --paths selects conversions for all tools alike; such gates
+need their own file. A gate of sixteen by pyperf starts 352 processes, one of eleven to choose the
+number of loops, and takes about a quarter of an hour.
 
     python benchmarks/gate.py --file gates.jsonl --tools dlprof --hours 2
     python benchmarks/gate.py --file gates.jsonl --table
@@ -54,7 +59,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 EQUAL, LOADED, SLOWER, COPY, SMALL = "equal", "loaded", "slower", "copy", "small"
 KINDS = {EQUAL: 30, LOADED: 15, SLOWER: 30, COPY: 15, SMALL: 5}
-"""How many gates of each kind."""
+"""The number of gates of each kind."""
 LOAD = """
 import time
 while True:
@@ -70,7 +75,7 @@ SIDES = ("base", "head")
 SUITE = "suite.toml"
 MOST_S = 120
 MOST_BROKEN = 3
-"""So many gates in a row that break end the run."""
+"""The run ends after this number of broken gates in a row."""
 TIMED = """
 import json, sys, timeit
 found = {}
@@ -119,11 +124,11 @@ RESAMPLES, BOOTSTRAP_FLOOR = 2000, 1.025
 Conversion = dict[str, Any]
 """``name``, ``setup`` and ``code`` as text, its time in ns, and whether it is a view."""
 Found = dict[str, Any]
-"""``slower`` are names of conversions; ``unsure`` counts what a tool could not tell."""
+"""The names of slower conversions, and the number of undecided ones."""
 
 
 def suite(folder: Path, wanted: Sequence[str]) -> Path:
-    """scenarios/gate.toml with the probes that plant slowdowns, and its ``wanted`` paths alone."""
+    """Write scenarios/gate.toml for the ``wanted`` paths, with the probes that plant slowdowns."""
     text = (ROOT / "scenarios" / "gate.toml").read_text(encoding="utf-8")
     kept = [
         path
@@ -141,8 +146,9 @@ def suite(folder: Path, wanted: Sequence[str]) -> Path:
 
 
 def conversions(file: Path, codes: Sequence[str] = ()) -> list[Conversion]:
-    """The suite as text, so that every tool runs the same setup and statement; only ``codes`` of
-    it, if there are any.
+    """Return the suite as text, so that every tool runs the same setup and statement.
+
+    ``codes`` limits it to these conversions.
     """
     only = [word for code in codes for word in ("--path", code)]
     found, _ = outcome.session("run", str(file), "--rounds", "6", "--no-diagnose", *only)
@@ -160,7 +166,7 @@ def conversions(file: Path, codes: Sequence[str] = ()) -> list[Conversion]:
 
 
 def fastest_ns(result: Mapping[str, Any]) -> float:
-    """The least median of a process: the machine is slower now and then, never faster."""
+    """Return the least median of a process: noise makes the machine slower, never faster."""
     processes = result["ready_time"]["processes"] or result["host_time"]["processes"]
     return min(statistics.median(one["samples_ns"]) for one in processes)
 
@@ -170,7 +176,7 @@ def name_of(case: Mapping[str, str]) -> str:
 
 
 def turn_ns() -> float:
-    """What a turn of the spin takes: the fastest of many."""
+    """Return the time of one turn of the spin: the fastest of many."""
 
     def spin_ns(number: int) -> float:
         begun = time.perf_counter_ns()
@@ -184,12 +190,12 @@ def turn_ns() -> float:
 
 
 def length(one: Conversion, percent: float, turn: float) -> int:
-    """How long it spins: a copy in percent of its own time, a view in turns."""
+    """Return the length of a spin: in percent of its own time for a copy, in turns for a view."""
     return math.ceil(percent / 100 * one["ns"] / turn) if one["is_view"] else round(percent)
 
 
 def planted(kind: str, number: int, known: list[Conversion]) -> dict[str, float]:
-    """What is slower in the gate of this number, in percent: any two views meet in turn."""
+    """Return the slower conversions of a gate, in percent. Each pair of views gets its turn."""
     views = [one for one in known if one["is_view"]]
     copies = [one for one in known if not one["is_view"]]
     if kind == COPY:
@@ -206,8 +212,9 @@ def planted(kind: str, number: int, known: list[Conversion]) -> dict[str, float]
 def ready_for(
     slower: Mapping[str, float], known: Sequence[Conversion], file: Path
 ) -> list[Conversion]:
-    """The conversions that are to be slower, with what they take now. The machine may be slower
-    than at an earlier gate, and the spin is not slower by as much.
+    """Return the conversions to slow down, with their times now.
+
+    The machine may be slower than at an earlier gate, and the spin slows by another factor.
     """
     if not slower:
         return []
@@ -217,7 +224,7 @@ def ready_for(
 
 
 def run(given: Namespace) -> None:
-    """Run what is not in the file yet, all kinds and tools in turn."""
+    """Run the gates that the file lacks, all kinds and tools in turn."""
     done = {(line["tool"], line["kind"], line["number"]) for line in lines(given.file)}
     until = time.monotonic() + 3600 * given.hours
     with tempfile.TemporaryDirectory(prefix="dlprof-gate-") as name:
@@ -256,7 +263,7 @@ def run(given: Namespace) -> None:
 
 
 def commit() -> str:
-    """That of this checkout; empty outside of one."""
+    """Return the commit of this checkout, or an empty text outside of one."""
     done = subprocess.run(
         ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
         capture_output=True,
@@ -274,7 +281,7 @@ def versions() -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def loaded() -> Iterator[None]:
-    """Inside, another program loads one core half of the time."""
+    """Load one core half of the time with another program."""
     with subprocess.Popen([sys.executable, "-c", LOAD]) as load:
         try:
             yield
@@ -396,7 +403,7 @@ def bootstrap(folder: Path, names: list[str], spin: str, given: Namespace) -> Fo
 
 
 def median_of_five(folder: Path, names: list[str], spin: str, given: Namespace) -> Found:  # noqa: ARG001
-    """What people write themselves: five samples of a loop, the median, and 5 %."""
+    """The gate people write by hand: five samples of a loop, the median, and 5 %."""
     base, head = timed(folder, spin, 5)
     medians = {name: [statistics.median(side[name]) for side in (base, head)] for name in names}
     slower = [name for name, (before, after) in medians.items() if after > FLOOR * before]
@@ -404,7 +411,7 @@ def median_of_five(folder: Path, names: list[str], spin: str, given: Namespace) 
 
 
 def timed(folder: Path, spin: str, samples: int) -> list[dict[str, list[float]]]:
-    """So many samples of each conversion on either side, in one process each."""
+    """Take ``samples`` of each conversion on either side, in one process each."""
     command = [sys.executable, "-c", TIMED, str(folder / "conversions.json"), str(samples)]
     return [json.loads(execute(command, one).stdout) for one in ("", spin)]
 
@@ -418,13 +425,13 @@ TOOLS = {
     "median of 5": median_of_five,
 }
 MODULES = {"pytest-benchmark": "pytest_benchmark", "pyperf": "pyperf", "asv": "asv"}
-"""Of the tools that have to be installed."""
+"""Modules of the tools that must be installed."""
 
 
 def execute(
     command: list[str], spin: str, more: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a tool beside the planted ``spin``, and with ``more`` variables."""
+    """Run a tool with the planted ``spin`` and ``more`` variables."""
     variables = {**os.environ, VARIABLE: spin, "TF_CPP_MIN_LOG_LEVEL": "2", **(more or {})}
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     if done.returncode == 2 or done.returncode < 0:
@@ -435,7 +442,7 @@ def execute(
 def whole(
     command: list[str], spin: str, more: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """The same of a command whose exit code is 0 unless it fails: what failed cries no wolf."""
+    """Run a command and raise if it fails: a failed tool gave no alarm."""
     done = execute(command, spin, more)
     if done.returncode:
         raise Broken(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")
@@ -443,7 +450,7 @@ def whole(
 
 
 def lines(file: Path) -> list[dict[str, Any]]:
-    """What is in the file; a line that was cut off is not."""
+    """Read the lines of the file, without a torn last one."""
     found = []
     for text in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
         with suppress(ValueError):
@@ -471,7 +478,7 @@ def summary(given: Namespace) -> outcome.Outcome:
 
 
 def works(gates: list[dict[str, Any]]) -> str:
-    """How many conversions the gates are of; older lines are of sixteen and do not say so."""
+    """Return the number of conversions of these gates. Older lines omit it: they have sixteen."""
     return " or ".join(map(str, sorted({line.get("conversions", 16) for line in gates})))
 
 
@@ -494,7 +501,7 @@ def green(gates: list[dict[str, Any]], kind: str) -> list[bool]:
 
 
 def small_is_true(gates: list[dict[str, Any]]) -> list[bool]:
-    """Whether what is slower by 2 % is SAME, or WIDE with a bound that is true."""
+    """Whether a case slower by 2 % is SAME, or WIDE with a true bound."""
     least = 1 + SMALL_PERCENT / 100
     return [
         line["words"][name] == "SAME" or line["wide"].get(name, 0.0) >= least
@@ -531,7 +538,7 @@ def share(held: list[bool]) -> str:
 
 
 def targets(ours: list[dict[str, Any]]) -> Iterator[outcome.Target]:
-    """A promise of some gates is judged once there are as many, or too many have missed it."""
+    """Yield promises about a number of gates, judged after that number or too many misses."""
     for promise, of, least, held in (
         ("equal code ends with 0", 30, 29, green(ours, EQUAL)),
         ("equal code beside a load ends with 0", 15, 13, green(ours, LOADED)),

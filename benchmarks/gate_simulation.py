@@ -1,4 +1,4 @@
-"""How often would the gate raise a false alarm, and what would it catch?
+"""Simulate the gate's false alarms and the slowdowns it finds.
 
 Nothing is measured: synthetic processes with the noise that conversions show go through the
 functions that judge real ones. Prints, for suites of 16 cases and each noise,
@@ -47,7 +47,7 @@ FLOOR = Floor("ready", 0.05, 0.0)
 
 Logs = np.ndarray
 Noise = Callable[[np.random.Generator, tuple[int, int, int], float], Logs]
-"""Logarithms of times, of so many sides, cases and rounds; both sides have the same code."""
+"""Return logarithms of times by side, case and round. Both sides have the same code."""
 
 
 def normal(chance: np.random.Generator, shape: tuple[int, int, int], sd: float) -> Logs:
@@ -59,25 +59,25 @@ def heavy_tails(chance: np.random.Generator, shape: tuple[int, int, int], sd: fl
 
 
 def transients(chance: np.random.Generator, shape: tuple[int, int, int], sd: float) -> Logs:
-    """One process in twenty takes 20 % longer on average."""
+    """Make one process in twenty take 20 % longer on average."""
     return normal(chance, shape, sd) + (chance.random(shape) < 0.05) * chance.exponential(
         0.2, shape
     )
 
 
 def drift(chance: np.random.Generator, shape: tuple[int, int, int], sd: float) -> Logs:
-    """The machine changes its speed for all cases: a random walk over the rounds."""
+    """Change the machine's speed for all cases: a random walk over the rounds."""
     walk = np.cumsum(chance.normal(0.0, sd, (1, 1, shape[2])), axis=-1)
     return normal(chance, shape, sd) + walk
 
 
 def two_states(chance: np.random.Generator, shape: tuple[int, int, int], sd: float) -> Logs:
-    """Every process is in one of two states, 1.7 times apart, whatever the code."""
+    """Put every process into one of two states, 1.7 times apart, independent of the code."""
     return normal(chance, shape, sd) + np.log(1.7) * (chance.random(shape) < 0.5)
 
 
 def rounds_of_a_side(chance: np.random.Generator, shape: tuple[int, int, int], sd: float) -> Logs:
-    """Every case of a side resembles itself in the round before: half of what was stays."""
+    """Correlate each case of a side with its round before: half of the deviation stays."""
     found = normal(chance, shape, sd)
     for round_ in range(1, shape[2]):
         found[..., round_] = 0.5 * found[..., round_ - 1] + np.sqrt(0.75) * found[..., round_]
@@ -85,7 +85,7 @@ def rounds_of_a_side(chance: np.random.Generator, shape: tuple[int, int, int], s
 
 
 def first_is_slower(chance: np.random.Generator, shape: tuple[int, int, int], sd: float) -> Logs:
-    """The side that goes first in a round takes 1 % longer; the sides take turns in that."""
+    """Make the first side of a round 1 % slower. The sides take turns at going first."""
     second = np.arange(shape[2]) % 2
     later = np.stack([second, 1 - second])[: shape[0], None]
     return normal(chance, shape, sd) - 0.01 * later
@@ -110,7 +110,7 @@ def processes(logs: Logs) -> tuple[Process, ...]:
 def suite(
     noise: str, seed: int, slower: float = 1.0, sd: float = VIEW_SD, cases: int = CASES
 ) -> list[Sample]:
-    """One pass in turns; the first case of HEAD is slower by ``slower``."""
+    """Simulate one pass in turns. The first case of HEAD is slower by ``slower``."""
     logs = NOISES[noise](np.random.default_rng(seed), (2, cases, ROUNDS), sd)
     logs[1, 0] += np.log(slower)
     if noise == ENVIRONMENTS:  # both passes of a gate have the same, and consecutive seeds
@@ -122,12 +122,12 @@ def suite(
 
 
 def one_pass(samples: Sequence[Sample]) -> tuple[list[Time], int]:
-    """The times of one pass, and after how many rounds it stops."""
+    """Return the times of one pass and the number of its rounds."""
     course, given_up, used = begin(len(samples)), frozenset[int](), 0
     cut = [cut_to(one, 0) for one in samples]
     while course.next_look is not None and course.open - given_up:
         used = course.next_look
-        # What is given up is measured no more; the family stays the whole suite.
+        # A settled case is not measured again; the family stays the whole suite.
         cut = [
             done if place in given_up else cut_to(one, used)
             for place, (one, done) in enumerate(zip(samples, cut, strict=True))
@@ -143,9 +143,9 @@ def cut_to(sample: Sample, rounds: int) -> Sample:
 
 
 def gate(noise: str, seed: int, slower: float = 1.0, sd: float = VIEW_SD) -> tuple[set, set, list]:
-    """The cases that the first pass flags, those that both do, and the times after both.
+    """Return the cases flagged by the first pass, those flagged by both, and the times after both.
 
-    What the second pass calls SAME is that; of all else that was flagged the first word stays.
+    A case that the second pass calls SAME is SAME. All other flagged cases keep their first word.
     """
     times, _ = one_pass(suite(noise, 2 * seed, slower, sd))
     flagged = {place for place, time in enumerate(times) if time.word == SLOWER}
@@ -168,7 +168,7 @@ def is_green(times: Iterable[Time]) -> bool:
 def sessions(
     noise: str, seed: int, rounds: int, slower: float = 1.0, session_sd: float = SESSION_SD
 ) -> list[str]:
-    """The words of two finished sessions, measured one after the other."""
+    """Return the words of two finished sessions, measured one after the other."""
     chance = np.random.default_rng(seed)
     logs = NOISES[noise](chance, (1, CASES, 2 * rounds), VIEW_SD)[0]
     own = chance.normal(0.0, session_sd, (2, CASES, 1))

@@ -1,4 +1,4 @@
-"""What a benchmark program found: a table, and the targets it was run for."""
+"""Results of a benchmark program: a table and its targets."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from dlprof.runner.session_file import document
 
 @dataclass(frozen=True)
 class Target:
-    """A promise of the project, what was found, and whether it was kept; None where too little was
-    measured to say.
+    """A promise of the project, the result, and whether it was kept.
+
+    None: too little was measured.
     """
 
     promise: str
@@ -32,7 +33,7 @@ class Target:
 class Outcome:
     """``rows`` are texts under ``columns``; ``details`` hold the numbers behind them.
 
-    ``shortened`` says that fewer repeats were made than the targets are meant for.
+    ``shortened``: fewer repeats were made than the targets are meant for.
     """
 
     title: str
@@ -46,7 +47,7 @@ class Outcome:
 
 
 def options(docstring: str | None) -> argparse.ArgumentParser:
-    """A parser with what every program takes; the docstring is the help."""
+    """Return a parser with the options of every program. The docstring is the help."""
     parser = argparse.ArgumentParser(
         description=docstring, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -56,7 +57,7 @@ def options(docstring: str | None) -> argparse.ArgumentParser:
 
 
 def report(measure: Callable[[argparse.Namespace], Outcome], given: argparse.Namespace) -> int:
-    """Measure, print, keep the JSON; the exit code is 1 where a target was missed."""
+    """Measure, print, and write the JSON. Return exit code 1 if a target was missed."""
     begun = time.monotonic()
     outcome = measure(given)
     outcome = Outcome(**{**vars(outcome), "wall_s": round(time.monotonic() - begun, 1)})
@@ -67,7 +68,7 @@ def report(measure: Callable[[argparse.Namespace], Outcome], given: argparse.Nam
 
 
 def dlprof(*words: str) -> float:
-    """Run a command; its wall time in s. A finding or nothing measured is no fault here."""
+    """Run a command and return its wall time in s. Exit codes of findings are no failure."""
     begun = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "dlprof", *words], check=False, capture_output=True, text=True
@@ -78,7 +79,7 @@ def dlprof(*words: str) -> float:
 
 
 def session(*words: str) -> tuple[dict[str, Any], float]:
-    """Measure with dlprof: the session, and the wall time in s."""
+    """Measure with dlprof. Return the session and the wall time in s."""
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder) / "session.json"
         seconds = dlprof(*words, "-o", str(kept))
@@ -87,12 +88,12 @@ def session(*words: str) -> tuple[dict[str, Any], float]:
 
 
 def tell(words: str) -> None:
-    """Progress, on stderr."""
+    """Print progress on stderr."""
     print(words, file=sys.stderr, flush=True)
 
 
 def render(outcome: Outcome) -> str:
-    """The outcome as text."""
+    """Format the outcome as text."""
     table = render_table(outcome.columns, outcome.rows)
     judged = "\n".join(_judgement(target) for target in outcome.targets)
     short = "Shortened run: the targets are meant for the full one.\n" if outcome.shortened else ""
@@ -100,7 +101,7 @@ def render(outcome: Outcome) -> str:
 
 
 def render_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as their widest text; numbers to the right."""
+    """Align columns to their widest text, numbers to the right."""
     lines = [columns, *rows]
     widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
     right = [all(_is_number(row[place]) for row in rows) for place in range(len(columns))]
@@ -116,7 +117,7 @@ def render_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def duration_text(ns: float) -> str:
-    """A time with three digits and its unit."""
+    """Format a time with three digits and its unit."""
     for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
         if abs(ns) >= size:
             return f"{ns / size:.3g} {unit}"

@@ -1,7 +1,7 @@
-"""What does dlprof's timer give for nothing?
+"""Measure dlprof's timer on an empty statement.
 
-Proves that a statement that does nothing measures 0 +/- 5 ns: the cost of the loop is really taken
-off. The workers' timer is used as it is, in fresh processes.
+Proves that a statement that does nothing measures 0 +/- 5 ns: the cost of the loop is really
+subtracted. The workers' timer runs unchanged in fresh processes.
 """
 
 from __future__ import annotations

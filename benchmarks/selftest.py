@@ -1,4 +1,4 @@
-"""Are planted faults found, run after run, and innocent paths never blamed?
+"""Count planted faults that are found and controls that are blamed, run after run.
 
 Proves that ``dlprof selftest`` finds every planted fault by its rule, and blames no control with a
 warning or an error, in twenty runs in a row, with one core loaded meanwhile.
@@ -17,7 +17,7 @@ RUNS = 20
 
 
 def told(text: str) -> str:
-    """How many faults were found and controls blamed, and each plant that is not ``ok``."""
+    """Return the number of found faults and blamed controls, and each plant that is not ``ok``."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     counts = [line for line in lines if line.startswith(("faults found", "false alarms"))]
     rows = [line for line in lines if re.search(r"  (control|DLP\d{3})  ", line)]

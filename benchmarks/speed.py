@@ -1,9 +1,9 @@
-"""How long must a user wait?
+"""Measure how long a user waits for an answer.
 
 Proves that ``dlprof run torch numpy --shape 4096x4096`` answers within 15 s, ``dlprof --help``
 within 0.3 s, ``dlprof list`` within 0.5 s, ``dlprof matrix`` within 150 s, the whole diagnosis of
 a pair within 30 s and ``--quick`` within 5 s, from the start of the command to its end. The median
-of the repeats is judged; the worst is shown beside it.
+of the repeats is judged; the worst is shown too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import outcome
 
 @dataclass(frozen=True)
 class Command:
-    """``short`` are the repeats of a shortened run; 0 leaves the command out."""
+    """A command with its limit. ``short``: repeats of a shortened run; 0 leaves it out."""
 
     words: tuple[str, ...]
     limit_s: float

@@ -1,9 +1,9 @@
 """The frameworks of the gate's suite with a spin behind every conversion, to plant slowdowns.
 
 DLPROF_BENCHMARK_SPIN names conversions and how long they spin, such as
-``torch->numpy numpy->ndarray 12;torch->numpy numpy->array 10``: a view so many turns, a copy so
-many percent of the time that this copy took. All others spin none. The call of the spin is in all
-of them, on both sides, so that nothing but the spin is planted.
+``torch->numpy numpy->ndarray 12;torch->numpy numpy->array 10``: a number of turns for a view, a
+percentage of its own time for a copy. All others do not spin. The call of the spin is in all
+of them, on both sides, so that the spin is the only difference.
 
 Behind a view it counts the bits of a number, and a turn is a digit of it. A loop in Python took
 4.5 ns a turn in some processes and 6 ns in others, by what else lies in memory; a digit takes
@@ -22,8 +22,8 @@ from dlprof.probes.base import Import
 FRAMEWORKS = ("bytes", "jax", "numpy", "onnxruntime", "tensorflow", "torch")
 VARIABLE = "DLPROF_BENCHMARK_SPIN"
 LEAST = 64
-"""Digits where nothing is planted. The processor does some of the first while it waits for what was
-before: with 16 of them, 20 more took 1.2 to 1.7 ns each behind a conversion of 0.8 us."""
+"""Digits without a plant. The processor overlaps the first ones with the work before them:
+with 16 of them, 20 more took 1.2 to 1.7 ns each behind a conversion of 0.8 us."""
 DIGIT_BITS = sys.int_info.bits_per_digit
 
 SPIN = """
@@ -50,17 +50,17 @@ MADE_BY = "\n_made_by = globals().get('_made_by', {name!r})"
 
 
 def digits(count: int) -> int:
-    """A number of so many digits, whose bits take so many turns to count."""
+    """Return a number with this many digits: counting its bits takes as many turns."""
     return (1 << DIGIT_BITS * count) - 1
 
 
 def wrapped(code: str) -> str:
-    """The code of a way with the spin behind it."""
+    """Return the code of a path's end with the spin behind it."""
     return f"_longer(_now(), {code})" if code in COPIES else f"_spun({code})"
 
 
 def spun(name: str, way: Import) -> Import:
-    """The same way with the spin; the first setup that runs is the producer's."""
+    """Return the same export or import with the spin. The producer's setup runs first."""
     text = SPIN.replace("{variable}", VARIABLE).replace("{way}", way.name)
     text = text.replace("{bits}", str(DIGIT_BITS)).replace("{least}", str(LEAST))
     setup = text.replace('"{pair}"', f"f'{{_made_by}}->{name}'")

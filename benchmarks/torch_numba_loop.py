@@ -1,4 +1,4 @@
-"""What a torch tensor costs a Numba kernel in a loop: the host's time, on the simulated device.
+"""Measure the host time of a torch tensor passed to a Numba kernel in a loop (simulated device).
 
     torch_numba_loop.py PYTHON
 

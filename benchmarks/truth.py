@@ -1,9 +1,9 @@
-"""Is dlprof right about who owns the memory?
+"""Check dlprof's verdicts, view or copy, against writes into the memory.
 
 Proves that dlprof's verdict, view or copy, is right for every path between NumPy, PyTorch,
 TensorFlow, JAX and ONNX Runtime on the CPU, for one element and for 4096x4096 of them, on a 64-byte
-boundary and off it. What is right is found in the same run by ``memory_check.py``, which shares no
-code with dlprof and no table of what today's versions do: it writes into the memory and looks.
+boundary and off it. The truth comes from ``memory_check.py`` in the same run, without dlprof: a
+write into the memory shows whether the two arrays share it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import outcome
 FRAMEWORKS = ("numpy", "torch", "tensorflow", "jax", "onnxruntime")
 SHAPES, SHORT = ("1", "4096x4096"), ("1", "256x256")
 LEAST = 100
-"""Fewer comparisons than this prove nothing."""
+"""The least number of comparisons for a result."""
 CHECK = Path(__file__).with_name("memory_check.py")
 
 Key = tuple[str, tuple[int, ...], str]
@@ -69,7 +69,7 @@ def measure(given: Namespace) -> outcome.Outcome:
 
 
 def _dlprof(producer: str, consumer: str, shapes: tuple[str, ...]) -> dict[Key, str | None]:
-    """Dlprof's verdict on each case; None where there is none."""
+    """Return dlprof's verdict on each case, or None."""
     sizes = [word for shape in shapes for word in ("--shape", shape)]
     layouts = ("--layout", "aligned", "--layout", "sliced", "--device", "cpu")
     found, _ = outcome.session("run", producer, consumer, *sizes, *layouts, "--quick")
@@ -82,7 +82,7 @@ def _dlprof(producer: str, consumer: str, shapes: tuple[str, ...]) -> dict[Key, 
 
 
 def _memory(producer: str, consumer: str, keys: list[Key]) -> dict[Key, str | None]:
-    """The memory's verdict on each case; a case that ends the process has none."""
+    """Return the memory's verdict on each case. A case that ends the process has none."""
     found: dict[Key, str | None] = {}
     while len(found) < len(keys):
         waiting = [key for key in keys if key not in found]

@@ -1,14 +1,14 @@
-"""The verdicts of sessions as one table without times, to compare two versions of dlprof.
+"""Print the verdicts of sessions as one table without times, to compare two versions of dlprof.
 
     python benchmarks/verdicts.py SESSION... > verdicts.tsv
     diff before.tsv after.tsv
     python benchmarks/verdicts.py --beside GPU SIMULATED
 
-The last one is for a GPU beside a simulated one, in Markdown: what becomes of each path, what it
-does about queued work, and whether the two agree.
+The last form compares a GPU with the simulated one, in Markdown: the result of each path, its
+ordering with queued work, and whether the two agree.
 
-One row per case: what was converted, its status, the verdict of each instrument, the rules that
-found something. ``-`` stands for an instrument that was not asked or could not answer.
+One row per case: the conversion, its status, the verdict of each instrument, and the rules with a
+finding. ``-`` stands for an instrument without an answer.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ INSTRUMENTS = (
     "lifetime",
     "early_write",
 )
-"""Those that answer with a verdict."""
+"""Instruments that answer with a verdict."""
 
 
 Seen = tuple[str, str, str]
-"""Status, ownership, and what is done about queued work."""
+"""Return status, ownership, and ordering."""
 
 
 def main() -> None:
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def beside(gpu: Path, simulated: Path) -> None:
-    """Both verdicts on each path, and how many agree where both are known."""
+    """Return both verdicts on each path, and count the known ones that agree."""
     sides = [
         {row[:3]: (row[3], row[4], row[4 + INSTRUMENTS.index("ordering")]) for row in rows(path)}
         for path in (gpu, simulated)
@@ -72,7 +72,7 @@ def beside(gpu: Path, simulated: Path) -> None:
 
 
 def agreement(one: Seen, other: Seen) -> str:
-    """``?`` where a side was not measured, or does not know what a path does about queued work."""
+    """Return ``?`` if a side was not measured or its ordering is unknown."""
     if not {one[0], other[0]} <= {"ok", "unsupported"}:
         return "?"
     if one[0] != other[0]:
@@ -84,7 +84,7 @@ def agreement(one: Seen, other: Seen) -> str:
 
 
 def rows(path: Path) -> list[tuple[str, ...]]:
-    """The rows of a session file."""
+    """Return the rows of a session file."""
     session = json.loads(document(load(path)))
     rules = defaultdict(set)
     for finding in session["findings"] or ():

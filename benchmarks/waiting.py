@@ -1,9 +1,9 @@
-"""Is a wait for JAX's queue seen, with its full length, and is none seen where there is none?
+"""Check that dlprof finds each wait for JAX's queue, with its full length, and no other.
 
 Proves that dlprof's slope is between 0.95 and 1.05 for every path into NumPy, torch, TensorFlow,
-ONNX Runtime and JAX that waits for a job of 200 ms on the CPU; and that no conversion is called
-host-sync that does not. What waits is decided without dlprof: a job of 200 ms is queued by a loop
-of this program's own, and the conversion is timed behind it.
+ONNX Runtime and JAX that waits for a job of 200 ms on the CPU; and that no other conversion is
+called host-sync. The truth comes from a loop without dlprof: it queues a job of
+200 ms and times the conversion behind it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def measure(given: Namespace) -> outcome.Outcome:
 
 
 def _shares(results: list[dict[str, Any]]) -> list[float]:
-    """What part of a queued job each conversion waits for, found in a process of its own."""
+    """Return the share of a queued job that each conversion waits for, from a separate process."""
     cases = [
         {
             "code": result["case"]["code"],

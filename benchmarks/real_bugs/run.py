@@ -1,17 +1,17 @@
-"""Which of the bugs that users reported does dlprof find by default?
+"""Count the bugs reported by users that dlprof finds by default.
 
 Makes an environment for each version in ``bugs.toml``, runs the bug's script in it, and then
 ``dlprof run PRODUCER CONSUMER --python ENVIRONMENT``, nothing else. A bug is found if a finding of
-the right kind names it in the version that has it, and none does in the version that does not.
+the right kind names it in the version with the bug, and none does in the version without it.
 
     python benchmarks/real_bugs/run.py --cache ~/.cache/dlprof-real-bugs
 
 The environments take about 16 GB, most of it for the CUDA packages of two versions of torch. With
-``--device simulated`` the bugs are those that need a CUDA device. Their environments take about 40
-GB. ``--python NAME=PATH`` takes an interpreter that has the packages already.
+``--device simulated`` it runs the bugs that need a CUDA device; their environments take about 40
+GB. ``--python NAME=PATH`` names an interpreter that has the packages already.
 
 ``--confirm`` also runs the reproducer of each finding of severity error in the versions without the
-bug. A false finding would show there: its script says that the problem is gone.
+bug. It shows false findings: their script says that the problem is gone.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ FAILED = 3
 
 @dataclass(frozen=True)
 class Seen:
-    """What one environment shows of one bug: by its script, and by dlprof."""
+    """Results of one bug in one environment: from its script and from dlprof."""
 
     script: str
     named_by: str
-    """The rules that name the bug; empty if none does."""
+    """The rules that name the bug, or an empty text."""
     note: str
     session: Path | None
     python: Path
@@ -168,12 +168,12 @@ def names(finding: dict[str, Any], bug: dict[str, Any], session: dict[str, Any])
 
 
 def said_by(status: int) -> str:
-    """What a script says of the bug; a bug may kill the process."""
+    """Translate a script's exit status. A bug may kill the process."""
     return "there" if status < 0 else SAYS.get(status, "failed")
 
 
 def environment(folder: Path, wanted: dict[str, Any], interpreters: dict[str, str]) -> Path:
-    """The interpreter of an environment, which is made unless it holds the wanted packages."""
+    """Return the interpreter of an environment. Make it unless it holds the wanted packages."""
     python, mark = folder / "bin" / "python", folder / "packages.json"
     if mark.exists() and json.loads(mark.read_text()) == wanted:
         return python
@@ -192,7 +192,7 @@ def environment(folder: Path, wanted: dict[str, Any], interpreters: dict[str, st
 def dlprof_run(
     bug: dict[str, Any], name: str, python: Path, given: argparse.Namespace
 ) -> tuple[str, Path | None]:
-    """What ``dlprof run`` says on stderr, and the file of its session if it wrote one."""
+    """Run ``dlprof run``. Return its stderr and its session file, if there is one."""
     words = [*bug["pair"], *bug.get("options", [])]
     folder = given.cache / "sessions" / f"{name}-{'-'.join(words).replace(' ', '')}"
     said = folder / "stderr.txt"

@@ -1,8 +1,8 @@
-"""What other tools say of ``peers.py``: the lines, functions or messages in which they show it.
+"""Print what other tools report of ``peers.py``: lines, functions or messages.
 
     python benchmarks/trace/compare_peers.py torch|pyinstrument|transfer_guard|dlprof
 
-It needs pyinstrument. Each tool gets the program with nothing changed in it.
+It needs pyinstrument. Each tool gets the unchanged program.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What tracing costs: a recorded conversion, a call that passes through, and a training loop.
+"""Measure the cost of tracing: a recorded conversion, a call that passes through, a training loop.
 
-Each time of a call is the smallest of many: other programs only add to it. An epoch of the loop is
+The time of a call is the smallest of many: other programs only add to it. An epoch of the loop is
 compared with its neighbours, one with and one without the tracer. Run it on a quiet machine.
 
     python benchmarks/trace/overhead.py
@@ -30,7 +30,7 @@ from dlprof.tracer.wrappers import Builtin
 
 CALLS, REPEATS = 1_000, 20
 TURNS, PAIRS = 12, 60
-"""With and without the tracer in turns: the machine may be slow for a while."""
+"""Measure with and without the tracer in turns: the machine may be slow for a while."""
 GOAL_RECORDED_NS, GOAL_PASSED_NS, GOAL_LOOP_PERCENT = 2000, 150, 3.0
 FROM_NUMPY, ASARRAY = torch.from_numpy, np.asarray
 X, T, Y = np.zeros((16, 16), "float32"), torch.zeros(4, 4), np.zeros(3)
@@ -74,7 +74,7 @@ def empty(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def least(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A wrapper that only asks what a row needs of each call, and decides nothing."""
+    """A wrapper that only collects what a row needs of each call."""
     numbers = [0.0, 0]
 
     def traced(source: Any, /, *_: Any, **__: Any) -> Any:
@@ -91,8 +91,10 @@ def least(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def training_loop() -> Callable[[], tuple[float, float]]:
-    """One epoch of a small network on arrays of NumPy: what it takes, and what a conversion takes
-    in it, in seconds. What comes between two conversions empties the caches of the processor.
+    """Run one epoch of a small network on NumPy arrays.
+
+    Return its time and that of a conversion, in s.
+    The work between two conversions empties the processor's caches.
     """
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -134,7 +136,7 @@ def main() -> None:
             for call in (*RECORDED, *PASSED):
                 found[call].append(best_ns(call))
         for found in turns(tracer, PAIRS, plain, traced):
-            epoch()  # of caches that others filled, and of places that are met first
+            epoch()  # fills caches and meets each place once
             found[epoch].append(epoch())
     for calls, goal in ((RECORDED, GOAL_RECORDED_NS), (PASSED, GOAL_PASSED_NS)):
         for call in calls:
@@ -161,7 +163,7 @@ def main() -> None:
 def turns(
     tracer: Tracer, count: int, plain: dict[Any, Any], traced: dict[Any, Any]
 ) -> Iterator[dict[Any, Any]]:
-    """What is found without the tracer, and with it, in turns."""
+    """Measure without the tracer and with it, in turns."""
     for _ in range(count):
         yield plain
         installed = Installed(tracer)

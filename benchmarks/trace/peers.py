@@ -1,4 +1,4 @@
-"""One program with a copy, a wait for JAX and a view, for the table of peers."""
+"""A program with a copy, a wait for JAX and a view, for the table of peers."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""Make the few JPEG files that the program of Keras in ``foreign.toml`` reads: noise, as 320x240.
+"""Write the JPEG files of noise, 320x240, that the Keras program in ``foreign.toml`` reads.
 
 ``python benchmarks/trace/pet_images.py FOLDER/data/pets`` writes them, before ``run.py``.
 """

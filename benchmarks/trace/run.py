@@ -1,4 +1,4 @@
-"""Run a program as it is and under ``dlprof trace``: the same bytes, and what tracing cost.
+"""Compare a program's output with and without ``dlprof trace``, and print the cost of tracing.
 
     python benchmarks/trace/run.py [-n TIMES] program.py [arguments]
     python benchmarks/trace/run.py [-n TIMES] --foreign FOLDER [PATH ...]
@@ -33,15 +33,15 @@ else:
     import tomli as tomllib
 
 NOISE = re.compile(rb"^[IWE]\d{4} \d\d:|^\d{4}-\d\d-\d\d |^WARNING: All log messages before absl")
-"""Lines of logs with a time in them: no two runs have the same."""
+"""Log lines with a time in them: they differ from run to run."""
 NUMBER = re.compile(rb"\s*-?\d[\d.]*(e[-+]?\d+)?|\x08+")
-"""A number, or what takes back a line with numbers: it is as long as these."""
+"""A number, or the backspaces that erase a line with numbers."""
 REPORT = b"\ndlprof trace   "
 
 
 @dataclass(frozen=True)
 class End:
-    """How a program ended, and what it wrote."""
+    """The exit of a program and its output."""
 
     code: int
     out: bytes
@@ -75,7 +75,7 @@ def ran(command: list[str], environment: Mapping[str, str], data: Path | None) -
 
 
 def said(plain: list[bytes], traced: list[bytes]) -> str:
-    """Whether the traced runs wrote what the others did."""
+    """Whether the traced runs wrote the same as the others."""
     if {*plain} == {*traced} and len({*plain}) == 1:
         return "same"
     masked = {NUMBER.sub(b" 0", text) for text in (*plain, *traced)}
@@ -94,10 +94,10 @@ def first_difference(plain: bytes, traced: bytes) -> str:
 def compare(
     words: list[str], environment: Mapping[str, str], times: int, data: Path | None = None
 ) -> bool:
-    """Print what a program's runs came to; whether nothing differs."""
+    """Print the results of a program's runs. Return whether nothing differs."""
     tracer = [sys.executable, "-m", "dlprof", "trace", "--full"]
     plain, traced = [], []
-    for _ in range(max(times, 2)):  # two without dlprof show what the program changes by itself
+    for _ in range(max(times, 2)):  # two without dlprof show what changes without it
         plain.append(ran([sys.executable, *words], environment, data))
         traced.append(ran([*tracer, *words], environment, data))
     is_same = {end.code for end in plain} == {end.code for end in traced}
@@ -119,7 +119,7 @@ def compare(
 
 
 def blob(content: bytes) -> str:
-    """The name that git gives the content of a file."""
+    """Return git's hash of a file's content."""
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 

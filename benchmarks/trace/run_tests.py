@@ -1,8 +1,8 @@
-"""Run a test suite as it is and under ``dlprof trace``: the same outcome of each test.
+"""Compare the outcomes of a test suite with and without ``dlprof trace``.
 
     python benchmarks/trace/run_tests.py [options and files of pytest]
 
-It prints how many tests had which outcome, those that differ, and what the trace found.
+It prints the number of each outcome, the tests that differ, and the trace.
 """
 
 from __future__ import annotations
