@@ -3,12 +3,13 @@
 Memory, Python objects, references to the source, file descriptors, memory maps and threads are
 counted before and after a run of calls. A first run fills caches and does not count. The smallest
 growth of all runs counts, because a leak grows in each. If something stays, a last run is counted
-:data:`RELEASED_S` after its end: what is released late is no leak.
+:data:`RELEASED_S` after its end: a late release is no leak. Memory that malloc holds and nothing
+uses goes back to the system around that run.
 
 The thresholds rest on 2,002 conversions of 64 KiB between NumPy, PyTorch, TensorFlow, JAX and ONNX
 Runtime that retain nothing, eight runs each, on two busy processors. The smaller growth of two
 runs, per conversion, was at most 61 bytes of the resident set, 5 bytes of malloc, no reference and
-0.54 objects. The smallest of seven was no byte and 0.18 objects, of which counting leaves 0.03.
+0.54 objects. The smallest of seven was no byte and 0.18 objects; counting itself leaves 0.03.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dlprof.worker.memory import malloc_meter, resident_bytes
+from dlprof.worker.memory import malloc_meter, resident_bytes, trim
 from dlprof.worker.source_text import compile_call, statements
 from dlprof.worker.subject import Subject
 
@@ -110,15 +111,21 @@ def measure_growth(
     The one of ``meters`` that grew most counts, since none of them sees every allocation.
     """
     counters = [*HANDLE_COUNTS.values(), lambda: sys.getrefcount(source), sys.getallocatedblocks]
-    counters += meters
-    _grown(call, counters, meters, calls)
-    least = [math.inf] * len(counters)
+    names = [*HANDLE_COUNTS, "references", "objects"]
+    _grown(call, [*counters, *meters], meters, calls)
+    least = [math.inf] * (len(counters) + len(meters))
     found: dict[str, float] = {"size_bytes": size_bytes}
     for run in range(1, MOST_RUNS + 1):
         is_last = run == MOST_RUNS or is_plain(found)
-        grown = _grown(call, counters, meters, calls, RELEASED_S if is_last else 0.0)
+        wait_s = RELEASED_S if is_last else 0.0
+        grown = _grown(call, [*counters, *meters], meters, calls, wait_s)
         least = [min(pair) for pair in zip(least, grown, strict=True)]
-        found = _evidence(least, calls, run, size_bytes)
+        found = {
+            **{f"{name}_per_conversion": rise for name, rise in zip(names, least, strict=False)},
+            "bytes_per_conversion": max(least[len(counters) :], default=0.0),
+            "conversions": calls,
+            "size_bytes": size_bytes,
+        }
         if trial or is_last or (run > 1 and not has_grown(found)):
             break
     return found
@@ -133,6 +140,8 @@ def _grown(
 ) -> list[float]:
     """Return how much each counter rose per call, ``wait_s`` after the last one."""
     gc.collect()
+    if wait_s:
+        trim()  # freed memory that stays resident looks like a leak
     before = [count() for count in counters]
     most = [count() + KEPT_BYTES for count in meters]
     done = 0
@@ -145,25 +154,12 @@ def _grown(
     if wait_s:
         time.sleep(wait_s)
         gc.collect()
+        trim()
     after = [count() for count in counters]
     return [(b - a) / max(done, 1) for a, b in zip(before, after, strict=True)]
 
 
-def _evidence(grown: Sequence[float], calls: int, runs: int, size_bytes: int) -> dict[str, float]:
-    *handles, references, objects = grown[: len(HANDLE_COUNTS) + 2]
-    names = (f"{what}_per_conversion" for what in HANDLE_COUNTS)
-    return {
-        **dict(zip(names, handles, strict=True)),
-        "bytes_per_conversion": max(grown[len(HANDLE_COUNTS) + 2 :], default=0.0),
-        "references_per_conversion": references,
-        "objects_per_conversion": objects,
-        "conversions": calls,
-        "runs": runs,
-        "size_bytes": size_bytes,
-    }
-
-
-def of_new_sources(
+def measure_new_sources(
     subject: Subject,
     meters: Sequence[Callable[[], int]],
     use: Callable[[Callable[[], Any]], None],
@@ -193,26 +189,28 @@ def of_new_sources(
 
 def is_plain(evidence: dict[str, Any]) -> bool:
     """Whether something stays at every call or two."""
-    return any(value >= limit.plain for value, limit in _limited(evidence))
+    return _reaches(evidence, "plain")
 
 
 def is_retained(evidence: dict[str, Any]) -> bool:
     """Whether something stays often enough to be retained."""
-    return any(value >= limit.retained for value, limit in _limited(evidence))
+    return _reaches(evidence, "retained")
 
 
 def has_grown(evidence: dict[str, Any]) -> bool:
     """Whether something stays, if only seldom."""
-    return any(value >= limit.nothing for value, limit in _limited(evidence))
+    return _reaches(evidence, "nothing")
 
 
-def _limited(evidence: dict[str, Any]) -> Iterator[tuple[float, Limit]]:
-    """Yield what grew, each with the limits of its kind."""
+def _reaches(evidence: dict[str, Any], degree: str) -> bool:
+    """Whether any growth reaches the limit of this name for its kind."""
     limits = {
         "bytes": bytes_limit(evidence["size_bytes"]),
         "references": REFERENCES,
         "objects": OBJECTS,
         **dict.fromkeys(HANDLE_COUNTS, HANDLES),
     }
-    for what, limit in limits.items():
-        yield evidence.get(f"{what}_per_conversion", 0.0), limit
+    return any(
+        evidence.get(f"{name}_per_conversion", 0.0) >= getattr(limit, degree)
+        for name, limit in limits.items()
+    )

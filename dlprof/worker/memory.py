@@ -103,6 +103,13 @@ def malloc_meter() -> Callable[[], int] | None:
     return malloc_bytes
 
 
+def trim() -> None:
+    """Return what malloc holds and nothing uses to the system (malloc_trim(3)), if it can."""
+    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if malloc_trim is not None:
+        malloc_trim(0)
+
+
 COPIES = 4
 """Arrays of the case's size alive at once: the source, its making, the result, and a host copy."""
 LEAST_COPIES = 2

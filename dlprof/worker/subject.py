@@ -76,7 +76,8 @@ class Path:
             raise Unsupported(f"{producer.name} has no arrays that are {spec.layout}")
         producer.ready(spec.device)
         place = result_device(self.consumer, self.import_, spec)
-        subject = Subject(**vars(self), spec=spec, result_device=place)
+        ways = self.producer, self.consumer, self.export, self.import_
+        subject = Subject(*ways, self.namespace, spec, place)
         subject = replace(subject, namespace=subject.new_namespace())
         if at_boundary and not self.is_one_array:
             subject = replace(subject, at_boundary=True)

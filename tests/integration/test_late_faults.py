@@ -13,7 +13,7 @@ FAULTS = {
     "take_along": ("DLP011", "lifetime", "source_after_drop"),
     "four_buffers": ("DLP008", "values", "earlier_result"),
     "keep_each": ("DLP010", "lifetime", "per_source"),
-    "late_rows": ("DLP020", "early_write", "torn_layout"),
+    "late_rows": ("DLP020", "early_write", "sizes_bytes"),
 }
 HEALTHY = ("view", "copy", "defer")
 PAIR = ("habits", "habits", "--probe", PROBE_FILES / "habits.py")

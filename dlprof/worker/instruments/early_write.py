@@ -3,20 +3,18 @@
 A copy that still reads its source when the source changes is torn. The source is written by its
 own framework right after the call has returned, at sizes from 4 KiB to 16 MiB and at the case's own
 shape. Then the result is waited for and compared with what the source held. Proof of an unsafe
-copy: a value became what was written, and the same conversion without a write changes none. A
-user's own array must keep its values without a conversion, too. A whole copy does not prove that
+copy: it differs, and the same conversion without a write does not. A whole copy does not prove that
 there is no race.
 
 After a whole copy or a view, a source one element further is tried: unaligned memory may be copied
-in another way. If a copy of an unaligned source was torn, an aligned source of the same size is
-tried. Only that tells whether the address is the cause.
+in another way. If a copy was torn, an aligned source of the same size is tried. Only that tells
+whether the address is the cause.
 
 Verdicts: ``safe``, ``unsafe``, ``unknown``.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,7 +23,7 @@ from typing import Any
 from dlprof.protocol.messages import NO_ARRAY, unknown, verdict
 from dlprof.worker import memory
 from dlprof.worker.refusal import Refusal, attempt
-from dlprof.worker.subject import LINE_BYTES, Subject, lies_within
+from dlprof.worker.subject import Subject, lies_within
 
 SIZES_BYTES = (4 << 10, 64 << 10, 1 << 20, 16 << 20)
 REPEATS_BYTES = 8 << 20
@@ -36,13 +34,12 @@ VIEW_BYTES = 4 << 10
 LARGEST_BYTES = 64 << 20
 """A case's own shape is tried up to this size."""
 ORDINARY, UNALIGNED, ALIGNED = "C", "sliced", "aligned"
-CHANGED, STRANGE = "changed without a write", "values that nobody wrote"
+CHANGED = "changed without a write"
 HALF = 0.5
 CONTROLS = 2
-"""A torn copy counts if so many more conversions, without a write, change nothing."""
+"""A torn copy counts if this many more conversions, without a write, change nothing."""
 REASONS = {
     CHANGED: "the result differs from the source without a write, too",
-    STRANGE: "elements of the result have neither the value of their source nor the written one",
     "immutable": "the source cannot be written",
 }
 
@@ -59,19 +56,18 @@ def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[
     unaligned = None
     if not subject.is_one_array and (spec.layout, spec.device) == (ORDINARY, "cpu"):
         unaligned = replace(subject, spec=replace(spec, layout=UNALIGNED))
-    torn_at: list[int] = []
-    here, shifted = _try_sizes(subject, unaligned, sizes_bytes, torn_at)
+    here, shifted = _try_sizes(subject, unaligned, sizes_bytes)
     found = judge(here, shifted)
     if found["verdict"] != "unsafe":
         return found
     size = next(size for size, seen in [*here.items(), *shifted.items()] if seen == "torn")
     evidence: dict[str, Any] = found["evidence"]
-    if unaligned is not None and any(address % LINE_BYTES for address in torn_at):
+    if unaligned is not None:
         aligned = replace(subject, spec=replace(spec, layout=ALIGNED))
-        seen = attempt(partial(_try_size, aligned, size, []))
+        seen = attempt(partial(_try_size, aligned, size))
         evidence |= {} if isinstance(seen, Refusal) else {"aligned": seen}
     source = subject if unaligned is None or "torn" in here.values() else unaligned
-    evidence |= {"torn_layout": source.spec.layout} | _with_size(source, size).made()
+    evidence |= _with_size(source, size).made()
     return found
 
 
@@ -82,16 +78,16 @@ def _with_size(subject: Subject, size_bytes: int) -> Subject:
 
 
 def _try_sizes(
-    subject: Subject, unaligned: Subject | None, sizes_bytes: Sequence[int], torn_at: list[int]
+    subject: Subject, unaligned: Subject | None, sizes_bytes: Sequence[int]
 ) -> tuple[dict[int, str], dict[int, str]]:
-    """What was seen at each size: of the case's layout, and of an unaligned source."""
+    """Return the result at each size, for the case's layout and for an unaligned source."""
     here: dict[int, str] = {}
     shifted: dict[int, str] = {}
     for size in sizes_bytes:
-        here[size] = _try_size(subject, size, torn_at)
+        here[size] = _try_size(subject, size)
         looks = {here[size]}
         if unaligned is not None and looks <= {"whole", "view"}:
-            seen = attempt(partial(_try_size, unaligned, size, torn_at))
+            seen = attempt(partial(_try_size, unaligned, size))
             shifted[size] = "refused" if isinstance(seen, Refusal) else seen
             looks.add(shifted[size])
         if looks & {"torn", "immutable"} or (looks == {"view"} and size > VIEW_BYTES):
@@ -106,7 +102,7 @@ def judge(here: dict[int, str], shifted: dict[int, str]) -> dict[str, Any]:
     looks = {*here.values(), *shifted.values()}
     if "torn" in looks:
         return verdict("unsafe", evidence)
-    if "whole" in looks and not looks & {CHANGED, STRANGE}:
+    if "whole" in looks and CHANGED not in looks:
         return verdict("safe", evidence)
     reason = next(
         (why for seen, why in REASONS.items() if seen in looks),
@@ -116,89 +112,53 @@ def judge(here: dict[int, str], shifted: dict[int, str]) -> dict[str, Any]:
     return verdict("unknown", evidence, reason)
 
 
-def _try_size(subject: Subject, size_bytes: int, torn_at: list[int]) -> str:
-    """What was seen at this size. ``torn_at`` gets the address of the source of a torn copy."""
-    other, value = _with_size(subject, size_bytes), _value_that_shows(subject)
+def _try_size(subject: Subject, size_bytes: int) -> str:
+    """Return the first result at this size that is no whole copy, or ``whole``."""
+    other, value = _with_size(subject, size_bytes), _visible_value(subject)
     memory.check_room(other.spec)
     seen = "whole"
     for tries in range(1, 1 + max(1, min(MOST_REPEATS, REPEATS_BYTES // size_bytes))):
-        seen, address = _try_once(other, value)
+        seen = _try_once(other, value)
         if seen == "torn":
             # A conversion may be wrong by itself, and only now and then.
-            looks = [_try_once(other, None)[0] for _ in range(tries + CONTROLS)]
-            if "torn" in looks:
-                return CHANGED
-            torn_at += [address or 0]
+            controls = [_try_once(other, None) for _ in range(tries + CONTROLS)]
+            return CHANGED if "torn" in controls else seen
         if seen != "whole":
             break
     return seen
 
 
-def _value_that_shows(subject: Subject) -> int:
-    """What to write: a user's own array may be full of ones, which would hide a torn copy."""
+def _visible_value(subject: Subject) -> int:
+    """Return what to write: ones would not show in a user's own array that is full of ones."""
     if not subject.is_one_array:
         return 1
     return 0 if (subject.producer.to_numpy(subject.source) == 1).mean() > HALF else 1
 
 
-def _try_once(subject: Subject, value: int | None) -> tuple[str, int | None]:
-    """What one copy shows after ``value`` was written to its source, and the source's address.
-
-    None writes nothing.
-    """
-    producer = subject.producer
+def _try_once(subject: Subject, value: int | None) -> str:
+    """Return what one result shows after ``value`` was written to its source; None for no write."""
+    producer, consumer = subject.producer, subject.consumer
     source = subject.make_another()
-    begins = producer.pointer(source)
+    begin = producer.pointer(source)
     before = producer.to_numpy(source)
-    if begins in (None, before.ctypes.data):
+    if begin in (None, before.ctypes.data):
         before = before.copy()  # it is a view of the source, or may be one
     result = subject.converting(source)()
     if value is not None and producer.write(source, value) is NotImplemented:
-        return "immutable", begins
+        return "immutable"
     subject.wait_for(result)
-    return _look(subject, source, before, result, value), begins
-
-
-def _look(subject: Subject, source: Any, before: Any, result: Any, value: int | None) -> str:
-    """What a result shows whose source had the values ``before``."""
-    producer, consumer = subject.producer, subject.consumer
-    address, begins = consumer.pointer(result), producer.pointer(source)
-    is_located = address is not None and begins is not None
-    if is_located and lies_within(address or 0, begins or 0, source, subject.spec):
+    address = consumer.pointer(result)
+    if address is None or begin is None:
+        return "no address"
+    if lies_within(address, begin, source, subject.spec):
         return "view"
     after = consumer.to_numpy(result)
     same_dtype = producer.dtype(source) is None or after.dtype == before.dtype
     if after.nbytes != before.nbytes or not same_dtype:
         return "other dtype"
-    if not (_words(after) != _words(before)).any():
-        return "whole"
-    if value is not None and not _has_written(before, after, producer.to_numpy(source)):
-        return STRANGE
-    # A result elsewhere in memory is a copy, whatever it shows later: it may still be read.
-    is_view = value is not None and not is_located and _follows(subject, source, result, value)
-    return "view" if is_view else "torn"
+    return "torn" if (_words(after) != _words(before)).any() else "whole"
 
 
 def _words(values: Any) -> Any:
     # Wide words make the array of differences small.
     return values.reshape(-1).view("uint64" if values.nbytes % 8 == 0 else "uint8")
-
-
-def _has_written(before: Any, after: Any, written: Any) -> bool:
-    """Whether an element that differs from the source has what was written into the source later.
-
-    A conversion that is wrong now and then, without a write too, is not torn.
-    """
-    # What is written into complex numbers has no imaginary part, nor have numbers that are lost.
-    parts = 2 if before.dtype.kind == "c" else 1
-    unit = math.gcd(before.itemsize // parts, 8)
-    every = (before, after, written)
-    old, now, new = (values.reshape(-1).view(f"u{unit}")[::parts] for values in every)
-    return bool(((now != old) & (now == new)).any())
-
-
-def _follows(subject: Subject, source: Any, result: Any, value: int) -> bool:
-    """Whether a result without an address shows a later write: then it is a view."""
-    before = subject.consumer.to_numpy(result).copy()
-    subject.producer.write(source, 1 - value)
-    return bool((_words(subject.consumer.to_numpy(result)) != _words(before)).any())

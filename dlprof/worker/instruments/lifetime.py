@@ -37,8 +37,8 @@ from dlprof.worker.growth import (
     has_grown,
     is_retained,
     measure_growth,
+    measure_new_sources,
     meters_of,
-    of_new_sources,
 )
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
@@ -198,7 +198,7 @@ def _growth(subject: Subject, other: Subject, meters: list[Any]) -> tuple[dict[s
     if is_retained(found) or subject.is_one_array:
         return found, other
     anew = subject.of_bytes(NEW_SOURCE_BYTES)
-    per_source = attempt(lambda: of_new_sources(anew, meters, lambda c: subject.wait_for(c())))
+    per_source = attempt(lambda: measure_new_sources(anew, meters, lambda c: subject.wait_for(c())))
     if isinstance(per_source, Refusal) or not per_source:
         return found, other
     return per_source | {"per_source": True}, anew

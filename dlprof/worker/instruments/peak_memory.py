@@ -14,7 +14,6 @@ but they rose by half an array with nothing running.
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import time
 from collections.abc import Callable
@@ -33,9 +32,7 @@ QUIET_LOOKS, MOST_LOOKS = 3, 100
 def begin_mark() -> int:
     """Forget the peak so far; the resident bytes now. Raises OSError if that is not allowed."""
     gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)  # a copy into memory that is still resident would hide
+    memory.trim()  # a copy into memory that is still resident would hide
     resident = settled_bytes()
     reset_mark()
     return resident

@@ -132,7 +132,7 @@ def _growth(subject: Subject) -> dict[str, Any]:
     each_s = min(_seconds(convert) for _ in range(2))  # the processor may have been taken away
     if 2 * growth.FEW * each_s > MOST_S:  # two runs, the first to warm up
         raise Unsupported(f"a refusal takes {1e3 * each_s:.0f} ms: too long to repeat")
-    found = growth.of_new_sources(other, meters, _refused)
+    found = growth.measure_new_sources(other, meters, _refused)
     if is_uncounted and not found:
         raise Unsupported("neither framework says how much of the device's memory it uses")
     return found | other.made() if found else {}
