@@ -62,8 +62,8 @@ def conformance(
     Example: dlprof conformance numpy
     """
     from dlprof.cli.outputs import Outputs
+    from dlprof.conformance import CHECKS
     from dlprof.conformance.check import SEVERITIES
-    from dlprof.conformance.every import CHECKS
     from dlprof.report import conformance as reports
     from dlprof.runner import conformance as runner
 

@@ -1,7 +1,10 @@
-"""What a check is: a clause of a standard, and a function that sees whether a framework keeps it.
+"""A check: a clause of a standard, and a function that sees whether a framework keeps it.
 
 A check returns if the clause holds, and raises one of the answers below if not. Its text is
 the script that shows the answer without dlprof, see :mod:`dlprof.conformance.script`.
+
+Its needs say whether the clause is about the framework: each is a function that raises
+:class:`NotApplicable`. They run before a check, and are no part of its script.
 """
 
 from __future__ import annotations
@@ -9,6 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from dlprof.conformance.counterpart import HALVES, LAZY, NEW, OLD, Source, attempt, dtypes_of
+from dlprof.probes.capsule import capsule_name
 
 STANDARDS = "DLPack 1.3, array API 2025.12"
 HEADER = "dlpack.h"
@@ -31,7 +37,7 @@ PAGES = {
     IMPORT: f"{_FUNCTIONS}.from_dlpack.html",
     INTERCHANGE: f"{_STANDARD}/design_topics/data_interchange.html",
 }
-"""Addresses by how a source begins. In that of the header, the place is a name of C."""
+"""Addresses by the beginning of a source. The header's end with a name of C."""
 NAMES = {
     "READ_ONLY": "DLPACK_FLAG_BITMASK_READ_ONLY",
     "IS_COPIED": "DLPACK_FLAG_BITMASK_IS_COPIED",
@@ -42,14 +48,14 @@ NAMES = {
     "ManagedTensorToPyObject": "DLPackManagedTensorToPyObjectNoSync",
     "DLTensorFromPyObject": "DLPackDLTensorFromPyObjectNoSync",
 }
-"""Names of C whose short form stands in a source."""
+"""Names of C by their short form in a source."""
 SEVERITIES = ("must", "should", "may")
 """From the strictest word of a standard to the mildest."""
 LONGEST = 300
 
 
 class Answer(Exception):
-    """An answer of a check besides "holds"; the message says what was seen.
+    """An answer of a check other than "holds"; the message says what was seen.
 
     What a framework raised is the cause: ``raise Violated("it refuses") from error``.
     """
@@ -78,14 +84,12 @@ class NotApplicable(Answer):
 
 
 Function = Callable[[Any], None]
-"""Of a framework."""
+"""Takes a framework."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """``role`` is "producer" or "consumer"; ``severity`` is the word of the standard. Each of
-    ``needs`` raises :class:`NotApplicable` for a framework that the clause is not about.
-    """
+    """``role`` is "producer" or "consumer"; ``severity`` is the word of the standard."""
 
     name: str
     role: str
@@ -104,7 +108,7 @@ class Check:
 
 
 CHECKS: dict[str, Check] = {}
-"""By name; :mod:`dlprof.conformance.every` has all."""
+"""By name; to import :mod:`dlprof.conformance` is to declare all."""
 
 
 def check(
@@ -121,25 +125,139 @@ def check(
 
 
 def answer(check: Check, framework: Any) -> tuple[str, str]:
-    """The verdict and what was seen."""
+    """Return the verdict and what was seen."""
     try:
         for need in check.needs:
             need(framework)
         check.run(framework)
     except Answer as found:
         cause = found.__cause__
-        return found.verdict, f"{found}{between(str(found))}{words(cause)}" if cause else str(found)
+        return found.verdict, f"{found}: {words(cause)}" if cause else str(found)
     except Exception as error:  # noqa: BLE001 - a framework raises anything, anywhere
         return "unknown", f"the check ended with {words(error)}"
     return "holds", ""
 
 
-def between(seen: str) -> str:
-    """What stands between what was seen and what the framework raised."""
-    return " " if seen.endswith(("raises", "becomes")) else ": "
-
-
 def words(error: BaseException) -> str:
-    """The first line of what a framework says; the last one of a traceback in it."""
+    """Return the first line of a framework's message, or the last one of a traceback in it."""
     lines = str(error).strip().splitlines() or ["no message"]
     return f"{type(error).__name__}: {lines[-lines[0].startswith('Traceback')]}"[:LONGEST]
+
+
+def raises(kind: type[Exception], call: Any, *arguments: Any, **how: Any) -> None:
+    """See that a call ends with this error."""
+    try:
+        call(*arguments, **how)
+    except kind:
+        return
+    except Exception as error:
+        raise Violated("it raises") from error
+    raise Violated("it raises nothing")
+
+
+# Needs
+
+
+def importing(framework: Any) -> None:
+    if framework.from_dlpack is None:
+        raise NotApplicable("it takes no array by DLPack")
+
+
+def taking(framework: Any) -> None:
+    """A cause that concerns all checks is reported once."""
+    importing(framework)
+    if framework.takes_objects and attempt(framework.take, Source())[1] is not None:
+        raise NotApplicable("it refuses every object, see takes-objects")
+
+
+def objects(framework: Any) -> None:
+    taking(framework)
+    if not framework.takes_objects:
+        raise NotApplicable("it takes capsules only, and asks nothing")
+
+
+def versions(framework: Any) -> None:
+    """Flags and versions are in versioned capsules only."""
+    taking(framework)
+    source = Source()
+    attempt(framework.take, source)
+    if not any(capsule_name(capsule).endswith(NEW) for capsule, *_ in source.given):
+        raise NotApplicable("it asks for no versioned capsule")
+
+
+def old_capsules(framework: Any) -> None:
+    taking(framework)
+    if attempt(framework.take, Source(only=OLD))[1] is not None:
+        raise NotApplicable("it takes no old capsules")
+
+
+def import_keyword(name: str) -> Function:
+    """Need a keyword of ``from_dlpack``."""
+
+    def need(framework: Any) -> None:
+        taking(framework)
+        if isinstance(attempt(framework.take, Source(), **{name: None})[1], TypeError):
+            raise NotApplicable(f"it does not know the keyword {name}")
+
+    return need
+
+
+def arrays(kind: str) -> Function:
+    def need(framework: Any) -> None:
+        error = attempt(framework.make, kind)[1]
+        if error is not None:  # a probe without a text for that raises a KeyError
+            why = "" if isinstance(error, KeyError) else f": {words(error)}"
+            raise NotApplicable(f"it makes no {kind} array{why}")
+
+    return need
+
+
+def halves(framework: Any) -> None:
+    if not dtypes_of(framework, HALVES):
+        raise NotApplicable(f"it has neither {' nor '.join(HALVES)}")
+
+
+def lazy_arrays(framework: Any) -> None:
+    exports(framework)
+    if all(attempt(framework.make, kind)[1] for kind in LAZY):
+        raise NotApplicable("its arrays always hold their values")
+
+
+def immutable(framework: Any) -> None:
+    if not framework.is_immutable:
+        raise NotApplicable("its arrays can be written")
+
+
+def methods(framework: Any) -> None:
+    arrays("C")(framework)
+    if not hasattr(framework.make("C"), "__dlpack__"):
+        raise NotApplicable("its array has no __dlpack__")
+
+
+def exports(framework: Any) -> None:
+    if not hasattr(framework, "export"):
+        raise NotApplicable("it gives no array by DLPack")
+    (methods if framework.gives_objects else arrays("C"))(framework)
+
+
+def keyword(name: str) -> Function:
+    """Need a keyword of ``__dlpack__``."""
+
+    def need(framework: Any) -> None:
+        methods(framework)
+        x = framework.make("C")
+        if isinstance(attempt(x.__dlpack__, **{name: None})[1], TypeError):
+            raise NotApplicable(f"it does not know the keyword {name}")
+
+    return need
+
+
+def versioned_exports(framework: Any, **how: Any) -> None:
+    exports(framework)
+    capsule, error = attempt(framework.export, framework.make("C"), max_version=(1, 3), **how)
+    if error is not None or capsule_name(capsule) != NEW:
+        raise NotApplicable("it gives no versioned capsule")
+
+
+def versioned_copies(framework: Any) -> None:
+    versioned_exports(framework, copy=True)

@@ -17,41 +17,35 @@ from dlprof.conformance.check import (
     Refused,
     Violated,
     check,
+    importing,
+    objects,
+    taking,
+    versions,
 )
 from dlprof.conformance.counterpart import (
     COPIED,
+    KEYWORDS,
     NEW,
     OLD,
     PADDED,
     READ_ONLY,
     USED,
     VALUES,
-    Old,
-    Recorder,
     Source,
     deletions,
 )
-from dlprof.conformance.needs import importing, objects, taking, versions
 from dlprof.probes.capsule import capsule_name
 
 must, should, may = (partial(check, "consumer", word) for word in SEVERITIES)
 PATIENCE_S = 2.0
 
 
-def arrives(framework: Any, source: Any, **how: Any) -> Any:
-    """The framework's array of our source, which it must not refuse."""
+def arrives(framework: Any, source: Any, refusal: Any = Violated, **how: Any) -> Any:
+    """Return the framework's array of our source; ``refusal`` is the answer if it refuses."""
     try:
         return framework.take(source, **how)
     except Exception as error:
-        raise Violated("it refuses") from error
-
-
-def may_arrive(framework: Any, source: Any, **how: Any) -> Any:
-    """The framework's array of our source, which it may refuse."""
-    try:
-        return framework.take(source, **how)
-    except Exception as error:
-        raise Refused("it refuses") from error
+        raise refusal("it refuses") from error
 
 
 def holds(framework: Any, x: Any, values: Any = VALUES, shape: tuple[int, ...] = (2, 3)) -> None:
@@ -107,85 +101,57 @@ def takes_objects(framework: Any) -> None:
 
 @should(f"{PYTHON}, Implementation", "DLManagedTensorVersioned is taken.", taking)
 def takes_versioned(framework: Any) -> None:
-    class Versioned(Source):
-        def __dlpack__(self, **_: Any) -> Any:
-            return self.capsule(NEW)
-
-    if framework.takes_objects:
-        holds(framework, arrives(framework, Versioned()))
-    else:
-        try:
-            framework.from_dlpack(Source().capsule(NEW))
-        except Exception as error:
-            raise Violated("it refuses a versioned capsule") from error
+    holds(framework, arrives(framework, Source(only=NEW)))
 
 
 @should(f"{PYTHON}, Implementation", "The old DLManagedTensor is taken, too.", taking)
 def takes_legacy(framework: Any) -> None:
-    holds(framework, arrives(framework, Old()))
+    holds(framework, arrives(framework, Source(only=OLD)))
 
 
-@may(f"{EXPORT}, Notes", "A producer that knows no keyword is asked again.", objects, taking)
+@may(f"{EXPORT}, Notes", "A producer that knows no keyword is asked again.", objects)
 def asks_again_bare(framework: Any) -> None:
-    class Plain(Source):
-        def __dlpack__(self) -> Any:  # type: ignore[override]
-            return self.capsule(OLD)
-
-    holds(framework, arrives(framework, Plain()))
+    holds(framework, arrives(framework, Source(keywords=(), only=OLD)))
 
 
-@should(f"{EXPORT}, Notes", "A producer that knows only stream is asked again.", objects, taking)
+@should(f"{EXPORT}, Notes", "A producer that knows only stream is asked again.", objects)
 def asks_again_with_stream(framework: Any) -> None:
-    class WithStream(Source):
-        def __dlpack__(self, *, stream: Any = None) -> Any:  # type: ignore[override]
-            return self.capsule(OLD)
-
-    holds(framework, arrives(framework, WithStream()))
+    holds(framework, arrives(framework, Source(keywords=("stream",), only=OLD)))
 
 
-@must(f"{EXPORT}, signature", "Arguments are the four keywords, by name.", objects, taking)
+def requests(framework: Any) -> list[tuple[Any, dict[str, Any]]]:
+    """Return the arguments of each call of ``__dlpack__``."""
+    source = Source()
+    arrives(framework, source)
+    return [call for call in source.calls if call[0] != "__dlpack_device__"]
+
+
+@must(f"{EXPORT}, signature", "Arguments are the four keywords, by name.", objects)
 def asks_by_keyword(framework: Any) -> None:
-    source = Recorder()
-    x = arrives(framework, source)  # noqa: F841
-    for positional, how in source.asked:
-        if positional or set(how) - {"stream", "max_version", "dl_device", "copy"}:
+    for positional, how in requests(framework):
+        if positional or set(how).difference(KEYWORDS):
             raise Violated(f"it calls __dlpack__ with {positional} {how}")
 
 
-@must(f"{EXPORT}, stream", "The stream is None on the CPU.", objects, taking)
+@must(f"{EXPORT}, stream", "The stream is None on the CPU.", objects)
 def asks_for_no_stream(framework: Any) -> None:
-    source = Recorder()
-    x = arrives(framework, source)  # noqa: F841
-    for positional, how in source.asked:
+    for positional, how in requests(framework):
         if positional or how.get("stream") is not None:
             raise Violated(f"it calls __dlpack__ with {positional} {how}")
 
 
-@should(f"{EXPORT}, max_version", "The consumer says its newest version.", objects, taking)
+@should(f"{EXPORT}, max_version", "The consumer says its newest version.", objects)
 def asks_with_max_version(framework: Any) -> None:
-    asked: list[Any] = []
-
-    class Asked(Source):
-        def __dlpack__(self, *, max_version: Any = None, **_: Any) -> Any:
-            asked.append(max_version)
-            return self.capsule(NEW if max_version and max_version[0] >= 1 else OLD)
-
-    x = arrives(framework, Asked())  # noqa: F841
-    if not any(isinstance(one, tuple) and list(map(type, one)) == [int, int] for one in asked):
-        raise Violated(f"it calls __dlpack__ with max_version {asked}")
+    values = [how.get("max_version") for _, how in requests(framework)]
+    if not any(isinstance(one, tuple) and list(map(type, one)) == [int, int] for one in values):
+        raise Violated(f"it calls __dlpack__ with max_version {values}")
 
 
-@should(f"{PYTHON}, Syntax", "The consumer asks for the device of the array.", objects, taking)
+@should(f"{PYTHON}, Syntax", "The consumer asks for the device of the array.", objects)
 def asks_for_device(framework: Any) -> None:
-    asked: list[str] = []
-
-    class Device(Source):
-        def __dlpack_device__(self) -> Any:
-            asked.append("__dlpack_device__")
-            return (1, 0)
-
-    x = arrives(framework, Device())  # noqa: F841
-    if not asked:
+    source = Source()
+    arrives(framework, source)
+    if ("__dlpack_device__", {}) not in source.calls:
         raise Violated("it never calls __dlpack_device__")
 
 
@@ -230,7 +196,7 @@ def copied_taken(framework: Any) -> None:
 def padded_differs(framework: Any) -> None:
     # Four elements of 4 bits: in 2 bytes if packed, in 4 bytes if padded.
     fields: Any = {"shape": (4,), "strides": (1,), "dtype": (17, 4, 1)}
-    packed = may_arrive(framework, Source((0x21,) * 4, "B", **fields))
-    padded = may_arrive(framework, Source((0x21,) * 4, "B", flags=PADDED, **fields))
+    packed = arrives(framework, Source((0x21,) * 4, "B", **fields), Refused)
+    padded = arrives(framework, Source((0x21,) * 4, "B", flags=PADDED, **fields), Refused)
     if framework.values(packed) == framework.values(padded):
         raise Violated("it reads the same elements of packed and of padded memory")

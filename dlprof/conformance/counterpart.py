@@ -1,6 +1,6 @@
 """Counterparts that follow the standards: a producer of capsules, and a reader of them.
 
-Standard library only. The structures of ``dlpack.h`` 1.3 are the forms of :mod:`struct` below.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -12,10 +12,17 @@ import mmap
 import operator
 import struct
 import threading
-import types
+from collections.abc import Iterable
 from typing import Any
 
-from dlprof.probes.capsule import capsule_name, capsule_pointer, new_capsule
+from dlprof.probes.capsule import (
+    Managed,
+    ManagedVersioned,
+    Tensor,
+    capsule_name,
+    capsule_pointer,
+    new_capsule,
+)
 
 NEW = b"dltensor_versioned"
 OLD = b"dltensor"
@@ -26,13 +33,10 @@ COPIED = 2
 PADDED = 4
 EXT_DEV = 12
 """kDLExtDev is reserved for tests: no framework has it."""
+KEYWORDS = ("stream", "max_version", "dl_device", "copy")
+"""Of ``__dlpack__``."""
 MOST_CALLS = 9
 VALUES = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
-TENSOR = "data device device_id ndim code bits lanes shape strides byte_offset"
-FORMS = {
-    NEW: ("IIPPQPiiiBBHPPQ", f"major minor context deleter flags {TENSOR}"),
-    OLD: ("PiiiBBHPPQPP", f"{TENSOR} context deleter"),
-}
 DTYPES = {
     "int8": (0, 8, "b"),
     "int16": (0, 16, "h"),
@@ -49,7 +53,8 @@ DTYPES = {
     "complex128": (5, 128, "dd"),
 }
 """The dtypes of the array API standard: type code, bits and form of :mod:`struct`."""
-
+HALVES = {"float16": 2, "bfloat16": 4}
+"""Type codes of the dtypes with 16 bits."""
 LAZY = ("conjugated", "negated", "swapped")
 """Arrays whose memory does not hold their values."""
 
@@ -61,13 +66,15 @@ rename_capsule = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char
 step = ctypes.CDLL(None).rand_r
 forever = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
 """Keep what a framework may use until the process ends, and while its interpreter ends."""
+Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class Source:
-    """An array with a standard ``__dlpack__``. The dtype is type code, bits and lanes.
+    """An array with a standard ``__dlpack__``, which notes the arguments of each call.
 
-    The data begin ``shift`` bytes after a page; no ``strides`` are a NULL pointer, and so are the
-    data of no ``numbers``.
+    The dtype is type code, bits and lanes. The data begin ``shift`` bytes after a page. Without
+    ``strides`` the pointer is NULL, and so is that of the data without ``numbers``. With ``only``
+    each capsule has this name. ``keywords`` are those that it knows.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the fields of dlpack.h
@@ -83,122 +90,104 @@ class Source:
         device: int = 1,
         byte_offset: int = 0,
         shift: int = 0,
+        only: bytes = b"",
+        keywords: tuple[str, ...] = KEYWORDS,
     ) -> None:
         self.memory = mmap.mmap(-1, 4096)
         self.memory.write(struct.pack(f"{len(numbers)}{form}", *numbers))
-        struct.pack_into(f"{len(shape + strides)}q", self.memory, 2048, *shape, *strides)
         self.data = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
-        at = self.data + 2048
-        self.tensor = struct.pack(
-            "PiiiBBHPPQ",
-            *(bool(numbers) * (self.data + shift), device, 0, len(shape), *dtype),
-            *(bool(shape) * at, bool(strides) * (at + 8 * len(shape)), byte_offset),
+        lengths, steps = (
+            (ctypes.c_int64 * len(each))(*each) if each else None for each in (shape, strides)
         )
-        self.end = struct.pack("PP", 0, ctypes.cast(deleter, ctypes.c_void_p).value or 0)
-        self.head = struct.pack("II", *version) + self.end + struct.pack("Q", flags)
+        data = self.data + shift if numbers else None
+        self.tensor = Tensor(data, device, 0, len(shape), *dtype, lengths, steps, byte_offset)
+        self.deleter = ctypes.cast(deleter, ctypes.c_void_p)
+        self.version, self.flags, self.only, self.keywords = version, flags, only, keywords
         self.device: tuple[Any, int] = device, 0
         self.given: list[Any] = []
+        self.calls: list[tuple[Any, dict[str, Any]]] = []
         forever(self)
 
     def capsule(self, name: bytes) -> Any:
-        made = ctypes.create_string_buffer(
-            self.head + self.tensor if name == NEW else self.tensor + self.end
+        made = (
+            ManagedVersioned(*self.version, None, self.deleter, self.flags, self.tensor)
+            if name == NEW
+            else Managed(self.tensor, None, self.deleter)
         )
-        self.given.append((new_capsule(ctypes.addressof(made), name, None), made, made.raw[:4]))
+        self.given.append((new_capsule(ctypes.addressof(made), name, None), made, bytes(made)[:4]))
         return self.given[-1][0]
 
     def __dlpack_device__(self) -> tuple[Any, int]:
+        self.calls.append(("__dlpack_device__", {}))
         return self.device
 
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: Any = None,
-        dl_device: Any = None,
-        copy: Any = None,
-    ) -> Any:
-        return self.capsule(NEW if max_version and max_version[0] >= 1 else OLD)
-
-
-class Old(Source):
-    """Gives the old DLManagedTensor only."""
-
-    def __dlpack__(self, **_: Any) -> Any:
-        return self.capsule(OLD)
-
-
-class Recorder(Source):
-    """Notes the arguments of each call of ``__dlpack__``."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[tuple[Any, Any]] = []
-
     def __dlpack__(self, *positional: Any, **how: Any) -> Any:
-        self.asked.append((positional, how))
-        return super().__dlpack__(**how)
+        self.calls.append((positional, how))
+        if unknown := set(how).difference(self.keywords):
+            raise TypeError(f"__dlpack__ has no keywords {unknown}")
+        return self.standard(**how)
+
+    def standard(self, *, max_version: Any = None, **_: Any) -> Any:
+        newest = NEW if max_version and max_version[0] >= 1 else OLD
+        return self.capsule(self.only or newest)
 
 
 def deletions(source: Source) -> int:
-    """How often deleters were called: each call steps the first number of what it deletes."""
+    """Return how often deleters were called: each call steps the first number of its argument."""
     count = 0
     for _, made, was in source.given:
         number = ctypes.c_uint32.from_buffer_copy(was)
-        while bytes(number) != made.raw[:4] and count < MOST_CALLS:
+        while bytes(number) != bytes(made)[:4] and count < MOST_CALLS:
             step(ctypes.byref(number))
             count += 1
     return count
 
 
-def held_by(capsule: Any) -> Any:
-    """The name of an unused capsule, and the fields of what it points to."""
+def contents(capsule: Any) -> Any:
+    """Return what an unused capsule points to, which keeps the capsule."""
     name = capsule_name(capsule)
-    form, names = FORMS[name]
-    address = capsule_pointer(capsule, name)
-    found = struct.unpack(form, ctypes.string_at(address, struct.calcsize(form)))
-    fields = dict(zip(names.split(), found, strict=True))
-    return types.SimpleNamespace(name=name, address=address, **fields)
+    kind = ManagedVersioned if name == NEW else Managed
+    held: Any = kind.from_address(capsule_pointer(capsule, name))
+    held.capsule = capsule
+    return held
 
 
-def flags_of(capsule: Any) -> int:
-    """Of a versioned capsule."""
-    return ctypes.c_uint64.from_address(capsule_pointer(capsule, NEW) + 24).value
+def address_of(held: Any) -> int:
+    """Return the address of the first element."""
+    return int((held.tensor.data or 0) + held.tensor.byte_offset)
 
 
-def tensor_of(capsule: Any) -> Any:
-    """The address of the DLTensor of an unused capsule."""
-    name = capsule_name(capsule)
-    return capsule_pointer(capsule, name) + (32 if name == NEW else 0)
+def shape_of(held: Any) -> list[int]:
+    return list(held.tensor.shape[: held.tensor.ndim])
 
 
-def floats_of(held: Any, count: int = 8) -> list[float]:
-    """So many numbers from the first element on."""
-    return list((ctypes.c_float * count).from_address(held.data + held.byte_offset))
-
-
-def numbers_at(address: int, count: int) -> list[int]:
-    return list((ctypes.c_int64 * count).from_address(address)) if address and count else []
-
-
-def values_of(held: Any, form: str = "f") -> list[Any]:
-    """The elements in row-major order, read by the strides."""
-    shape, strides = (numbers_at(at, held.ndim) for at in (held.shape, held.strides))
-    strides = strides or [math.prod(shape[axis + 1 :]) for axis in range(held.ndim)]
+def elements(held: Any, form: str = "f") -> list[Any]:
+    """Return the elements in row-major order, read by the strides."""
+    shape, ndim = shape_of(held), held.tensor.ndim
+    strides = held.tensor.strides[:ndim] if held.tensor.strides else None
+    strides = strides or [math.prod(shape[axis + 1 :]) for axis in range(ndim)]
     found, item = [], struct.calcsize(form)
     for index in itertools.product(*map(range, shape)):
-        at = held.data + held.byte_offset + item * sum(map(operator.mul, index, strides))
+        at = address_of(held) + item * sum(map(operator.mul, index, strides))
         parts = struct.unpack(form, ctypes.string_at(at, item))
         found.append(complex(*parts) if len(parts) > 1 else parts[0])
     return found
 
 
 def attempt(call: Any, *arguments: Any, **how: Any) -> tuple[Any, BaseException | None]:
-    """What a call returns, and what it raised."""
+    """Return what a call returns, and what it raised."""
     try:
         return call(*arguments, **how), None
     except Exception as error:  # noqa: BLE001 - a framework's refusal is an answer
         return None, error
+
+
+def export_newest(framework: Any, x: Any, **how: Any) -> Any:
+    """Return a capsule of the newest version that the framework knows."""
+    try:
+        return framework.export(x, max_version=(1, 3), **how)
+    except TypeError:
+        return framework.export(x, **how)
 
 
 def in_thread(work: Any) -> None:
@@ -208,7 +197,11 @@ def in_thread(work: Any) -> None:
     thread.join()
 
 
-def has_dtype(framework: Any, name: str) -> bool:
-    """Whether the framework makes arrays of this dtype, and says so."""
-    x, error = attempt(framework.make, name)
-    return error is None and attempt(framework.dtype, x)[0] == name
+def dtypes_of(framework: Any, names: Iterable[str] = DTYPES) -> list[str]:
+    """Return the dtypes of which the framework makes arrays, and says so."""
+    arrays = {name: attempt(framework.make, name) for name in names}
+    return [
+        name
+        for name, (x, error) in arrays.items()
+        if error is None and attempt(framework.dtype, x)[0] == name
+    ]

@@ -8,22 +8,19 @@ import types
 from functools import partial
 from typing import Any
 
-from dlprof.conformance.check import HEADER, NotApplicable, Violated, check
+from dlprof.conformance.check import HEADER, NotApplicable, Violated, arrays, check, objects
 from dlprof.conformance.consumer import arrives, holds, released
 from dlprof.conformance.counterpart import (
     NEW,
-    OLD,
     USED,
     Source,
     attempt,
-    floats_of,
-    held_by,
-    numbers_at,
+    elements,
     rename_capsule,
+    shape_of,
 )
-from dlprof.conformance.needs import arrays, objects, taking
 from dlprof.conformance.producer import delete
-from dlprof.probes.capsule import capsule_pointer, new_capsule
+from dlprof.probes.capsule import Managed, ManagedVersioned, Tensor, capsule_pointer, new_capsule
 
 gives, takes = (partial(check, role, "must") for role in ("producer", "consumer"))
 TABLE = "major minor previous allocate from_object to_object borrow current_stream"
@@ -44,7 +41,7 @@ def lends(framework: Any) -> None:
 
 
 def table_of(x: Any) -> Any:
-    """The functions of the type of an array, by name."""
+    """Return the functions of the type of an array, by name."""
     capsule = type(x).__dlpack_c_exchange_api__
     address, error = attempt(capsule_pointer, capsule, b"dlpack_exchange_api")
     if error is not None:
@@ -62,14 +59,14 @@ def called(function: Any, kinds: Any, *arguments: Any) -> None:
         raise Violated(f"it refuses by the code {code}")
 
 
-def allocated(x: Any, prototype: bytes) -> tuple[int, Any, list[str]]:
-    """The code, the address and the errors of a tensor like the prototype."""
+def allocated(x: Any, source: Source) -> tuple[int, Any, list[str]]:
+    """Return the code, the address and the errors of a tensor like that of our source."""
     errors: list[str] = []
     out = ctypes.c_void_p()
     set_error = SetError(lambda _, kind, what: errors.append(f"{kind!r} {what!r}"))
-    kinds = (ctypes.c_char_p, Out, ctypes.c_void_p, SetError)
+    kinds = (ctypes.POINTER(Tensor), Out, ctypes.c_void_p, SetError)
     allocate = ctypes.PYFUNCTYPE(ctypes.c_int, *kinds)(table_of(x).allocate)
-    return allocate(prototype, ctypes.byref(out), None, set_error), out.value, errors
+    return allocate(source.tensor, ctypes.byref(out), None, set_error), out.value, errors
 
 
 @gives(f"{HEADER}, DLPackExchangeAPI", "The table is of version 1 and complete.", has_table)
@@ -90,20 +87,19 @@ def exchange_gives(framework: Any) -> None:
     called(table_of(x).from_object, (ctypes.py_object, Out), x, ctypes.byref(out))
     if not out.value:
         raise Violated("it returns 0 and gives no tensor")
-    held = held_by(new_capsule(out.value, NEW, None))
-    if floats_of(held) != framework.values(x):
-        raise Violated(f"the tensor has the values {floats_of(held)}")
+    held = ManagedVersioned.from_address(out.value)
+    if elements(held) != framework.values(x):
+        raise Violated(f"the tensor has the values {elements(held)}")
     delete(held)
 
 
 @gives(f"{HEADER}, DLTensorFromPyObject", "A borrowed tensor has the values.", lends)
 def exchange_lends(framework: Any) -> None:
     x = framework.make("C")
-    out = ctypes.create_string_buffer(64)
-    called(table_of(x).borrow, (ctypes.py_object, ctypes.c_char_p), x, out)
-    held = held_by(new_capsule(ctypes.addressof(out), OLD, None))
-    if floats_of(held) != framework.values(x):
-        raise Violated(f"the tensor has the values {floats_of(held)}")
+    held = Managed()
+    called(table_of(x).borrow, (ctypes.py_object, ctypes.POINTER(Tensor)), x, held.tensor)
+    if elements(held) != framework.values(x):
+        raise Violated(f"the tensor has the values {elements(held)}")
 
 
 @gives(f"{HEADER}, DLPackCurrentWorkStream", "The stream of the CPU is answered.", has_table)
@@ -137,11 +133,11 @@ def exchange_takes(framework: Any) -> None:
 @gives(f"{HEADER}, ManagedTensorAllocator", "A tensor like a prototype is made.", has_table)
 def exchange_allocates(framework: Any) -> None:
     x = framework.make("C")
-    code, address, errors = allocated(x, Source().tensor)
+    code, address, errors = allocated(x, Source())
     if code or errors or not address:
         raise Violated(f"it refuses: code {code}, {errors}")
-    held = held_by(new_capsule(address, NEW, None))
-    found = numbers_at(held.shape, held.ndim), held.code, held.bits, held.lanes
+    held = ManagedVersioned.from_address(address)
+    found = shape_of(held), held.tensor.code, held.tensor.bits, held.tensor.lanes
     if found != ([2, 3], 2, 32, 1):
         raise Violated(f"shape, type code, bits and lanes are {found}")
     delete(held)
@@ -150,14 +146,14 @@ def exchange_allocates(framework: Any) -> None:
 @gives(f"{HEADER}, ManagedTensorAllocator", "A failure sets an error.", has_table)
 def exchange_allocation_fails(framework: Any) -> None:
     x = framework.make("C")
-    code, _, errors = allocated(x, Source(dtype=(250, 32, 1)).tensor)
+    code, _, errors = allocated(x, Source(dtype=(250, 32, 1)))
     if not code:
         raise Violated("it makes a tensor of an unknown type")
     if not errors:
         raise Violated(f"it returns {code} and sets no error")
 
 
-@takes(f"{HEADER}, DLPackExchangeAPIHeader", "A newer major version is not used.", objects, taking)
+@takes(f"{HEADER}, DLPackExchangeAPIHeader", "A newer major version is not used.", objects)
 def exchange_major_2(framework: Any) -> None:
     # NULL for all functions: calling one ends the process.
     table = ctypes.create_string_buffer(struct.pack("II", 2, 0), 56)

@@ -1,23 +1,50 @@
-"""Write a check as a script that needs the framework and the standard library only.
+"""A framework as the checks see it, and a check as a script without dlprof; both are source text.
 
-The script holds the source of the check and of every definition that it uses, as they stand.
+A script needs the framework and the standard library only. It holds the source of the check and of
+every definition that it uses, as they stand.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterable
+import re
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
+from dlprof.conformance import CHECKS, counterpart
 from dlprof.conformance import check as checks
-from dlprof.conformance import counterpart
-from dlprof.conformance.binding import Binding
 from dlprof.conformance.check import STANDARDS, Check
-from dlprof.conformance.every import MODULES
 from dlprof.probes import capsule
+from dlprof.probes.base import DTYPES, FLAGS, ArraySpec, Probe, Protocol, Unsupported, written
 
+KINDS = (
+    *("C", "sliced", "F", "strided", "reversed", "broadcast", "readonly"),
+    *("scalar", "empty", "cube", "large"),
+    *FLAGS,
+    *DTYPES,
+)
+"""The arrays that checks ask for: layouts, flags and dtypes of a probe, and other shapes."""
+SHAPE = (2, 4)
+SHAPES = {"scalar": (), "empty": (0, 3), "cube": (2, 3, 4), "large": (256, 1024)}
+CALL = re.compile(r"([\w.]+)\(\{x\}\)")
+TEXT = """\
+{setup}
+
+arrays = {{
+{arrays}}}
+
+
+def make(kind):
+    names = dict(globals())
+    exec(arrays[kind], names)
+    return names["x"]
+
+
+class framework:
+    make = make
+{members}"""
 HEAD = '''\
 """{framework} as {role}: {clause}
 
@@ -39,50 +66,132 @@ except Refused as refusal:
 """
 
 
+@dataclass(frozen=True)
+class Binding:
+    """A framework as source text that defines the class ``framework``.
+
+    ``arrays`` are statements by kind that make ``x``. ``members`` are expressions: ``take`` makes
+    the framework's array of ours, ``export`` makes a capsule of the framework's, and ``values``,
+    ``shape``, ``dtype`` and ``writable`` read its array. ``from_dlpack`` is a function, or None.
+    """
+
+    name: str
+    setup: str
+    arrays: dict[str, str]
+    members: dict[str, str]
+
+    def text(self, kinds: Container[str] = KINDS) -> str:
+        """Return the source text, with arrays of these kinds."""
+        members = "".join(f"    {name} = {code}\n" for name, code in self.members.items())
+        arrays = "".join(
+            f"    {kind!r}: {text!r},\n" for kind, text in self.arrays.items() if kind in kinds
+        )
+        return TEXT.format(setup=self.setup, arrays=arrays, members=members)
+
+
+def binding(probe: Probe) -> Binding:
+    """Raises :class:`Unsupported` if the probe does not say how to read its arrays."""
+    idioms = probe.idioms("cpu", "float32")
+    if missing := {"values", "shape", "dtype"} - set(idioms):
+        raise Unsupported(f"its probe has no idiom {', '.join(sorted(missing))}")
+    function, takes_objects = importer(probe)
+    capsules = [way.code for way in probe.exports if way.protocol is Protocol.DLPACK_CAPSULE]
+    gives_objects = any(
+        way.protocol is Protocol.DLPACK and way.code == "{x}" for way in probe.exports
+    )
+    if function is None and not capsules and not gives_objects:
+        raise Unsupported("its probe declares no way in or out by DLPack")
+    idiom = {name: written(code, "x", "float32") for name, code in idioms.items()}
+    members = {
+        "values": f"lambda x: {idiom['values']}.reshape(-1).tolist()",
+        "shape": f"lambda x: tuple({idiom['shape'].removeprefix('tuple')})",
+        "dtype": f"lambda x: {idiom['dtype']}",
+        "writable": f"lambda x: {idiom.get('writable')}",
+        "takes_objects": str(takes_objects),
+        "gives_objects": str(gives_objects),
+        "is_immutable": str("write" not in idioms),
+        "narrows": str(tuple(probe.narrows)),
+        "from_dlpack": str(function),
+    }
+    if function:
+        taken = "x" if takes_objects else "x.__dlpack__()"
+        members["take"] = f"lambda x, **how: {function}({taken}, **how)"
+    if gives_objects:
+        members["export"] = "lambda x, **how: x.__dlpack__(**how)"
+    elif capsules:
+        call = written(capsules[0], "x", "float32").removesuffix(")")
+        members["export"] = f"lambda x, **how: {call}{', ' * (call[-1] != '(')}**how)"
+    arrays = {kind: text for kind in KINDS if (text := made(probe, kind))}
+    return Binding(probe.name, probe.setup, arrays, members)
+
+
+def importer(probe: Probe) -> tuple[str | None, bool]:
+    """Return the function that takes arrays in, or None, and whether it takes objects."""
+    for protocol in (Protocol.DLPACK, Protocol.DLPACK_CAPSULE):
+        for way in probe.imports:
+            found = CALL.fullmatch(way.code)
+            if found and protocol in way.protocols and way.returns_array:
+                return found[1], protocol is Protocol.DLPACK
+    return None, False
+
+
+def made(probe: Probe, kind: str) -> str:
+    """Return source text of an array of this kind; empty if the framework has none."""
+    spec = ArraySpec(SHAPES.get(kind, SHAPE), "float32")
+    if kind in DTYPES:
+        spec = replace(spec, dtype=kind)
+    elif kind not in SHAPES:
+        dtype = "complex64" if kind == "conjugated" else "float32"
+        spec = replace(spec, dtype=dtype, layout=kind)
+    if kind in FLAGS and kind not in probe.flags:
+        return ""
+    try:
+        return probe.create(spec)
+    except Unsupported:
+        return ""
+
+
 def script(check: Check, bound: Binding, version: str = "") -> str:
     """Return the text of the script. ``version`` is that of the framework."""
     imports, definitions = _definitions()
-    function = definitions[check.run.__name__, True]
-    chosen = {id(function[0])}
-    used = _names([*function[0].body, function[0].args]) | {"Refused"}
-    while missing := [
-        node
-        for (name, is_check), (node, _) in definitions.items()
-        if name in used and not is_check and id(node) not in chosen
-    ]:
-        chosen |= {*map(id, missing)}
-        used |= _names(missing)
-    nodes = {id(node): (node, text) for node, text in definitions.values() if id(node) in chosen}
+    source = inspect.getsource(check.run)
+    (function,) = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))
+    used = _names([*function.body, function.args]) | {"Refused"}
+    chosen: set[str] = set()
+    while missing := used & definitions.keys() - chosen:
+        chosen |= missing
+        used |= _names(definitions[name][0] for name in missing)
+    nodes = [node for name, (node, _) in definitions.items() if name in chosen]
+    texts = [text for name, (_, text) in definitions.items() if name in chosen]
+    texts.append(f"\n\n{ast.get_source_segment(source, function)}\n\n")
     words = {
         one.value
-        for node, _ in nodes.values()
+        for node in (*nodes, function)
         for one in ast.walk(node)
         if isinstance(one, ast.Constant) and isinstance(one.value, str)
     }
     facts = {
         **vars(check),
-        "framework": f"{bound.facts['name']} {version}".rstrip(),
+        "framework": f"{bound.name} {version}".rstrip(),
         "link": check.link,
         "standards": STANDARDS,
     }
-    texts = [
-        text if isinstance(node, ast.Assign | ast.AnnAssign) else f"\n\n{text}\n\n"
-        for node, text in nodes.values()
-    ]
     lines = sorted({imports[name] for name in used & imports.keys()})
     end = MAIN.format(name=check.run.__name__)
-    return HEAD.format(**facts) + "\n".join([*lines, *texts, bound.text(words), end])
+    whole = [*lines, *dict.fromkeys(texts), bound.text(words), end]
+    return HEAD.format(**facts) + "\n".join(whole)
 
 
 @cache
-def _definitions() -> tuple[dict[str, str], dict[tuple[str, bool], tuple[Any, str]]]:
-    """Return the imports of the standard library by name, and all definitions with their source.
+def _definitions() -> tuple[dict[str, str], dict[str, tuple[ast.AST, str]]]:
+    """Return the imports of the standard library, and all definitions with their source, by name.
 
-    The key of a definition is its name and whether it is a check.
+    Checks are left out: a variable may have the name of one.
     """
     imports: dict[str, str] = {}
-    found: dict[tuple[str, bool], tuple[Any, str]] = {}
-    for module in (capsule, checks, counterpart, *MODULES):
+    found: dict[str, tuple[ast.AST, str]] = {}
+    modules = dict.fromkeys(inspect.getmodule(check.run) for check in CHECKS.values())
+    for module in (capsule, counterpart, checks, *filter(None, modules)):
         source = inspect.getsource(module)
         for node in ast.parse(source).body:
             text = ast.get_source_segment(source, node) or ""
@@ -90,12 +199,11 @@ def _definitions() -> tuple[dict[str, str], dict[tuple[str, bool], tuple[Any, st
                 if not text.startswith(("from dlprof", "from __future__")):
                     imports |= {alias.asname or alias.name: text for alias in node.names}
             elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-                is_check = isinstance(node, ast.FunctionDef) and bool(node.decorator_list)
-                found[node.name, is_check] = node, text
+                if isinstance(node, ast.ClassDef) or not node.decorator_list:
+                    found[node.name] = node, f"\n\n{text}\n\n"
             elif isinstance(node, ast.Assign | ast.AnnAssign):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                names = _names(targets)
-                found |= {(name, False): (node, text) for name in names}
+                found |= dict.fromkeys(_names(targets), (node, text))
     return imports, found
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from dlprof.conformance import CHECKS
 from dlprof.conformance.check import Check
-from dlprof.conformance.every import CHECKS
 from dlprof.errors import Unmeasured
 from dlprof.runner import worker_client
 from dlprof.runner.catalog import Catalog, ProbeInfo

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import gc
-from dataclasses import replace
 from typing import Any
 
-from dlprof.conformance.binding import Binding, binding
+from dlprof.conformance import CHECKS
 from dlprof.conformance.check import answer
-from dlprof.conformance.every import CHECKS
-from dlprof.conformance.needs import newest
-from dlprof.conformance.script import script
+from dlprof.conformance.script import Binding, binding, script
 from dlprof.worker import loading
 from dlprof.worker.channel import Answer
 from dlprof.worker.source_text import execute
@@ -24,7 +21,8 @@ def run(request: dict[str, Any], reply: Answer) -> None:
     reference = request["source"], request["name"]
     reply.stage("import")
     if reference not in _frameworks:
-        _frameworks[reference] = loaded(binding(loading.find(*reference)))
+        bound = binding(loading.find(*reference))
+        _frameworks[reference] = bound, loaded(bound)
     bound, framework = _frameworks[reference]
     if request.get("script"):
         reply.part("script", script(check, bound, request["version"]))
@@ -36,10 +34,8 @@ def run(request: dict[str, Any], reply: Answer) -> None:
     reply.part("seen", seen)
 
 
-def loaded(bound: Binding) -> tuple[Binding, Any]:
-    """The framework that a binding defines, and the binding with what only a try says."""
+def loaded(bound: Binding) -> Any:
+    """Return the framework that a binding defines."""
     namespace: dict[str, Any] = {}
     execute(bound.text(), namespace, "conformance")
-    framework = namespace["framework"]
-    framework.newest = newest(framework)
-    return replace(bound, facts=bound.facts | {"newest": framework.newest}), framework
+    return namespace["framework"]

@@ -7,7 +7,7 @@ import sys
 import pytest
 from command_line import PROBE_FILES, dlprof
 
-from dlprof.conformance.every import CHECKS
+from dlprof.conformance import CHECKS
 from dlprof.runner import conformance as runner
 from dlprof.runner.inspection import inspect_interpreter
 

@@ -11,9 +11,16 @@ import os
 import struct
 import threading
 from pathlib import Path
-from types import MappingProxyType
 
 from dlprof.probes.base import Export, Import, Probe, Protocol, Unsupported
+from dlprof.probes.capsule import (
+    Managed,
+    ManagedVersioned,
+    Tensor,
+    capsule_name,
+    capsule_pointer,
+    new_capsule,
+)
 
 fault = os.environ.get("PLAIN_FAULT", "")
 VERSION = (1, 3)
@@ -31,30 +38,6 @@ DTYPES |= {"complex64": (5, 64, 1, "ff"), "complex128": (5, 128, 1, "dd")}
 NAMES = {value[:3]: name for name, value in DTYPES.items()}
 
 
-class Tensor(ctypes.Structure):
-    _fields_ = (
-        *(
-            ("data", ctypes.c_void_p),
-            ("device_type", ctypes.c_int32),
-            ("device_id", ctypes.c_int32),
-        ),
-        *(("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8)),
-        *(("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64))),
-        *(("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)),
-    )
-
-
-class Old(ctypes.Structure):
-    _fields_ = (("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
-
-
-class New(ctypes.Structure):
-    _fields_ = (
-        *(("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p)),
-        *(("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", Tensor)),
-    )
-
-
 class Table(ctypes.Structure):
     _fields_ = (
         *(("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("previous", ctypes.c_void_p)),
@@ -66,13 +49,8 @@ def function(name, result, *parameters):
     return ctypes.PYFUNCTYPE(result, *parameters)((name, ctypes.pythonapi))
 
 
-name_of = function("PyCapsule_GetName", ctypes.c_char_p, ctypes.py_object)
-pointer_of = function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 rename = function("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
 is_valid = function("PyCapsule_IsValid", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
-new_capsule = function(
-    "PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
-)
 Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 Destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 kept = []
@@ -205,9 +183,9 @@ class Array:
         kept.append(deleter)
         pointer = ctypes.cast(deleter, ctypes.c_void_p).value
         made = (
-            New(*VERSION, None, pointer, flags, tensor)
+            ManagedVersioned(*VERSION, None, pointer, flags, tensor)
             if name == NEW
-            else Old(tensor, None, pointer)
+            else Managed(tensor, None, pointer)
         )
         address = ctypes.addressof(made)
         kept.append(made)
@@ -304,7 +282,7 @@ def from_dlpack(x, /, **how):  # noqa: C901, PLR0912 - a branch for each fault
     if fault == "consumed-in-thread" and threading.current_thread() is not threading.main_thread():
         raise RuntimeError("another thread")
     capsule, asked = capsule_from(x, copy)
-    name = name_of(capsule) if type(capsule).__name__ == "PyCapsule" else None
+    name = capsule_name(capsule) if type(capsule).__name__ == "PyCapsule" else None
     if name is None and fault == "no-capsule":
         return make([1.0], (1,))
     if name == b"something" and fault == "other-name":
@@ -315,8 +293,8 @@ def from_dlpack(x, /, **how):  # noqa: C901, PLR0912 - a branch for each fault
         raise BufferError("no capsule of DLPack")
     if name == {"takes-legacy": OLD, "takes-versioned": NEW}.get(fault):
         raise BufferError("no such capsule")
-    address = pointer_of(capsule, NEW if name == NEW else OLD)
-    managed = (New if name == NEW else Old).from_address(address)
+    address = capsule_pointer(capsule, NEW if name == NEW else OLD)
+    managed = (ManagedVersioned if name == NEW else Managed).from_address(address)
     major, minor, flags = (
         (managed.major, managed.minor, managed.flags) if name == NEW else (1, 0, 0)
     )
@@ -425,7 +403,7 @@ def give(array, out):
 def take(address, out):
     if fault == "exchange-takes":
         return -1
-    managed = New.from_address(address)
+    managed = ManagedVersioned.from_address(address)
     array = array_of(managed.tensor)
     array.owner = Owner(managed, address)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(array))
@@ -493,7 +471,6 @@ class Plain(Probe):
     flags = ("masked", "negated")
     exports = (Export("dlpack", Protocol.DLPACK, "{x}"),)
     imports = (Import("from_dlpack", (Protocol.DLPACK,), "plain.from_dlpack({x})"),)
-    narrows = MappingProxyType({})
 
     def create(self, spec):
         code, shape = DTYPES.get(spec.dtype), spec.shape

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dlprof.conformance import consumer
-from dlprof.conformance.binding import binding
+from dlprof.conformance import CHECKS, consumer
 from dlprof.conformance.check import answer
-from dlprof.conformance.every import CHECKS
-from dlprof.conformance.script import script
+from dlprof.conformance.script import binding, script
 from dlprof.worker.conformance import loaded
 
 PLAIN = Path(__file__).parents[1] / "probe_files" / "plain.py"
@@ -36,8 +34,7 @@ def verdict(plain, monkeypatch):
     def verdict(name, fault="", kind="Plain"):
         monkeypatch.setattr(plain, "fault", fault)
         monkeypatch.setattr(consumer, "PATIENCE_S", 0.0)
-        _, framework = loaded(binding(getattr(plain, kind)()))
-        return answer(CHECKS[name], framework)
+        return answer(CHECKS[name], loaded(binding(getattr(plain, kind)())))
 
     return verdict
 
@@ -82,7 +79,7 @@ def test_a_script_gives_the_answer_of_its_check(name, kind, plain, verdict, monk
     for fault in ("", name):
         if (found := verdict(name, fault, kind)[0]) == "not applicable":
             continue
-        bound, _ = loaded(binding(getattr(plain, kind)()))
+        bound = binding(getattr(plain, kind)())
         namespace = {"print": lambda *_: None}
         # A script ends its process without freeing what the framework may still use.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(namespace))

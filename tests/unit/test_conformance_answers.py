@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from command_line import dlprof
 
-from dlprof.conformance.every import CHECKS
+from dlprof.conformance import CHECKS
 from dlprof.errors import Unmeasured
 from dlprof.runner import conformance as runner
 from dlprof.runner import worker_client
