@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dlprof.measuring.measure import load
+from dlprof.measuring.judged import load
 from dlprof.runner.session_file import document
 
 

@@ -18,7 +18,7 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from dlprof.measuring.measure import load
+from dlprof.measuring.judged import load
 from dlprof.runner.session_file import document
 
 INSTRUMENTS = (

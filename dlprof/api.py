@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlprof.errors import Unmeasured, UsageError
-from dlprof.measuring import measure as measuring
+from dlprof.measuring import judged as judging
 from dlprof.report.checks import check_measured
 from dlprof.runner import options
 from dlprof.runner import session as model
 from dlprof.runner.axes import simulated_in
-from dlprof.runner.inspection import inspect_interpreter
+from dlprof.runner.catalog import inspect_interpreter
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.options import Option
 from dlprof.runner.progress import Bar, Watcher
-from dlprof.runner.request import Request, request_of, settings_of
+from dlprof.runner.request import Request, request_of
 from dlprof.runner.state import default_path
 from dlprof.runner.user_code import Statement, request_for
 
@@ -60,7 +60,7 @@ class Session(model.Session):
 
 def load(path: File) -> Session:
     """Read a session file. Raises :class:`SessionError` with one sentence that says why not."""
-    return Session(**dict(measuring.load(path)))
+    return Session(**dict(judging.load(path)))
 
 
 def run(
@@ -106,9 +106,7 @@ def measure(
     Raises as :func:`run`, and :class:`Unmeasured` where the setup raises.
     """
     values = read(given, options.TIMED)
-    request, catalog = request_for(
-        Statement(statement, setup, source), settings_of(values), values["python"], values["probes"]
-    )
+    request, catalog = request_for(Statement(statement, setup, source), values)
     return _measure(request, catalog, output, progress)
 
 
@@ -180,8 +178,8 @@ def _measure(request: Request, catalog: Catalog, output: File | None, progress: 
         Bar() if progress else nullcontext(Watcher()) as watcher,
         closing(Measurement(request, catalog, path, watcher)) as measurement,
     ):
-        measuring.run(measurement)
-        session = measuring.judged(measurement.session())
+        measurement.run()
+        session = judging.judged(measurement.session())
     try:
         check_measured(session.results, session.simulated)
     except Unmeasured as reason:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dlprof.judge.case_view import CaseView
 
 ROUNDS = 3
+NO_PATH = "no path matches"
 """Processes that must agree: whether a conversion copies can depend on the process."""
 NO_WAIT = ("synchronous", "stream-ordered", "unordered")
 
@@ -85,7 +86,7 @@ class Conversions:
             how: dict[str, Any] = {"rounds": ROUNDS, "quick": True, **options}
             self._sessions[key] = api.run(producer, consumer, **how)
         session = self._sessions[key]
-        _fail("no path matches", dict.fromkeys(session.unmatched, "unknown"))
+        _fail("not measured", {line: "unknown" for line in session.left_out if NO_PATH in line})
         return session
 
     def assert_view(self, producer: str, consumer: str, **options: Any) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from dlprof.measuring.measure import judged
+from dlprof.measuring.judged import judged
 from dlprof.report import html, terminal
 from dlprof.report.document import Level
 from dlprof.report.session_document import session_document

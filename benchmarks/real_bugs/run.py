@@ -30,7 +30,7 @@ from typing import Any
 import tomllib
 
 from dlprof.errors import NoReproducer
-from dlprof.measuring.measure import load
+from dlprof.measuring.judged import load
 from dlprof.runner.session import pair_text
 from dlprof.runner.session_file import document
 from dlprof.simulated.environment import DEVICES, on_simulated_device

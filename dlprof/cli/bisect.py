@@ -16,7 +16,7 @@ from dlprof.cli.streams import complain, show
 from dlprof.errors import DlprofError, Interrupted, Unmeasured, UsageError
 from dlprof.runner import options as every
 from dlprof.runner import session_file
-from dlprof.runner.inspection import inspect_interpreter
+from dlprof.runner.catalog import inspect_interpreter
 from dlprof.runner.options import Option, Several, Text
 from dlprof.text.clean import first_line
 

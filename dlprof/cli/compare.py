@@ -72,7 +72,7 @@ def compare_files(
 ) -> None:
     """Compare BASE and HEAD, print, and raise what the exit code says; see :func:`tell`."""
     from dlprof.compare import comparison
-    from dlprof.measuring.measure import load
+    from dlprof.measuring.judged import load
 
     base, head = paths
     found = comparison.compare(load(base), load(head), settings)

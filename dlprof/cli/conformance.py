@@ -13,7 +13,7 @@ from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import say, write
 from dlprof.errors import FindingsFailed, Unsure, UsageError
 from dlprof.runner import options as every
-from dlprof.runner.inspection import inspect_interpreter
+from dlprof.runner.catalog import inspect_interpreter
 from dlprof.runner.options import Option, Several, Text
 from dlprof.runner.progress import Bar
 from dlprof.text.clean import counted, nearest

@@ -17,9 +17,9 @@ from dlprof.errors import Interrupted, UsageError
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import options as every
 from dlprof.runner.axes import NO_TIMES, simulated_in
-from dlprof.runner.inspection import inspect_interpreter
+from dlprof.runner.catalog import inspect_interpreter
+from dlprof.runner.measurement import plan
 from dlprof.runner.options import Choice, Option, Text, value_of
-from dlprof.runner.plan import plan
 from dlprof.runner.progress import Bar
 from dlprof.runner.quantity import duration_text
 

@@ -16,8 +16,7 @@ from dlprof.errors import SessionError, UsageError
 from dlprof.runner import options as every
 from dlprof.runner import pairing, state
 from dlprof.runner.axes import simulated_in
-from dlprof.runner.catalog import Catalog
-from dlprof.runner.inspection import inspect_interpreter, verify
+from dlprof.runner.catalog import Catalog, inspect_interpreter, verify
 from dlprof.runner.options import Option, Switch
 from dlprof.runner.pairing import Path
 from dlprof.runner.quantity import duration_text

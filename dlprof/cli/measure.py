@@ -16,13 +16,11 @@ from dlprof.errors import Interrupted, Unsaved, UsageError
 from dlprof.judge import fail_on as fail_on_words
 from dlprof.judge.cases import coverage
 from dlprof.judge.fail_on import FailOn
-from dlprof.measuring.expectation import MISSED, UNKNOWN, raise_for
-from dlprof.measuring.measure import judged, run
+from dlprof.measuring.judged import MISSED, UNKNOWN, judged, raise_for
 from dlprof.report.checks import check_measured
 from dlprof.report.session_document import session_document
 from dlprof.runner.catalog import Catalog
-from dlprof.runner.measurement import Measurement
-from dlprof.runner.plan import plan
+from dlprof.runner.measurement import Measurement, plan
 from dlprof.runner.progress import Bar
 from dlprof.runner.request import Request, Settings
 from dlprof.runner.session import Session
@@ -57,7 +55,7 @@ def measure(request: Request, catalog: Catalog, given: Given) -> None:
             complain(f"dlprof: {clean(str(path))} holds this run already: nothing is measured")
         try:
             with bar:
-                run(measurement)
+                measurement.run()
         except KeyboardInterrupt:
             stopped = True
         except Unsaved as error:

@@ -25,7 +25,7 @@ def report(session: SessionFile, *, given: Given) -> None:
     from dlprof.cli.measure import allowed, check
     from dlprof.cli.outputs import Outputs, write_session
     from dlprof.judge import cases_in
-    from dlprof.measuring.measure import judged
+    from dlprof.measuring.judged import judged
     from dlprof.report.session_document import session_document
     from dlprof.runner import session_file
     from dlprof.worker.timer import collector_off

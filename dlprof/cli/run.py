@@ -18,12 +18,11 @@ from dlprof.errors import FindingsFailed, Unmeasured, Unsure, UsageError
 from dlprof.runner import options as every
 from dlprof.runner import state
 from dlprof.runner.axes import shape_text, simulated_in
-from dlprof.runner.catalog import Catalog, frameworks_on, pairs_named
+from dlprof.runner.catalog import Catalog, frameworks_on, inspect_interpreter, pairs_named
 from dlprof.runner.files import temporary_folder
-from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.options import Option, Switch, Text
 from dlprof.runner.progress import Bar
-from dlprof.runner.request import Request, request_of, settings_of
+from dlprof.runner.request import Request, request_of
 
 if TYPE_CHECKING:
     from dlprof.runner.trace_file import Row
@@ -217,10 +216,7 @@ def time(
             " only simulated changes what it finds"
         )
     asked = Statement(statement, values["setup"] or "", given.raw["source"])
-    settings = replace(settings_of(values), setup="")  # it makes the array, and is no more
-    simulated = simulated_in(values["devices"])
-    request, catalog = request_for(asked, settings, values["python"], values["probes"], simulated)
-    measure(request, catalog, given)
+    measure(*request_for(asked, values), given)
 
 
 PLACES = replace(

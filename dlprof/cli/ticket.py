@@ -44,7 +44,7 @@ def ticket(
     given: Given,
 ) -> None:
     """Print a bug ticket for a finding in Markdown, with a reproducer and what it printed."""
-    from dlprof.measuring.measure import load
+    from dlprof.measuring.judged import load
     from dlprof.ticket.reproducer import reproducer
     from dlprof.ticket.ticket import written
 

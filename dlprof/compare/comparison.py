@@ -35,7 +35,7 @@ from dlprof.compare.verdicts import (
 from dlprof.errors import UsageError
 from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import alignments
-from dlprof.measuring.expectation import MET, MISSED
+from dlprof.measuring.judged import MET, MISSED
 from dlprof.runner.session import CaseRecord, Header, Result, Session
 from dlprof.text.clean import first_line
 

@@ -16,7 +16,7 @@ from dlprof.compare.differences import machine_name
 from dlprof.compare.times import LIMIT
 from dlprof.errors import SessionError, UsageError
 from dlprof.judge import cases_in
-from dlprof.measuring.measure import judged
+from dlprof.measuring.judged import judged
 from dlprof.runner import session_file
 from dlprof.runner.session import CaseRecord, Header, Session
 

@@ -17,7 +17,7 @@ from dlprof.compare.gate_suite import MeasuredSuite, Side, SideWatcher
 from dlprof.compare.times import INVALID, LOOKS, SAME, SLOWER, Settings, Time
 from dlprof.compare.verdicts import CRASHED_IN_COMPANY, LOST, SCALES, Change
 from dlprof.errors import UsageError
-from dlprof.measuring.measure import judged as judged_session
+from dlprof.measuring.judged import judged as judged_session
 from dlprof.measuring.scenario import Sweep
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner.measurement import Measurement

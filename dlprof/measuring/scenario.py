@@ -10,21 +10,15 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from dlprof import inference
 from dlprof.errors import ScenarioError, Unmeasured, UsageError
 from dlprof.judge.thresholds import named as known_thresholds
-from dlprof.measuring.expectation import named, pairs, parse_pair
-from dlprof.measuring.expectation import parse as parse_expectation
+from dlprof.measuring.judged import in_catalog, pairs, parse_expectation, parse_pair
 from dlprof.runner import files, options
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, frameworks_on
 from dlprof.runner.options import IN_FILE, OPTIONS, settle, value_of
-from dlprof.runner.request import (
-    Request,
-    ScenarioRecord,
-    request_of,
-    step_framework,
-    step_named,
-)
+from dlprof.runner.request import Request, ScenarioRecord, request_of
 from dlprof.runner.session_file import first_error
 from dlprof.text.clean import clean, nearest, sanitised
 
@@ -53,6 +47,14 @@ def _fit(read: Callable[[str], object]) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _step_framework(word: str) -> str:
+    """Return the framework of a name or alias. Raises :class:`UsageError` with the nearest."""
+    for name, kind in inference.KNOWN.items():
+        if word.lower() in (name.lower(), *(alias.lower() for alias in kind.aliases)):
+            return name
+    raise UsageError(f"dlprof measures no steps of {word!r}: {nearest(word, inference.KNOWN)}")
+
+
 def _threshold(name: str) -> None:
     if name not in known_thresholds():
         raise UsageError(f"there is no threshold {name!r}: {nearest(name, known_thresholds())}")
@@ -68,7 +70,7 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class StepSpec(Part):
+class Step(Part):
     """A framework that runs a model, to measure what its output's memory costs.
 
     ``model`` is an ONNX file, or a Python file that defines ``model``, relative to the scenario.
@@ -76,9 +78,26 @@ class StepSpec(Part):
     choice.
     """
 
-    framework: Annotated[Text, _fit(step_framework)]
+    framework: Annotated[Text, _fit(_step_framework)]
     model: Text | None = None
     threads: int = Field(0, ge=0, le=4096)
+
+    def named(self, folder: Path) -> tuple[str, str]:
+        """Return the name and the source of the step; a relative model begins at ``folder``.
+
+        Raises :class:`UsageError`.
+        """
+        name, model = _step_framework(self.framework), ""
+        if self.model is not None:
+            file = folder / files.at_home(Path(self.model))
+            if not file.is_file():
+                raise UsageError(f"there is no model file {self.model}")
+            suffix = inference.KNOWN[name].suffix
+            if file.suffix.lower() != suffix:
+                raise UsageError(f"{name} reads {suffix}, not {self.model}")
+            model = str(file.absolute())
+        source = inference.reference(name, model, self.threads)
+        return inference.name_of(name, model), source
 
 
 class Problem(Part):
@@ -91,7 +110,7 @@ class Problem(Part):
     question: Text
     source: list[Text] = Field(default=[], min_length=1)
     pairs: list[Pair] = Field(default=[], min_length=1)
-    step: list[StepSpec] = Field(default=[], min_length=1)
+    step: list[Step] = Field(default=[], min_length=1)
     thresholds: dict[Threshold, Annotated[float, Field(ge=0)]] = {}
     expect: list[Expect] = Field(default=[], min_length=1)
 
@@ -197,15 +216,15 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
         raise ScenarioError(f"{scenario.file}: name the shapes of the model's input")
     if problem.step and {"placements"} & {*scenario.options, *given}:
         raise ScenarioError(f"{scenario.file}: placements are about conversions: leave them out")
-    folder = scenario.file.parent
-    steps = [step_named(one.framework, one.model, one.threads, folder) for one in problem.step]
-    probes = (*values["probes"], *dict.fromkeys(step.source for step in steps))
+    steps = [step.named(scenario.file.parent) for step in problem.step]
+    probes = (*values["probes"], *dict.fromkeys(source for _, source in steps))
     catalog = inspect(values["python"], probes, simulated_in(values["devices"]))
-    patterns = [named(parse_pair(text), catalog) for text in problem.pairs]
+    patterns = [in_catalog(parse_pair(text), catalog) for text in problem.pairs]
     expected = [parse_expectation(text) for text in problem.expect]
-    expected = [replace(one, pair=named(one.pair, catalog)) for one in expected]
-    wanted = tuple(dict.fromkeys(step.pair for step in steps))
-    wanted = wanted or pairs(patterns, catalog, frameworks_on(catalog, values["devices"]))
+    expected = [replace(one, pair=in_catalog(one.pair, catalog)) for one in expected]
+    # A step converts nothing: its framework stands on both sides.
+    wanted = tuple(dict.fromkeys((name, name) for name, _ in steps))
+    wanted = wanted or pairs(patterns, frameworks_on(catalog, values["devices"]))
     if not wanted:
         raise Unmeasured(f"no framework that fits {', '.join(problem.pairs)} can be measured here")
     request = request_of(values, wanted, ("run", str(scenario.file)))

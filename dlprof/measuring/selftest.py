@@ -15,10 +15,8 @@ from pathlib import Path
 from dlprof.errors import MissingDevice
 from dlprof.judge import NEED_TIMES, RULES, find
 from dlprof.judge.case_view import is_known
-from dlprof.measuring import measure
 from dlprof.runner.axes import simulated_in
-from dlprof.runner.catalog import Catalog
-from dlprof.runner.inspection import SYNTHETIC, inspect_interpreter, why_unusable
+from dlprof.runner.catalog import SYNTHETIC, Catalog, inspect_interpreter, why_unusable
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Axes, Request, Settings
@@ -209,5 +207,5 @@ def _measure(
         simulated=catalog.simulated,
     )
     with closing(Measurement(request, catalog, path, watcher)) as measurement:
-        measure.run(measurement)
+        measurement.run()
         return measurement.results()

@@ -15,7 +15,7 @@ from typing import Literal
 
 from dlprof.errors import Unmeasured
 from dlprof.judge.case_view import CaseView
-from dlprof.measuring.expectation import MET, MISSED
+from dlprof.measuring.judged import MET, MISSED
 from dlprof.report.document import Problem
 from dlprof.report.method import simulated_notice
 from dlprof.report.paths import Path, arrays_of

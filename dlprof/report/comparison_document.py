@@ -26,7 +26,7 @@ from dlprof.compare.times import FASTER, INVALID, SAME, SLOWER, UNSURE, WIDE, Ti
 from dlprof.compare.verdicts import BETTER, LOST, OTHER, STATUS, Change
 from dlprof.compare.verdicts import WORSE as WORSE_CHANGE
 from dlprof.judge.rule import SEVERITIES
-from dlprof.measuring.expectation import MET, MISSED
+from dlprof.measuring.judged import MET, MISSED
 from dlprof.report.checks import Check, Verdict, expectation_checks
 from dlprof.report.document import (
     Answer,

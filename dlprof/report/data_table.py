@@ -61,7 +61,6 @@ NUMBERS = {
     **_time("ready_time", "ready_time"),
     "ready_time_min_ns": "ready_time.min_ns",
     "first_call_ns": "first_in_process_ns",
-    **{f"{name}_ns": f"phases.{name}_ns" for name in ("export", "import", "release")},
     "device_time_warm_ns": "device_time.warm.median_ns",
     "device_time_cold_ns": "device_time.cold.median_ns",
     "loaded_call_ns": "ordering.evidence.loaded.host_ns",

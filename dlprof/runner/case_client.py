@@ -27,7 +27,6 @@ EVERY_ROUND = (
     "ownership",
     "host_time",
     "ready_time",
-    "phases",
     "device_time",
     "copy_cost",
 )

@@ -199,10 +199,8 @@ class Ordering(Evidence):
 
     host: Maybe[Fit] = None
     ready: Maybe[Fit] = None
-    unrelated: Maybe[Fit] = None
     values_right: Maybe[Flag] = None
     loaded: Maybe[Loaded] = None
-    points: Maybe[list[Free]] = None
     waits: Maybe[Literal["host-sync", "device-sync"]] = None
     """What an ``unordered`` call waits for all the same."""
     streams: Maybe[str] = None
@@ -227,9 +225,6 @@ class Changed(Record):
     dtype: Maybe[tuple[str, str]] = None
     values: Maybe[Count] = None
     source: Maybe[Count] = None
-    earlier_result: Maybe[Count] = None
-    after_write: Maybe[Count] = None
-    unfinished: Maybe[Count] = None
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -284,8 +279,6 @@ class FreshSource(Evidence):
     second_ns: Maybe[Number] = None
     new_ns: Maybe[Number] = None
     """Of the first conversion of an array of the case's own size."""
-    arrays: Maybe[Whole] = None
-    size_bytes: Maybe[Number] = None
 
 
 class AlignmentLook(Record):
@@ -394,7 +387,6 @@ class Trace(Evidence):
 class Reuse(Evidence):
     """``overwritten``, ``kept`` or ``unknown``: whether a step's output survives later calls."""
 
-    calls: Maybe[Whole] = None
     after_calls: Maybe[Whole] = None
 
 
@@ -403,7 +395,6 @@ class Series(Record):
 
     median_ns: Maybe[Number] = None
     ci95_ns: Maybe[tuple[Number, Number]] = None
-    processes: Maybe[list[Free]] = None
 
 
 class DeviceTime(Record):
@@ -424,4 +415,3 @@ class HandshakeEvent(Record):
     outcome: Maybe[str] = None
     """``returned``, or the exception in words."""
     ns: Maybe[Number] = None
-    answer: Maybe[str] = None

@@ -1,32 +1,184 @@
-"""One run: from a request to its session file."""
+"""One run: from a request to its cases, and from its cases to its session file."""
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timezone
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from dlprof.errors import Unmeasured
+from dlprof import inference
+from dlprof.errors import MissingDevice, MissingFramework, Unmeasured, UsageError
+from dlprof.probes.base import Protocol
+from dlprof.runner import pairing, survey, worker_client
 from dlprof.runner import session as sessions
-from dlprof.runner import worker_client
+from dlprof.runner.axes import NO_TIMES
 from dlprof.runner.case_client import imports_of
-from dlprof.runner.catalog import Catalog, environment
-from dlprof.runner.inspection import last_words, nothing_measured
+from dlprof.runner.catalog import (
+    Catalog,
+    ProbeInfo,
+    environment,
+    last_words,
+    nothing_measured,
+)
 from dlprof.runner.interrupts import uninterrupted
 from dlprof.runner.machine import Meter
-from dlprof.runner.plan import not_run, plan
+from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Request
 from dlprof.runner.rounds import Runner
 from dlprof.runner.schedule import sample_ns_for
+from dlprof.runner.session import pair_text
 from dlprof.runner.session_file import SessionFile
 
+QUEUES, MOST_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS", "32"
+"""Streams that share a queue of the device wait for each other, which looks like an order. By
+default there are 8 queues, and 32 at most (CUDA C++ Programming Guide, environment variables).
+"""
 
-def now() -> str:
-    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+TUNABLES = "GLIBC_TUNABLES"
+STEADY_TUNABLES = "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824"
+"""No block below 1 GiB is mapped anew for each allocation, and freed memory is kept: fresh pages
+cost a fault each (glibc manual, Memory Allocation Tunables)."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The cases of a request, in a fixed order, and in words what is left out and why.
+
+    ``variables`` are environment variables that the frameworks need.
+    """
+
+    cases: list[Case]
+    variables: dict[str, str]
+    device_choice: str = ""
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Target:
+    """A pair on a device, and why there; ``missing`` are paths to a device that is not here."""
+
+    producer: ProbeInfo
+    consumer: ProbeInfo
+    device: str
+    reason: str
+    paths: list[pairing.Path]
+    missing: list[pairing.Path]
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.producer.name, self.consumer.name
+
+
+def plan(request: Request, catalog: Catalog) -> Plan:
+    """Return the cases of a request, without pairs that cannot be measured here.
+
+    Raises :class:`~dlprof.errors.Unmeasured` if nothing is left, and
+    :class:`~dlprof.errors.UsageError` if no path matches.
+    """
+    if request.simulated and any(file.startswith(inference.PREFIX) for file in request.probe_files):
+        raise UsageError(f"steps of inference need {NO_TIMES}")
+    found, refused = _targets(request, catalog)
+    cases = list(_all_cases(found, request))
+    lacking = [one for one in found if pairing.choose(one.missing, request.globs)]
+    no_cuda = catalog.interpreter.get("no_cuda")
+    if not cases and lacking:
+        raise MissingDevice(f"these paths end on cuda, and {no_cuda}")
+    known = [path for target in found for path in (*target.paths, *target.missing)]
+    unmatched = tuple(
+        glob for glob in request.globs if not any(pairing.matches(path, glob) for path in known)
+    )
+    no_path = f"no path matches {', '.join(map(repr, unmatched or request.globs))}"
+    if not cases:
+        raise UsageError(
+            f"{no_path}; 'dlprof list paths PRODUCER CONSUMER' lists them"
+            if request.globs
+            else "the frameworks share no protocol on this device"
+        )
+    measured = {*(case.pair for case in cases), *(one.pair for one in lacking)}
+    without = dict.fromkeys(pair_text(one.pair) for one in found if one.pair not in measured)
+    left_out = (
+        *([f"no path that was asked for: {', '.join(without)}"] if without else []),
+        *refused,
+        *([no_path] if unmatched else []),
+        *(f"paths of {one.consumer.name} to cuda ({no_cuda})" for one in lacking),
+    )
+    reasons = dict.fromkeys(f"on {target.device}: {target.reason}" for target in found)
+    variables = {
+        name: os.environ.get(name, value)  # as the user has set it
+        for target in found
+        for probe in (target.producer, target.consumer)
+        for name, value in probe.variables.items()
+    }
+    if any(target.device == "cuda" for target in found):
+        variables[QUEUES] = os.environ.get(QUEUES, MOST_QUEUES)
+    steady = STEADY_TUNABLES if request.settings.in_turns else ""
+    if tunables := os.environ.get(TUNABLES, steady):
+        variables[TUNABLES] = tunables
+    variables |= catalog.variables
+    if catalog.simulated:
+        reasons = {"on simulated CUDA devices: asked for": None}
+    return Plan(cases, variables, "; ".join(reasons), tuple(dict.fromkeys(left_out)))
+
+
+def _targets(request: Request, catalog: Catalog) -> tuple[list[Target], list[str]]:
+    """Return each pair on each wanted device, and in words what cannot be measured.
+
+    Raises the first reason, an :class:`~dlprof.errors.Unmeasured`, if nothing can.
+    """
+    found: dict[tuple[str, str, str], Target] = {}
+    refused: dict[str, Unmeasured] = {}
+    for producer, consumer in request.pairs:
+        try:
+            pair = catalog.installed(producer), catalog.installed(consumer)
+        except MissingFramework as error:
+            refused.setdefault(str(error), error)
+            continue
+        for asked in request.axes.devices:
+            try:
+                device, reason = pairing.choose_device(*pair, catalog, asked)
+            except Unmeasured as error:
+                refused.setdefault(f"{pair_text((pair[0].name, pair[1].name))}: {error}", error)
+                continue
+            every = pairing.paths(*pair, device)
+            no_cuda = bool(catalog.interpreter.get("no_cuda"))
+            missing = [one for one in every if no_cuda and one.import_.result_device == "cuda"]
+            here = [one for one in every if one not in missing]
+            target = Target(*pair, device, reason, here, missing)
+            found.setdefault((*target.pair, device), target)
+    if refused and not found:
+        raise next(iter(refused.values()))
+    return list(found.values()), list(refused)
+
+
+def _all_cases(found: Sequence[Target], request: Request) -> Iterator[Case]:
+    axes = request.axes
+    for target in () if request.settings.survey_alone else found:
+        chosen = pairing.choose(target.paths, request.globs)
+        for shape, dtype, layout in product(axes.shapes, axes.dtypes, axes.layouts):
+            for path in chosen:
+                pair = target.producer, target.consumer
+                yield Case(*pair, path, shape, dtype, layout, target.device)
+    if request.settings.survey:
+        yield from _surveyed(found, request)
+
+
+def _surveyed(found: Sequence[Target], request: Request) -> Iterator[Case]:
+    """Yield path after path: what one array breaks shows at the next."""
+    for target in found:
+        for path in pairing.choose(target.paths, request.globs):
+            if path.protocol == Protocol.STEP:
+                continue
+            # The protocol hands over plain memory, and the import says what is in it.
+            flags = () if path.protocol == Protocol.BUFFER else target.producer.flags
+            for spec in survey.arrays(flags, target.device):
+                array = spec.shape, spec.dtype, spec.layout, spec.device
+                yield Case(target.producer, target.consumer, path, *array, surveyed=True)
 
 
 class Measurement:
@@ -47,9 +199,23 @@ class Measurement:
         self.file = SessionFile(path, self._header())
         self._end = {"complete": False, **self.file.end}
 
+    def run(self) -> None:
+        """Measure all rounds, the survey and the diagnosis.
+
+        A session that is complete is left as it is. Raises :class:`Unsaved` if the file can no
+        longer be written.
+        """
+        if self.file.is_complete:
+            return
+        with self.running() as runner:
+            runner.run()
+            left_out = [*self._plan.left_out, *self._missed(runner)]
+            self.stop_with(runner, complete=True)
+            self._end["left_out"] = left_out
+
     @contextmanager
     def running(self) -> Iterator[Runner]:
-        """Yield a runner for the cases. Whatever ends it, the session file says how it ended.
+        """Yield a runner for the cases; then write to the session file how it ended.
 
         Raises :class:`Unmeasured` if the user's setup fails, and :class:`Unsaved` if the session
         file can no longer be written.
@@ -75,15 +241,8 @@ class Measurement:
                 self._end["foreign_cores"] = None if foreign_s is None else foreign_s / wall_s
                 self.file.finish(self._end)
 
-    def complete_with(self, runner: Runner) -> None:
-        """Note that everything is measured, as far as the budget allowed."""
-        settings = self.request.settings
-        not_done = not_run(settings, runner.rounds_done, runner.undiagnosed, runner.out_of_time)
-        left_out = [*self._plan.left_out, *not_done]
-        self._end |= {"complete": True, "rounds": runner.rounds_done, "left_out": left_out}
-
     def stop_with(self, runner: Runner, complete: bool) -> None:
-        """Note how many rounds a gate took."""
+        """Note how many rounds were measured, and whether that is all."""
         self._end |= {"complete": complete, "rounds": runner.rounds_done}
 
     def session(self) -> sessions.Session:
@@ -100,7 +259,7 @@ class Measurement:
         request = self.request
         return {
             "schema": sessions.SCHEMA,
-            "created": now(),
+            "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "command": list(request.command),
             "seed": request.settings.seed,
             "request": {key: value for key, value in asdict(request).items() if key != "command"},
@@ -108,9 +267,21 @@ class Measurement:
             "device_choice": self._plan.device_choice,
             "simulated": self.catalog.simulated,
             "left_out": list(self._plan.left_out),
-            "unmatched": list(self._plan.unmatched),
             "cases": [case.record() for case in self.cases],
         }
+
+    def _missed(self, runner: Runner) -> Iterator[str]:
+        """Yield what the budget left out."""
+        settings = self.request.settings
+        if settings.survey_alone or not runner.out_of_time:
+            return
+        if runner.rounds_done < settings.rounds:
+            yield f"the budget ended after {runner.rounds_done} of {settings.rounds} rounds"
+        left, paths = runner.undiagnosed
+        if left:
+            yield f"no diagnosis of {left} of {paths} paths"
+        if settings.survey:
+            yield "no survey of other arrays: the budget was over"
 
     def _check_setup(self) -> None:
         """Raise :class:`Unmeasured` if the user's setup fails, in a worker of the first case."""

@@ -34,7 +34,6 @@ PRECEDENCE = {"crashed": 0, "invalid": 2}
 """If several rounds failed, the case has the status with the lowest number; others have 1."""
 
 PLACEMENTS = {"in-loop": "in_loop", "hoisted": "hoisted", "implicit": "implicit"}
-VERSUS = ("step", "fresh", "reading", "fresh_reading")
 LOOPS = ("steady", "other", "changing")
 OTHER_STREAM = "the copy was not made on the consumer's stream, where device time is measured"
 
@@ -92,7 +91,6 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         "first_call_ns": first and first["ns"],
         "first_call_peak_bytes": first and first.get("peak_bytes"),
         "first_call_cases_before": first and first["cases_before"],
-        "phases": _phases(_all(parts, "phases")),
         "device_time": _device_time(parts, owned),
         **{name: agree(_all(parts, name)) for name in VERDICTS},
         "lifetime": agree(_all(parts, "lifetime")),
@@ -180,14 +178,6 @@ def _status(answers: Answers, rounds: int) -> tuple[str, str | None, dict[str, A
     worked = sum(other["status"] == "ok" for _, other in answers)
     where = f" (round {round_ + 1} of {rounds}; {worked} before it worked)" if worked else ""
     return answer["status"], f"{answer['reason']}{where}", answer.get("lost")
-
-
-def _phases(found: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    if not found:
-        return None
-    names = ("export_ns", "import_ns", "release_ns", "resolution_ns")
-    times = {name: [one[name] for one in found if one[name] is not None] for name in names}
-    return {name: statistics.median(one) if one else None for name, one in times.items()}
 
 
 def _ownership(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
@@ -334,7 +324,8 @@ def _versus(parts: Parts) -> Versus | None:
     if not times:
         return None
     return Versus(
-        **{name: merge_time(times, name) for name in VERSUS},
+        step=merge_time(times, "step"),
+        reading=merge_time(times, "reading"),
         saved=_saved(times, "step", "fresh"),
         saved_reading=_saved(times, "reading", "fresh_reading"),
     )
@@ -349,24 +340,22 @@ def _saved(times: Parts, name: str, fresh: str) -> Share | None:
 
 
 def _shape_change(parts: Parts) -> ShapeChange | None:
-    found = [(round_, part["shape_change"]) for round_, part in parts if "shape_change" in part]
+    found = _all(parts, "shape_change")
     if not found:
         return None
-    times = [(round_, one["times"]) for round_, one in found]
-    measures = {name: merge_time(times, name) for name in LOOPS}
-    costs = [_change_ns(one) for _, one in times]
-    return ShapeChange.model_validate(
-        {
-            "shape": found[0][1]["shape"],
-            **measures,
-            "cost_ns": statistics.median(costs),
-            "cost_ci95_ns": mean_interval(costs),
-        }
+    costs = [_change_ns(one["times"]) for one in found]
+    return ShapeChange(
+        shape=found[0]["shape"],
+        cost_ns=statistics.median(costs),
+        cost_ci95_ns=mean_interval(costs),
     )
 
 
 def _change_ns(times: dict[str, Any]) -> float:
-    """What a change of shape adds to a step, in one process. One turn of the loop has two."""
+    """Return the time that a change of shape adds to a step, in one process.
+
+    One turn of the loop has two changes.
+    """
     steady, other, changing = (undisturbed_ns(times[name]) for name in LOOPS)
     return (changing - steady - other) / 2
 

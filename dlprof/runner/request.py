@@ -1,17 +1,14 @@
-"""What the user asked for: pairs or steps, and how to measure them."""
+"""The request of a user: pairs, and how to measure them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from dlprof import inference
 from dlprof.errors import UsageError
-from dlprof.runner import files, options
+from dlprof.runner import options
 from dlprof.runner.axes import NO_TIMES, simulated_in
-from dlprof.text.clean import nearest
 
 
 @dataclass(frozen=True)
@@ -130,57 +127,3 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         survey=values["survey"],
         **(WITHOUT_TIMES if simulated else {}),
     )
-
-
-@dataclass(frozen=True)
-class Step:
-    """A framework, and the file of a model; the built-in one where there is none.
-
-    ``threads`` is how many it may use on the host; 0 leaves it the choice.
-    """
-
-    framework: str
-    model: str = ""
-    threads: int = 0
-
-    @property
-    def name(self) -> str:
-        return inference.name_of(self.framework, self.model)
-
-    @property
-    def pair(self) -> tuple[str, str]:
-        """A step converts nothing: its framework stands on both sides."""
-        return self.name, self.name
-
-    @property
-    def source(self) -> str:
-        return inference.reference(self.framework, self.model, self.threads)
-
-
-def step_named(word: str, model: str | None, threads: int, folder: Path) -> Step:
-    """The step of a framework and a model; a relative model begins at ``folder``.
-
-    Raises :class:`UsageError`.
-    """
-    name = step_framework(word)
-    if model is None:
-        return Step(name, "", threads)
-    file = folder / files.at_home(Path(model))
-    if not file.is_file():
-        raise UsageError(f"there is no model file {model}")
-    suffix = inference.KNOWN[name].suffix
-    if file.suffix.lower() != suffix:
-        raise UsageError(f"{name} reads {suffix}, not {model}")
-    return Step(name, str(file.absolute()), threads)
-
-
-def step_framework(word: str) -> str:
-    """The framework of a name or alias. Raises :class:`UsageError` with the nearest one."""
-    names = {
-        alias.lower(): name
-        for name, kind in inference.KNOWN.items()
-        for alias in (name, *kind.aliases)
-    }
-    if word.lower() in names:
-        return names[word.lower()]
-    raise UsageError(f"dlprof measures no steps of {word!r}: {nearest(word, inference.KNOWN)}")

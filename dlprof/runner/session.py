@@ -170,24 +170,18 @@ class Versus(Model):
     """
 
     step: Maybe[TimeMeasure] = None
-    fresh: Maybe[TimeMeasure] = None
     reading: Maybe[TimeMeasure] = None
-    fresh_reading: Maybe[TimeMeasure] = None
     saved: Maybe[Share] = None
     saved_reading: Maybe[Share] = None
 
 
 class ShapeChange(Model):
-    """Time per step where the shape stays and where it changes at each call, both shapes alike.
+    """The time that a change to another ``shape`` adds to a step.
 
-    ``shape`` is the other one. ``cost_ns`` is what a change adds to a step: the median over
-    processes, each of which compares its own loops, with its interval.
+    ``cost_ns`` is the median over processes, each of which compares its own loops.
     """
 
     shape: tuple[int, ...]
-    steady: TimeMeasure
-    other: TimeMeasure
-    changing: TimeMeasure
     cost_ns: float
     cost_ci95_ns: tuple[float, float] | None = None
 
@@ -213,13 +207,6 @@ class Step(Model):
     shape_change: Maybe[ShapeChange] = None
     allocations: Allocations | None = None
     reuse: Verdict[Reuse] | None = None
-
-
-class Phases(Model):
-    export_ns: float | None
-    import_ns: float | None
-    release_ns: float | None
-    resolution_ns: float | None = None
 
 
 class CopyCost(Model):
@@ -305,7 +292,6 @@ class Result(Model):
     first_call_ns: float | None = None
     first_call_cases_before: int | None = None
     first_call_peak_bytes: int | None = None
-    phases: Maybe[Phases] = None
     device_time: DeviceTime | None = None
     ownership: Verdict[Ownership] | None = None
     ordering: Verdict[Ordering] | None = None
@@ -464,8 +450,6 @@ class Header(Model):
     complete: bool = True
     left_out: list[str] = []
     """What was not measured although it could have been, and why."""
-    unmatched: list[str] = []
-    """The globs that no path matches, of those that name the paths to measure."""
     wall_s: float | None = None
     foreign_cores: float | None = None
     """Cores that other processes kept busy on average while this ran."""

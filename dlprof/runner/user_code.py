@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,9 @@ from dlprof.protocol.statement import (
     parse,
 )
 from dlprof.runner import worker_client
-from dlprof.runner.catalog import Catalog
-from dlprof.runner.inspection import inspect_interpreter
-from dlprof.runner.request import Axes, Request, Settings
+from dlprof.runner.axes import simulated_in
+from dlprof.runner.catalog import Catalog, inspect_interpreter
+from dlprof.runner.request import Axes, Request, Settings, settings_of
 from dlprof.runner.worker_client import Outcome
 
 WHERE = {"start": "the start", "import": "the setup", "statement": "the statement"}
@@ -52,26 +53,25 @@ class Statement:
             raise UsageError(str(fault)) from None
 
 
-def request_for(
-    asked: Statement,
-    settings: Settings,
-    python: str,
-    probe_files: tuple[str, ...] = (),
-    simulated: int = 0,
-) -> tuple[Request, Catalog]:
-    """Return what to measure for a conversion, and the catalog with its probes.
+def request_for(asked: Statement, values: Mapping[str, Any]) -> tuple[Request, Catalog]:
+    """Return what to measure for a conversion with these options, and the catalog with its probes.
 
     Raises :class:`UsageError` for text that makes no sense, and :class:`Unmeasured` if the setup
     fails.
     """
     asked.check()
+    python, probe_files = values["python"], values["probes"]
+    simulated = simulated_in(values["devices"])
+    settings = replace(settings_of(values), setup="")  # it makes the array, and is no more
     known = inspect_interpreter(python, probe_files, simulated)
     found = _recognize(asked, settings, known, probe_files)
     own = _own_code(asked, found)
-    seen = found["source"]
+    array = found["source"]
     request = Request(
         pairs=((own.producer.name, own.consumer.name),),
-        axes=Axes((tuple(seen["shape"]),), (seen["dtype"],), (seen["layout"],), (seen["device"],)),
+        axes=Axes(
+            (tuple(array["shape"]),), (array["dtype"],), (array["layout"],), (array["device"],)
+        ),
         settings=settings,
         python=python,
         probe_files=(*probe_files, own.reference()),

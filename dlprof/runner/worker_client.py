@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlprof.errors import BadInterpreter
-from dlprof.runner.catalog import same_interpreter
 from dlprof.runner.evidence import Lost
 from dlprof.runner.machine import oom_kills
 from dlprof.simulated import environment as simulated
@@ -477,3 +476,7 @@ def _ending(code: int) -> Lost:
         name = f"signal {-code}"
     words = signal.strsignal(-code) or "unknown signal"
     return Lost(how=f"killed by {name} ({words})", signal=name)
+
+
+def same_interpreter(python: str) -> bool:
+    return os.path.abspath(python) == os.path.abspath(sys.executable)  # noqa: PTH100 - resolving would leave the venv

@@ -15,7 +15,7 @@ from dlprof.device import gpu_state
 from dlprof.device.cuda import CudaUnavailable, Gpu, open_gpu
 from dlprof.probes.base import ArraySpec, Protocol, Unsupported
 from dlprof.protocol.messages import DIAGNOSIS, REFUSED
-from dlprof.worker import memory, simulated, timer
+from dlprof.worker import memory, simulated
 from dlprof.worker.channel import Answer
 from dlprof.worker.instruments import (
     alignment,
@@ -50,8 +50,6 @@ TIMED = {"first_call", "host_time"}
 """If these are wanted, the first conversion has a time."""
 PLAIN = (("float32", "aligned"), ("float32", "C"))
 """The array for which a path is asked what does not depend on the array."""
-PHASES_SHARE = 5
-"""The phases get this share (one in so many) of a timer's budget."""
 AT_ANY_LOAD = {"recipe", "settings", "values", "ownership", "refusal", "handshake", "alignment"}
 """Instruments that measure neither time nor waiting: a busy or slow device changes no answer."""
 WITH_VERDICT = ("values", "ownership", "fresh_source", *DIAGNOSIS)
@@ -216,13 +214,8 @@ class Instruments:
 
     def _time(self) -> None:
         subject, budget = self.subject, self.budget_ns
-        host = self._take("host_time", lambda: times.host_time(subject, budget, self.turns))
+        self._take("host_time", lambda: times.host_time(subject, budget, self.turns))
         self._take("ready_time", lambda: times.ready_time(subject, budget, self.turns))
-        if host is not None:
-            per_call = sum(host["samples_ns"]) / len(host["samples_ns"])
-            if per_call < timer.LONG_NS:  # in a longer call, no phase but the copy counts
-                share = budget // PHASES_SHARE
-                self._take("phases", lambda: times.phases(subject, per_call, share))
 
     def _device_time(self) -> dict[str, Any] | None:
         if "cuda" not in (self.subject.spec.device, self.subject.result_device):

@@ -5,7 +5,7 @@ from document_builders import COLUMNS, document, document_of, row
 from hostile import BITES
 from html_builders import full_session
 
-from dlprof.measuring.measure import load
+from dlprof.measuring.judged import load
 from dlprof.report.document import Table
 from dlprof.report.html import render
 

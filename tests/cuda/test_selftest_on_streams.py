@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from dlprof.device.cuda import CudaUnavailable, open_gpu
-from dlprof.measuring.measure import load
+from dlprof.measuring.judged import load
 from dlprof.measuring.selftest import run
 from dlprof.runner.progress import Watcher
 from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS

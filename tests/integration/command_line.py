@@ -19,7 +19,7 @@ from replay import replayed
 
 from dlprof import cli
 from dlprof.errors import SessionError
-from dlprof.measuring.measure import load
+from dlprof.measuring.judged import load
 from dlprof.runner import machine
 from dlprof.runner.session_file import document
 

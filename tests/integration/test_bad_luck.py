@@ -8,9 +8,8 @@ import pytest
 from command_line import FAKE, PROBE_FILES, QUICK, by_import, content, dlprof
 
 from dlprof.errors import UsageError
-from dlprof.measuring import measure
-from dlprof.runner import inspection
-from dlprof.runner.inspection import inspect_interpreter
+from dlprof.runner import catalog
+from dlprof.runner.catalog import inspect_interpreter
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Axes, Request, Settings
@@ -127,7 +126,7 @@ def phases(tmp_path_factory):
         command=("run",),
     )
     with closing(Measurement(request, catalog, path, Watcher())) as measurement:
-        measure.run(measurement)
+        measurement.run()
     return {
         (result["case"]["producer"], result["case"]["consumer"]): result
         for result in content(path)["results"]
@@ -216,7 +215,7 @@ def test_a_probe_file_that_fails_when_it_is_loaded_is_refused_in_words(probe_fil
 
 
 def test_a_probe_file_that_hangs_is_given_up(probe_file, monkeypatch):
-    monkeypatch.setattr(inspection, "INSPECT_LIMIT_S", 0.5)
+    monkeypatch.setattr(catalog, "INSPECT_LIMIT_S", 0.5)
     assert "0.5 s" in refusal(probe_file("ctypes.PyDLL(None).sleep(3600)"))
 
 

@@ -9,7 +9,7 @@ from command_line import PROBE_FILES, dlprof
 
 from dlprof.conformance import CHECKS
 from dlprof.runner import conformance as runner
-from dlprof.runner.inspection import inspect_interpreter
+from dlprof.runner.catalog import inspect_interpreter
 
 PLAIN = ("conformance", "plain", "--probe", PROBE_FILES / "plain.py")
 

@@ -9,7 +9,7 @@ import pytest
 from command_line import dlprof
 
 from dlprof.errors import NoReproducer
-from dlprof.measuring.measure import load
+from dlprof.measuring.judged import load
 from dlprof.ticket import ticket as tickets
 from dlprof.ticket.reproducer import reproducer
 

@@ -11,7 +11,7 @@ from command_line import FAKE, RUN_FAKE, by_import, content, dlprof
 
 from dlprof.errors import UsageError
 from dlprof.runner import worker_client
-from dlprof.runner.inspection import inspect_interpreter
+from dlprof.runner.catalog import inspect_interpreter
 from dlprof.runner.worker_client import MAIN
 
 TELLING = """

@@ -5,7 +5,7 @@ import sys
 import pytest
 from command_line import PROBE_FILES, dlprof
 
-from dlprof.measuring.measure import load
+from dlprof.measuring.judged import load
 from dlprof.ticket import ticket as tickets
 from dlprof.ticket.reproducer import reproducer
 

@@ -15,7 +15,7 @@ import pytest
 
 import dlprof
 from dlprof.measuring import selftest
-from dlprof.measuring.measure import load
+from dlprof.measuring.judged import load
 from dlprof.runner.progress import Watcher
 from dlprof.runner.session import FindingRecord
 from dlprof.selftest.faults import PLANTS

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from dlprof.measuring.measure import load
+from dlprof.measuring.judged import load
 from dlprof.measuring.selftest import SIMULATED_PLANTS, run
 from dlprof.runner.progress import Watcher
 from dlprof.runner.worker_client import child_environment

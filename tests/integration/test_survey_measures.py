@@ -3,7 +3,7 @@
 import pytest
 from command_line import dlprof
 
-from dlprof.measuring.measure import load
+from dlprof.measuring.judged import load
 
 ONE_PATH = ("--path", "torch.from_dlpack(x)")
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 from command_line import PROBE_FILES, QUICK, dlprof
 
-from dlprof.measuring.measure import load
+from dlprof.measuring.judged import load
 from dlprof.runner.session_file import document
 
 

@@ -50,7 +50,6 @@ def test_a_view_is_measured_with_all_instruments(timed, tmp_path):
     assert {name: result["case"][name] for name in case} == case
     assert result["host_time"]["median_ns"] > 0
     assert result["first_call_ns"] > 0
-    assert result["phases"]["release_ns"] is not None
     assert verdicts(result, "ownership", "values", "ordering", "lifetime") == {
         "ownership": "view",
         "values": "ok",
@@ -65,7 +64,6 @@ def test_the_frameworks_of_a_conversion_through_a_capsule_are_told_apart(timed):
     result, _ = timed("torch.from_dlpack(x.__dlpack__())", setup, "--no-diagnose")
     assert pair(result) == ("numpy", "torch")
     assert result["case"]["protocol"] == "dlpack-capsule"
-    assert None not in (result["phases"]["export_ns"], result["phases"]["import_ns"])
     assert [event["call"] for event in result["handshake"]] == ["export"]
 
 

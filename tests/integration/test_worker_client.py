@@ -9,7 +9,7 @@ import pytest
 
 from dlprof.errors import UsageError
 from dlprof.runner import worker_client
-from dlprof.runner.inspection import inspect_interpreter
+from dlprof.runner.catalog import inspect_interpreter
 from dlprof.runner.worker_client import Worker
 
 PROBE_FILES = Path(__file__).parent.parent / "probe_files"

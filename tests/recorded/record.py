@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
-from dlprof.runner.inspection import inspect_interpreter
+from dlprof.runner.catalog import inspect_interpreter
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Axes, Request, Settings

@@ -5,7 +5,7 @@ import math
 from builders import make_session
 from rule_builders import US, ordered, path, verdict
 
-from dlprof.measuring.measure import judged
+from dlprof.measuring.judged import judged
 from dlprof.runner.session import Session
 
 SIZES = ((1,), (1024, 1024), (4096, 4096))
@@ -45,12 +45,6 @@ def case(code="numpy.from_dlpack(x)", median_ns=2 * US, owner="view", shape=(4, 
     parts = {
         "ready_time": {**timed(median_ns), "same_as": "host_time"},
         "first_call_ns": 50 * US,
-        "phases": {
-            "export_ns": median_ns / 4,
-            "import_ns": median_ns / 2,
-            "release_ns": median_ns / 4,
-            "resolution_ns": 40.0,
-        },
         "lifetime": verdict("safe"),
         "copy_cost": copied if owner == "copy" else None,
         "rounds": [0, 1, 2],

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from dlprof.runner.inspection import inspect_interpreter
+from dlprof.runner.catalog import inspect_interpreter
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Request

@@ -69,15 +69,12 @@ def make_step(saved=0.1, ci95=(0.05, 0.15), after=1, **changes):
     return {
         "versus": {
             "step": make_measure(900.0),
-            "fresh": make_measure(1000.0),
             "reading": make_measure(1800.0),
-            "fresh_reading": make_measure(2000.0),
             "saved": {"median": saved, "ci95": ci95},
             "saved_reading": {"median": saved, "ci95": ci95},
         },
         "shape_change": {
             "shape": (2, 3),
-            **dict.fromkeys(("steady", "other", "changing"), make_measure(1000.0)),
             "cost_ns": 500.0,
             "cost_ci95_ns": (400.0, 600.0),
         },

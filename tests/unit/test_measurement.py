@@ -9,7 +9,7 @@ from recordings import NUMPY_TORCH, measurement_of
 from replay import replayed
 
 from dlprof.errors import UsageError
-from dlprof.measuring import measure
+from dlprof.measuring.judged import load
 
 TIMES = {"created", "wall_s", "foreign_cores"}
 REQUESTS = 40
@@ -28,8 +28,8 @@ def recording():
 
 def run(recording, path):
     with closing(measurement_of(recording, path)) as measurement:
-        measure.run(measurement)
-    return measure.load(path)
+        measurement.run()
+    return load(path)
 
 
 def content(session):
@@ -91,7 +91,7 @@ def test_a_killed_run_is_continued_as_if_nothing_had_happened(path, tmp_path, af
 
 def test_a_stopped_run_says_so_and_the_same_command_finishes_it(path):
     stopped(path, after=15)
-    found = measure.load(path)
+    found = load(path)
     assert not found.complete
     assert sum(len(result.rounds) for result in found.results) == 15
     with replayed(NUMPY_TORCH) as recording:

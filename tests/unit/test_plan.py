@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from builders import make_catalog, make_probe_info, make_way
 
-from dlprof.errors import MissingDevice, MissingFramework, Unmeasured, UsageError
+from dlprof.errors import MissingDevice, MissingFramework, Unmeasured
+from dlprof.runner.measurement import plan
 from dlprof.runner.pairing import Path, choose_device, matches, paths
-from dlprof.runner.plan import plan
-from dlprof.runner.request import Axes, Request, Settings, step_named
+from dlprof.runner.request import Axes, Request, Settings
 
 CPU, CUDA, BOTH = ("cpu",), ("cuda",), ("cpu", "cuda")
 CATALOG = make_catalog(
@@ -192,7 +192,6 @@ def test_what_cannot_be_measured_beside_others_is_left_out_and_said(pairs, globs
     assert {case.pair for case in found.cases} == {("torch", "numpy")}
     (said,) = found.left_out
     assert reason in said
-    assert found.unmatched == globs[1:]
 
 
 def test_a_path_to_a_device_that_the_machine_lacks_is_left_out_and_said():
@@ -220,21 +219,3 @@ def test_only_both_sides_of_a_gate_have_a_steady_allocator(monkeypatch, in_turns
     monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
     request = Request((("numpy", "torch"),), settings=Settings(in_turns=in_turns))
     assert ("GLIBC_TUNABLES" in plan(request, CATALOG).variables) == in_turns
-
-
-# Steps of inference
-
-
-@pytest.mark.parametrize(
-    ("word", "model", "said"),
-    [
-        ("jax", None, "known are torch, onnxruntime, torch_tensorrt"),
-        ("onnxruntim", None, "did you mean 'onnxruntime'\\?"),
-        ("torch", "nowhere.py", "nowhere.py"),
-        ("torch", "net.onnx", "torch reads .py"),
-    ],
-)
-def test_what_cannot_be_run_is_told_with_what_can(tmp_path, word, model, said):
-    (tmp_path / "net.onnx").write_text("")
-    with pytest.raises(UsageError, match=said):
-        step_named(word, model, 0, tmp_path)

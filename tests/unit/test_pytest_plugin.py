@@ -22,9 +22,9 @@ ASSERTIONS = ("assert_view", "assert_no_wait", "assert_no_finding")
 def failure(monkeypatch):
     """The message of an assertion about these results; None if it passes."""
 
-    def judge(name, *results, findings=(), words=(), unmatched=()):
+    def judge(name, *results, findings=(), words=(), left_out=()):
         session = make_session(*results, findings=list(findings))
-        session = session.model_copy(update={"unmatched": list(unmatched)})
+        session = session.model_copy(update={"left_out": list(left_out)})
         monkeypatch.setattr(api, "run", lambda *_, **__: session)
         try:
             getattr(Conversions(), name)("a", "b", *words)
@@ -79,7 +79,7 @@ def test_what_was_not_measured_fails(failure, name):
     assert failure(name, CRASHED)
     assert failure(name, REFUSED)
     assert failure(name)
-    assert "g(x)" in failure(name, path("f(x)"), unmatched=["g(x)"])
+    assert "g(x)" in failure(name, path("f(x)"), left_out=["no path matches 'g(x)'"])
 
 
 def test_the_plugin_loads_no_dependency():

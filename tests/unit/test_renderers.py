@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from reading import Page
 from rule_builders import LOOKED, MS, US, path, verdict
 
-from dlprof.measuring.measure import judged
+from dlprof.measuring.judged import judged
 from dlprof.report import markdown, terminal
 from dlprof.report.checks import Check, github, junit
 from dlprof.report.document import (

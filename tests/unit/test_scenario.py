@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scenario_builders import LEAST, make_scenario, make_sweep
 
 from dlprof.errors import ScenarioError, UsageError
-from dlprof.measuring.expectation import pairs, parse_pair
+from dlprof.measuring.judged import in_catalog, pairs, parse_pair
 from dlprof.measuring.scenario import Problem, parse, read
 from dlprof.runner.options import IN_FILE
 
@@ -111,6 +111,22 @@ def test_a_contradiction_is_refused(text, least, sentence):
     assert sentence in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("step", "sentence"),
+    [
+        ('framework = "jax"', "known are torch, onnxruntime, torch_tensorrt"),
+        ('framework = "onnxruntim"', "did you mean 'onnxruntime'?"),
+        ('framework = "torch"\nmodel = "nowhere.py"', "nowhere.py"),
+        ('framework = "torch"\nmodel = "/dev/null"', "no model file"),
+    ],
+)
+def test_a_step_that_cannot_be_run_is_refused(step, sentence):
+    least = f'title = "t"\nquestion = "q"\nshape = "4"\n[[step]]\n{step}'
+    with pytest.raises(UsageError) as error:
+        make_sweep(CATALOG, least=least)
+    assert sentence in str(error.value)
+
+
 # Pairs
 
 
@@ -127,7 +143,8 @@ def test_a_contradiction_is_refused(text, least, sentence):
     ids=str,
 )
 def test_a_pair_is_named_by_names_aliases_and_globs(texts, found):
-    assert pairs([parse_pair(one) for one in texts], CATALOG, ["numpy", "torch"]) == tuple(found)
+    patterns = [in_catalog(parse_pair(one), CATALOG) for one in texts]
+    assert pairs(patterns, ["numpy", "torch"]) == tuple(found)
 
 
 # The request

@@ -5,7 +5,7 @@ from builders import make_result
 from repro_builders import finding_of
 
 from dlprof.errors import UsageError
-from dlprof.measuring.expectation import check, parse
+from dlprof.measuring.judged import check, parse_expectation
 
 WAITS = {"verdict": "host-sync", "evidence": {}}
 
@@ -16,7 +16,7 @@ def finding(rule="DLP001", severity="warning", results=(0,)):
 
 def verdict(text, *findings, results=None, rounds=3) -> tuple[str, str]:
     results = [make_result(ordering=WAITS)] if results is None else results
-    (found,) = check([parse(text)], results, findings, rounds)
+    (found,) = check([parse_expectation(text)], results, findings, rounds)
     return found.verdict, found.reason
 
 
@@ -74,7 +74,7 @@ def test_one_process_is_enough_for_what_takes_no_times(text, met):
 )
 def test_another_text_is_refused_in_words(text, reason):
     with pytest.raises(UsageError, match=reason):
-        parse(text)
+        parse_expectation(text)
 
 
 LOST = {"status": "crashed", "reason": "killed by SIGILL during import", "median_ns": None}

@@ -18,7 +18,7 @@ from rule_builders import (
     verdict,
 )
 
-from dlprof.measuring.measure import judged
+from dlprof.measuring.judged import judged
 from dlprof.report.session_document import session_document
 
 

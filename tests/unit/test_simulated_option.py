@@ -12,7 +12,7 @@ from dlprof.compare.comparison import compare, exit_code
 from dlprof.compare.criteria import parse as criteria
 from dlprof.compare.times import Settings
 from dlprof.errors import MissingDevice, UsageError
-from dlprof.measuring.measure import judged
+from dlprof.measuring.judged import judged
 from dlprof.report import html, markdown, terminal
 from dlprof.report.checks import checks, junit
 from dlprof.report.comparison_document import checks_of, comparison_document

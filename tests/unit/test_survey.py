@@ -12,8 +12,6 @@ from dlprof.judge import find
 from dlprof.probes.base import DTYPES, FLOATS, corners
 from dlprof.report import survey
 from dlprof.report.checks import SURVEY, check_measured, checks
-from dlprof.runner.plan import not_run
-from dlprof.runner.request import Settings as RunSettings
 from dlprof.runner.survey import arrays
 
 
@@ -185,12 +183,6 @@ def test_what_is_surveyed_is_no_measurement_of_a_runs_own_array():
     with pytest.raises(Unmeasured, match="no bfloat16"):
         check_measured([refused, surveyed()])
     check_measured([surveyed()])
-
-
-def test_a_budget_that_is_over_leaves_the_survey_out_in_words():
-    settings = RunSettings(survey=True, budget_s=1.0)
-    assert any("survey" in text for text in not_run(settings, settings.rounds, (0, 1), True))
-    assert not any("survey" in text for text in not_run(settings, settings.rounds, (0, 1), False))
 
 
 def test_a_crash_that_both_surveys_saw_keeps_no_comparison_from_an_answer():

@@ -1,4 +1,4 @@
-"""Times on the host: until the call returns, until the values are there, and by phases.
+"""Times on the host: until the call returns, and until the values are there.
 
 Each answer is a timing of one process: ``loops``, ``samples_ns`` (ns per call, one per sample),
 ``page_faults_per_call``, and ``disturbed`` (the share of samples that other programs disturbed).
@@ -9,22 +9,17 @@ Each answer is a timing of one process: ``loops``, ``samples_ns`` (ns per call, 
 - ``host_time``: until the call returns.
 - ``ready_time``: until the result's values are there; also ``idle_wait_ns``, the cost of a wait for
   a finished result, which is subtracted. No answer if the consumer has nothing to wait for.
-- ``phases``: median ``export_ns``, ``import_ns`` and ``release_ns`` of ``count`` conversions. A
-  phase under ``resolution_ns`` cannot be told from nothing.
 """
 
 from __future__ import annotations
 
-import statistics
 import time
 from dataclasses import asdict, replace
 from typing import Any
 
-from dlprof.probes.base import written
 from dlprof.worker import timer
 from dlprof.worker.any_array import Foreign
 from dlprof.worker.instruments import peak_memory
-from dlprof.worker.source_text import define
 from dlprof.worker.subject import Subject
 from dlprof.worker.turns import Turns
 
@@ -113,54 +108,3 @@ def until_ready(
     series = turns and replace(turns, name="ready time")
     timing = timer.sample(loop, budget_ns, idle.median_ns, timer.LONG_NS, turns=series)
     return {**asdict(timing), "idle_wait_ns": idle.median_ns}
-
-
-MOST_LAPS = 1000
-LEAST_LAPS = 5
-
-
-def phases(subject: Subject, host_ns: float, budget_ns: int) -> dict[str, Any]:
-    """Median time of export, import and release, without the cost of the clock.
-
-    The export is empty if the protocol's export is the array itself. Of a user's statement in one
-    piece, only the release is known.
-    """
-    once, backlog = _compile_phases(subject), backlog_of(subject)
-    laps = []
-    with timer.collector_off():
-        once()
-        waited = backlog.drain()
-        count = int(max(LEAST_LAPS, min(MOST_LAPS, budget_ns / max(host_ns + waited, 1))))
-        for _ in range(count):
-            laps.append(once())
-            backlog.drain()
-    cost = timer.clock_cost_ns()
-    names = ("export_ns", "import_ns", "release_ns")
-    medians: dict[str, float | None] = {
-        name: statistics.median(times) - cost
-        for name, times in zip(names, zip(*laps, strict=True), strict=True)
-    }
-    if subject.is_one_array and subject.export.code == "{x}":
-        medians |= {"export_ns": None, "import_ns": None}
-    return {**medians, "count": count, "resolution_ns": cost}
-
-
-def _compile_phases(subject: Subject) -> Any:
-    spec = subject.spec
-    export = written(subject.export.code, "x", spec.dtype, spec.shape)
-    import_ = written(subject.import_.code, "_handed", spec.dtype, spec.shape)
-    text = (
-        "def once(_clock=_clock):\n"
-        "    _begin = _clock()\n"
-        f"    _handed = {export}\n"
-        "    _exported = _clock()\n"
-        f"    _result = {import_}\n"
-        # In user code the handed-over object is a temporary that dies when the import returns.
-        "    del _handed\n"
-        "    _imported = _clock()\n"
-        "    del _result\n"
-        "    _released = _clock()\n"
-        "    return _exported - _begin, _imported - _exported, _released - _imported\n"
-    )
-    subject.namespace["_clock"] = time.perf_counter_ns
-    return define(text, subject.namespace, "dlprof phases")["once"]

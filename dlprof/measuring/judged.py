@@ -1,17 +1,31 @@
-"""What a scenario expects to be found: ``DLP001 on tf->*``, ``no error on torch->numpy``."""
+"""A session as it is judged: with its findings, and whether they are what its scenario expects.
+
+An expectation is ``DLP001 on tf->*``, or ``no error on torch->numpy``.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
 
 from dlprof.errors import FindingsFailed, Unsure, UsageError
-from dlprof.judge import BY_WORD, NEEDS, RULES, WRITTEN
+from dlprof.judge import (
+    BY_WORD,
+    NEEDS,
+    RULES,
+    WRITTEN,
+    cases_in,
+    find_in,
+    own_thresholds,
+)
+from dlprof.judge.cases import Cases
 from dlprof.judge.rule import NAME_ONE, SEVERITIES
+from dlprof.runner import session_file
 from dlprof.runner.catalog import Catalog
-from dlprof.runner.session import ExpectationRecord, FindingRecord, Header, Result
+from dlprof.runner.session import ExpectationRecord, FindingRecord, Header, Result, Session
 from dlprof.text.clean import first_line, nearest
 
 WILD = frozenset("*?[")
@@ -47,8 +61,8 @@ def parse_pair(text: str) -> PairPattern:
     raise UsageError(f"pair {text!r} is not like tf->cupy, tf<->cupy or torch->*")
 
 
-def named(pattern: PairPattern, catalog: Catalog) -> PairPattern:
-    """The same in the catalog's names. Raises :class:`UsageError` for an unknown framework."""
+def in_catalog(pattern: PairPattern, catalog: Catalog) -> PairPattern:
+    """Return the same in the catalog's names. Raises :class:`UsageError` for an unknown name."""
     producer, consumer = (
         word if WILD & set(word) else catalog.named(word).name
         for word in (pattern.producer, pattern.consumer)
@@ -56,21 +70,16 @@ def named(pattern: PairPattern, catalog: Catalog) -> PairPattern:
     return PairPattern(producer, consumer, pattern.both)
 
 
-def pairs(
-    patterns: Sequence[PairPattern], catalog: Catalog, able: Iterable[str]
-) -> tuple[tuple[str, str], ...]:
+def pairs(patterns: Iterable[PairPattern], usable: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Return the pairs of all patterns, each once, in their order.
 
-    A glob stands for the frameworks of ``able``, a name for itself, installed or not. Raises
-    :class:`UsageError` for an unknown framework.
+    A glob stands for the ``usable`` frameworks, a name for itself, installed or not.
     """
     found: dict[tuple[str, str], None] = {}
-    usable = list(dict.fromkeys(able))
     for pattern in patterns:
-        whole = named(pattern, catalog)
         producers, consumers = (
             [name for name in usable if fnmatchcase(name, word)] if WILD & set(word) else [word]
-            for word in (whole.producer, whole.consumer)
+            for word in (pattern.producer, pattern.consumer)
         )
         found |= dict.fromkeys(product(producers, consumers))
         if pattern.both:
@@ -83,7 +92,7 @@ ANY = PairPattern("*", "*")
 MET, MISSED, UNKNOWN = "met", "not met", "not checked"
 
 TIMED = frozenset({rule.id for rule in RULES if rule.times} | set(SEVERITIES) - {"error"})
-"""What one process hardly tells: rules that compare times, whose findings are no errors."""
+"""Rules that compare times, and severities that they have: unknown after a single process."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +108,7 @@ class Expectation:
         return f"{'no ' if self.absent else ''}{self.what}{where}"
 
 
-def parse(text: str) -> Expectation:
+def parse_expectation(text: str) -> Expectation:
     """Read one expectation. Raises :class:`UsageError`."""
     head, found, tail = text.partition(" on ")
     words = head.split()
@@ -115,37 +124,38 @@ def check(
     findings: Sequence[FindingRecord],
     rounds: int,
 ) -> list[ExpectationRecord]:
-    """Whether each is met by the findings about ``results``, which are all of the session."""
-    seen, records = list(results), []
+    """Check each expectation against the findings about ``results``, all of the session."""
+    every, records = list(results), []
     for one in expectations:
         found = any(
-            one.what in (finding.rule, finding.severity) and one.pair.matches(seen[index].case.pair)
+            one.what in (finding.rule, finding.severity)
+            and one.pair.matches(every[index].case.pair)
             for finding in findings
             for index in finding.results
         )
-        reason = "" if found else _unknown(one, seen, rounds)
+        reason = "" if found else _unknown(one, every, rounds)
         verdict = UNKNOWN if reason else MISSED if found == one.absent else MET
         records.append(ExpectationRecord(text=str(one), verdict=verdict, reason=reason))
     return records
 
 
-def _unknown(expectation: Expectation, seen: Sequence[Result], rounds: int) -> str:
-    """Why nothing could have been found; empty if it could.
+def _unknown(expectation: Expectation, results: Sequence[Result], rounds: int) -> str:
+    """Return why nothing could have been found; empty if something could.
 
     Reasons: a faulty probe, a pair without results, an instrument that did not look, or one
     process where times decide.
     """
-    those = [one for one in seen if expectation.pair.matches(one.case.pair)]
-    faults = [f"{'->'.join(one.case.pair)}: {one.fault}" for one in those if one.fault]
+    matching = [one for one in results if expectation.pair.matches(one.case.pair)]
+    faults = [f"{'->'.join(one.case.pair)}: {one.fault}" for one in matching if one.fault]
     if faults:
         return first_line(faults[0])
-    measured = {one.case.pair for one in those if one.status == "ok"}
-    lost = {one.case.pair for one in those if one.status not in ("ok", "unsupported")} - measured
+    measured = {one.case.pair for one in matching if one.status == "ok"}
+    lost = {one.case.pair for one in matching if one.status not in ("ok", "unsupported")} - measured
     if lost or not measured:
         pair = "->".join(min(lost)) if lost else expectation.pair
         return f"nothing of {pair} was measured"
     instrument = NEEDS.get(expectation.what)
-    if instrument and not any(getattr(one, instrument) for one in those):
+    if instrument and not any(getattr(one, instrument) for one in matching):
         return f"{instrument.replace('_', ' ')} was not looked at"
     if rounds == 1 and expectation.what in TIMED:
         return "one process only, so that times cannot be told apart"
@@ -153,7 +163,7 @@ def _unknown(expectation: Expectation, seen: Sequence[Result], rounds: int) -> s
 
 
 def raise_for(header: Header, verdict: str) -> None:
-    """Raise :class:`FindingsFailed` or :class:`Unsure` for such verdicts."""
+    """Raise :class:`FindingsFailed` or :class:`Unsure` for expectations with this verdict."""
     found = [one.text for one in header.expectations if one.verdict == verdict]
     if found:
         kind = FindingsFailed if verdict == MISSED else Unsure
@@ -167,3 +177,22 @@ def _what(word: str) -> str:
         return BY_WORD[word.lower()].id
     hint = nearest(word, (*WRITTEN, *SEVERITIES), NAME_ONE)
     raise UsageError(f"there is no rule {word!r}: {hint}")
+
+
+def load(path: str | os.PathLike[str]) -> Session:
+    """Read and judge a session file. Raises :class:`SessionError` if it is not one."""
+    return judged(session_file.load(path))
+
+
+def judged(session: Session, cases: Cases | None = None) -> Session:
+    """Return the session with its findings and the verdicts on its scenario's expectations.
+
+    ``cases`` are those of the session, if the caller has them.
+    """
+    if session.findings or session.expectations:  # printed by --json
+        return session
+    findings = find_in(cases or cases_in(session.results), own_thresholds(session))
+    scenario = session.request.scenario
+    expected = [parse_expectation(text) for text in (scenario.expect if scenario else ())]
+    checked = check(expected, session.results, findings, session.rounds)
+    return session.model_copy(update={"findings": findings, "expectations": checked})
