@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Settings for all tests."""
 
 import gc
 import os
@@ -18,20 +18,20 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 def pytest_report_header():
-    """Without the seed a case that was found could not be found again."""
+    """Print the seed, so that a failing case can be run again."""
     seed, cases = (os.environ.get(f"DLPROF_ATTACK_{name}") for name in ("SEED", "CASES"))
     return f"attack: DLPROF_ATTACK_SEED={seed or 0} DLPROF_ATTACK_CASES={cases or 200}"
 
 
 def _leave_out_of_collections():
-    """Keep what is there by now out of the collections that instruments ask for."""
+    """Freeze existing objects: instruments ask for garbage collections."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """The folder of a test is its marker."""
+    """Mark each test with its folder's name."""
     for item in items:
         item.add_marker(item.path.parent.name)
 
@@ -43,13 +43,13 @@ def pytest_collection_finish():
 
 @pytest.fixture(autouse=True, scope="module")
 def _frameworks_of_other_modules():
-    """What the tests before have imported: each collection would take a fifth of a second."""
+    """Freeze the modules of earlier tests: each collection would take 0.2 s."""
     _leave_out_of_collections()
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _state_folder(tmp_path_factory):
-    """No test writes into the state folder of the user who runs it."""
+    """Point the state folder elsewhere: no test writes into the user's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield

@@ -1,7 +1,7 @@
-"""One hostile case: files, words of a command line, variables; and what must hold whatever they are.
+"""Run one hostile case (files, command line, variables) and check the invariants.
 
-A case is JSON, so that one that was found stays in ``corpus/``. It runs in this process; then what
-starts another process, or loads code, is heard by an audit hook.
+A case is JSON: a failing one stays in ``corpus/``. It runs in this process, where an audit hook
+hears the start of another process.
 """
 
 import base64
@@ -29,7 +29,7 @@ CORPUS = Path(__file__).with_name("corpus")
 CODES = {0, 1, 2, 3, 4, 130}
 """docs/exit-codes.md."""
 MOST_S, MOST_BYTES = 30.0, 512 << 20
-"""Processor time, and memory beside what the process had before."""
+"""Processor time, and memory above that at the start."""
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 COMMAND = re.compile(r"(?m)^\s*::|##\[")
 STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty")
@@ -61,7 +61,7 @@ def unpacked(text):
 
 
 def attack(case, alone=False):
-    """Run a case. What breaks an invariant is kept in the corpus, as small as it was made."""
+    """Run a case. Keep it in the corpus if it breaks an invariant."""
     try:
         hold(case, alone)
     except BaseException as error:
@@ -71,7 +71,7 @@ def attack(case, alone=False):
 
 
 def keep(case, error):
-    """One file for each verb and kind of error: the last, smallest case of a search stays."""
+    """Write one file per verb and kind of error: the last case of a search is the smallest."""
     kind = hashlib.sha256(f"{case.words[:1]}{type(error).__name__}".encode()).hexdigest()[:8]
     why = f"{type(error).__name__}: {error}"[:300]
     with contextlib.suppress(OSError):
@@ -110,7 +110,7 @@ WRITERS = (
 
 
 STARTS_NOTHING = ("report", "compare", "ticket", "explain")
-"""Verbs that read."""
+"""Verbs that only read."""
 
 
 def run_here(case):
@@ -163,7 +163,7 @@ def listening(heard):
 
 
 def resident_peak(reset=False):
-    """The most memory that this process had since the last reset; 0 if the system does not say."""
+    """Return this process's peak memory since the last reset, or 0 if the system does not say."""
     try:
         if reset:
             Path("/proc/self/clear_refs").write_text("5")
@@ -174,9 +174,9 @@ def resident_peak(reset=False):
 
 
 def search(strategy, share, part=0, parts=1):
-    """Run ``share`` of all cases of this strategy; the smallest that fails is in the corpus then.
+    """Run ``share`` of all cases of this strategy. Keep the smallest failing case in the corpus.
 
-    No fewer: Hypothesis may stop before ``max_examples``, where it finds no other case.
+    Fails on fewer cases: Hypothesis stops early if it finds no other case.
     """
     wanted, drawn = max(1, round(CASES * share / parts)), []
 

@@ -1,7 +1,7 @@
-"""Hostile files, strings and circumstances: nothing of them is executed, and the answer is a sentence.
+"""Hostile files, texts and surroundings are never executed, and the answer is a sentence.
 
-``make attack`` runs thousands, with a new seed each time; ``make test`` runs two hundred. What fails
-stays in ``corpus/``, as small as Hypothesis could make it, and runs each time from then on.
+``make attack`` runs thousands, with a new seed each time; ``make test`` runs two hundred. A
+failing case, made small by Hypothesis, stays in ``corpus/`` and runs each time from then on.
 """
 
 import inspect
@@ -45,11 +45,11 @@ strings = st.one_of(
             "nan",
         )
     ),
-).map(lambda text: text.replace("\0", ""))  # which no argument can hold
+).map(lambda text: text.replace("\0", ""))  # no argument can hold a zero
 
 
 def commands():
-    """Each verb with its options; those of a folder of verbs as well."""
+    """Yield each verb, and the verbs below it."""
     for name in VERBS:
         verb = verb_named(name)
         callbacks = getattr(verb, "registered_commands", None)
@@ -101,7 +101,7 @@ def words(draw):
 
 @st.composite
 def bytes_of_files(draw):
-    """A file with some of its bytes replaced, cut, doubled, or by others."""
+    """A file with some of its bytes replaced, inserted, cut or doubled."""
     name = draw(st.sampled_from(sorted(FILES)))
     data = FILES[name]
     for _ in range(draw(st.integers(1, 4))):
@@ -130,7 +130,7 @@ TEXTS = ("code", "export", "import", "setup", "python", "executable", "file", "r
 
 @st.composite
 def payloads(draw):
-    """A session in which texts of some kinds would be executed if anything did."""
+    """A session in which some texts do harm if they are executed."""
     kinds = draw(st.sets(st.sampled_from(TEXTS), min_size=1, max_size=4))
     payload = draw(st.sampled_from(PAYLOADS))
 
@@ -159,12 +159,12 @@ def read_by(draw, name, text):
     [(words(), 0.3), (bytes_of_files(), 0.3), (values_of_sessions(), 0.2), (payloads(), 0.2)],
     ids=["words", "bytes", "values", "payloads"],
 )
-def test_whatever_is_read_executes_nothing_and_is_answered_in_words(strategy, share, part):
+def test_hostile_input_executes_nothing_and_is_answered_in_words(strategy, share, part):
     search(strategy, share, part, PARTS)
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("*.json")), ids=lambda path: path.stem)
-def test_what_was_found_once_is_found_no_more(path):
+def test_a_case_of_the_corpus_passes(path):
     attack(Hostile(**json.loads(path.read_text())))
 
 
@@ -185,7 +185,7 @@ def test_a_module_in_the_current_folder_is_not_loaded(tmp_path):
 
 
 SCRIPT = (str(Path(sys.executable).with_name("dlprof")),)
-"""As a user starts it: with ``-m``, Python itself looks into the current folder first."""
+"""The installed command: with ``-m``, Python itself looks into the current folder first."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Sessions whose values are changed at random, and reports of sessions with odd times."""
+"""Sessions with randomly changed values, and reports of sessions with odd times."""
 
 import copy
 import io
@@ -24,7 +24,7 @@ SCENARIO = ScenarioRecord("s.toml", "a", "b", expect=("x",), thresholds={"slow_r
 
 
 def everything():
-    """Results with what only some machines and options measure."""
+    """Return a result with the measures of special machines and options."""
     time = make_measure(900.0, None).model_dump()
     return case(
         device_time={"warm": {"median_ns": 5.0}, "resolution_ns": 9.0},
@@ -41,7 +41,7 @@ def everything():
 
 
 def texts():
-    """Sessions as text, read: with a reproducer, with all sections, as matrix."""
+    """Return sessions as parsed JSON: with a reproducer, with all sections, as a matrix."""
     whole = full_session()
     found = [session_of(rule) for rule in ("DLP018", "DLP020", "DLP017", "DLP011")]
     found += [
@@ -72,7 +72,7 @@ ANY = (None, True, -1, 1e400, "", [], {}, "view", {"verdict": "varies", "evidenc
 
 
 def places(content, path=()):
-    """The place of every value in a session, as steps from its top, and its type."""
+    """Yield the place of every value, as steps from the top, and its type."""
     yield path, type(content)
     parts = content if isinstance(content, dict) else dict(enumerate(_list(content)))
     for step, part in parts.items():
@@ -88,7 +88,7 @@ PLACES = [list(places(content))[1:] for content in SESSIONS]
 
 @st.composite
 def spoiled(draw):
-    """A session with up to four values replaced, mostly by their like, taken out or doubled."""
+    """A session with up to four values replaced (mostly by the same type), removed or doubled."""
     which = draw(st.integers(0, len(SESSIONS) - 1))
     content = copy.deepcopy(SESSIONS[which])
     for path, kind in draw(st.lists(st.sampled_from(PLACES[which]), min_size=1, max_size=4)):
@@ -109,11 +109,11 @@ def spoil(content, path, how, value):
         else:
             content[path[-1]] = copy.deepcopy(value)
     except (LookupError, TypeError):
-        pass  # it went with what was changed before
+        pass  # an earlier change removed it
 
 
 def use(session):
-    """All that the command line makes of a session."""
+    """Make every output of the command line from a session."""
     report = session_document(session)
     shown(terminal.render(report, level=Level.FULL))
     shown(markdown.render(report))
@@ -133,11 +133,11 @@ def shown(text):
 TIMES = frozenset(("samples_ns", "median_ns", "ci95_ns", "min_ns", "first_ns", "second_ns",
                    "first_call_ns"))  # fmt: skip
 ODD_TIMES = (0.0, -3.0, 1e308, -1e308, 5e-324, float("nan"), float("inf"))
-"""An empty statement may measure 0, or slightly less; nobody measured the others."""
+"""An empty statement may measure 0 or slightly less. The others come from no measurement."""
 
 
 def mistimed(content, odd):
-    """``content`` with other times: ``odd`` gives one for each, or None to leave it."""
+    """Return ``content`` with other times. ``odd`` returns one, or None to keep the old one."""
     if isinstance(content, list):
         return [mistimed(part, odd) for part in content]
     if not isinstance(content, dict):
@@ -157,7 +157,7 @@ def other_times(part, odd):
 
 @st.composite
 def odd_times(draw):
-    """A session in which any time may be odd, and mostly in the same way."""
+    """A session with odd times, most of them odd in the same way."""
     chance, usual = draw(st.randoms(use_true_random=False)), draw(st.sampled_from(ODD_TIMES))
 
     def odd():

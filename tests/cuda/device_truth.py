@@ -1,6 +1,6 @@
-"""What happened on a device and when, by the driver and ``%globaltimer`` alone: nothing of dlprof.
+"""Ground truth of a device, from the driver and ``%globaltimer`` alone, without dlprof.
 
-Imported by tests that compare with it, on machines with a device only.
+Imported by tests that compare with it, only on machines with a device.
 """
 
 import ctypes
@@ -10,7 +10,7 @@ from cuda.bindings import driver
 
 LEGACY, PER_THREAD = 1, 2
 
-# One thread writes down when it ran.
+# One thread writes its time.
 _STAMP = r"""
 extern "C" __global__ void stamp(unsigned long long *out)
 {
@@ -23,14 +23,14 @@ _WORD = 8
 
 
 def call(name, *arguments):
-    """Call a driver function; its one result, or None."""
+    """Call a driver function. Return its one result, or None."""
     status, *results = getattr(driver, name)(*arguments)
     assert int(status) == 0, f"{name}: {status}"
     return results[0] if results else None
 
 
 def streams():
-    """One stream of each kind, as handles."""
+    """Return a stream of each kind, as handles."""
     return {
         "legacy": LEGACY,
         "per-thread": PER_THREAD,
@@ -53,7 +53,7 @@ class Stamps:
         self.between(LEGACY, lambda: None)  # the first launch loads the kernel
 
     def between(self, stream, work):
-        """How long the device took between two stamps with ``work()`` queued between, in ns."""
+        """Return the device time of ``work()``, queued between two stamps, in ns."""
         self._stamp(stream, 0)
         work()
         self._stamp(stream, 1)

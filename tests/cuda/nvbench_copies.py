@@ -1,8 +1,8 @@
-"""Time copies from device memory to device memory by nvbench; nothing of dlprof is used.
+"""Time copies from device memory to device memory by nvbench, without dlprof.
 
     python nvbench_copies.py FILE.json BYTES...     (0 bytes: nothing is queued)
 
-A program of its own, since nvbench keeps what was registered until the process ends.
+A separate program: nvbench keeps registered benchmarks until the process ends.
 """
 
 import sys
@@ -45,6 +45,6 @@ if __name__ == "__main__":
     benchmark.add_int64_axis("bytes", [int(size) for size in sizes])
     benchmark.set_min_samples(LEAST_SAMPLES)
     benchmark.set_timeout(LONGEST_S)
-    # The clock of multiprocessors that wait for memory says nothing of a copy: discard none by it.
+    # Discard no sample by the processors' clock: they wait for memory during a copy.
     benchmark.set_throttle_threshold(0.01)
     cuda.bench.run_all_benchmarks([sys.argv[0], "--jsonbin", output])

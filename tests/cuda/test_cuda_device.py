@@ -1,7 +1,7 @@
 """The CUDA layer and device time on a real device.
 
-Every truth is established here: lengths of spins by the host's clock and by events, contents of
-memory by writing them first.
+The tests establish the truth: lengths of spins by the host's clock and by events, contents of
+memory by a write.
 """
 
 import pytest
@@ -49,7 +49,7 @@ def memory(gpu):
 
 
 class Conversion:
-    """Stands for a subject: device time looks at nothing but ``convert``."""
+    """A stand-in for a subject: device time uses only ``convert``."""
 
     def __init__(self, convert):
         self.convert = convert

@@ -1,7 +1,7 @@
 """Device time against nvbench, NVIDIA's own harness: copies within 3 %, and nothing for a view.
 
-nvbench measures in a process of its own, from a cold L2 cache and behind a blocking kernel. What it
-says of an empty launch is the price of its two events, which dlprof takes off as well.
+nvbench measures in a separate process, from a cold L2 cache and behind a blocking kernel. Its time
+of an empty launch is the cost of its two events. dlprof subtracts that cost too.
 """
 
 import importlib.util
@@ -31,14 +31,14 @@ LIMIT_S = 60
 
 
 class Conversion:
-    """Stands for a subject: device time looks at nothing but ``convert``."""
+    """A stand-in for a subject: device time uses only ``convert``."""
 
     def __init__(self, convert):
         self.convert = convert
 
 
 def nvbench_ns(file, sizes):
-    """Median of nvbench's samples for each size, in ns."""
+    """Return the median of nvbench's samples for each size, in ns."""
     command = [sys.executable, str(PROGRAM), str(file), *map(str, sizes)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
@@ -59,7 +59,7 @@ def copies_ns(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def nothing_ns(tmp_path_factory):
-    # In a process of its own: should nvbench say nothing of nothing, its copies are still there.
+    # In a separate process: if nvbench fails on an empty launch, the copies are still there.
     found = nvbench_ns(tmp_path_factory.mktemp("nvbench") / "nothing.json", [0])
     return found.get(0, 0.0)
 
@@ -87,9 +87,9 @@ def test_device_time_of_a_copy_is_what_nvbench_says(
     }
     for name, number in seen.items():
         record_property(name, number)
-    print(size, seen)  # the number itself, whether it fits or not
+    print(size, seen)  # prints the number in any case
     truth = copies_ns[size] - nothing_ns
-    # Of a copy of some microseconds 3 % is less than events resolve.
+    # For a copy of some microseconds, events do not resolve 3 %.
     within = pytest.approx(truth, rel=0.03, abs=found["resolution_ns"])
     assert seen["dlprof_cold_ns"] == within, seen
 

@@ -1,6 +1,6 @@
 """The selftest on a real device: faults planted on real streams, with real workers.
 
-The truth is that of the plants (``dlprof/selftest/faults.py``): which rule must find what.
+The plants (``dlprof/selftest/``) say which rule must find each fault.
 """
 
 import sys
@@ -31,7 +31,7 @@ ORDER = {
     "legacy-race": "unordered",
     "race-and-wait": "unordered",
 }
-"""What each way does about queued work, as its code says."""
+"""The ordering of each path, from its code."""
 
 
 @pytest.fixture(scope="module")

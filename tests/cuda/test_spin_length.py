@@ -1,4 +1,4 @@
-"""The spin kernel against the device's own timer: as long as it was told, and it always ends.
+"""The spin kernel takes the given time by the device's own timer, and always ends.
 
 Truth is ``%globaltimer``, read by a kernel of this folder before and after the spin.
 """

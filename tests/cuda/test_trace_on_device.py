@@ -1,4 +1,4 @@
-"""What a trace says of waits on a real device, beside the program's own clock."""
+"""A trace reports waits on a real device as the program's own clock does."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ CALLS = 5
 
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory):
-    """Of each line: the truth, and the rows of the trace."""
+    """Return the truth and the rows of the trace for each line."""
     folder = tmp_path_factory.mktemp("trace")
     trace, truth = folder / "trace.json", folder / "truth.json"
     command = [sys.executable, "-m", "dlprof", "trace", "-o", str(trace), str(PROGRAM), str(truth)]

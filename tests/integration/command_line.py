@@ -1,4 +1,4 @@
-"""Run dlprof as a user does: in this process, in its own, or on recorded answers of workers."""
+"""Run dlprof as a user does: in this process, in another, or on recorded answers of workers."""
 
 import contextlib
 import io
@@ -39,14 +39,14 @@ INTERRUPTIBLE = (
 QUICK = ("--quick", "--shape", "16")
 RUN_FAKE = ("run", "fake", "fake", "--probe", FAKE, *QUICK)
 RUN_RECORDED = ("run", "numpy", "torch", "--shape", "64", "--no-survey")
-"""What :func:`replay` can run."""
+"""A command for :func:`replay`."""
 LIMIT_S = 280
-"""No test waits longer; none is expected to come near it."""
+"""The longest wait of a test."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A dlprof that has ended."""
+    """A finished dlprof."""
 
     code: int
     out: str
@@ -54,18 +54,18 @@ class Finished:
 
     @property
     def sentences(self) -> list[str]:
-        """What was said on stderr, without where the session is."""
+        """The lines of stderr, without the session's place."""
         lines = self.err.splitlines()
         return [line for line in lines if line.strip() and not line.startswith("session: ")]
 
     def sentence(self) -> str:
-        """The only thing said on stderr."""
+        """The only sentence on stderr."""
         assert len(self.sentences) == 1, self.err
         return self.sentences[0]
 
     @property
     def said(self) -> str:
-        """What was said on stdout, with blanks for the ends of lines."""
+        """The text of stdout on one line."""
         return " ".join(self.out.split())
 
 
@@ -73,14 +73,14 @@ UNWANTED = ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "PYTHONPATH", "GITHUB_ACTIONS"
 
 
 def environment(**changes: object) -> dict[str, str]:
-    """This process's environment without what changes output; None drops a variable."""
+    """Return this process's environment without variables that change output. None drops one."""
     found = {**dict.fromkeys(UNWANTED), **changes}
     kept = {name: value for name, value in os.environ.items() if name not in found}
     return kept | {name: str(value) for name, value in found.items() if value is not None}
 
 
 def dlprof(*words: object, **variables: object) -> Finished:
-    """Run to the end in this process, which has its signals and streams to itself."""
+    """Run to the end in this process."""
     out, err = io.StringIO(), io.StringIO()
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -97,9 +97,9 @@ def dlprof(*words: object, **variables: object) -> Finished:
 
 
 def replay(*words: object, journal: Path = NUMPY_TORCH, **variables: object) -> Finished:
-    """Run on recorded answers: no framework is imported, and no process started."""
+    """Run on recorded answers, without a framework or another process."""
     with replayed(journal), pytest.MonkeyPatch.context() as patch:
-        # What other programs do meanwhile says nothing of recorded times.
+        # Other programs cannot change recorded times.
         patch.setattr(machine, "busy_s", lambda: None)
         return dlprof(*words, **variables)
 
@@ -108,7 +108,7 @@ def process(
     *words: object, command: tuple[str, ...] = COMMAND, stdout: Any = subprocess.PIPE,
     cwd: Path | None = None, **variables: object,
 ) -> Finished:  # fmt: skip
-    """Run to the end in a process of its own, which may not end in a traceback."""
+    """Run to the end in another process. A traceback is a failure."""
     done = subprocess.run(
         [*command, *map(str, words)],
         stdin=subprocess.DEVNULL,
@@ -130,7 +130,7 @@ def finished(code: int, out: bytes, err: bytes) -> Finished:
 
 @contextlib.contextmanager
 def running(*words: object, **variables: object) -> Iterator[subprocess.Popen[bytes]]:
-    """A dlprof that is still at work; killed at the end if it is alive then."""
+    """A running dlprof, killed at the end."""
     started = subprocess.Popen(
         [*INTERRUPTIBLE, *map(str, words)],
         stdin=subprocess.DEVNULL,
@@ -164,7 +164,7 @@ def wait_until(condition: Callable[[], Any], what: str) -> Any:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that only waits to be reaped does not."""
+    """Whether a process runs. A zombie does not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -173,12 +173,12 @@ def alive(pid: int) -> bool:
 
 
 def signal_group(running: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Signal a running dlprof and all that a terminal would signal with it."""
+    """Signal a running dlprof and its process group, as a terminal does."""
     os.killpg(running.pid, number)
 
 
 def content(path: Path) -> dict[str, Any]:
-    """A session file with its results and findings, or another JSON document."""
+    """Read a session file with its results and findings, or another JSON document."""
     try:
         found: dict[str, Any] = json.loads(document(load(path)))
     except SessionError:
@@ -187,5 +187,5 @@ def content(path: Path) -> dict[str, Any]:
 
 
 def by_import(session: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The results of a session with one pair, by the way in."""
+    """Return the results of a session with one pair, by import."""
     return {result["case"]["import"]: result for result in session["results"]}

@@ -22,5 +22,5 @@ def keep(tmp_path):
 
 @pytest.fixture
 def sides(keep):
-    """Two sessions, of which the second is slower in one case."""
+    """Two sessions; the second is slower in one case."""
     return keep("base", suite()), keep("head", suite({"c": 2.5}, seed=50))

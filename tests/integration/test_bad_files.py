@@ -1,4 +1,4 @@
-"""A file that is no session costs little memory, whatever is in it."""
+"""A file that is no session costs little memory."""
 
 import re
 import sys
@@ -35,7 +35,7 @@ MEASURED = (
         " from dlprof.cli import main; main()"
     ),
 )
-"""A dlprof that prints its peak memory last."""
+"""A dlprof that prints its peak memory as its last line."""
 
 
 @pytest.mark.parametrize("name", FOREIGN)

@@ -63,7 +63,7 @@ def test_a_session_may_come_from_stdin(good):
     assert done.out.split() == named.split()  # a longer name breaks a line elsewhere
 
 
-# Where output goes
+# Places for output
 
 
 @pytest.mark.parametrize(

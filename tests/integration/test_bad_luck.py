@@ -1,4 +1,4 @@
-"""Whatever a framework or a probe does, it costs its own case and nothing that was measured."""
+"""A faulty framework or probe costs its own case and no measured result."""
 
 import sys
 from contextlib import closing
@@ -18,15 +18,15 @@ UNLUCKY = ("run", "unlucky", "unlucky", "--probe", PROBE_FILES / "unlucky.py", *
 PHASES = str(PROBE_FILES / "phases.py")
 
 LIMIT_S = 8
-"""What hangs costs this long; all else must be done by then, on a busy machine too."""
+"""The cost of a hang. Everything else ends earlier, on a busy machine too."""
 
 
 def told(result, *facts):
-    """Whether the reason has all facts."""
+    """Whether the reason names all facts."""
     return all(fact in result["reason"] for fact in facts)
 
 
-# What a conversion does, one way in each
+# Bad luck in a conversion, one import each
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def state(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def unlucky(state):
-    """One run over every kind of bad luck, which ends well: its results by the way in."""
+    """Run every kind of bad luck. Return the results by import."""
     path = state / "session.json"
     run = dlprof(*UNLUCKY, "--timeout", LIMIT_S, "-o", path, XDG_STATE_HOME=state)
     assert run.code == 0, run.err
@@ -61,7 +61,7 @@ def test_the_healthy_cases_of_the_run_are_measured(unlucky, way):
         ("hang", "timeout", (f"{LIMIT_S} s", "first call")),
     ],
 )
-def test_bad_luck_in_a_conversion_is_told_in_one_reason(unlucky, way, status, facts):
+def test_bad_luck_in_a_conversion_is_reported_in_one_reason(unlucky, way, status, facts):
     result = unlucky[way]
     assert (result["status"], result["host_time"]) == (status, None)
     assert told(result, *facts)
@@ -71,7 +71,7 @@ def test_bad_luck_in_a_conversion_is_told_in_one_reason(unlucky, way, status, fa
 @pytest.mark.parametrize(
     "way", ["flood", "start_threads", "write_into_every_pipe", "fork_a_child_that_stays"]
 )
-def test_what_only_looks_dangerous_is_measured(unlucky, way):
+def test_a_strange_but_harmless_conversion_is_measured(unlucky, way):
     result = unlucky[way]
     assert (result["status"], result["reason"]) == ("ok", None)
     assert result["host_time"]["median_ns"] > 0
@@ -84,7 +84,7 @@ def test_what_only_looks_dangerous_is_measured(unlucky, way):
         ("later_refuse", "unsupported", ("TypeError: ",)),
     ],
 )
-def test_bad_luck_in_the_timed_loop_keeps_what_came_before(unlucky, way, status, facts):
+def test_bad_luck_in_the_timed_loop_keeps_earlier_results(unlucky, way, status, facts):
     result = unlucky[way]
     assert result["status"] == status
     assert told(result, *facts)
@@ -104,12 +104,12 @@ def variables_of(process: Path) -> bytes:
         return b""
 
 
-# What the other parts of a probe do
+# Bad luck in other parts of a probe
 
 
 @pytest.fixture(scope="module")
 def phases(tmp_path_factory):
-    """Every probe that fails at one phase, as producer or consumer; results by that."""
+    """Run every probe that fails at one phase. Return the results by pair."""
     path = tmp_path_factory.mktemp("phases") / "session.json"
     files = (PHASES, FAKE)
     catalog = inspect_interpreter(sys.executable, files)
@@ -134,7 +134,7 @@ def phases(tmp_path_factory):
 
 
 TAKING = ("to-numpy", "pointer-is-text", "device")
-"""The failing frameworks that are tried as consumers too, by how they begin."""
+"""Name prefixes of failing frameworks that are tried as consumers too."""
 FAULTY = "the probe is faulty"
 
 
@@ -150,7 +150,7 @@ FAULTY = "the probe is faulty"
         ("pointer-leaves", "crashed", ("exit code 3", "create")),
     ],
 )
-def test_a_producer_that_fails_is_told_in_one_reason(phases, name, status, facts):
+def test_a_failing_producer_is_reported_in_one_reason(phases, name, status, facts):
     result = phases[name, "fake"]
     assert (result["status"], result["host_time"]) == (status, None)
     assert told(result, *facts)
@@ -166,7 +166,7 @@ def test_a_producer_that_fails_is_told_in_one_reason(phases, name, status, facts
     ],
     ids=str,
 )
-def test_rubbish_about_an_array_costs_one_instrument_alone(phases, pair, instrument):
+def test_a_wrong_answer_about_an_array_costs_one_instrument(phases, pair, instrument):
     result = phases[pair]
     assert result["status"] == "ok"
     assert result["host_time"]["median_ns"] > 0
@@ -174,12 +174,12 @@ def test_rubbish_about_an_array_costs_one_instrument_alone(phases, pair, instrum
     assert any(note["instrument"] == instrument for note in result["notes"])
 
 
-# What a probe file does when it is loaded
+# Bad luck when a probe file is loaded
 
 
 @pytest.fixture
 def probe_file(tmp_path):
-    """Write a probe file: the given text after a well-behaved class Fake."""
+    """Write a probe file: the given text after the working class Fake."""
 
     def write(text: str) -> str:
         path = tmp_path / "probe.py"
@@ -191,7 +191,7 @@ def probe_file(tmp_path):
 
 
 def refusal(file: str) -> str:
-    """The sentence with which a probe file is refused."""
+    """Return the sentence that refuses a probe file."""
     with pytest.raises(UsageError) as refused:
         inspect_interpreter(sys.executable, (file,))
     sentence = str(refused.value)
@@ -210,7 +210,7 @@ def refusal(file: str) -> str:
         ("class Bad(Fake):\n    name = 'bad'\n    def __init__(self): 1 / 0", "ZeroDivisionError"),
     ],
 )
-def test_a_probe_file_that_fails_when_it_is_loaded_is_refused_in_words(probe_file, text, fact):
+def test_a_probe_file_that_fails_to_load_is_refused_in_words(probe_file, text, fact):
     assert fact in refusal(probe_file(text))
 
 
@@ -229,6 +229,6 @@ def test_a_probe_file_that_hangs_is_given_up(probe_file, monkeypatch):
         "from dataclasses import dataclass\n@dataclass\nclass Detail:\n    size: 'int'",
     ],
 )
-def test_a_probe_file_that_only_looks_dangerous_is_loaded(probe_file, text):
+def test_a_strange_but_harmless_probe_file_is_loaded(probe_file, text):
     catalog = inspect_interpreter(sys.executable, (probe_file(text),))
     assert catalog.named("fake").found

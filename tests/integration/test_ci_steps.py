@@ -1,4 +1,4 @@
-"""The action and the GitLab job with the real dlprof: a regression fails the step, and is told."""
+"""The action and the GitLab job with the real dlprof: a regression fails the step and is reported."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ from pipelines import JOB, run_action, run_job, run_page_job, run_workflow, this
 
 @pytest.fixture
 def gated(keep):
-    """Inputs of a gate that must fail."""
+    """Return the inputs of a gate that must fail."""
     keep("base", suite())
     keep("head", suite({"c": 3.0}, seed=50))
     return {"base": "base.json", "head": "head.json"}
@@ -57,13 +57,13 @@ case "$0" in
 esac
 exec {sys.executable} "$@"
 """
-"""In the place of python3: an environment is a copy of it, and pip says what it is asked for.
-With a file ``planted`` the framework of the environment ``after`` copies."""
+"""A stand-in for python3: an environment is a copy of it, and pip prints its arguments.
+If a file ``planted`` exists, the framework of the environment ``after`` copies."""
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """The folder of a project with a scenario, in which the workflows of docs/ci.md can run."""
+    """Return a project's folder in which the workflows of docs/ci.md run."""
     (tmp_path / "conversions.toml").write_text(SCENARIO, encoding="utf-8")
     python = tmp_path / "path" / "python3"
     python.parent.mkdir()

@@ -20,7 +20,7 @@ def catalog():
 
 
 def answer(script):
-    """What a script says, as the page of ``dlprof conformance`` has it."""
+    """Return a script's verdict as ``dlprof conformance`` words it."""
     done = subprocess.run(
         [sys.executable, str(script)], capture_output=True, text=True, timeout=100, check=False
     )

@@ -1,4 +1,4 @@
-"""The documents say what the tool does."""
+"""The documents match the tool."""
 
 import contextlib
 import io
@@ -24,12 +24,12 @@ every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path:
 
 @pytest.fixture(scope="module")
 def verbs():
-    """The commands of dlprof by name."""
+    """Return the commands of dlprof by name."""
     return typer.main.get_command(cli.command_line()).commands
 
 
 def with_subcommands(commands):
-    """The commands, and those that a command has of its own."""
+    """Yield the commands and their subcommands."""
     for command in commands:
         yield command
         yield from with_subcommands(getattr(command, "commands", {}).values())
@@ -37,7 +37,7 @@ def with_subcommands(commands):
 
 @pytest.fixture(scope="module")
 def probe_file(tmp_path_factory):
-    """The worked example of docs/probes.md as a file."""
+    """Return the example of docs/probes.md as a file."""
     blocks = re.findall(r"```python\n(.*?)```", PROBES.read_text(encoding="utf-8"), re.DOTALL)
     (example,) = [block for block in blocks if "(Probe):" in block]
     path = tmp_path_factory.mktemp("probes") / "memoryview_probe.py"
@@ -46,7 +46,7 @@ def probe_file(tmp_path_factory):
 
 
 def measured(*arguments, probe_file):
-    """Status and verdicts of a quick run, as sets by the code of the paths."""
+    """Return status and verdicts of a quick run, as sets by code."""
     done = dlprof("run", *arguments, "--probe", probe_file, "--quick", "--json", "-")
     assert done.code == 0, done.err
     found = {}
@@ -61,7 +61,7 @@ def verdicts(result):
 
 
 def code_of(text):
-    """What stands in code blocks and between backticks."""
+    """Return the text of code blocks and between backticks."""
     fence = re.compile(r"```console\n(.*?)```", re.DOTALL)
     lines = [
         line.removeprefix("$ ") for block in fence.findall(text) for line in block.splitlines()
@@ -76,7 +76,7 @@ def option_names(verbs):
 
 
 def table_codes(text):
-    """The exit codes that a table lists."""
+    """Return the exit codes of a table."""
     return {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}
 
 
@@ -89,7 +89,7 @@ def test_the_probe_of_the_documents_takes_arrays_in(probe_file):
 
 @pytest.fixture(scope="module")
 def _earlier_sessions():
-    """What ``LAST`` and the numbers of sessions stand for in the documents."""
+    """Measure sessions for ``LAST`` and the numbers in the documents."""
     for _ in range(3):
         assert replay(*RUN_RECORDED).code == 0
 

@@ -1,5 +1,4 @@
-"""Each finding of severity error of the CPU frameworks, and of host memory, is shown by its own
-reproducer."""
+"""The reproducer of each finding of severity error confirms it, for all CPU frameworks."""
 
 import importlib.util
 import itertools

@@ -8,7 +8,7 @@ BROKEN = "DLP018"
 
 @pytest.fixture(scope="module")
 def liar(tmp_path_factory):
-    """A run of a probe whose documented copy is a view, and its session."""
+    """Run a probe whose documented copy is a view. Return the run and its session."""
     session = tmp_path_factory.mktemp("liar") / "s.json"
     words = ("run", "sharer", "sharer", "--probe", PROBE_FILES / "sharer.py", *QUICK, "-o", session)
     return dlprof(*words, "--fail-on", "error"), session

@@ -27,7 +27,7 @@ def scenario(tmp_path):
 
 @pytest.fixture
 def python(tmp_path):
-    """An interpreter that has these variables set."""
+    """Return an interpreter with these variables set."""
 
     def made(name, **variables):
         path = tmp_path / name

@@ -1,4 +1,4 @@
-"""``dlprof gate`` on recorded answers: exact, and without a process."""
+"""``dlprof gate`` on recorded answers: exact, without a process."""
 
 import contextlib
 import json
@@ -31,7 +31,7 @@ def scenario(tmp_path_factory):
 
 @pytest.fixture
 def slower(tmp_path):
-    """The recording, with one case that takes so many times as long."""
+    """Write the recording with one case slower by a ratio."""
 
     def written(ratio):
         first, *lines = NUMPY_TORCH.read_text().splitlines()
@@ -50,7 +50,7 @@ def slower(tmp_path):
 
 @pytest.fixture
 def python(tmp_path):
-    """A name of this interpreter."""
+    """Return another name of this interpreter."""
 
     def made(name):
         path = tmp_path / name
@@ -62,13 +62,13 @@ def python(tmp_path):
 
 @pytest.fixture
 def sides(python):
-    """Two interpreters that are one."""
+    """Return options with two names of one interpreter."""
     return ("--base-python", python("a"), "--head-python", python("b"))
 
 
 @contextlib.contextmanager
 def both_replayed(journals):
-    """Inside, the workers of each interpreter answer from a journal of their own."""
+    """Let the workers of each interpreter answer from their own recording."""
     recordings = {str(python): Recording(journal) for python, journal in journals.items()}
     start = lambda python, _: ReplayedWorker(recordings[python])  # noqa: E731
     with worker_client.started_by(start):
@@ -100,7 +100,7 @@ def test_what_the_scenario_expects_is_expected_of_head(tmp_path, sides, expected
     assert f'name="{expected}"' in report.read_text(encoding="utf-8")
 
 
-# What makes no sense
+# Command lines without sense
 
 TWO = ("--base-python", "{python}", "--head-python", "{python}")
 

@@ -1,4 +1,4 @@
-"""What a framework says is no command of the GitHub workflow that runs dlprof."""
+"""A framework's text is never a command for the GitHub workflow that runs dlprof."""
 
 import re
 
@@ -7,12 +7,12 @@ from command_line import PROBE_FILES, dlprof, process
 
 PROBE = ("commands", "commands", "--probe", PROBE_FILES / "commands.py")
 COMMAND = re.compile(r"(?m)^\s*::|##\[")
-"""What GitHub's runner takes for a command, in any line of stdout and stderr."""
+"""A command for GitHub's runner, in any line of stdout and stderr."""
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    """A run in which every name and every message is a command, and its session."""
+    """Run a probe whose names and messages are commands. Return the run and its session."""
     path = tmp_path_factory.mktemp("commands") / "s.json"
     words = ("run", *PROBE, "--quick", "--shape", "16", "--full", "-o", path)
     return process(*words, GITHUB_ACTIONS="true"), path

@@ -1,4 +1,4 @@
-"""``--python`` measures any interpreter as it is, and nothing of this one leaks into it."""
+"""``--python`` measures any interpreter, and nothing of this one leaks into it."""
 
 import json
 import subprocess
@@ -37,7 +37,7 @@ def bare(tmp_path_factory) -> str:
 
 
 def told(tmp_path: Path, *words: object, **changes: object) -> dict:
-    """What a probe file sees inside a worker."""
+    """Return the view of a probe file inside a worker."""
     probe, answer = tmp_path / "telling.py", tmp_path / "told.json"
     probe.write_text(TELLING)
     run = dlprof("list", "--probe", probe, *words, DLPROF_TEST_TELL=answer, **changes)
@@ -46,7 +46,7 @@ def told(tmp_path: Path, *words: object, **changes: object) -> dict:
 
 
 def own_path(python: str) -> list[str]:
-    """The ``sys.path`` of an interpreter, without the place of its script."""
+    """Return the ``sys.path`` of an interpreter, without its script's folder."""
     command = [python, "-I", "-c", "import json, sys; print(json.dumps(sys.path))"]
     return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
 
@@ -74,7 +74,7 @@ def test_nothing_of_this_environment_is_on_the_path_of_another(tmp_path, bare):
     assert "numpy" not in seen["modules"]
 
 
-# What is no Python
+# Programs that are no Python
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,9 @@ def test_nothing_of_this_environment_is_on_the_path_of_another(tmp_path, bare):
         ("just text\n", "cannot start"),
     ],
 )
-def test_a_program_that_is_no_python_is_told_in_one_sentence(tmp_path, monkeypatch, text, reason):
+def test_a_program_that_is_no_python_is_refused_in_one_sentence(
+    tmp_path, monkeypatch, text, reason
+):
     if "exec" in text:
         monkeypatch.setattr(worker_client, "IMPORT_LIMIT_S", 0.5)
     python = tmp_path / "python"

@@ -1,4 +1,4 @@
-"""Faults that show late, seldom, or at one size only are found, each by a script of its own too."""
+"""Faults that show late, rarely or at one size are found, and confirmed by their scripts."""
 
 import sys
 
@@ -33,7 +33,7 @@ def session(tmp_path_factory):
 
 
 def errors_of(session, name):
-    """The findings of one import that make it unsafe."""
+    """Return the findings that make an import unsafe."""
     return [
         finding
         for finding in session.findings
@@ -52,7 +52,7 @@ def test_a_fault_is_found_by_its_rule_with_its_evidence(session, name):
 
 
 @pytest.mark.parametrize("name", HEALTHY)
-def test_a_healthy_way_of_the_same_library_is_not_blamed(session, name):
+def test_a_healthy_import_of_the_same_library_is_not_blamed(session, name):
     assert errors_of(session, name) == []
 
 

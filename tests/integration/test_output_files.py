@@ -1,4 +1,4 @@
-"""Where the results of a run go: files, pipes and devices, whole and in every form."""
+"""Results go to files, pipes and devices, complete and in every form."""
 
 import json
 from xml.etree import ElementTree as ET
@@ -39,7 +39,7 @@ def junit(path):
 
 
 def written_to(folder):
-    """The options for reports of a pipeline."""
+    """Return the options for reports of a pipeline."""
     return ("--junit", folder / "j.xml", "--markdown", folder / "m.md")
 
 
@@ -82,7 +82,7 @@ def test_github_obeys_nothing_that_the_report_prints(keep):
 
 
 def obeyed_by_github(text):
-    """The commands in a step's output."""
+    """Return the commands in a step's output."""
     return [line for line in text.splitlines() if line.lstrip().startswith("::")]
 
 

@@ -1,4 +1,4 @@
-"""What frameworks in their CUDA builds do about queued work, as their sources have it.
+"""Frameworks in their CUDA builds order queued work as their sources say.
 
 ``docs/results/simulated.md`` names file and function for each. The verdict holds for the default
 stream and for a non-blocking one of the framework's own: the worse of both.
@@ -20,7 +20,7 @@ pytestmark = [
     ),
 ]
 SIZES = {("tensorflow", "cupy"): "4096x4096", ("jax", "cupy"): "1024x1024"}
-"""At 256x256 the work that these queue is done too soon."""
+"""At 256x256 the queued work of these ends too soon."""
 
 VIEWS = {
     ("cupy", "torch"): {

@@ -1,7 +1,7 @@
-"""Planted faults are found, and innocent ways are not blamed: with real workers.
+"""Planted faults are found and innocent paths are not blamed, with real workers.
 
-Every planted fault has a reproducer that shows it, and that calls its innocent control gone. One
-plant for each instrument is measured always, all of them nightly.
+The reproducer of each fault shows it, and calls it gone on the innocent control. One plant for
+each instrument is measured always, all of them nightly.
 """
 
 import functools
@@ -37,7 +37,7 @@ CONTROLS = {
     "legacy-capsule": ("host.legacy_capsule(x.to_dlpack())", "host.from_capsule(x.to_dlpack())"),
     "refuse-oddly": ("host.asarray(x, copy=False)", "host.view(x)"),
 }
-"""By plant: the fault in its reproducer and its control, where these do not follow from it."""
+"""By plant: the fault in its reproducer and its control, if the names do not give them."""
 
 EVIDENCE = {
     "set-default": {"setting": "default dtype of synthetic"},
@@ -45,13 +45,13 @@ EVIDENCE = {
     "race-and-wait": {"waits": "host-sync"},
     "refuse-oddly": {"prescribed": "ValueError"},
 }
-"""By plant: what the reproducer needs of what the rule found."""
+"""By plant: the evidence that the reproducer needs."""
 
 FAULTS = [plant for plant in PLANTS if plant.rule]
 
 
 def control_of(plant):
-    """The fault in a plant's reproducer, and the innocent way to put there instead."""
+    """Return the fault in a plant's reproducer, and the innocent code to replace it."""
     follows = f"host.{plant.ways[0]}(x)", f"host.{plant.promise or 'view'}(x)"
     return CONTROLS.get(plant.name, follows)
 
@@ -67,7 +67,7 @@ def marked(plants, always):
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    """Outcome and sessions of a plant. All that are always measured are one measurement."""
+    """Return outcome and sessions of a plant. One run measures all plants that are always measured."""
 
     @functools.cache
     def of(always):
@@ -97,9 +97,9 @@ def test_a_fault_is_found_by_its_rule_and_a_control_is_not_blamed(measured, plan
 
 
 def script_for(sessions, plant):
-    """The reproducer of the finding that the plant's rule has, or has to have, of it.
+    """Return the reproducer of the finding of the plant's rule.
 
-    The finding is written down here: whether a rule finds a slow path depends on the machine's load.
+    The finding is made here: the machine's load decides whether a rule finds a slow path.
     """
     fault, _ = control_of(plant)
     for session in sessions:
@@ -121,7 +121,7 @@ def script_for(sessions, plant):
 
 
 def finding_of(plant, session, index, others):
-    """What the rule says of the result with this index; it is compared with another of the plant."""
+    """Return the rule's finding of this result, compared with another of the plant."""
     return FindingRecord(
         rule=plant.rule,
         name=plant.name,
@@ -134,7 +134,7 @@ def finding_of(plant, session, index, others):
 
 
 def ended(text, folder):
-    """Exit code and output of a script, in a process that knows the synthetic framework."""
+    """Run a script in a process with the synthetic framework. Return exit code and output."""
     path = folder / "reproducer.py"
     path.write_text(text, encoding="utf-8")
     done = subprocess.run(

@@ -1,7 +1,7 @@
-"""The selftest's half on a device with real workers, on the simulated driver.
+"""The selftest's device half with real workers, on the simulated driver.
 
-It proves the way from plants to rules, through processes, rounds and clocks. What CUDA does is a
-question for ``tests/cuda``. One plant for each instrument is measured always, all of them nightly.
+It tests all steps from plants to rules, through processes, rounds and clocks. ``tests/cuda`` tests
+CUDA itself. One plant for each instrument is measured always, all of them nightly.
 """
 
 import subprocess
@@ -69,7 +69,7 @@ def test_a_reproducer_shows_the_fault_and_calls_a_view_gone(found, folder, tmp_p
 
 
 def until_it_tells(script):
-    """A script that cannot tell says so by 2: the queue runs dry while others have the cores."""
+    """Exit code 2 is "cannot tell": the queue runs dry while others have the cores."""
     for _ in range(TRIES):
         done = subprocess.run(
             [sys.executable, script],

@@ -1,4 +1,4 @@
-"""What every probe that comes with dlprof keeps to, with real frameworks."""
+"""The contract of every built-in probe, with real frameworks."""
 
 import ctypes
 import functools
@@ -23,12 +23,12 @@ from dlprof.worker.loading import check_probe
 from dlprof.worker.source_text import compile_call, execute
 from dlprof.worker.subject import check_source, compose, namespace_for
 
-# A framework's warning is no refusal: users see it and get their array.
+# A framework's warning is no refusal: users still get their array.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PLAIN = ArraySpec((4, 8), "float32")
 FEW_DTYPES = ("bool", "float32")
-"""For every layout. JAX and Numba compile for each dtype and layout."""
+"""The dtypes for every layout. JAX and Numba compile for each dtype and layout."""
 
 
 def named(kind):
@@ -46,7 +46,7 @@ def in_words(error):
 
 @functools.cache
 def refusal(kind, device):
-    """Why this machine has not both, which some look for a long time; empty if it has."""
+    """Return why the framework or the device is missing, or an empty text."""
     try:
         kind().ready(device)
     except Exception as error:  # noqa: BLE001 - a framework may raise anything
@@ -55,7 +55,7 @@ def refusal(kind, device):
 
 
 def usable(kind, device):
-    """The probe, ready for ``device``; skips the test if this machine has not both."""
+    """Return the probe, ready for ``device``, or skip the test."""
     if importlib.util.find_spec(kind.module) is None:
         pytest.skip(f"{kind.name} is not installed")
     if device not in kind.devices:
@@ -69,14 +69,14 @@ def usable(kind, device):
 
 @functools.cache
 def names_of(setup):
-    """The names that a setup makes; what it compiles is compiled once."""
+    """Return the names that a setup makes, compiled once."""
     namespace = {}
     execute(setup, namespace, "setup")
     return namespace
 
 
 def names_with(probe, spec):
-    """The names after the setup, with the array as ``x``."""
+    """Return the names after the setup, with the array as ``x``."""
     namespace = dict(names_of(probe.setup))
     execute(probe.create(spec), namespace, "create")
     check_source(probe, spec, namespace["x"])
@@ -88,7 +88,7 @@ def make(probe, spec):
 
 
 def expected(spec, first=0):
-    """The values, or their bits if NumPy lacks the dtype, that ``spec`` asks for."""
+    """Return the values of ``spec``, or their bits if NumPy lacks the dtype."""
     index = np.arange(first, first + spec.elements).reshape(spec.shape)
     if spec.layout == "strided":
         index = np.arange(0, 2 * spec.elements, 2).reshape(spec.shape)
@@ -107,7 +107,7 @@ def expected(spec, first=0):
 
 
 def check_made(probe, spec):
-    """An array is as asked for, or refused in words."""
+    """Check that an array matches its spec or is refused in words."""
     try:
         array = make(probe, spec)
     except Exception as error:  # noqa: BLE001 - a framework may raise anything
@@ -208,7 +208,7 @@ def test_the_declarations_of_a_probe_can_be_used(kind):
 
 
 def paths(producer, consumer):
-    """The ways from ``producer`` to ``consumer`` for an array on the host."""
+    """Yield the paths from ``producer`` to ``consumer`` for an array on the host."""
     for export, import_ in itertools.product(producer.exports, consumer.imports):
         on_host = "cpu" in export.devices and "cpu" in import_.devices
         taken = not import_.producers or producer.name in import_.producers

@@ -1,6 +1,6 @@
-"""What is special of one framework, with the real one; and what can be known without a GPU.
+"""Special cases of single frameworks, with the real ones.
 
-No framework is imported before a test runs: of the processes that run tests, few need one.
+A framework is imported when a test runs: few test processes need one.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ TRIES = 5
 
 
 def queued(probe, spec, *amounts):
-    """The names after this much work was queued on ``x``."""
+    """Return the names after queuing this much work on ``x``."""
     namespace = names_with(probe, spec)
     execute(probe.queue_setup(spec), namespace, "queue setup")
     for namespace["work"] in amounts:
@@ -68,7 +68,7 @@ def tensorflow():
 
 @pytest.fixture
 def asynchronous(tensorflow):
-    """TensorFlow queues operations on the host as well, as it does on a GPU."""
+    """Let TensorFlow queue operations on the host, as it does on a GPU."""
     tensorflow.config.experimental.set_synchronous_execution(False)
     yield
     tensorflow.test.experimental.sync_devices()
@@ -86,7 +86,7 @@ def test_queued_work_of_tensorflow_ends_with_the_values_of_x_and_is_traced_once(
 
 
 def bound(name, x, dtype="float32"):
-    """The names with ``x`` bound to the input of a session of onnxruntime."""
+    """Return the names with ``x`` bound to an input of an onnxruntime session."""
     (import_,) = (way for way in OnnxRuntime.imports if way.name == name)
     namespace = {"x": x}
     execute(f"{OnnxRuntime.setup}\n{import_.setup}", namespace, "setup")
@@ -134,7 +134,7 @@ def test_every_way_names_something_that_this_cupy_has(way):
     assert callable(found)
 
 
-# Ordering where work is queued on the host: JAX, and TensorFlow when asked to
+# Ordering of work queued on the host: JAX, and TensorFlow on request
 
 
 def named(ways, name):
@@ -142,7 +142,7 @@ def named(ways, name):
 
 
 def order_of(producer, export, consumer, import_):
-    """The verdict and its evidence; one that cannot tell, on a busy machine, is asked again."""
+    """Return the verdict and its evidence. On a busy machine, ``unknown`` is measured again."""
     taken = named(consumer.imports, import_)
     namespace = namespace_for(producer, consumer, taken)
     path = Path(producer, consumer, named(producer.exports, export), taken, namespace)

@@ -1,4 +1,4 @@
-"""A marked test fails for a line of its own that copies, in a pytest of its own."""
+"""A marked test fails for a line that copies, in a separate pytest."""
 
 pytest_plugins = ["pytester"]
 

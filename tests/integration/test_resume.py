@@ -1,4 +1,4 @@
-"""What stops a run loses nothing that was measured, and the same command finishes it; real processes."""
+"""A stopped run loses no measured result, and the same command finishes it; real processes."""
 
 import signal
 from pathlib import Path
@@ -26,7 +26,7 @@ RUN = (
 
 @pytest.fixture
 def gate(tmp_path, monkeypatch):
-    """The folder in which workers say that they came to the gate."""
+    """Return the folder where workers report their arrival at the gate."""
     folder = tmp_path / "gate"
     folder.mkdir()
     monkeypatch.setenv("DLPROF_TEST_GATE", str(folder))
@@ -38,7 +38,7 @@ def arrived(gate: Path) -> list[int]:
 
 
 def samples(path: Path) -> dict[tuple, dict]:
-    """Every process's samples, by the way in, the measure and the round."""
+    """Return every process's samples by import, measure and round."""
     return {
         (result["case"]["import"], measure, process["round"]): process
         for result in content(path)["results"]

@@ -54,7 +54,7 @@ def test_what_a_call_does_about_queued_work_is_seen(results, code, order):
 def test_views_and_copies_are_told_apart_and_have_their_values(results, code, owner):
     assert results[code].ownership.verdict == owner
     assert results[code].values.verdict == "ok"
-    # Unknown is a right answer if memory that a kernel should fill was read on the way.
+    # Unknown is right if the conversion read memory before a kernel filled it.
     lifetime = results[code].lifetime
     assert lifetime.verdict == "safe" or lifetime.evidence.reason == NOT_COMPUTED
 
@@ -85,7 +85,7 @@ def test_another_interpreter_gets_all_that_is_needed(tmp_path):
 
 
 def looked_at(tmp_path, code, setup):
-    """The result of a conversion of one's own."""
+    """Measure a user's own conversion."""
     words = ("-s", setup, "--source", "x", "--device", "simulated", "--rounds", "1")
     found = dlprof("time", *words, code, "-o", tmp_path / "s.json")
     assert found.code == 0, found.err

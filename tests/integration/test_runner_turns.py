@@ -32,7 +32,7 @@ def cases():
 
 
 class Side:
-    """A runner whose workers write down when they converted."""
+    """A runner whose workers log the times of conversions."""
 
     def __init__(self, folder, setup="", limit_s=60.0):
         self.stamps = folder
@@ -48,7 +48,7 @@ class Side:
         return Player(self.runner.turns(1, order, CPU), BOTH)
 
     def spans(self):
-        """When each conversion began and ended, and whether it was pinned."""
+        """Yield begin and end of each conversion, and whether it was pinned."""
         for line in self.stamps.read_text(encoding="ascii").splitlines():
             begin, end, where = line.split(" ", 2)
             yield int(begin), int(end), where == f"[{CPU}]"

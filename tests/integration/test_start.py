@@ -20,7 +20,7 @@ VERBS = {
 
 @pytest.fixture
 def command(tmp_path):
-    """The words of a verb whose interpreter writes a file and says no more."""
+    """Return a command whose interpreter writes a file and then hangs."""
     python, scenario = tmp_path / "mute", tmp_path / "fake.toml"
     python.write_text(f"#!/bin/sh\n: > {tmp_path}/started\nexec sleep 600\n", encoding="utf-8")
     python.chmod(0o755)

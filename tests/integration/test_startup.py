@@ -1,4 +1,4 @@
-"""What answers at once loads nothing that takes long to import, and never a framework."""
+"""Quick verbs import nothing slow and no framework."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ COMPLETE = {
 
 @pytest.fixture
 def imported(tmp_path):
-    """Run code where modules are traps, in workers too: what was said, and what fell into them."""
+    """Run code with modules as traps, in workers too. Return the output and the sprung traps."""
     traps, marks = tmp_path / "traps", tmp_path / "marks"
 
     def run(code, *words, trapped, **variables):

@@ -25,7 +25,7 @@ OTHERS = {
 
 
 def write(path, nodes, inputs, outputs, initializers=()):
-    """An ONNX file; ``inputs`` and ``outputs`` are names with type and shape."""
+    """Write an ONNX file. ``inputs`` and ``outputs`` are names with type and shape."""
     parts = [
         [helper.make_tensor_value_info(name, *kind) for name, kind in side.items()]
         for side in (inputs, outputs)
@@ -49,7 +49,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Models of one's own, sound and unsound."""
+    """Write a user's models, sound and unsound."""
     path = tmp_path_factory.mktemp("models")
     for name, parts in FILES.items():
         write(path / name, *parts)
@@ -59,7 +59,7 @@ def folder(tmp_path_factory):
 
 
 def scenario(path, shape, *steps):
-    """A scenario with these steps, each a framework and a model or none."""
+    """Write a scenario with these steps: a framework and an optional model each."""
     lines = ['title = "steps"', 'question = "Which?"', f'shapes = ["{shape}"]', "diagnose = false"]
     for framework, model in steps:
         lines += ["[[step]]", f'framework = "{framework}"', "threads = 1"]
@@ -70,7 +70,7 @@ def scenario(path, shape, *steps):
 
 @pytest.fixture
 def run(tmp_path, folder):
-    """Measure a model of the folder; what it said, and the results by strategy."""
+    """Measure a model of the folder. Return the run and the results by strategy."""
 
     def run(framework, model, shape, *words, code=0):
         path = tmp_path / "session.json"
@@ -84,7 +84,7 @@ def run(tmp_path, folder):
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
-    """The built-in model on both frameworks of the host, measured once: results by framework."""
+    """Measure the built-in model on both frameworks. Return the results by framework."""
     folder = tmp_path_factory.mktemp("steps")
     file, path = folder / "s.toml", folder / "s.json"
     scenario(file, "8x64", ("torch", None), ("ort", None))
@@ -158,7 +158,7 @@ def test_both_frameworks_run_the_same_model():
 
 
 def test_torch_tensorrt_compiles_an_engine_for_each_strategy(monkeypatch):
-    """Without the library: a double of it stands for its compiler, and torch runs the model."""
+    """A double stands in for the library's compiler, and torch runs the model."""
     torch = pytest.importorskip("torch")
     switched_on = []
 

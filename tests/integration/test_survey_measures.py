@@ -25,7 +25,7 @@ def test_a_crash_costs_one_array_and_the_others_are_looked_at(numpy_to_torch):
     lost = {r.case.layout for r in session.results if r.status == "crashed"}
     kept = [r for r in session.results if r.status == "ok"]
     assert len(kept) > len(session.results) // 2
-    # torch 2.13 aborts where a stride is negative; another version may refuse it.
+    # torch 2.13 aborts on a negative stride; another version may refuse it.
     assert lost <= {"reversed"}
 
 

@@ -1,4 +1,4 @@
-"""``dlprof run SCENARIO``: a scenario is measured, answered, and what it expects is checked."""
+"""``dlprof run SCENARIO`` measures a scenario, answers it, and checks its expectations."""
 
 import re
 
@@ -12,7 +12,7 @@ PAIR = 'pairs = ["numpy->torch"]\nshapes = ["64"]\n'
 
 @pytest.fixture
 def sweep(tmp_path):
-    """Run a sweep of a scenario of this text, with further words."""
+    """Run a scenario with this text and further options."""
 
     def run(text, *words, run=replay, **changes):
         path = tmp_path / "scenario.toml"
@@ -60,7 +60,7 @@ def test_a_finding_that_is_not_there_is_exit_code_one(sweep):
     assert "DLP016" in run.sentence()
 
 
-# The answers of loops
+# Answers about loops
 
 LOOP = """\
 pairs = ["numpy->torch"]

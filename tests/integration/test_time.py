@@ -15,7 +15,7 @@ b = Box(numpy.arange(100.0))"""
 
 @pytest.fixture
 def timed(tmp_path):
-    """What was measured of a statement, and how it ended."""
+    """Measure a statement. Return the run and the result."""
 
     def run(statement, setup, *options, code=0):
         path = tmp_path / "session.json"

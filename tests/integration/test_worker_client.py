@@ -1,4 +1,4 @@
-"""A worker seen from its parent, with real processes: turns, limits, and how it is lost."""
+"""A worker as its parent sees it, with real processes: turns, limits, crashes."""
 
 import sys
 import time
