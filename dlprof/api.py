@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from dlprof.report.document import Document
     from dlprof.runner.catalog import Catalog
-    from dlprof.runner.trace_file import Row, Trace
+    from dlprof.runner.trace import Row, Trace
 
 File = str | os.PathLike[str]
 Words = str | Iterable[str]

@@ -15,7 +15,7 @@ from dlprof.runner.files import begins_as
 @takes(every.FAIL_ON, every.FULL, *every.REPORTS[1:], CHROME)
 def report(session: SessionFile, *, given: Given) -> None:
     """Print the report of a session again, or write it in another form."""
-    from dlprof.runner.trace_file import SCHEMA as TRACE
+    from dlprof.tracer.rows import SCHEMA as TRACE
 
     if begins_as(session, TRACE):
         from dlprof.cli.trace import report_trace

@@ -25,7 +25,7 @@ from dlprof.runner.progress import Bar
 from dlprof.runner.request import Request, request_of
 
 if TYPE_CHECKING:
-    from dlprof.runner.trace_file import Row
+    from dlprof.runner.trace import Row
 
 PRODUCER = typer.Argument(help="The framework that owns the array; several with commas between.")
 CONSUMER = typer.Argument(help="The framework that takes it in; several as well.")
@@ -104,13 +104,13 @@ def _pairs_request(
 
 def _row_of_trace(text: str) -> tuple[Path, Row]:
     """Return what ``TRACE:ROW`` names; the first row is 1. Raises :class:`UsageError`."""
-    from dlprof.runner import trace_file
+    from dlprof.runner import trace as traces
 
     name, _, number = text.rpartition(":")
     if not name or not (number.isascii() and number.isdecimal()):
         raise UsageError(f"--from {text}: expected a trace and a row, such as LAST:1")
     path = state.last_session(state.LAST_TRACE) if name == LAST else Path(name)
-    rows = trace_file.load(path).rows
+    rows = traces.load(path).rows
     if not 1 <= int(number[:9]) <= len(rows):
         raise UsageError(f"--from {text}: the trace has {len(rows)} rows")
     return path, rows[int(number[:9]) - 1]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from dlprof.cli.outputs import Outputs
     from dlprof.report.document import Document
-    from dlprof.runner.trace_file import Trace
+    from dlprof.runner.trace import Trace
 
 
 def _simulated(word: str) -> int:
@@ -103,7 +103,6 @@ def trace(
     from dlprof.report.document import Level
     from dlprof.report.terminal import render
     from dlprof.runner import trace as tracing
-    from dlprof.runner import trace_file
 
     # All is read before the program runs.
     outputs, words = Outputs.of(given.raw), given[FAIL_ON]
@@ -117,7 +116,7 @@ def trace(
     path = given.output or state.default_path(state.TRACE)
     found = tracing.trace(asked)
     with uninterrupted():
-        trace_file.write(path, found)
+        tracing.write(path, found)
         state.remember_last(path, is_trace=True)
     document = _document(found, outputs.full, path)
     level = Level.FULL if outputs.full else Level.FIRST
@@ -130,12 +129,12 @@ def trace(
 def report_trace(path: Path, given: Given) -> None:
     """Print the report of a trace again, or write it in another form."""
     from dlprof.cli.outputs import Outputs
-    from dlprof.runner import trace_file
+    from dlprof.runner import trace as tracing
 
     unfit = [name for name in ("fail_on", "csv", "parquet", "junit") if given.raw[name]]
     if unfit:
         raise UsageError(f"--{unfit[0].replace('_', '-')} does not apply to a trace: leave it out")
-    outputs, found = Outputs.of(given.raw), trace_file.load(path)
+    outputs, found = Outputs.of(given.raw), tracing.load(path)
     if not outputs.targets and not outputs.github:
         outputs.print_report(_document(found, outputs.full, path))
     _write(found, outputs, path)
@@ -152,10 +151,10 @@ def _write(found: Trace, outputs: Outputs, path: Path) -> None:
     if not outputs.targets and not outputs.github:
         return
     from dlprof.report.trace_document import chrome
-    from dlprof.runner import trace_file
+    from dlprof.runner import trace as tracing
 
     texts = {
-        "--json": lambda: [trace_file.text(found)],
+        "--json": lambda: [tracing.text(found)],
         "--chrome": lambda: [chrome(found)],
     }
     outputs.write(_document(found, True, path), texts)

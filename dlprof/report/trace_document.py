@@ -28,8 +28,7 @@ from dlprof.report.document import (
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import plain_time, significant, size_text
 from dlprof.runner.session import SIMULATED
-from dlprof.runner.trace import doubts
-from dlprof.runner.trace_file import Row, Trace
+from dlprof.runner.trace import Row, Trace, doubts
 from dlprof.text import json_text
 from dlprof.text.clean import counted, first_line
 from dlprof.tracer.rows import OTHERS

@@ -1,4 +1,8 @@
-"""Run a program under the tracer, and make one trace of what its processes wrote."""
+"""Run a program under the tracer, and keep what its processes wrote as one trace.
+
+Times are in ns, sizes in bytes. A trace has the schema ``dlprof.trace/1``; additive changes keep
+the version.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +20,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from dlprof.errors import UsageError
+from pydantic import Field, ValidationError
+
+from dlprof.errors import SessionError, UsageError
 from dlprof.runner import files
+from dlprof.runner.evidence import Maybe, Model, Number, Whole
 from dlprof.runner.interrupts import uninterrupted
-from dlprof.runner.trace_file import Row, Trace, merged
 from dlprof.simulated import environment
+from dlprof.text import json_text
 from dlprof.text.clean import sanitised
 from dlprof.tracer.install import Installed
 from dlprof.tracer.place import Places
 from dlprof.tracer.pools import IDLE
 from dlprof.tracer.program import MAIN
-from dlprof.tracer.rows import Rows
+from dlprof.tracer.rows import OTHERS, SCHEMA, Rows, result_of
 from dlprof.tracer.state import Tracer
 
 COPY, WAIT, CROSSING = "copy", "wait", "device-crossing"
@@ -38,6 +45,95 @@ AROUND, WIDEST, MOST_SOURCES = 5, 300, 1000
 ALLOW = re.compile(
     r"#\s*dlprof:\s*allow\s+((?:copy|wait|device-crossing)(?:,\s*(?:copy|wait|device-crossing))*)"
 )
+SUMMED = (
+    *("calls", "total_ns", "first_ns", "bytes", "views", "copies", "unknown"),
+    *("raised", "waits", "maybe_waits", "waited_ns"),
+)
+Result = Literal["view", "copy", "mixed", "raised", "unknown"]
+
+
+class Row(Model):
+    """A conversion on a line of the program.
+
+    ``via`` is the function of a framework or package that converts on behalf of the line, and
+    ``span`` is where the expression stands. ``arrays`` has dtype, shape, calls and bytes; of many
+    it has ``others`` last. ``crossings`` has two devices and calls. ``device`` is that of the
+    first source; ``retyped`` has the dtypes of results that differ from their sources. ``allowed``
+    names what the program says it expects. ``first_ns`` is what the first calls of all processes
+    took.
+    """
+
+    file: str
+    line: Whole
+    function: str
+    conversion: str
+    producer: str
+    consumer: str
+    calls: Whole
+    total_ns: Whole
+    bytes: Whole
+    result: Result
+    waits: Whole = 0
+    first_ns: Whole = 0
+    expression: str = ""
+    via: str = ""
+    span: Maybe[list[Whole]] = None
+    views: Whole = 0
+    copies: Whole = 0
+    unknown: Whole = 0
+    raised: Whole = 0
+    maybe_waits: Whole = 0
+    waited_ns: Whole = 0
+    device: str = ""
+    retyped: list[str] = Field(default_factory=list)
+    crossings: list[tuple[str, str, Whole]] = Field(default_factory=list)
+    arrays: list[tuple[str, list[Whole], Whole, Whole]] = Field(default_factory=list)
+    trouble: str = ""
+    allowed: list[str] = Field(default_factory=list)
+    processes: list[Whole] = Field(default_factory=list)
+
+    @property
+    def empty(self) -> int:
+        """Return the number of calls for arrays without elements, which have no memory."""
+        return _empty(self.arrays)
+
+
+class Process(Model):
+    """A process of the program. ``wall_ns`` is how long it was counted.
+
+    ``ended`` is false if it was killed, or still runs. It is true for a worker that its pool killed
+    between two tasks: all of its counts are there.
+    """
+
+    pid: Whole
+    argv: list[str] = Field(default_factory=list)
+    started: Number = 0.0
+    wall_ns: Whole = 0
+    ended: bool = True
+
+
+class Trace(Model):
+    """The conversions of a program. All times count from its start.
+
+    ``timeline`` has begin, end, row, time and process: what the calls of a row took meanwhile.
+    ``events`` has begin, duration, row, process and thread of single conversions, if asked for.
+    ``sources`` has numbered lines of each file around its rows.
+    """
+
+    schema_: str = Field(SCHEMA, alias="schema")
+    program: list[str]
+    exit_code: Whole
+    wall_ns: Whole
+    created: str = ""
+    simulated: Whole = 0
+    python: str = ""
+    versions: dict[str, str] = Field(default_factory=dict)
+    processes: list[Process] = Field(default_factory=list)
+    rows: list[Row] = Field(default_factory=list)
+    timeline: list[tuple[Whole, Whole, Whole, Whole, Whole]] = Field(default_factory=list)
+    sources: dict[str, list[tuple[Whole, str]]] = Field(default_factory=dict)
+    events: list[tuple[Whole, Whole, Whole, Whole, Whole]] = Field(default_factory=list)
+    troubles: list[str] = Field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -69,8 +165,12 @@ def trace(program: Program) -> Trace:
         }
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
         command = [sys.executable, *flags, MAIN, json.dumps(asked)]
+        variables: Mapping[str, str] = os.environ
+        if program.simulated:
+            simulated = {**os.environ, **environment.variables(program.simulated)}
+            variables = environment.on_simulated_device(simulated, sys.executable)
         created, began = datetime.datetime.now(datetime.timezone.utc), time.perf_counter_ns()
-        code = _run([*command, *program.words], _environment(program))
+        code = _run([*command, *program.words], variables)
         wall_ns = time.perf_counter_ns() - began
         with uninterrupted():  # a second Ctrl-C
             parts = list(_parts(Path(folder)))
@@ -103,14 +203,6 @@ def _run(command: Sequence[str], variables: Mapping[str, str]) -> int:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler or signal.SIG_DFL)
-
-
-def _environment(program: Program) -> Mapping[str, str]:
-    """Return the program's variables, with those of a simulated device."""
-    if not program.simulated:
-        return os.environ
-    found = {**os.environ, **environment.variables(program.simulated)}
-    return environment.on_simulated_device(found, sys.executable)
 
 
 @contextmanager
@@ -146,28 +238,22 @@ def completed(fields: Mapping[str, Any]) -> Trace:
     """
     linecache.checkcache()
     rows = [
-        row.model_copy(
-            update={
-                "expression": expression(row.file, row.line, row.span)[:WIDEST],
-                "allowed": sorted({*_allowed_at(row)}),
-            }
-        )
-        for row in map(Row.model_validate, fields["rows"])
+        {**row, "expression": _expression(row)[:WIDEST], "allowed": sorted({*_allowed(row)})}
+        for row in fields["rows"]
     ]
-    whole = {**fields, "rows": [row.model_dump() for row in rows], "sources": _sources(rows)}
-    return Trace.model_validate(sanitised(whole))
+    return Trace.model_validate(sanitised({**fields, "rows": rows, "sources": _sources(rows)}))
 
 
-def _sources(rows: Sequence[Row]) -> dict[str, list[tuple[int, str]]]:
+def _sources(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[int, str]]]:
     """Return the lines around each row, by file."""
     wanted: dict[str, set[int]] = {}
     for row in rows[:MOST_SOURCES]:
-        wanted.setdefault(row.file, set()).update(range(row.line - AROUND, row.line + AROUND + 1))
-    found = {file: _source(file) for file in wanted}
+        around = range(row["line"] - AROUND, row["line"] + AROUND + 1)
+        wanted.setdefault(row["file"], set()).update(around)
     return {
-        file: [(at, lines[at - 1][:WIDEST]) for at in sorted(wanted[file]) if 0 < at <= len(lines)]
-        for file, lines in found.items()
-        if lines
+        file: [(at, lines[at - 1][:WIDEST]) for at in sorted(numbers) if 0 < at <= len(lines)]
+        for file, numbers in wanted.items()
+        if (lines := _source(file))
     }
 
 
@@ -176,10 +262,11 @@ def _source(file: str) -> list[str]:
     return [line.rstrip("\n") for line in linecache.getlines(file)]
 
 
-def expression(file: str, line: int, span: Sequence[int] | None) -> str:
+def _expression(row: Mapping[str, Any]) -> str:
     """Return the text of a conversion, or the whole line if its columns do not hold a call."""
-    lines = _source(file)
-    if not 1 <= line <= len(lines):
+    lines, span = _source(row["file"]), row.get("span")
+    number: int = row["line"]
+    if not 1 <= number <= len(lines):
         return ""
     if span and span[1] <= len(lines):
         first, last, begin, end = span
@@ -190,15 +277,113 @@ def expression(file: str, line: int, span: Sequence[int] | None) -> str:
             tree = ast.parse(b"\n".join(texts).decode("utf-8", "replace"), mode="eval")
             if any(isinstance(node, ast.Call) for node in ast.walk(tree)):
                 return ast.unparse(tree)
-    return lines[line - 1].split("#")[0].strip()
+    return lines[number - 1].split("#")[0].strip()
 
 
-def _allowed_at(row: Row) -> Iterator[str]:
+def _allowed(row: Mapping[str, Any]) -> Iterator[str]:
     """Yield what comments on the lines of the expression allow."""
-    first, last = (row.span or (row.line, row.line))[:2]
-    for text in _source(row.file)[max(min(first, row.line) - 1, 0) : max(last, row.line)]:
+    line = row["line"]
+    first, last = (row.get("span") or (line, line))[:2]
+    for text in _source(row["file"])[max(min(first, line) - 1, 0) : max(last, line)]:
         for words in ALLOW.findall(text):
             yield from (word.strip() for word in words.split(","))
+
+
+def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what the processes of a program wrote, as fields of :class:`Trace`."""
+    parts = sorted(parts, key=lambda part: part["started"])
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for part in parts:
+        for row in part["rows"]:
+            key = _identity(row)
+            if key in rows:
+                _add(rows[key], row)
+            else:
+                rows[key] = {**row, "processes": []}
+            rows[key]["processes"].append(part["pid"])
+    rows = dict(sorted(rows.items(), key=lambda item: -item[1]["total_ns"]))
+    places = {key: place for place, key in enumerate(rows)}
+    timeline: list[tuple[int, ...]] = []
+    events: list[tuple[int, ...]] = []
+    for at, part in enumerate(parts):
+        shift_ns = round((part["started"] - parts[0]["started"]) * 1e9)
+        own = [places[_identity(row)] for row in part["rows"]]
+        timeline += [
+            (begin + shift_ns, end + shift_ns, own[row], took, at)
+            for begin, end, row, took in part["timeline"]
+        ]
+        events += [
+            (began + shift_ns, took, own[row], at, thread)
+            for began, took, row, thread in part["events"]
+            if row is not None
+        ]
+    return {
+        "python": parts[0]["python"] if parts else "",
+        "versions": {name: text for part in parts for name, text in part["versions"].items()},
+        "processes": [
+            {key: part[key] for key in Process.model_fields if key in part} for part in parts
+        ],
+        "rows": list(rows.values()),
+        "timeline": timeline,
+        "events": events,
+        "troubles": sorted({text for part in parts for text in part["troubles"]}),
+    }
+
+
+def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    names = ("file", "line", "function", "conversion", "producer", "consumer", "via")
+    return (*(row[name] for name in names), tuple(row["span"] or ()))
+
+
+def _add(row: dict[str, Any], other: Mapping[str, Any]) -> None:
+    for name in SUMMED:
+        row[name] += other[name]
+    row["crossings"] = _summed([*row["crossings"], *other["crossings"]], 2)
+    arrays = [
+        (dtype, tuple(shape), size, calls)
+        for dtype, shape, calls, size in (*row["arrays"], *other["arrays"])
+    ]
+    summed = sorted(_summed(arrays, 3), key=lambda one: one[0] == OTHERS)
+    row["arrays"] = [(dtype, list(shape), calls, size) for dtype, shape, size, calls in summed]
+    empty = _empty(row["arrays"])
+    views, copies, unknown = (row[name] for name in ("views", "copies", "unknown"))
+    row["result"] = result_of(views, copies, unknown, empty, row["raised"])
+    row["device"] = row["device"] or other["device"]
+    row["retyped"] = sorted({*row["retyped"], *other["retyped"]})
+    row["trouble"] = row["trouble"] or other["trouble"]
+
+
+def _empty(arrays: Iterable[Sequence[Any]]) -> int:
+    return sum(calls for _, shape, calls, _ in arrays if 0 in shape)
+
+
+def _summed(entries: Iterable[Sequence[Any]], names: int) -> list[tuple[Any, ...]]:
+    """Add up the counts of entries with the same first ``names`` items, and sort by them."""
+    counts: dict[tuple[Any, ...], int] = {}
+    for entry in entries:
+        counts[tuple(entry[:names])] = counts.get(tuple(entry[:names]), 0) + entry[names]
+    return [(*key, count) for key, count in sorted(counts.items(), key=lambda item: -item[1])]
+
+
+def load(path: Path) -> Trace:
+    """Read a trace. Raises :class:`SessionError` with one sentence that says why not."""
+    try:
+        return Trace.model_validate(json_text.loads(path.read_text(encoding="utf-8-sig")))
+    except (json.JSONDecodeError, ValidationError, RecursionError) as error:
+        first = str(error).split("\n")[0]
+        raise SessionError(f"{path} is not a whole trace of dlprof: {first}") from None
+    except (OSError, ValueError) as error:
+        raise SessionError(f"cannot read the trace {path}: {error}") from None
+
+
+def write(path: Path, trace: Trace) -> None:
+    """Write a trace. Raises :class:`UsageError` if it cannot be written."""
+    with files.atomic(path) as file:
+        file.write(text(trace))
+
+
+def text(trace: Trace) -> str:
+    return json_text.dump(trace.model_dump(by_alias=True)) + "\n"
 
 
 def checked(words: Iterable[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from dlprof.cli.trace import end
 from dlprof.errors import FindingsFailed, UsageError
 from dlprof.report import html, terminal
 from dlprof.report.trace_document import chrome, trace_document
-from dlprof.runner.trace_file import Trace, merged
+from dlprof.runner.trace import Trace, merged
 
 SLOW = {**ROW, "line": 2, "total_ns": 400}
 RAISED = {

@@ -13,8 +13,7 @@ import dlprof
 from dlprof.report import terminal
 from dlprof.report.document import Level
 from dlprof.report.trace_document import trace_document
-from dlprof.runner.trace import completed
-from dlprof.runner.trace_file import merged
+from dlprof.runner.trace import completed, merged
 from dlprof.tracer import calls
 from dlprof.tracer.arrays import KEY, Kind, Kinds
 from dlprof.tracer.place import Places
