@@ -21,7 +21,7 @@ from dlprof.runner.options import Option
 from dlprof.runner.progress import Bar, Watcher
 from dlprof.runner.request import Request, request_of
 from dlprof.runner.state import default_path
-from dlprof.runner.user_code import Statement, request_for
+from dlprof.runner.user_code import request_for
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +106,7 @@ def measure(
     Raises as :func:`run`, and :class:`Unmeasured` where the setup raises.
     """
     values = read(given, options.TIMED)
-    request, catalog = request_for(Statement(statement, setup, source), values)
+    request, catalog = request_for(statement, setup, source, values)
     return _measure(request, catalog, output, progress)
 
 

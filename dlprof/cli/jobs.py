@@ -14,8 +14,7 @@ from dlprof.errors import FindingsFailed, Unmeasured, Unsure
 from dlprof.text.clean import clean, counted
 
 if TYPE_CHECKING:
-    from dlprof.jobs.engines import Task
-    from dlprof.jobs.plan import Job, Plan
+    from dlprof.jobs.plan import Job, Plan, Task
 
 jobs = typer.Typer(
     help="Measure scenarios in many environments. See docs/jobs.md.",
@@ -33,8 +32,7 @@ def run(plan: Annotated[Path, PLAN], *, given: Given) -> None:  # noqa: ARG001
 
     Example: dlprof jobs run plan.toml
     """
-    from dlprof.jobs.engines import ENGINES
-    from dlprof.jobs.plan import read
+    from dlprof.jobs.plan import ENGINES, read
 
     found, every = read(plan)
     tasks = _tasks(found, every, plan.parent.resolve())

@@ -118,8 +118,7 @@ class Given:
         """
         own = next((one for one in self.options if one.key == option.key), option)
         raw = self.raw.get(own.key)
-        value = own.default if raw is None else raw
-        return own.nothing if value is None else value_of(own, value, own.name)
+        return own.initial if raw is None else value_of(own, raw, own.name)
 
     @cached_property
     def values(self) -> Mapping[str, Any]:

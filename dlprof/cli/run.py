@@ -206,7 +206,7 @@ def time(
     """
     from dlprof.cli.measure import measure
     from dlprof.cli.outputs import Outputs
-    from dlprof.runner.user_code import Statement, request_for
+    from dlprof.runner.user_code import request_for
 
     Outputs.of(given.raw, json_is_session=True)  # before anything of the user's runs
     values = given.settled()
@@ -215,8 +215,8 @@ def time(
             f"--device {', '.join(values['devices'])}: the setup makes the array where it likes;"
             " only simulated changes what it finds"
         )
-    asked = Statement(statement, values["setup"] or "", given.raw["source"])
-    measure(*request_for(asked, values), given)
+    source = given.raw["source"]
+    measure(*request_for(statement, values["setup"] or "", source, values), given)
 
 
 PLACES = replace(

@@ -27,9 +27,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-LONGEST_FILE = 1 << 15
-"""Bytes. The parser takes a minute for one key of 50,000 parts."""
-
 Inspect = Callable[[str, tuple[str, ...], int], Catalog]
 """The catalog of an interpreter with these probe files and so many simulated devices."""
 
@@ -144,18 +141,11 @@ class Sweep:
 
 def read(path: Path) -> Scenario:
     """Read a scenario file. Raises :class:`ScenarioError`."""
-    name = clean(str(path))
-    if endless := files.endless(path):
-        raise ScenarioError(f"cannot read the scenario {name}: it is {endless}")
     try:
-        with path.open("rb") as file:
-            data = file.read(LONGEST_FILE + 1)
-        if len(data) > LONGEST_FILE:
-            raise ScenarioError(f"{name} is too long for a scenario")
-        return parse(data.decode("utf-8-sig"), path)
+        return parse(path.read_text("utf-8-sig"), path)
     except (OSError, ValueError) as error:  # it cannot be opened, or is no text
         cause = getattr(error, "strerror", None) or str(error)
-        raise ScenarioError(f"cannot read the scenario {name}: {cause}") from None
+        raise ScenarioError(f"cannot read the scenario {clean(str(path))}: {cause}") from None
 
 
 def parse(text: str, path: Path) -> Scenario:

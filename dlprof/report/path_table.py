@@ -110,7 +110,7 @@ def _first_call(path: Path) -> str:
 
 def _device_time(path: Path) -> str:
     found = path.case.result.device_time
-    if found is None or found.warm is None or found.warm.median_ns is None:
+    if found is None or found.warm is None:
         return ""
     if found.warm.median_ns < (found.resolution_ns or 0.0):
         return f"<{bound_text(found.resolution_ns or 0.0)}"

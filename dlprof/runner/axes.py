@@ -82,15 +82,15 @@ KNOWN: dict[str, Iterable[str]] = {
 }
 
 
-def one_of(text: str, what: str) -> str:
-    """Return the dtype, layout, placement or device that ``text`` names in any case.
+def one_of(what: str, text: str) -> tuple[str]:
+    """Return the dtype, layout, placement or device (``what``) that ``text`` names in any case.
 
     Raises :class:`UsageError` with the nearest name, or all of a few.
     """
     by_lower = {name.lower(): name for name in KNOWN[what]}
     word = text.strip().lower()
     if word in by_lower or (what == "device" and simulated_in([word])):
-        return by_lower.get(word, word)
+        return (by_lower.get(word, word),)
     every = f"expected one of {', '.join(by_lower.values())}"
     raise UsageError(f"there is no such {what}; {nearest(word, by_lower.values(), every)}")
 

@@ -142,22 +142,13 @@ def catalog_from(python: str, answer: dict[str, Any], simulated: int = 0) -> Cat
     """Make the catalog from a worker's ``inspect`` answer.
 
     A probe file, or a user's own code, stands before probes of the same name that are installed.
-    Raises :class:`UsageError` where two others claim one name, and :class:`MissingDevice` if the
-    worker was to run on the ``simulated`` driver and did not.
+    Raises :class:`MissingDevice` if the worker was to run on the ``simulated`` driver and did not.
     """
     probes = tuple(_probe(entry) for entry in answer["probes"])
     named = {probe.name for probe in probes if probe.source.startswith(ASKED_FOR)}
     probes = tuple(
         probe for probe in probes if probe.source.startswith(ASKED_FOR) or probe.name not in named
     )
-    seen: dict[str, ProbeInfo] = {}
-    for probe in probes:
-        for word in {probe.name.lower(), *(alias.lower() for alias in probe.aliases)}:
-            if word in seen:
-                raise UsageError(
-                    f"two probes are named {word!r}: {seen[word].source} and {probe.source}"
-                )
-            seen[word] = probe
     interpreter = dict(answer["interpreter"])
     if interpreter.get("simulated"):
         if not simulated:  # the user's own library path has it

@@ -390,23 +390,6 @@ class Reuse(Evidence):
     after_calls: Maybe[Whole] = None
 
 
-class Series(Record):
-    """Device time of one cache state, over processes."""
-
-    median_ns: Maybe[Number] = None
-    ci95_ns: Maybe[tuple[Number, Number]] = None
-
-
-class DeviceTime(Record):
-    """Time of the conversion's work on the device, ``warm`` and ``cold``, or the reason."""
-
-    verdict: Maybe[str] = None
-    reason: Maybe[str] = None
-    warm: Maybe[Series] = None
-    cold: Maybe[Series] = None
-    resolution_ns: Maybe[Number] = None
-
-
 class HandshakeEvent(Record):
     """One call between consumer and producer, in their order."""
 

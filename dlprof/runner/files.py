@@ -52,16 +52,6 @@ def temporary_folder(what: str) -> Iterator[str]:
         yield folder
 
 
-def endless(path: Path) -> str:
-    """``a device`` or ``a pipe`` if reading ``path`` may never end, else empty."""
-    try:
-        if path.is_char_device():
-            return "a device"
-        return "a pipe" if path.is_fifo() and path.parts[1:2] not in (("dev",), ("proc",)) else ""
-    except (OSError, ValueError):
-        return ""
-
-
 @contextmanager
 def atomic(path: Path) -> Iterator[IO[str]]:
     """A text file that replaces ``path`` only when it is whole. A link stays a link.

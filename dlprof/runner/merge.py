@@ -11,8 +11,6 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pydantic import ValidationError
-
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner.session import (
     Placement,
@@ -38,34 +36,24 @@ LOOPS = ("steady", "other", "changing")
 OTHER_STREAM = "the copy was not made on the consumer's stream, where device time is measured"
 
 
-def merge(record: dict[str, Any], answers: Answers, rounds: int) -> Result:
-    """The result of one case; ``answers`` are (round, answer) as workers gave them.
+def merge(record: dict[str, Any], answers: Answers, rounds: int, untimed: bool = False) -> Result:
+    """Merge the answers to one case, each with its round, as workers gave them.
 
     An answer that breaks the session's contract makes the result ``crashed``, with the reason.
+    Without times, the first call has none either.
     """
     try:
-        return Result.model_validate(_content(record, answers, rounds))
-    except (
-        ValidationError,
-        TypeError,
-        LookupError,
-        ValueError,
-        AttributeError,
-        ArithmeticError,
-    ) as error:
+        return Result.model_validate(_content(record, answers, rounds, untimed))
+    except (TypeError, LookupError, ValueError, AttributeError, ArithmeticError) as error:
         fault = f"{type(error).__name__}: {error}".splitlines()[0]
         reason = f"broken answer from the worker: {fault}"
         lost = {"case": record, "status": "crashed", "reason": reason, "lost": None}
         return Result.model_validate(lost)
 
 
-def without_times(result: Result) -> Result:
-    """The result without what an untimed process spent."""
-    none = dict.fromkeys(("first_call_ns", "first_call_cases_before"))
-    return result.model_copy(update={**none, "untimed": True})
-
-
-def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str, Any]:
+def _content(
+    record: dict[str, Any], answers: Answers, rounds: int, untimed: bool
+) -> dict[str, Any]:
     status, reason, lost = _status(answers, rounds)
     parts = [(round_, answer["parts"]) for round_, answer in answers]
     failures = [one for _, answer in answers for one in answer.get("failures", ())]
@@ -78,6 +66,7 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         ready = host.model_copy(update={"same_as": "host_time"})
     # The call with the fewest conversions before it is the closest to a first one.
     first = min(_all(parts, "first_call"), key=lambda call: call["cases_before"], default=None)
+    spent = None if untimed else first
     notes = dict.fromkeys((one["instrument"], one["reason"]) for one in failures)
     owned = _ownership(_all(parts, "ownership"))
     return {
@@ -88,12 +77,11 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         "refused_at": next(reversed(_all(parts, "refused_at")), None),
         "host_time": host,
         "ready_time": ready,
-        "first_call_ns": first and first["ns"],
         "first_call_peak_bytes": first and first.get("peak_bytes"),
-        "first_call_cases_before": first and first["cases_before"],
+        "first_call_ns": spent and spent["ns"],
+        "first_call_cases_before": spent and spent["cases_before"],
         "device_time": _device_time(parts, owned),
         **{name: agree(_all(parts, name)) for name in VERDICTS},
-        "lifetime": agree(_all(parts, "lifetime")),
         "ownership": owned,
         "copy_cost": _copy_cost(parts, ready),
         "recipe": next(reversed(_all(parts, "recipe")), None),
@@ -106,11 +94,12 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         "rounds": [
             round_ for round_, answer in answers if answer["status"] == "ok" and round_ < rounds
         ],
+        "untimed": untimed,
     }
 
 
 def agree(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """One verdict of several processes; ``varies`` with every evidence if they disagree."""
+    """Merge the verdicts of several processes: ``varies``, with every evidence, if they differ."""
     if not verdicts:
         return None
     words = [verdict["verdict"] for verdict in verdicts]
@@ -125,22 +114,22 @@ def _varies(verdicts: Sequence[dict[str, Any]], reason: str) -> dict[str, Any]:
 
 
 def _device_time(parts: Parts, owned: dict[str, Any] | None) -> dict[str, Any] | None:
-    """One device time of several rounds; the newest answer if no process has one.
+    """Merge the device times of several rounds; the newest answer if no process has one.
 
-    ``warm`` and ``cold`` have the median of the process medians, their 95 % interval and the
-    samples by round. A copy within the device that took no time on its stream is unknown.
+    A copy within the device that took no time on its stream is unknown.
     """
-    found = [(round_, part["device_time"]) for round_, part in parts if "device_time" in part]
+    found = _by_round(parts, "device_time")
     known = [(round_, one) for round_, one in found if one["verdict"] == "ok"]
     if not known:
         return dict(found[-1][1]) if found else None
     last = known[-1][1]
-    warm, cold = (_device_series(known, name) for name in ("warm", "cold"))
+    warm, cold = merge_time(known, "warm"), merge_time(known, "cold")
     if (
         owned is not None
         and owned["verdict"] == "copy"
         and owned["evidence"].get("result_device") == "cuda"
-        and warm["median_ns"] < last["resolution_ns"]
+        and warm is not None
+        and warm.median_ns < last["resolution_ns"]
     ):
         return {"verdict": "unknown", "reason": OTHER_STREAM}
     reasons = [one["reason"] for _, one in found if one["verdict"] != "ok"]
@@ -152,23 +141,17 @@ def _device_time(parts: Parts, owned: dict[str, Any] | None) -> dict[str, Any] |
     }
 
 
-def _device_series(known: Parts, name: str) -> dict[str, Any]:
-    medians = [statistics.median(one[name]["samples_ns"]) for _, one in known]
-    return {
-        "median_ns": statistics.median(medians),
-        "ci95_ns": student_interval(medians),
-        "processes": [
-            {"round": round_, "samples_ns": one[name]["samples_ns"]} for round_, one in known
-        ],
-    }
+def _by_round(parts: Parts, name: str) -> list[tuple[int, Any]]:
+    """Return each part of this name with its round."""
+    return [(round_, part[name]) for round_, part in parts if name in part]
 
 
 def _all(parts: Parts, name: str) -> list[Any]:
-    return [part[name] for _, part in parts if name in part]
+    return [part for _, part in _by_round(parts, name)]
 
 
 def _status(answers: Answers, rounds: int) -> tuple[str, str | None, dict[str, Any] | None]:
-    """The status, its reason, and how the worker was lost."""
+    """Return the status, its reason, and how the worker was lost."""
     if not answers:
         return "skipped", "the run was stopped before it", None
     failed = [(round_, answer) for round_, answer in answers if answer["status"] != "ok"]
@@ -181,7 +164,7 @@ def _status(answers: Answers, rounds: int) -> tuple[str, str | None, dict[str, A
 
 
 def _ownership(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The merged verdict with the alignments of all sources.
+    """Merge the verdicts, with the alignments of all sources.
 
     Results on several devices do not agree.
     """
@@ -199,7 +182,7 @@ def _ownership(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
 
 def _copy_cost(parts: Parts, ready: TimeMeasure | None) -> dict[str, Any] | None:
     if any(one["verdict"] == "view" for one in _all(parts, "ownership")):
-        return None  # the time of all processes is that of no copy
+        return None  # the time is not that of a copy in every process
     found = _all(parts, "copy_cost")
     size_bytes = found[0]["size_bytes"] if found else 0
     if not size_bytes or ready is None or ready.median_ns <= 0:
@@ -217,8 +200,8 @@ def _copy_cost(parts: Parts, ready: TimeMeasure | None) -> dict[str, Any] | None
 
 
 def _in_company(parts: Parts) -> dict[str, Any] | None:
-    """The first crash of the case in a shared process, before it was measured alone."""
-    found = [(round_, part["in_company"]) for round_, part in parts if "in_company" in part]
+    """Return the first crash of the case in a shared process, before it was measured alone."""
+    found = _by_round(parts, "in_company")
     if not found:
         return None
     crashes = [one for _, one in found if one["status"] == "crashed"]
@@ -230,7 +213,7 @@ def merge_time(parts: Parts, name: str) -> TimeMeasure | None:
     processes = [
         ProcessSamples(
             round=round_,
-            loops=part[name]["loops"],
+            loops=part[name].get("loops", 1),
             samples_ns=[round(sample, 2) for sample in part[name]["samples_ns"]],
             page_faults_per_call=part[name].get("page_faults_per_call"),
             disturbed=part[name].get("disturbed"),
@@ -253,8 +236,8 @@ def merge_time(parts: Parts, name: str) -> TimeMeasure | None:
 
 
 def merge_placement(parts: Parts, convert: TimeMeasure | None) -> Placement | None:
-    """A conversion's place in a loop; ``convert`` is the time of the conversion alone."""
-    found = [(round_, part["placement"]) for round_, part in parts if "placement" in part]
+    """Merge the times of loops; ``convert`` is the time of the conversion alone."""
+    found = _by_round(parts, "placement")
     if not found:
         return None
     times = [(round_, one["times"]) for round_, one in found]
@@ -280,10 +263,9 @@ def break_even(
     hoisted: TimeMeasure | None,
     share: Share | None,
 ) -> int | None:
-    """The number of iterations from which on converting before the loop takes less time.
+    """Return the number of iterations from which converting before the loop takes less time.
 
-    None if the two loops cannot be told apart: the interval of the conversion's ``share`` reaches
-    down to nothing, there is none, or it is so wide that the share is no number.
+    None if the interval of the conversion's ``share`` is unknown, wide, or contains zero.
     """
     if convert is None or in_loop is None or hoisted is None:
         return None
@@ -297,7 +279,7 @@ def break_even(
 
 
 def saved_share(times_ns: Iterable[tuple[float, float]]) -> Share | None:
-    """The part of the second time that the first one saves; each process compares its own two."""
+    """Return the part of the second time that the first one saves, from pairs of one process."""
     ratios = [less / whole for less, whole in times_ns if whole > 0]
     if not ratios:
         return None
@@ -309,7 +291,7 @@ def saved_share(times_ns: Iterable[tuple[float, float]]) -> Share | None:
 
 
 def _step(parts: Parts) -> Step | None:
-    """The merged step of inference."""
+    """Merge the parts of a step of inference."""
     step = {
         "versus": _versus(parts),
         "shape_change": _shape_change(parts),
@@ -320,7 +302,7 @@ def _step(parts: Parts) -> Step | None:
 
 
 def _versus(parts: Parts) -> Versus | None:
-    times = [(round_, part["versus"]["times"]) for round_, part in parts if "versus" in part]
+    times = [(round_, one["times"]) for round_, one in _by_round(parts, "versus")]
     if not times:
         return None
     return Versus(
@@ -361,7 +343,7 @@ def _change_ns(times: dict[str, Any]) -> float:
 
 
 def undisturbed_ns(timing: dict[str, Any]) -> float:
-    """The lower quartile of one process's samples, for comparisons within the process.
+    """Return the lower quartile of one process's samples, for comparisons within the process.
 
     Other programs only ever add time, and on a busy machine to more than half of few samples.
     A strategy needs its own time at every step, and so in every sample.
@@ -377,9 +359,9 @@ def _median_ns(timing: dict[str, Any]) -> float:
 
 
 def student_interval(medians_ns: Sequence[float]) -> tuple[float, float] | None:
-    """Student's 95 % interval on logarithms, since times are skewed.
+    """Return Student's 95 % interval of the logarithms, because times are skewed.
 
-    None for fewer than two values, and for one that is not positive.
+    None for fewer than two values, and if one is not positive.
     """
     if len(medians_ns) < 2 or min(medians_ns) <= 0:  # noqa: PLR2004 - two make a spread
         return None
@@ -405,7 +387,7 @@ def _student(values: Sequence[float]) -> tuple[float, float]:
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """Student's 95 % interval of values that may be negative; it holds their median."""
+    """Return Student's 95 % interval of values that may be negative; it holds their median."""
     if len(values) < 2:  # noqa: PLR2004 - two make a spread
         return None
     (low, high), median = _student(values), statistics.median(values)

@@ -2,8 +2,7 @@
 
 The command line, scenario files and Python read their options here, so that each value is read the
 same way. Text is as good as a number, and one value as good as a list of one. A list may be written
-in the singular: ``--shape`` and ``--shapes``, ``shape=`` and ``shapes=``. Nothing heavy is imported
-before a value is read: every ``--help`` imports this module.
+in the singular: ``--shape`` and ``--shapes``, ``shape=`` and ``shapes=``.
 """
 
 from __future__ import annotations
@@ -12,10 +11,14 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dlprof.errors import UsageError
+from dlprof.protocol.statement import FaultyStatement, check_setup
+from dlprof.runner import files
+from dlprof.runner.axes import one_of, parse_shapes, simulated_in
 from dlprof.text.clean import nearest
 
 LONGEST_S = 1e6
@@ -165,8 +168,10 @@ class Option:
         return self.key.removesuffix("s") if isinstance(self.kind, Several) else self.key
 
     @property
-    def nothing(self) -> Any:
-        """Its value if it is not given and has no default."""
+    def initial(self) -> Any:
+        """Its value if it is not given."""
+        if self.default is not None:
+            return self.kind.read(self.default)
         return () if isinstance(self.kind, Several) else None
 
     @property
@@ -225,34 +230,15 @@ def _text(word: Any) -> str:
     raise UsageError(f"{shown(word)}: expected text, or lengths such as (4096, 4096)")
 
 
-def _shapes(word: str) -> Iterable[tuple[int, ...]]:
-    from dlprof.runner.axes import parse_shapes
-
-    return parse_shapes(word)
-
-
-def _one_of(what: str) -> Callable[[str], Iterable[str]]:
-    def parse(word: str) -> Iterable[str]:
-        from dlprof.runner import axes
-
-        return [axes.one_of(word, what)]
-
-    return parse
-
-
 def _devices(names: Iterable[str]) -> tuple[str, ...]:
-    from dlprof.runner.axes import simulated_in
-
     found = distinct(names)
     if simulated_in(found) and len(found) > 1:
-        raise UsageError("has simulated beside others: measure them in a session of their own")
+        raise UsageError("has simulated next to others: measure each in a session of its own")
     return found
 
 
 def _file(text: str) -> str:
     """The absolute path of a file that is there."""
-    from dlprof.runner import files
-
     path = files.at_home(Path(text))
     if path.is_file():
         return str(path.absolute())
@@ -260,8 +246,6 @@ def _file(text: str) -> str:
 
 
 def _setup(lines: Iterable[str]) -> str:
-    from dlprof.protocol.statement import FaultyStatement, check_setup
-
     text = "\n".join(lines)
     try:
         check_setup(text, "")
@@ -276,7 +260,7 @@ PANELS = (ARRAYS, MEASURING, FINDINGS, OUTPUT)
 
 SHAPES = Option(
     "shapes",
-    Several(_shapes, True),
+    Several(parse_shapes, commas=True),
     "Lengths in elements: 4096x4096, 1048576, scalar, or 1Ki..1Gi for powers of two.",
     ARRAYS,
     default="1024x1024",
@@ -284,7 +268,7 @@ SHAPES = Option(
 )
 DTYPES = Option(
     "dtypes",
-    Several(_one_of("dtype"), commas=True),
+    Several(partial(one_of, "dtype"), commas=True),
     "float32, bfloat16, …",
     ARRAYS,
     default="float32",
@@ -292,7 +276,7 @@ DTYPES = Option(
 )
 LAYOUTS = Option(
     "layouts",
-    Several(_one_of("layout"), commas=True),
+    Several(partial(one_of, "layout"), commas=True),
     "C, aligned, F, strided, sliced, reversed, broadcast or readonly.",
     ARRAYS,
     default="C",
@@ -300,7 +284,7 @@ LAYOUTS = Option(
 )
 DEVICES = Option(
     "devices",
-    Several(_one_of("device"), commas=True, join=_devices),
+    Several(partial(one_of, "device"), commas=True, join=_devices),
     "Where the source array is: cpu, cuda, simulated; auto is cuda if both can use it.",
     ARRAYS,
     default="auto",
@@ -316,7 +300,7 @@ PATHS = Option(
 )
 PLACEMENTS = Option(
     "placements",
-    Several(_one_of("placement"), commas=True),
+    Several(partial(one_of, "placement"), commas=True),
     "Where a loop that uses the result has the conversion: convert, in-loop, hoisted or implicit.",
     ARRAYS,
     default="convert",
@@ -520,14 +504,11 @@ def settle(*layers: Mapping[str, Any], known: Iterable[Option] = ()) -> dict[str
     """
     declared = {option.key: option for option in MEASURED}
     declared |= {option.key: option for option in known if option.key in declared}
-    nothing = {key: option.nothing for key, option in declared.items()}
-    defaults = {key: option.default for key, option in declared.items()}
+    initial = {key: option.initial for key, option in declared.items()}
     stated: dict[str, Any] = {}
     for layer in layers:
         stated |= {**(QUICKLY if layer.get(QUICK.key) else {}), **layer}
-    found = nothing | {PYTHON.key: sys.executable} | read(defaults, known=declared) | stated
-    from dlprof.runner.axes import simulated_in
-
+    found = initial | {PYTHON.key: sys.executable} | stated
     return found | SIMULATED | stated if simulated_in(found[DEVICES.key]) else found
 
 

@@ -16,7 +16,6 @@ from dlprof.protocol.statement import STATEMENT
 from dlprof.runner.evidence import (
     Alignment,
     ChangedSettings,
-    DeviceTime,
     EarlyWrite,
     FreshSource,
     HandshakeEvent,
@@ -42,8 +41,6 @@ from dlprof.text.clean import clean, counted
 from dlprof.text.json_text import Free
 
 SCHEMA = "dlprof.session/1"
-MOST_PAIRS = 3
-"""Pairs that the line of a session names."""
 SIMULATED = "simulated CUDA device: order and copies are real, times are not"
 """What every output from such a session says."""
 DISTURBED = 0.5
@@ -111,7 +108,7 @@ class ProcessSamples(Model):
     """
 
     round: int
-    loops: int
+    loops: int = 1
     samples_ns: Samples
     page_faults_per_call: float | None = None
     disturbed: float | None = None
@@ -142,6 +139,16 @@ class TimeMeasure(Model):
         """The median of each process in ns by its round, as far as its samples are there."""
         known = (one for one in self.processes if one.samples_ns)
         return {one.round: statistics.median(one.samples_ns) for one in known}
+
+
+class DeviceTime(Record):
+    """Time of the conversion's work on the device, ``warm`` and ``cold``, or the reason."""
+
+    verdict: Maybe[str] = None
+    reason: Maybe[str] = None
+    warm: Maybe[TimeMeasure] = None
+    cold: Maybe[TimeMeasure] = None
+    resolution_ns: Maybe[float] = None
 
 
 class Share(Model):
@@ -464,25 +471,18 @@ class Session(Header):
     results: list[Result]
 
     @model_validator(mode="after")
-    def _keep_known_indices(self) -> Session:
+    def _has_known_indices(self) -> Session:
         known = range(len(self.results))
-        for place, finding in enumerate(self.findings):
-            results = [index for index in finding.results if index in known]
-            against = finding.against if finding.against in known else None
-            update = {"results": results, "against": against}
-            self.findings[place] = finding.model_copy(update=update)
+        for finding in self.findings:
+            against = [] if finding.against is None else [finding.against]
+            if any(index not in known for index in (*finding.results, *against)):
+                raise ValueError(f"a finding of {finding.rule} names a result that is not there")
         return self
 
     def __repr__(self) -> str:
-        """What it is, in a line: the whole of it would fill screens."""
-        counts: dict[str, int] = {}
-        for result in self.results:
-            counts[result.status] = counts.get(result.status, 0) + 1
-        pairs = dict.fromkeys(result.case.pair for result in self.results)
-        shown = [*map(pair_text, pairs)][:MOST_PAIRS]
-        more = f" and {len(pairs) - len(shown):,} more" if len(pairs) > len(shown) else ""
-        cases = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "no cases"
-        findings = counted(len(self.findings), "finding")
-        return clean(f"<Session {', '.join(shown)}{more}: {cases}; {findings}; {self.created}>")
+        """Say in a line what it is: the whole session would fill screens."""
+        pairs = dict.fromkeys(pair_text(result.case.pair) for result in self.results)
+        found = counted(len(self.results), "case"), counted(len(self.findings), "finding")
+        return clean(f"<Session {', '.join(pairs)}: {', '.join(found)}; {self.created}>")
 
     __str__ = __repr__

@@ -18,8 +18,7 @@ from typing import Any, BinaryIO
 from pydantic import ValidationError
 
 from dlprof.errors import SessionError, Unsaved, UsageError
-from dlprof.runner import files
-from dlprof.runner.merge import merge, without_times
+from dlprof.runner.merge import merge
 from dlprof.runner.session import SCHEMA, Environment, Header, Session, on_one_machine
 from dlprof.text import json_text
 
@@ -148,8 +147,6 @@ def load(path: str | os.PathLike[str]) -> Session:
     """
     name, path = str(path), Path(path)
     try:
-        if endless := files.endless(path):
-            raise SessionError(f"cannot read the session {name}: it is {endless}")
         content = path.read_bytes()
         if content.startswith(XZ):
             content = lzma.LZMADecompressor().decompress(content, MOST_BYTES)
@@ -231,11 +228,12 @@ def _merged(header: Mapping[str, Any], answers: Answers, end: Mapping[str, Any])
     cases = header["cases"]
     known = {name: value for name, value in header.items() if name != "cases"}
     found = Header.model_validate({"complete": False, **known, **end})
-    asked = found.request.settings.rounds
-    results = [merge(case, answers.get(index, ()), asked) for index, case in enumerate(cases)]
-    if found.simulated:
-        results = [without_times(result) for result in results]
-    content = {**dict(found), "rounds": end.get("rounds") or asked, "results": results}
+    rounds = found.request.settings.rounds
+    results = [
+        merge(case, answers.get(index, ()), rounds, untimed=found.simulated > 0)
+        for index, case in enumerate(cases)
+    ]
+    content = {**dict(found), "rounds": end.get("rounds") or rounds, "results": results}
     return Session.model_validate(content)
 
 

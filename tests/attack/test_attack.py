@@ -33,7 +33,6 @@ strings = st.one_of(
         (
             "-",
             "--",
-            "/dev/zero",
             "/dev/null",
             ".",
             "/",

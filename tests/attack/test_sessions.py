@@ -27,7 +27,7 @@ def everything():
     """Return a result with the measures of special machines and options."""
     time = make_measure(900.0, None).model_dump()
     return case(
-        device_time={"warm": {"median_ns": 5.0}, "resolution_ns": 9.0},
+        device_time={"warm": time, "resolution_ns": 9.0},
         trace=verdict("traced", events=[{"direction": "device to host", "bytes": 64}]),
         placement={"use": "y", "in_loop": time, "hoisted": time, "share": {"median": 0.5},
                    "break_even_iterations": 3, "refused": {"implicit": "no"}},

@@ -57,20 +57,6 @@ def test_a_framework_that_is_not_installed_is_answered_with_the_pip_command(pyth
         found.installed("cupy")
 
 
-@pytest.mark.parametrize(
-    "clash",
-    [
-        (entry("torch"), entry("torch", source="entry:mine")),
-        (entry("torch"), entry("mine", source="file:/p.py", aliases=["torch"])),
-        (entry("torch", source="file:/p.py"), entry("torch", source="file:/q.py")),
-    ],
-)
-def test_two_probes_of_one_name_are_refused_with_both_sources(clash):
-    first, second = (re.escape(probe["source"]) for probe in clash)
-    with pytest.raises(UsageError, match=f"'torch'.*{first}.*{second}"):
-        catalog_from("python3", answer(*clash))
-
-
 def test_the_environment_tells_of_the_interpreter_its_packages_and_variables():
     entries = (entry("jax", also={"jaxlib": "0.9"}), entry("b", version=None, also={"c": "1"}))
     found = environment(catalog_from("python", answer(*entries)), {"A": "1"})

@@ -175,7 +175,8 @@ def test_what_steers_a_terminal_is_escaped_when_a_session_is_read():
     assert result.reason == "two\nlines"
 
 
-def test_a_finding_keeps_only_results_that_the_session_has():
-    named = finding_of("DLP018", results=[0, 7, -1], against=9)
-    (read,) = make_session(make_result(), findings=[named]).findings
-    assert (read.results, read.against) == ([0], None)
+@pytest.mark.parametrize("changes", [{"results": [0, 7]}, {"against": -1}])
+def test_a_finding_names_only_results_that_the_session_has(changes):
+    named = finding_of("DLP018", **{"results": [0], **changes})
+    session = make_session(make_result()).model_copy(update={"findings": [named]})
+    assert "names a result that is not there" in refusal(document(session))

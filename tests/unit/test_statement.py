@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dlprof.errors import UsageError
 from dlprof.protocol import statement
 from dlprof.protocol.statement import Cut, FaultyStatement
-from dlprof.runner.user_code import Statement
+from dlprof.runner.user_code import check
 
 
 @pytest.mark.parametrize(
@@ -62,20 +62,20 @@ def test_a_statement_that_hands_the_source_over_once_is_cut_from_the_inside_out(
 @pytest.mark.parametrize(
     ("asked", "fact"),
     [
-        (Statement(""), "empty"),
-        (Statement("f("), "not Python: '('"),
-        (Statement("y = f(x)"), "one expression"),
-        (Statement("f(x)", "x ="), "the setup is not Python"),
-        (Statement("(" * 500 + "x" + ")" * 500), "not Python"),
-        (Statement("f(x)", source="y"), "the source y"),
-        (Statement("x", source="x"), "the source x itself"),
-        (Statement("(lambda t: t)(t)", source="t"), "the name t "),
-        (Statement("f(t, x)", source="t"), "uses x besides"),
+        (("",), "empty"),
+        (("f(",), "not Python: '('"),
+        (("y = f(x)",), "one expression"),
+        (("f(x)", "x ="), "the setup is not Python"),
+        (("(" * 500 + "x" + ")" * 500,), "not Python"),
+        (("f(x)", "", "y"), "the source y"),
+        (("x", "", "x"), "the source x itself"),
+        (("(lambda t: t)(t)", "", "t"), "the name t "),
+        (("f(t, x)", "", "t"), "uses x besides"),
     ],
 )
 def test_a_text_that_cannot_be_measured_is_refused_in_a_sentence(asked, fact):
     with pytest.raises(UsageError) as caught:
-        asked.check()
+        check(*asked)
     assert fact in str(caught.value)
     assert "\n" not in str(caught.value)
 

@@ -28,7 +28,7 @@ def whole_result(**changes):
             1000.0, (900.0, 1100.0), processes=[PROCESS, {**PROCESS, "round": 1}]
         ),
         "ready_time": make_measure(2000.0, (1900.0, 2100.0), processes=[PROCESS]),
-        "device_time": {"warm": {"median_ns": 7.0}, "cold": {"median_ns": 8.0}},
+        "device_time": {"warm": make_measure(7.0), "cold": make_measure(8.0)},
         "ordering": ordered("host-sync"),
         "fresh_source": verdict("not kept", first_ns=5.0, second_ns=4.0),
         "alignment": verdict("independent"),
