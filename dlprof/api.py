@@ -122,10 +122,9 @@ class Traced:
         return [] if self.trace is None else self.trace.rows
 
     def __str__(self) -> str:
-        from dlprof.report.document import Level
         from dlprof.report.terminal import render
 
-        return render(self._document(), level=Level.FULL)
+        return render(self._document(), full=True)
 
     def _repr_markdown_(self) -> str:
         """What a notebook shows of it."""

@@ -17,7 +17,6 @@ from rich.text import Text
 
 from dlprof.measuring.judged import judged
 from dlprof.report import html, terminal
-from dlprof.report.document import Level
 from dlprof.report.session_document import session_document
 from dlprof.runner.session_file import load
 
@@ -37,7 +36,7 @@ def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     document = session_document(session)
     for columns in COLUMNS:
-        screen = terminal.render(document, columns, True, Level.FIRST)
+        screen = terminal.render(document, columns, True)
         picture = drawn(f"$ dlprof {COMMAND}\n{screen}", columns)
         (IMAGES / f"terminal-{columns}.svg").write_text(picture)
     page = html.render(session_document(session, html.SAVED, scripts=True), session)

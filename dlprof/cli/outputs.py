@@ -124,7 +124,6 @@ def write_session(
     ``fail_on`` says which findings fail.
     """
     from dlprof.report import checks, data_table, html
-    from dlprof.report.method import short_command
     from dlprof.report.session_document import session_document
 
     fails = fail_on.fails if fail_on is not None else lambda _: False
@@ -134,7 +133,9 @@ def write_session(
             html.render(session_document(session, html.SAVED, scripts=True), session)
         ],
         "--csv": lambda: [data_table.csv_text(session)],
-        "--junit": lambda: [checks.junit(short_command(session), checks.checks(session, fails))],
+        "--junit": lambda: [
+            checks.junit(f"dlprof {session.command[0]}", checks.checks(session, fails))
+        ],
     }
     of_the_whole = [*checks.run_checks(session), *checks.expectation_checks(session)]
     outputs.write(document, texts, document.problems, of_the_whole)

@@ -45,10 +45,8 @@ def colour() -> bool:
 def show(document: Document, full: bool = False) -> None:
     """Print the first screen of a document, or all of it."""
     from dlprof.report import terminal  # `dlprof list` does not wait for it
-    from dlprof.report.document import Level
 
-    level = Level.FULL if full else Level.FIRST
-    say(terminal.render(document, width(), colour(), level))
+    say(terminal.render(document, width(), colour(), full))
 
 
 def say(text: str, is_json: bool = False) -> None:

@@ -100,7 +100,6 @@ def trace(
     The report goes to stderr: stdout is the program's. Example: dlprof trace train.py --epochs 1
     """
     from dlprof.cli.outputs import Outputs
-    from dlprof.report.document import Level
     from dlprof.report.terminal import render
     from dlprof.runner import trace as tracing
 
@@ -119,9 +118,8 @@ def trace(
         tracing.write(path, found)
         state.remember_last(path, is_trace=True)
     document = _document(found, outputs.full, path)
-    level = Level.FULL if outputs.full else Level.FIRST
     color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-    complain("\n" + render(document, width(is_error=True), color, level), nl=False)
+    complain("\n" + render(document, width(is_error=True), color, outputs.full), nl=False)
     _write(found, outputs, path)
     end(found, words)
 

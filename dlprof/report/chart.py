@@ -32,10 +32,10 @@ Scale = Callable[[float], float]
 """From ns to a share of the width in percent."""
 
 
-def paths_chart(arrays: Sequence[Array], answered: Collection[int | None]) -> Chart | None:
+def paths_chart(arrays: Sequence[Array], answered: Collection[str]) -> Chart | None:
     """A row for each path; if several arrays were converted, a row for each array.
 
-    ``answered`` are the results that an answer names. None if no path has a time.
+    ``answered`` are the codes of the answers. None if no path has a time.
     """
     timed = [
         [path for path in array.paths if LEAST_NS < path.cost_ns < MOST_NS] for array in arrays
@@ -56,7 +56,7 @@ def paths_chart(arrays: Sequence[Array], answered: Collection[int | None]) -> Ch
             tuple(_point(path, place) for path in paths),
             paths[0].problems if is_one else "",
             _color(paths[0]),
-            is_bold=is_one and paths[0].case.index in answered,
+            is_bold=is_one and paths[0].code in answered,
         )
         for paths in shown
     ]

@@ -17,10 +17,9 @@ from dlprof.errors import Unmeasured
 from dlprof.judge.case_view import CaseView
 from dlprof.measuring.judged import MET, MISSED
 from dlprof.report.document import Problem
-from dlprof.report.method import simulated_notice
 from dlprof.report.paths import Path, arrays_of
 from dlprof.report.survey import surveyed
-from dlprof.runner.session import FindingRecord, Header, Result, Session
+from dlprof.runner.session import SIMULATED, FindingRecord, Header, Result, Session
 from dlprof.text.clean import first_line
 
 Verdict = Literal["passed", "failed", "error", "skipped"]
@@ -78,7 +77,7 @@ def run_checks(session: Session) -> Iterator[Check]:
     """Whether something was measured, to the end."""
     outcome: Verdict = "passed" if _is_measured(session.results) else "error"
     kind, said = "nothing measured", "Nothing was measured."
-    text = simulated_notice(session)
+    text = SIMULATED if session.simulated else ""
     yield Check(RUN, "something was measured", outcome, kind, said, text)
     outcome = "passed" if session.complete else "error"
     said = "The run was stopped before its end."

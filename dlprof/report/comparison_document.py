@@ -39,10 +39,9 @@ from dlprof.report.document import (
     Tone,
     facts,
 )
-from dlprof.report.method import simulated_notice
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import plain_time
-from dlprof.runner.session import CaseRecord, ExpectationRecord, Header, pair_text
+from dlprof.runner.session import SIMULATED, CaseRecord, ExpectationRecord, Header, pair_text
 from dlprof.text.clean import counted, listed
 
 SCHEMA = "dlprof.comparison/1"
@@ -84,14 +83,16 @@ def comparison_document(
         title="BASE and HEAD",
         context=_context(comparison, names),
         scope=_joined(shared, counted(len(comparison.cases)) if several else ""),
-        notices=tuple(
-            filter(None, [simulated_notice(comparison.base), *([] if comparison.told else loads)])
-        ),
+        notices=(*_simulated(comparison), *filter(None, [] if comparison.told else loads)),
         answers=answers_of(comparison),
         tables=tuple(tables),
         marks=comparison.told[:1],
         sections=tuple(sections),
     )
+
+
+def _simulated(comparison: Comparison) -> list[str]:
+    return [SIMULATED] if comparison.base.simulated else []
 
 
 def as_json(comparison: Comparison, code: int) -> str:
@@ -391,7 +392,7 @@ def _whole(comparison: Comparison, unsure: int | None) -> Check:
     not_comparable = comparison.incomparable if comparison.times else ""
     inconclusive = comparison.inconclusive if unsure is not None else ""
     reason = comparison.nothing or not_comparable or inconclusive
-    told = [*map(sentence, answers_of(comparison)), simulated_notice(comparison.base)]
+    told = [*map(sentence, answers_of(comparison)), *_simulated(comparison)]
     outcome: Verdict = "error" if reason else "passed"
     kind = "not compared" if reason else ""
     return Check("BASE and HEAD", "can be compared", outcome, kind, reason, "\n".join(told).strip())

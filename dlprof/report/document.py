@@ -3,28 +3,20 @@
 A session, a comparison or a trace becomes one :class:`Document`: finished sentences, cells and
 numbers. The terminal, Markdown and HTML lay it out and decide nothing else.
 
-``FIRST`` is the first screen, which answers the question. ``FULL`` is one step away: ``--full`` in
-the terminal, a fold in the page.
+The first screen answers the question. All else is one step away: ``--full`` in the terminal, a fold
+in the page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Literal
 
 from dlprof.judge.rule import Severity
 
 Tone = Literal["", "view", "copy", "bad", "dim", "better", "worse"]
 """A renderer may give a tone a color, but color alone never carries meaning."""
-
-
-class Level(Enum):
-    """How near to the first look something stands."""
-
-    FIRST = "first"
-    FULL = "full"
 
 
 @dataclass(frozen=True)
@@ -37,7 +29,7 @@ class Cell:
     note: str = ""
     """Follows the text, or stands under it in a narrow table; no code."""
     link: str = ""
-    """An address that says more."""
+    """The address of its source."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +41,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """``rows`` have a cell for each column. ``more`` is a line for what the rows leave out."""
+    """``rows`` have a cell for each column. ``more`` says what the rows leave out."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     more: str = ""
     is_summary: bool = False
-    """Whether a section of ``FULL`` shows the same and more."""
+    """Whether a folded section shows the same and more."""
 
     def first(self, most: int, hint: str = "") -> Table:
         """The first rows; ``hint`` says how to see the others."""
@@ -72,13 +64,11 @@ class Answer:
     code: str = ""
     value: str = ""
     note: str = ""
-    result: int | None = None
-    """The index of the result that it names."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One rule at one severity. ``sentence`` says in 20 words what happens and what it costs."""
+    """One rule at one severity. ``sentence`` has the problem and its cost in 20 words."""
 
     rule: str
     severity: Severity
@@ -88,14 +78,14 @@ class Problem:
     codes: tuple[str, ...] = ()
     """The paths that have it, as a user would write them."""
     advice: tuple[str, ...] = ()
-    """What to do; each line names its findings where their advice differs."""
+    """Steps to take; each line names its findings if their advice differs."""
     evidence: tuple[str, ...] = ()
     expected: str = ""
-    """What should happen instead, with the source of that."""
+    """The right behavior, with its source."""
     reproducer: str = ""
-    """A script that shows it without dlprof; empty where there is none."""
+    """A script that shows it without dlprof; empty if there is none."""
     commands: tuple[str, ...] = ()
-    """What to run next, such as ``dlprof explain DLP018``."""
+    """Commands that lead on, such as ``dlprof explain DLP018``."""
 
 
 @dataclass(frozen=True)
@@ -146,11 +136,11 @@ Block = Table | Lines
 
 @dataclass(frozen=True)
 class Section:
-    """A part with a heading. What is ``FULL`` is folded or left out at first."""
+    """A part with a heading, folded or left out unless it belongs to the first screen."""
 
     heading: str
     blocks: tuple[Block, ...]
-    level: Level = Level.FULL
+    is_first: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,29 +150,25 @@ class Document:
     title: str
     context: str = ""
     scope: str = ""
-    """How much of that was looked at: the array, or how many sessions."""
+    """The array, or the number of sessions."""
     notices: tuple[str, ...] = ()
     """Reasons not to rely on the report, such as times that other programs disturbed."""
     answers: tuple[Answer, ...] = ()
     tables: tuple[Table, ...] = ()
     """Of the first screen: usually one."""
     marks: tuple[str, ...] = ()
-    """What the marks in the tables mean."""
+    """Explanations of the marks in the tables."""
     problems: tuple[Problem, ...] = ()
     """Worst first."""
     chart: Chart | None = None
     sections: tuple[Section, ...] = ()
     commands: tuple[str, ...] = ()
-    """What to run next."""
+    """Commands that lead on."""
 
     @property
     def headline(self) -> str:
         """Title and scope in one line."""
         return "    ".join(filter(None, (self.title, self.scope)))
-
-    def at(self, level: Level) -> Iterator[Section]:
-        """The sections of a level."""
-        return (one for one in self.sections if one.level is level)
 
 
 def facts(items: Iterable[tuple[str, str]]) -> Table:

@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 
 from dlprof._version import __version__
 from dlprof.report.chart import ROW
-from dlprof.report.document import Cell, Document, Level, first_of
+from dlprof.report.document import Cell, Document, first_of
 from dlprof.runner.session import Session
 from dlprof.runner.session_file import document as session_text
 
@@ -43,11 +43,10 @@ def render(document: Document, session: Session | None = None) -> str:
     return _template().render(
         document=document,
         row=ROW,
-        rows=MOST_ROWS,
+        most_rows=MOST_ROWS,
+        most_lines=MOST_LINES,
         place_of={one.rule: at for at, one in reversed([*enumerate(document.problems)])},
         saved=_packed(session) if session is not None else None,
-        first=list(document.at(Level.FIRST)),
-        full=list(document.at(Level.FULL)),
         file=SAVED,
         version=__version__,
         **_assets(),
@@ -93,10 +92,6 @@ def prose(text: str) -> Markup:
     return Markup(found)  # noqa: S704 - escaped above
 
 
-def first_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
-    return first_of(lines, MOST_LINES)
-
-
 @cache
 def _assets() -> dict[str, Any]:
     """Style and script with their hashes: the page allows them, and no others."""
@@ -118,7 +113,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters = (cut, prose, shown, linked, first_lines)
+    filters = (cut, prose, shown, linked, first_of)
     environment.filters |= {one.__name__: one for one in filters}
     return environment.get_template("page.html.j2")
 

@@ -1,32 +1,23 @@
 """A document as GitHub-flavored Markdown, as for ``$GITHUB_STEP_SUMMARY``.
 
-Text of a session may be hostile. Code stands in code spans, everything else is escaped: it makes no
-markup, mentions no user and ends no table.
+Text of a session may be hostile. Code stands in code spans, and all other text is escaped: it makes
+no markup, mentions no user and ends no table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
-from dlprof.report.document import (
-    Answer,
-    Block,
-    Cell,
-    Document,
-    Level,
-    Problem,
-    Section,
-    Table,
-    first_of,
-)
+from dlprof.report.document import Answer, Block, Cell, Document, Problem, Table, first_of
 from dlprof.text.markdown import code, prose
 
 MOST_ROWS = 200
 
 
 def render(document: Document) -> str:
-    """The first screen, then all the rest folded."""
+    """Return the first screen, then all other sections folded."""
+    sections = [(f"### {prose(one.heading)}", one) for one in document.sections if one.is_first]
     blocks = [
         f"## dlprof: {prose(document.headline)}",
         prose(document.context),
@@ -34,17 +25,17 @@ def render(document: Document) -> str:
         "\n".join(map(_answer, document.answers)),
         *map(_table, document.tables),
         "  \n".join(map(prose, document.marks)),
-        *(part for one in document.at(Level.FIRST) for part in _section(one)),
+        *(part for head, one in sections for part in (head, *map(_block, one.blocks))),
         "\n".join(map(_problem, document.problems)),
     ]
-    for section in document.at(Level.FULL):
+    for section in (one for one in document.sections if not one.is_first):
         heading = f"<summary>{escape(' '.join(section.heading.split()))}</summary>"
         blocks += [f"<details>{heading}", *map(_block, section.blocks), "</details>"]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[bool]) -> str:
-    """A table; cells are Markdown already."""
+    """Return a table of cells that are Markdown."""
     rules = ["---:" if is_right else "---" for is_right in right]
     lines = [titles, rules, *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -60,11 +51,6 @@ def _answer(answer: Answer) -> str:
 def _problem(problem: Problem) -> str:
     line = f"- **{problem.severity} {prose(problem.rule)}**: {prose(problem.sentence)}"
     return "  \n  ".join((line, *map(prose, problem.advice)))
-
-
-def _section(section: Section) -> Iterator[str]:
-    yield f"### {prose(section.heading)}"
-    yield from map(_block, section.blocks)
 
 
 def _block(block: Block) -> str:

@@ -1,14 +1,14 @@
-"""Tables of paths: of one array on the first screen and in full, of several arrays and pairs."""
+"""The paths to write, and the tables of paths: of one array, of several arrays, and of pairs."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 
-from dlprof.judge import FAULTS
+from dlprof.judge import FAULTS, thresholds, with_name
+from dlprof.judge.safety import Level, not_looked_at, unchecked
 from dlprof.judge.slower import is_too_fast_to_copy
-from dlprof.report.answers import LEVELS, best, waited
-from dlprof.report.document import Answer, Cell, Column, Level, Lines, Section, Table, Tone
+from dlprof.report.document import Answer, Cell, Column, Lines, Section, Table, Tone
 from dlprof.report.paths import KINDS, Array, Path, lines_of, plainest, queued_work
 from dlprof.runner.quantity import (
     MARK,
@@ -16,17 +16,20 @@ from dlprof.runner.quantity import (
     is_wide,
     legend,
     plain_time,
+    range_text,
     significant,
     time_text,
 )
-from dlprof.text.clean import counted, listed
+from dlprof.text.clean import counted
 
+LEVELS: tuple[Level, ...] = ("safe", "right", "unchecked")
+"""The levels of a path that may be written, best first."""
+MOST_IDS = 3
+RACE, CRASH = "DLP003", "DLP016"
 FIRST_TIMED, FIRST_OTHERS = 4, 2
 """Lines of the first screen: of measured paths, or of others if none was measured."""
 CONDITION = "!"
 """Behind a result that is safe under a condition."""
-FEW = 8
-"""So many pairs have their code on the first screen."""
 LEAST_BYTES = 64 * 2**10
 """A bandwidth of fewer bytes says more about the call than about the copy."""
 
@@ -34,40 +37,202 @@ Line = Sequence[Path]
 """Paths that share a line of the first screen."""
 
 
+# Answers
+
+
+def answers_of(arrays: Sequence[Array]) -> tuple[Answer, ...]:
+    """Return the fastest view and the fastest copy of one pair's arrays.
+
+    If no view is safe on every stream, one for the default stream; if no copy is safe, one that is
+    after a wait.
+    """
+    if len(arrays) > 1:
+        return tuple(_of_several(arrays, kind) for kind in KINDS)
+    (array,) = arrays
+    view, copy = (_answer(array, kind) for kind in KINDS)
+    default = None if view.code else _on_default_stream(array)
+    late = None if copy.code else _after_a_wait(array)
+    return tuple(filter(None, (view, default, late or copy)))
+
+
+def fastest(array: Array, kind: str) -> list[Path]:
+    """Return the fastest safe paths of a kind with about the same time; else right ones.
+
+    A path with a problem is offered only if all have one. So is one with a time that is not its
+    own: that of a copy which the framework keeps, or one that other programs disturbed.
+    """
+    for level in LEVELS:
+        found = [one for one in array.paths if (one.safety.level, one.offered) == (level, kind)]
+        for is_worse in (_has_problem, _is_kept, _is_disturbed):
+            found = [one for one in found if not is_worse(one)] or found
+        if found:
+            return lines_of(found)[0]
+    return []
+
+
+def best(array: Array, kind: str) -> Path | None:
+    """Return the plainest of :func:`fastest`."""
+    line = fastest(array, kind)
+    return plainest(line) if line else None
+
+
+def _has_problem(path: Path) -> bool:
+    return path.worst in ("error", "warning")
+
+
+def _is_disturbed(path: Path) -> bool:
+    return path.case.ready is not None and path.case.ready.is_disturbed
+
+
+def _is_kept(path: Path) -> bool:
+    """Whether only the time of an array that was converted before is known."""
+    return path.case.is_cached_copy and path.case.new_ns is None
+
+
+def _of_several(arrays: Sequence[Array], kind: str) -> Answer:
+    """Return the path that is the fastest for every array, if there is one."""
+    paths = [path for array in arrays if (path := best(array, kind)) is not None]
+    if not paths:
+        return _answer(arrays[0], kind)
+    label = _label(paths, kind)
+    if len({path.case.path[:4] for path in paths}) > 1:
+        return Answer(label, note="depends on the array: see the table")
+    notes = [condition(path) for path in paths]
+    if len(paths) < len(arrays):
+        notes.insert(0, f"for {len(paths)} of {len(arrays)} arrays")
+    costs = [path.cost_ns for path in paths]
+    times = range_text(min(costs), max(costs)) if paths[0].is_timed else ""
+    return Answer(label, paths[0].code, times, next(filter(None, notes), ""))
+
+
+def _label(paths: Sequence[Path], kind: str) -> str:
+    """Return ``fastest safe view``; ``correct`` if part of the diagnosis is missing."""
+    levels = {path.safety.level for path in paths}
+    word = levels.pop() if levels in ({"safe"}, {"unchecked"}) else "correct"
+    fast = "" if any(path.case.result.untimed for path in paths) else "fastest "
+    return f"{fast}{'' if any(map(_has_problem, paths)) else f'{word} '}{kind}"
+
+
+def _answer(array: Array, kind: str) -> Answer:
+    """Return the fastest path of a kind, or the rules that speak against all of them."""
+    line = fastest(array, kind)
+    if not line:
+        untimed = any(path.case.result.untimed for path in array.paths)
+        return Answer(f"{'' if untimed else 'fastest '}safe {kind}", note=_none(array, kind))
+    found = plainest(line)
+    others = len(line) - 1
+    near = f"{counted(others, 'other')} about as fast" if others and found.is_timed else ""
+    note = _condition(array, found) or near
+    return Answer(_label([found], kind), found.code, found.brief_time, note)
+
+
+def waited(array: Array) -> Path | None:
+    """Return the fastest copy that is whole after a wait for its result."""
+    late = [
+        path
+        for path in array.paths
+        if array.cases.waiting_helps(path.case)
+        and path.offered == "copy"
+        and not path.case.is_wrong
+    ]
+    return plainest(lines_of(late)[0]) if late else None
+
+
+def _on_default_stream(array: Array) -> Answer | None:
+    """Return the fastest view that only races on other streams."""
+    found = [
+        path
+        for path in array.paths
+        if path.result == "view"
+        and path.safety.rules == (RACE,)
+        and not path.safety.suspected
+        and path.case.is_ordered_by_default
+        and not (unchecked(path.case) or not_looked_at(path.case))
+    ]
+    if not found:
+        return None
+    path = plainest(lines_of(found)[0])
+    note = f"a race if work on x is elsewhere: {RACE}"
+    return Answer("default stream", path.code, path.brief_time, note)
+
+
+def _after_a_wait(array: Array) -> Answer | None:
+    found = waited(array)
+    if found is None:
+        return None
+    recipe = found.case.result.recipe
+    wait = recipe.result.get("wait", "") if recipe else ""
+    code = wait.format(x=found.code) if "{x}" in wait and "\n" not in wait else found.code
+    rules = ", ".join(found.safety.rules or found.safety.suspected)
+    note = f"do not write {found.case.result.case.source} before it is ready"
+    return Answer("copy and wait", code, found.brief_time, f"{note} ({rules})" if rules else note)
+
+
+def _condition(array: Array, path: Path) -> str:
+    """Return the condition of the answer, and whether the path crashes for other arrays."""
+    ended = any(
+        one.is_lost_for_sure and one.surveyed and one.result.case.way == path.case.result.case.way
+        for one in array.cases.cases
+    )
+    crash = f"crashes or hangs for other arrays: {CRASH}" if ended else ""
+    return "; ".join(filter(None, (crash, condition(path))))
+
+
+def condition(path: Path) -> str:
+    """Return the condition of the answer in a few words; empty if it always holds."""
+    found, source = [], path.case.result.case.source
+    if _has_problem(path):
+        found.append(f"see {', '.join(path.rules)}")
+    if path.case.kind == "view" and path.elsewhere & {"refused", "copy"}:
+        does = "raises" if "refused" in path.elsewhere else "copies"
+        # The alignment of a view that was seen is enough. More than a cache line is an accident.
+        enough = min([thresholds.ALIGNED_BYTES, *path.case.alignments])
+        found.append(f"{does} unless {source} is {enough:.0f}-byte aligned")
+    if path.case.waits_for is not None:
+        found.append(f"waits for the work queued on {source}")
+    if _is_kept(path):
+        found.append("a new array takes longer")
+    elif path.case.is_cached_copy and path.case.ready is not None:
+        found.append(f"the same array again takes {plain_time(path.case.ready.median_ns)}")
+    found += [f"{FAULTS[rule].condition} ({rule})" for rule in path.safety.conditions]
+    return "; ".join(found)
+
+
+def _none(array: Array, kind: str) -> str:
+    """Return ``none`` with the rules that speak against all paths of the kind."""
+    paths = [one for one in array.paths if kind in (one.result, one.case.kind)]
+    against = [{rule for rule, _ in path.safety.marked} for path in paths if path.is_measured]
+    ids = sorted(set.intersection(*against) or set.union(*against))[:MOST_IDS] if against else []
+    return f"none: see {', '.join(map(with_name, ids))}" if ids else "none"
+
+
+# The first screen
+
+
 def short_table(array: Array) -> tuple[Table, tuple[str, ...]]:
-    """The first screen's table, and what its marks mean.
+    """Return the first screen's table, and the meaning of its marks.
 
     Paths with the same result and problems, and about the same time, share a line. If no path was
     measured, the first ones stand with their reasons.
     """
     measured = [path for path in array.paths if path.is_measured]
+    if measured:
+        lines = _first_lines(array, lines_of(measured))
+        rows = [_row(line, plainest(line).problems) for line in lines]
+    else:
+        lines = [[path] for path in array.paths[:FIRST_OTHERS]]
+        rows = [_row(line, line[0].reason.partition(":")[0], "dim") for line in lines]
     is_timed = any(path.is_timed for path in measured) or not measured
-    lines = lines_of(measured)
-    shown = _shown(array, lines)
-    rows = [_row(line, plainest(line).problems) for line in shown]
-    if not measured:
-        shown = [[path] for path in array.paths[:FIRST_OTHERS]]
-        rows = [_row(line, line[0].reason.partition(":")[0], "dim") for line in shown]
-    left = len(array.paths) - sum(map(len, shown))
-    more = f"… {counted(left, 'more path')}" if left else ""
-    return Table(_columns(is_timed), tuple(rows), more, is_summary=True), marks_of(
-        [p for one in shown for p in one]
-    )
+    shown = [path for line in lines for path in line]
+    hidden = len(array.paths) - len(shown)
+    more = f"… {counted(hidden, 'more path')}" if hidden else ""
+    return Table(_columns(is_timed), tuple(rows), more, is_summary=True), marks_of(shown)
 
 
 def _columns(is_timed: bool) -> tuple[Column, ...]:
+    """Return the columns of :func:`_row`."""
     first = Column("time", right=True) if is_timed else Column("queued work")
     return first, Column("result"), Column("path"), Column("problem")
-
-
-def _shown(array: Array, lines: list[list[Path]]) -> list[list[Path]]:
-    """The fastest lines; those of the answers are always among them."""
-    answers = [best(array, kind) for kind in KINDS]
-    answers += [] if answers[1] else [waited(array)]
-    asked = [line for line in lines if any(one in line for one in answers if one)]
-    rest = [line for line in lines if line not in asked]
-    shown = [*asked, *rest[: FIRST_TIMED - len(asked)]]
-    return [line for line in lines if line in shown]
 
 
 def _row(line: Line, problem: str, tone: Tone = "") -> tuple[Cell, ...]:
@@ -76,6 +241,16 @@ def _row(line: Line, problem: str, tone: Tone = "") -> tuple[Cell, ...]:
     cost = path.brief_time if path.is_timed else queued_work(path)
     code = Cell(path.code, code=True, note=alike)
     return Cell(cost), path.result_cell, code, Cell(problem, tone)
+
+
+def _first_lines(array: Array, lines: list[list[Path]]) -> list[list[Path]]:
+    """Return the fastest lines; those of the answers are always among them."""
+    answers = [best(array, kind) for kind in KINDS]
+    answers += [] if answers[1] else [waited(array)]
+    answering = [line for line in lines if any(one in line for one in answers if one)]
+    others = [line for line in lines if line not in answering]
+    shown = [*answering, *others[: FIRST_TIMED - len(answering)]]
+    return [line for line in lines if line in shown]
 
 
 def marks_of(paths: Sequence[Path]) -> tuple[str, ...]:
@@ -91,8 +266,11 @@ def marks_of(paths: Sequence[Path]) -> tuple[str, ...]:
     return (found,) if found else ()
 
 
+# All paths of an array
+
+
 def _full_time(path: Path) -> str:
-    """Format the time with its interval or its range."""
+    """Return the time with its interval, its modes or its range."""
     ready = path.case.ready or path.case.result.ready_time
     return "" if path.case.result.untimed else time_text(ready, not path.is_certain)
 
@@ -103,7 +281,7 @@ def _host_time(path: Path) -> str:
 
 
 def _first_call(path: Path) -> str:
-    """The first call, if it was the first conversion of its process."""
+    """Return the time of the first call, if it was the first conversion of its process."""
     first = path.case.result.first_in_process_ns
     return "" if first is None else plain_time(first)
 
@@ -118,7 +296,7 @@ def _device_time(path: Path) -> str:
 
 
 def _speed(path: Path) -> str:
-    """The bandwidth, if one number stands for the time of a whole copy."""
+    """Return the bandwidth, if one number stands for the time of a whole copy."""
     cost, ready = path.case.result.copy_cost, path.case.ready
     if cost is None or ready is None or path.case.kind != "copy" or not cost.gb_per_s:
         return ""
@@ -127,7 +305,7 @@ def _speed(path: Path) -> str:
 
 
 def _peak(path: Path) -> str:
-    """Memory at the peak beyond the source, in arrays of its size."""
+    """Return the peak memory beyond the source, in arrays of its size."""
     arrays = path.case.peak_arrays
     return "" if arrays is None else f"{max(arrays, 0.0):.2f}"
 
@@ -144,7 +322,7 @@ COLUMNS: tuple[tuple[str, Callable[[Path], str]], ...] = (
 
 
 def full_section(array: Array, heading: str) -> Section:
-    """All measured paths, without columns that have no value; then the reasons of the others."""
+    """List all measured paths, without empty columns, then the reasons of the others."""
     paths = [path for path in array.paths if path.is_measured]
     blocks: list[Table | Lines] = []
     if paths:
@@ -165,8 +343,11 @@ def full_section(array: Array, heading: str) -> Section:
     return Section(heading, tuple(blocks))
 
 
+# Several arrays
+
+
 def shapes_table(arrays: Sequence[Array]) -> Table:
-    """One line for each array of a pair: the fastest view and copy that may be written."""
+    """Return a line for each array: the fastest view and the fastest copy that may be written."""
     names = ("pair", "shape", "dtype", "layout", "device")
     axes = zip(*(one.name for one in arrays), strict=True)
     varying = [at for at, values in enumerate(axes) if len(set(values)) > 1]
@@ -184,11 +365,11 @@ def shapes_table(arrays: Sequence[Array]) -> Table:
     return Table(tuple(titles), tuple(rows))
 
 
-# Several pairs side by side
+# Several pairs
 
 
 def standing_for(array: Array) -> Path | None:
-    """The path that stands for an array: the fastest safe one, else one that is not wrong."""
+    """Return the fastest safe path of an array, else one that is not wrong."""
     fit = [path for kind in KINDS if (path := best(array, kind)) is not None]
     if fit:
         return min(fit, key=lambda path: (LEVELS.index(path.safety.level), path.place))
@@ -197,25 +378,23 @@ def standing_for(array: Array) -> Path | None:
 
 
 def condition_marks(chosen: Iterable[Path | None]) -> tuple[str, ...]:
-    """The condition of these paths, if one has any."""
+    """Explain the conditions of these paths, if one has any."""
     rules = {rule for path in chosen if path is not None for rule in path.safety.conditions}
-    told = [f"{FAULTS[rule].condition} ({rule})" for rule in sorted(rules)]
-    return (f"{CONDITION} Safe only if you {' or '.join(told)}.",) if told else ()
+    texts = [f"{FAULTS[rule].condition} ({rule})" for rule in sorted(rules)]
+    return (f"{CONDITION} Safe only if you {' or '.join(texts)}.",) if texts else ()
 
 
 def pair_answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
-    """How many pairs share memory, copy, or have no path."""
+    """Count the pairs that share memory, copy, or have no path."""
     counts = Counter(_pair_cell(array)[0] for array in arrays)
     what = "pairs" if len({array.name[1:] for array in arrays}) == 1 else "pairs and arrays"
     found = (Answer("share memory", note=f"{counts.pop('view', 0)} of {len(arrays)} {what}"),)
-    rest = ", ".join(f"{count} {word}" for word, count in counts.most_common())
-    return (*found, Answer("others", note=rest)) if rest else found
+    others = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    return (*found, Answer("others", note=others)) if others else found
 
 
 def pair_table(arrays: Sequence[Array]) -> Table:
-    """Producers down and consumers across; if arrays differ, a line for each pair and array."""
-    if len({array.name[1:] for array in arrays}) > 1:
-        return shapes_table(arrays)
+    """List producers down and consumers across, for pairs that convert the same array."""
     found = {array.pair: array for array in arrays}
     producers, consumers = (dict.fromkeys(pair[at] for pair in found) for at in (0, 1))
     rows = tuple(
@@ -225,30 +404,16 @@ def pair_table(arrays: Sequence[Array]) -> Table:
     return Table((Column("from \\ to"), *map(Column, consumers)), rows)
 
 
-def pair_sections(arrays: Sequence[Array]) -> Iterator[Section]:
-    """The code in each cell, and the reason of each pair without a path."""
-    rows, reasons = [], defaultdict[str, list[str]](list)
-    several = len({array.text for array in arrays}) > 1
-    for array in arrays:
-        where = f"{array.pair_text}  {array.text}" if several else array.pair_text
-        path = standing_for(array)
-        if path is None:
-            why = Counter(path.reason for path in array.paths).most_common(1)[0][0]
-            reasons[why].append(where)
-        else:
-            rows.append((Cell(where), *_row([path], "")[:3]))
-    is_timed = any(path.is_timed for array in arrays for path in array.paths)
-    columns = (Column("pair"), *_columns(is_timed)[:3])
-    if rows:
-        level = Level.FIRST if len(rows) <= FEW else Level.FULL
-        yield Section("Fastest paths", (Table(columns, tuple(rows)),), level)
-    if reasons:
-        lost = tuple(f"{listed(places)}: {why}" for why, places in reasons.items())
-        yield Section("No path", (Lines(lost),))
+def code_table(arrays: Sequence[Array]) -> Table:
+    """Return the code in each cell of :func:`pair_table`."""
+    chosen = [(array, path) for array in arrays if (path := standing_for(array))]
+    rows = tuple((Cell(array.pair_text), *_row([path], "")[:3]) for array, path in chosen)
+    is_timed = any(path.is_timed for _, path in chosen)
+    return Table((Column("pair"), *_columns(is_timed)[:3]), rows)
 
 
 def _pair_cell(array: Array | None) -> tuple[str, Cell]:
-    """The result of the fastest path; without one the most common result of all."""
+    """Return the result of the fastest path, or the most common result if there is none."""
     if array is None:
         return "", Cell("-", "dim")
     path = standing_for(array)

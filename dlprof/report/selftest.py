@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dlprof.measuring.selftest import Outcome, Selftest
-from dlprof.report.document import Answer, Cell, Column, Document, Level, Lines, Section, Table
+from dlprof.report.document import Answer, Cell, Column, Document, Lines, Section, Table
 from dlprof.runner.session import SIMULATED
 
 PLACES = {"cpu": "On the host, where queues are threads", "cuda": "On a GPU"}
@@ -29,7 +29,7 @@ def selftest_document(
         answers.append(Answer("on a GPU", note=f"nothing was planted: {no_streams.rstrip('.')}"))
     return Document(
         "Self-test",
-        notices=(f"{SIMULATED[:1].upper()}{SIMULATED[1:]}.",) if simulated else (),
+        notices=(SIMULATED,) if simulated else (),
         answers=tuple(answers),
         sections=tuple(_places(found, simulated)),
     )
@@ -43,7 +43,7 @@ def _places(found: Selftest, simulated: bool) -> Iterator[Section]:
             lost = tuple(f"{one.plant.name}: {one.reason}" for one in here if one.unmeasured)
             notes = (Lines(lost),) if lost else ()
             name = "On the simulated device" if simulated and device == "cuda" else heading
-            yield Section(name, (Table(COLUMNS, tuple(map(_row, ranked))), *notes), Level.FIRST)
+            yield Section(name, (Table(COLUMNS, tuple(map(_row, ranked))), *notes), is_first=True)
 
 
 def _row(outcome: Outcome) -> tuple[Cell, ...]:

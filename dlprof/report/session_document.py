@@ -1,35 +1,51 @@
-"""A session as a document: what was converted, what to write, what is wrong, and all the rest."""
+"""A session as a document: the conversion, the path to write, problems, and all measurements."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
+from dlprof.errors import NoReproducer
+from dlprof.judge import expected, observations
 from dlprof.judge.cases import Cases
 from dlprof.judge.evidence_text import facts as evidence_facts
-from dlprof.report import method, path_table, problems, steps, survey
-from dlprof.report.answers import answers_of, best, condition
+from dlprof.judge.rule import severity_of
+from dlprof.report import path_table, steps, survey
 from dlprof.report.chart import paths_chart
 from dlprof.report.document import (
     Answer,
+    Cell,
+    Column,
     Document,
     Problem,
     Section,
     Table,
+    Tone,
     facts,
 )
-from dlprof.report.paths import KINDS, Array, Path, arrays_of
-from dlprof.runner.quantity import size_text
-from dlprof.runner.session import Result, Session
-from dlprof.text.clean import clean
-from dlprof.ticket.reproducer import pair_command
+from dlprof.report.paths import KINDS, Array, Path, arrays_of, severity_rank
+from dlprof.runner.machine import NOTABLE_CORES, load_text
+from dlprof.runner.quantity import plain_time, size_text
+from dlprof.runner.session import SIMULATED, FindingRecord, Header, Result, Session, pair_text
+from dlprof.text.clean import clean, first_words, listed
+from dlprof.ticket.reproducer import pair_command, reproducer, rerun_command
 
 LAST = "LAST"
 """The newest session, in commands."""
-MOST_ARRAYS, MOST_TOLD = 60, 4
-"""Arrays whose paths have a section, and those whose evidence has one; the session file has all."""
-
-
+MOST_ARRAYS, MOST_MEASURED = 60, 4
+"""Arrays that have a section of paths, and of evidence; the session file has all."""
+MOST_PACKAGES, MOST_WORDS = 6, 20
+FEW = 8
+"""The most pairs that have their code on the first screen."""
+MOST_SCRIPTS = 12
+"""Problems with a script of their own: a document of a long session stays small."""
+INSTRUMENTS = (
+    *("ownership", "values", "alignment", "fresh_source", "ordering", "lifetime", "early_write"),
+    *("peak_memory", "settings", "refusal", "trace"),
+)
 WORDS = {
     "view": "is a view",
     "copy": "is a copy",
@@ -39,50 +55,91 @@ WORDS = {
     "hangs": "hangs",
     "varies": "is a view in some processes, a copy in others",
 }
+TONES: dict[str, Tone] = {"met": "better", "not met": "bad"}
 
 
 def session_document(
     session: Session, name: str = LAST, scripts: bool = False, cases: Cases | None = None
 ) -> Document:
-    """The report of ``session``.
+    """Report a session.
 
     ``name`` is the session in commands that lead on. ``scripts`` asks for a reproducer of each
     problem, which takes time. ``cases`` are those of the session, if the caller has them.
     """
     arrays = arrays_of(session, cases)
     inference = steps.steps_of(session)
-    found = problems.problems_of(session, name, scripts)
-    paths = [path for array in arrays for path in array.paths]
+    problems = _problems(session, name, scripts)
     title, scope = _title(session, arrays, bool(inference))
     answers = (*_answers(arrays), *steps.answers(inference))
     tables, marks = _tables(session, arrays)
     return Document(
         title=title,
         scope=scope,
-        context=method.versions(session),
-        notices=method.notices(session, [path.case.result for path in paths]),
+        context=_versions(session),
+        notices=tuple(
+            _notices(session, [path.case.result for one in arrays for path in one.paths])
+        ),
         answers=answers,
         tables=tables,
         marks=(*marks, *filter(None, [survey.summary(session)])),
-        problems=found,
-        chart=paths_chart(arrays, {answer.result for answer in answers}),
-        sections=tuple(_sections(session, arrays)),
-        commands=_commands(session, found, name),
+        problems=problems,
+        chart=paths_chart(arrays, {answer.code for answer in answers}),
+        sections=tuple(_sections(session, arrays, inference)),
+        commands=_commands(session, problems, name),
     )
 
 
+# Title and answers
+
+
 def _title(session: Session, arrays: Sequence[Array], has_steps: bool) -> tuple[str, str]:
-    """What was looked at, and how much of it."""
+    """Return what was looked at, and the array."""
     scenario = session.request.scenario
     title = scenario.title if scenario else ""
     if not arrays:
         pair, scope = survey.title(session)
         return title or pair or ("Steps of inference" if has_steps else "No results"), scope
-    pairs = list(dict.fromkeys(array.pair_text for array in arrays))
-    same = {array.text for array in arrays}
-    pair = pairs[0] if len(pairs) == 1 else f"{len(pairs)} pairs"
-    scope = f"{len(same)} arrays" if len(same) > 1 else same.pop()
+    pairs = {array.pair_text for array in arrays}
+    texts = {array.text for array in arrays}
+    pair = f"{len(pairs)} pairs" if len(pairs) > 1 else pairs.pop()
+    scope = f"{len(texts)} arrays" if len(texts) > 1 else texts.pop()
     return f"{title}: {pair}" if title else pair, scope
+
+
+def _versions(header: Header) -> str:
+    """Return ``torch 2.13.0, jax 0.10.2, Python 3.11``."""
+    known = header.environment
+    python = ".".join((known.python or "?").split(".")[:2])
+    found = [text for name, text in _packages(header) if name not in (known.libraries or {})]
+    return ", ".join([*found[:MOST_PACKAGES], f"Python {python}"])
+
+
+def _packages(header: Header) -> list[tuple[str, str]]:
+    """Return name and ``name version`` of each measured package, in the order of the pairs."""
+    # A model of the user stands behind a colon.
+    names = [name.partition(":")[0] for pair in header.request.pairs for name in pair]
+    found = header.environment.distributions(names or [""])
+    ranked = sorted(found, key=lambda one: names.index(one[0]) if one[0] in names else len(names))
+    return [(name, f"{name} {version}") for name, version in ranked]
+
+
+def _notices(header: Header, results: Sequence[Result]) -> Iterator[str]:
+    """Yield reasons not to rely on the report. ``results`` are those with timed conversions."""
+    if header.simulated:
+        yield SIMULATED
+    foreign = header.foreign_cores
+    if results and foreign is not None and foreign > NOTABLE_CORES and not header.simulated:
+        load = load_text(foreign, header.environment.cores or "?")
+        yield f"{load[0].upper()}{load[1:]}. Times may be too high."
+    if not header.complete:
+        yield "The run was stopped. Results are partial."
+    if header.left_out:
+        yield first_words(f"Left out: {listed(header.left_out)}.", MOST_WORDS)
+    diagnosed = (
+        one.lifetime or one.ordering or one.early_write or one.peak_memory for one in results
+    )
+    if results and not any(diagnosed):
+        yield "Not diagnosed: races, lifetime and late reads were not checked."
 
 
 def _is_one_pair(arrays: Sequence[Array]) -> bool:
@@ -98,23 +155,23 @@ def _answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
         return ()
     if _is_one_path(arrays):
         return (_sentence(arrays[0].paths[0]),)
-    return answers_of(arrays) if _is_one_pair(arrays) else path_table.pair_answers(arrays)
+    many = path_table.answers_of if _is_one_pair(arrays) else path_table.pair_answers
+    return many(arrays)
 
 
 def _sentence(path: Path) -> Answer:
-    """``numpy.asarray(x) is a view: 1.6 µs, nothing copied.``"""
+    """Return ``numpy.asarray(x) is a view: 1.6 µs, nothing copied.``"""
     copied = {"view": "nothing copied", "copy": f"{size_text(path.case.size_bytes)} copied"}
     parts = (path.brief_time, copied.get(path.result, ""), "" if path.is_measured else path.reason)
-    details = ", ".join(filter(None, parts))
-    said = f"{path.code} {WORDS.get(path.result, 'may be a view or a copy')}"
-    sentence = f"{said}: {details.rstrip('.')}." if details else f"{said}."
-    when = condition(path)
-    told = f"{sentence} {when[:1].upper()}{when[1:]}." if when else sentence
-    return Answer(told, result=path.case.index)
+    details = ", ".join(filter(None, parts)).rstrip(".")
+    claim = f"{path.code} {WORDS.get(path.result, 'may be a view or a copy')}"
+    sentence = f"{claim}: {details}." if details else f"{claim}."
+    when = path_table.condition(path)
+    return Answer(f"{sentence} {when[:1].upper()}{when[1:]}." if when else sentence)
 
 
 def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...], tuple[str, ...]]:
-    """The tables of the first screen, and what their marks mean."""
+    """Return the tables of the first screen, and the meaning of their marks."""
     if not arrays:
         return tuple(survey.tables(session)), ()
     if _is_one_path(arrays):
@@ -122,62 +179,215 @@ def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...
     if len(arrays) == 1:
         table, marks = path_table.short_table(arrays[0])
         return (table,), marks
-    if _is_one_pair(arrays):
-        shown = [path for array in arrays for kind in KINDS if (path := best(array, kind))]
-        return (path_table.shapes_table(arrays),), path_table.marks_of(shown)
-    chosen = [path for array in arrays if (path := path_table.standing_for(array))]
-    marks = (*path_table.marks_of(chosen), *path_table.condition_marks(chosen))
-    return (path_table.pair_table(arrays),), marks
+    if _is_one_pair(arrays) or not _is_one_array(arrays):
+        chosen = [path for one in arrays for kind in KINDS if (path := path_table.best(one, kind))]
+        table = path_table.shapes_table(arrays)
+    else:
+        chosen = [path for array in arrays if (path := path_table.standing_for(array))]
+        table = path_table.pair_table(arrays)
+    return (table,), (*path_table.marks_of(chosen), *path_table.condition_marks(chosen))
 
 
-def _sections(session: Session, arrays: Sequence[Array]) -> Iterator[Section]:
-    yield from method.scenario_sections(session)
+def _is_one_array(arrays: Sequence[Array]) -> bool:
+    """Whether all pairs convert the same array."""
+    return len({array.name[1:] for array in arrays}) == 1
+
+
+def _commands(session: Session, problems: Sequence[Problem], name: str) -> tuple[str, ...]:
+    worst = problems[0].rule if problems else ""
+    others = [f"dlprof explain {worst}", f"dlprof ticket {name} {worst}"] if worst else []
+    pair = pair_command(session)
+    return (*filter(None, [pair]), *others, f"dlprof report {name} --full")
+
+
+# Problems: one for each rule and severity, worst first
+
+
+def _problems(session: Session, name: str, scripts: bool) -> tuple[Problem, ...]:
+    """Return the findings as problems; ``scripts`` asks for reproducers, which take time."""
+    alike: dict[tuple[str, ...], list[FindingRecord]] = defaultdict(list)
+    for finding in session.findings:
+        # Findings of one rule about a subject, such as a framework, say different things.
+        alone = finding.said if finding.subject else ""
+        alike[finding.rule, severity_of(finding.severity), alone].append(finding)
+    ranked = sorted(
+        alike.values(), key=lambda found: (severity_rank(found[0]), _is_surveyed(session, found))
+    )
+    return tuple(
+        _problem(session, found, name, scripts and at < MOST_SCRIPTS)
+        for at, found in enumerate(ranked)
+    )
+
+
+def _problem(
+    session: Session, findings: Sequence[FindingRecord], name: str, has_script: bool
+) -> Problem:
+    """Return one problem for all findings of a rule and a severity."""
+    worst = findings[0]
+    results = [session.results[index] for index in _indices(findings)]
+    codes = tuple({one.case.way: one.case.code for one in results}.values())
+    sentence, more = _headline(session, findings)
+    numbers = [session.findings.index(one) + 1 for one in findings]
+    script = ""
+    if has_script:
+        with suppress(NoReproducer):
+            script = reproducer(session, worst).text
+    again = rerun_command(session, worst)
+    return Problem(
+        worst.rule,
+        severity_of(worst.severity),
+        sentence if worst.subject else _where(session, findings) + sentence,
+        more,
+        (worst.subject,) if worst.subject else codes,
+        _advice(findings, numbers),
+        (
+            # A ticket is asked for by the number of its finding.
+            *(f"{number}. {one.summary}" for number, one in zip(numbers, findings, strict=True)),
+            *observations(worst, results),
+        ),
+        expected(worst, results[0]) if results else "",
+        script,
+        (
+            f"dlprof explain {worst.rule}",
+            f"dlprof ticket {name} {worst.rule}",
+            *([again] if again else []),
+        ),
+    )
+
+
+def _where(session: Session, findings: Sequence[FindingRecord]) -> str:
+    """Return the pairs of findings if the session has several, and ``other arrays``."""
+    places = []
+    if len({one.case.pair for one in session.results}) > 1:
+        found = (session.results[index].case.pair for index in _indices(findings))
+        places.append(listed(dict.fromkeys(map(pair_text, found))))
+    has_times = any(not one.case.survey for one in session.results)
+    if has_times and _is_surveyed(session, findings):
+        places.append("other arrays")
+    return f"{', '.join(places)}: " if places else ""
+
+
+def _is_surveyed(session: Session, findings: Sequence[FindingRecord]) -> bool:
+    """Whether only small arrays of the survey show it."""
+    indices = _indices(findings)
+    return bool(indices) and all(session.results[index].case.survey for index in indices)
+
+
+def _headline(session: Session, findings: Sequence[FindingRecord]) -> tuple[str, int]:
+    """Return the headline that counts most paths, and the number of the others.
+
+    Findings that say the same are counted together.
+    """
+    alike: dict[str, list[FindingRecord]] = defaultdict(list)
+    for finding in findings:
+        alike[finding.said or finding.summary].append(finding)
+    paths = {
+        text: {session.results[index].case.way for index in _indices(found)}
+        for text, found in alike.items()
+    }
+    text = max(paths, key=lambda one: len(paths[one]))
+    found, count = alike[text], len(paths[text])
+    more = len(set().union(*paths.values()) - paths[text])
+    if len(found) > 1 and not found[0].subject:
+        return f"{count:,} paths {found[0].said}", more
+    return found[0].headline or first_words(found[0].summary, MOST_WORDS), more
+
+
+def _advice(findings: Sequence[FindingRecord], numbers: Sequence[int]) -> tuple[str, ...]:
+    """Return the advice once; if findings differ, each line names its findings by number."""
+    by_advice: dict[str, list[str]] = defaultdict(list)
+    for number, finding in zip(numbers, findings, strict=True):
+        by_advice[finding.advice].append(str(number))
+    if len(by_advice) == 1:
+        return tuple(filter(None, by_advice))
+    return tuple(f"For {listed(ids)}: {advice}" for advice, ids in by_advice.items() if advice)
+
+
+def _indices(findings: Iterable[FindingRecord]) -> list[int]:
+    """Return the results that the findings name, each once."""
+    return list(dict.fromkeys(index for finding in findings for index in finding.results))
+
+
+# Sections
+
+
+def _sections(
+    session: Session, arrays: Sequence[Array], inference: dict[str, list[Result]]
+) -> Iterator[Section]:
+    yield from _scenario_sections(session)
     yield from steps.loop_sections(arrays)
-    yield from steps.step_sections(steps.steps_of(session))
-    if arrays and not _is_one_pair(arrays):
-        yield from path_table.pair_sections(arrays)
+    yield from steps.step_sections(inference)
+    if arrays and not _is_one_pair(arrays) and _is_one_array(arrays):
+        is_first = len(arrays) <= FEW
+        yield Section("Fastest paths", (path_table.code_table(arrays),), is_first)
     names = _names(arrays)
     for array, name in zip(arrays[:MOST_ARRAYS], names, strict=False):
         yield path_table.full_section(array, f"All paths{name}")
     yield from survey.sections(session)
-    for array, name in zip(arrays[:MOST_TOLD], names, strict=False):
-        told = [
+    for array, name in zip(arrays[:MOST_MEASURED], names, strict=False):
+        tables = [
             facts([("path", path.code), *found])
             for path in array.paths
-            if (found := tuple(_facts(path.case.result)))
+            if (found := tuple(_evidence(path.case.result)))
         ]
-        yield Section(f"Everything measured{name}", tuple(told))
-    yield method.method_section(session)
+        yield Section(f"Everything measured{name}", tuple(tables))
+    yield Section("How it was measured", (facts(_method(session)),))
+
+
+def _scenario_sections(header: Header) -> Iterator[Section]:
+    """Yield the expectations of a scenario with their results, its question and its sources."""
+    scenario = header.request.scenario
+    if not scenario:
+        return
+    if header.expectations:
+        columns = (Column("expectation"), Column("result"), Column("reason"))
+        rows = tuple(
+            (Cell(one.text), Cell(one.verdict, TONES.get(one.verdict, "")), Cell(one.reason or ""))
+            for one in header.expectations
+        )
+        yield Section("Expectations", (Table(columns, rows),), is_first=True)
+    items = [("question", scenario.question), ("file", scenario.file)]
+    items += [("source", source) for source in scenario.sources]
+    yield Section("Scenario", (facts(items),))
 
 
 def _names(arrays: Sequence[Array]) -> list[str]:
-    """What tells each array from the others, behind a heading."""
-    several = len({array.text for array in arrays}) > 1
-    told = [
-        (array.pair_text * (not _is_one_pair(arrays)), array.text * several) for array in arrays
-    ]
-    return [f": {', '.join(filter(None, parts))}" if any(parts) else "" for parts in told]
+    """Return the difference of each array from the others, behind a heading."""
+    has_pairs, several = not _is_one_pair(arrays), len({array.text for array in arrays}) > 1
+    parts = [(array.pair_text * has_pairs, array.text * several) for array in arrays]
+    return [f": {', '.join(filter(None, one))}" if any(one) else "" for one in parts]
 
 
-def _commands(session: Session, found: Sequence[Problem], name: str) -> tuple[str, ...]:
-    worst = found[0].rule if found else ""
-    told = [f"dlprof explain {worst}", f"dlprof ticket {name} {worst}"] if worst else []
-    others = pair_command(session)
-    return (*filter(None, [others]), *told, f"dlprof report {name} --full")
-
-
-INSTRUMENTS = (
-    *("ownership", "values", "alignment", "fresh_source", "ordering", "lifetime", "early_write"),
-    *("peak_memory", "settings", "refusal", "trace"),
-)
-"""The evidence of a result."""
-
-
-def _facts(result: Result) -> Iterator[tuple[str, str]]:
+def _evidence(result: Result) -> Iterator[tuple[str, str]]:
     for name in INSTRUMENTS:
         verdict: Any = getattr(result, name)
         if verdict is not None:
-            told = evidence_facts(verdict.evidence, result.untimed)
-            yield name.replace("_", " "), f"{verdict.verdict}{told and f': {told}'}"
+            details = evidence_facts(verdict.evidence, result.untimed)
+            yield name.replace("_", " "), f"{verdict.verdict}{details and f': {details}'}"
     if result.output:
         yield "output", clean(result.output)
+
+
+def _method(header: Header) -> Iterator[tuple[str, str]]:
+    """Yield the circumstances of a session."""
+    machine = header.environment
+    yield "command", shlex.join(["dlprof", *header.command])
+    yield "date", header.created
+    if not header.request.settings.survey_alone:
+        yield "processes", f"{'' if header.complete else 'up to '}{header.rounds}, each new"
+    versions = [f"Python {machine.python or '?'}", *(text for _, text in _packages(header))]
+    yield "versions", ", ".join(versions)
+    known = {
+        "platform": machine.platform,
+        "cpu": machine.cpu,
+        "cores": machine.cores,
+        **(machine.variables or {}),
+        "device": header.device_choice,
+        "seed": header.seed,
+        "setup": header.request.settings.setup,
+        "measured in": header.wall_s and plain_time(header.wall_s * 1e9),
+        "other programs": header.foreign_cores and f"{header.foreign_cores:.1f} cores",
+    }
+    yield from ((name, str(value)) for name, value in known.items() if value)
+    for gpu in machine.known_gpus or ():
+        yield "gpu", f"{gpu.name}, driver {gpu.driver_version}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from dlprof.inference.base import FRESH
 from dlprof.probes.base import Protocol
-from dlprof.report.document import Answer, Cell, Column, Level, Lines, Section, Table
+from dlprof.report.document import Answer, Cell, Column, Lines, Section, Table
 from dlprof.report.paths import Array, Path
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import MARK, legend, plain_time, significant, time_text
@@ -86,7 +86,7 @@ def _loop_section(heading: str, looped: Sequence[Looped]) -> Section:
             lines.append(f"{consumer} takes {source} itself: {time} per iteration.")
         lines += [f"refused {place}: {first_line(why)}" for place, why in found.refused.items()]
     tables = (Table(LOOP_COLUMNS, rows, times),) if rows else ()
-    return Section(heading, (*tables, Lines(tuple(dict.fromkeys(lines)))), Level.FIRST)
+    return Section(heading, (*tables, Lines(tuple(dict.fromkeys(lines)))), is_first=True)
 
 
 def _loop_ns(found: Placement) -> float:
@@ -171,7 +171,7 @@ def step_sections(steps: dict[str, list[Result]]) -> Iterator[Section]:
         if timed:
             rows = tuple(map(_step_row, timed))
             table = Table(STEP_COLUMNS, rows, legend(cell.text for row in rows for cell in row))
-            yield Section(name, (table,), Level.FIRST)
+            yield Section(name, (table,), is_first=True)
         for one in results:
             for note in _notes(one):
                 notes[note][f"{one.case.producer} {one.case.import_}"] = None

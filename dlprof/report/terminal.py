@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from dlprof.report.document import Answer, Block, Cell, Document, Level, Problem, Section, Table
+from dlprof.report.document import Answer, Cell, Document, Problem, Section, Table
 from dlprof.text.clean import counted
 
 STYLES = {
@@ -35,20 +35,31 @@ CODE_WIDTH = 26
 MARKS = " ,([{.=)]}-/_"
 """Code is folded after these."""
 TEXT_SHARE = 0.32
-"""Of the width, what a text beside code may take."""
+"""The largest share of the width for text next to code."""
 FIRST_ROWS, FIRST_PROBLEMS = 12, 2
-"""Of the first screen."""
+"""Limits of the first screen."""
+BLANKS = re.compile(r"\n{3,}")
 
 
-def render(
-    document: Document, width: int = 100, color: bool = False, level: Level = Level.FIRST
-) -> str:
-    """The first screen, or all, as text of ``width`` columns; with ANSI colors if ``color``."""
-    return printed(Group(*_parts(document, width, level)), width, color)
+def render(document: Document, width: int = 100, color: bool = False, full: bool = False) -> str:
+    """Return the first screen, or all if ``full``, as text of ``width`` columns.
+
+    ``color`` adds ANSI colors.
+    """
+    return printed(Group(*_parts(document, width, full)), width, color)
+
+
+def render_page(page: str, width: int = 100, color: bool = False) -> str:
+    """Lay out the Markdown of a rule, without its marks."""
+    from rich.markdown import Markdown  # with a parser and Pygments, which reports do not need
+
+    text = f"#{page}" if page.startswith("# ") else page  # Rich centers a title
+    laid_out = Markdown(text, code_theme="ansi_dark", hyperlinks=False)
+    return BLANKS.sub("\n\n", printed(laid_out, min(width, 100), color))
 
 
 def printed(renderable: RenderableType | str, width: int = 100, color: bool = False) -> str:
-    """Text of ``width`` columns, no blanks at line ends."""
+    """Return text of ``width`` columns without blanks at line ends."""
     target = io.StringIO()
     console = Console(
         file=target,
@@ -87,14 +98,10 @@ class Code:
         yield Text.assemble(last, "" if fits else "\n", self.note)
 
 
-def _parts(document: Document, width: int, level: Level) -> Iterator[RenderableType]:
-    is_full = level is Level.FULL
+def _parts(document: Document, width: int, is_full: bool) -> Iterator[RenderableType]:
     title, context = Text(document.headline, style="bold"), Text(document.context, style="dim")
     room = width - title.cell_len - context.cell_len
-    if room > GAP:
-        yield Text.assemble(title, " " * room, context)
-    else:
-        yield from (title, context)
+    yield from [Text.assemble(title, " " * room, context)] if room > GAP else [title, context]
     if document.answers:
         yield Text()
         yield _answers(document.answers)
@@ -108,13 +115,13 @@ def _parts(document: Document, width: int, level: Level) -> Iterator[RenderableT
         yield _table(shown, width, " (--full)" if table.is_summary else "")
     yield from [Text()] if document.marks and not tables else []
     yield from (_flush(Text(mark, style="dim")) for mark in document.marks)
-    for section in document.at(Level.FIRST):
-        yield from _section(section, width)
+    for section in document.sections:
+        yield from _section(section, width) if section.is_first else ()
     if document.problems:
         yield Text()
         yield _problems(document.problems, is_full)
-    for section in document.at(Level.FULL) if is_full else ():
-        yield from _section(section, width)
+    for section in document.sections if is_full else ():
+        yield from () if section.is_first else _section(section, width)
     if document.commands:
         yield Text()
         line = " · ".join(document.commands)
@@ -127,17 +134,14 @@ def _section(section: Section, width: int) -> Iterator[RenderableType]:
     for at, block in enumerate(section.blocks):
         if at:
             yield Text()
-        yield _block(block, width)
-
-
-def _block(block: Block, width: int) -> RenderableType:
-    if isinstance(block, Table):
-        return _table(block, width)
-    return _flush(Group(*map(Text, block.lines)))
+        if isinstance(block, Table):
+            yield _table(block, width)
+        else:
+            yield _flush(Group(*map(Text, block.lines)))
 
 
 def _answers(answers: Sequence[Answer]) -> RenderableType:
-    """One line for each answer, and its note under its code."""
+    """Return one line for each answer, with its note under its code."""
     grid = _grid()
     for answer in answers:
         code = Code(Text(answer.code, style="bold")) if answer.code else Text(answer.note)
@@ -156,14 +160,8 @@ def _grid() -> Grid:
     )
 
 
-def _width(grid: Grid) -> Measurement:
-    """The columns that a table takes at least and at most, whatever the console has."""
-    console = Console(width=1000)
-    return Measurement.get(console, console.options, grid)
-
-
 def _table(table: Table, width: int, hint: str = "") -> RenderableType:
-    """``hint`` says how to see what the rows leave out."""
+    """Lay out a table; ``hint`` says how to see the rows that it leaves out."""
     more = [Text(table.more + hint, style="dim")] if table.more else []
     if not table.rows:
         return _flush(Group(*more))
@@ -178,13 +176,19 @@ def _table(table: Table, width: int, hint: str = "") -> RenderableType:
     return _flush(Group(grid, *more))
 
 
+def _width(grid: Grid) -> Measurement:
+    """Return the least and the most columns that a table takes."""
+    console = Console(width=1000)
+    return Measurement.get(console, console.options, grid)
+
+
 def _columns(table: Table, kept: Sequence[int]) -> Table:
     rows = tuple(tuple(row[at] for at in kept) for row in table.rows)
     return Table(tuple(table.columns[at] for at in kept), rows)
 
 
 def _filled(table: Table, most: int | None = None) -> Grid:
-    """The table for rich. A narrow one has texts of at ``most`` so many columns beside code."""
+    """Return a Rich table. ``most`` narrows it, and limits the columns of text next to code."""
     is_narrow = most is not None
     has_code = any(cell.code for row in table.rows for cell in row)
     grid = _grid()
@@ -219,33 +223,21 @@ def _problems(problems: Sequence[Problem], is_full: bool) -> RenderableType:
     grid = _grid()
     shown = problems if is_full else problems[:FIRST_PROBLEMS]
     for problem in shown:
-        style = STYLES[problem.severity]
-        paths = counted(problem.more, "more path")
-        more = f" ({paths})" if problem.more and not is_full else ""
-        grid.add_row(Text(problem.severity, style=style), problem.rule, problem.sentence + more)
-        for line in problem.evidence if is_full else ():
-            grid.add_row("", "", Text(line, style="dim"))
-        for line in problem.advice if is_full else ():
-            grid.add_row("", "", line)
+        more = f" ({counted(problem.more, 'more path')})" if problem.more and not is_full else ""
+        severity = Text(problem.severity, style=STYLES[problem.severity])
+        grid.add_row(severity, problem.rule, problem.sentence + more)
+        if is_full:
+            for line in problem.evidence:
+                grid.add_row("", "", Text(line, style="dim"))
+            for line in problem.advice:
+                grid.add_row("", "", line)
     for column in grid.columns[:2]:
         column.no_wrap = True
     counts = Counter(problem.severity for problem in problems[len(shown) :])
-    told = ", ".join(f"{count} {severity}" for severity, count in counts.items())
-    left = [Text(f"… and {told} (--full)", style="dim")] if told else []
+    others = ", ".join(f"{count} {severity}" for severity, count in counts.items())
+    left = [Text(f"… and {others} (--full)", style="dim")] if others else []
     return _flush(Group(grid, *left))
 
 
 def _flush(part: RenderableType) -> Padding:
     return Padding(part, (0, 0, 0, INDENT))
-
-
-BLANKS = re.compile(r"\n{3,}")
-
-
-def render_page(page: str, width: int = 100, color: bool = False) -> str:
-    """The Markdown of a rule, laid out to be read, without its marks."""
-    from rich.markdown import Markdown  # with a parser and Pygments, which reports do not need
-
-    text = f"#{page}" if page.startswith("# ") else page  # Rich centers a title
-    laid_out = Markdown(text, code_theme="ansi_dark", hyperlinks=False)
-    return BLANKS.sub("\n\n", printed(laid_out, min(width, 100), color))

@@ -177,7 +177,7 @@ def _share(took_ns: float, whole_ns: float) -> str:
 
 def _notices(trace: Trace) -> Iterable[str]:
     if trace.simulated:
-        yield f"{SIMULATED[:1].upper()}{SIMULATED[1:]}."
+        yield SIMULATED
     yield from cut_short(trace)
     for trouble in trace.troubles:
         yield f"Not all is traced of {first_line(trouble)}"

@@ -41,7 +41,7 @@ from dlprof.text.clean import clean, counted
 from dlprof.text.json_text import Free
 
 SCHEMA = "dlprof.session/1"
-SIMULATED = "simulated CUDA device: order and copies are real, times are not"
+SIMULATED = "Simulated CUDA device: order and copies are real, times are not."
 """What every output from such a session says."""
 DISTURBED = 0.5
 """From this share of a process's samples on, its median is one of a disturbed sample."""

@@ -21,7 +21,7 @@ from dlprof.probes import BUILTIN
 from dlprof.probes.base import DTYPES, LAYOUTS
 from dlprof.protocol.statement import UserCode
 from dlprof.runner.axes import shape_text
-from dlprof.runner.session import SIMULATED, CaseRecord, FindingRecord, Session
+from dlprof.runner.session import CaseRecord, FindingRecord, Session
 from dlprof.text.source import (
     NOT_PYTHON,
     UNREADABLE,
@@ -145,7 +145,7 @@ def _script(effect: Effect, subjects: Sequence[Subject], session: Session) -> st
     seen = [" ".join(one) for one in environment.distributions(modules)]
     seen.append(f"Python {environment.python or '?'}")
     if session.simulated:
-        seen.append(f"on a {SIMULATED}")
+        seen.append("on a simulated CUDA device: order and copies are real, times are not")
     return SCRIPT.format(
         symptom=_said(f"{effect.call} {effect.does}", 4),
         array=_said(f"x: {effect.subject.array_text}"),

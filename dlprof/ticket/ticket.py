@@ -219,7 +219,7 @@ def _versions(session: Session, results: Sequence[Result]) -> str:
         f"{known.implementation or 'Python'} {known.python or '?'}",
         known.platform or "",
         f"{known.cpu or 'unknown processor'}, {known.cores or '?'} cores",
-        f"{SIMULATED[:1].upper()}{SIMULATED[1:]}" if session.simulated else "",
+        SIMULATED if session.simulated else "",
         *(
             f"{gpu.name or 'GPU'}, driver {gpu.driver_version or '?'}"
             for gpu in (known.known_gpus or ())[:2]

@@ -14,7 +14,6 @@ from rule_builders import varying, verdict
 
 from dlprof.measuring.judged import judged
 from dlprof.report import checks, data_table, markdown, terminal
-from dlprof.report.document import Level
 from dlprof.report.session_document import session_document
 from dlprof.runner.request import ScenarioRecord
 from dlprof.runner.session_file import document, parse
@@ -115,7 +114,7 @@ def spoil(content, path, how, value):
 def use(session):
     """Make every output of the command line from a session."""
     report = session_document(session)
-    shown(terminal.render(report, level=Level.FULL))
+    shown(terminal.render(report, full=True))
     shown(markdown.render(report))
     shown(checks.junit("t", checks.checks(session)))
     shown(data_table.csv_text(session))

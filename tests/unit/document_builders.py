@@ -7,7 +7,6 @@ from dlprof.report.document import (
     ChartRow,
     Column,
     Document,
-    Level,
     Lines,
     Mark,
     Problem,
@@ -71,7 +70,7 @@ def document(**changes):
             problem("DLP004", "warning", sentence="7 paths copy where a view exists."),
         ),
         "sections": (
-            Section("Left out", (Lines(("TensorFlow is not installed.",)),), Level.FIRST),
+            Section("Left out", (Lines(("TensorFlow is not installed.",)),), is_first=True),
             Section("Crashes", (Lines(("SIGSEGV during timing",)),)),
             Section("All paths", (Table(COLUMNS, (row(),)),)),
             Section("Environment", (facts([("python", "3.11.7"), ("cpu", "Example")]),)),
@@ -100,6 +99,6 @@ def document_of(word):
         marks=(word,),
         problems=(found,),
         chart=found_chart,
-        sections=(Section(word, blocks, Level.FIRST), Section(word, blocks)),
+        sections=(Section(word, blocks, is_first=True), Section(word, blocks)),
         commands=(word,),
     )

@@ -22,7 +22,6 @@ from dlprof.report.document import (
     Cell,
     Column,
     Document,
-    Level,
     Problem,
     Table,
 )
@@ -67,7 +66,7 @@ def test_only_full_has_every_row_of_a_long_table():
     first = terminal.render(document, 80).splitlines()
     assert len(first) < 99
     assert "(--full)" in first[-1]
-    assert terminal.render(document, 80, level=Level.FULL).count("row ") == 999
+    assert terminal.render(document, 80, full=True).count("row ") == 999
 
 
 def test_a_table_with_too_many_columns_loses_no_cell_in_80_columns():

@@ -6,7 +6,6 @@ from reading import part, texts, told
 from rule_builders import US, path, spread
 from step_builders import fresh_result, make_step, step_result
 
-from dlprof.report.document import Level
 from dlprof.report.session_document import session_document
 from dlprof.report.steps import share_text
 from dlprof.runner.session import Share
@@ -32,7 +31,7 @@ def looped(code="torch.tensor(x)", ci95=(0.66, 0.71), pays_from=2, **changes):
 
 def test_a_loop_has_a_table_on_the_first_screen_and_says_what_pays():
     found = section("In a loop", looped())
-    assert found.level is Level.FIRST
+    assert found.is_first
     assert "torch.add(x, 1)" in found.heading
     assert texts(found)[0][2:] == ["69 ±3 %", "2 iterations", "torch.tensor(x)"]
     assert "69 %" in told(found)
@@ -69,7 +68,7 @@ def steps(*results):
 
 def test_steps_have_a_row_for_each_strategy_and_the_best_is_named():
     found = steps(fresh_result(), step_result())
-    (table, *_) = found.at(Level.FIRST)
+    (table, *_) = (one for one in found.sections if one.is_first)
     assert [row[0] for row in texts(table)] == ["fresh", "persistent"]
     assert texts(table)[1][2:] == ["10 ±5 %", "560,000", "2", "1 of 8", "next call", "+500 ns"]
     assert found.answers[0].code == "persistent"
@@ -95,6 +94,6 @@ def test_a_scenario_has_its_expectations_on_the_first_screen():
         make_session(path("f(x)"), request={"scenario": scenario}, expectations=expectations)
     )
     assert found.title.startswith(scenario["title"])
-    first = [one.heading for one in found.at(Level.FIRST)]
+    first = [one.heading for one in found.sections if one.is_first]
     assert first[0] == "Expectations"
     assert texts(found.sections[0]) == [["view", "not met", "a copy"]]

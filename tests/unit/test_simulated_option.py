@@ -16,7 +16,6 @@ from dlprof.measuring.judged import judged
 from dlprof.report import html, markdown, terminal
 from dlprof.report.checks import checks, junit
 from dlprof.report.comparison_document import checks_of, comparison_document
-from dlprof.report.document import Level
 from dlprof.report.session_document import session_document
 from dlprof.runner import options
 from dlprof.runner.catalog import catalog_from
@@ -106,7 +105,7 @@ def outputs():
     found = session()
     document = session_document(found, scripts=True)
     yield "terminal", terminal.render(document)
-    yield "full", terminal.render(document, level=Level.FULL)
+    yield "full", terminal.render(document, full=True)
     yield "markdown", markdown.render(document)
     yield "page", html.render(document, found)
     yield "junit", junit("title", checks(found))

@@ -11,7 +11,6 @@ from numpy import frombuffer as taken_out
 
 import dlprof
 from dlprof.report import terminal
-from dlprof.report.document import Level
 from dlprof.report.trace_document import trace_document
 from dlprof.runner.trace import completed, merged
 from dlprof.tracer import calls
@@ -245,7 +244,7 @@ def test_a_hostile_programs_words_steer_no_terminal(tmp_path):
     }
     told = {**part(7, row), "argv": [bite], "versions": {bite: bite}, "troubles": [bite]}
     trace = completed({"program": [bite], "exit_code": 0, "wall_ns": 1, **merged([told])})
-    text = terminal.render(trace_document(trace), level=Level.FULL)
+    text = terminal.render(trace_document(trace), full=True)
     assert not {*text} & {"\x1b", "\x07", "\u202e"}
     assert trace.rows[0].allowed == ["wait"]
     assert trace.sources[trace.rows[0].file][0] == (1, "a = 1")
