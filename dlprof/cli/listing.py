@@ -85,8 +85,7 @@ def explain(
     ] = None,
 ) -> None:
     """Explain a rule: what it finds, how dlprof knows, and what to do. Lists all without one."""
-    from dlprof.judge import RULES
-    from dlprof.judge.pages import index, page
+    from dlprof.judge import RULES, index, page
     from dlprof.report.terminal import render_page
 
     if rule is None:

@@ -218,7 +218,7 @@ def _by_address(before: CaseView, after: CaseView) -> bool:
     """Whether the address of the array decides between view and copy on both sides, by chance."""
     both = {"view", "copy"}
     words = {word for known in (before, after) for word, _ in known.kinds_seen}
-    return words <= both <= before.alignment_words & after.alignment_words
+    return words <= both <= before.words_by_address & after.words_by_address
 
 
 def _states(case: CaseView) -> dict[str, State]:

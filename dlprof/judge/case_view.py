@@ -20,8 +20,7 @@ from dlprof.runner.evidence import (
 )
 from dlprof.runner.session import Result, TimeMeasure
 
-PLACES = ("aligned", "sliced")
-"""Places of the source at which the instrument *alignment* looks."""
+WORDS = ("copy", "view")
 WAITS = ("host-sync", "device-sync")
 NOT_THE_CONVERSION = ("start", "import", "create")
 """Stages in which a lost worker, or a refusal, tells nothing of the conversion."""
@@ -240,28 +239,16 @@ class CaseView:
         )
 
     @cached_property
-    def alignment_words(self) -> set[str]:
-        """What the instrument *alignment* saw where looks differ: views, copies, refusals."""
-        if self.by_address is None or not self.by_address.says("dependent"):
-            return set()
-        return {str(look.verdict) for _, look in self.by_address.evidence.places}
-
-    @property
     def words_by_address(self) -> frozenset[str]:
-        """What the instrument *alignment* saw at either place, if each place has one answer."""
+        """Views, copies, refusals: what *alignment* saw at its places, if each has one answer."""
         if self.by_address is None or not self.by_address.says("dependent", "independent"):
             return frozenset()
         return frozenset(str(look.verdict) for _, look in self.by_address.evidence.places)
 
     @property
-    def breaks_promise_elsewhere(self) -> bool:
-        """Whether it is documented to copy, and *alignment* saw a view."""
-        return self.promise == "copy" and "view" in self.alignment_words
-
-    @property
     def copies_elsewhere(self) -> bool:
         """Whether *alignment* saw a copy, whatever it is here."""
-        return "copy" in self.alignment_words
+        return "copy" in self.words_by_address
 
     @property
     def stays_on_device(self) -> bool:
@@ -295,10 +282,6 @@ class CaseView:
     @property
     def loses_read_only(self) -> bool:
         return (self.kind, self.writable.source, self.writable.result) == ("view", False, True)
-
-    @property
-    def keeps_read_only(self) -> bool:
-        return (self.kind, self.writable.source, self.writable.result) == ("view", False, False)
 
     def as_seen(self, name: str, word: str) -> CaseView:
         """The case by the evidence of the first process in which the instrument saw ``word``."""

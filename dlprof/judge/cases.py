@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
-from dlprof.judge.alignment import Steady
-from dlprof.judge.case_view import CaseView, seen
+from dlprof.judge import thresholds
+from dlprof.judge.case_view import WORDS, CaseView, seen
 from dlprof.judge.safety import (
     Fault,
     Level,
@@ -22,7 +22,7 @@ from dlprof.judge.safety import (
     unmeasured,
 )
 from dlprof.judge.slower import is_too_fast_to_copy
-from dlprof.probes.base import Protocol
+from dlprof.probes.base import CONTIGUOUS, Protocol
 from dlprof.runner.evidence import Alignment, Verdict
 from dlprof.runner.session import FindingRecord, Result
 
@@ -31,6 +31,8 @@ NO_COPY = re.compile(r"\bcopy\s*=\s*False\b")
 
 Thing = TypeVar("Thing")
 Key = TypeVar("Key", bound=Hashable)
+Look = tuple[str, str]
+"""An instrument, and a word that processes may have seen it say."""
 
 
 class PathFacts(NamedTuple):
@@ -43,7 +45,7 @@ class PathFacts(NamedTuple):
     """Whether an instrument wrote to the source of a copy right after the call, or found that
     nothing can."""
     outlasts: bool
-    """Whether all of a look at its lifetime was taken, and found nothing."""
+    """Whether its lifetime was looked at, and is safe."""
     not_looked_at: str
     """What the diagnosis left open at every shape, in words."""
 
@@ -65,10 +67,6 @@ class Cases:
         timed = tuple(case for case in self.cases if not case.surveyed)
         return self if len(timed) == len(self.cases) else replace(self, cases=timed)
 
-    def looked_at(self, instrument: str) -> Sequence[CaseView]:
-        """The cases of which an instrument says something."""
-        return [case for case in self.cases if getattr(case.result, instrument)]
-
     @cached_property
     def arrays(self) -> dict[tuple[Any, ...], list[CaseView]]:
         """The cases of each pair and array."""
@@ -77,6 +75,24 @@ class Cases:
     def with_findings(self, findings: Iterable[FindingRecord]) -> Cases:
         """The same cases with the findings of their session."""
         return replace(self, findings=tuple(findings))
+
+    def groups(
+        self,
+        cause: Callable[[CaseView], Hashable],
+        rank: Callable[[CaseView], Any] = lambda _: 0,
+        look: Look | None = None,
+    ) -> Iterator[list[CaseView]]:
+        """The cases of each cause, which are one finding; the clearest, of the highest rank, first.
+
+        Cases whose cause is false are left out. With a ``look``, a group has the cases that were
+        seen in as many processes.
+        """
+        found = by(
+            (case for case in self.cases if cause(case)),
+            lambda case: (cause(case), case.how_often(*look) if look else ""),
+        )
+        for group in found.values():
+            yield sorted(group, key=rank, reverse=True)
 
     @cached_property
     def _paths(self) -> dict[tuple[str, ...], PathFacts]:
@@ -95,10 +111,10 @@ class Cases:
     def _facts(self, cases: Sequence[CaseView]) -> PathFacts:
         found = {rule for rule, one in self.faults.items() if any(map(one.is_in, cases))}
         broken = {rule for rule in found if any(self.breaks(case, rule) for case in cases)}
-        # The shape that was diagnosed tells of the path; of the others it is told by design.
+        # The diagnosis looks at one shape, which stands for the others.
         ok = [case for case in cases if case.result.status == "ok"]
         diagnosed = [case for case in ok if case.result.lifetime is not None]
-        unseen = [not_looked_at(case) for case in diagnosed or ok]
+        open_ = [not_looked_at(case) for case in diagnosed or ok]
         lifetimes = [case.result.lifetime for case in cases]
         return PathFacts(
             broken=frozenset(broken),
@@ -110,18 +126,40 @@ class Cases:
             ),
             is_written=any(map(_is_written, cases)),
             outlasts=any(one is not None and one.verdict == "safe" for one in lifetimes),
-            not_looked_at=unseen[-1] if unseen and all(unseen) else "",
+            not_looked_at=open_[-1] if open_ and all(open_) else "",
         )
 
     @cached_property
     def _torn(self) -> set[tuple[str, str, bool]]:
         """The consumer and device of each torn copy, and whether its call ends with the copy."""
-        torn = (case for case in self.looked_at("early_write") if case.is_torn)
+        torn = filter(lambda case: case.is_torn, self.cases)
         return {(case.pair[1], case.result.case.device, case.is_synchronous) for case in torn}
 
     @cached_property
-    def _steady(self) -> Steady:
-        return Steady(self.cases)
+    def _looks(self) -> dict[Hashable, list[tuple[str, float | None]]]:
+        """By path, whatever the shape: views, copies and refusals, with the source's alignment."""
+        found: dict[Hashable, list[tuple[str, float | None]]] = defaultdict(list)
+        for case in self.cases:
+            looks = found[_path(case)]
+            for word, evidence in case.kinds_seen:
+                if word in WORDS:
+                    looks += [(word, size) for size in evidence.alignments or (None,)]
+            tried = case.result.alignment
+            if tried is not None:
+                for _, look in tried.evidence.places:
+                    if look.verdict in WORDS or tried.says("dependent"):
+                        looks.append((str(look.verdict), look.alignment_bytes))
+        return found
+
+    @cached_property
+    def _sources(self) -> dict[Hashable, set[float]]:
+        """By producer and device: the alignments of its arrays."""
+        found: dict[Hashable, set[float]] = defaultdict(set)
+        for case in self.cases:
+            for word, evidence in case.kinds_seen:
+                if word in WORDS:
+                    found[_source(case)].update(map(capped, evidence.alignments))
+        return found
 
     @cached_property
     def _sound(self) -> dict[tuple[Any, ...], list[CaseView]]:
@@ -152,12 +190,13 @@ class Cases:
             return "unmeasured", missing
         if missing := unchecked(case):
             return "unchecked", missing
-        missing = self._paths[case.path].not_looked_at or gap(case, "values")
-        if not missing and 0 not in case.result.case.shape:  # what is empty shares nothing
+        facts = self._paths[case.path]
+        missing = facts.not_looked_at or gap(case, "values")
+        if not missing and 0 not in case.result.case.shape:  # an empty array shares nothing
             missing = unknown_kind(case)
         # A call of a consumer that has nothing to wait for ends with a whole copy.
         is_late = case.kind == "copy" and not case.is_synchronous
-        if not missing and is_late and not self._paths[case.path].is_written:
+        if not missing and is_late and not facts.is_written:
             missing = "whether it still reads its source"
         return ("right", missing) if missing else ("safe", "")
 
@@ -174,12 +213,12 @@ class Cases:
         safety = self.safety(case)
         return (
             (safety.is_trusted or (safety.needs_wait and case.is_right and case.is_measured))
-            and case.kind in ("view", "copy")
+            and case.kind in WORDS
             and not self._paths[case.path].is_doubtful
         )
 
     def may_tear(self, case: CaseView) -> bool:
-        """Whether it copies as what was seen torn does: that this one was whole proves nothing.
+        """Whether it copies like a path that was seen torn, which one whole copy does not disprove.
 
         A call of a consumer that has nothing to wait for ends with a whole copy, unless such a
         copy was seen torn. A view here may be a copy where the source begins elsewhere.
@@ -212,8 +251,20 @@ class Cases:
         return "view" if case.outcome == "view" else ""
 
     def is_constant(self, case: CaseView) -> bool:
-        """Whether it is a view, or a copy, at every alignment that was measured of its source."""
-        return self._steady.is_constant(case)
+        """Whether the path gave nothing else at any shape and alignment of its source.
+
+        Memory that is aligned better is at most more of a view: a copy of a source at 64 bytes is
+        taken to be one at 16, and a view at 16 to be one at 64. If alignments are not known,
+        nothing speaks against it.
+        """
+        looks = self._looks[_path(case)]
+        if any(word != case.kind for word, _ in looks):
+            return False
+        known = [capped(size) for _, size in looks if size is not None]
+        begins = self._sources[_source(case)]
+        if not known or not begins:
+            return True
+        return max(known) >= max(begins) if case.kind == "copy" else min(known) <= min(begins)
 
     def where(self, case: CaseView) -> str:
         """Return `` for this array`` if the path is something else of other arrays."""
@@ -221,18 +272,10 @@ class Cases:
 
     def breaks(self, case: CaseView, rule: str) -> bool:
         """Whether the case has the rule's fault, and had a choice where that takes one."""
-        return self.faults[rule].is_in(case) and (
-            rule not in self._avoided or case.array in self._avoided[rule]
-        )
-
-    @cached_property
-    def _avoided(self) -> dict[str, set[tuple[Any, ...]]]:
-        """By rule: the arrays of which a case does without its fault."""
-        return {
-            rule: {case.array for case in self.cases if fault.is_avoided(case)}
-            for rule, fault in self.faults.items()
-            if fault.is_avoided is not None
-        }
+        fault = self.faults[rule]
+        if not fault.is_in(case):
+            return False
+        return fault.is_avoided is None or any(map(fault.is_avoided, self.arrays[case.array]))
 
     @cached_property
     def _ends_with_wait(self) -> frozenset[str]:
@@ -245,27 +288,24 @@ class Cases:
     ) -> CaseView | None:
         """The cheapest safe case that gives what ``case`` gives, and that ``fits``.
 
-        What is documented to copy is replaced by what is documented to copy, wherever the source
-        begins; a view by a view. A copy that may be torn, for which nothing safe stands, is
-        replaced by a view whose copies of other memory may be torn: nothing is lost by that.
+        A documented copy is replaced by a documented copy, wherever the source begins; a view by
+        a view.
         """
-        return next((other for other in self._fitting(case, fits) if other is not case), None)
+        found = (
+            other
+            for other in self._sound.get(case.array, ())
+            if other is not case
+            and not self.may_tear(other)
+            and serves(other, case)
+            and (case.promise != "copy" or self.copies(other))
+            and fits(other)
+        )
+        return next(found, None)
 
     def waited(self, case: CaseView) -> CaseView | None:
         """The cheapest copy that may stand for ``case`` if its result is waited for."""
         copies = filter(self.copies, filter(self.waiting_helps, self._sound.get(case.array, ())))
         return next((other for other in copies if serves(other, case)), None)
-
-    def _fitting(self, case: CaseView, fits: Callable[[CaseView], bool]) -> Iterator[CaseView]:
-        """What can replace ``case`` and its like, the best first; it may be among them."""
-        for other in self._sound.get(case.array, ()):
-            if (
-                not self.may_tear(other)
-                and serves(other, case)
-                and (case.promise != "copy" or self.copies(other))
-                and fits(other)
-            ):
-                yield other
 
 
 def _is_written(case: CaseView) -> bool:
@@ -274,6 +314,26 @@ def _is_written(case: CaseView) -> bool:
         word in ("safe", "unsafe") or "immutable" in (evidence.sizes_bytes or {}).values()
         for word, evidence in seen(case.result.early_write)
     )
+
+
+def _source(case: CaseView) -> Hashable:
+    return case.pair[0], case.result.case.device
+
+
+def _path(case: CaseView) -> Hashable:
+    """The path whatever the shape; contiguous layouts differ in nothing but alignment."""
+    found = case.result.case
+    layout = CONTIGUOUS[0] if is_contiguous(case) else found.layout
+    return (*case.pair, found.export, found.import_, found.dtype, layout, found.device)
+
+
+def is_contiguous(case: CaseView) -> bool:
+    return case.result.case.layout in CONTIGUOUS
+
+
+def capped(alignment: float) -> float:
+    """An alignment in bytes; more than a cache line is an accident."""
+    return min(alignment, thresholds.ALIGNED_BYTES)
 
 
 def serves(other: CaseView, case: CaseView) -> bool:
@@ -288,7 +348,10 @@ def serves(other: CaseView, case: CaseView) -> bool:
 
 
 def views(results: Iterable[Result]) -> Iterator[CaseView]:
-    """The cases with what the instrument *alignment* saw at the first shape of their path."""
+    """The cases, with the verdict of the instrument *alignment* at the first shape of their path.
+
+    Steps of inference are no conversions: they are left out.
+    """
     known = [one for one in enumerate(results) if one[1].case.protocol != Protocol.STEP]
     looks = alignments(result for _, result in known)
     for index, result in known:
@@ -300,13 +363,13 @@ def coverage(results: Iterable[Result]) -> str:
     """``looked at 212 of 240 (28 refused)``: how many conversions gave a result."""
     tried = [one for one in results if one.case.protocol != Protocol.STEP]
     lost = Counter(CaseView(0, one).failure or one.status for one in tried if one.status != "ok")
-    told = ", ".join(f"{count:,} {word}" for word, count in lost.items())
+    words = ", ".join(f"{count:,} {word}" for word, count in lost.items())
     looked_at = f"looked at {len(tried) - lost.total():,} of {len(tried):,}"
-    return f"{looked_at} ({told})" if told else looked_at
+    return f"{looked_at} ({words})" if words else looked_at
 
 
 def alignments(results: Iterable[Result]) -> dict[tuple[str, ...], Verdict[Alignment]]:
-    """What the instrument *alignment* saw of each conversion, at the first shape."""
+    """The verdict of the instrument *alignment* on each conversion, at the first shape."""
     found: dict[tuple[str, ...], Verdict[Alignment]] = {}
     for result in results:
         if result.alignment is not None:
@@ -320,21 +383,3 @@ def by(things: Iterable[Thing], key: Callable[[Thing], Key]) -> dict[Key, list[T
     for thing in things:
         found[key(thing)].append(thing)
     return dict(found)
-
-
-Look = tuple[str, str]
-"""An instrument, and a word that processes may have seen it say."""
-
-
-def groups(
-    cases: Iterable[CaseView],
-    cause: Callable[[CaseView], Hashable],
-    rank: Callable[[CaseView], Any] = lambda _: 0,
-    look: Look | None = None,
-) -> list[list[CaseView]]:
-    """The cases of each cause, which are one finding; the clearest, of the highest rank, first.
-
-    With a ``look``, those that were seen in as many processes.
-    """
-    found = by(cases, lambda case: (cause(case), case.how_often(*look) if look else ""))
-    return [sorted(alike, key=rank, reverse=True) for alike in found.values()]

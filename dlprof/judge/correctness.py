@@ -1,4 +1,4 @@
-"""Is it right? Rules on shape, dtype and its byte order, values and the read-only flag."""
+"""Is it right? Rules on values, dtype, device, order and the read-only flag of the result."""
 
 from __future__ import annotations
 
@@ -8,57 +8,17 @@ from typing import NamedTuple
 
 from dlprof.errors import NoReproducer
 from dlprof.judge.case_view import CaseView, seen
-from dlprof.judge.cases import Cases, groups
-from dlprof.judge.rule import NONE_INSTEAD, Rule, expect, finding, or_a_copy, replacements
+from dlprof.judge.cases import Cases
+from dlprof.judge.rule import NONE_INSTEAD, Rule, finding, or_a_copy, replacements
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import LOOK, Effect, Subject, shows
-from dlprof.judge.standards import LIKE_OTHERS, READ_ONLY, SAME_DATA
+from dlprof.judge.standards import READ_ONLY, SAME_DATA, SAME_DEVICE, SAME_ORDER
+from dlprof.probes.base import ANY_DEVICE
 from dlprof.runner.axes import shape_text
-from dlprof.runner.evidence import Changed, Count, Evidence, Values
-from dlprof.runner.session import FindingRecord, Result
+from dlprof.runner.evidence import Count, Values
+from dlprof.runner.session import FindingRecord
 
 WRONG = ("values", "wrong")
-
-
-def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
-    """The result has another dtype than the source.
-
-    What a survey finds is a finding only if the documentation does not say it.
-    """
-    wrong = [case for case in cases.cases if case.changed.dtype and not _is_narrowed(case)]
-    for found in groups(
-        wrong, lambda case: (case.pair[1], (case.changed.dtype or ("", ""))[1]), look=WRONG
-    ):
-        before, after = found[0].changed.dtype or ("", "")
-        first, lost = found[0].result.case, _lost(found[0].changed.values)
-        why = first.narrows_why if first.narrows_to == after else ""
-        dtypes = dict.fromkeys(case.changed.dtype[0] for case in found if case.changed.dtype)
-        of = before if len(dtypes) == 1 else f"{len(dtypes)} other dtypes"
-        advice = replacements(cases, found, "keeps the dtype", none=NONE_INSTEAD)
-        yield finding(
-            found,
-            ("converts", "convert"),
-            f"{of} to {after}",
-            lost,
-            brief=why,
-            evidence={"before": before, "after": after},
-            advice=advice,
-            look=WRONG,
-        )
-
-
-def _is_narrowed(case: CaseView) -> bool:
-    record, (_, after) = case.result.case, case.changed.dtype or ("", "")
-    return case.surveyed and record.narrows_to == after
-
-
-def _lost(count: Count | None) -> str:
-    """``3 of 16 values changed``; empty if that is not known."""
-    if count is None or count.different is None or count.of is None:
-        return ""
-    return f"{count.different:,} of {count.of:,} values changed"
-
-
 DTYPE = """
 <create>
 <convert of y>
@@ -68,84 +28,57 @@ return dtypes[0] != dtypes[1]
 """
 
 
-def show_dtype_changed(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
-    before, after = (found.evidence.get(name, "?") for name in ("before", "after"))
-    return subject.shown(f"makes {after} of {before}", DTYPE)
+def show_dtype_changed(subject: Subject) -> Effect:
+    evidence = subject.finding.evidence
+    does = f"makes {evidence.get('after', '?')} of {evidence.get('before', '?')}"
+    return subject.shown(does, DTYPE)
 
 
-def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
-    """The result has another shape or, with the same dtype, other values than the source; or the
-    call changes more than it makes.
+@partial(
+    Rule,
+    "DLP007",
+    "dtype-changed",
+    "error",
+    "The result has the dtype of its source.",
+    show_dtype_changed,
+    source=SAME_DATA,
+    instrument="values",
+    fault=Fault(lambda case: "dtype" in case.changed.kinds),
+    changes=("wrong",),
+)
+def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
+    """The result has another dtype than the source.
+
+    A survey's result of the dtype that the documentation names is no finding.
     """
-    wrong = [case for case in cases.cases if _wrong_text(case)]
-    for found in groups(
-        wrong, lambda case: (case.way_in, min(case.changed.kinds), _cause(case)), look=WRONG
-    ):
+
+    def cause(case: CaseView) -> tuple[str, str] | None:
+        _, after = case.changed.dtype or ("", "")
+        is_documented = case.surveyed and case.result.case.narrows_to == after
+        return (case.pair[1], after) if after and not is_documented else None
+
+    for found in cases.groups(cause, look=WRONG):
+        before, after = found[0].changed.dtype or ("", "")
+        first = found[0].result.case
+        dtypes = {case.changed.dtype[0] for case in found if case.changed.dtype}
+        source = before if len(dtypes) == 1 else f"{len(dtypes)} other dtypes"
         yield finding(
             found,
-            ("gives", "give"),
-            _wrong_part(found[0].changed),
-            _wrong_text(found[0]),
-            brief=_cause(found[0]),
-            evidence={"changed": ", ".join(sorted(found[0].changed.kinds))},
-            advice=replacements(cases, found, "gives the right result", none=NONE_INSTEAD),
-            look=WRONG,
-        )
-    besides = [case for case in cases.cases if _side_effect(case.changed)]
-    for found in groups(
-        besides, lambda case: (case.way_in, _side_effect(case.changed)), look=WRONG
-    ):
-        kind = _side_effect(found[0].changed)
-        verb = SIDE_EFFECTS[kind].verb
-        yield finding(
-            found,
-            verb,
-            numbers=_lost(getattr(found[0].changed, kind)),
-            evidence={"changed": ", ".join(sorted(found[0].changed.kinds))},
-            advice=replacements(cases, found, "does not", none=NONE_INSTEAD),
+            ("converts", "convert"),
+            f"{source} to {after}",
+            _count_text(found[0].changed.values),
+            brief=first.narrows_why if first.narrows_to == after else "",
+            evidence={"before": before, "after": after},
+            advice=replacements(cases, found, "keeps the dtype", none=NONE_INSTEAD),
             look=WRONG,
         )
 
 
-def _cause(case: CaseView) -> str:
-    """Why the values are wrong, where an experiment shows it."""
-    values = case.changed.values
-    return "The byte order was lost." if values is not None and values.byte_order_lost else ""
-
-
-def _is_wrong(case: CaseView) -> bool:
-    """Values that a narrower dtype cannot hold are the dtype's fault."""
-    if not case.is_wrong:
-        return False
-    kinds = set(case.changed.kinds)
-    return "dtype" not in kinds or bool(kinds - {"dtype", "values"})
-
-
-def _wrong_part(changed: Changed) -> str:
-    if changed.shape:
-        return "a result of the wrong shape"
-    return "wrong values" if changed.values and "dtype" not in changed.kinds else "a wrong result"
-
-
-def _wrong_text(case: CaseView) -> str:
-    if case.changed.shape:
-        before, after = map(shape_text, case.changed.shape)
-        return f"shape {after} instead of {before}"
-    # Values that a narrower dtype cannot hold are the dtype's fault.
-    return _lost(case.changed.values) if "dtype" not in case.changed.kinds else ""
-
-
-def _side_effect(changed: Changed) -> str:
-    """The worst of what was changed besides the result; empty if nothing was."""
-    return next((kind for kind in SIDE_EFFECTS if kind in changed.kinds), "")
-
-
-def expected_values(found: FindingRecord, result: Result) -> str:
-    if _side_effect(CaseView(0, result).changed):
-        text = "A conversion changes neither `x` nor earlier results. Its result has the values of"
-        return expect(f"{text} `x`.", LIKE_OTHERS)(found, result)
-    text = "The result has the shape and the values of its source."
-    return expect(text, SAME_DATA)(found, result)
+def _count_text(count: Count | None) -> str:
+    """``3 of 16 values changed``; empty if that is not known."""
+    if count is None or count.different is None or count.of is None:
+        return ""
+    return f"{count.different:,} of {count.of:,} values changed"
 
 
 class SideEffect(NamedTuple):
@@ -237,45 +170,139 @@ return shapes[0] != shapes[1]
 """
 
 
-def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    wrong = CaseView(0, subject.result).changed
-    looks: list[Evidence] = [
-        evidence for word, evidence in seen(subject.result.values) if word == "wrong"
-    ]
-    evidence = looks[0] if looks else Values()
+def show_wrong_values(subject: Subject) -> Effect:
+    kind = _symptom(CaseView(0, subject.result))
+    evidence = (subject.result.values.of("wrong") if subject.result.values else None) or Values()
     subject = subject.as_made(evidence)
-    symptom, template = "gives wrong values", VALUES
-    kind = _side_effect(wrong)
-    if kind:
-        symptom, template = SIDE_EFFECTS[kind].verb[0], SIDE_EFFECTS[kind].script
+    does, template = "gives wrong values", VALUES
+    if kind in SIDE_EFFECTS:
+        does, template = SIDE_EFFECTS[kind].verb[0], SIDE_EFFECTS[kind].script
         if subject.is_own and kind == "earlier_result":
             raise NoReproducer("it takes two arrays, and the setup of your own makes one")
-    elif "shape" in wrong.kinds:
-        symptom, template = "loses the shape", SHAPE
+    elif kind == "shape":
+        does, template = "loses the shape", SHAPE
     create = subject.create_by(evidence)
-    other = f"{create}\n{subject.said('write', 'x')}" if "<other>" in template else ""
-    return subject.shown(symptom, template, create=create, other=other)
+    other = f"{create}\n{subject.idiom('write', 'x')}" if "<other>" in template else ""
+    return subject.shown(does, template, create=create, other=other)
+
+
+def _symptom(case: CaseView) -> str:
+    """The worst of what is wrong; empty if nothing is.
+
+    Values that a narrower dtype cannot hold are the dtype's fault.
+    """
+    kinds = [kind for kind in (*SIDE_EFFECTS, "shape") if kind in case.changed.kinds]
+    if kinds or not case.is_wrong:
+        return (*kinds, "")[0]
+    return "" if "dtype" in case.changed.kinds else "values"
+
+
+@partial(
+    Rule,
+    "DLP008",
+    "wrong-values",
+    "error",
+    "The result has the shape and the values of its source. A conversion changes neither its"
+    " source nor earlier results.",
+    show_wrong_values,
+    source=SAME_DATA,
+    instrument="values",
+    fault=Fault(lambda case: bool(_symptom(case))),
+    changes=("wrong",),
+)
+def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
+    """The result has another shape or, with the same dtype, other values than the source; or the
+    call changes more than it makes.
+    """
+    for found in cases.groups(
+        lambda case: _symptom(case) and (case.way_in, _symptom(case), _cause(case)), look=WRONG
+    ):
+        changed, kind = found[0].changed, _symptom(found[0])
+        verb, does, numbers = ("gives", "give"), "wrong values", _count_text(changed.values)
+        if kind in SIDE_EFFECTS:
+            verb, does = SIDE_EFFECTS[kind].verb, ""
+            numbers = _count_text(getattr(changed, kind))
+        elif changed.shape:
+            before, after = map(shape_text, changed.shape)
+            does, numbers = "a result of the wrong shape", f"shape {after} instead of {before}"
+        yield finding(
+            found,
+            verb,
+            does,
+            numbers,
+            brief=_cause(found[0]),
+            evidence={"changed": ", ".join(sorted(changed.kinds))},
+            advice=replacements(cases, found, "gives the right result", none=NONE_INSTEAD),
+            look=WRONG,
+        )
+
+
+def _cause(case: CaseView) -> str:
+    """Why the values are wrong, if an experiment shows it."""
+    values = case.changed.values
+    return "The byte order was lost." if values is not None and values.byte_order_lost else ""
 
 
 READ_ONLY_LOST = "DLP009"
+READ_ONLY_VIEW = f"""
+<create>
+<convert of y>
+<unless_writable>
+{LOOK.strip()}
+return addresses[0] == addresses[1]
+"""
 
 
+def show_read_only_lost(subject: Subject) -> Effect:
+    """A framework whose arrays can all be written has no flag to ask for."""
+    unless = ""
+    if subject.has("writable", "y"):
+        unless = f"if not {subject.idiom('writable', 'y')}:\n    return False"
+    return subject.shown(
+        "makes a writable view of a read-only array",
+        READ_ONLY_VIEW,
+        create=subject.create("view"),
+        unless_writable=unless,
+    )
+
+
+def _keeps_read_only(case: CaseView) -> bool:
+    return (case.kind, case.writable.source, case.writable.result) == ("view", False, False)
+
+
+@partial(
+    Rule,
+    READ_ONLY_LOST,
+    "read-only-lost",
+    {"error": "where another measured view keeps the flag", "warning": ""},
+    "The result of a read-only array is read-only or a copy.",
+    show_read_only_lost,
+    source=READ_ONLY,
+    instrument="ownership",
+    fault=Fault(
+        lambda case: case.loses_read_only,
+        is_avoided=_keeps_read_only,
+        condition="do not write to the result",
+    ),
+    changes=("read-only flag",),
+)
 def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
     """A view lets memory be written that its owner calls read-only.
 
-    An error where another view of the array keeps the flag. A consumer whose arrays can all be
+    An error if another view of the array keeps the flag. A consumer whose arrays can all be
     written has no view that keeps it, and no choice.
     """
-    lost = [case for case in cases.cases if case.loses_read_only]
-    for found in groups(
-        lost, lambda case: case.way_in if cases.breaks(case, READ_ONLY_LOST) else (*case.pair, "")
-    ):
+
+    def cause(case: CaseView) -> tuple[str, ...]:
+        if not case.loses_read_only:
+            return ()
+        return case.way_in if cases.breaks(case, READ_ONLY_LOST) else (*case.pair, "")
+
+    for found in cases.groups(cause):
         is_dropped = cases.breaks(found[0], READ_ONLY_LOST)
         advice = or_a_copy(cases, found[0], "Do not write to the result.")
         if is_dropped:
-            advice = replacements(
-                cases, found, "keeps the flag", lambda other: other.keeps_read_only, advice
-            )
+            advice = replacements(cases, found, "keeps the flag", _keeps_read_only, advice)
         yield finding(
             found,
             ("makes a writable view", "make writable views"),
@@ -288,58 +315,6 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
         )
 
 
-READ_ONLY_VIEW = f"""
-<create>
-<convert of y>
-<unless_writable>
-{LOOK.strip()}
-return addresses[0] == addresses[1]
-"""
-
-
-def show_read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    """A framework whose arrays can all be written has no flag to ask for."""
-    unless = ""
-    if subject.has("writable", "y"):
-        unless = f"if not {subject.said('writable', 'y')}:\n    return False"
-    return subject.shown(
-        "makes a writable view of a read-only array",
-        READ_ONLY_VIEW,
-        create=subject.create("view"),
-        unless_writable=unless,
-    )
-
-
-def read_only_gained(cases: Cases) -> Iterator[FindingRecord]:
-    """A result cannot be written, although its source can.
-
-    A consumer whose arrays can never be written has no choice.
-    """
-    verbs = {
-        "view": ("makes a read-only view", "make read-only views"),
-        "copy": ("makes a read-only copy", "make read-only copies"),
-    }
-    losing = [case for case in cases.cases if case.kind in verbs and _is_locked(case)]
-    for found in groups(losing, lambda case: (case.way_in, case.kind)):
-        kind = found[0].kind or ""
-        yield finding(
-            found,
-            verbs[kind],
-            "of a writable array",
-            evidence={"source_writable": True, "result_writable": False},
-            advice=replacements(cases, found, "can be written", partial(_is_writable, kind)),
-        )
-
-
-def _is_locked(case: CaseView) -> bool:
-    found = case.writable
-    return (found.source, found.result, found.immutable) == (True, False, False)
-
-
-def _is_writable(kind: str, case: CaseView) -> bool:
-    return (case.writable.source, case.writable.result, case.kind) == (True, True, kind)
-
-
 READ_ONLY_GAINED = """
 <create>
 <write of x>
@@ -349,25 +324,43 @@ return not <writable of y>
 """
 
 
-def property_lost(cases: Cases) -> Iterator[FindingRecord]:
-    """The result lacks what the source was besides its values, such as a mask."""
-    losing = [case for case in cases.cases if _lost_properties(case)]
-    for found in groups(losing, lambda case: (case.pair, _lost_properties(case))):
-        lost = _lost_properties(found[0])
+@partial(
+    Rule,
+    "DLP022",
+    "read-only-gained",
+    "info",
+    "The result of a writable array can be written.",
+    shows("makes a read-only array of a writable one", READ_ONLY_GAINED),
+    source=READ_ONLY,
+    instrument="values",
+)
+def read_only_gained(cases: Cases) -> Iterator[FindingRecord]:
+    """A result cannot be written, although its source can.
+
+    A consumer whose arrays can never be written has no choice.
+    """
+    verbs = {
+        "view": ("makes a read-only view", "make read-only views"),
+        "copy": ("makes a read-only copy", "make read-only copies"),
+    }
+
+    def cause(case: CaseView) -> tuple[object, ...]:
+        flags = case.writable.source, case.writable.result, case.writable.immutable
+        is_locked = case.kind in verbs and flags == (True, False, False)
+        return (case.way_in, case.kind) if is_locked else ()
+
+    def is_writable(kind: str, case: CaseView) -> bool:
+        return (case.writable.source, case.writable.result, case.kind) == (True, True, kind)
+
+    for found in cases.groups(cause):
+        kind = found[0].kind or ""
         yield finding(
             found,
-            ("loses", "lose"),
-            f"the {' and '.join(lost)} of the source",
-            evidence={"lost": ", ".join(lost)},
-            advice=replacements(
-                cases, found, "keeps it", lambda other: not _lost_properties(other)
-            ),
+            verbs[kind],
+            "of a writable array",
+            evidence={"source_writable": True, "result_writable": False},
+            advice=replacements(cases, found, "can be written", partial(is_writable, kind)),
         )
-
-
-def _lost_properties(case: CaseView) -> tuple[str, ...]:
-    known = [evidence.dropped for _, evidence in seen(case.result.values) if evidence.dropped]
-    return known[0] if known else ()
 
 
 MASK_LOST = """
@@ -379,69 +372,178 @@ return before and not after
 """
 
 
-def show_property_lost(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
+def show_property_lost(subject: Subject) -> Effect:
     before, after = (
-        subject.said("masked", name) if subject.has("masked", name) else f'hasattr({name}, "mask")'
+        subject.idiom("masked", name) if subject.has("masked", name) else f'hasattr({name}, "mask")'
         for name in "xy"
     )
-    lost = found.evidence.get("lost", "mask")
+    lost = subject.finding.evidence.get("lost", "mask")
     return subject.shown(f"loses the {lost} of x", MASK_LOST, before=before, after=after)
 
 
-RULES = (
-    Rule(
-        "DLP007",
-        "dtype-changed",
-        "error",
-        dtype_changed,
-        expect("The result has the dtype of its source.", SAME_DATA),
-        show_dtype_changed,
-        "values",
-        Fault(lambda case: "dtype" in case.changed.kinds),
-        changes=("wrong",),
-    ),
-    Rule(
-        "DLP008",
-        "wrong-values",
-        "error",
-        wrong_values,
-        expected_values,
-        show_wrong_values,
-        "values",
-        Fault(_is_wrong),
-        changes=("wrong",),
-    ),
-    Rule(
-        READ_ONLY_LOST,
-        "read-only-lost",
-        {"error": "where another measured view keeps the flag", "warning": ""},
-        read_only_lost,
-        expect("The result of a read-only array is read-only or a copy.", READ_ONLY),
-        show_read_only_lost,
-        "ownership",
-        Fault(
-            lambda case: case.loses_read_only,
-            is_avoided=lambda case: case.keeps_read_only,
-            condition="do not write to the result",
-        ),
-        changes=("read-only flag",),
-    ),
-    Rule(
-        "DLP021",
-        "property-lost",
-        "info",
-        property_lost,
-        expect("The result is masked as its source is, or the call refuses it."),
-        show_property_lost,
-        "values",
-    ),
-    Rule(
-        "DLP022",
-        "read-only-gained",
-        "info",
-        read_only_gained,
-        expect("The result of a writable array can be written.", READ_ONLY),
-        shows("makes a read-only array of a writable one", READ_ONLY_GAINED),
-        "values",
-    ),
+@partial(
+    Rule,
+    "DLP021",
+    "property-lost",
+    "info",
+    "The result is masked as its source is, or the call refuses it.",
+    show_property_lost,
+    instrument="values",
 )
+def property_lost(cases: Cases) -> Iterator[FindingRecord]:
+    """The result lacks a property of the source besides its values, such as a mask."""
+
+    def lost(case: CaseView) -> tuple[str, ...]:
+        dropped = (evidence.dropped for _, evidence in seen(case.result.values))
+        return next(filter(None, dropped), ())
+
+    for found in cases.groups(lambda case: lost(case) and (case.pair, lost(case))):
+        names = lost(found[0])
+        yield finding(
+            found,
+            ("loses", "lose"),
+            f"the {' and '.join(names)} of the source",
+            evidence={"lost": ", ".join(names)},
+            advice=replacements(cases, found, "keeps it", lambda other: not lost(other)),
+        )
+
+
+MOVED = """
+def device_type(array):  # DLPack's: 1 for the host, 2 for CUDA
+    if hasattr(array, "__dlpack_device__"):
+        return array.__dlpack_device__()[0]
+    return 2 if hasattr(array, "__cuda_array_interface__") else 1
+
+<create>
+<convert of y>
+devices = device_type(x), device_type(y)
+print("DLPack's device type of x is %d, that of y is %d" % devices)
+return devices[0] != devices[1]
+"""
+
+
+@partial(
+    Rule,
+    "DLP027",
+    "device-changed",
+    "warning",
+    "The result is on the device of its source.",
+    shows("moves the array to another device", MOVED),
+    source=SAME_DEVICE,
+    instrument="ownership",
+    changes=("device of the result",),
+)
+def device_changed(cases: Cases) -> Iterator[FindingRecord]:
+    """The result is on another device than the source, and no code asks for that."""
+    places = {"cpu": "the host", "cuda": "the device"}
+
+    def cause(case: CaseView) -> tuple[object, ...]:
+        """Every process found the result elsewhere, although it should be with the source."""
+        declared = {evidence.declared_device for _, evidence in case.kinds_seen}
+        here = case.result.case.device
+        is_moved = declared == {here} and case.result_device not in (None, here)
+        return (case.way_in, case.result_device) if is_moved and here in ANY_DEVICE else ()
+
+    for found in cases.groups(cause):
+        result, source = found[0].result_device or "", found[0].result.case.device
+        yield finding(
+            found,
+            ("moves", "move"),
+            f"the array from {places[source]} to {places[result]}",
+            evidence={"source_device": source, "result_device": result},
+            advice=replacements(cases, found, "stays there", lambda other: other.stays_on_device),
+        )
+
+
+ORDER = """
+def is_column_major(array):
+    strides = array.stride() if hasattr(array, "stride") else array.strides
+    return strides[0] < strides[1]
+
+<create>
+<convert of y>
+orders = is_column_major(x), is_column_major(y)
+print("column-major order: x %s, y %s" % orders)
+return orders == (True, False)
+"""
+
+
+@partial(
+    Rule,
+    "DLP028",
+    "order-changed",
+    "info",
+    f"The result has the order of its source. {SAME_ORDER}",
+    shows("makes row-major order of column-major order", ORDER),
+    instrument="values",
+)
+def order_changed(cases: Cases) -> Iterator[FindingRecord]:
+    """It copies column-major order into row-major order; another path is a view that keeps it."""
+
+    def is_view_in_order(case: CaseView) -> bool:
+        return case.kind == "view" and _orders(case) == ("F", "F")
+
+    for found in cases.groups(
+        lambda case: (
+            _orders(case) == ("F", "C")
+            and any(map(is_view_in_order, cases.arrays[case.array]))
+            and case.way_in
+        )
+    ):
+        yield finding(
+            found,
+            ("makes", "make"),
+            "row-major order of column-major order",
+            evidence={"source_order": "F", "result_order": "C"},
+            advice=replacements(cases, found, "keeps the order", is_view_in_order),
+        )
+
+
+def _orders(case: CaseView) -> tuple[str, str] | None:
+    found = {evidence.orders for _, evidence in seen(case.result.values)}
+    return found.pop() if len(found) == 1 else None
+
+
+IMMUTABLE = """
+<create>
+<convert of y>
+before = <values of y>
+<write of x>
+after = <values of y>
+changed = <differing>
+print(changed, "of", before.size, "values of y changed with a write to x")
+return changed > 0
+"""
+
+
+def show_immutable_shared(subject: Subject) -> Effect:
+    create = subject.create("view")
+    return subject.shown("is immutable and changes with a write to x", IMMUTABLE, create=create)
+
+
+@partial(
+    Rule,
+    "DLP029",
+    "immutable-shared",
+    "info",
+    "The values of an immutable array do not change.",
+    show_immutable_shared,
+    instrument="ownership",
+)
+def immutable_shared(cases: Cases) -> Iterator[FindingRecord]:
+    """An array that its framework takes for immutable shares memory that the source can write."""
+
+    def cause(case: CaseView) -> tuple[str, ...]:
+        is_shared = case.writable.source is True and case.kind == "view"
+        is_immutable = case.writable.immutable is True and case.promise != "copy"
+        return case.pair if is_shared and is_immutable else ()
+
+    for found in cases.groups(cause):
+        yield finding(
+            found,
+            ("returns an immutable array that shares", "return immutable arrays that share"),
+            "writable memory with x",
+            evidence={"source_writable": True, "result_writable": False},
+            more="A write to x changes the result.",
+            advice=or_a_copy(cases, found[0], "Do not write x while the result is in use."),
+        )

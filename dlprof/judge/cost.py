@@ -1,30 +1,28 @@
-"""What does it cost? Rules on slow paths, slow directions and conversions in loops."""
+"""What does it cost? Rules on avoidable copies, slow paths and conversions in loops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
 
+from dlprof.errors import NoReproducer
 from dlprof.judge import thresholds
-from dlprof.judge.alignment import aligned_as
 from dlprof.judge.case_view import CaseView, is_known
-from dlprof.judge.cases import Cases, groups
-from dlprof.judge.rule import BY_COST, Rule, code, expect, finding, instead_of, time
+from dlprof.judge.cases import Cases, capped
+from dlprof.judge.evidence_text import trace
+from dlprof.judge.rule import BY_COST, NONE_INSTEAD, Rule, code, finding, instead_of, time
 from dlprof.judge.script import HYSTERESIS, TIMED, Effect, Subject, function
-from dlprof.judge.script import compared as compared_subject
-from dlprof.judge.slower import (
-    compared,
-    longer_by_itself,
-    saved_ns,
-    surely_saved_ns,
-)
+from dlprof.judge.slower import compared, longer_by_itself, saved_ns, surely_saved_ns
 from dlprof.judge.standards import ZERO_COPY
+from dlprof.runner.axes import NO_TIMES
+from dlprof.runner.evidence import PeakMemory
 from dlprof.runner.quantity import brief_text
 from dlprof.runner.session import FindingRecord
 
 KINDS = {"view": "a view", "copy": "a copy"}
 
 
-def slower_cases(
+def _slower(
     cases: Cases,
     other_of: Callable[[CaseView], CaseView | None],
     cause: Callable[[CaseView], Hashable],
@@ -32,18 +30,21 @@ def slower_cases(
     """The cases that take clearly longer than the replacement that ``other_of`` finds for them, by
     cause, and the other of the first. The case that loses most stands first.
     """
+    ratio, gap_ns = thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS
     others = {
         case.index: other
         for case in cases.cases
         if (other := other_of(case)) is not None
-        and longer_by_itself(case.ready, other.ready, thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS)
+        and longer_by_itself(case.ready, other.ready, ratio, gap_ns)
     }
-    slow = [case for case in cases.cases if case.index in others]
-    for found in groups(slow, cause, lambda case: saved_ns(case, others[case.index])):
+    for found in cases.groups(
+        lambda case: case.index in others and cause(case),
+        lambda case: saved_ns(case, others[case.index]),
+    ):
         yield found, others[found[0].index]
 
 
-def costs_more(
+def _costs_more(
     found: Sequence[CaseView],
     other: CaseView,
     verb: tuple[str, str],
@@ -69,30 +70,223 @@ def costs_more(
     )
 
 
-def slow_path(cases: Cases) -> Iterator[FindingRecord]:
-    """Another measured path of the pair gives the same and is clearly faster."""
+def _aligned_as(view: CaseView, case: CaseView) -> bool:
+    """Whether the view's source was aligned no better than the case's, as far as is known.
 
-    def faster(case: CaseView) -> CaseView | None:
-        if case.kind not in KINDS or not case.is_right:
+    A view of a source at 64 bytes may be a copy of one at 16, as JAX's imports are.
+    """
+    needed, had = view.alignments, case.alignments
+    return not needed or not had or capped(min(needed)) <= min(had)
+
+
+AVOIDABLE = """
+<create>
+<convert of y>
+<other>
+addresses = <address of x>, <address of y>, <address of z>
+print("x is at %#x, y at %#x, z at %#x" % addresses)
+return addresses[2] == addresses[0] != addresses[1]
+"""
+
+
+def show_avoidable_copy(subject: Subject) -> Effect:
+    view = subject.other
+    return subject.shown(
+        f"copies, although {view.code} is a view",
+        AVOIDABLE,
+        create=subject.create("copy"),
+        other=view.filled("<convert of z>"),
+    )
+
+
+@partial(
+    Rule,
+    "DLP004",
+    "avoidable-copy",
+    BY_COST,
+    "The result is a view: another path between these frameworks gives one.",
+    show_avoidable_copy,
+    source=ZERO_COPY,
+    instrument="ownership",
+    times=True,
+)
+def avoidable_copy(cases: Cases) -> Iterator[FindingRecord]:
+    """It copies although no code asked for it, and another measured path of the pair is a view."""
+
+    def view_instead(case: CaseView) -> CaseView | None:
+        is_copy = case.kind == "copy" and case.promise is None and case.is_right
+        if not (is_copy and case.stays_on_device):
             return None
-        return cases.replacement(case, lambda other: is_alike(case, other))
+        return cases.replacement(case, lambda other: is_cheap_view(other, case))
 
-    def is_alike(case: CaseView, other: CaseView) -> bool:
-        """Whether ``other`` is what ``case`` is, for memory that is aligned no better."""
-        if other.kind != case.kind or other.is_cached or not other.is_known:
-            return False
-        return cases.copies(other) if case.kind == "copy" else aligned_as(other, case)
+    def is_cheap_view(other: CaseView, case: CaseView) -> bool:
+        is_own = other.is_known and not other.is_cached
+        return other.kind == "view" and is_own and _aligned_as(other, case)
 
-    for found, best in slower_cases(cases, faster, lambda case: (case.pair, case.kind)):
-        kind = KINDS[best.kind or ""]
-        yield costs_more(
+    for found, view in _slower(cases, view_instead, lambda case: case.pair):
+        yield _costs_more(
             found,
-            best,
-            ("is slower than", "are slower than"),
-            f"another {best.kind}",
-            ("slow", "fast"),
-            f"is {kind} too{cases.where(best)}",
+            view,
+            ("copies", "copy"),
+            "although a view exists",
+            ("copy", "view"),
+            f"is a view{cases.where(view)}",
         )
+
+
+AMPLIFIED = (1 + thresholds.AMPLIFIED_ARRAYS) / 2
+"""Between a copy, which needs one array, and what the rule calls more."""
+PEAK = r"""
+def status(name):
+    text = Path("/proc/self/status").read_text()
+    return int(re.search(name + r":\s+(\d+)", text)[1]) * 1024
+
+<create>
+# once before: what is made at first and kept does not count
+<convert of y>
+del y
+gc.collect()
+ctypes.CDLL(None).malloc_trim(0)  # memory that was freed would hide a copy
+before = status("VmRSS")
+Path("/proc/self/clear_refs").write_text("5")  # begins a new high-water mark
+<convert of y>
+arrays = (status("VmHWM") - before) / <size>
+print(f"at its peak the conversion needed the memory of {arrays:.2f} arrays")
+return arrays > <most>
+"""
+
+
+def show_amplification(subject: Subject) -> Effect:
+    case = CaseView(0, subject.result)
+    if subject.result.case.device != "cpu":
+        raise NoReproducer("each framework counts the memory of a device in its own way")
+    peak = subject.result.peak_memory
+    evidence = peak.evidence if peak else PeakMemory()
+    size = evidence.size_bytes or case.size_bytes
+    if size <= 0:
+        raise NoReproducer("the size of the array is not known")
+    subject = subject.as_made(evidence)
+    return subject.shown(
+        "needs more memory than one copy",
+        PEAK,
+        create=subject.create_by(evidence),
+        size=f"{size:.0f}",
+        most=f"{AMPLIFIED:g}",
+    )
+
+
+@partial(
+    Rule,
+    "DLP005",
+    "copy-amplification",
+    "warning",
+    "At its peak, a copy needs the memory of one array, and a view none.",
+    show_amplification,
+    instrument="peak_memory",
+    changes=("peak_memory",),
+)
+def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
+    """At its peak it needs more memory than the copy that it makes."""
+
+    def is_lean(case: CaseView) -> bool:
+        # Peak memory is looked at elsewhere: a view here may have been a copy there.
+        is_little = 0 <= _excess(case) <= thresholds.LEAN_ARRAYS
+        return is_little and (case.kind != "view" or cases.is_constant(case))
+
+    for found in cases.groups(
+        lambda case: _excess(case) >= thresholds.AMPLIFIED_ARRAYS and case.pair, _excess
+    ):
+        worst = found[0]
+        lean = cases.replacement(worst, is_lean)
+        advice = ""
+        if lean is not None:
+            advice = instead_of(worst, lean, f"needs the memory of {lean.peak_arrays:.1f} arrays")
+        yield finding(
+            found,
+            ("needs", "need"),
+            "more memory than one copy",
+            f"{worst.peak_arrays:.2g} arrays at the peak",
+            evidence={"peak_arrays": worst.peak_arrays},
+            advice=advice,
+            against=lean,
+        )
+
+
+def _excess(case: CaseView) -> float:
+    """Peak memory as a multiple of the result; -1 if it is not known."""
+    return case.peak_arrays if case.peak_arrays is not None and case.is_right else -1.0
+
+
+TO_HOST = f"""{TIMED}
+<create>
+
+<convert>
+times = timed(convert), timed(lambda: <values of x>)
+print("the conversion takes %.1f us, a copy of x to the host %.1f us" % times)
+return times[0] > 0.8 * times[1]
+"""
+
+
+def show_host_bounce(subject: Subject) -> Effect:
+    """The conversion costs as much as a copy to the host."""
+    if subject.result.untimed:
+        raise NoReproducer(f"a bounce shows only in {NO_TIMES}")
+    convert = function("convert", subject)
+    return subject.shown("goes through the host", TO_HOST, convert=convert)
+
+
+@partial(
+    Rule,
+    "DLP006",
+    "host-bounce",
+    {"warning": "where another measured path is known to stay on the device", "info": ""},
+    "The data stay on the device.",
+    show_host_bounce,
+    source=ZERO_COPY,
+)
+def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
+    """From the device through a host array back to the device."""
+    others = {
+        case.index: cases.replacement(case, _is_known_to_stay)
+        for case in cases.cases
+        if _bounces(case)
+    }
+    for found in cases.groups(
+        lambda case: case.index in others and (case.pair, others[case.index] is None),
+        lambda case: saved_ns(case, others[case.index]),
+    ):
+        worst, other = found[0], others[found[0].index]
+        yield finding(
+            found,
+            ("goes", "go"),
+            "through the host, although source and result are on the device",
+            evidence={"cost_ns": saved_ns(worst, other) if other else None},
+            more=trace(worst.result),
+            advice=instead_of(worst, other, "stays on the device") if other else NONE_INSTEAD,
+            against=other,
+            severity="warning" if other else "info",
+        )
+
+
+def _bounces(case: CaseView) -> bool:
+    """Whether the path goes through NumPy, or the trace saw all of the array copied both ways."""
+    if not (case.result.case.device == "cuda" and case.stays_on_device):
+        return False
+    trace = case.result.trace
+    copied = {"device to host": 0.0, "host to device": 0.0}
+    for event in (trace.evidence.events if trace is not None else None) or ():
+        if event.direction in copied:
+            copied[event.direction] += event.bytes or 0.0
+    both_ways = case.size_bytes > 0 and min(copied.values()) >= case.size_bytes
+    return both_ways or case.result.case.protocol == "numpy"
+
+
+def _is_known_to_stay(case: CaseView) -> bool:
+    """Whether it is known not to bounce: a view does not, and of a copy the trace saw all."""
+    trace = case.result.trace
+    is_traced = trace is not None and trace.verdict == "traced" and case.size_bytes > 0
+    is_whole = trace is not None and not trace.evidence.events_left_out
+    return not _bounces(case) and (case.kind == "view" or (is_traced and is_whole))
 
 
 TIME_BOTH = f"""{TIMED}
@@ -106,8 +300,8 @@ return times[0] > <ratio> * times[1] + <gap_us>
 """
 
 
-def show_slow_path(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:
-    fast = compared_subject(other)
+def show_slow_path(subject: Subject) -> Effect:
+    fast = subject.other
     return subject.shown(
         f"takes clearly longer than {fast.code}",
         TIME_BOTH,
@@ -118,48 +312,39 @@ def show_slow_path(subject: Subject, other: Subject | None, _: FindingRecord) ->
     )
 
 
-def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
-    """One direction costs many times the other, each by its best path."""
-    # The cheapest right path of each array, safe or not: none costs less.
-    best: dict[tuple[object, ...], CaseView] = {}
-    pairs = {case.pair for case in cases.cases}
-    both_ways = [case for case in cases.cases if case.pair[::-1] in pairs]
-    for case in sorted(both_ways, key=lambda case: (case.cost_ns, case.index)):
-        if case.ready is not None and case.is_right:
-            best.setdefault(case.array, case)
-    backs = {
-        case.index: back
-        for case in best.values()
-        if (back := best.get((*case.pair[::-1], *case.spec))) is not None
-        and case.pair[0] != case.pair[1]
-        and _costs_more(cases, case, back)
-    }
-    slow = [case for case in best.values() if case.index in backs]
-    for found in groups(
-        slow, lambda case: case.pair, lambda case: case.cost_ns / backs[case.index].cost_ns
-    ):
-        case, back = found[0], backs[found[0].index]
-        sure = "" if cases.may_be_advised(case) else ", which is not known to be safe"
-        yield finding(
+@partial(
+    Rule,
+    "DLP012",
+    "slow-path",
+    BY_COST,
+    "Both expressions give the same result, and cost about the same.",
+    show_slow_path,
+    times=True,
+)
+def slow_path(cases: Cases) -> Iterator[FindingRecord]:
+    """Another measured path of the pair gives the same and is clearly faster."""
+
+    def faster(case: CaseView) -> CaseView | None:
+        if case.kind not in KINDS or not case.is_right:
+            return None
+        return cases.replacement(case, lambda other: is_alike(case, other))
+
+    def is_alike(case: CaseView, other: CaseView) -> bool:
+        """Whether ``other`` is of the same kind, for memory that is aligned no better."""
+        if other.kind != case.kind or other.is_cached or not other.is_known:
+            return False
+        return cases.copies(other) if case.kind == "copy" else _aligned_as(other, case)
+
+    for found, best in _slower(cases, faster, lambda case: (case.pair, case.kind)):
+        kind = KINDS[best.kind or ""]
+        yield _costs_more(
             found,
-            ("takes", "take"),
-            "many times as long as the way back",
-            f"{time(case)} from {case.direction}, {time(back)} back",
-            evidence=compared(("there", case), ("back", back)),
-            advice=f"Fastest there: {code(case)}{sure}. Fastest back: {code(back)}.",
-            against=back,
+            best,
+            ("is slower than", "are slower than"),
+            f"another {best.kind}",
+            ("slow", "fast"),
+            f"is {kind} too{cases.where(best)}",
         )
-
-
-def _costs_more(cases: Cases, case: CaseView, back: CaseView) -> bool:
-    """Whether the direction of ``case`` costs more for sure."""
-    return (
-        cases.may_be_advised(back)
-        and not back.is_cached
-        and longer_by_itself(
-            case.ready, back.ready, thresholds.ASYMMETRIC_RATIO, thresholds.ASYMMETRIC_GAP_NS
-        )
-    )
 
 
 BOTH_WAYS = f"""{TIMED}
@@ -176,9 +361,10 @@ return there_us > <ratio> * back_us and there_us - back_us > <gap_us>
 """
 
 
-def show_asymmetric(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:
-    back = compared_subject(other)
-    body = subject.filled(
+def show_asymmetric(subject: Subject) -> Effect:
+    back, there = subject.other, " to ".join(subject.result.case.pair)
+    return subject.shown(
+        f"takes many times as long from {there} as {back.code} back",
         BOTH_WAYS,
         there=function("there", subject),
         create_back=back.create(),
@@ -186,60 +372,50 @@ def show_asymmetric(subject: Subject, other: Subject | None, _: FindingRecord) -
         ratio=f"{thresholds.ASYMMETRIC_RATIO / HYSTERESIS:g}",
         gap_us=f"{thresholds.ASYMMETRIC_GAP_NS / HYSTERESIS / 1e3:g}",
     )
-    there = " to ".join(subject.result.case.pair)
-    does = f"takes many times as long from {there} as {back.code} back"
-    return Effect(does, body, subject)
 
 
-def convert_in_loop(cases: Cases) -> Iterator[FindingRecord]:
-    """The conversion takes a good part of a loop that it could stand before.
-
-    Each process compares its own two loops, and the interval of the share must lie above zero.
-    """
-    costly = [case for case in cases.cases if _share(case) >= thresholds.LOOP_SHARE]
-    for found in groups(costly, lambda case: case.pair, _share):
-        loops = found[0].result.placement
-        if loops is None or loops.in_loop is None or loops.hoisted is None:
-            continue
-        inside, before = loops.in_loop, loops.hoisted
-        told = is_known(before)
-        without = f" and {brief_text(before)} without" if told else ""
-        is_view = all(case.kind == "view" and cases.is_constant(case) for case in found)
-        advice = "Convert once, before the loop, if the source does not change in it."
-        if is_view:
-            advice = "Convert once, before the loop. The result is a view and shows later writes."
+@partial(
+    Rule,
+    "DLP013",
+    "asymmetric",
+    "info",
+    "Both directions hand over the same memory at a similar cost.",
+    show_asymmetric,
+    source=ZERO_COPY,
+    times=True,
+)
+def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
+    """One direction costs many times the other, each by its best path."""
+    # The cheapest right path of each array, safe or not: none costs less.
+    best: dict[tuple[object, ...], CaseView] = {}
+    for case in sorted(cases.cases, key=lambda case: (case.cost_ns, case.index)):
+        if case.ready is not None and case.is_right:
+            best.setdefault(case.array, case)
+    ratio, gap_ns = thresholds.ASYMMETRIC_RATIO, thresholds.ASYMMETRIC_GAP_NS
+    backs = {
+        case.index: back
+        for case in best.values()
+        if (back := best.get((*case.pair[::-1], *case.spec))) is not None
+        and case.pair[0] != case.pair[1]
+        and cases.may_be_advised(back)
+        and not back.is_cached
+        and longer_by_itself(case.ready, back.ready, ratio, gap_ns)
+    }
+    for found in cases.groups(
+        lambda case: case.index in backs and case.pair,
+        lambda case: case.cost_ns / backs[case.index].cost_ns,
+    ):
+        case, back = found[0], backs[found[0].index]
+        sure = "" if cases.may_be_advised(case) else ", which is not known to be safe"
         yield finding(
             found,
-            ("takes", "take up to"),
-            f"{_share(found[0]):.0%} of a loop",
-            f"{brief_text(inside)} per turn with it{without}",
-            evidence={
-                "cost_ns": inside.median_ns - before.median_ns,
-                "in_loop_ns": inside.median_ns,
-                "hoisted_ns": before.median_ns if told else None,
-            },
-            advice=advice,
+            ("takes", "take"),
+            "many times as long as the way back",
+            f"{time(case)} from {case.direction}, {time(back)} back",
+            evidence=compared(("there", case), ("back", back)),
+            advice=f"Fastest there: {code(case)}{sure}. Fastest back: {code(back)}.",
+            against=back,
         )
-
-
-def _share(case: CaseView) -> float:
-    """The conversion's part of the loop, as each process found it in its own loops; 0 where the
-    loops cannot be told apart.
-    """
-    found = case.result.placement
-    if found is None:
-        return 0.0
-    inside, before, share = found.in_loop, found.hoisted, found.share
-    if case.result.status != "ok" or inside is None or before is None or share is None:
-        return 0.0
-    if share.ci95 is None or not share.is_known or share.ci95[0] <= 0:
-        return 0.0
-    # Foreign load only ever adds: what was as fast once is no slower. Too long a loop without the
-    # conversion makes the share less, not more.
-    if inside.min_ns <= before.min_ns or not is_known(inside):
-        return 0.0
-    is_worth_it = inside.median_ns - before.median_ns >= thresholds.LOOP_GAP_NS
-    return share.median if is_worth_it else 0.0
 
 
 LOOP = """
@@ -268,7 +444,7 @@ return part > <share> * times[0] and part > <gap_us>
 """
 
 
-def show_in_loop(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+def show_in_loop(subject: Subject) -> Effect:
     return subject.shown(
         "takes a good part of a loop",
         LOOP,
@@ -278,35 +454,61 @@ def show_in_loop(subject: Subject, _: Subject | None, __: FindingRecord) -> Effe
     )
 
 
-RULES = (
-    Rule(
-        "DLP012",
-        "slow-path",
-        BY_COST,
-        slow_path,
-        expect("Both expressions give the same result, and cost about the same."),
-        show_slow_path,
-        times=True,
-        needs_times=True,
-    ),
-    Rule(
-        "DLP013",
-        "asymmetric",
-        "info",
-        asymmetric,
-        expect("Both directions hand over the same memory at a similar cost.", ZERO_COPY),
-        show_asymmetric,
-        times=True,
-        needs_times=True,
-    ),
-    Rule(
-        "DLP014",
-        "convert-in-loop",
-        "warning",
-        convert_in_loop,
-        expect("The conversion costs little compared with the work in the loop."),
-        show_in_loop,
-        times=True,
-        needs_times=True,
-    ),
+@partial(
+    Rule,
+    "DLP014",
+    "convert-in-loop",
+    "warning",
+    "The conversion costs little compared with the work in the loop.",
+    show_in_loop,
+    times=True,
 )
+def convert_in_loop(cases: Cases) -> Iterator[FindingRecord]:
+    """The conversion takes a good part of a loop that it could stand before.
+
+    Each process compares its own two loops, and the interval of the share must lie above zero.
+    """
+    for found in cases.groups(
+        lambda case: _share(case) >= thresholds.LOOP_SHARE and case.pair, _share
+    ):
+        loops = found[0].result.placement
+        if loops is None or loops.in_loop is None or loops.hoisted is None:
+            continue
+        inside, before = loops.in_loop, loops.hoisted
+        hoisted_ns = before.median_ns if is_known(before) else None
+        without = f" and {brief_text(before)} without" if hoisted_ns else ""
+        advice = "Convert once, before the loop, if the source does not change in it."
+        if all(case.kind == "view" and cases.is_constant(case) for case in found):
+            advice = "Convert once, before the loop. The result is a view and shows later writes."
+        yield finding(
+            found,
+            ("takes", "take up to"),
+            f"{_share(found[0]):.0%} of a loop",
+            f"{brief_text(inside)} per turn with it{without}",
+            evidence={
+                "cost_ns": inside.median_ns - before.median_ns,
+                "in_loop_ns": inside.median_ns,
+                "hoisted_ns": hoisted_ns,
+            },
+            advice=advice,
+        )
+
+
+def _share(case: CaseView) -> float:
+    """The conversion's part of the loop, as each process found it in its own loops; 0 if the
+    loops cannot be told apart.
+    """
+    found = case.result.placement
+    if found is None:
+        return 0.0
+    inside, before, share = found.in_loop, found.hoisted, found.share
+    if case.result.status != "ok" or inside is None or before is None or share is None:
+        return 0.0
+    if share.ci95 is None or not share.is_known or share.ci95[0] <= 0:
+        return 0.0
+    # Foreign load only ever adds: a loop that was as fast once is no slower. A slow loop without
+    # the conversion makes the share less, not more.
+    if inside.min_ns <= before.min_ns or not is_known(inside):
+        return 0.0
+    is_worth_it = inside.median_ns - before.median_ns >= thresholds.LOOP_GAP_NS
+    return share.median if is_worth_it else 0.0

@@ -1,73 +1,21 @@
-"""What was asked? The rule on the transcript between consumer and producer."""
+"""What was asked? Rules on the transcript between consumer and producer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from dlprof.errors import NoReproducer
 from dlprof.judge.case_view import CaseView
-from dlprof.judge.cases import Cases, groups
-from dlprof.judge.rule import Rule, expect, finding, replacements
+from dlprof.judge.cases import Cases
+from dlprof.judge.rule import Rule, finding, replacements
 from dlprof.judge.script import Effect, Subject
 from dlprof.judge.standards import EXPORT
 from dlprof.protocol.messages import ASKED_OTHERWISE, IMPORTED_OTHERWISE
 from dlprof.runner.evidence import HandshakeEvent
 from dlprof.runner.session import FindingRecord
-
-PROTOCOLS = ("dlpack", "cuda-array-interface")
-"""Where the transcript is that of the real call. For host arrays the consumer asks the buffer
-protocol first, which the proxy that records cannot stand in for."""
-WHOLE = ("import", "export")
-"""Events that stand for the whole call."""
-LONGEST_OUTCOME = 120
-ONLY_THEY = "Only the frameworks can change it."
-
-
-def handshake_retry(cases: Cases) -> Iterator[FindingRecord]:
-    """The producer refuses what it is asked first, and the consumer asks again."""
-    retries = {case.index: retry for case in cases.cases if (retry := _retry(case))}
-    asking = [case for case in cases.cases if case.index in retries]
-    for found in groups(asking, lambda case: case.pair):
-        refused = retries[found[0].index]
-        outcome = (refused.outcome or "")[:LONGEST_OUTCOME]
-        yield finding(
-            found,
-            ("retries", "retry"),
-            "after a refused request",
-            f"{found[0].pair[0]} refuses the first {refused.call}",
-            more=f"The answer was {outcome}." if outcome else "",
-            evidence={"refused_ns": refused.ns, "outcome": outcome},
-            advice=replacements(cases, found, "asks once", _asks_once, ONLY_THEY),
-        )
-
-
-def _retry(case: CaseView) -> HandshakeEvent | None:
-    """The first call that was refused although another followed, in a conversion that worked."""
-    for refused, following in pairwise(_calls(case)):
-        if not _returned(refused) and following.outcome is not None:
-            return refused
-    return None
-
-
-def _calls(case: CaseView) -> list[HandshakeEvent]:
-    """What the consumer asked of the producer; empty where that is not known."""
-    events = case.result.handshake
-    if case.result.status != "ok" or case.result.case.protocol not in PROTOCOLS:
-        return []
-    if not any(_returned(event) for event in events if event.call == "import"):
-        return []
-    return [event for event in events if event.call not in WHOLE]
-
-
-def _asks_once(case: CaseView) -> bool:
-    return bool(_calls(case)) and _retry(case) is None
-
-
-def _returned(event: HandshakeEvent) -> bool:
-    return event.outcome == "returned"
-
 
 RECORDERS = {
     "dlpack": """
@@ -102,6 +50,12 @@ class Recorder:
 """,
 }
 """By protocol: what stands in for the source and writes down what it is asked."""
+PROTOCOLS = tuple(RECORDERS)
+"""Where the transcript is that of the real call. For host arrays the consumer asks the buffer
+protocol first, which the proxy that records cannot stand in for."""
+WHOLE = ("import", "export")
+"""Events that stand for the whole call."""
+LONGEST_OUTCOME = 120
 HANDSHAKE = """
 <recorder>
 
@@ -113,7 +67,7 @@ return len(calls) > 1 and "refused" in calls[0]
 """
 
 
-def show_retry(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+def show_retry(subject: Subject) -> Effect:
     case = subject.result.case
     recorder = RECORDERS.get(case.protocol)
     if recorder is None:
@@ -122,19 +76,135 @@ def show_retry(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect
     return subject.shown(does, HANDSHAKE, recorder=recorder.strip("\n"))
 
 
+@partial(
+    Rule,
+    "DLP015",
+    "handshake-retry",
+    "info",
+    "The first request is answered.",
+    show_retry,
+    source=f"`__dlpack__` has the keywords `max_version`, `dl_device` and `copy` ({EXPORT},"
+    " 2023.12).",
+    other_arrays=True,
+)
+def handshake_retry(cases: Cases) -> Iterator[FindingRecord]:
+    """The producer refuses what it is asked first, and the consumer asks again."""
+    retries = {case.index: retry for case in cases.cases if (retry := _retry(case))}
+    for found in cases.groups(lambda case: case.index in retries and case.pair):
+        refused = retries[found[0].index]
+        outcome = (refused.outcome or "")[:LONGEST_OUTCOME]
+        yield finding(
+            found,
+            ("retries", "retry"),
+            "after a refused request",
+            f"{found[0].pair[0]} refuses the first {refused.call}",
+            more=f"The answer was {outcome}." if outcome else "",
+            evidence={"refused_ns": refused.ns, "outcome": outcome},
+            advice=replacements(
+                cases,
+                found,
+                "asks once",
+                lambda case: bool(_calls(case)) and _retry(case) is None,
+                "Only the frameworks can change it.",
+            ),
+        )
+
+
+def _retry(case: CaseView) -> HandshakeEvent | None:
+    """The first call that was refused although another followed, in a conversion that worked."""
+    for refused, following in pairwise(_calls(case)):
+        if not _returned(refused) and following.outcome is not None:
+            return refused
+    return None
+
+
+def _calls(case: CaseView) -> list[HandshakeEvent]:
+    """What the consumer asked of the producer; empty if that is not known."""
+    events = case.result.handshake
+    if case.result.status != "ok" or case.result.case.protocol not in PROTOCOLS:
+        return []
+    if not any(_returned(event) for event in events if event.call == "import"):
+        return []
+    return [event for event in events if event.call not in WHOLE]
+
+
+def _returned(event: HandshakeEvent) -> bool:
+    return event.outcome == "returned"
+
+
 OF_THE_USER = {"copy": "copy=", "dl_device": "device="}
 """Arguments that are the user's own where the code has these words."""
+DELIVERS = """
+<create>
+try:
+    y = <code>
+except Exception as refusal:
+    print("as the consumer asks:", type(refusal).__name__, refusal)
+else:
+    print("y is there")
+    return False
+print("asked in another way:", x.__dlpack__(<answered>))
+return True
+"""
+TAKES = """
+<recorder>
+<create>
+try:
+    y = <code>
+except Exception as refusal:
+    print("refused:", type(refusal).__name__, refusal)
+else:
+    print("y is there")
+    return False
+<replace>
+y = <taken>
+print("taken: <what>")
+return True
+"""
 
 
+def show_not_negotiated(subject: Subject) -> Effect:
+    cause = _cause(CaseView(0, subject.result))
+    evidence = cause.evidence if cause is not None else {}
+    does = "is refused, although the producer can deliver"
+    if "answered" in evidence:
+        return subject.shown(does, DELIVERS, answered=evidence["answered"])
+    if "legacy" in evidence:
+        texts = {"recorder": "", "replace": "", "what": "a legacy capsule"}
+        return subject.shown(does, TAKES, **texts, taken=evidence["legacy"])
+    if "taken" in evidence:
+        return subject.shown(
+            does,
+            TAKES,
+            recorder=RECORDERS[subject.result.case.protocol].lstrip("\n"),
+            replace="array, x = x, Recorder()",
+            taken=subject.code,
+            what=f"an object that has {evidence['taken']} only",
+        )
+    raise NoReproducer("the session does not say which request is answered")
+
+
+@partial(
+    Rule,
+    "DLP023",
+    "not-negotiated",
+    "info",
+    "The consumer says its newest version, and asks again without what the producer does not know."
+    " Without `max_version` it gets a legacy capsule.",
+    show_not_negotiated,
+    source="`__dlpack__` has keywords only, and its notes say how to ask an older producer"
+    f" ({EXPORT}, 2023.12).",
+)
 def not_negotiated(cases: Cases) -> Iterator[FindingRecord]:
-    """What the consumer gets is refused, and one thing that is different makes it work."""
+    """The request of the consumer is refused, and one change makes it work."""
     causes = {
         case.index: cause
-        for case in cases.looked_at("handshake")
+        for case in cases.cases
         if case.result.status == "unsupported" and (cause := _cause(case))
     }
-    refused = [case for case in cases.cases if case.index in causes]
-    for found in groups(refused, lambda case: (case.pair, causes[case.index].words)):
+    for found in cases.groups(
+        lambda case: case.index in causes and (case.pair, causes[case.index].words)
+    ):
         cause = causes[found[0].index]
         yield finding(
             found,
@@ -194,85 +264,3 @@ def _listed(arguments: Mapping[str, Any]) -> str:
     return ", ".join(
         str(value) if name.isdigit() else f"{name}={value}" for name, value in arguments.items()
     )
-
-
-DELIVERS = """
-<create>
-try:
-    y = <code>
-except Exception as refusal:
-    print("as the consumer asks:", type(refusal).__name__, refusal)
-else:
-    print("y is there")
-    return False
-print("asked in another way:", x.__dlpack__(<answered>))
-return True
-"""
-
-
-TAKES = """
-<recorder>
-<create>
-try:
-    y = <code>
-except Exception as refusal:
-    print("refused:", type(refusal).__name__, refusal)
-else:
-    print("y is there")
-    return False
-<replace>
-y = <taken>
-print("taken: <what>")
-return True
-"""
-
-
-def show_not_negotiated(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    cause = _cause(CaseView(0, subject.result))
-    evidence = cause.evidence if cause is not None else {}
-    does = "is refused, although the producer can deliver"
-    if "answered" in evidence:
-        return subject.shown(does, DELIVERS, answered=evidence["answered"])
-    if "legacy" in evidence:
-        texts = {"recorder": "", "replace": "", "what": "a legacy capsule"}
-        return subject.shown(does, TAKES, **texts, taken=evidence["legacy"])
-    if "taken" in evidence:
-        return subject.shown(
-            does,
-            TAKES,
-            recorder=RECORDERS[subject.result.case.protocol].lstrip("\n"),
-            replace="array, x = x, Recorder()",
-            taken=subject.code,
-            what=f"an object that has {evidence['taken']} only",
-        )
-    raise NoReproducer("the session does not say which request is answered")
-
-
-RULES = (
-    Rule(
-        "DLP015",
-        "handshake-retry",
-        "info",
-        handshake_retry,
-        expect(
-            "The first request is answered.",
-            f"`__dlpack__` has the keywords `max_version`, `dl_device` and `copy` ({EXPORT},"
-            " 2023.12).",
-        ),
-        show_retry,
-        other_arrays=True,
-    ),
-    Rule(
-        "DLP023",
-        "not-negotiated",
-        "info",
-        not_negotiated,
-        expect(
-            "The consumer says its newest version, and asks again without what the producer does"
-            " not know. Without `max_version` it gets a legacy capsule.",
-            f"`__dlpack__` has keywords only, and its notes say how to ask an older producer"
-            f" ({EXPORT}, 2023.12).",
-        ),
-        show_not_negotiated,
-    ),
-)

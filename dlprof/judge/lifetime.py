@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from dlprof.errors import NoReproducer
 from dlprof.judge.case_view import CaseView
-from dlprof.judge.cases import Cases, groups
-from dlprof.judge.rule import DO_NOT_TRY, Rule, expect, finding, replacements
+from dlprof.judge.cases import Cases
+from dlprof.judge.rule import DO_NOT_TRY, Rule, finding, replacements
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import Effect, Subject, in_child
-from dlprof.judge.standards import DELETER, KEPT_ALIVE, LIKE_OTHERS
+from dlprof.judge.standards import DELETER
 from dlprof.protocol.messages import SAME
 from dlprof.runner.evidence import LeftBehind, Lifetime
 from dlprof.runner.quantity import size_text
@@ -21,7 +22,7 @@ from dlprof.runner.session import FindingRecord, Result
 BYTES = "bytes_per_conversion"
 HANDLES = ("descriptors_per_conversion", "threads_per_conversion", "maps_per_conversion")
 EACH = 0.9
-"""So much for each conversion is one for each: a run counts a few more or less."""
+"""From this share of the conversions on, each is said to leave something."""
 
 
 class Meter(NamedTuple):
@@ -51,61 +52,13 @@ SIZE_BYTES = 65536.0
 """The size of the converted array if the evidence has none."""
 
 
-def _kept(result: Result) -> LeftBehind:
-    """Evidence of the first process that saw something stay behind; else of such a refusal."""
-    looks = result.lifetime, result.refusal
-    kept = (look.of("retained") for look in looks if look is not None)
-    return next(filter(None, kept), Lifetime())
-
-
-def _lost(result: Result) -> Lifetime:
-    """Evidence of the first process in which the result or the source was lost."""
-    return (result.lifetime.of("dangling") if result.lifetime else None) or Lifetime()
-
-
-def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
-    """What a conversion leaves behind is still there a while after its result is gone."""
-    leaking = [case for case in cases.cases if _leaking_instrument(case)]
-    for found in groups(
-        leaking, _way_of_leaking, lambda case: _kept(case.result).bytes_per_conversion or 0.0
-    ):
-        kept, instrument = _kept(found[0].result), _leaking_instrument(found[0])
-        if instrument == "refusal":
-            when, advice = "every refusal", f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}"
-        else:
-            advice = replacements(cases, found, "leaves nothing behind", cases.outlasts)
-            each = all(_kept_arrays(_kept(case.result)) >= EACH for case in found)
-            when = "every conversion" if each else "some conversions"
-            if _is_per_source(kept):
-                when = "the first conversion of each array"
-        average = "" if _kept_arrays(kept) >= EACH else " on average"
-        yield finding(
-            found,
-            ("leaves", "leave"),
-            f"{_kind(kept)} behind at {when}",
-            f"{_kept_text(kept)}{average}",
-            evidence={name: getattr(kept, name) for name in (*METERS, "conversions")},
-            brief="It is still there 2 s later.",
-            advice=advice.strip(),
-            severity="error" if _left(kept).keys() & {*HANDLES, BYTES} else "warning",
-            look=(instrument, "retained"),
-        )
-
-
-def _leaking_instrument(case: CaseView) -> str:
-    """Where something stays behind: at conversions, or at refusals; empty if nothing does."""
-    looks = {"lifetime": case.result.lifetime, "refusal": case.result.refusal}
-    return next((name for name, look in looks.items() if look and look.saw("retained")), "")
-
-
-def _way_of_leaking(case: CaseView) -> tuple[object, ...]:
-    kept, instrument = _kept(case.result), _leaking_instrument(case)
-    how_often = case.how_often(instrument, "retained")
-    return instrument, case.way_in, _kind(kept), _is_per_source(kept), how_often
-
-
-def _is_per_source(kept: LeftBehind) -> bool:
-    return isinstance(kept, Lifetime) and kept.per_source is True
+def _leak(result: Result) -> tuple[str, LeftBehind]:
+    """The first instrument that saw something stay behind, of conversions or of refusals."""
+    looks = {"lifetime": result.lifetime, "refusal": result.refusal}
+    for name, look in looks.items():
+        if look is not None and look.saw("retained"):
+            return name, look.of("retained") or Lifetime()
+    return "", Lifetime()
 
 
 def _left(evidence: LeftBehind) -> dict[str, float]:
@@ -173,17 +126,17 @@ except Exception:
 SIZE_OF_NEW = 16 * 1024.0
 """Of the arrays that a loop makes anew, such as one of refusals."""
 CLEAR_BYTES = 64 * 1024.0
-"""So much of it for each conversion stands out of what a process's memory does by itself."""
+"""From this size per conversion on, a leak stands out of what a process's memory does by itself."""
 
 
-def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+def show_retained(subject: Subject) -> Effect:
     # A conversion may be refused because those before left too much behind.
-    refused = _leaking_instrument(CaseView(0, subject.result)) == "refusal"
-    evidence = _kept(subject.result)
+    instrument, evidence = _leak(subject.result)
+    is_refused = instrument == "refusal"
     left = _left(evidence)
     if not left:
         raise NoReproducer("the session does not say what was left behind")
-    anew = refused or _is_per_source(evidence)
+    anew = is_refused or evidence.per_source
     if anew and subject.is_own:
         raise NoReproducer(
             "the source is made by a setup of your own, and others like it are needed"
@@ -194,12 +147,12 @@ def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
     unit, meter, _least = METERS[name]
     subject = subject.as_made(evidence)
     if name == BYTES and subject.result.case.device == "cuda":
-        meter = subject.said("memory", "y" if subject.has("memory", "y") else "x")
+        meter = subject.idiom("memory", "y" if subject.has("memory", "y") else "x")
     create, does, what = subject.create_by(evidence), f"leaves {unit} behind", "conversion"
     each = subject.filled("<convert of y>")
     if anew:
         what = "new array that was converted"
-    if refused:
+    if is_refused:
         each = subject.filled(EACH_REFUSAL)
         does, what = f"{does} when it refuses", "refusal"
     return subject.shown(
@@ -216,59 +169,60 @@ def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
     )
 
 
-DANGLING = ("lifetime", "dangling")
+@partial(
+    Rule,
+    "DLP010",
+    "memory-retained",
+    {
+        "error": "where 64 bytes or more, or a file descriptor, thread or memory map, stay"
+        " behind per conversion",
+        "warning": "",
+    },
+    "Nothing stays behind when the result is dropped.",
+    show_retained,
+    source=DELETER,
+    instrument="lifetime",
+    fault=Fault(
+        lambda case: case.result.lifetime is not None and case.result.lifetime.saw("retained")
+    ),
+    changes=("retained",),
+)
+def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
+    """What a conversion leaves behind is still there a while after its result is gone."""
 
+    def cause(case: CaseView) -> tuple[object, ...]:
+        instrument, kept = _leak(case.result)
+        how_often = instrument and case.how_often(instrument, "retained")
+        parts = instrument, case.way_in, _kind(kept), kept.per_source, how_often
+        return parts if instrument else ()
 
-def dangling(cases: Cases) -> Iterator[FindingRecord]:
-    """The result's memory is gone with its source, or that of the source with its result."""
-    dangling = [case for case in cases.looked_at("lifetime") if case.is_dangling]
-    for found in groups(dangling, lambda case: (_loses_result(case), case.way_in), look=DANGLING):
-        evidence = _lost(found[0].result)
-        how = " or ".join(sorted({_what_became(case) for case in found}, reverse=True))
-        if _loses_result(found[0]):
-            verb, does = ("does", "do"), "not keep x alive"
-            how = f"{how} after x was dropped"
-            advice = "Keep the source as long as the result."
+    for found in cases.groups(cause, lambda case: _leak(case.result)[1].bytes_per_conversion or 0):
+        instrument, kept = _leak(found[0].result)
+        if instrument == "refusal":
+            when, advice = "every refusal", f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}"
         else:
-            verb, does = ("destroys", "destroy"), "x when its result is dropped"
-            advice = "Keep the result as long as the source."
-        other = replacements(cases, found, "keeps it", cases.outlasts)
+            advice = replacements(cases, found, "leaves nothing behind", cases.outlasts)
+            each = all(_kept_arrays(_leak(case.result)[1]) >= EACH for case in found)
+            when = "every conversion" if each else "some conversions"
+            if kept.per_source:
+                when = "the first conversion of each array"
+        average = "" if _kept_arrays(kept) >= EACH else " on average"
         yield finding(
             found,
-            verb,
-            does,
-            how,
-            evidence={"reason": evidence.reason},
-            advice=f"{advice} Or: {other}" if other else advice,
-            look=DANGLING,
+            ("leaves", "leave"),
+            f"{_kind(kept)} behind at {when}",
+            f"{_kept_text(kept)}{average}",
+            evidence={name: getattr(kept, name) for name in (*METERS, "conversions")},
+            brief="It is still there 2 s later.",
+            advice=advice.strip(),
+            severity="error" if _left(kept).keys() & {*HANDLES, BYTES} else "warning",
+            look=(instrument, "retained"),
         )
 
 
-def _what_became(case: CaseView) -> str:
-    evidence = _lost(case.result)
-    of_source = evidence.source_after_drop
-    if evidence.changed_after_drop or of_source == "changed":
-        return "values changed"
-    if evidence.error_after_drop is None and of_source in (None, SAME):
-        return "the process died"
-    return f"reading {'it' if of_source in (None, SAME) else 'x'} raised an exception"
-
-
-def _loses_result(case: CaseView) -> bool:
-    return case.is_dangling and not _lost(case.result).is_source_lost
-
-
-def expected_to_live(found: FindingRecord, result: Result) -> str:
-    if _lost(result).is_source_lost:
-        return expect("The source keeps its memory when the result is dropped.", LIKE_OTHERS)(
-            found, result
-        )
-    text = expect("The result keeps its memory alive.", DELETER)(found, result)
-    return f"{text} {KEPT_ALIVE.get(result.case.protocol, '')}".strip()
-
-
+DANGLING = ("lifetime", "dangling")
 LATER_S = 0.3
-"""How long a script holds a result without its source."""
+"""Time for which a script holds a result without its source."""
 READ_AFTER_DROP = """
 def make():
     <create>
@@ -299,13 +253,13 @@ sys.exit(3 if changed else 0)
 """
 
 
-def show_dangling(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+def show_dangling(subject: Subject) -> Effect:
     """The result, or the source, reads memory that belongs to another array by then."""
     evidence = _lost(subject.result)
     subject = subject.as_made(evidence)
     is_source = evidence.is_source_lost
     kept, dropped = ("x", "y") if is_source else ("y", "x")
-    fill = subject.said("write", "x") if subject.writable else ""
+    fill = subject.idiom("write", "x") if subject.writable else ""
     if not (fill or subject.has("use", "x")):
         raise NoReproducer("its arrays cannot be written, and others hold the same values")
     child = subject.filled(
@@ -316,42 +270,64 @@ def show_dangling(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
         later=f"{LATER_S:g}",
         kept=kept,
         dropped=dropped,
-        kept_values=subject.said("values", kept),
+        kept_values=subject.idiom("values", kept),
         fill=fill,
-        other="x" if fill else subject.said("use", "x"),
+        other="x" if fill else subject.idiom("use", "x"),
     )
     does = "destroys x when its result is dropped" if is_source else "does not keep x alive"
     return in_child(does, subject, child)
 
 
-RULES = (
-    Rule(
-        "DLP010",
-        "memory-retained",
-        {
-            "error": "where 64 bytes or more, or a file descriptor, thread or memory map, stay"
-            " behind per conversion",
-            "warning": "",
-        },
-        memory_retained,
-        expect("Nothing stays behind when the result is dropped.", DELETER),
-        show_retained,
-        "lifetime",
-        Fault(
-            lambda case: case.result.lifetime is not None and case.result.lifetime.saw("retained")
-        ),
-        changes=("retained",),
-    ),
-    Rule(
-        "DLP011",
-        "dangling",
-        "error",
-        dangling,
-        expected_to_live,
-        show_dangling,
-        "lifetime",
-        Fault(lambda case: case.is_dangling),
-        other_arrays=True,
-        changes=("dangling",),
-    ),
+@partial(
+    Rule,
+    "DLP011",
+    "dangling",
+    "error",
+    "The result keeps its memory alive, and leaves that of its source alone when it is dropped.",
+    show_dangling,
+    source=DELETER,
+    instrument="lifetime",
+    fault=Fault(lambda case: case.is_dangling),
+    changes=("dangling",),
+    other_arrays=True,
 )
+def dangling(cases: Cases) -> Iterator[FindingRecord]:
+    """The result's memory is gone with its source, or that of the source with its result."""
+    for found in cases.groups(
+        lambda case: case.is_dangling and (_lost(case.result).is_source_lost, case.way_in),
+        look=DANGLING,
+    ):
+        evidence = _lost(found[0].result)
+        how = " or ".join(sorted({_symptom(case) for case in found}, reverse=True))
+        verb, does = ("does", "do"), "not keep x alive"
+        if evidence.is_source_lost:
+            verb, does = ("destroys", "destroy"), "x when its result is dropped"
+            advice = "Keep the result as long as the source."
+        else:
+            how = f"{how} after x was dropped"
+            advice = "Keep the source as long as the result."
+        other = replacements(cases, found, "keeps it", cases.outlasts)
+        yield finding(
+            found,
+            verb,
+            does,
+            how,
+            evidence={"reason": evidence.reason},
+            advice=f"{advice} Or: {other}" if other else advice,
+            look=DANGLING,
+        )
+
+
+def _lost(result: Result) -> Lifetime:
+    """Evidence of the first process in which the result or the source was lost."""
+    return (result.lifetime.of("dangling") if result.lifetime else None) or Lifetime()
+
+
+def _symptom(case: CaseView) -> str:
+    evidence = _lost(case.result)
+    source = evidence.source_after_drop
+    if evidence.changed_after_drop or source == "changed":
+        return "values changed"
+    if evidence.error_after_drop is None and source in (None, SAME):
+        return "the process died"
+    return f"reading {'it' if source in (None, SAME) else 'x'} raised an exception"

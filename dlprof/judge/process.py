@@ -3,52 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Hashable, Iterator
 from functools import partial
 
 from dlprof.errors import NoReproducer
 from dlprof.judge.case_view import CaseView, seen
-from dlprof.judge.cases import Cases, by, groups
-from dlprof.judge.rule import DO_NOT_TRY, Rule, code, expect, finding, replacements
+from dlprof.judge.cases import Cases
+from dlprof.judge.rule import DO_NOT_TRY, Rule, code, finding, replacements
 from dlprof.judge.safety import Fault
-from dlprof.judge.script import CHILD_LIMIT_S, Effect, Subject, expression, in_child
+from dlprof.judge.script import CHILD_LIMIT_S, Effect, Subject, in_child
 from dlprof.judge.standards import ASARRAY, EXPORT, FROM_DLPACK
 from dlprof.runner.evidence import Lost, Refused, Setting
 from dlprof.runner.session import FindingRecord, Result
 from dlprof.text.clean import first_line
 from dlprof.text.source import plain
-
-
-def crash(cases: Cases) -> Iterator[FindingRecord]:
-    """The process died, or gave no answer within the time limit.
-
-    An instrument that needs longer than its limit is no fault of the conversion.
-    """
-    ended = [
-        (one, one.lost) for one in cases.cases if one.lost is not None and one.is_lost_for_sure
-    ]
-    for found in by(ended, lambda one: (one[0].pair, one[1].how, _returned(one[0]))).values():
-        worst, lost = found[0]
-        stages = list(dict.fromkeys(one.stage for _, one in found))
-        during = f" during {' or '.join(map(str, stages))}" if all(stages) else ""
-        other = cases.replacement(worst)
-        yield finding(
-            [case for case, _ in found],
-            ("did not return:", "did not return:"),
-            f"{first_line(lost.how)}{during}",
-            evidence={"stage": lost.stage},
-            advice=f"{code(other)} works." if other else "",
-            brief=_returned(worst),
-            is_named=True,
-        )
-
-
-def _returned(case: CaseView) -> str:
-    """In how many processes it came back before it was lost, in a sentence; empty for none."""
-    before = len(case.result.rounds) if case.result.lost is not None else 0
-    return f"It returned in {before} process{'es' * (before > 1)} before." if before else ""
-
 
 CRASH = """
 <create>
@@ -69,7 +37,7 @@ IMPORTS_S = 60
 SHORTEST_S = 10
 
 
-def show_crash(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+def show_crash(subject: Subject) -> Effect:
     """The process dies of the conversion, or the conversion never returns."""
     if subject.result.status == "ok":
         raise NoReproducer(
@@ -89,10 +57,48 @@ def show_crash(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect
     return in_child(does, subject, child, whole_s)
 
 
+@partial(
+    Rule,
+    "DLP016",
+    "crash",
+    "error",
+    "The call returns or raises an error.",
+    show_crash,
+    source=f"A consumer that cannot take an array raises `BufferError` ({FROM_DLPACK}).",
+    fault=Fault(lambda case: case.is_lost_for_sure),
+)
+def crash(cases: Cases) -> Iterator[FindingRecord]:
+    """The process died, or gave no answer within the time limit.
+
+    An instrument that needs longer than its limit is no fault of the conversion.
+    """
+
+    def returned(case: CaseView) -> str:
+        """In how many processes it came back before it was lost; empty for none."""
+        before = len(case.result.rounds) if case.result.lost is not None else 0
+        return f"It returned in {before} process{'es' * (before > 1)} before." if before else ""
+
+    for found in cases.groups(
+        lambda case: (
+            case.is_lost_for_sure and (case.pair, case.lost and case.lost.how, returned(case))
+        )
+    ):
+        losses = [case.lost for case in found if case.lost is not None]
+        stages = list(dict.fromkeys(lost.stage for lost in losses))
+        during = f" during {' or '.join(map(str, stages))}" if all(stages) else ""
+        other = cases.replacement(found[0])
+        yield finding(
+            found,
+            ("did not return:", "did not return:"),
+            f"{first_line(losses[0].how)}{during}",
+            evidence={"stage": losses[0].stage},
+            advice=f"{code(other)} works." if other else "",
+            brief=returned(found[0]),
+        )
+
+
 NO_COPY = ", copy=False)"
-
-
-WITHOUT_COPY = {
+PRESCRIBED = {
     "from_dlpack(": ("BufferError", "ValueError"),
     "asarray(": ("ValueError",),
 }
@@ -101,67 +107,6 @@ BufferError under ``copy``, and ValueError under "Raises"."""
 OTHER_DEVICE = ("BufferError",)
 """``__dlpack__`` with ``copy=False`` raises BufferError "in case a copy is deemed necessary (e.g.
 if a cross-device data movement is requested …)"."""
-
-
-def wrong_error(cases: Cases) -> Iterator[FindingRecord]:
-    """A copy that is forbidden is refused by another error than the standard prescribes."""
-    wrong = [case for case in cases.looked_at("refusal") if _is_wrong_error(cases, case)]
-    for found in groups(wrong, lambda case: _export(case.result) or case.way_in):
-        refused, call = _refused(found[0].result), _export(found[0].result)
-        raised, errors = (refused.error or ("?",))[0], " or ".join(_prescribed(found[0].result))
-        yield finding(
-            found,
-            ("refuses", "refuse"),
-            f"{'another device' if call else 'to copy'} with {raised}",
-            f"the standard requires {errors}",
-            evidence={"raised": raised, "prescribed": errors},
-            advice=f"Catch {raised}, too.",
-            subject=call,
-        )
-
-
-def _export(result: Result) -> str:
-    """The call that asked the source for another device; empty if none did."""
-    device = _refused(result).other_device
-    if not device:
-        return ""
-    return f"{result.case.source}.__dlpack__(dl_device={tuple(device)}, copy=False)"
-
-
-def _refused(result: Result) -> Refused:
-    """What the first process tells in which the error was seen."""
-    return next((one for _, one in seen(result.refusal) if one.error), Refused())
-
-
-def _is_wrong_error(cases: Cases, case: CaseView) -> bool:
-    """Whether another error was seen than the standard prescribes.
-
-    The same call without ``copy=False`` must copy: else the copy is not what was refused.
-    """
-    evidence, errors = _refused(case.result), _prescribed(case.result)
-    if not evidence.error or not errors or {*errors} & {*evidence.error}:
-        return False
-    same = f"{case.code.removesuffix(NO_COPY)})"
-    copies = any(one.code == same and one.kind == "copy" for one in cases.arrays[case.array])
-    return bool(evidence.other_device) or (copies and case.result.status == "unsupported")
-
-
-def _prescribed(result: Result) -> tuple[str, ...]:
-    """The errors of which the standard asks for one where a copy is forbidden; empty if none."""
-    if _refused(result).other_device:
-        return OTHER_DEVICE
-    code = result.case.code
-    function = code.partition("(")[0] + "("
-    named = (errors for name, errors in WITHOUT_COPY.items() if function.endswith(name))
-    return next(named, ()) if code.endswith(NO_COPY) else ()
-
-
-def prescribed(_: FindingRecord, result: Result) -> str:
-    if _refused(result).other_device:
-        return f"A copy that `copy=False` forbids is refused by BufferError ({EXPORT}, 2023.12)."
-    return f"A copy that `copy=False` forbids is refused as prescribed ({FROM_DLPACK}; {ASARRAY})."
-
-
 WRONG_ERROR = """
 <create>
 try:
@@ -177,40 +122,70 @@ return False
 """
 
 
-def show_wrong_error(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+def show_wrong_error(subject: Subject) -> Effect:
     device, errors = _refused(subject.result).other_device, _prescribed(subject.result)
-    call, does = f"y = {subject.code}", "refuses by an error that is not prescribed"
+    call = f"y = {subject.code}"
     if device:
         call = f"x.__dlpack__(max_version=(1, 3), dl_device={tuple(device)}, copy=False)"
-    shown = subject.shown(does, WRONG_ERROR, call=call, prescribed=", ".join(errors))
-    return replace(shown, own_call=_export(subject.result))
+    does = "refuses by an error that is not prescribed"
+    return subject.shown(does, WRONG_ERROR, call=call, prescribed=", ".join(errors))
 
 
-def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
-    """Once it has refused an array, it converts a plain one no more."""
-    broken = [case for case in cases.looked_at("refusal") if _is_broken(case)]
-    for found in groups(broken, lambda case: case.way_in, look=("refusal", "broken")):
-        evidence = _broken(found[0].result)
-        after = first_line(evidence.after or "")
+@partial(
+    Rule,
+    "DLP024",
+    "wrong-error",
+    "info",
+    "A copy that `copy=False` forbids is refused as prescribed: by BufferError for another device"
+    f" ({EXPORT}, 2023.12), else by the error of its function ({FROM_DLPACK}; {ASARRAY}).",
+    show_wrong_error,
+    instrument="refusal",
+)
+def wrong_error(cases: Cases) -> Iterator[FindingRecord]:
+    """A copy that is forbidden is refused by another error than the standard prescribes."""
+
+    def call(case: CaseView) -> str:
+        """The call that asked the source for another device; empty if none did."""
+        device = _refused(case.result).other_device or ()
+        source = case.result.case.source
+        return f"{source}.__dlpack__(dl_device={tuple(device)}, copy=False)" if device else ""
+
+    def is_wrong(case: CaseView) -> bool:
+        evidence, errors = _refused(case.result), _prescribed(case.result)
+        if not evidence.error or not errors or {*errors} & {*evidence.error}:
+            return False
+        # The same call without copy=False must copy: else the copy is not what was refused.
+        same = f"{case.code.removesuffix(NO_COPY)})"
+        copies = any(one.code == same and one.kind == "copy" for one in cases.arrays[case.array])
+        return bool(evidence.other_device) or (copies and case.result.status == "unsupported")
+
+    for found in cases.groups(lambda case: is_wrong(case) and (call(case) or case.way_in)):
+        export, errors = call(found[0]), " or ".join(_prescribed(found[0].result))
+        raised = (_refused(found[0].result).error or ("?",))[0]
         yield finding(
             found,
-            ("fails", "fail"),
-            "for plain arrays after a refusal",
-            more=f"Afterwards a plain array gives: {after}. One like it was converted before.",
-            evidence={"refused_by": (evidence.error or ("?",))[0], "after": after},
-            advice=f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}".strip(),
-            look=("refusal", "broken"),
+            ("refuses", "refuse"),
+            f"{'another device' if export else 'to copy'} with {raised}",
+            f"the standard requires {errors}",
+            evidence={"raised": raised, "prescribed": errors},
+            advice=f"Catch {raised}, too.",
+            subject=export,
         )
 
 
-def _is_broken(case: CaseView) -> bool:
-    """What became of a plain array is evidence also where no other process showed it again."""
-    return bool(_broken(case.result).after)
+def _refused(result: Result) -> Refused:
+    """Evidence of the first process that saw an error."""
+    return next((one for _, one in seen(result.refusal) if one.error), Refused())
 
 
-def _broken(result: Result) -> Refused:
-    """What a process tells that converted plain arrays no more."""
-    return (result.refusal.of("broken") if result.refusal else None) or Refused()
+def _prescribed(result: Result) -> tuple[str, ...]:
+    """The errors of which the standard asks for one where a copy is forbidden; empty if none."""
+    if _refused(result).other_device:
+        return OTHER_DEVICE
+    code = result.case.code
+    function = code.partition("(")[0] + "("
+    named = (errors for name, errors in PRESCRIBED.items() if function.endswith(name))
+    return next(named, ()) if code.endswith(NO_COPY) else ()
 
 
 BROKEN = """
@@ -242,7 +217,7 @@ return wrong > 0
 """
 
 
-def show_broken(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+def show_broken(subject: Subject) -> Effect:
     evidence = _broken(subject.result)
     if not evidence.plain_create or not evidence.plain_code:
         raise NoReproducer("the session does not say which plain array was converted")
@@ -250,51 +225,45 @@ def show_broken(subject: Subject, _: Subject | None, __: FindingRecord) -> Effec
         "fails for plain arrays after a refusal",
         BROKEN,
         plain_create=plain(evidence.plain_create),
-        plain_code=expression(evidence.plain_code),
+        plain_code=evidence.plain_code,
     )
+
+
+@partial(
+    Rule,
+    "DLP026",
+    "broken-by-refusal",
+    "error",
+    "A refusal leaves the process as it was.",
+    show_broken,
+    instrument="refusal",
+    fault=Fault(lambda case: bool(_broken(case.result).after)),
+)
+def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
+    """Once it has refused an array, it converts a plain one no more."""
+    look = "refusal", "broken"
+    for found in cases.groups(lambda case: _broken(case.result).after and case.way_in, look=look):
+        evidence = _broken(found[0].result)
+        after = first_line(evidence.after or "")
+        yield finding(
+            found,
+            ("fails", "fail"),
+            "for plain arrays after a refusal",
+            more=f"Afterwards a plain array gives: {after}. One like it was converted before.",
+            evidence={"refused_by": (evidence.error or ("?",))[0], "after": after},
+            advice=f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}".strip(),
+            look=look,
+        )
+
+
+def _broken(result: Result) -> Refused:
+    """Evidence of a process that converted plain arrays no more."""
+    return (result.refusal.of("broken") if result.refusal else None) or Refused()
 
 
 SETTING = ("settings", "changed")
 SHORT = 40
 """Characters of a value that a headline has room for."""
-
-
-def setting_changed(cases: Cases) -> Iterator[FindingRecord]:
-    """After the call, a setting of the framework or of the process is another one."""
-    changes = [
-        (case, name) for case in cases.looked_at("settings") for name in _changed(case.result)
-    ]
-    by_name = by(changes, lambda change: change[1])
-    for name, changing in by_name.items():
-        changing_cases = [case for case, _ in changing]
-        for found in groups(changing_cases, lambda case: case.way_in, look=SETTING):
-            first = _changed(found[0].result)[name]
-            before, after = first.before or "?", first.after or "?"
-            fits = max(len(before), len(after)) <= SHORT
-            yield finding(
-                found,
-                ("changes", "change"),
-                f"the {name}",
-                f"{before} before, {after} after" if fits else "",
-                evidence={"setting": name, "before": before, "after": after},
-                advice=replacements(cases, found, "keeps it", partial(_keeps, name)),
-                look=SETTING,
-            )
-
-
-def _changed(result: Result) -> dict[str, Setting]:
-    """By name."""
-    known = (evidence.changed or () for _, evidence in seen(result.settings))
-    return {one.name: one for changed in known for one in changed if one.name}
-
-
-def _keeps(name: str, case: CaseView) -> bool:
-    """Whether the setting was read before and after the call, and is the same."""
-    looks = seen(case.result.settings)
-    was_read = all(word != "unknown" for word, _ in looks)
-    return bool(looks) and was_read and name not in _changed(case.result)
-
-
 SETTING_CHANGED = """
 <create>
 before = repr((<setting>))
@@ -309,54 +278,54 @@ return before != after
 """
 
 
-def show_setting_changed(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
-    name = str(found.evidence.get("setting"))
+def show_setting_changed(subject: Subject) -> Effect:
+    name = str(subject.finding.evidence.get("setting"))
     first = _changed(subject.result).get(name, Setting())
     if not first.code:
         raise NoReproducer("the session does not say how the setting is read")
     return subject.shown(f"changes the {name}", SETTING_CHANGED, setting=first.code)
 
 
-RULES = (
-    Rule(
-        "DLP016",
-        "crash",
-        "error",
-        crash,
-        expect(
-            "The call returns or raises an error.",
-            f"A consumer that cannot take an array raises `BufferError` ({FROM_DLPACK}).",
-        ),
-        show_crash,
-        fault=Fault(lambda case: case.is_lost_for_sure),
-    ),
-    Rule(
-        "DLP024",
-        "wrong-error",
-        "info",
-        wrong_error,
-        prescribed,
-        show_wrong_error,
-        "refusal",
-    ),
-    Rule(
-        "DLP026",
-        "broken-by-refusal",
-        "error",
-        broken_by_refusal,
-        expect("A refusal leaves the process as it was."),
-        show_broken,
-        "refusal",
-        Fault(_is_broken),
-    ),
-    Rule(
-        "DLP025",
-        "setting-changed",
-        "warning",
-        setting_changed,
-        expect("A conversion leaves the settings of its framework and of the process as they are."),
-        show_setting_changed,
-        "settings",
-        Fault(lambda case: bool(_changed(case.result))),
-    ),
+@partial(
+    Rule,
+    "DLP025",
+    "setting-changed",
+    "warning",
+    "A conversion leaves the settings of its framework and of the process as they are.",
+    show_setting_changed,
+    instrument="settings",
+    fault=Fault(lambda case: bool(_changed(case.result))),
 )
+def setting_changed(cases: Cases) -> Iterator[FindingRecord]:
+    """After the call, a setting of the framework or of the process is another one."""
+
+    def keeps(name: str, case: CaseView) -> bool:
+        """Whether the setting was read before and after the call, and is the same."""
+        looks = seen(case.result.settings)
+        was_read = all(word != "unknown" for word, _ in looks)
+        return bool(looks) and was_read and name not in _changed(case.result)
+
+    def cause(name: str, case: CaseView) -> Hashable:
+        return name in _changed(case.result) and case.way_in
+
+    names = dict.fromkeys(name for case in cases.cases for name in _changed(case.result))
+    for name in names:
+        for found in cases.groups(partial(cause, name), look=SETTING):
+            first = _changed(found[0].result)[name]
+            before, after = first.before or "?", first.after or "?"
+            fits = max(len(before), len(after)) <= SHORT
+            yield finding(
+                found,
+                ("changes", "change"),
+                f"the {name}",
+                f"{before} before, {after} after" if fits else "",
+                evidence={"setting": name, "before": before, "after": after},
+                advice=replacements(cases, found, "keeps it", partial(keeps, name)),
+                look=SETTING,
+            )
+
+
+def _changed(result: Result) -> dict[str, Setting]:
+    """By name."""
+    known = (evidence.changed or () for _, evidence in seen(result.settings))
+    return {one.name: one for changed in known for one in changed if one.name}

@@ -1,4 +1,4 @@
-"""Rules, one object per kind of problem, and what a finding says.
+"""Rules, one object per kind of problem, and the wording of their findings.
 
 A finding says which paths do what, what it costs, and what to write instead.
 """
@@ -11,9 +11,10 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from dlprof.judge.case_view import CaseView
-from dlprof.judge.cases import Cases, Look, by
+from dlprof.judge.cases import Cases, Look
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import Show
+from dlprof.judge.standards import QUOTES
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import brief_text, plain_time
 from dlprof.runner.session import FindingRecord, Result
@@ -21,7 +22,6 @@ from dlprof.runner.survey import label_of
 from dlprof.text.clean import listed
 
 LONGEST_CODE = 160
-MOST_ADVICE = 6
 MOST_ARRAYS = 3
 NONE_INSTEAD = "No measured path is known to replace it."
 DO_NOT_TRY = "Do not try the call to find out whether it works."
@@ -32,60 +32,49 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 """Worst first: unsafe or wrong, slow for no reason, worth knowing."""
 
 Severities = Mapping[Severity, str]
-"""Severities with the condition of each, in words; an empty one is all that is left."""
+"""Severities, each with its condition in words; the last one has none."""
 
 BY_COST: Severities = MappingProxyType({"warning": "from 10 µs per call on", "info": ""})
-"""Those of rules on speed."""
+"""Severities of rules on speed."""
 
 NAME_ONE = "name a rule or a severity"
-
-Expect = Callable[[FindingRecord, Result], str]
-"""Markdown: what should happen instead, with its source."""
-
-
-def expect(text: str, source: str = "") -> Expect:
-    """Expect ``text``; cite ``source`` only for conversions by DLPack."""
-
-    def expected(_: FindingRecord, result: Result) -> str:
-        is_dlpack = result.case.protocol in ("dlpack", "dlpack-capsule")
-        return f"{text} {source if is_dlpack else ''}".strip()
-
-    return expected
 
 
 @dataclass(frozen=True)
 class Rule:
-    """The id never changes its meaning. The page of a rule is ``pages/{id}.md``."""
+    """The id never changes its meaning. The page of a rule is ``pages/{id}.md``.
+
+    A family declares a rule as ``@partial(Rule, …)`` above the function that checks it.
+    """
 
     id: str
     name: str
     severity: Severity | Severities
-    """How severe its findings are; where they differ, :func:`finding` says it
-    of each.
-    """
-    check: Callable[[Cases], Iterator[FindingRecord]]
-    """What the rule finds: see :func:`finding`."""
-    expected: Expect
+    """How severe its findings are; if they differ, :func:`finding` has the severity of each."""
+    expected: str
+    """Markdown: what should happen instead."""
     effect: Show
     """The script that reproduces a finding."""
+    check: Callable[[Cases], Iterator[FindingRecord]]
+    """The findings: see :func:`finding`."""
+    source: str = ""
+    """Markdown: the document that asks for it, of conversions by DLPack alone."""
     instrument: str = ""
     """The instrument that proves a finding, and without which there is none."""
     fault: Fault | None = None
     """How the rule makes a path unsafe; None if it does not."""
     changes: tuple[str, ...] = ()
-    """The changes for the worse that it speaks of: verdicts of HEAD, or what is not a verdict, as
-    :mod:`dlprof.compare.verdicts` names them.
+    """The changes for the worse that it covers: verdicts of HEAD, or names of
+    :mod:`dlprof.compare.verdicts`.
     """
     times: bool = False
-    """Whether it compares times, which takes several processes."""
-    needs_times: bool = False
-    """Whether it finds nothing where none were taken, as on a simulated device."""
+    """Whether it compares times: it needs several processes, and finds nothing without times."""
     other_arrays: bool = False
     """Whether its reproducer needs arrays besides the one that a user's own setup makes."""
 
     @property
     def severities(self) -> tuple[Severity, ...]:
-        """All that its findings may have."""
+        """All severities of its findings."""
         return (self.severity,) if isinstance(self.severity, str) else tuple(self.severity)
 
     @property
@@ -103,6 +92,14 @@ class Rule:
             named = {"rule": self.id, "name": self.name, "severity": severity}
             yield found.model_copy(update=named)
 
+    def expectation(self, result: Result) -> str:
+        """Markdown: what should happen to a case instead, with its sources."""
+        case = result.case
+        source = self.source if case.protocol in ("dlpack", "dlpack-capsule") else ""
+        words = case.protocol, case.consumer, f"{case.consumer} {case.import_}"
+        quotes = (QUOTES.get((self.id, word), "") for word in words)
+        return " ".join(filter(None, (self.expected, source, *quotes)))
+
 
 def severity_of(word: str) -> Severity:
     """Read a severity from a session; the mildest if it is unknown."""
@@ -116,7 +113,7 @@ def number(found: FindingRecord, name: str) -> float | None:
 
 
 def worst_first(findings: Iterable[FindingRecord]) -> list[FindingRecord]:
-    """By severity, then by what it costs, then by rule and by the first case."""
+    """Sort by severity, then by cost, then by rule and by the first case."""
 
     def rank(found: FindingRecord) -> tuple[int, float, str, list[int]]:
         cost = found.evidence.get("cost_ns", 0.0)
@@ -139,7 +136,6 @@ def finding(  # noqa: PLR0913 - one keyword for each part
     severity: Severity | None = None,
     look: Look | None = None,
     subject: str = "",
-    is_named: bool = False,
 ) -> FindingRecord:
     """Build a finding of ``cases``, the clearest one first, before it has its rule's name.
 
@@ -147,32 +143,30 @@ def finding(  # noqa: PLR0913 - one keyword for each part
     ``numbers`` ends that sentence; of several cases they are the first's. ``brief`` is a sentence
     that follows, and ``more`` follows in the summary only. ``evidence`` has units in its names;
     ``cost_ns`` is what the finding costs per call. ``advice`` names only paths that were measured.
-    ``against`` is what the first case is compared with. ``severity`` is needed if those of the rule
-    differ. ``look`` is that of :func:`groups`: it says in how many processes it was seen.
-    ``subject`` is a call of the first case's source, made besides the case's own. ``is_named`` says
-    that the headline names the first path, and does not only count.
+    ``against`` is the case that the first one is compared with. ``severity`` is needed if those of
+    the rule differ. ``look`` is that of :meth:`Cases.groups`: it adds the number of processes.
+    ``subject`` is another call of the first case's source than the case's own.
     """
-    first, count = cases[0], 1 if subject else count_paths(cases)
+    first, count = cases[0], 1 if subject else len({case.result.case.way for case in cases})
     others = {1: "", 2: " and 1 more path"}.get(count, f" and {count - 1:,} more paths")
     named = f"{subject} of {first.pair[0]}" if subject else f"{code(first)}{others}"
-    counted = named if subject or is_named else f"{count:,} path{'s' * (count > 1)}"
-    where = "" if subject else _among(cases)
-    said = f"{verb[count > 1]} {does}".strip() + where
-    told = f": {numbers}" if numbers else ""
-    which = _which(cases) if numbers and not subject else ""
+    counted = named if subject else f"{count:,} path{'s' * (count > 1)}"
+    where = "" if subject else _small_arrays(cases)
+    action = f"{verb[count > 1]} {does}".strip() + where
+    figures = f": {numbers}" if numbers else ""
+    which = _numbered_case(cases, count) if numbers and not subject else ""
     how_often = first.how_often(*look) if look else ""
     briefly = " ".join(filter(None, (brief, how_often)))
     fully = " ".join(filter(None, (brief, more, how_often)))
+    plural = f"{verb[1]} {does}".strip() + f"{where}. {briefly}".rstrip()
     return FindingRecord(
         rule="",
         name="",
         severity=severity or "",
         results=[first.index] if subject else [case.index for case in cases],
-        headline=f"{counted} {said}{told}. {briefly}".strip(),
-        said=f"{said}."
-        if subject
-        else f"{verb[1]} {does}".strip() + f"{where}. {briefly}".rstrip(),
-        summary=f"{named} {said}{told}{which}. {fully}".strip(),
+        headline=f"{counted} {action}{figures}. {briefly}".strip(),
+        said=f"{action}." if subject else plural,
+        summary=f"{named} {action}{figures}{which}. {fully}".strip(),
         evidence={name: value for name, value in evidence.items() if value is not None},
         advice=advice,
         against=None if against is None else against.index,
@@ -180,12 +174,8 @@ def finding(  # noqa: PLR0913 - one keyword for each part
     )
 
 
-def count_paths(cases: Sequence[CaseView]) -> int:
-    return len({case.result.case.way for case in cases})
-
-
-def _among(cases: Sequence[CaseView]) -> str:
-    """The small arrays of a survey, as `` (bool, int8)``; empty if a timed array shows it too."""
+def _small_arrays(cases: Sequence[CaseView]) -> str:
+    """`` (bool, int8)``: the arrays of a survey; empty if a timed array shows it too."""
     if not all(case.surveyed for case in cases):
         return ""
     names = list(dict.fromkeys(label_of(case.result.case).name for case in cases))
@@ -193,16 +183,16 @@ def _among(cases: Sequence[CaseView]) -> str:
     return f" ({shown})"
 
 
-def _which(cases: Sequence[CaseView]) -> str:
-    """Which of several cases the numbers are of: `` (the first, a to b, 4x4 float32 C)``."""
+def _numbered_case(cases: Sequence[CaseView], count: int) -> str:
+    """`` (the first, a to b, 4x4 float32 C)``: the case of several that has the numbers."""
     first = cases[0]
-    told = ["the first"] if count_paths(cases) > 1 else []
+    words = ["the first"] if count > 1 else []
     if len({case.pair for case in cases}) > 1:
-        told.append(first.direction)
+        words.append(first.direction)
     if len({case.spec for case in cases}) > 1 or first.surveyed:
         shape, dtype, layout, _ = first.spec
-        told.append(f"{shape_text(shape)} {dtype} {layout}")
-    return f" ({', '.join(told)})" if told else ""
+        words.append(f"{shape_text(shape)} {dtype} {layout}")
+    return f" ({', '.join(words)})" if words else ""
 
 
 def code(case: CaseView) -> str:
@@ -226,19 +216,6 @@ def instead_of(case: CaseView, other: CaseView, what: str) -> str:
     return f"{found}: {time(other)}{f' instead of {time(case)}' * case.is_known}."
 
 
-def for_each_producer(cases: Sequence[CaseView], advise: Callable[[CaseView], str]) -> str:
-    """The advice for the first case of each producer, told apart where it differs."""
-    firsts = [found[0] for found in by(cases, lambda case: case.pair[0]).values()]
-    told = by(firsts, advise)
-    if len(told) == 1:
-        return next(iter(told))
-    return " ".join(
-        f"From {', '.join(case.pair[0] for case in found)}: {text}"
-        for text, found in [*told.items()][:MOST_ADVICE]
-        if text
-    )
-
-
 def replacements(
     cases: Cases,
     found: Sequence[CaseView],
@@ -246,13 +223,14 @@ def replacements(
     fits: Callable[[CaseView], bool] = lambda _: True,
     none: str = "",
 ) -> str:
-    """``f(x) keeps the dtype.``: for each producer what stands for its first case, or ``none``."""
+    """``f(x) keeps the dtype.``: what replaces the first case, or ``none``."""
+    other = cases.replacement(found[0], fits)
+    return none if other is None else f"{from_first(found)}{code(other)} {does}."
 
-    def advise(case: CaseView) -> str:
-        other = cases.replacement(case, fits)
-        return none if other is None else f"{code(other)} {does}."
 
-    return for_each_producer(found, advise)
+def from_first(found: Sequence[CaseView]) -> str:
+    """``From torch: ``, if the cases have several producers."""
+    return f"From {found[0].pair[0]}: " if len({case.pair[0] for case in found}) > 1 else ""
 
 
 def or_a_copy(cases: Cases, case: CaseView, advice: str) -> str:

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dlprof.errors import NoReproducer
-from dlprof.judge.case_view import seen
 from dlprof.judge.thresholds import ALIGNED_BYTES
 from dlprof.probes.base import CONTIGUOUS
 from dlprof.runner.axes import shape_text
 from dlprof.runner.evidence import Evidence
 from dlprof.runner.session import FindingRecord, Recipe, Result
-from dlprof.text.source import block, parsed, plain
+from dlprof.text.source import block, plain
 
 PLACEHOLDER = re.compile(r"<([a-z_]+)(?: of ([a-z]+))?>")
 DIFFERING = "sum(a.tobytes() != b.tobytes() for a, b in zip(before.ravel(), after.ravel()))"
@@ -26,15 +25,25 @@ CANNOT_BE_WRITTEN = ("readonly", "broadcast")
 
 @dataclass(frozen=True)
 class Subject:
-    """One case: its conversion, how its source is made, and how both sides are looked at."""
+    """The case of a finding: its conversion, and how to make its source and read both arrays."""
 
     result: Result
+    finding: FindingRecord
     recipe: Recipe
     code: str
     """The conversion of ``x``."""
     shape: tuple[int, ...]
     is_own: bool = False
     """Whether a setup of the user's own makes the source: its values may be NaN, or all ones."""
+    against: Subject | None = None
+    """The case that the finding compares with."""
+
+    @property
+    def other(self) -> Subject:
+        """The case that the finding compares with. Raises :class:`NoReproducer` without one."""
+        if self.against is None:
+            raise NoReproducer("the finding does not say what it compares with: measure again")
+        return self.against
 
     def filled(self, template: str, **texts: str) -> str:
         """``template`` with its placeholders filled in.
@@ -55,39 +64,33 @@ class Subject:
 
     def _text(self, match: re.Match[str], texts: dict[str, str]) -> str:
         idiom, name = match.groups()
-        if name is not None:
-            return self._of_array(idiom, name)
-        if idiom in texts:
-            return texts[idiom]
-        if idiom == "differing":
-            return DIFFERING
-        return self.create() if idiom == "create" else self.code
-
-    def _of_array(self, idiom: str, name: str) -> str:
+        if name is None:
+            if idiom == "create" and idiom not in texts:
+                return self.create()
+            return {"differing": DIFFERING, "code": self.code, **texts}[idiom]
         if idiom == "convert":
-            return block(f"{name} = {self.code}", self.said("wait", name))
+            return block(f"{name} = {self.code}", self.idiom("wait", name))
         if idiom == "flat_values":
-            values = self.said("values", name)
+            values = self.idiom("values", name)
             return values if self.has("shape", "x") else f"({values}).ravel()"
-        return self.said(idiom, name)
+        return self.idiom(idiom, name)
 
     def shown(self, does: str, template: str, **texts: str) -> Effect:
         """A script that shows what the conversion ``does``, by a template that is filled in."""
         return Effect(does, self.filled(template, **texts), self)
 
-    def said(self, idiom: str, name: str) -> str:
-        """What the probe of the framework says for ``idiom`` of the array called ``name``."""
-        said = self._idioms(name)
-        if idiom not in said:
-            if idiom == "wait":  # a framework need not say it: there is nothing to wait for then
+    def idiom(self, idiom: str, name: str) -> str:
+        """Return the probe's text for ``idiom`` of the array called ``name``."""
+        if not self.has(idiom, name):
+            if idiom == "wait":  # a framework without such a text has nothing to wait for
                 return ""
             case = self.result.case
             framework = case.producer if name in OF_PRODUCER else case.consumer
             raise NoReproducer(f"the probe of {framework} has no text for {idiom!r}")
-        return plain(said[idiom].replace("{x}", name))
+        return plain(self._idioms(name)[idiom].replace("{x}", name))
 
     def has(self, idiom: str, name: str) -> bool:
-        """Whether there is a text of this idiom for the array called ``name``."""
+        """Whether the probe has a text of this idiom for the array called ``name``."""
         return idiom in self._idioms(name)
 
     def _idioms(self, name: str) -> dict[str, str]:
@@ -109,8 +112,8 @@ class Subject:
 
     def as_made(self, evidence: Evidence) -> Subject:
         """The conversion of the array that an instrument made, if it says which."""
-        code = self.code if evidence.code is None else expression(evidence.code)
-        return replace(self, shape=evidence.created_shape or self.shape, code=code)
+        shape, code = evidence.created_shape or self.shape, evidence.code or self.code
+        return replace(self, shape=shape, code=code)
 
     def create(self, word: str | None = None) -> str:
         """Text that makes ``x`` as it was in a process in which the result was ``word``.
@@ -137,11 +140,10 @@ class Subject:
         return self.create() if evidence.create is None else plain(evidence.create)
 
     def _alignment(self, word: str | None) -> float | None:
-        found = [evidence for said, evidence in seen(self.result.ownership) if said == word]
-        if found:
-            # Of all processes the one in which it is plainest that it is one.
+        owned = self.result.ownership.of(word) if self.result.ownership and word else None
+        if owned is not None:
             plainest = max if word == "view" else min
-            return plainest(found[0].alignments, default=None)
+            return plainest(owned.alignments, default=None)
         places = self.result.alignment.evidence.places if self.result.alignment else ()
         return next((look.alignment_bytes for _, look in places if look.verdict == word), None)
 
@@ -154,17 +156,14 @@ class Subject:
         return "" if made == "x = x" else made  # a setup of the user's own has made it
 
 
-def subject(result: Result, is_own: bool = False) -> Subject:
-    """Raises :class:`NoReproducer` where the session has no source text for the case."""
+def subject(
+    result: Result, finding: FindingRecord, is_own: bool = False, against: Subject | None = None
+) -> Subject:
+    """Raises :class:`NoReproducer` if the session has no source text for the case."""
     if result.recipe is None:
         raise NoReproducer("the session holds no source text for this case: measure again")
-    code = expression(result.case.code)
-    return Subject(result, result.recipe, code, result.case.shape, is_own)
-
-
-def expression(code: str) -> str:
-    parsed(code.strip(), "eval")
-    return code
+    case = result.case
+    return Subject(result, finding, result.recipe, case.code, case.shape, is_own, against)
 
 
 @dataclass(frozen=True)
@@ -179,28 +178,19 @@ class Effect:
     body: str
     subject: Subject
     child: str = ""
-    own_call: str = ""
-    """The call that does it, where that is not the subject's own."""
 
     @property
     def call(self) -> str:
-        return self.own_call or self.subject.code
+        return self.subject.finding.subject or self.subject.code
 
 
-Show = Callable[[Subject, Subject | None, FindingRecord], Effect]
-"""From a finding's clearest case, and the case it is compared with, to what a script shows."""
+Show = Callable[[Subject], Effect]
+"""From a finding's clearest case to what a script shows."""
 
 
 def shows(does: str, template: str) -> Show:
     """Show by a plain template that the conversion ``does`` this."""
-    return lambda subject, _, __: subject.shown(does, template)
-
-
-def compared(other: Subject | None) -> Subject:
-    """Return the case that the finding compares with; raise :class:`NoReproducer` without one."""
-    if other is None:
-        raise NoReproducer("the finding does not say what it compares with: measure again")
-    return other
+    return lambda subject: subject.shown(does, template)
 
 
 TIMED = """
@@ -214,7 +204,7 @@ HYSTERESIS = 2
 
 def function(name: str, subject: Subject) -> str:
     """A function that converts ``x``, waits for the result and returns it."""
-    if not subject.said("wait", "y"):
+    if not subject.idiom("wait", "y"):
         return f"def {name}():\n    return {subject.code}\n"
     return subject.filled("def <name>():\n    <convert of y>\n    return y\n", name=name)
 

@@ -1,30 +1,78 @@
-"""View or copy? Rules on copies of some arrays only, and on what documentation says."""
+"""View or copy? Rules on copies of some arrays only, on promises, and on torn copies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from dlprof.judge import alignment, thresholds
-from dlprof.judge.case_view import CaseView
-from dlprof.judge.cases import Cases, by, groups
+from dlprof.judge import thresholds
+from dlprof.judge.case_view import WORDS, CaseView, seen
+from dlprof.judge.cases import Cases, by, capped, is_contiguous
 from dlprof.judge.rule import (
     NONE_INSTEAD,
     Rule,
     Severity,
     code,
-    expect,
     finding,
-    for_each_producer,
+    from_first,
     number,
+    replacements,
     time,
 )
-from dlprof.judge.safety import Fault
+from dlprof.judge.safety import Fault, gap
 from dlprof.judge.script import LOOK, Effect, Subject
 from dlprof.judge.slower import longer_by_itself, saved_ns
-from dlprof.judge.standards import COPY, QUOTED, ZERO_COPY
+from dlprof.judge.standards import COPY, LIKE_OTHERS, ZERO_COPY
 from dlprof.protocol.statement import STATEMENT
+from dlprof.runner.evidence import EarlyWrite
+from dlprof.runner.quantity import size_text
 from dlprof.runner.session import FindingRecord, Result
+
+
+class Limits(NamedTuple):
+    """The most bytes that divide the address of a copy, and the fewest of a view."""
+
+    copied: float
+    viewed: float
+
+    @property
+    def evidence(self) -> dict[str, float]:
+        return {"copy_alignment_bytes": self.copied, "view_alignment_bytes": self.viewed}
+
+    def where(self, word: str) -> str:
+        """``is aligned to 64 bytes (a copy at 16)``: where it is a ``view``, or a ``copy``.
+
+        The limit is somewhere between the two, so that both are named.
+        """
+        isnt = "" if word == "view" else "not "
+        return f"is {isnt}aligned to {self.viewed:.0f} bytes (a copy at {self.copied:.0f})"
+
+
+def _limits(cases: Iterable[CaseView]) -> Limits | None:
+    """The alignments that separate copies from views in all processes; None if none do."""
+    found: dict[str, list[float]] = {word: [] for word in WORDS}
+    for case in cases:
+        for word, evidence in case.kinds_seen:
+            if word not in found or not evidence.alignments:
+                return None
+            found[word] += evidence.alignments
+        if case.by_address is None or case.by_address.verdict != "dependent":
+            continue
+        for place, look in case.by_address.evidence.places:
+            begins = look.alignment_bytes
+            if look.verdict in WORDS and begins is not None:
+                found[look.verdict].append(capped(begins) if place == "aligned" else begins)
+    if not all(found.values()):
+        return None
+    copied, viewed = max(found["copy"]), min(found["view"])
+    return Limits(copied, viewed) if copied < viewed else None
+
+
+def _but_layout(case: CaseView) -> tuple[object, ...]:
+    """The array that was converted, and how, without its layout."""
+    found = case.result.case
+    return (*case.pair, found.export, found.import_, found.shape, found.dtype, found.device)
 
 
 class Contrast(NamedTuple):
@@ -32,45 +80,83 @@ class Contrast(NamedTuple):
     case was both. ``limits`` are the alignments, if they differ.
     """
 
-    cause: str
     view: CaseView | None
-    limits: alignment.Limits | None = None
+    limits: Limits | None = None
+
+    @property
+    def cause(self) -> str:
+        return "alignment" if self.limits else "layout"
 
 
+LAYOUT = """
+def is_view(x):
+    <convert of y>
+    return <address of x> == <address of y>
+
+<copied>
+print("x begins", <address of x> % 64, "bytes after a multiple of 64:")
+first = is_view(x)
+<viewed>
+print("x begins", <address of x> % 64, "bytes after a multiple of 64:")
+second = is_view(x)
+return second and not first
+"""
+
+
+def show_layout_copy(subject: Subject) -> Effect:
+    layout, other = subject.result.case.layout, subject.against
+    if other is not None and other.result.case.layout != layout:
+        copied, viewed = subject.create("copy"), other.create("view")
+        what, instead = f"a {layout} array", f"a {other.result.case.layout} array"
+    else:
+        copied, viewed = subject.create_as("sliced"), subject.create_as("aligned")
+        what, instead = "an array that is not 64-byte aligned", "an aligned array"
+    does = f"copies {what}, but is a view of {instead}"
+    return subject.shown(does, LAYOUT, copied=copied, viewed=viewed)
+
+
+@partial(
+    Rule,
+    "DLP017",
+    "layout-copy",
+    "warning",
+    "The result is a view of this array too, or the call says that it copies.",
+    show_layout_copy,
+    source=ZERO_COPY,
+    instrument="ownership",
+    times=True,
+)
 def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
     """It copies this layout or alignment only: elsewhere the same path is a view."""
     views = by(
         (case for case in cases.cases if case.kind == "view" and case.ready is not None),
-        alignment.but_layout,
+        _but_layout,
     )
     contrasts = {
         case.index: contrast
         for case in cases.cases
         if case.promise != "copy" and (contrast := _contrast(case, views)) is not None
     }
-    copying = [case for case in cases.cases if case.index in contrasts]
-    for found in groups(
-        copying,
-        lambda case: (case.pair, contrasts[case.index].cause),
+    for found in cases.groups(
+        lambda case: case.index in contrasts and (case.pair, contrasts[case.index].cause),
         lambda case: saved_ns(case, contrasts[case.index].view),
     ):
         worst, contrast = found[0], contrasts[found[0].index]
-        view = contrast.view
-        limits = contrast.limits
-        copied, viewed = (
-            f"an array of layout {one.result.case.layout}" for one in (worst, view or worst)
-        )
-        # That no other array is copied, only the alignments of all can tell.
-        claimed = (
-            f"x only if it {limits.where('copy')}" if limits else f"{copied}, but not {viewed}"
-        )
-        advice = limits.advice if limits else f"Give it {viewed} where you can."
+        view, limits = contrast
+        if limits:
+            copied = f"x only if it {limits.where('copy')}"
+            advice = f"Begin the source at a multiple of {limits.viewed:.0f} bytes."
+        else:
+            copied, viewed = (
+                f"an array of layout {one.result.case.layout}" for one in (worst, view or worst)
+            )
+            copied, advice = f"{copied}, but not {viewed}", f"Give it {viewed} where you can."
         if view is not None and not cases.may_be_advised(view):
             advice = "The view is not known to be safe."
         yield finding(
             found,
             ("copies", "copy"),
-            claimed,
+            copied,
             f"{time(worst)} instead of {time(view)}" if view else "",
             evidence={
                 "cost_ns": saved_ns(worst, view) if view else None,
@@ -90,149 +176,21 @@ def _contrast(
         return _by_alignment([case])
     if case.kind != "copy" or not case.stays_on_device:
         return None
-    for view in views.get(alignment.but_layout(case), ()):
-        if longer_by_itself(
-            case.ready, view.ready, thresholds.SLOW_RATIO, thresholds.COSTLY_GAP_NS
-        ):
-            if not (alignment.is_contiguous(case) and alignment.is_contiguous(view)):
-                return Contrast("layout", view)
+    ratio, gap_ns = thresholds.SLOW_RATIO, thresholds.COSTLY_GAP_NS
+    for view in views.get(_but_layout(case), ()):
+        if longer_by_itself(case.ready, view.ready, ratio, gap_ns):
+            if not (is_contiguous(case) and is_contiguous(view)):
+                return Contrast(view)
             if contrast := _by_alignment([case, view], view):
                 return contrast
     # What the instrument *alignment* saw: this path with aligned memory, as a view.
-    is_tried = case.by_address is not None and alignment.is_contiguous(case)
+    is_tried = case.by_address is not None and is_contiguous(case)
     return _by_alignment([case]) if is_tried else None
 
 
 def _by_alignment(cases: Sequence[CaseView], view: CaseView | None = None) -> Contrast | None:
-    limits = alignment.limits(cases)
-    return None if limits is None else Contrast("alignment", view, limits)
-
-
-LAYOUT = """
-def is_view(x):
-    <convert of y>
-    return <address of x> == <address of y>
-
-<copied>
-print("x begins", <address of x> % 64, "bytes after a multiple of 64:")
-first = is_view(x)
-<viewed>
-print("x begins", <address of x> % 64, "bytes after a multiple of 64:")
-second = is_view(x)
-return second and not first
-"""
-
-
-def show_layout_copy(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:
-    layout = subject.result.case.layout
-    if other is not None and other.result.case.layout != layout:
-        copied, viewed = subject.create("copy"), other.create("view")
-        what, instead = f"a {layout} array", f"a {other.result.case.layout} array"
-    else:
-        copied, viewed = subject.create_as("sliced"), subject.create_as("aligned")
-        what, instead = "an array that is not 64-byte aligned", "an aligned array"
-    does = f"copies {what}, but is a view of {instead}"
-    return subject.shown(does, LAYOUT, copied=copied, viewed=viewed)
-
-
-def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
-    """The documentation says copy and the result is a view, or the other way round."""
-    layouts = by(
-        (case for case in cases.cases if case.kinds_seen and alignment.is_contiguous(case)),
-        alignment.but_layout,
-    )
-    broken = [
-        case
-        for case in cases.cases
-        if case.broken_promises or (case.breaks_promise_elsewhere and case.kinds_seen)
-    ]
-    for found in groups(
-        broken,
-        lambda case: (case.way_in, case.promise, _is_harmless(case)),
-        lambda case: case.broken_promises,
-    ):
-        worst = found[0]
-        severity: Severity = "warning"
-        verb, effect = ("copies", "copy"), ""
-        if worst.promise == "copy":
-            severity = "error"
-            verb = "shares memory with x", "share memory with x"
-            effect = "Writing to x changes the result."
-        if _is_harmless(worst):
-            severity, effect = "info", "Both are read-only."
-        limits = alignment.limits(layouts.get(alignment.but_layout(worst), ()))
-        limits = limits if alignment.is_contiguous(worst) else None
-        seen = "view" if worst.promise == "copy" else "copy"
-        yield finding(
-            found,
-            verb,
-            f"although {_promise_text(worst.result)}",
-            evidence={
-                "documented": worst.promise,
-                **(limits.evidence if limits else {}),
-            },
-            brief=effect,
-            more=f"Seen where x {limits.where(seen)}." if limits else "",
-            advice=for_each_producer(found, lambda case: _advice(cases, case)),
-            look=("ownership", seen),
-            against=_as_promised(cases, worst),
-            severity=severity,
-        )
-
-
-def _promise_text(result: Result) -> str:
-    """Who promises what. Of a user's own call only the keyword is known."""
-    if result.case.import_ == STATEMENT:
-        asks = "forbids" if result.case.promise == "view" else "asks for"
-        return f"its keyword {asks} a copy"
-    return f"a {result.case.promise} is documented"
-
-
-def _is_harmless(case: CaseView) -> bool:
-    """Whether the memory is shared, and neither framework can write it."""
-    sides = case.writable.source, case.writable.result
-    return case.promise == "copy" and sides == (False, False)
-
-
-def _as_promised(cases: Cases, case: CaseView) -> CaseView | None:
-    """What keeps the word: wherever the source begins, if there is such a path."""
-    if case.promise == "copy":
-        return cases.replacement(case)
-
-    def is_steady(other: CaseView) -> bool:
-        return other.kind == "view" and cases.is_constant(other)
-
-    return cases.replacement(case, is_steady) or cases.replacement(
-        case, lambda other: other.kind == "view"
-    )
-
-
-def _advice(cases: Cases, case: CaseView) -> str:
-    other = _as_promised(cases, case)
-    if case.promise != "copy":
-        if other is None:
-            return f"{NONE_INSTEAD} Count on a copy."
-        return f"{code(other)} is a view{cases.where(other)}."
-    if other is not None:
-        return f"{code(other)} is a copy."
-    if _is_harmless(case):
-        return ""
-    if (late := cases.waited(case)) is not None:
-        return f"{code(late)} is a copy once it is ready: wait for it before you write x."
-    return f"{NONE_INSTEAD} Do not write x while you use the result."
-
-
-def documented(_: FindingRecord, result: Result) -> str:
-    case = result.case
-    quoted = QUOTED.get((case.consumer, case.import_))
-    if quoted is not None:
-        return f"The function's documentation: “{quoted[0]}” ([source]({quoted[1]}))."
-    promise = case.promise if case.promise in COPY else "copy"
-    if case.import_ == STATEMENT:
-        return f"The keyword of the call asks for {'no' if promise == 'view' else 'a'} copy."
-    does = {"copy": "copies", "view": "does not copy"}[promise]
-    standard = COPY[promise] if "copy=" in case.code else ""
-    return f"The documentation says that this call {does}. {standard}".strip()
+    limits = _limits(cases)
+    return None if limits is None else Contrast(view, limits)
 
 
 NO_COPY_MADE = f"""
@@ -254,46 +212,234 @@ return addresses[0] != addresses[1]
 """
 
 
-def show_promise_broken(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
-    if subject.result.case.promise == "copy":
-        at = number(found, "view_alignment_bytes")
-        where = f" if x is aligned to {at:.0f} bytes" if at else ""
-        does = f"is a view{where}, although {_promise_text(subject.result)}"
-        return subject.shown(does, NO_COPY_MADE, create=subject.create("view"))
-    at = number(found, "copy_alignment_bytes")
-    where = f" if x is only aligned to {at:.0f} bytes" if at else ""
-    does = f"copies{where}, although {_promise_text(subject.result)}"
-    return subject.shown(does, NO_VIEW_MADE, create=subject.create("copy"))
+def show_promise_broken(subject: Subject) -> Effect:
+    promise = subject.result.case.promise
+    does, word, template = "copies", "copy", NO_VIEW_MADE
+    if promise == "copy":
+        does, word, template = "is a view", "view", NO_COPY_MADE
+    at = number(subject.finding, f"{word}_alignment_bytes")
+    where = f" if x is aligned to {at:.0f} bytes" if at else ""
+    does = f"{does}{where}, although {_promise_text(subject.result)}"
+    return subject.shown(does, template, create=subject.create(word))
 
 
-RULES = (
-    Rule(
-        "DLP017",
-        "layout-copy",
-        "warning",
-        layout_copy,
-        expect(
-            "The result is a view of this array too, or the call says that it copies.", ZERO_COPY
-        ),
-        show_layout_copy,
-        "ownership",
-        times=True,
-    ),
-    Rule(
-        "DLP018",
-        "promise-broken",
-        {
-            "error": "if a documented copy is a view",
-            "info": "if neither side can be written",
-            "warning": "if a documented view copies",
-        },
-        promise_broken,
-        documented,
-        show_promise_broken,
-        "ownership",
-        Fault(
-            lambda case: bool(case.broken_promises) or case.breaks_promise_elsewhere,
-        ),
-        changes=("view",),
-    ),
+def _is_broken(case: CaseView) -> bool:
+    """Whether the documentation's word was not kept, here or at another address."""
+    elsewhere = case.promise == "copy" and "view" in case.words_by_address
+    return bool(case.broken_promises) or elsewhere
+
+
+@partial(
+    Rule,
+    "DLP018",
+    "promise-broken",
+    {
+        "error": "if a documented copy is a view",
+        "info": "if neither side can be written",
+        "warning": "if a documented view copies",
+    },
+    "The call keeps what its keyword or its documentation says about copies.",
+    show_promise_broken,
+    source=COPY,
+    instrument="ownership",
+    fault=Fault(_is_broken),
+    changes=("view",),
 )
+def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
+    """The documentation says copy and the result is a view, or the other way round."""
+    layouts = by(
+        (case for case in cases.cases if case.kinds_seen and is_contiguous(case)), _but_layout
+    )
+    for found in cases.groups(
+        lambda case: (
+            _is_broken(case)
+            and bool(case.kinds_seen)
+            and (case.way_in, case.promise, _is_harmless(case))
+        ),
+        lambda case: case.broken_promises,
+    ):
+        worst = found[0]
+        severity: Severity = "warning"
+        verb, effect, word = ("copies", "copy"), "", "copy"
+        if worst.promise == "copy":
+            severity, word = "error", "view"
+            verb = "shares memory with x", "share memory with x"
+            effect = "Writing to x changes the result."
+        if _is_harmless(worst):
+            severity, effect = "info", "Both are read-only."
+        limits = _limits(layouts[_but_layout(worst)]) if is_contiguous(worst) else None
+        other = _as_promised(cases, worst)
+        yield finding(
+            found,
+            verb,
+            f"although {_promise_text(worst.result)}",
+            evidence={"documented": worst.promise, **(limits.evidence if limits else {})},
+            brief=effect,
+            more=f"Seen where x {limits.where(word)}." if limits else "",
+            advice=_advice(cases, found, other),
+            look=("ownership", word),
+            against=other,
+            severity=severity,
+        )
+
+
+def _promise_text(result: Result) -> str:
+    """Who promises what. Of a user's own call only the keyword is known."""
+    if result.case.import_ == STATEMENT:
+        asks = "forbids" if result.case.promise == "view" else "asks for"
+        return f"its keyword {asks} a copy"
+    return f"a {result.case.promise} is documented"
+
+
+def _is_harmless(case: CaseView) -> bool:
+    """Whether the memory is shared, and neither framework can write it."""
+    sides = case.writable.source, case.writable.result
+    return case.promise == "copy" and sides == (False, False)
+
+
+def _as_promised(cases: Cases, case: CaseView) -> CaseView | None:
+    """A path that keeps the word: wherever the source begins, if there is such a path."""
+    if case.promise == "copy":
+        return cases.replacement(case)
+
+    def is_steady(other: CaseView) -> bool:
+        return other.kind == "view" and cases.is_constant(other)
+
+    return cases.replacement(case, is_steady) or cases.replacement(
+        case, lambda other: other.kind == "view"
+    )
+
+
+def _advice(cases: Cases, found: Sequence[CaseView], other: CaseView | None) -> str:
+    case, first = found[0], from_first(found)
+    if case.promise != "copy":
+        if other is None:
+            return f"{NONE_INSTEAD} Count on a copy."
+        return f"{first}{code(other)} is a view{cases.where(other)}."
+    if other is not None:
+        return f"{first}{code(other)} is a copy."
+    if _is_harmless(case):
+        return ""
+    if (late := cases.waited(case)) is not None:
+        return f"{first}{code(late)} is a copy once it is ready: wait for it before you write x."
+    return f"{NONE_INSTEAD} Do not write x while you use the result."
+
+
+UNALIGNED, COPIED = "x is not aligned", "x is copied"
+"""Sources of which alone copies were torn: no torn copy of aligned memory was seen; or the results
+of others are views.
+"""
+TORN = """
+copies, torn = 0, False
+end = perf_counter() + 20
+while not torn and copies < 1000 and perf_counter() < end:
+    <create>
+    before = <values of x>
+    y = <code>
+    <write of x>
+    <wait of y>
+    copied = <copied>
+    copies += copied
+    torn = copied and bool((before != <flat_values of y>).any())
+print("a write to x right after the call changed a copy:", torn, "- copies made:", copies)
+return torn
+"""
+
+
+def show_torn_copy(subject: Subject) -> Effect:
+    """If the address decides whether it is a copy, the case's own array is made at one that is
+    copied, if it is large enough; else the array of which a process saw a torn copy.
+    """
+    owned, size = subject.result.ownership, number(subject.finding, "size_bytes") or 0
+    if owned and owned.verdict == "varies" and CaseView(0, subject.result).size_bytes >= size:
+        source = subject.create("copy")
+    else:
+        looks = [evidence for _, evidence in seen(subject.result.early_write)]
+        made = next((look for look in looks if look.create is not None), EarlyWrite())
+        subject = subject.as_made(made)
+        source = subject.create_by(made)
+    has_addresses = subject.has("address", "x") and subject.has("address", "y")
+    # A view must show the write.
+    copied = subject.filled("<address of y> != <address of x>") if has_addresses else "True"
+    only = {UNALIGNED: " when x is not aligned", COPIED: " when it copies"}
+    where = only.get(str(subject.finding.evidence.get("only_where")), "")
+    does = f"returns before it finishes reading x{where}"
+    return subject.shown(does, TORN, create=source, copied=copied)
+
+
+@partial(
+    Rule,
+    "DLP020",
+    "unsafe-copy",
+    "error",
+    "The result is a view, which shows every write to `x`, or a copy, which shows none.",
+    show_torn_copy,
+    source=f"{LIKE_OTHERS} The specification does not say when a copy must be complete.",
+    instrument="early_write",
+    fault=Fault(lambda case: case.is_torn, ends_with_wait=True),
+    changes=("unsafe",),
+    other_arrays=True,
+)
+def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
+    """The copy still reads its source after the call has returned."""
+    for found in cases.groups(
+        lambda case: case.is_torn and (case.pair[1], case.result.case.device, _only_where(case)),
+        lambda case: -_torn_bytes(case),
+    ):
+        worst, only_where = found[0], _only_where(found[0])
+        size = _torn_bytes(worst)
+        advice = "Wait for the result before you write x."
+        if only_where == COPIED:
+            advice = "Do not write x while you use the result: it may be a view."
+        # Not only was it whole when it was tried: it is safe.
+        whole = replacements(
+            cases,
+            found,
+            "is not torn",
+            lambda other: _is_whole(other) and cases.copies(other),
+        )
+        copy = f"the copy of {size_text(size)}" if size else "the copy"
+        yield finding(
+            found,
+            ("returns before it finishes reading x", "return before they finish reading x"),
+            # A race that was not seen may be there: aligned copies were whole when tried.
+            f"(seen only where {only_where})" if only_where == UNALIGNED else "",
+            evidence={"size_bytes": size or None, "only_where": only_where or None},
+            more=(f"Seen only where {only_where}. " if only_where == COPIED else "")
+            + f"A write right after the call changed {copy}."
+            + f" {worst.how_often('early_write', 'unsafe')}".rstrip(),
+            advice=f"{advice}{whole and f' Or: {whole}'}",
+        )
+
+
+def _is_whole(case: CaseView) -> bool:
+    """Whether no copy changed with a write after the call had returned."""
+    look = case.result.early_write
+    return look is not None and look.says("safe") and not gap(case, "early_write")
+
+
+def _only_where(case: CaseView) -> str:
+    """The sources of which alone copies of the case were torn; empty for any."""
+    torn = _torn(case)
+    looks = [look for _, one in seen(case.result.early_write) for look in _looks(one)]
+    words = {word for word, _ in case.kinds_seen} | {word for _, word in looks}
+    if "view" in words | case.words_by_address | {one.aligned for one in torn}:
+        return COPIED
+    # Only an aligned source of the size that was torn tells whether the address decides.
+    return UNALIGNED if all(one.aligned == "whole" for one in torn) else ""
+
+
+def _torn(case: CaseView) -> list[EarlyWrite]:
+    """The evidence of the processes that saw a torn copy."""
+    return [evidence for word, evidence in seen(case.result.early_write) if word == "unsafe"]
+
+
+def _looks(evidence: EarlyWrite) -> list[tuple[str, str]]:
+    """Sizes in bytes and what was seen, of aligned sources and of others."""
+    return [*(evidence.sizes_bytes or {}).items(), *(evidence.unaligned_bytes or {}).items()]
+
+
+def _torn_bytes(case: CaseView) -> int:
+    """The smallest size at which a torn copy was seen by the first process; 0 if not known."""
+    looks = [look for evidence in _torn(case)[:1] for look in _looks(evidence)]
+    return min((int(size) for size, what in looks if what == "torn"), default=0)

@@ -28,45 +28,30 @@ DELETER = (
     f" ([DLPack, implementation]({DLPACK}))."
 )
 READ_ONLY = f"DLPack 1.0 has the flag `DLPACK_FLAG_BITMASK_READ_ONLY` ([DLPack, C API]({C_API}))."
-KEPT_ALIVE = {
-    "cuda-array-interface": "The specification leaves it to the user: “The User code must preserve"
-    " the lifetime of the object owning the data” ([CUDA Array Interface, lifetime management]"
-    "(https://nvidia.github.io/numba-cuda/user/cuda_array_interface.html)).",
-}
-"""By protocol: what keeps the memory of a view alive, where that is not DLPack's deleter."""
-
 JAX = "https://docs.jax.dev/en/latest/_autosummary"
-NOT_MUTATED = {
-    "jax": "“If a jax Array is constructed from a dlpack buffer and the buffer is later modified"
-    " in-place, it may lead to undefined behavior”"
+QUOTES = {
+    ("DLP011", "cuda-array-interface"): "The specification leaves it to the user: “The User code"
+    " must preserve the lifetime of the object owning the data” ([CUDA Array Interface, lifetime"
+    " management](https://nvidia.github.io/numba-cuda/user/cuda_array_interface.html)).",
+    ("DLP018", "jax from_dlpack_copy"): "JAX says: “If copy=True then a copy is always performed”"
+    f" ([from_dlpack]({JAX}/jax.dlpack.from_dlpack.html)).",
+    ("DLP018", "jax device_put_copy"): "JAX says: “If False, `x` will be copied.”"
+    f" ([device_put]({JAX}/jax.device_put.html)).",
+    ("DLP018", "jax asarray_nocopy"): "JAX says: “If False, then error if a copy is necessary.”"
+    f" ([asarray]({JAX}/jax.numpy.asarray.html)).",
+    ("DLP018", "torch asarray_copy"): "PyTorch says: “If [...] a copy is requested then it will not"
+    " share its memory with `obj`.”"
+    " ([asarray](https://docs.pytorch.org/docs/stable/generated/torch.asarray.html)).",
+    ("DLP020", "jax"): "JAX says about `device_put`: “This function is always asynchronous, i.e."
+    " returns immediately without blocking the calling Python thread until any transfers are"
+    f" completed” ([device_put]({JAX}/jax.device_put.html)). It does not forbid writes to the"
+    " source.",
+    ("DLP029", "jax"): "“If a jax Array is constructed from a dlpack buffer and the buffer is later"
+    " modified in-place, it may lead to undefined behavior”"
     f" ([from_dlpack]({JAX}/jax.dlpack.from_dlpack.html)).",
 }
-"""By consumer: what its documentation says about writes to memory that its arrays share."""
-ASYNCHRONOUS = {
-    "jax": "JAX says about `device_put`: “This function is always asynchronous, i.e. returns"
-    " immediately without blocking the calling Python thread until any transfers are completed”"
-    f" ([documentation]({JAX}/jax.device_put.html)). It does not forbid writes to the source.",
-}
-"""By consumer: what its documentation says about when a copy is complete."""
-QUOTED = {
-    ("jax", "from_dlpack_copy"): (
-        "If copy=True then a copy is always performed",
-        f"{JAX}/jax.dlpack.from_dlpack.html",
-    ),
-    ("jax", "device_put_copy"): ("If False, `x` will be copied.", f"{JAX}/jax.device_put.html"),
-    ("jax", "asarray_nocopy"): (
-        "If False, then error if a copy is necessary.",
-        f"{JAX}/jax.numpy.asarray.html",
-    ),
-    ("torch", "asarray_copy"): (
-        "If [...] a copy is requested then it will not share its memory with `obj`.",
-        "https://docs.pytorch.org/docs/stable/generated/torch.asarray.html",
-    ),
-}
-"""By consumer and import: what the documentation says about copies."""
-COPY = {
-    "copy": f"With `copy=True`, the function must always copy ({FROM_DLPACK}).",
-    "view": "With `copy=False`, the function must raise `BufferError` or `ValueError` if it would"
-    f" have to copy ({FROM_DLPACK}; {ASARRAY}).",
-}
-"""By promise: what the standard says about the keyword ``copy``."""
+"""By rule, and by protocol, consumer or import: what a document says about such a call."""
+COPY = (
+    f"With `copy=True`, the function must always copy. With `copy=False`, it must raise"
+    f" `BufferError` or `ValueError` if it would have to copy ({FROM_DLPACK}; {ASARRAY})."
+)

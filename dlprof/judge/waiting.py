@@ -3,219 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import partial
 
 from dlprof.errors import NoReproducer
 from dlprof.judge import thresholds
 from dlprof.judge.case_view import WAITS, CaseView, is_known
-from dlprof.judge.cases import Cases, groups
+from dlprof.judge.cases import Cases
 from dlprof.judge.evidence_text import trace
-from dlprof.judge.rule import NONE_INSTEAD, Rule, Severity, code, expect, finding, instead_of, time
+from dlprof.judge.rule import NONE_INSTEAD, Rule, code, finding, instead_of, time
 from dlprof.judge.safety import Fault
 from dlprof.judge.script import HYSTERESIS, Effect, Subject
 from dlprof.judge.slower import longer_by_itself
 from dlprof.judge.standards import EXPORT
 from dlprof.runner.quantity import plain_time
-from dlprof.runner.session import FindingRecord, Result
+from dlprof.runner.session import FindingRecord
 from dlprof.text.source import inside, plain
 
 ORDERED = (
     "The producer makes its work safe to use on the consumer's stream, without a wait on the host"
     f" if it can order streams ({EXPORT}, `stream`)."
 )
-UNAVOIDABLE = (
-    "The wait may be unavoidable. A time that is taken with an empty queue does not show it."
-)
 WAITS_FOR = {"host-sync": "the work queued on x", "device-sync": "other work of the device"}
 ELSEWHERE = "work on x that is queued on a non-blocking stream"
-WAIT_FIRST = "Wait for the work on the source before the call."
-
-
-def host_sync(cases: Cases) -> Iterator[FindingRecord]:
-    """The call returns only when the work queued on its source is done.
-
-    A warning where another path of the pair gives the same and does not wait. Where none does,
-    the wait may be what the conversion is: a host array cannot be had before its values.
-    """
-    waiting = [case for case in cases.looked_at("ordering") if case.order == "host-sync"]
-    others = {case.index: _ordered(cases, case, ("stream-ordered",)) for case in waiting}
-    for found in groups(
-        waiting,
-        lambda case: case.pair if others[case.index] else case.pair[:1],
-        _looks_cheap,
-    ):
-        other = others[found[0].index]
-        advice = f"{NONE_INSTEAD} Convert where you need the values anyway."
-        if other is not None:
-            advice = f"{code(other)} does not wait."
-        yield _wait(found, advice, other, "warning" if other else "info")
-
-
-def device_sync(cases: Cases) -> Iterator[FindingRecord]:
-    """The call returns only when the whole device is done, also with what does not concern it."""
-    waiting = [case for case in cases.looked_at("ordering") if case.order == "device-sync"]
-    for found in groups(waiting, lambda case: case.pair, _looks_cheap):
-        other = _ordered(cases, found[0], ("stream-ordered", "host-sync"))
-        advice = ""
-        if other is not None:
-            free = other.order == "stream-ordered"
-            does = "does not wait" if free else "waits for its source alone"
-            advice = f"{code(other)} {does}."
-        yield _wait(found, advice, other, "warning")
-
-
-def _ordered(cases: Cases, case: CaseView, orders: Sequence[str]) -> CaseView | None:
-    return cases.replacement(case, lambda other: other.order in orders and other.share is not None)
-
-
-def _looks_cheap(case: CaseView) -> tuple[bool, float]:
-    """The cheaper a conversion looks, the clearer it shows what it waits for."""
-    idle = _idle_ns(case)
-    return case.share is not None, -(math.inf if idle is None else idle)
-
-
-def _wait(
-    cases: Sequence[CaseView],
-    advice: str,
-    other: CaseView | None,
-    severity: Severity,
-) -> FindingRecord:
-    worst = cases[0]
-    return finding(
-        cases,
-        ("waits", "wait"),
-        f"for {WAITS_FOR[worst.order or '']}",
-        _cost(worst),
-        evidence=_evidence(worst),
-        more=trace(worst.result),
-        advice=advice,
-        against=other,
-        severity=severity,
-    )
-
-
-def _cost(case: CaseView) -> str:
-    """``2 us alone, 45 ms behind 45 ms of work``; without times ``40 % of the queue``."""
-    if case.result.untimed:
-        return f"{case.share_text} of the queue" if case.share_text else ""
-    if case.loaded is None:
-        return ""
-    behind = f"{plain_time(case.loaded[0])} behind {plain_time(case.loaded[1])} of work"
-    idle = _idle_ns(case)
-    return behind if idle is None else f"{plain_time(idle)} alone, {behind}"
-
-
-def _idle_ns(case: CaseView) -> float | None:
-    """The time without a queue, if it is that of the array which was converted behind one."""
-    if case.result.ordering is not None and case.result.ordering.evidence.size_bytes:
-        return None
-    host = case.result.host_time
-    return host.median_ns if host is not None and is_known(host) else None
-
-
-def _evidence(case: CaseView) -> dict[str, object]:
-    host_ns, queued_ns = case.loaded or (None, None)
-    idle = _idle_ns(case)
-    ordering = case.result.ordering
-    return {
-        "cost_ns": None if host_ns is None else max(host_ns - (idle or 0.0), 0.0),
-        "idle_ns": idle,
-        "loaded_ns": host_ns,
-        "queued_ns": queued_ns,
-        "streams": ordering.evidence.streams if ordering else None,
-    }
-
-
 RACE = ("ordering", "unordered")
-
-
-def unordered(cases: Cases) -> Iterator[FindingRecord]:
-    """The result is not ordered after the work queued on its source: it can be without its values.
-
-    The call may wait for that work besides, and too late: such calls are a finding of their own,
-    which has the cost of the wait too.
-    """
-    racing = [case for case in cases.looked_at("ordering") if case.is_unordered]
-    for found in groups(racing, _race, lambda case: _read_wrong(_raced(case)), RACE):
-        worst = _raced(found[0])
-        # One wrong value proves the race. Without one the times do.
-        saw = (
-            "wrong values were read"
-            if _read_wrong(worst)
-            else "the result was ready long before that work was done"
-        )
-        waits = ""
-        if worst.waits_for:
-            waits = (
-                f" The call waits for {WAITS_FOR[worst.waits_for]} all the same: {_cost(worst)}."
-            )
-        evidence = _evidence(worst)
-        yield finding(
-            found,
-            ("does not order", "do not order"),
-            ELSEWHERE if worst.is_ordered_by_default else "the work that is queued on x",
-            evidence={
-                **evidence,
-                "cost_ns": evidence["cost_ns"] if waits else None,
-                "wrong_values": _read_wrong(worst),
-                "waits": worst.waits_for,
-            },
-            brief="A reader can see wrong values.",
-            more=f"Behind queued work, {saw}.{waits}",
-            advice=_ordered_advice(cases, found[0]),
-            look=RACE,
-        )
-
-
-def _raced(case: CaseView) -> CaseView:
-    """The case as a process saw it in which the result was not ordered."""
-    return case.as_seen(*RACE)
-
-
-def _race(case: CaseView) -> tuple[object, ...]:
-    raced = _raced(case)
-    return case.pair, raced.waits_for, raced.is_ordered_by_default
-
-
-def _read_wrong(case: CaseView) -> bool:
-    ordering = case.result.ordering
-    return ordering is not None and ordering.evidence.values_right is False
-
-
-def _ordered_advice(cases: Cases, case: CaseView) -> str:
-    other = _ordered(cases, case, ("stream-ordered", *WAITS))
-    if other is None:
-        return f"{WAIT_FIRST} {NONE_INSTEAD}"
-    does = "orders the work" if other.order == "stream-ordered" else "waits for the work"
-    return f"{instead_of(case, other, does)} Or: {WAIT_FIRST[0].lower()}{WAIT_FIRST[1:]}"
-
-
-def early_return(cases: Cases) -> Iterator[FindingRecord]:
-    """The result is ready long after the call returned: timing the call alone is misleading."""
-    early = [
-        case
-        for case in cases.cases
-        if case.ready is not None
-        and case.ready.same_as is None
-        and longer_by_itself(
-            case.ready, case.result.host_time, thresholds.EARLY_RATIO, thresholds.EARLY_GAP_NS
-        )
-    ]
-    for found in groups(early, lambda case: case.pair, lambda case: case.cost_ns - _host_ns(case)):
-        host_ns = _host_ns(found[0])
-        yield finding(
-            found,
-            ("returns", "return"),
-            "before the result is there",
-            f"{plain_time(host_ns)} for the call, {time(found[0])} until ready",
-            evidence={"host_ns": host_ns, "ready_ns": found[0].cost_ns},
-            advice="Wait for the result when you time it.",
-        )
-
-
-def _host_ns(case: CaseView) -> float:
-    return case.result.host_time.median_ns if case.result.host_time is not None else 0.0
-
 
 QUEUE = """
 <create>
@@ -275,6 +86,157 @@ behind = seconds(x)
 z.wait()
 left = perf_counter() - begin
 """
+
+
+def show_host_sync(subject: Subject) -> Effect:
+    body = _queue(subject, subject.filled(BEHIND_QUEUE), subject.filled(WAITED, array="q"))
+    return Effect("waits for the work that is queued on x", _on_streams(subject, body), subject)
+
+
+def show_device_sync(subject: Subject) -> Effect:
+    text = subject.recipe.queue.get("unrelated")
+    behind = BEHIND_OTHER_STREAM if text is None else BEHIND_OTHER_QUEUE
+    behind = subject.filled(behind, unrelated=plain(text or ""))
+    body = _queue(subject, behind, subject.filled(WAITED, array="x"))
+    return Effect("waits for work that has nothing to do with x", body, subject)
+
+
+def _queue(subject: Subject, behind: str, verdict: str) -> str:
+    """Source and conversion; then ``behind``, beside longer and longer queues of work."""
+    texts = subject.recipe.queue
+    if "enqueue" not in texts:
+        raise NoReproducer("the session does not say how work is queued")
+    *lines, last = plain(texts["enqueue"]).splitlines()
+    end = [f"return {last.removeprefix('y = ')}"] if last.startswith("y = ") else [last, "return y"]
+    return subject.filled(
+        QUEUE,
+        queue_setup=plain(texts.get("setup", "")),
+        enqueue="\n".join((*lines, *end)),
+        behind=behind,
+        verdict=verdict,
+    )
+
+
+def _on_streams(subject: Subject, body: str) -> str:
+    """The body with each framework on a stream of its own, if it was found so."""
+    if subject.finding.evidence.get("streams") != "own streams":
+        return body
+    sides = [name for name in "xy" if subject.has("own_stream", name)] or ["x"]
+    streams = [subject.idiom("own_stream", name) for name in sides]
+    return f"with {', '.join(dict.fromkeys(streams))}:\n{inside(body)}"
+
+
+@partial(
+    Rule,
+    "DLP001",
+    "host-sync",
+    {"warning": "where another measured path gives the same and does not wait", "info": ""},
+    "The call returns without waiting for the work on `x`. A result on the host has to wait.",
+    show_host_sync,
+    source=ORDERED,
+    instrument="ordering",
+    changes=("host-sync",),
+    other_arrays=True,
+)
+def host_sync(cases: Cases) -> Iterator[FindingRecord]:
+    """The call returns only when the work queued on its source is done.
+
+    A warning if another path of the pair gives the same and does not wait. If none does, the wait
+    may be unavoidable: a host array cannot be had before its values.
+    """
+    return _waits(cases, "host-sync", ("stream-ordered",))
+
+
+@partial(
+    Rule,
+    "DLP002",
+    "device-sync",
+    "warning",
+    "The call waits at most for the work on `x`.",
+    show_device_sync,
+    source=ORDERED,
+    instrument="ordering",
+    changes=("device-sync",),
+    other_arrays=True,
+)
+def device_sync(cases: Cases) -> Iterator[FindingRecord]:
+    """The call returns only when the whole device is done, also with unrelated work."""
+    return _waits(cases, "device-sync", ("stream-ordered", "host-sync"))
+
+
+def _waits(cases: Cases, order: str, better: tuple[str, ...]) -> Iterator[FindingRecord]:
+    """The cases of an order, and the paths of a ``better`` one to replace them."""
+    others = {
+        case.index: _ordered(cases, case, better) for case in cases.cases if case.order == order
+    }
+
+    def cause(case: CaseView) -> tuple[str, ...]:
+        if case.order != order:
+            return ()
+        return case.pair if others[case.index] or order == "device-sync" else case.pair[:1]
+
+    for found in cases.groups(cause, _looks_cheap):
+        worst, other = found[0], others[found[0].index]
+        advice = f"{NONE_INSTEAD} Convert where you need the values anyway."
+        if other is not None:
+            is_free = other.order == "stream-ordered"
+            does = "does not wait" if is_free else "waits for its source alone"
+            advice = f"{code(other)} {does}."
+        yield finding(
+            found,
+            ("waits", "wait"),
+            f"for {WAITS_FOR[order]}",
+            _cost(worst),
+            evidence=_evidence(worst),
+            more=trace(worst.result),
+            advice=advice,
+            against=other,
+            severity="warning" if other or order == "device-sync" else "info",
+        )
+
+
+def _ordered(cases: Cases, case: CaseView, orders: tuple[str, ...]) -> CaseView | None:
+    return cases.replacement(case, lambda other: other.order in orders and other.share is not None)
+
+
+def _looks_cheap(case: CaseView) -> tuple[bool, float]:
+    """The cheaper a conversion looks, the clearer it shows what it waits for."""
+    idle = _idle_ns(case)
+    return case.share is not None, -(math.inf if idle is None else idle)
+
+
+def _cost(case: CaseView) -> str:
+    """``2 us alone, 45 ms behind 45 ms of work``; without times ``40 % of the queue``."""
+    if case.result.untimed:
+        return f"{case.share_text} of the queue" if case.share_text else ""
+    if case.loaded is None:
+        return ""
+    behind = f"{plain_time(case.loaded[0])} behind {plain_time(case.loaded[1])} of work"
+    idle = _idle_ns(case)
+    return behind if idle is None else f"{plain_time(idle)} alone, {behind}"
+
+
+def _idle_ns(case: CaseView) -> float | None:
+    """The time without a queue, if the same array was converted behind one."""
+    if case.result.ordering is not None and case.result.ordering.evidence.size_bytes:
+        return None
+    host = case.result.host_time
+    return host.median_ns if host is not None and is_known(host) else None
+
+
+def _evidence(case: CaseView) -> dict[str, object]:
+    host_ns, queued_ns = case.loaded or (None, None)
+    idle = _idle_ns(case)
+    ordering = case.result.ordering
+    return {
+        "cost_ns": None if host_ns is None else max(host_ns - (idle or 0.0), 0.0),
+        "idle_ns": idle,
+        "loaded_ns": host_ns,
+        "queued_ns": queued_ns,
+        "streams": ordering.evidence.streams if ordering else None,
+    }
+
+
 READ_EARLY = """
 expected = <values of q>
 <spoil>
@@ -298,6 +260,83 @@ print(f"wrong {wrong}, when idle {idle}")
 assert wrong > idle or ready + left > queue / 2, "the queue was over too soon"
 return wrong > idle or left > queue / 2
 """
+
+
+def show_unordered(subject: Subject) -> Effect:
+    """A race that also waits shows by its values alone, and reused memory may hold the right ones.
+    So wrong values are left in the memory that the next array is likely to get.
+    """
+    spoil = ""
+    if subject.finding.evidence.get("waits") and subject.writable:
+        spoil = subject.filled("<write of q>\ndel q  # its memory is used again, with ones in it")
+    body = _queue(subject, subject.filled(READ_EARLY, spoil=spoil), RACED.strip("\n"))
+    does = "gives a result that can be read before the work on x is done"
+    return Effect(does, _on_streams(subject, body), subject)
+
+
+@partial(
+    Rule,
+    "DLP003",
+    "unordered",
+    "error",
+    "The result has its final values whenever it is used.",
+    show_unordered,
+    source=ORDERED,
+    instrument="ordering",
+    fault=Fault(lambda case: case.is_unordered),
+    changes=("unordered",),
+    other_arrays=True,
+)
+def unordered(cases: Cases) -> Iterator[FindingRecord]:
+    """The result is not ordered after the work queued on its source: it can be without its values.
+
+    The call may also wait for that work, and too late: such calls are a finding of their own,
+    which has the cost of the wait too.
+    """
+    for found in cases.groups(_race, lambda case: _read_wrong(case.as_seen(*RACE)), RACE):
+        worst = found[0].as_seen(*RACE)
+        # One wrong value proves the race. Without one the times do.
+        saw = "wrong values were read"
+        if not _read_wrong(worst):
+            saw = "the result was ready long before that work was done"
+        evidence, waits = _evidence(worst), ""
+        if worst.waits_for:
+            waits = f" The call still waits for {WAITS_FOR[worst.waits_for]}: {_cost(worst)}."
+        yield finding(
+            found,
+            ("does not order", "do not order"),
+            ELSEWHERE if worst.is_ordered_by_default else "the work that is queued on x",
+            evidence={
+                **evidence,
+                "cost_ns": evidence["cost_ns"] if waits else None,
+                "wrong_values": _read_wrong(worst),
+                "waits": worst.waits_for,
+            },
+            brief="A reader can see wrong values.",
+            more=f"Behind queued work, {saw}.{waits}",
+            advice=_ordered_advice(cases, found[0]),
+            look=RACE,
+        )
+
+
+def _race(case: CaseView) -> tuple[object, ...]:
+    raced = case.as_seen(*RACE)
+    return (case.pair, raced.waits_for, raced.is_ordered_by_default) if case.is_unordered else ()
+
+
+def _read_wrong(case: CaseView) -> bool:
+    ordering = case.result.ordering
+    return ordering is not None and ordering.evidence.values_right is False
+
+
+def _ordered_advice(cases: Cases, case: CaseView) -> str:
+    other = _ordered(cases, case, ("stream-ordered", *WAITS))
+    if other is None:
+        return f"Wait for the work on the source before the call. {NONE_INSTEAD}"
+    does = "orders the work" if other.order == "stream-ordered" else "waits for the work"
+    return f"{instead_of(case, other, does)} Or: wait for the work on the source before the call."
+
+
 EARLY = """
 <create>
 returned, ready = [], []
@@ -314,115 +353,42 @@ return done > 2 * call and done - call > <gap_s>
 """
 
 
-def show_host_sync(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
-    body = _queue(subject, subject.filled(BEHIND_QUEUE), subject.filled(WAITED, array="q"))
-    return Effect(
-        "waits for the work that is queued on x", _on_streams(subject, found, body), subject
-    )
-
-
-def show_device_sync(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    text = subject.recipe.queue.get("unrelated")
-    behind = BEHIND_OTHER_STREAM if text is None else BEHIND_OTHER_QUEUE
-    behind = subject.filled(behind, unrelated=plain(text or ""))
-    body = _queue(subject, behind, subject.filled(WAITED, array="x"))
-    return Effect("waits for work that has nothing to do with x", body, subject)
-
-
-def show_unordered(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
-    """A race that waits besides shows by its values alone, and memory that is used again may hold
-    the right ones. So wrong values are left in the memory that the next array is likely to get.
-    """
-    spoil = ""
-    if found.evidence.get("waits") and subject.writable:
-        spoil = subject.filled("<write of q>\ndel q  # its memory is used again, with ones in it")
-    body = _queue(subject, subject.filled(READ_EARLY, spoil=spoil), RACED.strip("\n"))
-    does = "gives a result that can be read before the work on x is done"
-    return Effect(does, _on_streams(subject, found, body), subject)
-
-
-def show_early_return(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+def show_early_return(subject: Subject) -> Effect:
     gap_s = f"{thresholds.EARLY_GAP_NS / HYSTERESIS / 1e9:g}"
-    does = "returns before its result is there"
-    return subject.shown(does, EARLY, gap_s=gap_s)
+    return subject.shown("returns before its result is there", EARLY, gap_s=gap_s)
 
 
-def _queue(subject: Subject, behind: str, verdict: str) -> str:
-    """Source and conversion; then ``behind``, beside longer and longer queues of work."""
-    texts = subject.recipe.queue
-    if "enqueue" not in texts:
-        raise NoReproducer("the session does not say how work is queued")
-    *lines, last = plain(texts["enqueue"]).splitlines()
-    end = [f"return {last.removeprefix('y = ')}"] if last.startswith("y = ") else [last, "return y"]
-    return subject.filled(
-        QUEUE,
-        queue_setup=plain(texts.get("setup", "")),
-        enqueue="\n".join((*lines, *end)),
-        behind=behind,
-        verdict=verdict,
-    )
-
-
-def _on_streams(subject: Subject, found: FindingRecord, body: str) -> str:
-    """The body with each framework on a stream of its own, if that is how it was found."""
-    if found.evidence.get("streams") != "own streams":
-        return body
-    sides = [name for name in "xy" if subject.has("own_stream", name)] or ["x"]
-    streams = [subject.said("own_stream", name) for name in sides]
-    return f"with {', '.join(dict.fromkeys(streams))}:\n{inside(body)}"
-
-
-def expected_of_a_wait(found: FindingRecord, result: Result) -> str:
-    if found.severity == "info":
-        return UNAVOIDABLE
-    return expect("The call returns without waiting for the work on `x`.", ORDERED)(found, result)
-
-
-RULES = (
-    Rule(
-        "DLP001",
-        "host-sync",
-        {"warning": "where another measured path gives the same and does not wait", "info": ""},
-        host_sync,
-        expected_of_a_wait,
-        show_host_sync,
-        "ordering",
-        other_arrays=True,
-        changes=("host-sync",),
-    ),
-    Rule(
-        "DLP002",
-        "device-sync",
-        "warning",
-        device_sync,
-        expect("The call waits at most for the work on `x`.", ORDERED),
-        show_device_sync,
-        "ordering",
-        other_arrays=True,
-        changes=("device-sync",),
-    ),
-    Rule(
-        "DLP003",
-        "unordered",
-        "error",
-        unordered,
-        expect("The result has its final values whenever it is used.", ORDERED),
-        show_unordered,
-        "ordering",
-        Fault(lambda case: case.is_unordered),
-        other_arrays=True,
-        changes=("unordered",),
-    ),
-    Rule(
-        "DLP019",
-        "early-return",
-        "info",
-        early_return,
-        expect(
-            "A framework that queues its work may return early. The time of the call is not its"
-            " cost."
-        ),
-        show_early_return,
-        needs_times=True,
-    ),
+@partial(
+    Rule,
+    "DLP019",
+    "early-return",
+    "info",
+    "A framework that queues its work may return early. The time of the call is not its cost.",
+    show_early_return,
+    times=True,
 )
+def early_return(cases: Cases) -> Iterator[FindingRecord]:
+    """The result is ready long after the call returned: timing the call alone is misleading."""
+
+    def is_early(case: CaseView) -> bool:
+        ready, gap_ns = case.ready, thresholds.EARLY_GAP_NS
+        if ready is None or ready.same_as is not None:
+            return False
+        return longer_by_itself(ready, case.result.host_time, thresholds.EARLY_RATIO, gap_ns)
+
+    for found in cases.groups(
+        lambda case: is_early(case) and case.pair, lambda case: case.cost_ns - _host_ns(case)
+    ):
+        host_ns = _host_ns(found[0])
+        yield finding(
+            found,
+            ("returns", "return"),
+            "before the result is there",
+            f"{plain_time(host_ns)} for the call, {time(found[0])} until ready",
+            evidence={"host_ns": host_ns, "ready_ns": found[0].cost_ns},
+            advice="Wait for the result when you time it.",
+        )
+
+
+def _host_ns(case: CaseView) -> float:
+    return case.result.host_time.median_ns if case.result.host_time is not None else 0.0

@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from dlprof.errors import MissingDevice
-from dlprof.judge import NEED_TIMES, RULES, find
+from dlprof.judge import NEED_TIMES, find
 from dlprof.judge.case_view import is_known
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import SYNTHETIC, Catalog, inspect_interpreter, why_unusable
@@ -31,8 +31,6 @@ SIMULATED_SETTINGS = replace(CUDA_SETTINGS, rounds=1, times=False)
 """Rounds repeat times, and here are none."""
 ALARMS = ("warning", "error")
 NOT_MEASURED = ("unsupported", "invalid", "skipped")
-BY_TIMES = {rule.id for rule in RULES if rule.times or rule.needs_times}
-"""Rules that compare times. They find nothing if other programs disturbed these."""
 SIMULATED_PLANTS = tuple(
     plant
     for plant in DEVICE_PLANTS
@@ -153,7 +151,7 @@ def judge(
         if plant.surveyed and len(left) < len(measured):
             left = []  # no framework makes every array of a survey
         reason = f"{left[0].status}: {first_line(left[0].reason)}" if left else None
-        if reason is None and plant.rule in BY_TIMES and plant.rule not in rules:
+        if reason is None and plant.rule in NEED_TIMES and plant.rule not in rules:
             reason = None if all(map(_has_times, measured)) else DISTURBED
         yield Outcome(plant, tuple(sorted(rules)), reason)
 

@@ -92,9 +92,9 @@ class Path:
         return pair_text(self.case.pair), shape, case.dtype, layout, case.device
 
     @property
-    def elsewhere(self) -> set[str]:
+    def elsewhere(self) -> frozenset[str]:
         """What else it is where the array begins at another address: a copy, or refused."""
-        return self.case.alignment_words - {self.case.kind}
+        return self.case.words_by_address - {self.case.kind}
 
     @property
     def result(self) -> str:

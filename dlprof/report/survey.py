@@ -6,8 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from dlprof.judge.alignment import WORDS
-from dlprof.judge.case_view import CaseView
+from dlprof.judge.case_view import WORDS, CaseView
 from dlprof.report.document import Cell, Column, Lines, Section, Table, Tone
 from dlprof.report.paths import rules_by_case
 from dlprof.runner.session import Session, pair_text

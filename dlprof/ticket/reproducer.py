@@ -97,8 +97,9 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
     rule = BY_ID.get(finding.rule)
     if rule is None:
         raise NoReproducer(f"this dlprof has no reproducer for {finding.rule}")
-    one, *others = subjects = _subjects(session, finding, rule)
-    effect = rule.effect(one, others[0] if others else None, finding)
+    one = _subject(session, finding, rule)
+    subjects = [one, one.against] if one.against else [one]
+    effect = rule.effect(one)
     try:
         text = _script(effect, subjects, session)
         compile(text, "<reproducer>", "exec")
@@ -107,18 +108,18 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
     return Reproducer(effect.call, effect.does, text)
 
 
-def _subjects(session: Session, finding: FindingRecord, rule: Rule) -> list[Subject]:
-    """The finding's clearest case, and the one it is compared with."""
-    indices = [*finding.results[:1], *(() if finding.against is None else (finding.against,))]
+def _subject(session: Session, finding: FindingRecord, rule: Rule) -> Subject:
+    """The finding's clearest case, with the one it is compared with."""
     if not finding.results:
         raise NoReproducer("the finding names no result of the session")
     own = _is_own(session)
-    found = [subject(session.results[index], own) for index in indices]
     if own and rule.other_arrays:
         raise NoReproducer(
             "the source is made by a setup of your own, and the script would need others like it"
         )
-    return found
+    at = finding.against
+    against = None if at is None else subject(session.results[at], finding, own)
+    return subject(session.results[finding.results[0]], finding, own, against)
 
 
 def _script(effect: Effect, subjects: Sequence[Subject], session: Session) -> str:

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from dlprof.judge import RULES
-from dlprof.judge.pages import page
+from dlprof.judge import RULES, page
 
 pytestmark = pytest.mark.nightly
 

@@ -20,8 +20,7 @@ from rule_builders import (
 )
 from test_sentences import SAID, faults
 
-from dlprof.judge import RULES, expected, find, observations, own_thresholds, thresholds
-from dlprof.judge.pages import index
+from dlprof.judge import RULES, expected, find, index, observations, own_thresholds, thresholds
 from dlprof.judge.rule import SEVERITIES, worst_first
 
 

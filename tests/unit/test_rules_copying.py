@@ -132,7 +132,7 @@ def test_a_copy_of_one_layout_or_alignment_only_says_which(results, cause, limit
     assert tuple(finding.evidence.get(name) for name in names) == (limits or (None, None))
     advice = "Give it an array of layout C"
     if limits:
-        advice = f"a multiple of {limits[1]} bytes ({limits[0]} are too few)"
+        advice = f"a multiple of {limits[1]} bytes"
     assert advice in finding.advice
     # Other layouts may be copied as well: two do not show what is copied only.
     assert ("only" in finding.headline) is (limits is not None)
