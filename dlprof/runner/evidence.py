@@ -225,6 +225,9 @@ class Changed(Record):
     dtype: Maybe[tuple[str, str]] = None
     values: Maybe[Count] = None
     source: Maybe[Count] = None
+    earlier_result: Maybe[Count] = None
+    after_write: Maybe[Count] = None
+    unfinished: Maybe[Count] = None
 
     @property
     def kinds(self) -> tuple[str, ...]:
