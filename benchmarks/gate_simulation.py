@@ -19,20 +19,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from dlprof.compare.criteria import Floor
-from dlprof.compare.gate_rounds import begin, futile, look
+from dlprof.compare.gate_rounds import Course
 from dlprof.compare.times import (
     FASTER,
     LOOKS,
     SAME,
     SLOWER,
     UNSURE,
+    Floor,
     Process,
     Sample,
-    Settings,
     Time,
     judge,
 )
+from dlprof.compare.verdicts import Criteria
 
 CASES = 16
 ROUNDS = LOOKS[-1]
@@ -123,17 +123,17 @@ def suite(
 
 def one_pass(samples: Sequence[Sample]) -> tuple[list[Time], int]:
     """Return the times of one pass and the number of its rounds."""
-    course, given_up, used = begin(len(samples)), frozenset[int](), 0
+    course, used = Course((UNSURE,) * len(samples)), 0
     cut = [cut_to(one, 0) for one in samples]
-    while course.next_look is not None and course.open - given_up:
+    while course.next_look is not None and course.open - course.given_up:
         used = course.next_look
         # A settled case is not measured again; the family stays the whole suite.
         cut = [
-            done if place in given_up else cut_to(one, used)
+            done if place in course.given_up else cut_to(one, used)
             for place, (one, done) in enumerate(zip(samples, cut, strict=True))
         ]
-        course = look(course, cut)
-        given_up |= futile(course, cut)
+        course.look(cut)
+        course.give_up(cut)
     decided = [None if word == UNSURE else word for word in course.words]
     return judge(cut, decided), used
 
@@ -162,7 +162,7 @@ def gate(noise: str, seed: int, slower: float = 1.0, sd: float = VIEW_SD) -> tup
 
 def is_green(times: Iterable[Time]) -> bool:
     """Whether a gate with these times ends with exit code 0."""
-    return all(time.word in (SAME, FASTER) or Settings().passes(time) for time in times)
+    return all(time.word in (SAME, FASTER) or Criteria().passes(time) for time in times)
 
 
 def sessions(

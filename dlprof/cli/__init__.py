@@ -20,8 +20,8 @@ from dlprof.runner.interrupts import stop_in_order
 from dlprof.text.clean import clean
 
 LONGEST_LINE = 2000
-RARELY = 1_000_000
-"""Of so many new objects the collector looks for circles: a session of many cases has none."""
+COLLECT_AFTER = 1_000_000
+"""New objects before the garbage collector runs: a session of many cases has no cycles."""
 MEASURE, DECIDE, SHOW, CHECK, SCALE = "Measure", "Decide", "Show", "Check", "Scale"
 VERBS = {
     "run": ("run", MEASURE),
@@ -40,11 +40,11 @@ VERBS = {
     "jobs": ("jobs", SCALE),
     "bisect": ("bisect", SCALE),
 }
-"""The verbs in the order of the help: the module of each, and its group."""
+"""The module and the help group of each verb, in the order of the help."""
 
 
 def command_line(first: str = "") -> typer.Typer:
-    """The command line with the verb ``first``; with all of them where that is no verb."""
+    """Make the command line with the verb ``first``, or with all of them if that is no verb."""
     app = typer.Typer(
         name="dlprof",
         help="Measure conversions of tensors between frameworks: what they cost, view or copy.",
@@ -54,20 +54,18 @@ def command_line(first: str = "") -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(_options)
     for name in (first,) if first in VERBS else VERBS:
-        verb = verb_named(name)
+        verb, panel = verb_named(name), VERBS[name][1]
         if isinstance(verb, typer.Typer):
-            app.add_typer(verb, name=name, rich_help_panel=VERBS[name][1])
-        else:
-            settings = getattr(verb, "context_settings", None)
-            panel = VERBS[name][1]
-            app.command(name, context_settings=settings, rich_help_panel=panel)(
-                _interruptible(verb)
-            )
+            app.add_typer(verb, name=name, rich_help_panel=panel)
+            continue
+        settings = {"allow_interspersed_args": False} if name == "trace" else None
+        command = app.command(name, context_settings=settings, rich_help_panel=panel)
+        command(_interruptible(verb))
     return app
 
 
 def verb_named(name: str) -> Any:
-    """The function of a verb; a Typer where it has verbs of its own."""
+    """Return the function of a verb, or its Typer if it has verbs of its own."""
     module = import_module(f"dlprof.cli.{VERBS[name][0]}")
     return getattr(module, {"list": "list_"}.get(name, name))
 
@@ -85,7 +83,7 @@ def _options(
 
 
 def _interruptible(verb: Callable[..., None]) -> Callable[..., None]:
-    """The verb with a message for Ctrl-C, which typer would swallow."""
+    """Give a verb a message for Ctrl-C, which typer would swallow."""
 
     @functools.wraps(verb)
     def called(*args: Any, **options: Any) -> None:
@@ -100,10 +98,14 @@ def _interruptible(verb: Callable[..., None]) -> Callable[..., None]:
 def main() -> NoReturn:
     """Run the command line; exit codes as in :mod:`dlprof.errors`."""
     try:
-        gc.set_threshold(RARELY)
+        gc.set_threshold(COLLECT_AFTER)
         for name in ("COLUMNS", "LINES"):  # rich reads them with int()
             if not re.fullmatch(r"[0-9]{1,4}", os.environ.get(name, "0")):
                 del os.environ[name]
+        if "GITHUB_ACTIONS" in os.environ and not sys.stdout.isatty():
+            from typer import rich_utils
+
+            rich_utils.FORCE_TERMINAL = None  # typer would color the help in a pipe
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # not in a test
                 stream.reconfigure(errors="replace")
@@ -113,22 +115,21 @@ def main() -> NoReturn:
         complain("dlprof: interrupted")
         sys.exit(Interrupted.exit_code)
     except DlprofError as error:
-        # It may hold names of files and text of frameworks.
         complain(f"dlprof: {clean(' '.join(str(error).split(chr(10))), LONGEST_LINE)}")
         sys.exit(error.exit_code)
 
 
 def _run(app: typer.Typer) -> int | str | None:
-    """Return the exit code of what was typed.
+    """Run the command line and return its exit code.
 
     Raises :class:`UsageError` for an error of typer, whose class depends on typer's version.
     """
     code: int | str | None = 0
     try:
-        code = app(standalone_mode=False, obj=command_line)
+        code = app(standalone_mode=False)
     except SystemExit as ended:
         code = ended.code
-    except OSError as error:  # such as a full disk, or a folder that must not be searched
+    except OSError as error:  # such as a full disk
         where = f"{error.filename}: " if error.filename else ""
         raise UsageError(f"{where}{error.strerror}") from None
     except Exception as error:

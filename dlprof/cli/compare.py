@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dlprof.cli import files
+from dlprof.cli import streams
 from dlprof.cli.options import COMPARISONS, REGRESSIONS, Given, takes
 from dlprof.cli.streams import complain
 from dlprof.errors import Interrupted, Regression, Unmeasured, Unsure, UsageError
@@ -16,7 +16,7 @@ from dlprof.errors import Interrupted, Regression, Unmeasured, Unsure, UsageErro
 if TYPE_CHECKING:
     from dlprof.cli.outputs import Outputs
     from dlprof.compare.comparison import Comparison
-    from dlprof.compare.times import Settings
+    from dlprof.compare.verdicts import Criteria
 
 
 @takes(REGRESSIONS, *COMPARISONS)
@@ -24,7 +24,7 @@ def compare(
     session: Annotated[
         list[Any],
         typer.Argument(
-            parser=files.session,
+            parser=streams.session,
             metavar="BASE HEAD...",
             help="Two session files: before and after. Or more of them, or a folder.",
         ),
@@ -38,28 +38,29 @@ def compare(
     """
     from dlprof.cli.outputs import Outputs
     from dlprof.compare.comparison import NOT_KNOWN
-    from dlprof.compare.criteria import parse
-    from dlprof.compare.times import Settings
+    from dlprof.compare.verdicts import parse
 
-    outputs, fail_on = Outputs.of(given.raw), given.raw["fail_on"]
+    outputs, fail_on = Outputs.parse(given.raw), given.raw["fail_on"]
     if len(session) != 2 or any(one.is_dir() for one in session):  # noqa: PLR2004 - BASE and HEAD
         _compare_many(session, given, outputs)
         return
     unsure = NOT_KNOWN if fail_on else None
-    compare_files(session, Settings(parse(fail_on or ())), unsure, outputs, "compare")
+    compare_files(session, parse(fail_on or ()), unsure, outputs, "compare")
 
 
-def _compare_many(named: Sequence[Path], given: Given, outputs: Outputs) -> None:
+def _compare_many(places: Sequence[Path], given: Given, outputs: Outputs) -> None:
     """Show what differs between environments. Raises :class:`UsageError`."""
     from dlprof.compare.environments import environments_of
     from dlprof.report.environments_document import environments_document, render_json
 
-    if len(named) == 1 and not named[0].is_dir():
+    if len(places) == 1 and not places[0].is_dir():
         raise UsageError("one session is no comparison: name another, or a folder of sessions")
-    of_two = ("fail_on", "junit", "github")
-    if found := [f"--{name.replace('_', '-')}" for name in of_two if given.raw[name]]:
-        raise UsageError(f"{', '.join(found)} compares two sessions: name two, and no folder")
-    environments = environments_of(named, lambda why: complain(f"dlprof: left out: {why}"))
+    unfit = [
+        f"--{name.replace('_', '-')}" for name in ("fail_on", "junit", "github") if given.raw[name]
+    ]
+    if unfit:
+        raise UsageError(f"{', '.join(unfit)} compares two sessions: name two, and no folder")
+    environments = environments_of(places, lambda why: complain(f"dlprof: left out: {why}"))
     if len(environments.columns) == 1:
         raise UsageError("the sessions are of one environment: name two of them")
     document = environments_document(environments)
@@ -68,18 +69,18 @@ def _compare_many(named: Sequence[Path], given: Given, outputs: Outputs) -> None
 
 
 def compare_files(
-    paths: Sequence[Path], settings: Settings, unsure: int | None, outputs: Outputs, verb: str
+    paths: Sequence[Path], criteria: Criteria, unsure: int | None, outputs: Outputs, verb: str
 ) -> None:
-    """Compare BASE and HEAD, print, and raise what the exit code says; see :func:`tell`."""
+    """Compare BASE and HEAD, and report; see :func:`report`."""
     from dlprof.compare import comparison
     from dlprof.measuring.judged import load
 
     base, head = paths
-    found = comparison.compare(load(base), load(head), settings)
-    tell(found, unsure, (str(base), str(head)), outputs, verb)
+    found = comparison.compare(load(base), load(head), criteria)
+    report(found, unsure, (str(base), str(head)), outputs, verb)
 
 
-def tell(
+def report(
     found: Comparison,
     unsure: int | None,
     names: tuple[str, str],
@@ -87,11 +88,11 @@ def tell(
     verb: str = "gate",
     stopped: bool = False,
 ) -> None:
-    """Print a comparison, and raise what its exit code says.
+    """Print a comparison, and raise the error of its exit code.
 
     ``unsure`` is the exit code of a doubt. Without it neither a regression nor a doubt fails, but
-    what could not be compared at all does. Raises :class:`Regression`, :class:`Unsure` and
-    :class:`Unmeasured`. If a gate was ``stopped``, its caller says so.
+    sides that cannot be compared do. Raises :class:`Regression`, :class:`Unsure` and
+    :class:`Unmeasured`; the caller raises :class:`Interrupted` for a gate that was ``stopped``.
     """
     from dlprof.compare.comparison import NOT_KNOWN, NOTHING, REGRESSION, exit_code
     from dlprof.report.checks import junit
@@ -114,14 +115,11 @@ def tell(
     document = comparison_document(found, names)
     checks = checks_of(found, unsure)
     outputs.print_report(document)
-    outputs.write(
-        document,
-        {
-            "--json": lambda: [as_json(found, code)],
-            "--junit": lambda: [junit(f"dlprof {verb}", checks)],
-        },
-        checks=checks,
-    )
+    texts = {
+        "--json": lambda: [as_json(found, code)],
+        "--junit": lambda: [junit(f"dlprof {verb}", checks)],
+    }
+    outputs.write(document, texts, checks=checks)
     errors = {REGRESSION: Regression, NOT_KNOWN: Unsure, NOTHING: Unmeasured}
     if code in errors:
         raise errors[code](sentence(answers_of(found)[0]))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dlprof.cli.options import Given, takes
-from dlprof.cli.streams import say, write
+from dlprof.cli.streams import say
 from dlprof.errors import FindingsFailed, Unsure, UsageError
 from dlprof.runner import options as every
 from dlprof.runner.catalog import inspect_interpreter
@@ -41,17 +40,9 @@ REPRO = Option(
     every.OUTPUT,
     metavar="CHECK",
 )
-SCRIPTS = Option(
-    "scripts",
-    Text(),
-    "Write the script of each violated clause into this folder.",
-    every.OUTPUT,
-    metavar="FOLDER",
-)
-OUTPUTS = (every.FULL, JSON, every.HTML, every.MARKDOWN)
 
 
-@takes(*every.INTERPRETER, FAIL_ON, REPRO, SCRIPTS, *OUTPUTS)
+@takes(*every.INTERPRETER, FAIL_ON, REPRO, every.FULL, JSON, every.HTML, every.MARKDOWN)
 def conformance(
     framework: Annotated[str, typer.Argument(help="The framework, such as torch.")],
     *,
@@ -67,16 +58,11 @@ def conformance(
     from dlprof.report import conformance as reports
     from dlprof.runner import conformance as runner
 
-    outputs = Outputs.of(given.raw)
+    outputs = Outputs.parse(given.raw)
     severities, repro = given[FAIL_ON], given[REPRO]
     if repro is not None and repro not in CHECKS:
         hint = nearest(repro, CHECKS, cutoff=0.0)
         raise UsageError(f"--repro {repro}: there is no such check; {hint}")
-    if given[SCRIPTS] is not None and repro is not None:
-        raise UsageError("--repro prints one script, --scripts writes all: name one of the two")
-    folder = None if given[SCRIPTS] is None else Path(given[SCRIPTS])
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
     values = given.settled()
     catalog = inspect_interpreter(values["python"], values["probes"])
     probe = catalog.installed(framework)
@@ -86,22 +72,15 @@ def conformance(
     with Bar(f"checking {probe.name}") as bar:
         bar.start(len(CHECKS))
         found = tuple(runner.conformance(catalog, probe, bar.step))
-    measured = reports.Conformance(
-        probe.name,
-        probe.version or "",
-        str(catalog.interpreter["python"]),
-        found,
-    )
+    python = str(catalog.interpreter["python"])
+    measured = reports.Conformance(probe.name, probe.version or "", python, found)
     document = reports.conformance_document(measured)
     outputs.print_report(document)
     outputs.write(document, {"--json": lambda: [reports.as_json(measured)]})
-    if folder is not None:
-        for one in measured.wrong():
-            write(folder / f"{one.check.name}.py", runner.script(catalog, probe, one.check))
-    least = max(severities, key=SEVERITIES.index, default=None)
-    wrong = measured.wrong(least) if least else []
-    if wrong:
+    if not severities:
+        return
+    least = max(severities, key=SEVERITIES.index)
+    if wrong := measured.wrong(least):
         raise FindingsFailed(f"{counted(len(wrong), 'clause')} of a {least} or stricter violated")
-    unknown = measured.having(("unknown",), least) if least else []
-    if unknown:
+    if unknown := measured.having(("unknown",), least):
         raise Unsure(f"{counted(len(unknown), 'clause')} of a {least} or stricter unknown")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dlprof.cli import files
-from dlprof.cli.compare import compare_files, tell
+from dlprof.cli import streams
+from dlprof.cli.compare import compare_files, report
 from dlprof.cli.options import COMPARISONS, REGRESSIONS, Given, takes
 from dlprof.cli.streams import complain
 from dlprof.errors import Interrupted, UsageError
@@ -25,13 +25,13 @@ from dlprof.runner.quantity import duration_text
 
 if TYPE_CHECKING:
     from dlprof.cli.outputs import Outputs
-    from dlprof.compare.times import Settings
+    from dlprof.compare.verdicts import Criteria
     from dlprof.measuring.scenario import Scenario, Sweep
 
 CASE_S, LEAST_BUDGET_S = 20.0, 120.0
 """The time for each conversion, and for all of few."""
-OF_SCENARIO = [one.key for one in (*every.AXES, every.TIMEOUT, every.SEED, every.PROBES)]
-"""What the command line may say instead of the scenario."""
+OVERRIDES = [one.key for one in (*every.AXES, every.TIMEOUT, every.SEED, every.PROBES)]
+"""Options that replace those of the scenario."""
 BUDGET = replace(
     every.BUDGET,
     help="Time for all rounds: 300, 5m.",
@@ -52,8 +52,8 @@ UNSURE = Option(
     meaning="exit code 3",
     metavar="pass|fail",
 )
-HOW = (
-    "name what to compare: a scenario and two interpreters (--base-python, --head-python), "
+NO_SIDES = (
+    "name the two sides: a scenario and two interpreters (--base-python, --head-python), "
     "or two session files"
 )
 
@@ -90,38 +90,31 @@ def gate(
     """
     from dlprof.cli.outputs import Outputs
     from dlprof.compare.comparison import NOT_KNOWN, REGRESSION
-    from dlprof.compare.criteria import parse
-    from dlprof.compare.times import Settings
+    from dlprof.compare.verdicts import parse
 
-    outputs, raw = Outputs.of(given.raw), given.raw
+    outputs, raw = Outputs.parse(given.raw), given.raw
     code = {"pass": 0, "fail": REGRESSION, None: NOT_KNOWN}[given[UNSURE]]
-    settings = Settings(parse(raw["fail_on"] or ()), wide_limit=given[every.WIDE_LIMIT] / 100)
+    criteria = replace(parse(raw["fail_on"] or ()), wide_limit=given[every.WIDE_LIMIT] / 100)
     if raw["base_python"] is None and raw["head_python"] is None:
-        paths = [files.session(name) for name in (first, second) if name is not None]
-        named = any(path.suffix or path.exists() for path in paths)  # as frameworks are not
-        if second is None or not named:
-            raise UsageError(HOW)
-        measured = {one.key for one in (*every.MEASURED, FOLDER)}
-        unfit = [
-            one.name for one in given.options if one.key in measured and raw[one.key] is not None
-        ]
+        paths = [streams.session(name) for name in (first, second) if name is not None]
+        are_frameworks = not any(path.suffix or path.exists() for path in paths)
+        if second is None or are_frameworks:
+            raise UsageError(NO_SIDES)
+        measuring = {one.key for one in (*every.MEASURED, FOLDER)}
+        unfit = [one.name for one in given.options if one.key in measuring and raw[one.key]]
         if unfit:
-            told = "two session files are compared as they are"
-            raise UsageError(f"{told}: leave {', '.join(unfit)} out")
-        compare_files(paths, settings, code, outputs, "gate")
+            raise UsageError(f"two sessions are not measured again: leave {', '.join(unfit)} out")
+        compare_files(paths, criteria, code, outputs, "gate")
         return
     if raw["base_python"] is None or raw["head_python"] is None:
-        raise UsageError(HOW)
-    _measure(first, second, given, replace(settings, in_turns=True), code, outputs)
+        raise UsageError(NO_SIDES)
+    _measure(first, second, given, criteria, code, outputs)
 
 
 def _measure(
-    first: str, second: str | None, given: Given, settings: Settings, unsure: int, outputs: Outputs
+    first: str, second: str | None, given: Given, criteria: Criteria, unsure: int, outputs: Outputs
 ) -> None:
-    """Measure both sides, report, and raise what the exit code says.
-
-    ``unsure`` is the exit code of a doubt.
-    """
+    """Measure both sides, report, and raise the error of the exit code; ``unsure`` is a doubt's."""
     from dlprof.compare.gate import Task, kept_in
     from dlprof.compare.gate import gate as measured
     from dlprof.measuring.scenario import of_pair, read
@@ -129,32 +122,32 @@ def _measure(
     scenario = read(Path(first)) if second is None else of_pair(first, second)
     base, head = (_sweep(scenario, given, option) for option in (BASE_PYTHON, HEAD_PYTHON))
     count = len(plan(head.request, head.catalog).cases)
-    _check_looked_for(settings, head)
+    _check_diagnosis(criteria, head)
     budget_s = given.values.get("budget", max(LEAST_BUDGET_S, CASE_S * count))
     kept, bar = kept_in(given.output), Bar()
     also = ", and the diagnosis as long" if head.request.settings.diagnose else ""
     complain(f"dlprof: the rounds take up to {duration_text(budget_s)}{also}.")
-    task = Task(base, head, settings, kept, bar, budget_s, "budget" not in given.values)
-    left = shlex.join(str(kept[name]) for name in ("base", "head"))
-    stopped = Interrupted(f"stopped; see what is there with: dlprof compare {left}")
+    task = Task(base, head, criteria, kept, bar, budget_s, "budget" not in given.values)
+    sides = shlex.join(str(kept[name]) for name in ("base", "head"))
+    stopped = Interrupted(f"stopped; see what is there with: dlprof compare {sides}")
     with bar:
         try:
-            found = measured(task)
+            found, interrupted = measured(task)
         except KeyboardInterrupt:  # before the first round, or while a session is written
             raise stopped from None
     names = (given[BASE_PYTHON], given[HEAD_PYTHON])
     try:
-        tell(found.comparison, unsure, names, outputs, stopped=found.interrupted)
+        report(found, unsure, names, outputs, stopped=interrupted)
     finally:
         written = [str(path) for path in kept.values() if path.is_file()]
         complain(f"sessions: {' '.join(written)}")
-    if found.interrupted:
+    if interrupted:
         raise stopped
 
 
 def _sweep(scenario: Scenario, given: Given, option: Option) -> Sweep:
-    """Return what the scenario comes to in one interpreter. Raises :class:`UsageError`."""
-    from dlprof.cli.measure import typed
+    """Return the request of the scenario in one interpreter. Raises :class:`UsageError`."""
+    from dlprof.cli.measure import command_words
     from dlprof.measuring.scenario import sweep
 
     if scenario.problem.step:
@@ -162,23 +155,23 @@ def _sweep(scenario: Scenario, given: Given, option: Option) -> Sweep:
             f"{scenario.file} has steps, which take no turns: measure it twice with dlprof run, "
             "and compare the sessions"
         )
-    values = {key: given.values[key] for key in OF_SCENARIO if key in given.values}
+    values = {key: given.values[key] for key in OVERRIDES if key in given.values}
     values["python"] = value_of(every.PYTHON, given[option], option.name)
     if simulated_in({**scenario.options, **values}.get("devices", ())):
         raise UsageError(f"a gate compares {NO_TIMES}: use dlprof run")
     found = sweep(scenario, values, inspect_interpreter)
-    command = typed(("gate", *found.request.command[1:]))
+    command = command_words(("gate", *found.request.command[1:]))
     settings = replace(found.request.settings, survey=False)  # it takes no times
     return replace(found, request=replace(found.request, command=command, settings=settings))
 
 
-def _check_looked_for(settings: Settings, head: Sweep) -> None:
-    """Raise :class:`UsageError` for verdicts that nothing will look for."""
+def _check_diagnosis(criteria: Criteria, head: Sweep) -> None:
+    """Raise :class:`UsageError` for verdicts of a diagnosis that the scenario leaves out."""
     from dlprof.compare.verdicts import SCALES
 
-    left_out = () if head.request.settings.diagnose else DIAGNOSIS
-    known = {word for what in SCALES if what not in left_out for word in SCALES[what]}
-    if missing := sorted(settings.criteria.words - known):
+    known = {word for what in SCALES if what not in DIAGNOSIS for word in SCALES[what]}
+    missing = sorted(criteria.words - known)
+    if missing and not head.request.settings.diagnose:
         raise UsageError(
             f"--fail-on {', '.join(missing)} needs the diagnosis, which the scenario leaves out: "
             "write diagnose = true"

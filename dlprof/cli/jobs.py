@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dlprof.cli.options import Given, takes
 from dlprof.cli.streams import complain, say
 from dlprof.errors import FindingsFailed, Unmeasured, Unsure
 from dlprof.text.clean import clean, counted
@@ -26,9 +25,8 @@ PLAN = typer.Argument(metavar="PLAN", help="A plan, such as plan.toml.")
 
 
 @jobs.command()
-@takes()
-def run(plan: Annotated[Path, PLAN], *, given: Given) -> None:  # noqa: ARG001
-    """Run the jobs of a plan that are not done, and keep one session of each.
+def run(plan: Annotated[Path, PLAN]) -> None:
+    """Run the jobs of a plan that are not done, and keep a session for each.
 
     Example: dlprof jobs run plan.toml
     """
@@ -48,12 +46,11 @@ def run(plan: Annotated[Path, PLAN], *, given: Given) -> None:  # noqa: ARG001
     if len(done) < len(every):
         raise Unsure(f"{counted(len(every) - len(done), 'job')} of {len(every):,} not done")
     if any(codes):
-        raise Unsure("a job could not tell all that its scenario asks")
+        raise Unsure("a job could not check its whole scenario")
 
 
 @jobs.command()
-@takes()
-def status(plan: Annotated[Path, PLAN], *, given: Given) -> None:  # noqa: ARG001
+def status(plan: Annotated[Path, PLAN]) -> None:
     """List the jobs of a plan, which are done, and why others failed.
 
     Example: dlprof jobs status plan.toml
@@ -69,23 +66,19 @@ def _tasks(plan: Plan, every: Sequence[Job], folder: Path) -> list[Task]:
 
     store = folder / plan.store
     store.mkdir(parents=True, exist_ok=True)
-    made = dict[str, str | Unmade]()
-    tasks = []
-    for job in every:
-        if job.is_done:
+    place = store.with_name(f"{store.name}.environments")
+    tasks: list[Task] = []
+    for name, environment in plan.environments.items():
+        open_jobs = [job for job in every if job.environment == name and not job.is_done]
+        if not open_jobs:
             continue
-        name = job.environment
-        if name not in made:
-            try:
-                place = store.with_name(f"{store.name}.environments")
-                made[name] = interpreter(plan.environments[name], place, folder)
-            except Unmade as error:
-                made[name] = error
-        python = made[name]
-        if isinstance(python, str):
-            tasks.append((job, python))
+        try:
+            python = interpreter(environment, place, folder)
+        except Unmade as error:
+            for job in open_jobs:
+                job.log.write_text(f"no environment: {error}\nexit code {error.exit_code}\n")
         else:
-            job.log.write_text(f"no environment: {python}\nexit code {python.exit_code}\n")
+            tasks += [(job, python) for job in open_jobs]
     return tasks
 
 
@@ -96,7 +89,7 @@ def _state(job: Job) -> str:
 
 
 def _summary(every: Sequence[Job]) -> str:
-    """One line for each job, and what failed ones said last."""
+    """Return a line for each job, and the last message of each failed one."""
     lines = []
     for job in every:
         lines.append(f"{_state(job):<6}  {job.title}  {job.session.name}")

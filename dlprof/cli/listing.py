@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import fill, indent
 from typing import Annotated, Any
 
 import typer
 
+from dlprof.cli import VERBS, verb_named
 from dlprof.cli.options import Given, flags_of, takes
-from dlprof.cli.streams import colour, say, width
+from dlprof.cli.streams import color, say, width
 from dlprof.errors import SessionError, UsageError
 from dlprof.runner import options as every
 from dlprof.runner import pairing, state
@@ -25,7 +26,7 @@ from dlprof.text.clean import clean, first_line
 VERIFY = Option(
     "verify",
     Switch(),
-    "Import each framework in a worker and say what it can do.",
+    "Import each framework in a worker, and show its devices.",
     every.MEASURING,
     default=False,
 )
@@ -60,14 +61,17 @@ def list_(
     elif subject == "sessions":
         say(_sessions())
     elif subject == "options":
-        say(page(given.command_line("")))
+        say(page())
     else:
         catalog = _catalog(given)
         found = [probe for probe in catalog.probes if probe.found and given.raw["verify"]]
-        say(probes_text(catalog, {probe.name: verify(catalog, probe) for probe in found}))
+        say(_frameworks(catalog, {probe.name: verify(catalog, probe) for probe in found}))
 
 
 def _paths(producer: str, consumer: str, given: Given) -> str:
+    """Return the paths of each device as code, with the setup that they need."""
+    from dlprof.runner.session import pair_text
+
     devices = given.settled()["devices"]
     catalog = _catalog(given)
     pair = catalog.named(producer), catalog.named(consumer)
@@ -75,8 +79,19 @@ def _paths(producer: str, consumer: str, given: Given) -> str:
         devices = ["cuda"]
     elif devices == ("auto",):
         devices = [name for name in ("cpu", "cuda") if name in pair[0].devices]
-    found = {name: pairing.paths(*pair, name) for name in devices}
-    return paths_text(pair[0].name, pair[1].name, found, catalog.interpreter.get("no_cuda") or "")
+    parts = []
+    needed: dict[str, str] = {}  # a setup of several paths appears once
+    for device in devices:
+        title = f"{pair_text((pair[0].name, pair[1].name))} on {device}"
+        paths = pairing.paths(*pair, device)
+        rows = [(_code(path), path.protocol, path.name, path.promise or "") for path in paths]
+        table = _tabled((title, "protocol", "name", "says"), rows)
+        parts.append(table if rows else f"{title}: no common protocol\n")
+        for path in paths:
+            if setup := path.import_.setup.strip():
+                needed.setdefault(setup, _code(path))
+    parts += [f"{code} needs:\n{indent(setup, '    ')}\n" for setup, code in needed.items()]
+    return "\n".join(parts)
 
 
 def explain(
@@ -93,19 +108,19 @@ def explain(
             line = f"{found.id}  {found.name:<20}{index(found.id)}"
             say(f"{fill(line, width(), subsequent_indent=' ' * 28)}\n")
         return
-    say(render_page(page(rule), width(), colour()))
+    say(render_page(page(rule), width(), color()))
 
 
-def page(app: typer.Typer) -> str:
+def page() -> str:
     """Return the reference of all options, for docs/options.md.
 
     An option that verbs declare differently has a row for each declaration.
     """
-    taken: dict[Option, list[str]] = {}
-    for verb, wanted in _verbs(app):
-        for option in wanted:
-            taken.setdefault(option, []).append(verb)
-    order = list(dict.fromkeys((*every.OPTIONS, *(option.key for option in taken))))
+    verbs: dict[Option, list[str]] = {}
+    for verb in VERBS:
+        for option in getattr(verb_named(verb), "options", ()):
+            verbs.setdefault(option, []).append(verb)
+    order = list(dict.fromkeys((*every.OPTIONS, *(option.key for option in verbs))))
     lines = [
         "# Options",
         "",
@@ -113,25 +128,12 @@ def page(app: typer.Typer) -> str:
         "[Python](python-api.md) an option has the same name with underscores: `sample_ms`.",
     ]
     for panel in every.PANELS:
-        found = [option for option in taken if option.panel == panel]
         lines += ["", f"## {panel}", "", "| option | default | meaning | verbs |"]
         lines += ["|---|---|---|---|"]
-        for option in sorted(found, key=lambda one: order.index(one.key)):
-            lines.append(_row(option, taken[option]))
+        options = [option for option in verbs if option.panel == panel]
+        for option in sorted(options, key=lambda one: order.index(one.key)):
+            lines.append(_row(option, verbs[option]))
     return "\n".join(lines) + "\n"
-
-
-def _verbs(app: typer.Typer, group: str = "") -> Iterator[tuple[str, tuple[Option, ...]]]:
-    """Every verb with its options."""
-    for command in app.registered_commands:
-        if command.callback is not None:
-            yield (
-                f"{group}{command.name or command.callback.__name__}",
-                getattr(command.callback, "options", ()),
-            )
-    for inner in app.registered_groups:
-        if inner.typer_instance is not None:
-            yield from _verbs(inner.typer_instance, f"{inner.name} ")
 
 
 def _row(option: Option, verbs: Sequence[str]) -> str:
@@ -155,9 +157,9 @@ def _sessions() -> str:
         except SessionError:
             command = "cannot be read"
         end = path.stem.rpartition("-")[2]
-        of_gate = f" {end.upper()}" if end in ("base", "head") else ""
+        side = f" {end.upper()}" if end in ("base", "head") else ""
         age = duration_text(time.time() - path.stat().st_mtime)
-        rows.append((str(number), f"{age} ago{of_gate}", command))
+        rows.append((str(number), f"{age} ago{side}", command))
     room = width() - len("session") - max(len(row[1]) for row in rows) - 6
     fitted = [(*row[:2], clean(row[2], room)) for row in rows]
     folder = clean(str(kept[0].parent))
@@ -170,8 +172,8 @@ def _catalog(given: Given) -> Catalog:
     return inspect_interpreter(values["python"], values["probes"])
 
 
-def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str:
-    """Return a line per framework; ``verified`` holds what a worker found by importing it."""
+def _frameworks(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str:
+    """Return a line per framework; ``verified`` holds the answers of workers that imported it."""
     rows = []
     no_cuda = catalog.interpreter.get("no_cuda")
     for probe in catalog.probes:
@@ -202,31 +204,6 @@ def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str
     return _tabled(titles, rows) + "".join(f"\n{line}\n" for line in lines)
 
 
-def paths_text(
-    producer: str, consumer: str, found: Mapping[str, Sequence[Path]], no_cuda: str = ""
-) -> str:
-    """Return the paths of each device as code. ``no_cuda`` is why there is no CUDA device."""
-    from dlprof.runner.session import pair_text
-
-    parts = []
-    needed: dict[str, str] = {}  # a setup of several paths appears once
-    for device, paths in found.items():
-        title = f"{pair_text((producer, consumer))} on {device}"
-        rows = [(_code(path), path.protocol, path.name, path.promise or "") for path in paths]
-        table = _tabled((title, "protocol", "name", "says"), rows)
-        parts.append(table if rows else f"{title}: no common protocol\n")
-        for path in paths:
-            if setup := path.import_.setup.strip():
-                needed.setdefault(setup, _code(path))
-    parts += [f"{code} needs:\n{indent(setup, '    ')}\n" for setup, code in needed.items()]
-    every_path = [path for paths in found.values() for path in paths]
-    if no_cuda and any(path.import_.result_device == "cuda" for path in every_path):
-        parts.append(f"what ends on cuda is not measured here: {no_cuda}\n")
-    if any(_code(path) != path.code for path in every_path):
-        parts.append("dtype and shape are those of an array of float32, 1024x1024\n")
-    return "\n".join(parts)
-
-
 def _code(path: Path) -> str:
     """Return the code as typed for the array that is measured by default."""
     return path.written("float32", (1024, 1024))
@@ -243,4 +220,4 @@ def _tabled(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         table.add_column(title, overflow="fold")
     for row in rows:
         table.add_row(*row)
-    return printed(table, width(), colour())
+    return printed(table, width(), color())

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 
-from dlprof.cli.files import LAST, session_name
 from dlprof.cli.options import Given
 from dlprof.cli.outputs import Outputs, write_session
-from dlprof.cli.streams import complain, say
+from dlprof.cli.streams import LAST, complain, say, session_name
 from dlprof.errors import Interrupted, Unsaved, UsageError
 from dlprof.judge import fail_on as fail_on_words
 from dlprof.judge.cases import coverage
@@ -21,6 +20,7 @@ from dlprof.report.checks import check_measured
 from dlprof.report.session_document import session_document
 from dlprof.runner.catalog import Catalog
 from dlprof.runner.measurement import Measurement, plan
+from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Bar
 from dlprof.runner.request import Request, Settings
 from dlprof.runner.session import Session
@@ -29,24 +29,23 @@ from dlprof.text.clean import clean
 
 
 def measure(request: Request, catalog: Catalog, given: Given) -> None:
-    """Measure, keep the session, print the report, and write what else was asked for.
+    """Measure, keep the session, print the report, and write the other outputs.
 
     With ``--dry-run`` it only prints what it would measure.
 
     Raises after the report: :class:`Unmeasured` if no case could be measured,
     :class:`FindingsFailed` for a finding that ``--fail-on`` names, :class:`Unsure` if an instrument
     failed, :class:`Interrupted` if the user stopped it, and :class:`Unsaved` if the session could
-    not be written in the end. Expectations of a scenario are checked last.
-    Raises :class:`UsageError` before anything is measured, if the run leaves out what a named rule
-    needs.
+    not be written. Raises :class:`UsageError` before anything is measured, if a rule of
+    ``--fail-on`` needs a part that the run leaves out.
     """
     if given.raw.get("dry_run"):
         say("".join(f"{line}\n" for line in _planned(request, catalog)))
         return
-    outputs = Outputs.of(given.raw, json_is_session=True)
-    fail_on = allowed(given, request.settings)
+    outputs = Outputs.parse(given.raw)
+    fail_on = read_fail_on(given, request.settings)
     output = given.output
-    request = replace(request, command=typed(request.command))
+    request = replace(request, command=command_words(request.command))
     path = output or default_path(request.command[0])
     bar = Bar()
     with closing(Measurement(request, catalog, path, bar)) as measurement:
@@ -79,27 +78,26 @@ def measure(request: Request, catalog: Catalog, given: Given) -> None:
 
 
 def _planned(request: Request, catalog: Catalog) -> Iterator[str]:
-    """Yield what a request would measure: its pairs, paths and arrays, and what is left out."""
+    """Yield the pairs that a request would measure, and the reasons why others are left out."""
     planned = plan(request, catalog)
-    paths: dict[str, set[str]] = {}
-    arrays: dict[str, set[object]] = {}
-    for case in planned.cases:
-        pair = case.producer.name if case.is_step else " → ".join(case.pair)
-        pair = f"{pair} on {case.device}"
-        paths.setdefault(pair, set()).add(case.path.code)
-        arrays.setdefault(pair, set()).add((case.shape, case.dtype, case.layout))
     if request.scenario is not None:
         yield from (request.scenario.title, request.scenario.question, "")
-    for pair, codes in paths.items():
-        yield f"{pair}: paths: {len(codes)}, arrays: {len(arrays[pair])}"
+    pairs: dict[str, list[Case]] = {}
+    for case in planned.cases:
+        pair = case.producer.name if case.is_step else " → ".join(case.pair)
+        pairs.setdefault(f"{pair} on {case.device}", []).append(case)
+    for pair, cases in pairs.items():
+        paths = {case.path.code for case in cases}
+        arrays = {(case.shape, case.dtype, case.layout) for case in cases}
+        yield f"{pair}: paths: {len(paths)}, arrays: {len(arrays)}"
     yield from (f"left out: {line}" for line in planned.left_out)
     yield f"{len(planned.cases):,} cases, {request.settings.rounds} rounds"
 
 
 def check(session: Session, fail_on: FailOn | None, expects: bool = False) -> None:
-    """Raise what the exit code says of a session. Faults come first, then what is not known.
+    """Raise the error of a session's exit code. Faults come first, then doubts.
 
-    ``expects`` says whether to check what its scenario expects.
+    ``expects`` says whether to check the expectations of its scenario.
     """
     if fail_on is not None:
         fail_on.check(session.findings)
@@ -114,10 +112,10 @@ def check(session: Session, fail_on: FailOn | None, expects: bool = False) -> No
         complain(f"dlprof: --fail-on: {coverage(session.results)}")
 
 
-def allowed(given: Given, settings: Settings | None = None) -> FailOn | None:
-    """Return what ``--fail-on`` names.
+def read_fail_on(given: Given, settings: Settings | None = None) -> FailOn | None:
+    """Return the rules and severities of ``--fail-on``.
 
-    Raises :class:`UsageError` for no rule or severity, and for a rule that needs what the
+    Raises :class:`UsageError` for an unknown word, and for a rule that needs a part which the
     ``settings`` of a run leave out.
     """
     words = given.raw.get("fail_on")
@@ -131,10 +129,10 @@ def allowed(given: Given, settings: Settings | None = None) -> FailOn | None:
     return found
 
 
-def typed(short: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words of the command line; ``short`` if that does not run this verb, as in Python.
+def command_words(short: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words of the command line, with the statement of ``dlprof time`` at the end.
 
-    The statement of ``dlprof time`` comes last, wherever it was typed.
+    Return ``short`` if the command line runs another verb, or none.
     """
     verb, *words = sys.argv[1:] or [""]
     if short[:1] != (verb,):

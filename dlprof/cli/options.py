@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dlprof.cli import files
+from dlprof.cli import streams
 from dlprof.errors import UsageError
 from dlprof.runner import options
 from dlprof.runner.options import Option, Several, Switch, value_of
@@ -19,7 +19,7 @@ from dlprof.runner.options import Option, Several, Switch, value_of
 SessionFile = Annotated[
     Path,
     typer.Argument(
-        parser=files.session,
+        parser=streams.session,
         metavar="SESSION",
         help="A session file; LAST is the newest, - is stdin.",
     ),
@@ -39,25 +39,22 @@ COMPARISONS = (
     options.GITHUB,
     options.FULL,
 )
-CONTEXT = inspect.Parameter(
-    "context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
-)
 
 
 def takes(*wanted: Option) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a verb these options behind its arguments; it gets them as ``given``."""
+    """Give a verb these options after its arguments; it gets them as ``given``."""
 
     def decorate(verb: Callable[..., None]) -> Callable[..., None]:
         @wraps(verb)
-        def called(context: typer.Context, **arguments: Any) -> None:
+        def called(**arguments: Any) -> None:
             raw = {option.key: arguments.pop(option.key) for option in wanted}
             # Typer gives an empty list for an option that was not typed.
             raw = {key: None if value in ([], ()) else value for key, value in raw.items()}
-            verb(**arguments, given=Given(wanted, raw, context.obj))
+            verb(**arguments, given=Given(wanted, raw))
 
         own = dict(inspect.signature(verb, eval_str=True).parameters)
         del own["given"]
-        every = [CONTEXT, *own.values(), *map(_parameter, wanted)]
+        every = [*own.values(), *map(_parameter, wanted)]
         called.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
         called.__annotations__ = {one.name: one.annotation for one in every}
         called.options = wanted  # type: ignore[attr-defined]
@@ -87,16 +84,17 @@ def _parameter(option: Option) -> inspect.Parameter:
 
 
 def flags_of(option: Option) -> tuple[str, ...]:
-    """As typer and the reference have them: ``--diagnose/--no-diagnose``."""
+    """Return the flags as typer and the reference have them: ``--diagnose/--no-diagnose``."""
     if isinstance(option.kind, Switch) and option.default:
         return (f"{option.name}/--no-{option.name.removeprefix('--')}",)
     return option.flags
 
 
 def help_text(option: Option) -> str:
-    """What it is for, and its default."""
-    repeated = isinstance(option.kind, Several)
-    text = f"{option.help.removesuffix('.')}; may be repeated." if repeated else option.help
+    """Return its help, with its default."""
+    text = option.help
+    if isinstance(option.kind, Several):
+        text = f"{text.removesuffix('.')}; may be repeated."
     if not option.default_text or (isinstance(option.kind, Switch) and not option.default):
         return text
     return f"{text} Default: {option.default_text}."
@@ -104,15 +102,13 @@ def help_text(option: Option) -> str:
 
 @dataclass(frozen=True)
 class Given:
-    """What was typed of the options that a verb takes."""
+    """The options of a verb, with the values on the command line."""
 
     options: tuple[Option, ...]
     raw: Mapping[str, Any]
-    command_line: Callable[[str], typer.Typer]
-    """Makes the command line with a verb; with all of them for ``""``."""
 
     def __getitem__(self, option: Option) -> Any:
-        """What was typed of an option; else its default, as the verb declares it.
+        """Return the value of an option, or its default as the verb declares it.
 
         Raises :class:`UsageError`.
         """
@@ -122,18 +118,18 @@ class Given:
 
     @cached_property
     def values(self) -> Mapping[str, Any]:
-        """The values of what was typed. Raises :class:`UsageError`."""
+        """The values of the options that were given. Raises :class:`UsageError`."""
         known = {one.key: one for one in self.options}
         return options.read({key: self.raw[key] for key in known}, typed=True, known=known)
 
     def settled(self, preset: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Every option, given or not."""
+        """Return the values of all options: given ones before ``preset`` before defaults."""
         layers = options.read(preset or {}), self.values
         return options.settle(*layers, known=self.options)
 
     @property
     def output(self) -> Path | None:
-        """The file or folder of ``-o``. Raises :class:`UsageError` for what is none."""
+        """The file or folder of ``-o``. Raises :class:`UsageError` if its name is unfit."""
         (option,) = (one for one in self.options if one.key == options.SESSION.key)
         name = self.raw[option.key]
         if name == "" or (name == "-" and "-" not in str(option.metavar)):

@@ -1,4 +1,4 @@
-"""What becomes of a document: the report on stdout, files in other forms, GitHub's annotations."""
+"""The outputs of a verb: the report on stdout, files in other forms, GitHub's annotations."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dlprof.cli.files import check_no_session
-from dlprof.cli.streams import complain, say, show
+from dlprof.cli.streams import check_no_session, complain, say, show
 from dlprof.errors import UsageError
 from dlprof.judge.fail_on import FailOn
 from dlprof.report.document import Document, Problem
@@ -39,18 +38,16 @@ class Outputs:
     targets: Mapping[str, str]
     github: bool = False
     full: bool = False
-    json_is_session: bool = False
-    """Whether ``--json`` writes a session, which may replace another."""
 
     @classmethod
-    def of(cls, raw: Mapping[str, Any], json_is_session: bool = False) -> Outputs:
-        """Those among the options of a verb.
+    def parse(cls, raw: Mapping[str, Any]) -> Outputs:
+        """Read the outputs among the options of a verb.
 
-        Raises :class:`UsageError`, before anything is measured, for what could not be written.
+        Raises :class:`UsageError`, before anything is measured, for a file that cannot be written.
         """
         named = {f"--{form}": raw.get(form) for form in FORMS}
         targets = {name: target for name, target in named.items() if target is not None}
-        outputs = cls(targets, bool(raw.get("github")), bool(raw.get("full")), json_is_session)
+        outputs = cls(targets, bool(raw.get("github")), bool(raw.get("full")))
         printed = [*outputs.printed, *["--github"] * outputs.github]
         if len(printed) > 1:
             raise UsageError(f"only one of {', '.join(printed)} can be printed: name files")
@@ -70,8 +67,8 @@ class Outputs:
         return [name for name, target in self.targets.items() if target == STDOUT]
 
     def check_no_session(self, name: str) -> None:
-        """Raise :class:`UsageError` where a report would replace what was measured."""
-        if not (self.json_is_session and name == "--json"):
+        """Raise :class:`UsageError` if a report, which is no JSON, would replace a session."""
+        if name != "--json":
             check_no_session(Path(self.targets[name]))
 
     def print_report(self, document: Document) -> None:
@@ -105,12 +102,12 @@ class Outputs:
                 for text in texts[name]():
                     say(text, is_json=name in JSON_FORMS)
                 continue
-            self.check_no_session(name)  # that of this run may be there by now
+            self.check_no_session(name)  # the session of this run may be there by now
             with files.atomic(Path(target)) as file:
                 file.writelines(texts[name]())
         if self.github:
             typer.echo(github(problems, checks), nl=False)
-            _summarise(f"{markdown.render(document)}\n")
+            _summarize(f"{markdown.render(document)}\n")
 
 
 def write_session(
@@ -137,23 +134,22 @@ def write_session(
             checks.junit(f"dlprof {session.command[0]}", checks.checks(session, fails))
         ],
     }
-    of_the_whole = [*checks.run_checks(session), *checks.expectation_checks(session)]
-    outputs.write(document, texts, document.problems, of_the_whole)
+    run_checks = [*checks.run_checks(session), *checks.expectation_checks(session)]
+    outputs.write(document, texts, document.problems, run_checks)
     if "--parquet" in outputs.targets:
         with files.atomic_bytes(Path(outputs.targets["--parquet"])) as file:
             data_table.write_parquet(file, session)
 
 
-def _summarise(text: str) -> None:
+def _summarize(text: str) -> None:
     """Append to the summary of the step, which GitHub limits. Raises :class:`UsageError`."""
     name = os.environ.get(SUMMARY)
     if not name:
         complain(f"no summary: {SUMMARY} is not set")
         return
-    check_no_session(Path(name))
     try:
         with Path(name).open("a", encoding="utf-8") as file:
             file.write(text[:LONGEST_SUMMARY])
     except OSError as error:
-        why = f"{name} ({SUMMARY}): {error.strerror}"
-        raise UsageError(f"cannot write the summary {why}") from None
+        reason = f"{name} ({SUMMARY}): {error.strerror}"
+        raise UsageError(f"cannot write the summary {reason}") from None

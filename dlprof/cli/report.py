@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 
-from dlprof.cli.files import session_name
 from dlprof.cli.options import Given, SessionFile, takes
+from dlprof.cli.streams import session_name
 from dlprof.cli.trace import CHROME
 from dlprof.errors import UsageError
 from dlprof.runner import options as every
@@ -22,7 +22,7 @@ def report(session: SessionFile, *, given: Given) -> None:
 
         report_trace(session, given)
         return
-    from dlprof.cli.measure import allowed, check
+    from dlprof.cli.measure import check, read_fail_on
     from dlprof.cli.outputs import Outputs, write_session
     from dlprof.judge import cases_in
     from dlprof.measuring.judged import judged
@@ -30,7 +30,7 @@ def report(session: SessionFile, *, given: Given) -> None:
     from dlprof.runner import session_file
     from dlprof.worker.timer import collector_off
 
-    outputs, fail_on = Outputs.of(given.raw), allowed(given)
+    outputs, fail_on = Outputs.parse(given.raw), read_fail_on(given)
     if given.raw[CHROME.key] is not None:
         raise UsageError(f"{CHROME.name} is for a trace of dlprof trace, and this is a session")
     with collector_off():
@@ -43,4 +43,4 @@ def report(session: SessionFile, *, given: Given) -> None:
         write_session(outputs, found, document, fail_on)
         if fail_on is not None:
             check(found, fail_on)
-        gc.freeze()  # the process ends: nothing of it needs to be looked through
+        gc.freeze()  # the process ends: a last collection would cost time for nothing

@@ -1,45 +1,31 @@
-"""The verbs that measure what the command line names: frameworks, code of one's own, or faults."""
+"""The verbs that measure: pairs of frameworks, scenarios, an expression, or planted faults."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from dlprof.cli.files import LAST
 from dlprof.cli.options import Given, takes
-from dlprof.cli.streams import complain, show
+from dlprof.cli.streams import show
 from dlprof.errors import FindingsFailed, Unmeasured, Unsure, UsageError
 from dlprof.runner import options as every
-from dlprof.runner import state
-from dlprof.runner.axes import shape_text, simulated_in
+from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, frameworks_on, inspect_interpreter, pairs_named
 from dlprof.runner.files import temporary_folder
 from dlprof.runner.options import Option, Switch, Text
 from dlprof.runner.progress import Bar
 from dlprof.runner.request import Request, request_of
 
-if TYPE_CHECKING:
-    from dlprof.runner.trace import Row
-
 PRODUCER = typer.Argument(help="The framework that owns the array; several with commas between.")
 CONSUMER = typer.Argument(help="The framework that takes it in; several as well.")
 WHAT = typer.Argument(
     metavar="PRODUCER|SCENARIO",
     help="The framework that owns the array (several with commas between), or a scenario file.",
-)
-FROM = Option(
-    "trace_row",
-    Text(),
-    "Take frameworks, shape, dtype and device from this row of a trace: LAST:1.",
-    every.ARRAYS,
-    flag="--from",
-    metavar="TRACE:N",
 )
 DRY_RUN = Option(
     "dry_run",
@@ -51,7 +37,7 @@ DRY_RUN = Option(
 
 
 @takes(
-    *(*every.RUN, every.TOGETHER, FROM, every.FAIL_ON),
+    *(*every.RUN, every.TOGETHER, every.FAIL_ON),
     *(every.SESSION, every.FULL, DRY_RUN, *every.REPORTS),
 )
 def run(
@@ -72,23 +58,14 @@ def run(
         found = sweep(read(Path(what)), given.values, inspect_interpreter)
         measure(found.request, found.catalog, given)
         return
-    preset: dict[str, str] = {}
-    producer, trace_row = what, given[FROM]
-    if trace_row is not None:
-        traced, row = _row_of_trace(trace_row)
-        producer, consumer = producer or row.producer, consumer or row.consumer
-        preset = _array_of(row)
-    if producer is None or consumer is None:
+    if what is None or consumer is None:
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
-    values = given.settled(preset)
-    request, catalog = _pairs_request(values, "run", producer, consumer)
+    request, catalog = _pairs_request(given.settled(), "run", what, consumer)
     measure(request, catalog, given)
-    if trace_row is not None:
-        complain(f"dlprof report {shlex.quote(str(traced))} shows what the lines would gain.")
 
 
 def _catalog(values: Mapping[str, Any]) -> Catalog:
-    """Return the catalog of the interpreter and the devices that are asked for."""
+    """Return the catalog of the interpreter and the devices in the options."""
     simulated = simulated_in(values["devices"])
     return inspect_interpreter(values["python"], values["probes"], simulated)
 
@@ -100,32 +77,6 @@ def _pairs_request(
     catalog = _catalog(values)
     pairs = pairs_named(catalog, producer, consumer)
     return request_of(values, pairs, (verb, producer, consumer)), catalog
-
-
-def _row_of_trace(text: str) -> tuple[Path, Row]:
-    """Return what ``TRACE:ROW`` names; the first row is 1. Raises :class:`UsageError`."""
-    from dlprof.runner import trace as traces
-
-    name, _, number = text.rpartition(":")
-    if not name or not (number.isascii() and number.isdecimal()):
-        raise UsageError(f"--from {text}: expected a trace and a row, such as LAST:1")
-    path = state.last_session(state.LAST_TRACE) if name == LAST else Path(name)
-    rows = traces.load(path).rows
-    if not 1 <= int(number[:9]) <= len(rows):
-        raise UsageError(f"--from {text}: the trace has {len(rows)} rows")
-    return path, rows[int(number[:9]) - 1]
-
-
-def _array_of(row: Row) -> dict[str, str]:
-    """Return the array that a row of a trace converts most often, as options have it."""
-    from dlprof.probes.base import ANY_DEVICE, DTYPES
-
-    if not row.arrays or row.arrays[0][0] not in DTYPES:
-        return {}
-    dtype, shape, *_ = row.arrays[0]
-    where = row.device.partition(":")[0]
-    device = {"devices": where} if where in ANY_DEVICE else {}
-    return {"dtypes": dtype, "shapes": shape_text(tuple(shape)), **device}
 
 
 @takes(
@@ -164,7 +115,7 @@ def matrix(*, given: Given) -> None:
     """Measure every installed framework with every other."""
     from dlprof.cli.measure import measure
 
-    # Without times and without a diagnosis there would be next to nothing to say.
+    # A simulated device gives no times: the diagnosis is all that there is to report.
     simulated = simulated_in(given.values.get("devices", ()))
     values = given.settled({"together": True, "diagnose": bool(simulated)})
     catalog = _catalog(values)
@@ -208,7 +159,7 @@ def time(
     from dlprof.cli.outputs import Outputs
     from dlprof.runner.user_code import request_for
 
-    Outputs.of(given.raw, json_is_session=True)  # before anything of the user's runs
+    Outputs.parse(given.raw)  # before code of the user runs
     values = given.settled()
     if values["devices"] != (every.DEVICES.default,) and not simulated_in(values["devices"]):
         raise UsageError(
@@ -228,7 +179,7 @@ PLACES = replace(
 
 @takes(PLACES, every.PYTHON)
 def selftest(*, given: Given) -> None:
-    """Plant known faults on this machine and say which are found."""
+    """Plant known faults on this machine and report which are found."""
     from dlprof.measuring import selftest as planting
     from dlprof.report.selftest import selftest_document
 

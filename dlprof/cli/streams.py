@@ -1,23 +1,51 @@
-"""What the user sees: reports and complaints."""
+"""Sessions as users name them, and text for stdout, stderr and files."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dlprof.cli.files import check_no_session
 from dlprof.errors import UsageError
-from dlprof.runner import files
-from dlprof.text.clean import without_any_command
+from dlprof.runner import files, state
+from dlprof.text.clean import clean, without_any_command
 
 if TYPE_CHECKING:
     from dlprof.report.document import Document
 
+LAST = "LAST"
 PIPED_WIDTH = 100
+
+
+def session(text: str) -> Path:
+    """Return the file of ``LAST``, of ``-`` for stdin, of a kept session's number, or of a name."""
+    if text == LAST:
+        return state.last_session()
+    if text.isascii() and text.isdecimal() and not Path(text).exists():
+        kept = state.kept_sessions()
+        if not 1 <= int(text[:9]) <= len(kept):
+            raise UsageError(f"there is no session {text}: dlprof list sessions lists them")
+        return kept[int(text) - 1]
+    return files.STDIN if text == "-" else Path(text)
+
+
+def session_name(path: Path) -> str:
+    """Return the name of a session for commands: ``LAST`` for the newest of the state folder."""
+    with contextlib.suppress(UsageError):
+        if path == state.last_session() and state.is_kept(path):
+            return LAST
+    return shlex.quote(clean(str(path)))
+
+
+def check_no_session(path: Path) -> None:
+    """Raise :class:`UsageError` if a report would replace a session."""
+    from dlprof.runner import session as model
+
+    if files.begins_as(path, model.SCHEMA):
+        raise UsageError(f"cannot write {path}: a session is in it; name another file")
 
 
 def complain(text: str, nl: bool = True) -> None:
@@ -28,48 +56,47 @@ def complain(text: str, nl: bool = True) -> None:
 
 
 def width(is_error: bool = False) -> int:
-    """Columns of the terminal behind stdout, or stderr; of a pipe, ``COLUMNS`` or 100."""
-    if not is_error and sys.stdout.isatty():
-        return max(shutil.get_terminal_size().columns, 40)
-    if is_error and sys.stderr.isatty():
-        return max(os.get_terminal_size(sys.stderr.fileno()).columns, 40)
-    columns = os.environ.get("COLUMNS", "")
-    return max(int(columns), 40) if columns.isdecimal() else PIPED_WIDTH
+    """Return ``COLUMNS``, or the width of the terminal of stdout or stderr, or 100."""
+    stream = sys.stderr if is_error else sys.stdout
+    columns = int(os.environ.get("COLUMNS", "0"))
+    if not columns and stream.isatty():
+        columns = os.get_terminal_size(stream.fileno()).columns
+    return max(columns or PIPED_WIDTH, 40)
 
 
-def colour() -> bool:
-    """Colours on a terminal only, and never with ``NO_COLOR`` (https://no-color.org)."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+def color(is_error: bool = False) -> bool:
+    """Whether to color: on a terminal only, and never with ``NO_COLOR`` (https://no-color.org)."""
+    stream = sys.stderr if is_error else sys.stdout
+    return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
 def show(document: Document, full: bool = False) -> None:
     """Print the first screen of a document, or all of it."""
     from dlprof.report import terminal  # `dlprof list` does not wait for it
 
-    say(terminal.render(document, width(), colour(), full))
+    say(terminal.render(document, width(), color(), full))
 
 
 def say(text: str, is_json: bool = False) -> None:
-    """Print on stdout. GitHub's runner obeys none of it: names and messages are a framework's."""
+    """Print on stdout, without commands to GitHub: messages are text of frameworks."""
     try:
         sys.stdout.write(without_any_command(text, is_json))
         sys.stdout.flush()
     except OSError as error:
-        # What is left in the buffer must not fail once more at the end of the process.
+        # The rest of the buffer must not fail again at the end of the process.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):  # as of `dlprof report LAST | head`
             raise UsageError(f"cannot print the report: {error.strerror}") from None
 
 
-def write(path: Path | None, text: str, is_json: bool = False) -> None:
-    """Write ``text`` to a file, whole or not at all; without one, or to ``-``, print it.
+def write(path: Path | None, text: str) -> None:
+    """Write a file, whole or not at all; without one, or to ``-``, print the text.
 
     Raises :class:`UsageError`.
     """
     if path is None or path == Path("-"):
-        say(text, is_json)
+        say(text)
         return
-
     check_no_session(path)
     with files.atomic(path) as file:
         file.write(text)

@@ -43,30 +43,30 @@ def ticket(
     *,
     given: Given,
 ) -> None:
-    """Print a bug ticket for a finding in Markdown, with a reproducer and what it printed."""
+    """Print a bug ticket for a finding in Markdown, with a reproducer and its output."""
     from dlprof.measuring.judged import load
     from dlprof.ticket.reproducer import reproducer
     from dlprof.ticket.ticket import written
 
+    if given[SCRIPT] and given[RUN]:
+        raise UsageError("--script only prints the reproducer: leave out --run")
     found = load(session)
     if not found.findings and finding is None:
         say("There are no findings in this session.\n")
         return
-    chosen = choose(found, finding)
-    if given[SCRIPT] and given[RUN]:
-        raise UsageError("--script only prints the reproducer: leave out --run")
+    chosen = _choose(found, finding)
     if given[SCRIPT]:
         write(given.output, reproducer(found, chosen).text)
         return
-    # Never the interpreter that the session names: the file may come from anybody.
+    # Never the interpreter that the session names: the file may come from a stranger.
     interpreter = given.settled()["python"] if given[RUN] else None
-    told = f"running the reproducer in {interpreter}"
-    complain(told if interpreter else "not run: read the reproducer, then add --run")
+    running = f"running the reproducer in {interpreter}"
+    complain(running if interpreter else "not run: read the reproducer, then add --run")
     write(given.output, written(found, chosen, interpreter))
     complain("read the ticket before you paste it")
 
 
-def choose(session: Session, word: str | None) -> FindingRecord:
+def _choose(session: Session, word: str | None) -> FindingRecord:
     """Return the finding with this number or rule; the worst one without a word.
 
     Raises :class:`UsageError` if there is none.

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dlprof.cli.files import session_name
 from dlprof.cli.options import Given, takes
-from dlprof.cli.streams import complain, width
+from dlprof.cli.streams import color, complain, session_name, width
 from dlprof.errors import FindingsFailed, UsageError
 from dlprof.runner import options as every
 from dlprof.runner import state
@@ -53,7 +51,7 @@ AS_MODULE = Option(
 INCLUDE = Option(
     "include",
     Several(commas=True),
-    "Take lines of this installed package for the program's own.",
+    "Count lines of this installed package as the program's own.",
     every.MEASURING,
     metavar="PACKAGE",
 )
@@ -81,7 +79,7 @@ CHROME = Option(
 )
 OUTPUT = replace(every.SESSION, help="Keep the trace here.")
 FEW = 3
-"""Lines that are named at the end; the table has all."""
+"""Lines that the last message names; the table has all."""
 
 
 @takes(
@@ -103,9 +101,8 @@ def trace(
     from dlprof.report.terminal import render
     from dlprof.runner import trace as tracing
 
-    # All is read before the program runs.
-    outputs, words = Outputs.of(given.raw), given[FAIL_ON]
-    asked = tracing.Program(
+    outputs, words = Outputs.parse(given.raw), given[FAIL_ON]
+    command = tracing.Program(
         tuple(program),
         as_module=given[AS_MODULE],
         include=given[INCLUDE],
@@ -113,13 +110,13 @@ def trace(
         simulated=given[DEVICE] or 0,
     )
     path = given.output or state.default_path(state.TRACE)
-    found = tracing.trace(asked)
+    found = tracing.trace(command)
     with uninterrupted():
         tracing.write(path, found)
-        state.remember_last(path, is_trace=True)
+        state.remember_last(path)
     document = _document(found, outputs.full, path)
-    color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-    complain("\n" + render(document, width(is_error=True), color, outputs.full), nl=False)
+    text = render(document, width(is_error=True), color(is_error=True), outputs.full)
+    complain(f"\n{text}", nl=False)
     _write(found, outputs, path)
     end(found, words)
 
@@ -132,7 +129,7 @@ def report_trace(path: Path, given: Given) -> None:
     unfit = [name for name in ("fail_on", "csv", "parquet", "junit") if given.raw[name]]
     if unfit:
         raise UsageError(f"--{unfit[0].replace('_', '-')} does not apply to a trace: leave it out")
-    outputs, found = Outputs.of(given.raw), tracing.load(path)
+    outputs, found = Outputs.parse(given.raw), tracing.load(path)
     if not outputs.targets and not outputs.github:
         outputs.print_report(_document(found, outputs.full, path))
     _write(found, outputs, path)
@@ -159,25 +156,22 @@ def _write(found: Trace, outputs: Outputs, path: Path) -> None:
 
 
 def end(found: Trace, words: Sequence[str]) -> None:
-    """End as the program ended, or with 1 for what ``--fail-on`` names."""
+    """End as the program ended, or with exit code 1 for a fault that ``--fail-on`` names."""
     from dlprof.report.trace_document import cut_short, place_of
     from dlprof.runner.trace import doubts, faults
 
-    failed = {word: [row for row in found.rows if word in faults(row)] for word in words}
-    failed = {word: rows for word, rows in failed.items() if rows}
-    if failed:
-        told = "; ".join(f"{word}: {_few(map(place_of, rows))}" for word, rows in failed.items())
-        accepts = ", ".join(failed)
-        raise FindingsFailed(
-            f"--fail-on {told}; a comment '# dlprof: allow {accepts}' accepts a line"
-        )
-    lost = [*cut_short(found), *(f"not all is traced of {one}" for one in found.troubles)]
+    places = {word: [place_of(row) for row in found.rows if word in faults(row)] for word in words}
+    if failed := [word for word in words if places[word]]:
+        text = "; ".join(f"{word}: {_few(places[word])}" for word in failed)
+        comment = f"# dlprof: allow {', '.join(failed)}"
+        raise FindingsFailed(f"--fail-on {text}; a comment '{comment}' accepts a line")
     if words:
+        gaps = [*cut_short(found), *(f"not all is traced of {one}" for one in found.troubles)]
         unknown = [place_of(row) for row in found.rows if {*words} & {*doubts(row)}]
-        said = "passed" + (f", but unknown for {_few(unknown)}" if unknown else "")
-        if lost or not found.processes:
-            said = f"unknown, as {lost[0] if lost else 'no process wrote what it converted'}"
-        complain(f"dlprof: --fail-on {','.join(words)}: {said}")
+        result = "passed" + (f", but unknown for {_few(unknown)}" if unknown else "")
+        if gaps or not found.processes:
+            result = f"unknown, as {gaps[0] if gaps else 'no process wrote its conversions'}"
+        complain(f"dlprof: --fail-on {','.join(words)}: {result}")
     code = found.exit_code
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program has left one
@@ -187,10 +181,7 @@ def end(found: Trace, words: Sequence[str]) -> None:
     raise typer.Exit(code if code >= 0 else 128 - code)
 
 
-def _few(found: Iterable[str]) -> str:
-    places = list(dict.fromkeys(found))
+def _few(places: Sequence[str]) -> str:
+    places = list(dict.fromkeys(places))
     more = f" and {len(places) - FEW} more" if len(places) > FEW else ""
     return f"{', '.join(places[:FEW])}{more}"
-
-
-trace.context_settings = {"allow_interspersed_args": False}  # type: ignore[attr-defined]

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from dlprof.compare.criteria import Criteria, Floor
-from dlprof.compare.differences import Difference, differences, refusal
 from dlprof.compare.times import (
     FASTER,
     INVALID,
@@ -16,8 +14,8 @@ from dlprof.compare.times import (
     STATEFUL_BYTES,
     UNSURE,
     WIDE,
+    Floor,
     Sample,
-    Settings,
     Time,
     judge,
     processes,
@@ -28,16 +26,27 @@ from dlprof.compare.verdicts import (
     RACE_LOOKS,
     SCALES,
     Change,
+    Criteria,
     both_measured,
     changes,
-    looked_at,
+    known_measures,
 )
 from dlprof.errors import UsageError
 from dlprof.judge.case_view import CaseView
 from dlprof.judge.cases import alignments
 from dlprof.measuring.judged import MET, MISSED
-from dlprof.runner.session import CaseRecord, Header, Result, Session
-from dlprof.text.clean import first_line
+from dlprof.runner.axes import NO_TIMES
+from dlprof.runner.machine import NOTABLE_CORES, load_text
+from dlprof.runner.quantity import plain_time
+from dlprof.runner.session import (
+    CaseRecord,
+    Environment,
+    Header,
+    Result,
+    Session,
+    on_one_machine,
+)
+from dlprof.text.clean import counted, first_line
 
 WORSE, GONE, NEW, UNMEASURED = "WORSE", "GONE", "NEW", "UNMEASURED"
 """The words of a case besides those of a time. UNMEASURED is a case that neither side can
@@ -79,10 +88,10 @@ def match(base: Iterable[Result], head: Iterable[Result]) -> list[Pair]:
 class Compared:
     """One case on both sides, with its ``word`` and the reason.
 
-    ``statuses`` are None for a side that lacks it; ``asked`` says whether HEAD was asked for it.
-    ``reasons`` are what a side says of a status that is not ok. ``looked_at`` are the measures of
-    :data:`~dlprof.compare.verdicts.SCALES` that both know. ``doubt`` is why the case as a whole
-    cannot be judged.
+    ``statuses`` are None for a side that lacks it; ``requested`` says whether HEAD's request has
+    it. ``reasons`` are what a side says of a status that is not ok. ``known`` are the measures of
+    :data:`~dlprof.compare.verdicts.SCALES` with a verdict on both sides. ``doubt`` is why the case
+    as a whole cannot be judged.
     """
 
     case: CaseRecord
@@ -90,8 +99,8 @@ class Compared:
     times: tuple[Time, ...] = ()
     changes: tuple[Change, ...] = ()
     reasons: tuple[str, str] = ("", "")
-    asked: bool = True
-    looked_at: frozenset[str] = frozenset()
+    requested: bool = True
+    known: frozenset[str] = frozenset()
     doubt: str = ""
     word: str = ""
     reason: str = ""
@@ -104,19 +113,19 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """``incomparable`` says why no time can be compared, and is empty otherwise.
+    """Two sessions, case by case. ``incomparable`` says why no time can be compared.
 
-    The rest is of a gate: ``told`` says how it measured, and ``unfinished`` why it had too little
-    time to find a regression.
+    Only a gate has a ``method``, which says how it measured, and ``unfinished``, the reason why it
+    had too little time to find a regression.
     """
 
     base: Header
     head: Header
     cases: tuple[Compared, ...]
-    settings: Settings
+    criteria: Criteria
     differences: tuple[Difference, ...] = ()
     incomparable: str = ""
-    told: tuple[str, ...] = ()
+    method: tuple[str, ...] = ()
     unfinished: str = ""
 
     @property
@@ -130,7 +139,7 @@ class Comparison:
     def too_wide(self) -> list[tuple[Compared, Time]]:
         """The times that are WIDE, with a bound above the limit."""
         return [
-            one for one in self.times if one[1].word == WIDE and not self.settings.passes(one[1])
+            one for one in self.times if one[1].word == WIDE and not self.criteria.passes(one[1])
         ]
 
     @property
@@ -148,19 +157,19 @@ class Comparison:
 
     @property
     def inconclusive(self) -> str:
-        """Why a regression could have stayed unseen, whatever becomes of a case that is UNSURE."""
+        """The reason why a regression could have been missed, besides cases that are UNSURE."""
         if self.unfinished:
             return self.unfinished
-        if not self.head.complete and not self.told:
+        if not self.head.complete and not self.method:
             return "HEAD was stopped before its end"
-        named = self.settings.criteria.words
+        named = self.criteria.words
         for what, scale in SCALES.items():
-            if named & scale.keys() and not any(what in case.looked_at for case in self.cases):
+            if named & scale.keys() and not any(what in case.known for case in self.cases):
                 return f"{what} is not known on both sides"
         words = {time.word for _, time in self.times}
         if words:
             return "" if {SAME, FASTER, SLOWER, WIDE} & words else "no time could be judged"
-        is_known = any(case.looked_at or case.doubt for case in self.cases)
+        is_known = any(case.known or case.doubt for case in self.cases)
         is_known = is_known or bool(self.having(WORSE, GONE))
         return "" if is_known else "no verdict is known on both sides"
 
@@ -183,56 +192,56 @@ def exit_code(comparison: Comparison, unsure: int = NOT_KNOWN) -> int:
 def compare(
     base: Session,
     head: Session,
-    settings: Settings,
+    criteria: Criteria,
+    in_turns: bool = False,
     decided: Mapping[tuple[Key, str], str] | None = None,
     race_looks: int = RACE_LOOKS,
 ) -> Comparison:
-    """Compare all cases of two sessions.
+    """Compare all cases of two sessions, which a gate measured ``in_turns``.
 
     ``decided`` are the words of a gate that looked more than once, by case and measure.
-    ``race_looks`` is how many processes of a side in turns looked for a race, if they saw none.
-    Of two sessions from simulated devices only the verdicts are compared. Raises
-    :class:`UsageError` if both are one measurement: it would be the same as itself.
+    ``race_looks`` is the number of processes of a gate that looked for a race, if they saw none.
+    Sessions of simulated devices have verdicts alone. Raises :class:`UsageError` for criteria of
+    their times, and if BASE and HEAD are one measurement.
     """
-    turns = settings.in_turns
-    if not turns and base.results and (base.created, base.results) == (head.created, head.results):
+    if (
+        not in_turns
+        and base.results
+        and (base.created, base.results) == (head.created, head.results)
+    ):
         raise UsageError(f"BASE and HEAD are the same measurement, of {base.created}")
     simulated = bool(base.simulated and head.simulated)
     if simulated:
-        settings = replace(settings, criteria=settings.criteria.without_times())
-    incomparable = "" if turns or simulated else refusal(base, head)
+        if criteria.floors not in ((), Criteria().floors):
+            measures = ", ".join(floor.measure for floor in criteria.floors)
+            raise UsageError(f"--fail-on {measures} needs {NO_TIMES}")
+        criteria = replace(criteria, floors=())
+    incomparable = "" if in_turns or simulated else refusal(base, head)
     pairs = match(*(_comparable(one, other) for one, other in ((base, head), (head, base))))
-    times = _times(pairs, settings, incomparable, decided or {})
-    tried = alignments(base.results), alignments(head.results)
-    asked = turns or _asked(base) == _asked(head)
+    times = _times(pairs, criteria, incomparable, decided or {}, in_turns)
+    aligned = alignments(base.results), alignments(head.results)
+    requested = in_turns or _request(base) == _request(head)
     cases = []
     for pair, own in zip(pairs, times, strict=True):
         case, (old, new) = pair.case, pair
         changed: tuple[Change, ...] = ()
         known = frozenset[str]()
         if old is not None and new is not None:
-            looks = tried[0].get(case.conversion), tried[1].get(case.conversion)
-            # A gate in turns looks again for a race that only one side showed.
-            changed = changes(old, new, looks, race_looks if turns else 1)
-            known = looked_at(old, new)
+            of_path = aligned[0].get(case.conversion), aligned[1].get(case.conversion)
+            # Only a gate looks again for a race that one side showed.
+            changed = changes(old, new, of_path, race_looks if in_turns else 1)
+            known = known_measures(old, new)
         found = Compared(
             case,
             (old.status if old else None, new.status if new else None),
             own,
             changed,
             reasons=(_reason(old), _reason(new)),
-            asked=asked,
-            looked_at=known,
+            requested=requested,
+            known=known,
         )
-        cases.append(judged(found, settings.criteria))
-    return Comparison(
-        base=base,
-        head=head,
-        cases=tuple(cases),
-        settings=settings,
-        differences=differences(base, head),
-        incomparable=incomparable,
-    )
+        cases.append(judged(found, criteria))
+    return Comparison(base, head, tuple(cases), criteria, differences(base, head), incomparable)
 
 
 def _comparable(session: Session, other: Session) -> list[Result]:
@@ -241,8 +250,8 @@ def _comparable(session: Session, other: Session) -> list[Result]:
     return [result for result in session.results if both or not result.case.survey]
 
 
-def _asked(header: Header) -> tuple[object, ...]:
-    """Return what a session set out to measure."""
+def _request(header: Header) -> tuple[object, ...]:
+    """Return the pairs, paths and arrays that a session was to measure."""
     request = header.request
     globs_of_pairs = request.scenario.pairs if request.scenario is not None else None
     return globs_of_pairs or request.pairs, request.globs, request.axes
@@ -254,9 +263,10 @@ def _reason(result: Result | None) -> str:
 
 def _times(
     pairs: Sequence[Pair],
-    settings: Settings,
+    criteria: Criteria,
     incomparable: str,
     decided: Mapping[tuple[Key, str], str],
+    in_turns: bool,
 ) -> list[tuple[Time, ...]]:
     """Return the times of each pair."""
     found: list[dict[str, Time | None]] = []
@@ -264,8 +274,8 @@ def _times(
     for base, head in pairs:
         own: dict[str, Time | None] = {}
         if base is not None and head is not None and both_measured(base, head):
-            for floor in () if head.case.survey else settings.floors:
-                sample = sample_of(base, head, floor, settings.in_turns)
+            for floor in () if head.case.survey else criteria.floors:
+                sample = paired(base, head, floor, in_turns)
                 if why := _why_invalid(base, head, sample) or incomparable:
                     own[floor.measure] = Time(floor.measure, INVALID, floor, reason=why)
                     continue
@@ -273,8 +283,8 @@ def _times(
                 samples.append(sample)
                 words.append(decided.get((key(head.case), floor.measure)))
         found.append(own)
-    left = iter(judge(samples, words))
-    return [tuple(time or next(left) for time in own.values()) for own in found]
+    times = iter(judge(samples, words))
+    return [tuple(time or next(times) for time in own.values()) for own in found]
 
 
 def _why_invalid(base: Result, head: Result, sample: Sample) -> str:
@@ -287,20 +297,20 @@ def _why_invalid(base: Result, head: Result, sample: Sample) -> str:
     return ""
 
 
-def sample_of(base: Result, head: Result, floor: Floor, in_turns: bool) -> Sample:
-    """Return the processes of one measure; none of a side that was not measured to the end."""
+def paired(base: Result, head: Result, floor: Floor, in_turns: bool) -> Sample:
+    """Return the processes of one measure on both sides; none of a side that failed."""
     sides = [
         processes(side, floor.measure) if side.status in MEASURED else () for side in (base, head)
     ]
     if in_turns:
-        # Rounds in which it was measured once more, without the other side beside it.
+        # In these rounds it was measured again, without the other side.
         alone = {n for one in (base, head) if one.in_company for n in one.in_company.rounds}
         sides = [tuple(one for one in side if one.round not in alone) for side in sides]
     return Sample(sides[0], sides[1], floor, _is_stateful(base) or _is_stateful(head), in_turns)
 
 
 def _is_stateful(result: Result) -> bool:
-    """Whether it copies so much that its processes run in states."""
+    """Whether a copy is so large that its processes run in states."""
     view = CaseView(0, result)
     return view.kind != "view" and view.size_bytes >= STATEFUL_BYTES
 
@@ -338,11 +348,127 @@ def _unmeasured(case: Compared) -> tuple[str, str]:
         return NEW, "BASE has no time of it"
     if "unsupported" in (head, base if head is None else None):
         return UNMEASURED, case.reasons[0 if head is None else 1]
-    if head is None and case.asked and base in MEASURED:
+    if head is None and case.requested and base in MEASURED:
         return GONE, "BASE has it, and HEAD was asked for it"
     if head is None:
-        return INVALID, "HEAD does not have it" if case.asked else "HEAD was not asked for it"
+        return INVALID, f"HEAD {'does not have it' if case.requested else 'was not asked for it'}"
     # A survey has no time that could be slower: what ends alike on both sides is the same.
     if case.case.survey and base == head:
         return UNMEASURED, case.reasons[1]
     return INVALID, f"HEAD: {head}" + (f": {case.reasons[1]}" if case.reasons[1] else "")
+
+
+# Differences of the machine, the way of measuring, and versions
+
+REFUSED = {
+    "machine": "measured on different machines",
+    "measuring": "measured in different ways",
+}
+"""Kinds of differences that times cannot be compared across, in words."""
+ABSENT = {"version": "missing", "setting": "unset"}
+"""The word for a package or a variable that a side lacks. Other facts that it lacks are unknown."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """``what`` is ``base`` in BASE and ``head`` in HEAD.
+
+    Times cannot be compared across the kinds ``machine`` and ``measuring``. A ``version`` is what
+    is compared, as a rule, and a ``setting`` is worth knowing.
+    """
+
+    what: str
+    base: str
+    head: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.base} → {self.head}"
+
+
+def differences(base: Header, head: Header) -> tuple[Difference, ...]:
+    """Return all differences; a session that does not say what it ran on differs in nothing."""
+    found = []
+    before, after = _facts(base), _facts(head)
+    for kind, old in before.items():
+        new, absent = after[kind], ABSENT.get(kind)
+        for what in dict.fromkeys((*old, *new)):
+            sides = old.get(what, absent), new.get(what, absent)
+            if None not in sides and sides[0] != sides[1]:
+                found.append(Difference(what, str(sides[0]), str(sides[1]), kind))
+    if on_one_machine(base.environment, head.environment) is False:
+        ids = [str(one.environment.machine_id) for one in (base, head)]
+        found.append(Difference("machine id", ids[0], ids[1], "machine"))
+    return tuple(found)
+
+
+def refusal(base: Header, head: Header) -> str:
+    """Return why times of two sessions cannot be compared; empty if they can."""
+    differ = differences(base, head)
+    found = [
+        f"{words}: {', '.join(str(one) for one in differ if one.kind == kind)}"
+        for kind, words in REFUSED.items()
+        if any(one.kind == kind for one in differ)
+    ]
+    is_other = any(one.kind == "machine" for one in differ)
+    if not is_other and on_one_machine(base.environment, head.environment) is None:
+        found.insert(0, "it is not known whether BASE and HEAD were measured on one machine")
+    return "; ".join(found)
+
+
+def machine_name(environment: Environment) -> str:
+    """Return the processor, its cores and the GPUs, for people."""
+    cores = environment.cores and counted(environment.cores, "core")
+    words = [str(word) for word in (environment.cpu, cores, *environment.gpu_names) if word]
+    return ", ".join(words) or "unknown machine"
+
+
+def load_notice(name: str, header: Header) -> str:
+    """Return a notice that other programs left a session less than one core; empty if not.
+
+    Views agreed within 2 % between a quiet machine and one with 1.6 of 2 cores taken. A copy by
+    two threads took 55 us there and 16 ms here.
+    """
+    foreign, cores = header.foreign_cores, header.environment.cores
+    if foreign is None or cores is None or foreign <= max(NOTABLE_CORES, cores - 1):
+        return ""
+    return f"While {name} was measured, {load_text(foreign, cores)}"
+
+
+def _facts(header: Header) -> dict[str, dict[str, object]]:
+    """Return the facts of a session by kind; None for a fact that it does not know."""
+    environment, settings = header.environment, header.request.settings
+    gpus, variables = environment.known_gpus, environment.variables or {}
+    clocks = [
+        f"{gpu.name} ({gpu.sm_clock_max_mhz} MHz, memory {gpu.memory_clock_max_mhz} MHz)"
+        for gpu in gpus or ()
+    ]
+    drivers = {str(gpu.driver_version) for gpu in gpus or ()}
+    return {
+        "machine": {
+            "machine": environment.machine,
+            "cpu": environment.cpu,
+            "cores": environment.cores,
+            "platform": environment.platform,
+            "cuda_devices": environment.cuda_devices,
+            "GPUs": None if gpus is None else ", ".join(clocks) or "none",
+            "CUDA device": "simulated" if header.simulated else "real",
+        },
+        "measuring": {
+            "CPU governor": environment.governor,
+            "samples of": settings.sample_ns and plain_time(float(settings.sample_ns)),
+            "all pairs in one process": settings.together,
+            "measured in turns": settings.in_turns,
+        },
+        "version": {
+            "dlprof": environment.dlprof,
+            "python": environment.python,
+            "implementation": environment.implementation,
+            **(environment.packages or {}),
+            "driver": ", ".join(sorted(drivers)) or None,
+        },
+        "setting": {
+            "setup": settings.setup or "none",
+            **{name: value or "unset" for name, value in variables.items()},
+        },
+    }

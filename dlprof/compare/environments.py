@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from dlprof.compare.comparison import Key, key
-from dlprof.compare.differences import machine_name
+from dlprof.compare.comparison import Key, key, machine_name
 from dlprof.compare.times import LIMIT
 from dlprof.errors import SessionError, UsageError
 from dlprof.judge import cases_in

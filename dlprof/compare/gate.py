@@ -1,32 +1,64 @@
 """From two interpreters to one comparison. A regression is what two passes in fresh processes
 agree on.
+
+The processes of both sides take their samples in turns, so that disturbances of the machine meet
+both.
 """
 
 from __future__ import annotations
 
+import os
+import random
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
-from dlprof.compare.comparison import WORSE, Compared, Comparison, Key, judged, key
-from dlprof.compare.criteria import Criteria
-from dlprof.compare.gate_rounds import BUDGET, FIRST, STOPPED, Budget, Ran, earliest, run
-from dlprof.compare.gate_suite import MeasuredSuite, Side, SideWatcher
-from dlprof.compare.times import INVALID, LOOKS, SAME, SLOWER, Settings, Time
-from dlprof.compare.verdicts import CRASHED_IN_COMPANY, LOST, SCALES, Change
+from dlprof.compare.comparison import (
+    WORSE,
+    Compared,
+    Comparison,
+    Key,
+    compare,
+    judged,
+    key,
+    paired,
+)
+from dlprof.compare.gate_rounds import BUDGET, FIRST, STOPPED, Budget, Course, earliest, run
+from dlprof.compare.times import INVALID, LOOKS, SAME, SLOWER, Floor, Sample, Time
+from dlprof.compare.verdicts import (
+    CRASHED_IN_COMPANY,
+    LOST,
+    RACE,
+    RACE_LOOKS,
+    SCALES,
+    Change,
+    Criteria,
+)
 from dlprof.errors import UsageError
+from dlprof.judge.case_view import seen
 from dlprof.measuring.judged import judged as judged_session
 from dlprof.measuring.scenario import Sweep
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner.measurement import Measurement
+from dlprof.runner.pairing import Case
 from dlprof.runner.progress import Watcher
 from dlprof.runner.quantity import duration_text
+from dlprof.runner.rounds import Runner
+from dlprof.runner.schedule import SERIES, Round, shuffle
+from dlprof.runner.session import Result, Session
 from dlprof.runner.state import default_path
 from dlprof.text.clean import counted
 
 NAMES = ("base", "head", "base-again", "head-again")
+FAR = 4
+"""Processes of equal code choose numbers of calls that are a factor of 2 apart, or of 4 if samples
+of few calls last longer."""
+
+Pair = tuple[int | None, int | None]
+"""The numbers of a case on both sides; None for a side that does not measure it."""
 
 
 def kept_in(folder: Path | None) -> dict[str, Path]:
@@ -55,32 +87,25 @@ class Task:
 
     base: Sweep
     head: Sweep
-    settings: Settings
+    criteria: Criteria
     kept: dict[str, Path]
     watcher: Watcher
     budget_s: float
     patient: bool = False
 
 
-@dataclass(frozen=True)
-class Gated:
-    """What a gate found. ``interrupted`` if it was stopped before it could be sure."""
-
-    comparison: Comparison
-    interrupted: bool
-
-
-def gate(task: Task) -> Gated:
+def gate(task: Task) -> tuple[Comparison, bool]:
     """Measure, and measure again what seems to be a regression.
 
-    Raises :class:`~dlprof.errors.UsageError` if the sessions cannot be kept.
+    Return the comparison, and whether the user stopped it before it could be sure. Raises
+    :class:`~dlprof.errors.UsageError` if the sessions cannot be kept.
     """
     budget = Budget(task.budget_s, time.monotonic(), patient=task.patient)
-    first, ran, suite = _pass(task, budget)
-    interrupted, second, again, diagnosis_s = ran.interrupted, None, None, suite.diagnosis_s
+    first, course, suite = _pass(task, budget)
+    second, again, diagnosis_s = None, None, suite.diagnosis_s
     cases = flagged(first)
-    if cases and not interrupted:
-        # Alone, what crashed after others in one process would not show that again.
+    if cases and not course.interrupted:
+        # Alone, a conversion that crashed after others in one process would not crash again.
         in_company = any(
             change.after == CRASHED_IN_COMPANY
             for case in first.cases
@@ -88,53 +113,53 @@ def gate(task: Task) -> Gated:
             for change in case.changes
         )
         # The diagnosis takes no time from the rounds of the second pass.
-        left = replace(budget, begun=budget.begun + diagnosis_s)
-        second, again, suite = _pass(task, left, "-again", None if in_company else cases)
-        interrupted = again.interrupted
+        rest = replace(budget, begun=budget.begun + diagnosis_s)
+        second, again, suite = _pass(task, rest, "-again", None if in_company else cases)
         diagnosis_s += suite.diagnosis_s
-    told = [_measured_text(ran, again, budget.clock() - budget.begun, diagnosis_s)]
+    method = [_measured_text(course, again, budget.clock() - budget.begun, diagnosis_s)]
     if not task.head.request.settings.diagnose:
-        left_out = sorted(what.replace("_", " ") for what in set(SCALES) & set(DIAGNOSIS))
-        told.append(f"Not compared, for lack of a diagnosis: {', '.join(left_out)}.")
-    found = replace(confirmed(first, second), told=tuple(told))
-    return Gated(replace(found, unfinished=_too_few(ran) or first.unfinished), interrupted)
+        measures = sorted(what.replace("_", " ") for what in set(SCALES) & set(DIAGNOSIS))
+        method.append(f"Not compared, for lack of a diagnosis: {', '.join(measures)}.")
+    unfinished = _too_few(course) or first.unfinished
+    found = replace(confirmed(first, second), method=tuple(method), unfinished=unfinished)
+    return found, (again or course).interrupted
 
 
-def _too_few(ran: Ran) -> str:
+def _too_few(course: Course) -> str:
     """Return why no time could have been called slower, if the time was used up before."""
-    times = len(ran.course.words)
+    times = len(course.words)
     rounds = earliest(times)
-    if ran.stopped != BUDGET or rounds is None or ran.rounds >= rounds:
+    if course.stopped != BUDGET or rounds is None or course.rounds >= rounds:
         return ""
     return (
         f"a decision on {counted(times, 'time')} needs {rounds} rounds, and there was time for"
-        f" {ran.rounds}: raise --budget, or measure fewer paths"
+        f" {course.rounds}: raise --budget, or measure fewer paths"
     )
 
 
 def _pass(
     task: Task, budget: Budget, again: str = "", only: frozenset[Key] | None = None
-) -> tuple[Comparison, Ran, MeasuredSuite]:
+) -> tuple[Comparison, Course, MeasuredSuite]:
     """Measure one pass of all cases, or only of some."""
     diagnosis_s = (1 - FIRST if again else FIRST) * task.budget_s
     with _side(task, "base", again) as base, _side(task, "head", again) as head:
-        suite = MeasuredSuite(base, head, task.settings, task.watcher, only)
+        suite = MeasuredSuite(base, head, task.criteria, task.watcher, only)
         task.watcher.start(len(suite.sides) * LOOKS[-1], budget.left_s)
-        limit = task.settings.wide_limit
-        ran = run(suite, len(suite.entries), budget, first=not again, wide_limit=limit)
-        if not ran.interrupted:
+        limit = task.criteria.wide_limit
+        course = run(suite, len(suite.entries), budget, first=not again, wide_limit=limit)
+        if not course.interrupted:
             try:
                 suite.diagnose(Budget(diagnosis_s, budget.clock(), budget.clock))
             except KeyboardInterrupt:
-                ran.stopped = STOPPED
-        found = suite.comparison(ran.course)
+                course.stopped = STOPPED
+        found = suite.comparison(course)
         for side in suite.sides:
-            side.measurement.stop_with(side.runner, not ran.interrupted)
-    if suite.undiagnosed and task.settings.criteria.need_diagnosis:
+            side.measurement.stop_with(side.runner, not course.interrupted)
+    if suite.undiagnosed and task.criteria.need_diagnosis:
         paths = counted(len(suite.undiagnosed), "path")
         why = f"no time to look at waiting, memory and lifetime of {paths}: raise --budget"
         found = replace(found, unfinished=why)
-    return replace(found, head=judged_session(head.measurement.session())), ran, suite
+    return replace(found, head=judged_session(head.measurement.session())), course, suite
 
 
 @contextmanager
@@ -155,10 +180,9 @@ def _side(task: Task, name: str, again: str) -> Iterator[Side]:
         yield Side(measurement, runner, numbers)
 
 
-def _measured_text(first: Ran, second: Ran | None, wall_s: float, diagnosis_s: float) -> str:
+def _measured_text(first: Course, second: Course | None, wall_s: float, diagnosis_s: float) -> str:
     """Return how many rounds were measured, how long that took, and why it stopped."""
-    times = bool(first.course.words)
-    ended = f": {first.stopped}" if times or first.interrupted else ", for the verdicts"
+    ended = f": {first.stopped}" if first.words or first.interrupted else ", for the verdicts"
     text = f"Measured in turns, {counted(first.rounds, 'round')}{ended}."
     if second is not None:
         text += f" The second pass took {counted(second.rounds, 'round')}: {second.stopped}."
@@ -173,9 +197,9 @@ def flagged(comparison: Comparison) -> frozenset[Key]:
 
 
 def confirmed(first: Comparison, second: Comparison | None) -> Comparison:
-    """The first pass with what the second makes of the cases that it flagged."""
+    """Return the first pass, with the words that both passes give the cases that it flagged."""
     again = {key(case.case): case for case in (second.cases if second else ())}
-    criteria, names = first.settings.criteria, flagged(first)
+    criteria, names = first.criteria, flagged(first)
     cases = [
         _confirmed(case, again.get(key(case.case)), criteria) if key(case.case) in names else case
         for case in first.cases
@@ -184,34 +208,27 @@ def confirmed(first: Comparison, second: Comparison | None) -> Comparison:
 
 
 def _confirmed(case: Compared, again: Compared | None, criteria: Criteria) -> Compared:
+    later = again.changes if again is not None else ()
+    failed = [change for change in later if criteria.fails(change)]
     times = tuple(_time(time, again) if time.word == SLOWER else time for time in case.times)
-    seen_once, changes = [], []
+    changes: list[Change] = []
+    once: list[Change] = []
     for change in case.changes:
-        if not criteria.fails(change) or _is_seen(change, again, criteria):
-            changes.append(change)
-        else:
-            seen_once.append(change)
+        # The second pass may see another change for the worse in its place.
+        in_both = any(
+            other.what == change.what and (other.after == change.after or other in failed)
+            for other in later
+        )
+        (changes if in_both or not criteria.fails(change) else once).append(change)
     known = {change.what for change in case.changes}
-    seen_once += [
-        change
-        for change in (again.changes if again is not None else ())
-        if criteria.fails(change) and change.what not in known
-    ]
-    for change in seen_once:
+    once += [change for change in failed if change.what not in known]
+    for change in once:
         after = f"{change.after} (seen in one pass only)"
         changes.append(replace(change, after=after, direction=LOST, severity="info"))
-    # A crash that was seen once is no pass whatever --unsure says.
-    crashes = [str(change) for change in seen_once if change.is_crash]
+    # A crash in one pass does not pass whatever --unsure says.
+    crashes = [str(change) for change in once if change.is_crash]
     doubt = f"{crashes[0]} in one of two passes" if crashes else case.doubt
     return judged(replace(case, times=times, changes=tuple(changes), doubt=doubt), criteria)
-
-
-def _is_seen(change: Change, again: Compared | None, criteria: Criteria) -> bool:
-    """Whether the second pass saw the change too, or another one for the worse in its place."""
-    return again is not None and any(
-        other.what == change.what and (other.after == change.after or criteria.fails(other))
-        for other in again.changes
-    )
 
 
 def _time(first: Time, again: Compared | None) -> Time:
@@ -224,12 +241,256 @@ def _time(first: Time, again: Compared | None) -> Time:
         reason = f"{_ratio(first)} times as long, and not measured again"
         return replace(first, word=INVALID, reason=reason)
     (second,) = seconds
-    told = f"{_ratio(first)} times as long in the first pass, {_ratio(second)} in the second"
+    reason = f"{_ratio(first)} times as long in the first pass, {_ratio(second)} in the second"
     if second.word in (SLOWER, SAME):
-        return replace(first, word=second.word, note=told)
-    reason = f"{told}: {second.word}" + (f", {second.reason}" if second.reason else "")
+        return replace(first, word=second.word, reason=reason)
+    reason += f": {second.word}" + (f", {second.reason}" if second.reason else "")
     return replace(first, word=INVALID, reason=reason)
 
 
 def _ratio(time: Time) -> str:
     return "no known number of" if time.ratio is None else f"{time.ratio:.3f}"
+
+
+# A pass: the cases of two sides, measured round by round
+
+
+def cpu_of(round_: int) -> int:
+    """Return the processor for the samples of a round.
+
+    It is another one in every second round, so that either side is the first on each.
+    """
+    allowed = sorted(os.sched_getaffinity(0))
+    return allowed[round_ // 2 % len(allowed)]
+
+
+@dataclass
+class Player:
+    """A side of a round. ``ranks`` are the places of its cases in the order common to both."""
+
+    round: Round
+    ranks: Mapping[int, int]
+    position: tuple[int, int] | None = field(default=None, init=False)
+    """The rank and the series of its next sample; None before its beginning and after its end."""
+    calls: int = field(default=0, init=False)
+    """Calls of its next sample."""
+
+    def step(self, calls: int | None = None) -> None:
+        """Go on to its next stop, or its end, with a sample of ``calls``."""
+        try:
+            stop = self.round.send(calls)
+        except StopIteration:
+            self.position = None
+        else:
+            series = SERIES.index(stop.series) + 1 if stop.series in SERIES else 0
+            self.position, self.calls = (self.ranks[stop.case], series), stop.calls
+
+
+def alternate(first: Player, second: Player) -> None:
+    """Run both rounds to their ends; both are closed if one fails.
+
+    If both stand before a sample of the same series of the same case, each takes one, ``first``
+    before ``second``. Otherwise the one that is behind goes on until it has reached the other.
+
+    The order is strictly A B A B. In A B B A every other sample would find the caches as its own
+    process left them: copies of 4 MiB were 1.8 times as long in one pair as in the next.
+    """
+    with closing(first.round), closing(second.round):
+        first.step()
+        second.step()
+        while first.position is not None and second.position is not None:
+            behind = min(first.position, second.position)
+            players = [one for one in (first, second) if one.position == behind]
+            calls = _common_calls(players)
+            for player in players:
+                player.step(calls)
+        for player in (first, second):
+            while player.position is not None:
+                player.step()
+
+
+def _common_calls(players: Sequence[Player]) -> int | None:
+    """Return the calls of the next sample of both; None if each side decides for itself.
+
+    The first calls of a sample find the caches as the other process left them. If one sample had
+    twice as many calls as the other, a conversion of 31 us took 5 to 9 % less in it. A side that is
+    far faster does not wait for as many calls as the other.
+    """
+    if len(players) == 1:
+        return None
+    few, many = min(one.calls for one in players), max(one.calls for one in players)
+    return many if 0 < many <= FAR * few else None
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A side that is measured. ``numbers`` are those of its cases, by key."""
+
+    measurement: Measurement
+    runner: Runner
+    numbers: dict[Key, int]
+
+    def by_name(self) -> dict[Key, Result]:
+        """Return its cases by key, also those that were not measured yet."""
+        results = self.measurement.results()
+        return {name: results[number] for name, number in self.numbers.items()}
+
+    def session(self, only: Collection[Key] | None) -> Session:
+        """Return the session so far, with ``only`` some of the cases."""
+        self.measurement.stop_with(self.runner, complete=False)
+        session = self.measurement.session()
+        results = [one for one in session.results if only is None or key(one.case) in only]
+        return session.model_copy(update={"results": results})
+
+
+@dataclass(frozen=True)
+class SideWatcher(Watcher):
+    """Adds the name of the side to each stage; the gate counts the rounds itself."""
+
+    name: str
+    watcher: Watcher
+
+    def case(self, case: Case, round_: int, stage: str) -> None:
+        self.watcher.case(case, round_, f"{self.name}: {stage}")
+
+
+@dataclass
+class MeasuredSuite:
+    """The cases of two sides, as :mod:`dlprof.compare.gate_rounds` measures them.
+
+    ``only`` are the cases to be measured; None for all. ``entries`` are the times to be judged;
+    without any, one round shows the verdicts. ``undiagnosed`` are the cases for which the diagnosis
+    had no time.
+    """
+
+    base: Side
+    head: Side
+    criteria: Criteria
+    watcher: Watcher
+    only: Collection[Key] | None = None
+    diagnosis_s: float = field(default=0.0, init=False)
+    undiagnosed: set[Key] = field(default_factory=set, init=False)
+    race_looks: int = field(default=RACE_LOOKS, init=False)
+    """Processes that looked for a race, at least, on the side that saw none."""
+    entries: list[tuple[Key, Floor]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        both = [name for name in self._chosen(self.head) if name in self.base.numbers]
+        self.entries = [(name, floor) for name in both for floor in self.criteria.floors]
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        return (self.base, self.head)
+
+    def _chosen(self, side: Side) -> list[Key]:
+        return [name for name in side.numbers if self.only is None or name in self.only]
+
+    def measure(self, round_: int, cases: frozenset[int]) -> None:
+        """One round: two sides in turns, A B, and in every other round B A. All import first."""
+        order = self._order(round_, cases)
+        sides = [
+            (side, {n: rank for rank, pair in enumerate(order) if (n := pair[place]) is not None})
+            for place, side in enumerate(self.sides)
+        ]
+        if round_ % 2:
+            sides.reverse()
+        cpu = cpu_of(round_)
+        first, second = (
+            Player(side.runner.turns(round_, list(ranks), cpu), ranks) for side, ranks in sides
+        )
+        alternate(first, second)
+        for _ in sides:
+            self.watcher.step()
+
+    def _order(self, round_: int, cases: frozenset[int]) -> list[Pair]:
+        """Return the cases of a round in the order common to both sides.
+
+        The first round is of all, also of cases that the other side does not have.
+        """
+        names = {self.entries[case][0] for case in cases}
+        if round_ == 0:
+            names |= {name for side in self.sides for name in self._chosen(side)}
+        pairs = [
+            (self.base.numbers.get(name), self.head.numbers.get(name))
+            for name in dict.fromkeys([*self.base.numbers, *self.head.numbers])
+            if name in names
+        ]
+        seed = self.head.runner.settings.seed
+        chance = random.Random(f"{seed}:{round_}")  # noqa: S311 - not a secret
+        return shuffle(pairs, chance, seed, round_) if pairs else []
+
+    def samples(self) -> list[Sample]:
+        """Return all times to be judged, with all rounds so far."""
+        base, head = (side.by_name() for side in self.sides)
+        return [paired(base[name], head[name], floor, True) for name, floor in self.entries]
+
+    def settled(self) -> frozenset[int]:
+        """Return the entries of cases that a side refused, or crashed in."""
+        return frozenset(
+            place
+            for place, (name, _) in enumerate(self.entries)
+            if any(side.measurement.file.settled(side.numbers[name]) for side in self.sides)
+        )
+
+    def diagnose(self, limit: Budget) -> None:
+        """Run the diagnosis, if it is wanted, until the limit is over. BASE has half of it.
+
+        Paths that were a view on one side and a copy on the other come first, whatever the limit:
+        that may depend on the address of the array, which is chance.
+        """
+        begun = limit.clock()
+        numbers = self._differing()
+        for side in self.sides:
+            if numbers:
+                side.runner.diagnose({side.numbers[name] for name in numbers}, lambda: False)
+        for place, side in enumerate(self.sides, 1):
+            if side.measurement.request.settings.diagnose:
+                is_over = partial(limit.is_over, place / len(self.sides))
+                named = {side.numbers[name]: name for name in self._chosen(side)}
+                skipped = side.runner.diagnose(set(named), is_over)
+                self.undiagnosed |= {named[number] for number in skipped}
+        self.undiagnosed &= self.base.numbers.keys() & self.head.numbers.keys()
+        for look in range(RACE_LOOKS - 1):
+            unequal = self._unequal_races()
+            if unequal and limit.is_over(1.0):
+                self.race_looks = 1 + look
+                break
+            for side, names in unequal.items():
+                side.runner.look_again({side.numbers[name] for name in names}, RACE, look)
+        self.diagnosis_s = limit.clock() - begun
+
+    def _both(self) -> Iterator[tuple[Key, tuple[Result, Result]]]:
+        """Yield the cases that both sides measure, with their results."""
+        base, head = (side.by_name() for side in self.sides)
+        for name in self._chosen(self.head):
+            if name in base:
+                yield name, (base[name], head[name])
+
+    def _unequal_races(self) -> dict[Side, set[Key]]:
+        """Return the cases in which one side saw an early write, by the side that did not."""
+        found: dict[Side, set[Key]] = {}
+        for name, results in self._both():
+            words = [{word for word, _ in seen(result.early_write)} for result in results]
+            for side, own, other in zip(self.sides, words, reversed(words), strict=True):
+                if own == {"safe"} and "unsafe" in other:
+                    found.setdefault(side, set()).add(name)
+        return found
+
+    def _differing(self) -> set[Key]:
+        """Return all cases of the paths that one side found a view and the other a copy."""
+        both = dict(self._both())
+        paths = {
+            head.case.conversion
+            for base, head in both.values()
+            if base.ownership is not None
+            and head.ownership is not None
+            and base.ownership.verdict != head.ownership.verdict
+        }
+        return {name for name, (_, head) in both.items() if head.case.conversion in paths}
+
+    def comparison(self, course: Course) -> Comparison:
+        """Return what was found, with the words of the looks."""
+        words = zip(self.entries, course.words, strict=True)
+        decided = {(name, floor.measure): word for (name, floor), word in words}
+        base, head = (side.session(self.only) for side in self.sides)
+        return compare(base, head, self.criteria, True, decided, self.race_looks)

@@ -1,10 +1,10 @@
 """When a gate measures another round, and when it may stop with the error rates of a single look.
 
-Looking at the numbers after every few rounds and stopping when they please finds something in
-noise sooner or later. So the levels are spent: each look has a share of them, and the shares add up
-to the whole. By Boole's inequality that holds whatever the looks have in common, and whichever of
-them are never taken. If time runs out between two looks, the later one is taken of the rounds that
-there are, with its own share of the level.
+A test that is repeated after every few rounds until it pleases finds something in noise sooner or
+later. So the levels are spent: each look has a share of them, and the shares add up to the whole.
+By Boole's inequality that holds however the looks depend on each other, and whichever of them are
+taken. If time runs out between two looks, the later one is taken of the rounds that there are, with
+its own share of the level.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from dlprof.compare.times import (
@@ -39,22 +39,22 @@ SETTLED = "more rounds would not decide what is left"
 STOPPED = "it was stopped"
 
 WHOLE = 0.98
-"""Of the budget, for all rounds: the rest is for files and reports."""
+"""Share of the budget for all rounds: the rest is for files and reports."""
 FIRST = 0.75
-"""Of the budget, for the first pass if a case is slower. In 15 of 16 gates with two views that were
-slower the second pass had decided both after 8 rounds."""
+"""Share of the budget for the first pass if a case is slower. In 15 of 16 gates with two slower
+views the second pass had decided both after 8 rounds."""
 HALF = 0.46
-"""Of the budget, so that all is over by half of it: a case that does not look slower by then is
-left."""
+"""Share of the budget after which only cases that look slower are measured, so that other gates end
+by half of it."""
 LEANING = 0.05
 """A case leans to slower if so large a HEAD is as unlikely as this from equal code."""
 ENOUGH = 16
-"""No case is given up before so many rounds: one process in another state widens the interval of
+"""Rounds before which no case is given up: one process in another state widens the interval of
 fewer. A case with a high bound gets twice as many."""
 
 
 def earliest(cases: int) -> int | None:
-    """Return the rounds from which on one of so many cases can be called SLOWER; None for never.
+    """Return the rounds from which on one of ``cases`` can be called SLOWER; None for never.
 
     All of n rounds agree by chance 1 time in 2 to the n, and the first of a family is tested at its
     level over the number of cases (Holm).
@@ -65,12 +65,21 @@ def earliest(cases: int) -> int | None:
     return None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Course:
-    """What is decided so far: a word per case, which never changes once it is not UNSURE."""
+    """How far a pass came: its words, looks and rounds, and why it stopped.
+
+    There is a word per case, which never changes once it is not UNSURE. ``given_up`` are cases that
+    more rounds are not spent on. It is ``late`` once half of the budget is over.
+    """
 
     words: tuple[str, ...]
-    looks_done: int = 0
+    looks: int = 0
+    rounds: int = 0
+    round_s: float = 0.0
+    stopped: str = ""
+    late: bool = False
+    given_up: frozenset[int] = frozenset()
 
     @property
     def open(self) -> frozenset[int]:
@@ -79,65 +88,53 @@ class Course:
 
     @property
     def next_look(self) -> int | None:
-        """Rounds after which to look again; None if all is decided or no look is left."""
-        return LOOKS[self.looks_done] if self.looks_done < len(LOOKS) and self.open else None
+        """Rounds after which to look again; None if all is decided or no look remains."""
+        return LOOKS[self.looks] if self.looks < len(LOOKS) and self.open else None
 
+    @property
+    def interrupted(self) -> bool:
+        return self.stopped == STOPPED
 
-def begin(cases: int) -> Course:
-    """Return the course of so many cases before anything is measured."""
-    return Course((UNSURE,) * cases)
+    def look(self, samples: Sequence[Sample]) -> None:
+        """Decide once more on the whole suite, with all rounds so far.
 
+        Cases that are decided still count in the correction: the family is the suite.
+        """
+        proofs = [prove(sample.test, sample.step) for sample in samples]
+        levels = (SHARES[self.looks] * level for level in (PASS_LEVEL, SAME_LEVEL, FAMILY_LEVEL))
+        words = zip(self.words, decide(proofs, *levels), strict=True)
+        self.words = tuple(new if old == UNSURE else old for old, new in words)
+        self.looks += 1
 
-def look(course: Course, samples: Sequence[Sample]) -> Course:
-    """Return what is decided after one more look at the whole suite, with all rounds so far.
+    def give_up(self, samples: Sequence[Sample], wide_limit: float = WIDE_LIMIT) -> None:
+        """Give up the open cases that are not worth more rounds.
 
-    Cases that are decided still count in the correction: the family is the suite.
-    """
-    share = SHARES[course.looks_done]
-    proofs = [prove(sample.test, sample.step) for sample in samples]
-    levels = (share * level for level in (PASS_LEVEL, SAME_LEVEL, FAMILY_LEVEL))
-    words = zip(course.words, decide(proofs, *levels), strict=True)
-    return replace(
-        course,
-        words=tuple(new if old == UNSURE else old for old, new in words),
-        looks_done=course.looks_done + 1,
-    )
+        A case is worth them if it leans to slower, if the rounds to come would decide it, or if its
+        bound is above ``wide_limit``. If it is late, or another case is SLOWER, only a case that
+        seems slower by half the floor is: of 627 equal views in 57 gates none did. Giving up a case
+        makes no error likelier, since it is called neither SAME nor SLOWER.
+        """
+        only_slower = self.late or SLOWER in self.words
 
+        def is_worth_more(sample: Sample) -> bool:
+            if sample.test is None:
+                return False
+            if only_slower:
+                return sample.test.location > MARGIN * sample.step
+            rounds = len(sample.differences)
+            high = sample.bound(bound_level(rounds))
+            is_high = high is None or high > math.log1p(wide_limit)
+            if rounds < (2 * ENOUGH if is_high else ENOUGH) or sample.test.p_above(0.0) <= LEANING:
+                return True
+            # The interval narrows with the square root of the rounds.
+            low, high = sample.test.interval(SAME_LEVEL)
+            return rounds * ((high - low) / (2 * sample.step)) ** 2 <= LOOKS[-1]
 
-def futile(
-    course: Course,
-    samples: Sequence[Sample],
-    late: bool = False,
-    wide_limit: float = WIDE_LIMIT,
-) -> frozenset[int]:
-    """Return the open cases that more rounds are not spent on.
-
-    A case is worth more rounds if it leans to slower, if the rounds to come would decide it, or if
-    its bound is above ``wide_limit``. If it is ``late``, or another case is SLOWER, only a case
-    that seems slower by half the floor is: of 627 equal views in 57 gates none did. Giving up a
-    case makes no error likelier, since it is called neither SAME nor SLOWER.
-    """
-    only_slower = late or SLOWER in course.words
-
-    def is_worth_more(sample: Sample) -> bool:
-        if sample.test is None:
-            return False
-        if only_slower:
-            return sample.test.location > MARGIN * sample.step
-        rounds = len(sample.differences)
-        high = sample.bound(bound_level(rounds))
-        is_high = high is None or high > math.log1p(wide_limit)
-        if rounds < (2 * ENOUGH if is_high else ENOUGH) or sample.test.p_above(0.0) <= LEANING:
-            return True
-        # The interval narrows with the square root of the rounds.
-        low, high = sample.test.interval(SAME_LEVEL)
-        return rounds * ((high - low) / (2 * sample.step)) ** 2 <= LOOKS[-1]
-
-    return frozenset(place for place in course.open if not is_worth_more(samples[place]))
+        self.given_up |= {place for place in self.open if not is_worth_more(samples[place])}
 
 
 class Suite(Protocol):
-    """What is measured. Cases are numbers, which stand for a measure of a conversion."""
+    """The cases of a pass. A case is a number, which stands for a measure of a conversion."""
 
     def measure(self, round_: int, cases: frozenset[int]) -> None:
         """One round of these cases on both sides; the first round is of all."""
@@ -146,7 +143,7 @@ class Suite(Protocol):
         """All cases with all rounds so far."""
 
     def settled(self) -> frozenset[int]:
-        """Cases that no further round would tell more of: refused, crashed."""
+        """Cases that further rounds would not change: refused, crashed."""
 
 
 @dataclass(frozen=True)
@@ -162,85 +159,62 @@ class Budget:
     patient: bool = False
 
     def is_over(self, share: float, within_s: float = 0.0) -> bool:
-        """Whether so much of it will be used up in so many seconds."""
+        """Whether this share of it will be used up ``within_s`` seconds."""
         return self.clock() + within_s >= self.begun + share * self.seconds
 
     @property
     def left_s(self) -> float:
-        """What is left of it, never less than nothing."""
+        """The remaining time, never negative."""
         return max(self.begun + self.seconds - self.clock(), 0.0)
-
-
-@dataclass
-class Ran:
-    """How far a pass came: its words, rounds a side, and why it stopped."""
-
-    course: Course
-    rounds: int = 0
-    looked: int = 0
-    """The rounds of the last look; 0 for none."""
-    round_s: float = 0.0
-    stopped: str = ""
-    late: bool = False
-    given_up: frozenset[int] = frozenset()
-
-    @property
-    def interrupted(self) -> bool:
-        return self.stopped == STOPPED
 
 
 def run(
     suite: Suite, cases: int, budget: Budget, first: bool = True, wide_limit: float = WIDE_LIMIT
-) -> Ran:
-    """Measure until every case is decided or given up, no look is left, or the time is used up.
+) -> Course:
+    """Measure until every case is decided or given up, no look remains, or the time is used up.
 
     At least one round is measured. No later round begins that would end beyond the budget if it
     took as long as the one before. The ``first`` pass leaves time for a second one. Ctrl-C ends it
     in order.
     """
-    ran = Ran(begin(cases))
+    course = Course((UNSURE,) * cases)
     try:
-        while not ran.stopped:
+        while not course.stopped:
             begun = budget.clock()
-            suite.measure(ran.rounds, _left(ran, suite))
-            ran.rounds += 1
-            ran.round_s = budget.clock() - begun
-            if ran.rounds == ran.course.next_look:
-                _look(ran, suite)
-                ran.given_up |= futile(ran.course, suite.samples(), ran.late, wide_limit)
-            ran.stopped = _reason_to_stop(ran, suite, budget, first)
-        if ran.stopped == BUDGET and 0 < ran.looked < ran.rounds:
-            _look(ran, suite)
+            suite.measure(course.rounds, _unfinished(course, suite))
+            course.rounds += 1
+            course.round_s = budget.clock() - begun
+            if course.rounds == course.next_look:
+                course.look(suite.samples())
+                course.give_up(suite.samples(), wide_limit)
+            course.stopped = _reason_to_stop(course, suite, budget, first)
+        if course.stopped == BUDGET and course.looks and course.rounds > LOOKS[course.looks - 1]:
+            course.look(suite.samples())
     except KeyboardInterrupt:
-        ran.stopped = STOPPED
-    if not ran.course.open and cases and ran.stopped != STOPPED:
-        ran.stopped = DECIDED
-    return ran
+        course.stopped = STOPPED
+    if not course.open and cases and not course.interrupted:
+        course.stopped = DECIDED
+    return course
 
 
-def _left(ran: Ran, suite: Suite) -> frozenset[int]:
-    return ran.course.open - suite.settled() - ran.given_up
+def _unfinished(course: Course, suite: Suite) -> frozenset[int]:
+    return course.open - suite.settled() - course.given_up
 
 
-def _look(ran: Ran, suite: Suite) -> None:
-    ran.course = look(ran.course, suite.samples())
-    ran.looked = ran.rounds
-
-
-def _reason_to_stop(ran: Ran, suite: Suite, budget: Budget, first: bool) -> str:
+def _reason_to_stop(course: Course, suite: Suite, budget: Budget, first: bool) -> str:
     """Return why no other round begins; empty if one does."""
-    if ran.course.open and ran.course.next_look is None:
+    if course.open and course.next_look is None:
         return LAST
-    # Without a look nothing is known of what would be given up.
-    if not ran.late and ran.looked and budget.is_over(HALF, ran.round_s):
-        ran.late = True
-        ran.given_up |= futile(ran.course, suite.samples(), late=True)
-    if not _left(ran, suite):
-        return SETTLED if ran.course.open - suite.settled() else DECIDED
-    if budget.patient and ran.rounds < (earliest(len(ran.course.words)) or 0):
+    # Before the first look it is not known which cases to give up.
+    if not course.late and course.looks and budget.is_over(HALF, course.round_s):
+        course.late = True
+        course.give_up(suite.samples())
+    if not _unfinished(course, suite):
+        return SETTLED if course.open - suite.settled() else DECIDED
+    if budget.patient and course.rounds < (earliest(len(course.words)) or 0):
         return ""
-    # The first round also looks at what each conversion is: its time says nothing of the next.
-    if budget.is_over(WHOLE, ran.round_s if ran.rounds > 1 else 0.0):
+    # The first round also looks at what each conversion is: its time is longer than the next.
+    if budget.is_over(WHOLE, course.round_s if course.rounds > 1 else 0.0):
         return BUDGET
-    is_kept_back = first and SLOWER in ran.course.words
+    is_kept_back = first and SLOWER in course.words
     return BUDGET if is_kept_back and budget.is_over(FIRST) else ""

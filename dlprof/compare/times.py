@@ -12,11 +12,10 @@ import math
 import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import accumulate
 
-from dlprof.compare.criteria import DEFAULT, Criteria, Floor
 from dlprof.runner import options
 from dlprof.runner.session import Result
 
@@ -81,6 +80,23 @@ Slower code adds its time to every sample."""
 FASTEST = 3
 """Of samples of few calls, the fastest third is compared: threads that wait for each other make
 others up to a hundred times as slow."""
+
+
+@dataclass(frozen=True)
+class Floor:
+    """A slowdown matters if it exceeds both ``relative`` (0.05 is 5 %) and ``absolute_ns``.
+
+    The 5 ns are for views of 50 ns, which the resolution of a loop must not decide.
+    """
+
+    measure: str = "ready"
+    relative: float = 0.05
+    absolute_ns: float = 5.0
+
+    def step(self, base_ns: float) -> float:
+        """Return the floor of a case that takes ``base_ns``, as a difference of logarithms."""
+        share = self.absolute_ns / base_ns if base_ns > 0 else math.inf
+        return max(math.log1p(max(self.relative, share)), 1e-12)  # never 0: it is divided by
 
 
 # Processes: the independent samples of both sides, paired by round
@@ -256,7 +272,7 @@ class Sample:
 
     base: Side
     head: Side
-    floor: Floor = DEFAULT[0]
+    floor: Floor = Floor()
     stateful: bool = False
     in_turns: bool = False
 
@@ -303,7 +319,7 @@ class Time:
     sessions, the least and the greatest ratio of two processes. ``corrected`` is the interval at
     one case's share of the suite's level: its lower end decides on SLOWER. ``bound`` is the ratio
     that a time which is WIDE does not exceed. Each is None if it is not known. ``reason`` says why
-    the word is WIDE, UNSURE or INVALID, ``note`` what else there is to know.
+    the word is WIDE, UNSURE or INVALID, or what both passes of a gate found.
     """
 
     measure: str
@@ -317,7 +333,6 @@ class Time:
     bound: float | None = None
     processes: tuple[int, int] = (0, 0)
     reason: str = ""
-    note: str = ""
 
     @property
     def is_likely_slower(self) -> bool:
@@ -325,31 +340,6 @@ class Time:
         if self.word != WIDE or self.interval is None:
             return False
         return math.log(self.interval[0]) > MARGIN * self.floor.step(self.base_ns or 0.0)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to compare.
-
-    A time that is WIDE passes if it is slower by ``wide_limit`` at most (0.25 is 25 %) and not
-    likely slower.
-    """
-
-    criteria: Criteria = field(default_factory=Criteria)
-    in_turns: bool = False
-    wide_limit: float = WIDE_LIMIT
-
-    @property
-    def floors(self) -> tuple[Floor, ...]:
-        """The floors of the measures that are judged."""
-        return self.criteria.floors if self.criteria.times else ()
-
-    def passes(self, time: Time) -> bool:
-        """Whether a time that is WIDE is no doubt. Of 720 times of equal code none was likely
-        slower (docs/results/gates.md).
-        """
-        is_below = time.bound is not None and time.bound <= 1 + self.wide_limit
-        return is_below and not time.is_likely_slower
 
 
 @dataclass(frozen=True)

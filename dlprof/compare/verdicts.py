@@ -1,16 +1,18 @@
-"""Changes of verdict between two sessions: worse, better, or not known any more.
+"""Changes of verdict between two sessions, and the criteria by which they are regressions.
 
-A change for the worse is a regression whatever the time says. What was not looked at on one side
-(``--quick`` looks at less) is no change.
+A change for the worse is a regression whatever the time says. A measure that one side did not look
+at (``--quick`` looks at less) did not change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from dlprof.compare.times import WIDE_LIMIT, Floor, Time
+from dlprof.errors import UsageError
 from dlprof.judge import RULES
 from dlprof.judge.case_view import CaseView, seen
 from dlprof.judge.rule import SEVERITIES
@@ -18,6 +20,7 @@ from dlprof.judge.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner.evidence import VARIES, Verdict
 from dlprof.runner.session import Result
+from dlprof.text.clean import nearest
 
 WORSE, BETTER, LOST, OTHER = "worse", "better", "lost", "other"
 
@@ -26,43 +29,38 @@ STATUS = "status"
 RACE = "early_write"
 """The measure that sees a race now and then: to have seen it once is to know of it."""
 RACE_LOOKS = 6
-"""So many processes without a race show that there is none. Equal code of JAX was unsafe on one
-side alone in 1 to 5 of 15 paths, with one look at each."""
+"""Processes without a race that show that there is none. Equal code of JAX was unsafe on one side
+alone in 1 to 5 of 15 paths, with one look at each."""
 NOT_SEEN = "safe in too few looks"
 
 SKIPPED = "skipped"
-"""The status that says nothing about the conversion: the run ended before it."""
+"""The status of a case that the run did not reach."""
 
 MEASURED = ("ok", "invalid")
-"""Statuses of what was measured to the end; the times of what is invalid were disturbed, and no
-verdict was."""
+"""Statuses of cases that were measured to the end; of an invalid one only the times were
+disturbed."""
 
 CRASHED = "crashed"
 CRASHED_IN_COMPANY = "crashed after other conversions, ok alone"
 
-_BADNESS: Mapping[str, int] = MappingProxyType(
-    {"ok": 0, CRASHED_IN_COMPANY: 1, "unsupported": 2, "timeout": 3, CRASHED: 4}
-)
+BADNESS = {"ok": 0, CRASHED_IN_COMPANY: 1, "unsupported": 2, "timeout": 3, CRASHED: 4}
 
-SCALES: Mapping[str, Mapping[str, int]] = MappingProxyType(
-    {
-        "ownership": {"view": 0, "copy": 1},
-        "values": {"ok": 0, "wrong": 1},
-        "ordering": {
-            "synchronous": 0,
-            "stream-ordered": 0,
-            "host-sync": 1,
-            "device-sync": 2,
-            "unordered": 3,
-        },
-        "lifetime": {"safe": 0, "retained": 1, "dangling": 2},
-        RACE: {"safe": 0, "unsafe": 1},
-    }
-)
-"""How bad each word is."""
-
-_PROMISED_COPY: Mapping[str, int] = MappingProxyType({"copy": 0, "view": 1})
-"""What is documented to copy and does not is wrong (DLP018): its user writes into the source."""
+SCALES: Mapping[str, Mapping[str, int]] = {
+    "ownership": {"view": 0, "copy": 1},
+    "values": {"ok": 0, "wrong": 1},
+    "ordering": {
+        "synchronous": 0,
+        "stream-ordered": 0,
+        "host-sync": 1,
+        "device-sync": 2,
+        "unordered": 3,
+    },
+    "lifetime": {"safe": 0, "retained": 1, "dangling": 2},
+    RACE: {"safe": 0, "unsafe": 1},
+}
+"""The badness of each word, by measure."""
+PROMISED_COPY = {"copy": 0, "view": 1}
+"""A documented copy that is a view is wrong (DLP018): its user writes into the source."""
 
 PEAK, ALIGNMENT = "peak_memory", "alignment"
 BY_CHANCE = (RACE, PEAK, ALIGNMENT)
@@ -77,6 +75,16 @@ SEVERITY = {
     **{word: min(rule.severities, key=SEVERITIES.index) for rule in RULES for word in rule.changes},
 }
 """How severe a change for the worse is: the worst severity of its rule."""
+
+WORDS = (
+    *(word for scale in SCALES.values() for word, badness in scale.items() if badness > 0),
+    "view",
+)
+"""The verdicts that a change for the worse can lead to; ``view`` is one for a documented copy."""
+TIMES = ("ready", "host")
+"""The times that every process of a session has."""
+UNITS_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+AMOUNT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)(%|[a-z]*)")
 
 
 @dataclass(frozen=True)
@@ -95,27 +103,27 @@ class Change:
 
     @property
     def is_crash(self) -> bool:
-        """Whether the conversion fails, or an instrument that looks at it."""
+        """Whether the conversion fails, or an instrument crashes."""
         return self.what == STATUS or self.after == CRASHED
 
     def __str__(self) -> str:
         return f"{self.what.replace('_', ' ')}: {self.before}, now {self.after}"
 
 
-Tried = tuple[Verdict[Any] | None, Verdict[Any] | None]
+Aligned = tuple[Verdict[Any] | None, Verdict[Any] | None]
 
 
 def changes(
-    base: Result, head: Result, tried: Tried = (None, None), race_looks: int = 1
+    base: Result, head: Result, aligned: Aligned = (None, None), race_looks: int = 1
 ) -> tuple[Change, ...]:
     """Return all changes of one case.
 
-    ``tried`` is what the instrument *alignment* saw of the path on both sides, at whichever shape.
-    ``race_looks`` says how many processes of a side looked for a race, if they saw none.
+    ``aligned`` are the verdicts on alignment of both sides, of any shape of the path.
+    ``race_looks`` is the number of processes of a side that looked for a race, if they saw none.
     """
     found = []
-    for one in (*_of_status(base, head), *_of_measures(base, head, tried)):
-        change = one
+    for raw in (*_status_changes(base, head), *_measure_changes(base, head, aligned)):
+        change = raw
         if change.what == RACE and race_looks < RACE_LOOKS:
             # The side that saw no race had too few looks.
             if change.direction == WORSE:
@@ -133,24 +141,24 @@ def both_measured(base: Result, head: Result) -> bool:
     return base.status in MEASURED and head.status in MEASURED
 
 
-def looked_at(base: Result, head: Result) -> frozenset[str]:
-    """Return the measures of :data:`SCALES` of which both sides know a verdict."""
+def known_measures(base: Result, head: Result) -> frozenset[str]:
+    """Return the measures of :data:`SCALES` with a verdict on both sides."""
     if not both_measured(base, head):
         return frozenset()
     known = [_states(CaseView(0, result)).keys() for result in (base, head)]
     return frozenset(what for what in SCALES if what in known[0] and what in known[1])
 
 
-def _of_status(base: Result, head: Result) -> Iterator[Change]:
+def _status_changes(base: Result, head: Result) -> Iterator[Change]:
     old, new = _status_word(base), _status_word(head)
     if old != new and SKIPPED not in (old, new):
-        yield _directed(STATUS, old, new, _BADNESS[new] - _BADNESS[old])
+        yield _directed(STATUS, old, new, BADNESS[new] - BADNESS[old])
 
 
 def _status_word(result: Result) -> str:
-    """Return the status, also of what crashed beside other conversions and works alone.
+    """Return the status of a conversion, also if it crashed after others and works alone.
 
-    A faulty probe tells as little of the conversion as a case that was skipped.
+    A case of a faulty probe counts as skipped.
     """
     company = result.in_company
     if result.status not in MEASURED:
@@ -167,24 +175,23 @@ def _directed(what: str, old: str, new: str, badness: int, worst: str = "") -> C
 
 
 class State(NamedTuple):
-    """What is so on one side, and how bad that is."""
+    """The verdict of one side, its badness, and the worst verdict of its processes."""
 
     word: str
     badness: int
     worst: str = ""
-    """The worst verdict of its processes: a user may meet it."""
 
 
-def _of_measures(base: Result, head: Result, tried: Tried) -> Iterator[Change]:
+def _measure_changes(base: Result, head: Result, aligned: Aligned) -> Iterator[Change]:
     if not both_measured(base, head):
         return
-    before = CaseView(0, base, base.alignment or tried[0])
-    after = CaseView(0, head, head.alignment or tried[1])
+    before = CaseView(0, base, base.alignment or aligned[0])
+    after = CaseView(0, head, head.alignment or aligned[1])
     old_states, new_states = _states(before), _states(after)
-    if _by_address(before, after):
+    if _depends_on_address(before, after):
         old_states.pop("ownership", None)
     if head.alignment is None:
-        old_states.pop(ALIGNMENT, None)  # another shape of the path tells it
+        old_states.pop(ALIGNMENT, None)  # it is reported for another shape of the path
     for crash in _crashes(base, head):
         old_states.pop(crash.what, None)
         yield crash
@@ -214,7 +221,7 @@ def _crashes(base: Result, head: Result) -> Iterator[Change]:
             yield Change(what, old.verdict, CRASHED, WORSE)
 
 
-def _by_address(before: CaseView, after: CaseView) -> bool:
+def _depends_on_address(before: CaseView, after: CaseView) -> bool:
     """Whether the address of the array decides between view and copy on both sides, by chance."""
     both = {"view", "copy"}
     words = {word for known in (before, after) for word, _ in known.kinds_seen}
@@ -222,11 +229,11 @@ def _by_address(before: CaseView, after: CaseView) -> bool:
 
 
 def _states(case: CaseView) -> dict[str, State]:
-    """Return what is known of a case by measure."""
+    """Return the known verdicts of a case by measure."""
     result, found = case.result, dict[str, State]()
     is_promised = case.promise == "copy"
     for what, plain in SCALES.items():
-        scale = _PROMISED_COPY if what == "ownership" and is_promised else plain
+        scale = PROMISED_COPY if what == "ownership" and is_promised else plain
         verdict = getattr(result, what)
         if words := [word for word, _ in seen(verdict) if word in scale]:
             worst = max(words, key=scale.__getitem__)
@@ -244,3 +251,98 @@ def _states(case: CaseView) -> dict[str, State]:
         is_lost = case.loses_read_only
         found["read-only flag"] = State("lost" if is_lost else "kept", is_lost)
     return found
+
+
+# Criteria
+
+
+@dataclass(frozen=True)
+class Criteria:
+    """What is a regression.
+
+    Without ``floors`` no time is. A change for the worse is one by its severity or by its word.
+    A conversion that is gone, refused or crashes is one whatever the criteria say. A time that is
+    WIDE passes if it is slower by ``wide_limit`` at most (0.25 is 25 %) and not likely slower.
+    """
+
+    floors: tuple[Floor, ...] = (Floor(),)
+    severities: frozenset[str] = frozenset(("error", "warning"))
+    words: frozenset[str] = frozenset()
+    wide_limit: float = WIDE_LIMIT
+
+    @property
+    def need_diagnosis(self) -> bool:
+        """Whether a verdict of the diagnosis may be a regression."""
+        found = {word for what in DIAGNOSIS for word in SCALES.get(what, ())}
+        return bool(self.severities or self.words & found)
+
+    def fails(self, change: Change) -> bool:
+        """Whether a change of verdict is a regression.
+
+        So is a crash of the measure that could have found a verdict which is named.
+        """
+        if change.direction != WORSE:
+            return False
+        named = {change.worst}
+        if change.after == CRASHED:
+            named |= set(SCALES.get(change.what, ()))
+        severe = change.what == STATUS or change.severity in self.severities
+        return severe or not self.words.isdisjoint(named)
+
+    def passes(self, time: Time) -> bool:
+        """Whether a time that is WIDE passes.
+
+        Of 720 times of equal code none was likely slower (docs/results/gates.md).
+        """
+        is_below = time.bound is not None and time.bound <= 1 + self.wide_limit
+        return is_below and not time.is_likely_slower
+
+
+def parse(texts: Sequence[str]) -> Criteria:
+    """Return the criteria of all ``--fail-on``; the default for none.
+
+    ========================  =====================================================
+    ready:5%                  ready time, 5 % (and 5 ns, the default)
+    ready:5%,200ns            both must be exceeded
+    host:10%,ready:5%         several measures
+    warning                   every change of verdict that is as severe, or worse
+    copy,dangling             a change to such a verdict
+    ========================  =====================================================
+
+    If only measures are named, changes of verdict are judged all the same. If only changes are
+    named, no times are judged. Raises :class:`UsageError`.
+    """
+    floors: dict[str, Floor] = {}
+    names: set[str] = set()
+    measure = ""  # whose amounts may follow
+    for part in (part.strip().lower() for text in texts for part in text.split(",")):
+        head, _, amount = (word.strip() for word in part.partition(":"))
+        if head in TIMES:
+            measure = head
+            floors[head] = _with_amount(Floor(head), amount) if amount else Floor(head)
+        elif measure and AMOUNT.match(part):
+            floors[measure] = _with_amount(floors[measure], part)
+        elif part in (*SEVERITIES, *WORDS):
+            names.add(part)
+            measure = ""
+        else:
+            hint = nearest(head, (*TIMES, *SEVERITIES, *WORDS))
+            raise UsageError(f"--fail-on does not know {part!r}: {hint}")
+    if not names:
+        return Criteria(tuple(floors.values())) if floors else Criteria()
+    least = max((SEVERITIES.index(name) for name in names if name in SEVERITIES), default=-1)
+    severities = frozenset(SEVERITIES[: least + 1])
+    return Criteria(tuple(floors.values()), severities, frozenset(names - set(SEVERITIES)))
+
+
+def _with_amount(floor: Floor, amount: str) -> Floor:
+    match = AMOUNT.fullmatch(amount)
+    if match is None or match[2] not in ("%", *UNITS_NS):
+        units = ", ".join(("%", *UNITS_NS))
+        raise UsageError(
+            f"--fail-on {floor.measure}: {amount!r} is not an amount such as 5% or 200ns; "
+            f"units are {units}"
+        )
+    if match[2] == "%":
+        return replace(floor, relative=float(match[1]) / 100)
+    return replace(floor, absolute_ns=float(match[1]) * UNITS_NS[match[2]])

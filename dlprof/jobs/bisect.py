@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from dlprof.compare.comparison import compare
 from dlprof.compare.environments import version_key
-from dlprof.compare.times import FASTER, SLOWER, Settings
-from dlprof.compare.verdicts import LOST
+from dlprof.compare.times import FASTER, SLOWER
+from dlprof.compare.verdicts import LOST, Criteria
 from dlprof.errors import Unsure, UsageError
 from dlprof.runner.catalog import ProbeInfo
 from dlprof.runner.session import Session
@@ -68,7 +68,7 @@ def bisect(versions: Sequence[str], measure: Callable[[str], Tried]) -> list[Tri
 
 def differ(base: Session, head: Session) -> bool:
     """Whether a verdict changed, or a time by more than two sessions of equal code differ."""
-    cases = compare(base, head, Settings()).cases
+    cases = compare(base, head, Criteria()).cases
     return any(
         one.word in (SLOWER, FASTER) or any(change.direction != LOST for change in one.changes)
         for one in cases

@@ -20,8 +20,8 @@ from dlprof.compare.comparison import (
     Compared,
     Comparison,
     exit_code,
+    load_notice,
 )
-from dlprof.compare.differences import load_notice
 from dlprof.compare.times import FASTER, INVALID, SAME, SLOWER, UNSURE, WIDE, Time
 from dlprof.compare.verdicts import BETTER, LOST, OTHER, STATUS, Change
 from dlprof.compare.verdicts import WORSE as WORSE_CHANGE
@@ -74,8 +74,8 @@ def comparison_document(
         tables.append(replace(_times_table(telling, codes), more=more, is_summary=True))
         sections.append(Section("All times", (_times_table(times, codes, has_reasons=True),)))
     # How many rounds a gate took, and why it stopped, is a mark of the first screen.
-    told = [Lines(comparison.told[1:])] if comparison.told[1:] else []
-    sections.append(Section("How it was measured", (_method(comparison, names), *told)))
+    lines = [Lines(comparison.method[1:])] if comparison.method[1:] else []
+    sections.append(Section("How it was measured", (_method(comparison, names), *lines)))
     sides = {"BASE": comparison.base, "HEAD": comparison.head}
     loads = [load_notice(name, header) for name, header in sides.items()]
     several = len({*arrays.values()}) > 1
@@ -83,10 +83,10 @@ def comparison_document(
         title="BASE and HEAD",
         context=_context(comparison, names),
         scope=_joined(shared, counted(len(comparison.cases)) if several else ""),
-        notices=(*_simulated(comparison), *filter(None, [] if comparison.told else loads)),
+        notices=(*_simulated(comparison), *filter(None, [] if comparison.method else loads)),
         answers=answers_of(comparison),
         tables=tuple(tables),
-        marks=comparison.told[:1],
+        marks=comparison.method[:1],
         sections=tuple(sections),
     )
 
@@ -106,8 +106,8 @@ def as_json(comparison: Comparison, code: int) -> str:
         "base": comparison.base.model_dump(by_alias=True, include=header),
         "head": comparison.head.model_dump(by_alias=True, include=header),
         "differences": comparison.differences,
-        "floors": comparison.settings.floors,
-        "wide_limit": comparison.settings.wide_limit,
+        "floors": comparison.criteria.floors,
+        "wide_limit": comparison.criteria.wide_limit,
         "cases": comparison.cases,
     }
     return to_json(content, indent=1, by_alias=True, inf_nan_mode="null").decode() + "\n"
@@ -121,7 +121,7 @@ def answers_of(comparison: Comparison) -> tuple[Answer, ...]:
     if comparison.nothing:
         return (Answer("nothing to compare", "", note=comparison.nothing),)
     found = [*_regressions(comparison)]
-    judges_times = comparison.settings.criteria.times
+    judges_times = bool(comparison.criteria.floors)
     may_be = f"HEAD may be {'slower' if judges_times else 'worse'}"
     why_not = (comparison.incomparable if judges_times else "") or comparison.inconclusive
     if why_not:
@@ -171,13 +171,13 @@ def _doubts(comparison: Comparison) -> Iterator[Answer]:
     unsure = [time for _, time in comparison.times if time.word == UNSURE]
     if unsure:
         advice = "a larger --budget may tell"
-        if not comparison.told:
+        if not comparison.method:
             advice = "dlprof gate measures both sides in turns and tells more"
         note = f"{len(unsure):,} of {len(comparison.times):,} times; {advice}"
         yield Answer("unsure", "", note=note)
     untimed = [case for case in comparison.having(UNSURE) if not case.times]
     yield from _of_cases(comparison, "unsure", untimed)
-    if not (comparison.incomparable and comparison.settings.criteria.times):
+    if not (comparison.incomparable and comparison.criteria.floors):
         yield from _of_cases(comparison, "not compared", comparison.having(INVALID))
     unchecked = [one for one in comparison.head.expectations if one.verdict not in (MET, MISSED)]
     if unchecked:
@@ -292,7 +292,7 @@ def _times(comparison: Comparison) -> Iterator[CaseTime]:
 def _is_telling(comparison: Comparison, case: Compared, time: Time | None) -> bool:
     """Whether the first screen has its row: what is the same, or passes as WIDE, is counted."""
     if time is not None and time.word == WIDE:
-        return not comparison.settings.passes(time)
+        return not comparison.criteria.passes(time)
     return _word(case, time) not in (SAME, INVALID)
 
 
@@ -320,7 +320,7 @@ def _times_table(
             Cell(result, TONES.get(word, "")),
             codes[case.case],
         )
-        reason = (time.reason or time.note) if time else case.reason
+        reason = time.reason if time else case.reason
         rows.append((*cells, Cell(reason)) if has_reasons else cells)
     right = [Column(title, right=True) for title in ("BASE", "HEAD", "HEAD/BASE")]
     columns = (*right, Column("result"), Column("path"), *[Column("why")] * has_reasons)

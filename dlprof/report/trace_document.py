@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from dlprof.errors import UsageError
+from dlprof.probes.base import ANY_DEVICE, DTYPES
 from dlprof.report.chart import timeline
 from dlprof.report.document import (
     Answer,
@@ -44,7 +45,6 @@ UNTRACED = "untraced"
 LONG = 36
 """Characters up to which a table shows an expression; else it shows the conversion."""
 COLUMNS = (
-    Column("row", right=True),  # what ``--from LAST:ROW`` takes
     Column("own time", right=True),
     Column("calls", right=True),
     *map(Column, ("result", "line", "conversion", "what")),
@@ -91,11 +91,10 @@ def trace_document(
     if not trace.rows:
         return Document(title, "no conversions", notices=notices)
     rows = []
-    for number, row in enumerate(trace.rows, 1):
+    for row in trace.rows:
         result = result_of(row)
         rows.append(
             (
-                Cell(str(number), "dim"),
                 Cell(plain_time(row.total_ns)),
                 Cell(f"{row.calls:,}"),
                 Cell(result, TONES.get(result, "dim")),
@@ -256,10 +255,19 @@ def _commands(trace: Trace, name: str) -> Iterator[str]:
     fit = [row for row in trace.rows if _can_be_measured(row)]
     row = _copying(fit) or _waiting(fit)
     if row is not None:
-        pair, number = shlex.join([row.producer, row.consumer]), trace.rows.index(row) + 1
-        yield f"dlprof run {pair} --from {shlex.quote(name)}:{number}"
+        yield shlex.join(["dlprof", "run", row.producer, row.consumer, *_array_options(row)])
     yield f"dlprof report {shlex.quote(name)} --html report.html"
     yield "dlprof explain trace"
+
+
+def _array_options(row: Row) -> list[str]:
+    """Return the options of the array that a row converts most often."""
+    if not row.arrays or row.arrays[0][0] not in DTYPES:
+        return []
+    dtype, shape, *_ = row.arrays[0]
+    device = row.device.partition(":")[0]
+    found = ["--shape", shape_text(tuple(shape)), "--dtype", dtype]
+    return [*found, "--device", device] if device in ANY_DEVICE else found
 
 
 def _timeline(trace: Trace) -> Chart | None:

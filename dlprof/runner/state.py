@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dlprof.errors import UsageError
 
-LAST, LAST_TRACE = "last", "last-trace"
+LAST = "last"
 TRACE = "trace"
 KEPT_SESSIONS = 19
 _runs = itertools.count()
@@ -57,21 +57,16 @@ def state_folder() -> Path:
     raise UsageError("no home folder keeps sessions: name a file with -o, or set XDG_STATE_HOME")
 
 
-def remember_last(session: Path, is_trace: bool = False) -> None:
-    """Keep the name of the newest session: ``LAST`` stands for it on the command line.
-
-    ``--from LAST:1`` names the newest trace, whatever was measured since.
-    """
+def remember_last(session: Path) -> None:
+    """Keep the name of the newest session or trace, which ``LAST`` names in commands."""
     with contextlib.suppress(OSError, UsageError):  # a read-only folder costs the name only
-        folder = _made(state_folder())
-        for name in (LAST, LAST_TRACE) if is_trace else (LAST,):
-            (folder / name).write_text(str(session.absolute()), encoding="utf-8")
+        (_made(state_folder()) / LAST).write_text(str(session.absolute()), encoding="utf-8")
 
 
-def last_session(name: str = LAST) -> Path:
-    """Return the newest session, or the newest trace. Raises :class:`UsageError` without any."""
+def last_session() -> Path:
+    """Return the newest session or trace. Raises :class:`UsageError` without any."""
     try:
-        return Path((state_folder() / name).read_text(encoding="utf-8"))
+        return Path((state_folder() / LAST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise UsageError("LAST names the newest session or trace: there is none yet") from None
 

@@ -91,23 +91,11 @@ def test_a_clause_that_does_not_apply_has_no_script():
     assert "its arrays can be written" in done.err
 
 
-def test_the_scripts_of_all_violations_are_written_and_show_them(tmp_path, monkeypatch):
-    monkeypatch.setenv("PLAIN_FAULT", "device-pair")
-    verdicts, folder = tmp_path / "found.json", tmp_path / "scripts"
-    assert dlprof(*PLAIN, "--scripts", folder, "--json", verdicts).code == 0
-    found = json.loads(verdicts.read_text())["checks"]
-    wrong = {one["name"] for one in found if one["verdict"] in ("crashed", "violated")}
-    assert {path.stem for path in folder.glob("*.py")} == wrong >= {"device-pair"}
-    for path in folder.glob("*.py"):
-        assert answer(path) == "violated"
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
         (("--repro", "byte-ofset"), 2, "did you mean 'byte-offset'?"),
         (("--fail-on", "error"), 2, "must, should, may"),
-        (("--repro", "byte-offset", "--scripts", "folder"), 2, "name one of the two"),
     ],
 )
 def test_a_wrong_name_is_answered_before_anything_runs(arguments, code, words):

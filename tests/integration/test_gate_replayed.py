@@ -108,7 +108,7 @@ TWO = ("--base-python", "{python}", "--head-python", "{python}")
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("gate", "{scenario}", *TWO[:2]), "name what to compare"),
+        (("gate", "{scenario}", *TWO[:2]), "name the two sides"),
         (("gate", "a.json", "b.json", "--budget", "0"), "leave --budget out"),
         (("gate", "{scenario}", *TWO, "-o", "{steps}"), "folder"),
         (("gate", "{scenario}", *TWO, "--fail-on", "dangling"), "needs the diagnosis"),

@@ -9,7 +9,7 @@ from pathlib import Path as File
 import pytest
 from builders import make_case, make_probe_info, make_way
 
-from dlprof.compare.gate_suite import Player, alternate
+from dlprof.compare.gate import Player, alternate
 from dlprof.runner.pairing import Path
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Settings

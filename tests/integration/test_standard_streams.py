@@ -27,6 +27,12 @@ def test_a_full_stdout_is_told_in_one_sentence(words):
     assert "No space left on device" in run.sentence()
 
 
+def test_the_help_has_no_colors_in_a_pipe_on_github():
+    run = process("report", "--help", GITHUB_ACTIONS="true")
+    assert "Usage" in run.out
+    assert "\x1b" not in run.out
+
+
 @pytest.mark.skipif(shutil.which("script") is None, reason="needs script(1) for a terminal")
 @pytest.mark.parametrize(("no_color", "colored"), [(None, True), ("1", False)])
 def test_a_terminal_has_colors_unless_they_are_not_wanted(no_color, colored):

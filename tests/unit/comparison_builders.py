@@ -1,11 +1,13 @@
 """Sessions to compare: results whose processes are given by their medians."""
 
+from dataclasses import replace
+
 import numpy as np
 from builders import make_result, make_session
 
 from dlprof.compare.comparison import compare
-from dlprof.compare.criteria import Floor, parse
-from dlprof.compare.times import Process, Sample, Settings
+from dlprof.compare.times import Floor, Process, Sample
+from dlprof.compare.verdicts import parse
 
 QUIET = 0.01
 """Spread of process medians on a quiet machine."""
@@ -74,10 +76,10 @@ def pair(base, head, base_header=None, head_header=None):
     )
 
 
-def compared(base, head, *fail_on, base_header=None, head_header=None, **settings):
+def compared(base, head, *fail_on, base_header=None, head_header=None, in_turns=False, **criteria):
     """The comparison of two lists of results."""
     sides = pair(base, head, base_header, head_header)
-    return compare(*sides, Settings(parse(fail_on), **settings))
+    return compare(*sides, replace(parse(fail_on), **criteria), in_turns)
 
 
 def only_words(comparison):

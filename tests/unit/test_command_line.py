@@ -46,7 +46,6 @@ def test_the_help_of_a_verb_fits_80_columns(dlprof, verb):
         (("run", "a", "b", "--probe", "~nobody/x.py"), "~nobody/x.py: "),
         (("run", "a", "b", "--no-such-option"), "no such option: --no-such-option"),
         (("run", "a", "b", "--shape"), "requires an argument"),
-        (("run", "--from", "LAST"), "a trace and a row"),
         (("report", ""), "Is a directory"),
         (("gate", "torch", "numpy"), "two interpreters"),
         (("gate", __file__, __file__, "-o", "n"), "leave --output out"),

@@ -3,7 +3,7 @@
 import pytest
 from builders import make_header
 
-from dlprof.compare.differences import differences, load_notice, refusal
+from dlprof.compare.comparison import differences, load_notice, refusal
 from dlprof.worker.inspect import fingerprint
 
 GPU = {

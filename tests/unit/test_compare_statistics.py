@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from comparison_builders import sample
 
-from dlprof.compare.gate_rounds import begin, look
+from dlprof.compare.gate_rounds import Course
 from dlprof.compare.times import (
     FAMILY_LEVEL,
     PASS_LEVEL,
@@ -56,12 +56,15 @@ def test_the_shares_of_all_looks_add_up_to_one_and_both_passes_err_as_one_judgme
 
 
 def test_faster_is_not_measured_again_and_has_to_be_surer_than_slower():
-    words = [look(begin(1), [sample(ratio, 8)]).words for ratio in (0.5, 2.0)]
-    assert words == [("UNSURE",), ("SLOWER",)]
+    for ratio, word in ((0.5, "UNSURE"), (2.0, "SLOWER")):
+        course = Course(("UNSURE",))
+        course.look([sample(ratio, 8)])
+        assert course.words == (word,)
 
 
 def test_what_is_decided_stays_decided():
-    course = look(begin(2), [sample(1.0, 8), sample(1.0, 8, sd=0.3)])
-    course = look(course, [sample(2.0, 12), sample(1.0, 12)])
+    course = Course(("UNSURE",) * 2)
+    course.look([sample(1.0, 8), sample(1.0, 8, sd=0.3)])
+    course.look([sample(2.0, 12), sample(1.0, 12)])
     assert course.words == ("SAME", "SAME")
     assert course.next_look is None

@@ -5,7 +5,8 @@ import pytest
 from comparison_builders import case_words, compared, medians, only_words, pair, suite, timed
 
 from dlprof.compare.comparison import compare, exit_code
-from dlprof.compare.times import WIDE, Settings
+from dlprof.compare.times import WIDE
+from dlprof.compare.verdicts import Criteria
 from dlprof.errors import UsageError
 from dlprof.report.comparison_document import answers_of
 
@@ -122,4 +123,4 @@ def test_times_of_other_machines_are_not_compared(change, why):
 def test_one_measurement_is_not_compared_with_itself():
     base, _ = pair(suite(), suite())
     with pytest.raises(UsageError, match="same measurement"):
-        compare(base, base, Settings())
+        compare(base, base, Criteria())

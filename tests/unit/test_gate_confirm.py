@@ -29,8 +29,8 @@ def time_of(comparison, name="c"):
 
 def test_slower_twice_is_a_regression_and_both_numbers_are_told():
     found, code = judged(passed({"c": 1.2}), passed({"c": 1.3}, seed=5))
-    assert "1.2" in time_of(found).note.split("first pass")[0]
-    assert "1.3" in time_of(found).note.split("first pass")[1]
+    assert "1.2" in time_of(found).reason.split("first pass")[0]
+    assert "1.3" in time_of(found).reason.split("first pass")[1]
     assert code == REGRESSION
 
 

@@ -7,10 +7,9 @@ import pytest
 from comparison_builders import timed
 
 from dlprof.compare.comparison import key
+from dlprof.compare.gate import MeasuredSuite, Side
 from dlprof.compare.gate_rounds import Budget
-from dlprof.compare.gate_suite import MeasuredSuite, Side
-from dlprof.compare.times import Settings
-from dlprof.compare.verdicts import RACE_LOOKS
+from dlprof.compare.verdicts import RACE_LOOKS, Criteria
 from dlprof.runner.progress import Watcher
 
 SAFE, UNSAFE = ({"verdict": word, "evidence": {}} for word in ("safe", "unsafe"))
@@ -41,7 +40,7 @@ class FakeSide:
 
 
 def suite_of(base, head):
-    return MeasuredSuite(base.side(), head.side(), Settings(in_turns=True), Watcher())
+    return MeasuredSuite(base.side(), head.side(), Criteria(), Watcher())
 
 
 def looked(base, head):

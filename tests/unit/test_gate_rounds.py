@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from dlprof.compare.criteria import Floor
 from dlprof.compare.gate_rounds import BUDGET, DECIDED, LAST, SETTLED, STOPPED, Budget, run
-from dlprof.compare.times import LOOKS, WIDE_LIMIT, Process, Sample, bound_level
+from dlprof.compare.times import LOOKS, WIDE_LIMIT, Floor, Process, Sample, bound_level
 
 ROUND_S = 10.0
 
@@ -51,7 +50,7 @@ class FakeSuite:
         seconds = math.inf if rounds is None else (ROUND_S * rounds + 5.0) / 0.98
         budget = Budget(seconds, 0.0, lambda: self.now)
         ran = run(self, len(self.ratios), budget, first)
-        return ran, list(ran.course.words)
+        return ran, list(ran.words)
 
 
 def test_equal_code_is_enough_after_eight_rounds():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dlprof.compare.gate_suite import Player, alternate
+from dlprof.compare.gate import Player, alternate
 from dlprof.runner.schedule import Stop
 
 SAME_RANKS = {case: case for case in range(9)}

@@ -9,8 +9,7 @@ from builders import make_result, make_session
 from rule_builders import MS, ordered
 
 from dlprof.compare.comparison import compare, exit_code
-from dlprof.compare.criteria import parse as criteria
-from dlprof.compare.times import Settings
+from dlprof.compare.verdicts import parse as criteria
 from dlprof.errors import MissingDevice, UsageError
 from dlprof.measuring.judged import judged
 from dlprof.report import html, markdown, terminal
@@ -111,7 +110,7 @@ def outputs():
     yield "junit", junit("title", checks(found))
     for finding in found.findings:
         yield finding.rule, ticket(found, finding, NO_SCRIPT, "not run")
-    compared = compare(session(created="2026-01-02T00:00:00+00:00"), found, Settings())
+    compared = compare(session(created="2026-01-02T00:00:00+00:00"), found, criteria([]))
     both = comparison_document(compared)
     yield "comparison", terminal.render(both)
     yield "comparison as Markdown", markdown.render(both)
@@ -134,11 +133,11 @@ def test_no_output_has_a_time_of_the_device():
 def test_two_such_sessions_are_compared_by_their_verdicts():
     base = session(untimed(order="stream-ordered"), created="2026-01-01T00:00:00+00:00")
     head = session(untimed(order="unordered"), created="2026-01-02T00:00:00+00:00")
-    assert exit_code(compare(base, base.model_copy(update={"created": "x"}), Settings())) == 0
-    assert exit_code(compare(base, head, Settings())) == 1
+    assert exit_code(compare(base, base.model_copy(update={"created": "x"}), criteria([]))) == 0
+    assert exit_code(compare(base, head, criteria([]))) == 1
 
 
 def test_a_criterion_on_time_is_refused_for_them():
     head = session(created="2026-01-02T00:00:00+00:00")
     with pytest.raises(UsageError, match="times"):
-        compare(session(), head, Settings(criteria(["ready:10%"])))
+        compare(session(), head, criteria(["ready:10%"]))

@@ -6,7 +6,7 @@ from builders import make_result, make_session
 from rule_builders import verdict
 
 from dlprof.compare.comparison import compare
-from dlprof.compare.times import Settings
+from dlprof.compare.verdicts import Criteria
 from dlprof.errors import Unmeasured
 from dlprof.judge import find
 from dlprof.probes.base import DTYPES, FLOATS, corners
@@ -167,7 +167,7 @@ class TestComparison:
         timed = make_result("g(x)")
         base = make_session(timed)
         head = make_session(timed, surveyed(), created="2026-02-02T00:00:00+00:00")
-        found = compare(base, head, Settings(in_turns=True))
+        found = compare(base, head, Criteria(), in_turns=True)
         assert [case.case.survey for case in found.cases] == [False]
 
 
@@ -190,6 +190,6 @@ def test_a_crash_that_both_surveys_saw_keeps_no_comparison_from_an_answer():
     base = make_session(surveyed("int8"), crash)
     head = make_session(surveyed("int8"), crash, created="2026-02-02T00:00:00+00:00")
     words = {
-        case.case.dtype: case.word for case in compare(base, head, Settings(in_turns=True)).cases
+        case.case.dtype: case.word for case in compare(base, head, Criteria(), in_turns=True).cases
     }
     assert words == {"int8": "SAME", "float32": "UNMEASURED"}
