@@ -159,15 +159,12 @@ def _row(result: Result) -> dict[str, Any]:
     faults = [one.page_faults_per_call for one in host.processes] if host is not None else []
     known = [fault for fault in faults if fault is not None]
     size = math.prod(result.case.shape) * DTYPES.get(result.case.dtype, 0)
-    arrays = case.peak_arrays
-    if result.first_call_peak_bytes is not None and size > 0:  # at the case's own size
-        arrays = result.first_call_peak_bytes / size
     return {
         **{name: _at(result, place) for name, place in (CASE | WORDS | numbers).items()},
         "shape": shape_text(result.case.shape),
         "size_bytes": size if 0 < size <= LARGEST_INTEGER else None,
         "page_faults_per_call": statistics.median(known) if known else None,
-        "peak_memory_arrays": arrays,
+        "peak_memory_arrays": case.peak_arrays,
         "processes": (len(ready.processes) if ready is not None else 0) or None,
     }
 

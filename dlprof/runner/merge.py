@@ -77,7 +77,6 @@ def _content(
         "refused_at": next(reversed(_all(parts, "refused_at")), None),
         "host_time": host,
         "ready_time": ready,
-        "first_call_peak_bytes": first and first.get("peak_bytes"),
         "first_call_ns": spent and spent["ns"],
         "first_call_cases_before": spent and spent["cases_before"],
         "device_time": _device_time(parts, owned),

@@ -298,7 +298,6 @@ class Result(Model):
     ready_time: Maybe[TimeMeasure] = None
     first_call_ns: float | None = None
     first_call_cases_before: int | None = None
-    first_call_peak_bytes: int | None = None
     device_time: DeviceTime | None = None
     ownership: Verdict[Ownership] | None = None
     ordering: Verdict[Ordering] | None = None

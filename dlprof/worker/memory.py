@@ -36,15 +36,10 @@ NO_FILES = ("/dev/zero", "/dev/nvidia", "/dev/dri/", "/dev/kfd")
 
 
 class Mapping(NamedTuple):
-    """A line of ``/proc/self/maps``.
-
-    ``shared``: a write goes to a file, or to other processes. ``file``: the numbers of its device
-    and its inode; None for memory of this process alone.
-    """
+    """A line of ``/proc/self/maps``. ``shared``: a write goes to a file, or to other processes."""
 
     writable: bool
     shared: bool
-    file: tuple[str, str] | None
 
 
 def mapping_of(address: int | None) -> Mapping | None:
@@ -53,11 +48,11 @@ def mapping_of(address: int | None) -> Mapping | None:
         return None
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as lines:  # noqa: PTH123
         for line in lines:
-            span, kind, _, device, inode, *path = line.split(maxsplit=5)
+            span, kind, _, _, _, *path = line.split(maxsplit=5)
             begin, _, end = span.partition("-")
             if int(begin, 16) <= address < int(end, 16):
                 shared = kind.endswith("s") and not "".join(path).startswith(NO_FILES)
-                return Mapping("w" in kind, shared, (device, inode) if inode != "0" else None)
+                return Mapping("w" in kind, shared)
     return None
 
 

@@ -143,16 +143,6 @@ class TestFiles:
         assert found["evidence"]["not_written"] == ownership.NOT_WRITTEN
         assert found["verdict"] == verdict
 
-    @pytest.mark.parametrize(
-        ("mode", "verdict"), [("r+", "unknown"), ("r", "unknown"), ("c", "copy")]
-    )
-    def test_a_private_mapping_of_the_same_file_is_no_copy_because_of_its_own_write(
-        self, tmp_path, mode, verdict
-    ):
-        code = "numpy.load({x}.filename, mmap_mode='c')"
-        found = ownership.measure(self.subject(tmp_path, mode, code))
-        assert (found["verdict"], found["evidence"]["result_write_shows"]) == (verdict, False)
-
     def test_no_framework_is_let_write_read_only_memory(self, tmp_path):
         """The process would die of it."""
 

@@ -2,7 +2,6 @@
 
 import ctypes
 import gc
-import os
 import platform
 import signal
 import sys
@@ -98,14 +97,12 @@ def test_a_setting_of_the_process_counts_also_if_the_call_is_refused():
 def put_back():
     """The settings of this process as they were."""
     limit, interval = sys.getrecursionlimit(), sys.getswitchinterval()
-    environment, handler = dict(os.environ), signal.getsignal(signal.SIGUSR1)
+    handler = signal.getsignal(signal.SIGUSR1)
     yield
     gc.enable()
     sys.setswitchinterval(interval)
     sys.setrecursionlimit(limit)
     signal.signal(signal.SIGUSR1, handler)
-    os.environ.clear()
-    os.environ.update(environment)
 
 
 @pytest.mark.parametrize(
@@ -114,17 +111,13 @@ def put_back():
         ("garbage collector", lambda _: gc.disable()),
         ("recursion limit", lambda _: sys.setrecursionlimit(2345)),
         ("signal handlers", lambda _: signal.signal(signal.SIGUSR1, lambda *_: None)),
-        ("environment variable DLPROF_NEW", lambda _: os.environ.update(DLPROF_NEW="secret")),
-        ("environment variable PATH", lambda _: os.environ.update(PATH="secret")),
-        ("environment variable PATH", lambda _: os.environ.pop("PATH")),
     ],
 )
 @pytest.mark.usefixtures("put_back")
-def test_a_setting_of_the_process_is_seen_and_no_value_of_the_environment(name, change):
+def test_a_setting_of_the_process_is_seen(name, change):
     (one,) = looked(change)["evidence"]["changed"]
     assert one["name"] == f"{name} of the process"
     assert one["before"] != one["after"]
-    assert "secret" not in one["after"]
 
 
 @pytest.mark.usefixtures("put_back")

@@ -6,9 +6,7 @@ not. Without an address the framework's own in-place write is used. The second p
 address. If the addresses differ and are near, the result may be a view that begins elsewhere in
 the memory (backwards, or at an offset). Then all elements are watched, not the first alone.
 
-Shared mappings are not written. If the other side is a mapping of the same file, its own write
-proves no copy: where that is copy-on-write, the write itself makes the copy (``mmap(2)``,
-``MAP_PRIVATE``).
+Shared and read-only mappings are not written.
 
 Verdicts: ``view``, ``copy``, ``unknown``.
 """
@@ -27,10 +25,6 @@ from dlprof.worker import memory
 from dlprof.worker.simulated import computed
 from dlprof.worker.subject import Subject, result_device
 
-ONE_FILE = (
-    "both are mappings of one file, and one must not be written: a write to the other may be"
-    " copy-on-write"
-)
 NOT_WRITTEN = "not written: the memory is read-only, a file's, or shared with other processes"
 
 
@@ -43,8 +37,14 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
     subject.wait_for(converted)  # an unfinished copy would show the write
     source = _Side(subject.producer, subject.source, gpu, subject)
     result = _Side(subject.consumer, converted, gpu, subject)
-    same_address = source.begins_with(result)
-    source.watch_all = result.watch_all = same_address is False and source.is_near(result)
+    same_address = None
+    if source.device != result.device:
+        same_address = False
+    elif source.address and result.address:
+        same_address = source.address == result.address
+    apart = abs((source.address or 0) - (result.address or 0))
+    is_near = source.device == result.device and apart < max(source.reach, result.reach)
+    source.watch_all = result.watch_all = same_address is False and is_near
     evidence: dict[str, Any] = {
         "source_alignment_bytes": source.address and alignment(source.address),
         "result_device": result.device,
@@ -55,16 +55,14 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
     declared = result_device(subject.consumer, subject.import_, subject.spec)
     if result.device != declared:
         evidence["declared_device"] = declared
-    if source.forbidden or result.forbidden:
+    if source.is_forbidden or result.is_forbidden:
         evidence["not_written"] = NOT_WRITTEN
-        if source.file is not None and source.file == result.file:
-            evidence["one_file"] = True
     word, reason = judge(evidence)
     return verdict(word, evidence, reason)
 
 
 def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
-    """The verdict that address and writes allow, and the reason if there is one."""
+    """Return the verdict that address and writes allow, and the reason if there is one."""
     tried = (evidence["source_write_shows"], evidence["result_write_shows"])
     writes = [shows for shows in tried if shows is not None]
     same = evidence["same_address"]
@@ -75,7 +73,7 @@ def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
     if all(writes) and same is not False:
         return "view", None
     if not any(writes) and not same:
-        return ("unknown", ONE_FILE) if evidence.get("one_file") else ("copy", None)
+        return "copy", None
     if all(writes):
         # Memory mapped twice, or an address of something else: the write is proof.
         return "view", "different addresses, but writes show on both sides"
@@ -97,45 +95,27 @@ class _Side:
         self.item = DTYPES.get(probe.dtype(array) or subject.spec.dtype, 0)
         self.watch_all = False
 
-    def begins_with(self, other: _Side) -> bool | None:
-        """Whether both begin at the same address; None if that is unknown."""
-        if self.device != other.device:
-            return False
-        return self.address == other.address if self.address and other.address else None
-
-    def is_near(self, other: _Side) -> bool:
-        """Whether the one may begin within the other."""
-        apart = abs((self.address or 0) - (other.address or 0))
-        return self.device == other.device and apart < max(self.reach, other.reach)
-
     @property
-    def reachable(self) -> bool:
+    def is_reachable(self) -> bool:
         on_host = self.device == "cpu" or self.gpu is not None
         return bool(self.address) and on_host and self.item > 0
 
     @cached_property
-    def mapping(self) -> memory.Mapping | None:
-        return memory.mapping_of(self.address) if self.device == "cpu" else None
-
-    @property
-    def forbidden(self) -> bool:
+    def is_forbidden(self) -> bool:
         """Whether a write would end the process or show outside of it."""
-        return self.mapping is not None and (self.mapping.shared or not self.mapping.writable)
-
-    @property
-    def file(self) -> tuple[str, str] | None:
-        return self.mapping.file if self.mapping else None
+        found = memory.mapping_of(self.address) if self.device == "cpu" else None
+        return found is not None and (found.shared or not found.writable)
 
     def first_bytes(self) -> bytes:
-        """The first element as it is in memory now."""
-        if self.reachable and self.address:
+        """Return the first element as it is in memory now."""
+        if self.is_reachable and self.address:
             return memory.read(self.address, self.item, self.gpu)
         return bytes(self._contents().reshape(-1)[:1].tobytes())
 
     def watched_bytes(self) -> bytes:
-        """What changes if this side sees a write: the first element, or all of them."""
-        rest = self._contents().tobytes() if self.watch_all else b""
-        return self.first_bytes() + bytes(rest)
+        """Return what changes if this side sees a write: the first element, or all of them."""
+        others = self._contents().tobytes() if self.watch_all else b""
+        return self.first_bytes() + bytes(others)
 
     def _contents(self) -> Any:
         return computed(self.gpu, lambda: self.probe.to_numpy(self.array))
@@ -143,10 +123,10 @@ class _Side:
 
 def _write_shows(written: _Side, watched: _Side) -> bool | None:
     """Whether a write to one side changes the other; None if it cannot be tried."""
-    if written.forbidden:
+    if written.is_forbidden:
         return None  # some frameworks write without asking, too
     before = watched.watched_bytes()
-    if written.reachable and written.address:
+    if written.is_reachable and written.address:
         original = written.first_bytes()
         flipped = bytes([original[0] ^ 1]) + original[1:]  # a bool stays a bool
         memory.write(written.address, flipped, written.gpu)

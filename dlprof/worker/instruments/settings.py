@@ -3,7 +3,7 @@
 The texts of ``Probe.settings`` of both frameworks, and of NumPy if it is imported, and those of
 :data:`OF_PROCESS` are evaluated before and after the first conversion of an array, whether it is
 refused or not. Values are compared as text. A setting that only the call makes unreadable has
-changed. The values of environment variables may be secrets: only their names are told.
+changed.
 
 The sticky flags of floating-point exceptions are no setting: any computation raises them. Nor are
 warning filters, which any import may add.
@@ -13,7 +13,6 @@ Verdicts: ``kept``, ``changed``. The evidence has the settings that changed.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -47,9 +46,8 @@ if the processor flushes denormals, and so is a product of a denormal if it take
 IMPORTS = "import gc, locale, os, resource, signal, sys"
 NUMPY = NumPy()
 """Most libraries convert with its help, and share its settings."""
-BEFORE = 100
-"""So many characters of a long text are kept before the first that changed."""
-
+CONTEXT = 100
+"""This many characters of a text are kept before the first that changed."""
 
 Reading = dict[tuple[str, str], "str | Refusal"]
 """Settings as text, by their name and the expression that reads them."""
@@ -60,11 +58,11 @@ def watched(subject: Subject, answer: Answer) -> Iterator[None]:
     """Send what the conversion inside changes, also if it raises."""
     numpy = (NUMPY,) if "numpy" in sys.modules else ()
     owners = tuple(dict.fromkeys((subject.producer, subject.consumer, *numpy, None)))
-    before, variables = _read(owners), dict(os.environ)
+    before = _read(owners)
     try:
         yield
     finally:
-        changed = [*_changed(before, _read(owners)), *_changed_variables(variables)]
+        changed = list(_changed(before, _read(owners)))
         found = verdict("changed", {"changed": changed}) if changed else verdict("kept", {})
         answer.part("settings", found)
 
@@ -82,32 +80,10 @@ def _changed(before: Reading, after: Reading) -> Iterator[dict[str, str]]:
         if isinstance(old, Refusal) or now == old:
             continue
         text = f"cannot be read: {now.reason}" if isinstance(now, Refusal) else now
-        values = zip(("before", "after"), _cut(old, text), strict=True)
-        yield {"name": key[0], "code": key[1], **dict(values)}
-
-
-def _changed_variables(before: dict[str, str]) -> Iterator[dict[str, str]]:
-    """Changes of environment variables, without their values."""
-    for name in sorted({*before, *os.environ}):
-        old, now = before.get(name), os.environ.get(name)
-        if old != now:
-            words = ["not set" if one is None else "set" for one in (old, now)]
-            yield {
-                "name": f"environment variable {name} of the process",
-                "code": f"os.environ.get({name!r})",
-                "before": words[0],
-                "after": "another value" if words[0] == words[1] else words[1],
-            }
-
-
-def _cut(before: str, after: str) -> tuple[str, str]:
-    """Both texts; of long ones a part with the first difference."""
-    if max(len(before), len(after)) <= LONGEST:
-        return before, after
-    pairs = enumerate(zip(before, after, strict=False))
-    differ = next((at for at, (one, other) in pairs if one != other), min(len(before), len(after)))
-    begin = max(0, differ - BEFORE)
-    return before[begin : begin + LONGEST], after[begin : begin + LONGEST]
+        pairs = enumerate(zip(old, text, strict=False))
+        begin = max(0, next((at for at, (a, b) in pairs if a != b), 0) - CONTEXT)
+        part = slice(begin, begin + LONGEST)
+        yield {"name": key[0], "code": key[1], "before": old[part], "after": text[part]}
 
 
 @cache

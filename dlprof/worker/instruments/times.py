@@ -4,8 +4,7 @@ Each answer is a timing of one process: ``loops``, ``samples_ns`` (ns per call, 
 ``page_faults_per_call``, and ``disturbed`` (the share of samples that other programs disturbed).
 
 - ``first_call``: ``ns`` of the first conversion of the process, until the values are there;
-  ``cases_before`` (cases that the worker served before), and ``peak_bytes`` (memory needed at once)
-  for a large array on the host. The time does not include the release of the result.
+  ``cases_before`` (cases that the worker served before). The release of the result is not included.
 - ``host_time``: until the call returns.
 - ``ready_time``: until the result's values are there; also ``idle_wait_ns``, the cost of a wait for
   a finished result, which is subtracted. No answer if the consumer has nothing to wait for.
@@ -19,7 +18,6 @@ from typing import Any
 
 from dlprof.worker import timer
 from dlprof.worker.any_array import Foreign
-from dlprof.worker.instruments import peak_memory
 from dlprof.worker.subject import Subject
 from dlprof.worker.turns import Turns
 
@@ -29,15 +27,12 @@ MOST_BYTES = 256 << 20
 
 def first_call(subject: Subject, cases_before: int) -> tuple[dict[str, Any], Any]:
     """Return the answer and the result. Raises what the framework raises."""
-    before = peak_memory.watch(subject)
     wait = subject.waiter()
     with timer.collector_off():
         begin = time.perf_counter_ns()
         result = subject.convert()
         wait(result)
         found = {"ns": time.perf_counter_ns() - begin, "cases_before": cases_before}
-    if before is not None:
-        found["peak_bytes"] = peak_memory.risen_bytes(before)
     return found, result
 
 
