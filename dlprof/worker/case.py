@@ -67,9 +67,14 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     if import_.layouts and spec.layout not in import_.layouts:
         made_for = ", ".join(import_.layouts)
         raise Unsupported(f"{import_.name} is for arrays of layout {made_for}, not {spec.layout}")
-    if request["instruments"] == ["alignment"]:
-        return _alignment_alone(state, answer, path, spec)
-    asked, spec = spec, _fitting(path, request, spec)
+    if request["instruments"] == ["alignment"]:  # it makes its own arrays
+        answer.stage("alignment")
+        state.channel.measuring = True
+        found = alignment.measure(path, spec)
+        if found is not None:
+            answer.part("alignment", found)
+        return "ok", None
+    wanted, spec = spec, _fitting(path, request, spec)
     answer.stage("create")
     if "recipe" in request["instruments"]:
         # Before anything is made or converted: a case that dies of it needs its recipe most.
@@ -86,7 +91,7 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
         result = _convert_first(subject, request, before, answer)
     subject = subject.relocate(result)
     del result
-    instruments = Instruments(subject, request, answer, is_smaller=spec != asked)
+    instruments = Instruments(subject, request, answer, is_smaller=spec != wanted)
     trouble = None
     if AT_ANY_LOAD.issuperset(request["instruments"]):
         instruments.run()  # unwatched: NVML's answers take as long as a case of a survey
@@ -103,38 +108,25 @@ def _convert_first(subject: Subject, request: dict[str, Any], before: int, answe
     """Return the first result; send its time if an instrument wants one."""
     instruments = request["instruments"]
     try:
-        if TIMED.isdisjoint(instruments):
-            result = subject.convert()
-            subject.wait_for(result)
-            return result
         found, result = times.first_call(subject, before)
     except Exception as error:
         if own_place(error):
             raise
         answer.part(REFUSED, Refusal(error).reason)
         answer.stage("handshake")
-        asked = attempt(lambda: handshake.measure_refusal(subject))
-        if isinstance(asked, Refusal):
-            answer.failed("handshake", asked.reason)
-        elif asked:
-            answer.part("handshake", asked)
+        events = attempt(lambda: handshake.measure_refusal(subject))
+        if isinstance(events, Refusal):
+            answer.failed("handshake", events.reason)
+        elif events:
+            answer.part("handshake", events)
         if "refusal" in instruments and request.get("alone", True):
             answer.stage("refusal")
             answer.part("refusal", refusal.measure(subject, error))
         answer.stage("first call")  # where it was refused
         raise
-    answer.part("first_call", found)
+    if not TIMED.isdisjoint(instruments):
+        answer.part("first_call", found)
     return result
-
-
-def _alignment_alone(state: WorkerState, answer: Answer, path: Path, spec: ArraySpec) -> Outcome:
-    """Run the instrument that makes its own arrays, without an array of the case."""
-    answer.stage("alignment")
-    state.channel.measuring = True
-    found = alignment.measure(path, spec)
-    if found is not None:
-        answer.part("alignment", found)
-    return "ok", None
 
 
 def _fitting(path: Path, request: dict[str, Any], spec: ArraySpec) -> ArraySpec:
@@ -157,22 +149,10 @@ class Instruments:
     """
 
     def __init__(
-        self,
-        subject: Subject,
-        request: dict[str, Any],
-        answer: Answer,
-        *,
-        is_smaller: bool,
+        self, subject: Subject, request: dict[str, Any], answer: Answer, *, is_smaller: bool
     ) -> None:
-        self.subject = subject
-        self.answer = answer
-        self.wanted: list[str] = request["instruments"]
-        self.budget_ns: int = request["budget_ns"]
-        self.largest_bytes: int = request["largest_bytes"]
-        self.placements: list[str] = request.get("placements", [])
-        self.turns = None
-        if asked := request.get("turns"):
-            self.turns = Turns(answer.channel, answer.identity, **asked)
+        self.subject, self.request, self.answer = subject, request, answer
+        self.is_smaller = is_smaller
         self.gpu: Gpu | None = None
         self.no_gpu = ""
         if "cuda" in (subject.spec.device, subject.result_device):
@@ -180,50 +160,46 @@ class Instruments:
                 self.gpu = open_gpu()
             except CudaUnavailable as reason:
                 self.no_gpu = str(reason)
-        self.is_smaller = is_smaller
 
     def run(self) -> None:
         """Run all wanted instruments."""
-        subject, spec = self.subject, self.subject.spec
+        subject, spec, gpu = self.subject, self.subject.spec, self.gpu
+        budget: int = self.request["budget_ns"]
         # Times come first: they do not use the address, which a faulty probe may get wrong.
-        with self._placed():
-            self._time()
-        self._take("device_time", self._device_time)
-        self._take("placement", lambda: placement.measure(subject, self.budget_ns, self.placements))
+        self._time(budget)
+        if "cuda" in (spec.device, subject.result_device):
+            self._take("device_time", lambda: self._device_time(budget))
+        placements = self.request.get("placements", [])
+        self._take("placement", lambda: placement.measure(subject, budget, placements))
         looked = partial(values.measure, subject)
-        self._take("values", lambda: as_far_as_computed("values", self.gpu, looked))
-        owned = self._take("ownership", lambda: ownership.measure(subject, self.gpu))
+        self._take("values", lambda: as_far_as_computed("values", gpu, looked))
+        owned = self._take("ownership", lambda: ownership.measure(subject, gpu))
         self._take("refusal", self._refusal)
         # No memcpy compares with a copy to another device.
-        is_copy = owned and owned["verdict"] == "copy"
-        gpu = self.gpu if spec.device == "cuda" else None
-        can_copy = gpu is not None or spec.device == "cpu"
-        if is_copy and can_copy and owned["evidence"]["result_device"] == spec.device:
-            costs = partial(copy_cost.measure, spec.size_bytes, self.budget_ns, gpu)
-            self._take("copy_cost", costs)
+        stays = owned and owned["evidence"].get("result_device") == spec.device
+        if stays and owned["verdict"] == "copy" and (gpu is not None or spec.device == "cpu"):
+            copies_on = gpu if spec.device == "cuda" else None
+            self._take("copy_cost", lambda: copy_cost.measure(spec.size_bytes, budget, copies_on))
         self._take("handshake", lambda: handshake.measure(subject))
-        self._take("fresh_source", lambda: fresh_source.measure(subject, self.budget_ns))
+        self._take("fresh_source", lambda: fresh_source.measure(subject, budget))
         self._diagnose()
 
-    def _placed(self) -> AbstractContextManager[object]:
-        """In turns, copies of both sides begin at one offset."""
-        spec = self.subject.spec
-        if self.turns is None or spec.device != "cpu":
-            return nullcontext()
-        return next_block_at(self.turns.offset_bytes, spec.size_bytes)
+    def _time(self, budget: int) -> None:
+        subject, spec, turns = self.subject, self.subject.spec, None
+        offset: AbstractContextManager[object] = nullcontext()
+        if given := self.request.get("turns"):
+            turns = Turns(self.answer.channel, self.answer.identity, **given)
+            if spec.device == "cpu":  # copies of both sides begin at one offset
+                offset = next_block_at(turns.offset_bytes, spec.size_bytes)
+        with offset:
+            self._take("host_time", lambda: times.host_time(subject, budget, turns))
+            self._take("ready_time", lambda: times.ready_time(subject, budget, turns))
 
-    def _time(self) -> None:
-        subject, budget = self.subject, self.budget_ns
-        self._take("host_time", lambda: times.host_time(subject, budget, self.turns))
-        self._take("ready_time", lambda: times.ready_time(subject, budget, self.turns))
-
-    def _device_time(self) -> dict[str, Any] | None:
-        if "cuda" not in (self.subject.spec.device, self.subject.result_device):
-            return None
+    def _device_time(self, budget: int) -> dict[str, Any]:
         if self.gpu is None:
             return {"verdict": "unknown", "reason": self.no_gpu}
         stream = self.subject.consumer.current_stream("cuda")
-        return device_time.measure(self.subject, self.gpu, stream, self.budget_ns / 1e9)
+        return device_time.measure(self.subject, self.gpu, stream, budget)
 
     def _refusal(self) -> dict[str, Any] | None:
         spec, export = self.subject.spec, self.subject.export
@@ -235,16 +211,17 @@ class Instruments:
         return found
 
     def _diagnose(self) -> None:
-        sizes = [size for size in early_write.SIZES_BYTES if size <= self.largest_bytes]
-        of_contents: dict[str, Callable[[Subject], Any]] = {
+        largest = self.request["largest_bytes"]
+        sizes = [size for size in early_write.SIZES_BYTES if size <= largest]
+        by_contents: dict[str, Callable[[Subject], Any]] = {
             "early_write": lambda subject: early_write.measure(subject, sizes),
             "lifetime": lambda subject: lifetime.measure(subject, self.gpu, self.answer),
         }
         self._take("ordering", self._ordering)
         self._take("alignment", lambda: alignment.measure(self.subject, self.subject.spec))
-        self._take("peak_memory", partial(self._where_it_works, peak_memory.measure))
-        for name, instrument in of_contents.items():
-            answer = partial(self._where_it_works, instrument)
+        self._take("peak_memory", partial(self._at_any_address, peak_memory.measure))
+        for name, instrument in by_contents.items():
+            answer = partial(self._at_any_address, instrument)
             self._take(name, partial(as_far_as_computed, name, self.gpu, answer))
         self._take("trace", lambda: trace.measure(self.subject, self.gpu))
 
@@ -254,23 +231,21 @@ class Instruments:
             found["evidence"]["size_bytes"] = self.subject.spec.size_bytes
         return found
 
-    def _where_it_works(self, instrument: Callable[[Subject], Any]) -> Any:
-        """Run an instrument that makes its own arrays, which may begin anywhere.
+    def _at_any_address(self, instrument: Callable[[Subject], Any]) -> Any:
+        """Run an instrument that makes its own arrays; once more on aligned memory if it fails.
 
-        If the path refuses unaligned memory, it runs once more on aligned memory.
+        Some paths refuse memory that is not aligned.
         """
         subject = self.subject
         found = attempt(partial(instrument, subject))
         if not isinstance(found, Refusal):
             return found
-        looks = (alignment.measure(subject, subject.spec) or {"evidence": {}})["evidence"]
-        aligned, sliced = (looks.get(place, {}).get("verdict") for place in alignment.PLACES)
-        if aligned not in ("view", "copy") or sliced != "refused":
+        if subject.is_one_array or (subject.spec.layout, subject.spec.device) != ("C", "cpu"):
             raise found.error
         found = instrument(subject.subject(replace(subject.spec, layout="aligned")))
         return {**found, "evidence": {**found["evidence"], "layout": "aligned"}}
 
     def _take(self, name: str, instrument: Callable[[], Any]) -> Any:
-        if name not in self.wanted:
+        if name not in self.request["instruments"]:
             return None
         return self.answer.take(name, instrument, name in WITH_VERDICT)

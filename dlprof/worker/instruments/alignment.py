@@ -5,8 +5,7 @@ larger array (``sliced``). Each is converted, and :mod:`~dlprof.worker.instrumen
 at the result. JAX, for one, takes host memory as it is only from a multiple of 64 bytes on
 (jax#30228).
 
-Verdicts: ``dependent``, ``independent``, ``unknown``. No answer for arrays to which the question
-does not apply.
+Verdicts: ``dependent``, ``independent``, ``unknown``.
 
 It makes its own arrays: an array of the case may begin anywhere, and some imports would refuse it.
 """
@@ -24,13 +23,13 @@ from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Path, result_device
 
 LARGEST_BYTES = 1 << 18
-"""Of a larger array a part is converted. Frameworks may treat a much smaller one differently."""
+"""A larger array is replaced by one of this size. Frameworks may treat a much smaller one apart."""
 PLACES = ("aligned", "sliced")
 KNOWN = ("view", "copy", "refused")
 
 
 def measure(path: Path, spec: ArraySpec) -> dict[str, Any] | None:
-    """The verdict on a path, by arrays like ``spec``; None if the question does not apply.
+    """Return the verdict on a path, by arrays like ``spec``; None if the question does not apply.
 
     It applies to contiguous arrays of the host with a result there.
     """
@@ -39,9 +38,8 @@ def measure(path: Path, spec: ArraySpec) -> dict[str, Any] | None:
     if not (is_array and on_host and path.import_.returns_array):
         return None
     small = spec if spec.size_bytes <= LARGEST_BYTES else spec.of_bytes(LARGEST_BYTES)
-    evidence: dict[str, Any] = {}
-    for place in PLACES:
-        found = evidence[place] = _look(path, replace(small, layout=place))
+    evidence = {place: _look(path, replace(small, layout=place)) for place in PLACES}
+    for place, found in evidence.items():
         if found["verdict"] not in KNOWN:
             return unknown(f"{place}: {found.get('reason', found['verdict'])}")
     answers = {found["verdict"] for found in evidence.values()}
@@ -57,7 +55,7 @@ def _look(path: Path, spec: ArraySpec) -> dict[str, Any]:
         return {"verdict": "unknown", "reason": subject.reason}
     owned = attempt(partial(ownership.measure, subject))
     if isinstance(owned, Refusal):
-        # What cannot be looked at was not refused.
+        # A result that cannot be looked at was not refused.
         is_refused = isinstance(attempt(lambda: subject.wait_for(subject.convert())), Refusal)
         return {"verdict": "refused" if is_refused else "unknown", "reason": words(owned.error)}
     evidence = owned["evidence"]

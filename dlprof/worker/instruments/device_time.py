@@ -16,7 +16,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dlprof.device.cuda import LONGEST_SPIN_NS, Gpu
 from dlprof.worker.subject import Subject
@@ -39,8 +39,7 @@ NO_STREAM = "the consumer does not say which stream it uses"
 Call = Callable[[], Any]
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """One run between two events; ``gapless`` if all was queued before the start event passed."""
 
     device_ns: float
@@ -76,9 +75,9 @@ class EventTimer:
 
 
 def measure(
-    subject: Subject, gpu: Gpu, stream_handle: int | None, budget_s: float
+    subject: Subject, gpu: Gpu, stream_handle: int | None, budget_ns: int
 ) -> dict[str, Any]:
-    """The answer, in about ``budget_s``; ``stream_handle`` is the consumer's current stream."""
+    """Return the answer; ``stream_handle`` is the consumer's current stream."""
     if stream_handle is None:
         return {"verdict": "unknown", "reason": NO_STREAM}
     timer = EventTimer(gpu, stream_handle, gpu.event(), gpu.event())
@@ -87,22 +86,20 @@ def measure(
     spin_ns = _outlast(timer, subject.convert)
     if isinstance(spin_ns, str):
         return {"verdict": "unknown", "reason": spin_ns}
-    series = _series(timer, subject.convert, spin_ns, round(budget_s * 1e9))
+    series = _series(timer, subject.convert, spin_ns, budget_ns)
     if min(len(samples) for samples in series.values()) < MIN_SAMPLES:
         return {"verdict": "unknown", "reason": SLOW}
-    empty = {
-        name: [
+    answer: dict[str, Any] = {"verdict": "ok"}
+    spread_ns = 0.0
+    for name, samples in series.items():
+        empty = [
             timer.run(lambda: None, spin_ns, cold=name == "cold").device_ns
             for _ in range(MIN_SAMPLES)
         ]
-        for name in series
-    }
-    spread_ns = max(max(pairs) - min(pairs) for pairs in empty.values())
-    return {
-        "verdict": "ok",
-        **{name: _estimate(samples, empty[name]) for name, samples in series.items()},
-        "resolution_ns": max(EVENT_RESOLUTION_NS, spread_ns),
-    }
+        spread_ns = max(spread_ns, max(empty) - min(empty))
+        samples_ns = [sample.device_ns - statistics.median(empty) for sample in samples]
+        answer[name] = {"median_ns": statistics.median(samples_ns), "samples_ns": samples_ns}
+    return answer | {"resolution_ns": max(EVENT_RESOLUTION_NS, spread_ns)}
 
 
 def _outlast(timer: EventTimer, call: Call) -> int | str:
@@ -140,9 +137,3 @@ def _series(timer: EventTimer, call: Call, spin_ns: int, budget_ns: int) -> dict
             if sample.gapless:
                 samples.append(sample)
     return series
-
-
-def _estimate(samples: list[Sample], empty: list[float]) -> dict[str, Any]:
-    pair_ns = statistics.median(empty)
-    samples_ns = [sample.device_ns - pair_ns for sample in samples]
-    return {"median_ns": statistics.median(samples_ns), "samples_ns": samples_ns}

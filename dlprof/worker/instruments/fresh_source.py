@@ -5,8 +5,8 @@ times what is kept, and a new array costs more than the loop says. So several ne
 converted twice, while the first result is held.
 
 Verdicts: ``kept``, ``not kept``, ``unknown``. Evidence: ``first_ns`` and ``second_ns`` (the fastest
-of all arrays, since other programs only add time), ``arrays`` (how many), ``size_bytes`` of each;
-of a copy that is kept, ``new_ns``: the median first conversion of arrays of the case's own size.
+of all arrays, since other programs only add time), ``arrays`` (how many), ``size_bytes`` of each.
+For a copy that is kept also ``new_ns``: the median first conversion of arrays of the case's size.
 Proof for a copy: both results have one address. Proof for a view, and for a copy to another device:
 the first conversion takes over twice as long. Making an array drives the conversion's code out of
 the caches, so the old array is converted once before, untimed. Results without an address are
@@ -43,7 +43,7 @@ KEPT_NS = 2_000
 
 
 class Pair(NamedTuple):
-    """Two conversions of one new array: times in ns, and where the results were."""
+    """Two conversions of one new array: times in ns, and the places of the results."""
 
     first_ns: int
     second_ns: int
@@ -72,27 +72,17 @@ def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
     found = judge(pairs, timer.clock_cost_ns(), crosses)
     found["evidence"]["size_bytes"] = subject.spec.size_bytes
     is_copy = not all(pair.is_view for pair in pairs)
-    if found["verdict"] == "kept" and is_copy and not subject.is_one_array:
-        new_ns = _new_array_ns(whole)
-        found["evidence"] |= {} if new_ns is None else {"new_ns": new_ns}
+    fits = memory.fits(memory.COPIES * whole.spec.size_bytes)
+    if found["verdict"] == "kept" and is_copy and fits and not subject.is_one_array:
+        begun, wait, times = time.perf_counter_ns(), whole.waiter(), list[int]()
+        while len(times) < NEW and time.perf_counter_ns() - begun < SLOW_NS:
+            times.append(_once(whole.converting(whole.make_another()), wait)[0])
+        found["evidence"]["new_ns"] = statistics.median(times)
     return found
 
 
-def _new_array_ns(subject: Subject) -> float | None:
-    """The time of a conversion of a new array; None if measuring it takes too long."""
-    if not memory.fits(memory.COPIES * subject.spec.size_bytes):
-        return None
-    begun, times, wait = time.perf_counter_ns(), list[int](), subject.waiter()
-    for _ in range(NEW):
-        call = subject.converting(subject.make_another())
-        times.append(_once(call, wait)[0])
-        if time.perf_counter_ns() - begun > SLOW_NS:
-            return None
-    return statistics.median(times)
-
-
 def judge(pairs: list[Pair], clock_ns: float, crosses: bool = False) -> dict[str, Any]:
-    """The verdict on all pairs; ``clock_ns`` is subtracted from the times.
+    """Return the verdict on all pairs; ``clock_ns`` is subtracted from the times.
 
     ``crosses`` says whether the result is on another device than the source.
     """

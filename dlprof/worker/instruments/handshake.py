@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from functools import partial
+from functools import partial, partialmethod
 from typing import Any
 
 from dlprof.probes import capsule
@@ -26,7 +26,7 @@ LONGEST = 500
 VERSION = (1, 3)
 """The newest version of DLPack that is known here."""
 LAST_LEGACY, VERSIONED_FROM = (0, 8), (1, 0)
-"""A capsule of an older version has no flags, so that read-only memory is refused."""
+"""Capsules of older versions have no flags, so read-only memory is refused."""
 EXPORT = "__dlpack__"
 LEGACY, VERSIONED = "dltensor", "dltensor_versioned"
 NEWER = ("copy", "dl_device", "max_version", "stream")
@@ -43,15 +43,15 @@ MEMBERS = {
 """Methods and properties of a protocol; a property ends in ``_interface__``."""
 
 
-def measure(subject: Subject, asked: list[Request] | None = None) -> list[dict[str, Any]]:
-    """The events; empty for protocols without a handshake. The requests go into ``asked``."""
+def measure(subject: Subject, requests: list[Request] | None = None) -> list[dict[str, Any]]:
+    """Return the events; none for protocols without a handshake. Fill ``requests``."""
     protocol = subject.export.protocol
     if protocol is Protocol.DLPACK_CAPSULE:
         return [_capsule_event(subject)]
     if protocol not in MEMBERS:
         return []
     events: list[dict[str, Any]] = []
-    names = {**subject.namespace, "_proxy": proxy(subject.source, protocol, events, asked)}
+    names = {**subject.namespace, "_proxy": proxy(subject.source, protocol, events, requests)}
     code = written(subject.import_.code, "_proxy", subject.spec.dtype, subject.spec.shape)
     result = attempt(compile_call(code, names))
     outcome = _words(result.error) if isinstance(result, Refusal) else "returned"
@@ -60,12 +60,12 @@ def measure(subject: Subject, asked: list[Request] | None = None) -> list[dict[s
 
 
 def measure_refusal(subject: Subject) -> list[dict[str, Any]]:
-    """What a conversion that is refused was asked, and experiments that change one thing.
+    """Return the events of a refused conversion, and experiments that change one thing.
 
     If the export gives a versioned capsule without being asked for one, the import gets a legacy
     one. If the producer refused the consumer's last request, requests that differ from it in one
     thing follow, until one is answered. Empty for other protocols, and if the proxy is taken for an
-    array of which the protocol does not say everything: a consumer may refuse it for that.
+    array that the protocol does not describe in full: a consumer may refuse it for that.
     """
     protocol = subject.export.protocol
     if subject.is_one_array:
@@ -74,8 +74,8 @@ def measure_refusal(subject: Subject) -> list[dict[str, Any]]:
         return _with_legacy_capsule(subject)
     if protocol not in (Protocol.DLPACK, Protocol.CUDA_ARRAY_INTERFACE):
         return []
-    asked: list[Request] = []
-    events = measure(subject, asked)
+    requests: list[Request] = []
+    events = measure(subject, requests)
     spec = subject.spec
     if events[-1]["outcome"] == "returned":
         return [] if spec.layout in FLAGS or spec.dtype in BITS else events
@@ -83,7 +83,7 @@ def measure_refusal(subject: Subject) -> list[dict[str, Any]]:
     if last is None or last["outcome"] == "returned":
         return events
     is_unknown = last["outcome"].startswith("TypeError")
-    for args, how in _variants(*asked[-1], is_unknown):
+    for args, how in _variants(*requests[-1], is_unknown):
         call = partial(subject.source.__dlpack__, *args, **how)
         arguments = _arguments(args, how)
         answer = attempt(partial(_record, events, ASKED_OTHERWISE, arguments, call))
@@ -107,7 +107,7 @@ def _with_legacy_capsule(subject: Subject) -> list[dict[str, Any]]:
 
 
 def _variants(args: tuple[Any, ...], how: dict[str, Any], is_unknown: bool) -> Iterator[Request]:
-    """Requests that differ from a refused one in one thing.
+    """Yield requests that differ from a refused one in one thing.
 
     If an argument ``is_unknown``, also requests that leave one out, and last one without any.
     """
@@ -125,36 +125,30 @@ def proxy(
     source: Any,
     protocol: Protocol,
     events: list[dict[str, Any]],
-    asked: list[Request] | None = None,
+    requests: list[Request] | None = None,
 ) -> Any:
-    """An object with the protocol's methods of ``source``, which records into ``events``.
+    """Make an object with the protocol's methods of ``source``, which records into ``events``.
 
-    The arguments of ``__dlpack__`` go into ``asked`` as they are.
+    The arguments of ``__dlpack__`` go into ``requests`` as they are.
     """
-    members: dict[str, Any] = {}
-    for name in filter(partial(has, source), MEMBERS[protocol]):
-        if name.endswith("_interface__"):
-            members[name] = _property(source, name, events)
-        else:
-            members[name] = _method(source, name, events, asked)
-    return type("RecordingProxy", (), members)()
 
+    def read(_self: Any, name: str) -> Any:
+        return _record(events, name, {}, lambda: getattr(source, name))
 
-def _method(
-    source: Any, name: str, events: list[dict[str, Any]], asked: list[Request] | None
-) -> Any:
-    def method(_self: Any, *args: Any, **kwargs: Any) -> Any:
-        if asked is not None and name == EXPORT:
-            asked.append((args, kwargs))
+    def call(_self: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        if requests is not None and name == EXPORT:
+            requests.append((args, kwargs))
         arguments = _arguments(args, kwargs)
         return _record(events, name, arguments, lambda: getattr(source, name)(*args, **kwargs))
 
-    method.__name__ = name
-    return method
-
-
-def _property(source: Any, name: str, events: list[dict[str, Any]]) -> Any:
-    return property(lambda _self: _record(events, name, {}, lambda: getattr(source, name)))
+    members: dict[str, Any] = {
+        name: property(partial(read, name=name))
+        if name.endswith("_interface__")
+        else partialmethod(call, name)
+        for name in MEMBERS[protocol]
+        if has(source, name)
+    }
+    return type("RecordingProxy", (), members)()
 
 
 def _record(events: list[dict[str, Any]], name: str, arguments: dict[str, Any], call: Any) -> Any:

@@ -46,7 +46,7 @@ def measure(subject: Subject, budget_ns: int, placements: Sequence[str]) -> dict
 
 
 def _operations(subject: Subject) -> Iterator[Use]:
-    """The consumer's operations: the richer one first, then the plain one."""
+    """Yield the consumer's operations: the richer one first, then the plain one."""
     consumer, device = subject.consumer, subject.result_device
     spec = replace(subject.spec, device=device)
     many = None if subject.is_one_array else consumer.use_many(spec)
@@ -59,7 +59,7 @@ def _operations(subject: Subject) -> Iterator[Use]:
 def _loops(
     subject: Subject, use: Use, wanted: Sequence[str]
 ) -> tuple[dict[str, timer.Loop], dict[str, str]]:
-    """Warm loops of the placements that work, and why the others do not."""
+    """Return warm loops of the placements that work, and the reasons of the others."""
     loops: dict[str, timer.Loop] = {}
     refused: dict[str, str] = {}
     namespace = attempt(partial(_namespace, subject, use))
@@ -90,16 +90,19 @@ def _loop(placement: str, subject: Subject, use: Use, namespace: dict[str, Any])
 
 
 def _statement(placement: str, subject: Subject, use: Use, namespace: dict[str, Any]) -> str:
-    """The body of a loop. What it uses is put into ``namespace``."""
+    """Return the body of a loop. Its arrays are put into ``namespace``."""
     if placement == "implicit":
         return _turn(subject, _applied(use))
     if not subject.import_.returns_array:
         raise Unsupported(NO_ARRAY)
-    names = ("x", *use.others)
-    conversions = {name: _conversion(subject, use, name) for name in names}
+    dtype, shapes = subject.spec.dtype, {"x": subject.spec.shape, **use.others}
+    conversions = {}
+    for name, shape in shapes.items():
+        handed = written(subject.export.code, name, dtype, shape)
+        conversions[name] = written(subject.import_.code, handed, dtype, shape)
     if placement == "in-loop":
         converted = [f"_{name} = {code}" for name, code in conversions.items()]
-        dropped = ", ".join(f"_{name}" for name in names)
+        dropped = ", ".join(f"_{name}" for name in conversions)
         return "\n".join([*converted, _turn(subject, _applied(use, "_")), f"del {dropped}"])
     for name, code in conversions.items():
         result = compile_call(code, namespace)()
@@ -109,14 +112,8 @@ def _statement(placement: str, subject: Subject, use: Use, namespace: dict[str, 
 
 
 def _applied(use: Use, prefix: str = "") -> str:
-    """The operation on its arrays, each name with ``prefix``."""
+    """Return the operation on its arrays, each name with ``prefix``."""
     return use.code.format(**{name: prefix + name for name in ("x", *use.others)})
-
-
-def _conversion(subject: Subject, use: Use, name: str) -> str:
-    dtype, shape = subject.spec.dtype, use.others.get(name, subject.spec.shape)
-    handed = written(subject.export.code, name, dtype, shape)
-    return written(subject.import_.code, handed, dtype, shape)
 
 
 def _turn(subject: Subject, operation: str) -> str:

@@ -1,7 +1,7 @@
 """Recipe: the source text of one case, so that a script without dlprof can do the same.
 
 It holds what the probes say: how to make the array, how to wait for a result and look at it, how
-to queue work. Nothing runs here. What a probe does not say, or refuses to say, is left out.
+to queue work. Nothing runs here. Text that a probe refuses to give is left out.
 """
 
 from __future__ import annotations
@@ -19,53 +19,48 @@ ALIGNMENTS = ("aligned", "sliced")
 """Layouts of known alignment. ``C`` may be a view in one process and a copy in the next; these
 tell which is which."""
 
+Text = Callable[[], str | None]
+
 
 def measure(
     producer: Probe, consumer: Probe, import_: Import, spec: ArraySpec, own_setup: str = ""
 ) -> dict[str, Any]:
     device = result_device(consumer, import_, spec)
     setups = dict.fromkeys((producer.setup, consumer.setup, import_.setup))
+    queue: dict[str, Text] = {
+        "setup": partial(producer.queue_setup, spec),
+        "enqueue": partial(producer.enqueue, spec),
+        "unrelated": partial(producer.enqueue_unrelated, spec),
+    }
     return {
         "modules": list(dict.fromkeys((producer.module, consumer.module))),
         "setup": [*setups, *([own_setup] if own_setup else [])],
         "create": _creates(producer, spec),
         "source": _idioms(producer, spec.device, spec.dtype),
         "result": _idioms(consumer, device, spec.dtype),
-        "queue": _queue(producer, spec),
+        "queue": {} if spec.corners else _texts(queue),  # a survey queues nothing
     }
 
 
-def _queue(producer: Probe, spec: ArraySpec) -> dict[str, str]:
-    if spec.corners:  # a survey queues nothing
-        return {}
-    return _kept(
-        {
-            "setup": partial(producer.queue_setup, spec),
-            "enqueue": partial(producer.enqueue, spec),
-            "unrelated": partial(producer.enqueue_unrelated, spec),
-        }
-    )
-
-
 def _creates(producer: Probe, spec: ArraySpec) -> dict[str, str]:
-    """By layout: that of the case; for a contiguous array also those of known alignment."""
+    """Return the text by layout; for a contiguous array also for those of known alignment."""
     if isinstance(producer, OneArray):  # its setup has made the array
         return {spec.layout: f"x = {producer.array_name}"}
     others = ALIGNMENTS if spec.layout in CONTIGUOUS and not spec.corners else ()
     layouts = dict.fromkeys((spec.layout, *others))
     specs = {layout: replace(spec, layout=layout) for layout in layouts}
-    found = _kept({name: partial(producer.create, spec) for name, spec in specs.items()})
-    asked = found.get(spec.layout)
-    return {name: text for name, text in found.items() if name == spec.layout or text != asked}
+    found = _texts({name: partial(producer.create, spec) for name, spec in specs.items()})
+    own = found.get(spec.layout)
+    return {name: text for name, text in found.items() if name == spec.layout or text != own}
 
 
 def _idioms(probe: Probe, device: str, dtype: str) -> dict[str, str]:
     idioms = attempt(lambda: dict(probe.idioms(device, dtype)))
     found = {} if isinstance(idioms, Refusal) else idioms
     waits = {"wait": partial(probe.wait, device), "use": partial(probe.use, device)}
-    return {**_kept({name: partial(str, text) for name, text in found.items()}), **_kept(waits)}
+    return _texts({name: partial(str, text) for name, text in found.items()} | waits)
 
 
-def _kept(texts: Mapping[str, Callable[[], str | None]]) -> dict[str, str]:
-    found = {name: attempt(text) for name, text in texts.items()}
-    return {name: said for name, said in found.items() if said and isinstance(said, str)}
+def _texts(calls: Mapping[str, Text]) -> dict[str, str]:
+    found = {name: attempt(call) for name, call in calls.items()}
+    return {name: text for name, text in found.items() if text and isinstance(text, str)}

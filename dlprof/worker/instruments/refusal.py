@@ -1,4 +1,4 @@
-"""Refusal: of which kind is the error, and does a refusal leave anything behind?
+"""Refusal: which class has the error, and does a refusal leave anything behind?
 
 A refused conversion is repeated, with a new source each time. What grows is judged as
 :mod:`dlprof.worker.growth` does. A process tries each wording once per path, and at most three
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from dlprof.probes.base import ArraySpec, Unsupported, written
@@ -43,8 +44,8 @@ _working: dict[tuple[str, ...], ArraySpec] = {}
 
 
 def measure(subject: Subject, error: Exception) -> dict[str, Any]:
-    """The verdict on a refused conversion."""
-    evidence: dict[str, Any] = {"error": _kinds(error)}
+    """Return the verdict on a refused conversion."""
+    evidence: dict[str, Any] = {"error": _classes(error)}
     kind, key = type(error).__name__, (*_refusing(subject, error), words(error)[:SAME_ERROR])
     alike = [one for one in _tried if one[:-1] == key[:-1] and one[-1].startswith(kind)]
     if key in _tried or subject.is_one_array or len(alike) >= MOST_ALIKE:
@@ -67,34 +68,31 @@ def note_working(subject: Subject) -> None:
 
 
 def measure_export(subject: Subject) -> dict[str, Any] | None:
-    """How the producer refuses another device without a copy; None if it does not."""
+    """Return how the producer refuses another device without a copy; None if it does not."""
     source, key = subject.source, (subject.producer.name, subject.export.name)
     device = OTHER_DEVICE.get(subject.spec.device)
     if device is None or not hasattr(source, "__dlpack__") or key in _tried:
         return None
     _tried.add(key)
-
-    def ask(copy: bool | None) -> Any:
-        return source.__dlpack__(max_version=VERSION, dl_device=device, copy=copy)
-
-    without, maybe = attempt(lambda: ask(False)), attempt(lambda: ask(None))
+    ask = partial(source.__dlpack__, max_version=VERSION, dl_device=device)
+    without, maybe = attempt(partial(ask, copy=False)), attempt(partial(ask, copy=None))
     if not isinstance(without, Refusal) or isinstance(without.error, TypeError):
         return None  # a TypeError is that of an argument that it does not know
-    if isinstance(maybe, Refusal) and words(maybe.error) == words(without.error):
+    reason = words(without.error)
+    if isinstance(maybe, Refusal) and words(maybe.error) == reason:
         return None
-    evidence = {"other_device": list(device), "error": _kinds(without.error)}
     # Nothing was refused that could leave something behind.
-    evidence |= {"words": words(without.error), "moot": True}
-    return verdict("unknown", evidence, "the conversion works")
+    evidence = {"other_device": list(device), "error": _classes(without.error)}
+    return verdict("unknown", evidence | {"words": reason, "moot": True}, "the conversion works")
 
 
-def _kinds(error: BaseException) -> list[str]:
-    """Names of the classes of an error, the narrowest first."""
+def _classes(error: BaseException) -> list[str]:
+    """Return the names of an error's classes, the narrowest first."""
     return [kind.__name__ for kind in type(error).__mro__ if kind is not object]
 
 
 def _broken(subject: Subject) -> dict[str, str]:
-    """Evidence that the path no longer converts its plain array; empty if it does."""
+    """Return evidence that the path no longer converts its plain array; empty if it does."""
     spec = _working.get(_path(subject))
     if spec is None:
         return {}
@@ -115,7 +113,7 @@ def _path(subject: Subject) -> tuple[str, ...]:
 
 
 def _refusing(subject: Subject, error: Exception) -> tuple[str, ...]:
-    """The names of the export, if it alone raises such an error, else of the path."""
+    """Return the names of the export, if it alone raises such an error, else of the path."""
     spec, export = subject.spec, (subject.producer.name, subject.export.name)
     code = written(subject.export.code, "x", spec.dtype, spec.shape)
     alone = attempt(compile_call(code, subject.namespace))
@@ -125,23 +123,21 @@ def _refusing(subject: Subject, error: Exception) -> tuple[str, ...]:
 
 
 def _growth(subject: Subject) -> dict[str, Any]:
-    """What the refusals leave behind; empty for nothing."""
+    """Return what the refusals leave behind; empty for nothing."""
     other = subject.of_bytes(growth.NEW_SOURCE_BYTES)
     meters, is_uncounted = growth.meters_of(subject)
     convert = other.converting(other.make_another())
-    each_s = min(_seconds(convert) for _ in range(2))  # the processor may have been taken away
-    if 2 * growth.FEW * each_s > MOST_S:  # two runs, the first to warm up
-        raise Unsupported(f"a refusal takes {1e3 * each_s:.0f} ms: too long to repeat")
+    times_s = []
+    for _ in range(2):  # the processor may have been taken away
+        began = time.perf_counter()
+        _refused(convert)
+        times_s.append(time.perf_counter() - began)
+    if 2 * growth.FEW * min(times_s) > MOST_S:  # two runs, the first to warm up
+        raise Unsupported(f"a refusal takes {1e3 * min(times_s):.0f} ms: too long to repeat")
     found = growth.measure_new_sources(other, meters, _refused)
     if is_uncounted and not found:
         raise Unsupported("neither framework says how much of the device's memory it uses")
     return found | other.made() if found else {}
-
-
-def _seconds(convert: Callable[[], Any]) -> float:
-    began = time.perf_counter()
-    _refused(convert)
-    return time.perf_counter() - began
 
 
 def _refused(convert: Callable[[], Any]) -> None:
