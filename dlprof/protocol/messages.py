@@ -34,7 +34,6 @@ OTHER_VALUES = "other values"
 """What becomes of a plain array after refusals, if it is converted still."""
 
 NO_ARRAY = "the call leaves no array behind"
-NO_SIZE = "nothing tells how many bytes the source has"
 """Why an instrument has nothing to look at."""
 """Why a difference proves nothing."""
 

@@ -191,7 +191,7 @@ class QueuedWork:
         with self._producer.active(), self._consumer.active():
             return self._convert(array)
 
-    def look(self, result: Any) -> Any:
+    def read(self, result: Any) -> Any:
         """Return the values of a result as the consumer reads them; None if it is no array."""
         consumer = self._subject.consumer
         if not self._subject.import_.returns_array:
@@ -199,16 +199,16 @@ class QueuedWork:
         with self._consumer.active():
             return computed(self._gpu, lambda: consumer.to_numpy(result)).copy()
 
-    def is_right(self, seen: Any, array: Any) -> bool | None:
+    def is_right(self, values: Any, array: Any) -> bool | None:
         """Whether these values are those of a finished array."""
-        if seen is None:
+        if values is None:
             return None
         producer = self._subject.producer
         with self._producer.active():
             expected = computed(self._gpu, lambda: producer.to_numpy(array))
-        if seen.shape != expected.shape or seen.dtype != expected.dtype:
+        if values.shape != expected.shape or values.dtype != expected.dtype:
             return None
-        return bool(seen.tobytes() == expected.tobytes())
+        return bool(values.tobytes() == expected.tobytes())
 
     def spoil(self, array: Any) -> int | None:
         """Overwrite a finished array, so that reused memory does not hold right values.

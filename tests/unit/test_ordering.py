@@ -96,7 +96,7 @@ class TestVerdicts:
         case, device = pair(order="nothing")
         case.consumer.wait = lambda device: "consumer.gpu.synchronize_device()"
         queue = queue_on_default_streams(case, device)
-        queue.look = lambda result: None
+        queue.read = lambda result: None
         assert ordering.measure_queue(queue)["verdict"] == "unordered"
 
     @pytest.mark.parametrize(("order", "verdict"), [("event", "unknown"), ("nothing", "unordered")])
@@ -123,11 +123,11 @@ class TestValues:
         assert (found["verdict"], found["evidence"]["values_right"]) == ("stream-ordered", None)
 
     def test_values_that_cannot_be_read_cost_no_other_answer(self):
-        def look(result):
+        def read(result):
             raise TypeError("no such dtype")
 
         queue, _ = queue_for(order="host")
-        queue.look = look
+        queue.read = read
         found = ordering.measure_queue(queue)
         assert (found["verdict"], found["evidence"]["values_right"]) == ("host-sync", None)
 

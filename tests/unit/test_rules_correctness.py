@@ -4,7 +4,7 @@ import pytest
 from guilty import ANSWERED, REFUSED
 from rule_builders import died, found, lost, path, rules, verdict, wrong
 
-VALUES = {"different": 3, "of": 16, "first_index": 1}
+VALUES = {"different": 3, "of": 16}
 NARROWED = wrong(dtype=["float64", "float32"], values=VALUES)
 RIGHT = path("right(x)")
 

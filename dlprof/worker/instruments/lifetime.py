@@ -2,10 +2,10 @@
 
 The source and every intermediate are dropped while the result lives. Their memory is used again
 for other values, and the result is read once more. Proof of a dangling result: its values changed,
-reading it raised an exception, or the process died of it. That is done at several sizes. The other
+reading it raised an exception, or the process died of it. Several sizes are tried. The other
 way round, a result is dropped while its source lives, which must keep its values.
 
-Then the conversion is repeated and its results dropped: what goes on growing is retained, see
+Then the conversion is repeated and its results dropped: steady growth is retained memory, see
 :mod:`dlprof.worker.growth`. If nothing stays of one source, each call gets a new one: a framework
 may keep something of each array that it sees for the first time.
 
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +24,6 @@ from dlprof.probes.base import Unsupported
 from dlprof.protocol.messages import (
     AFTER_DROP,
     NO_ARRAY,
-    NO_SIZE,
     SAME,
     SOURCE_AFTER_DROP,
     verdict,
@@ -44,10 +42,10 @@ from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
 
 CHURN = 4
-"""At least so many arrays and blocks of the source's size are made after it was dropped."""
+"""At least this many arrays and blocks of the source's size are made after it was dropped."""
 MOST_CHURN, MOST_CHURN_BYTES = 64, 16 << 20
-"""At most so many if none of them comes to lie where the source was. A pool may have other free
-blocks, which it hands out first."""
+"""At most this many if none gets the memory of the source. A pool may have other free blocks, which
+it hands out first."""
 SIZE_BYTES = 64 << 10
 """Small enough that the allocator hands freed memory out again instead of returning it."""
 SMALL_BYTES = 512
@@ -65,25 +63,18 @@ def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]
     subject.check_own()
     other = subject.of_bytes(SIZE_BYTES)
     size = other.spec.size_bytes
-    if subject.is_one_array and not size:
-        raise Unsupported(NO_SIZE)
     if size > LARGEST_BYTES:
         raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
-    if not (subject.import_.returns_array and subject.spec.elements):
-        evidence = {"changed_after_drop": None, "source_after_drop": None}
-        return _repeated(subject, other, evidence, answer)
-    for one in _sizes(subject, other):
-        found = _drops(one, gpu, answer)
-        if found.get("verdict"):
-            return found
-        evidence = found
-    return _repeated(subject, other, evidence, answer)
-
-
-def _repeated(
-    subject: Subject, other: Subject, evidence: dict[str, Any], answer: Answer
-) -> dict[str, Any]:
-    """The verdict if no result or source was lost without the other."""
+    evidence: dict[str, Any] = {"changed_after_drop": None, "source_after_drop": None}
+    if subject.import_.returns_array and subject.spec.elements:
+        sizes = [other]
+        if not subject.is_one_array and subject.spec.device == "cpu":
+            sizes += [subject.of_bytes(SMALL_BYTES), subject.of_bytes(LARGE_BYTES)]
+            sizes += [subject] if subject.spec.size_bytes <= MOST_CHURN_BYTES else []
+        for one in sizes:
+            evidence = _drops(one, gpu, answer)
+            if evidence.get("verdict"):
+                return evidence
     answer.stage("lifetime repetition")
     meters, is_uncounted = meters_of(subject)
     growth, grown = _growth(subject, other, meters)
@@ -99,21 +90,10 @@ def _repeated(
     return verdict("safe", evidence)
 
 
-def _sizes(subject: Subject, other: Subject) -> Iterator[Subject]:
-    """The conversion at each size; a user's own array has one size."""
-    yield other
-    if subject.is_one_array or subject.spec.device != "cpu":
-        return
-    yield subject.of_bytes(SMALL_BYTES)
-    yield subject.of_bytes(LARGE_BYTES)
-    if subject.spec.size_bytes <= MOST_CHURN_BYTES:
-        yield subject
-
-
 def _drops(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
-    """Evidence of a result without its source, and of a source without its result.
+    """Return evidence of a result without its source, and of a source without its result.
 
-    A verdict if either is lost.
+    Return a verdict if either is lost.
     """
     # It is made first: made later, it might take the memory of the other source and keep it.
     source = subject.make_another()
@@ -142,12 +122,12 @@ def _drops(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
 
 
 def _without_source(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
-    """Evidence of a result that is read after its source's memory was used again."""
-    answer.part("after_drop", subject.made())  # if the process dies of it, this tells of which
+    """Return evidence of a result that is read after its source's memory was used again."""
+    answer.part("after_drop", subject.made())  # tells the array if the process dies of it
     source = subject.make_another()
     address = subject.producer.pointer(source)
     held = [subject.converting(source)]
-    del source  # only what is to be called holds it now
+    del source  # only the call holds it now
     result = held[0]()
     subject.wait_for(result)
     values = subject.consumer.to_numpy(result).tobytes()
@@ -164,13 +144,13 @@ def _without_source(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[s
 
 
 def _churn(subject: Subject, gpu: Gpu | None, address: int | None) -> list[Any]:
-    """Arrays and plain memory of the source's size, with other values.
+    """Make arrays and plain memory of the source's size, with other values.
 
-    So many that one of them lies at ``address``, where the source was, if that is free.
+    The last one lies at ``address``, where the source was, if that is free.
     """
     size = subject.spec.size_bytes
-    # What is made on the way to an array may come to lie where the source was, and go again: with
-    # the same values that would not show.
+    # An intermediate may get the memory of the source, too: with the same values that would not
+    # show.
     subject = replace(subject, spec=replace(subject.spec, shifted=True))
     kept: list[Any] = []
     for made in range(max(CHURN, min(MOST_CHURN, MOST_CHURN_BYTES // size))):
@@ -189,7 +169,7 @@ def _churn(subject: Subject, gpu: Gpu | None, address: int | None) -> list[Any]:
 
 
 def _growth(subject: Subject, other: Subject, meters: list[Any]) -> tuple[dict[str, Any], Subject]:
-    """What conversions of one source leave behind, or of a new source each, and of which array."""
+    """Return the growth by conversions of one source, or of a new source each, and the array."""
     source = other.make_another()
     convert = other.converting(source)
     size = other.spec.size_bytes

@@ -9,9 +9,9 @@ value read through the consumer proves the race.
 - A wait for unrelated work on another stream is a wait for the whole device. If no unrelated work
   can be queued, ``host-sync`` stands for both.
 - Values are read whatever the times say: a call may read its source at once and wait afterwards.
-  A wrong value makes the verdict ``unordered``, and ``waits`` says what the host waits for besides.
-  The read needs a conversion of its own. A view shows its race only before the queue's end, and
-  the read would be in the time.
+  A wrong value makes the verdict ``unordered``, and ``waits`` tells a wait of the host. The read
+  needs a conversion of its own. A view shows its race only before the queue's end, and the read
+  would be in the time.
 - A conversion counts only if its queue had not run dry: the queue's end must come as late as it
   should. If the call's own work on the host takes longer than the queue, the queue is made longer.
 - On a device all of it is done twice: on the default streams, and with producer and consumer on a
@@ -85,20 +85,19 @@ def measure(subject: Subject, gpu: Gpu | None) -> dict[str, Any]:
     default = measure_queue(queue)
     if gpu is None or subject.spec.device != "cuda":
         return default
-    own = attempt(partial(_on_own_streams, subject, text, gpu))
+
+    def measure_own() -> dict[str, Any] | None:
+        sides = own_sides(subject, gpu)
+        return sides and measure_queue(QueuedWork(subject, text, gpu, sides))
+
+    own = attempt(measure_own)
     if own is None:
         return {**default, "evidence": default["evidence"] | {"streams": "default"}}
-    if isinstance(own, Refusal):  # what the default streams showed is known
+    if isinstance(own, Refusal):  # the answer of the default streams is known
         runs = {"default": default, "own streams": unknown(own.reason)}
         more = {"streams": "default", "by_streams": runs}
         return {**default, "evidence": default["evidence"] | more}
     return worse({"default": default, "own streams": own})
-
-
-def _on_own_streams(subject: Subject, text: str, gpu: Gpu) -> dict[str, Any] | None:
-    """The verdict with each framework on a stream of its own; None if neither can be put on one."""
-    sides = own_sides(subject, gpu)
-    return sides and measure_queue(QueuedWork(subject, text, gpu, sides))
 
 
 def _is_of_another_layout(subject: Subject, queue: QueuedWork) -> bool:
@@ -114,7 +113,7 @@ def _is_of_another_layout(subject: Subject, queue: QueuedWork) -> bool:
 
 
 def worse(runs: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The run with the worse verdict, the first of equals, with all runs in its evidence."""
+    """Return the run with the worse verdict, the first of equals, and all runs as evidence."""
     name = max(runs, key=lambda name: SEVERITY.index(runs[name]["verdict"]))
     evidence = {**runs[name]["evidence"], "streams": name, "by_streams": runs}
     return {"verdict": runs[name]["verdict"], "evidence": evidence}
@@ -138,8 +137,8 @@ def measure_queue(queue: QueuedWork) -> dict[str, Any]:
             break
     else:
         return _untimed(queue, works[-1], RAN_DRY)
-    host, ready = _host_fit(points), _ready_fit(points)
-    unrelated = _unrelated_fit(queue, _lengths(points)) if grows(host) else None
+    host, ready = _fits(points)
+    unrelated = _unrelated_fit(queue, points) if grows(host) else None
     right = look_for_stale(queue, works[-1])
     word, reason = judge(host, ready, unrelated, right)
     if word == "unordered" and right is not False and _own_share(points) > HALF:
@@ -147,8 +146,8 @@ def measure_queue(queue: QueuedWork) -> dict[str, Any]:
     longest = max(points, key=lambda point: point.queued_ns)
     evidence: dict[str, Any] = {
         "host": asdict(host),
-        "ready": None if ready is None else asdict(ready),
-        "unrelated": None if unrelated is None else asdict(unrelated),
+        "ready": ready and asdict(ready),
+        "unrelated": unrelated and asdict(unrelated),
         "values_right": right,
         "loaded": {"queued_ns": longest.done_ns, "host_ns": longest.host_ns},
         "points": [list(point) for point in points],
@@ -159,7 +158,7 @@ def measure_queue(queue: QueuedWork) -> dict[str, Any]:
 
 
 def _untimed(queue: QueuedWork, work: int, reason: str) -> dict[str, Any]:
-    """The verdict if times say nothing: a wrong value proves a race without them."""
+    """Return the verdict without times: a wrong value proves a race."""
     right = look_for_stale(queue, work)
     return verdict("unordered" if right is False else "unknown", {"values_right": right}, reason)
 
@@ -189,7 +188,7 @@ NOTHING_KNOWN = Fit(HALF, 0.0, (0.0, 1.0))
 
 
 def fit(points: Sequence[tuple[float, float]]) -> Fit:
-    """The line through ``points``; :data:`NOTHING_KNOWN` if they are too few or too close."""
+    """Fit a line to ``points``; :data:`NOTHING_KNOWN` if they are too few or too close."""
     slopes = sorted(
         (b[1] - a[1]) / (b[0] - a[0])
         for a, b in itertools.combinations(points, 2)
@@ -220,7 +219,7 @@ def grows(line: Fit) -> bool | None:
 def judge(
     host: Fit, ready: Fit | None, unrelated: Fit | None, values_right: bool | None
 ) -> tuple[str, str | None]:
-    """The verdict, and the reason if it is ``unknown``. None is what cannot be measured here."""
+    """Return the verdict, and the reason if it is ``unknown``. None: not measured here."""
     if values_right is False:
         return "unordered", None
     waits = grows(host)
@@ -235,9 +234,8 @@ def judge(
     if ready is None:
         return "unknown", "the host does not wait, and the consumer's stream cannot be asked"
     words = {True: "stream-ordered", False: "unordered", None: "unknown"}
-    ordered = grows(ready)
     unsettled = f"the result follows the queue with a slope of {ready}"
-    return words[ordered], unsettled if ordered is None else None
+    return words[grows(ready)], unsettled if grows(ready) is None else None
 
 
 # Points: conversions behind queued work
@@ -276,57 +274,52 @@ def _point(queue: QueuedWork, work: int) -> Point:
 
 
 def _points(queue: QueuedWork, works: Sequence[int]) -> list[Point]:
-    """Conversions behind each length of queue, more of them while their slopes settle nothing."""
+    """Take conversions behind each length of queue, more of them while slopes settle nothing."""
     points: list[Point] = []
     for turn in range(MOST_TURNS):
         taken = [_point(queue, work) for work in _shuffled(works, turn)]
         points += [point for point in taken if point.done_ns >= HALF * point.queued_ns]
-        host, ready = grows(_host_fit(points)), _ready_fit(points)
-        if host or (host is False and (ready is None or grows(ready) is not None)):
+        host, ready = _fits(points)
+        is_settled = ready is None or grows(ready) is not None
+        if grows(host) or (grows(host) is False and is_settled):
             break
     return points
 
 
 def _long_enough(queue: QueuedWork, works: Sequence[int]) -> list[Point]:
-    """Conversions behind queues that outlast the call's own work, longer ones if need be."""
+    """Take conversions behind queues that outlast the call's own work, longer ones if need be."""
     points = _points(queue, works)
-    stretch = 1 if grows(_host_fit(points)) else math.ceil(2 * _own_share(points))
+    stretch = 1 if grows(_fits(points)[0]) else math.ceil(2 * _own_share(points))
     if not 1 < stretch <= MOST_STRETCH:
         return points
     return _points(queue, [stretch * work for work in works])
 
 
-def _host_fit(points: Sequence[Point]) -> Fit:
-    return fit([(point.queued_ns, point.host_ns) for point in points])
-
-
-def _ready_fit(points: Sequence[Point]) -> Fit | None:
+def _fits(points: Sequence[Point]) -> tuple[Fit, Fit | None]:
+    """Fit the host's time and the ready time, if there is one, to the length of the queue."""
     waited = [(point.queued_ns, point.ready_ns) for point in points if point.ready_ns is not None]
-    return fit(waited) if waited else None
+    host = fit([(point.queued_ns, point.host_ns) for point in points])
+    return host, fit(waited) if waited else None
 
 
 def _own_share(points: Sequence[Point]) -> float:
-    """The share of the shortest queues that the calls behind them took."""
+    """Return the share of the shortest queues that the calls behind them took."""
     shortest = sorted(points)[: math.ceil(len(points) / 3)]
     return statistics.median([point.host_ns / max(point.queued_ns, 1) for point in shortest] or [0])
 
 
-def _lengths(points: Sequence[Point]) -> list[int]:
-    """Lengths of unrelated work: as long as the queues, and longer than the call's own work."""
-    shortest = min(point.queued_ns for point in points)
-    least_ns = max(2 * _host_fit(points).intercept_ns, 0.9 * shortest)
-    stretch = min(math.ceil(least_ns / LENGTHS_NS[0]), MOST_STRETCH)
-    return [max(1, stretch) * length for length in LENGTHS_NS]
+def _unrelated_fit(queue: QueuedWork, points: Sequence[Point]) -> Fit | None:
+    """Return the fit for the first stream that the call does not wait for, else for the last.
 
-
-def _unrelated_fit(queue: QueuedWork, lengths_ns: Sequence[int]) -> Fit | None:
-    """The fit for the first of several streams for which it does not wait, else for the last.
-
-    Streams for which it waits may share its queue.
+    Streams that it waits for may share its queue. The work is as long as the queues, and longer
+    than the call's own work.
     """
+    shortest = min(point.queued_ns for point in points)
+    least_ns = max(2 * _fits(points)[0].intercept_ns, 0.9 * shortest)
+    stretch = max(1, min(math.ceil(least_ns / LENGTHS_NS[0]), MOST_STRETCH))
     found = None
     for unrelated in queue.unrelated:
-        found = _fit_beside(queue, unrelated, lengths_ns)
+        found = _fit_beside(queue, unrelated, [stretch * length for length in LENGTHS_NS])
         if grows(found) is False:
             break
     return found
@@ -390,7 +383,7 @@ def _is_right(queue: QueuedWork, work: int) -> bool | None:
 def _is_right_behind(
     queue: QueuedWork, work: int, finished: bool
 ) -> tuple[bool | None, int | None]:
-    """Whether a result is right, and where its source lay.
+    """Return whether a result is right, and the address of its source.
 
     The result is read as soon as it is said to be ready, which may be before the queue ends. The
     array is spoiled and dropped: the next one is likely to get its memory, with wrong values.
@@ -401,6 +394,6 @@ def _is_right_behind(
     result = queue.convert(array)
     if queue.ready is not None:
         queue.ready(result)
-    seen = queue.look(result)
+    values = queue.read(result)
     queue.finish(array)
-    return queue.is_right(seen, array), queue.spoil(array)
+    return queue.is_right(values, array), queue.spoil(array)

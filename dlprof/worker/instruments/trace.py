@@ -5,7 +5,7 @@ that is queued on the producer, between two readings of CUPTI's clock. Each call
 between counts. Proof of a wait: CUPTI's own record of one, or a call that took a good part of the
 queue. Of several windows the shortest counts, since a delay of the host only makes them longer.
 
-Verdicts: ``traced``, ``no trace`` (with a reason: no record must never look like no call).
+Verdicts: ``traced``, ``no trace`` (with a reason: a missing record must not look like no call).
 
 It runs in a process of its own: CUPTI slows every call and stays in the process.
 """
@@ -44,7 +44,15 @@ class Window(NamedTuple):
 def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
     if "cuda" not in (subject.spec.device, subject.result_device):
         return no_trace("the conversion has nothing to do with a CUDA device")
-    queue, work = _queue(subject, gpu)
+    text, queue, work = subject.producer.enqueue(subject.spec), None, 0
+    if text is None:
+        subject.wait_for(subject.convert())
+    else:
+        queue = QueuedWork(subject, text, gpu, default_sides(subject))
+        unit_ns, _ = calibrate(queue, WAITED_NS)
+        work = max(1, round(QUEUE_NS / unit_ns))
+        for _ in range(2):  # warm the queue and the conversion
+            queue.convert(queue.enqueue(1))
     try:
         recorder = Recorder()
         with recorder.recording():
@@ -54,19 +62,6 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
     shortest = min(windows, key=lambda window: window.end_ns - window.begin_ns)
     found = evidence(recorder.records, shortest, loaded=queue is not None)
     return {"verdict": "traced", "evidence": found}
-
-
-def _queue(subject: Subject, gpu: Gpu | None) -> tuple[QueuedWork | None, int]:
-    """The queue and the work that makes :data:`QUEUE_NS`. Warms the queue and the conversion."""
-    text = subject.producer.enqueue(subject.spec)
-    if text is None:
-        subject.wait_for(subject.convert())
-        return None, 0
-    queue = QueuedWork(subject, text, gpu, default_sides(subject))
-    unit_ns, _ = calibrate(queue, WAITED_NS)
-    for _ in range(2):
-        queue.convert(queue.enqueue(1))
-    return queue, max(1, round(QUEUE_NS / unit_ns))
 
 
 def _window(subject: Subject, recorder: Recorder, queue: QueuedWork | None, work: int) -> Window:
@@ -114,7 +109,7 @@ def evidence(records: Sequence[Record], window: Window, *, loaded: bool) -> dict
 
 
 def _outermost(calls: Sequence[Record]) -> dict[Record, set[int]]:
-    """Calls that no other call made, in order, with the correlations of all that they made.
+    """Return the outermost calls in order, with the correlations of all calls inside them.
 
     Calls of the runtime make calls of the driver, which are recorded as well.
     """
@@ -235,8 +230,8 @@ class Recorder:
             found = attempt(partial(_record, self._cupti, self._kinds, activity))
             if isinstance(found, Refusal):
                 self._failures.append(found.reason)
-            else:
-                self.records += found
+            elif found is not None:
+                self.records.append(found)
 
 
 def _answer(call: Callable[..., Any], *arguments: Any) -> Any:
@@ -257,30 +252,17 @@ def _call_control() -> None:
     ctypes.CDLL("libcuda.so.1").cuCtxSynchronize()
 
 
-def _record(cupti: Any, kinds: dict[int, str], activity: Any) -> list[Record]:
-    what = kinds.get(int(activity.kind))
-    if what is None:
-        return []
-    if what == "wait" and cupti.ActivitySynchronizationType(activity.type).name not in HOST_WAITS:
-        return []
-    return [
-        Record(
-            what,
-            int(activity.correlation_id),
-            int(activity.start),
-            int(activity.end),
-            _name(cupti, what, activity),
-            int(activity.bytes) if what == "copy" else None,
-            int(getattr(activity, "thread_id", 0)),
-        )
-    ]
-
-
-def _name(cupti: Any, what: str, activity: Any) -> str:
+def _record(cupti: Any, kinds: dict[int, str], activity: Any) -> Record | None:
+    what, name, size_bytes = kinds.get(int(activity.kind)), "", None
     if what == "call":
         driver = int(activity.kind) == int(cupti.ActivityKind.DRIVER)
         domain = cupti.CallbackDomain.DRIVER_API if driver else cupti.CallbackDomain.RUNTIME_API
-        return _VERSION.sub("", cupti.get_callback_name(domain, activity.cbid))
-    if what == "copy":
-        return DIRECTIONS.get(cupti.ActivityMemcpyKind(activity.copy_kind).name, "unknown")
-    return ""
+        name = _VERSION.sub("", cupti.get_callback_name(domain, activity.cbid))
+    elif what == "copy":
+        name = DIRECTIONS.get(cupti.ActivityMemcpyKind(activity.copy_kind).name, "unknown")
+        size_bytes = int(activity.bytes)
+    elif what is None or cupti.ActivitySynchronizationType(activity.type).name not in HOST_WAITS:
+        return None
+    correlation, thread = int(activity.correlation_id), int(getattr(activity, "thread_id", 0))
+    begin, end = int(activity.start), int(activity.end)
+    return Record(what, correlation, begin, end, name, size_bytes, thread)

@@ -2,8 +2,8 @@
 
 The source holds a pattern that shows wrong strides and truncation
 (:data:`dlprof.probes.base.PATTERNS`). Source and result are read back by their own frameworks and
-compared bit for bit, the result first: what is read at once shows whether its values are there.
-What differs at first and not a moment later is ``unfinished``. If the bytes of a source in the
+compared bit for bit, the result first: a read at once shows whether its values are there.
+A difference that is gone a moment later is ``unfinished``. If the bytes of a source in the
 other byte order, read in the machine's order, are the result, the byte order was lost.
 
 If they agree, further conversions of new arrays follow, of 64 KiB at most. Nothing is written
@@ -45,9 +45,9 @@ other programs kept the processors."""
 OWN_LARGEST_BYTES = 64 << 20
 """A user's own array is read four times, and cannot be made smaller."""
 RING = 4
-"""So many later results are held with the first."""
+"""This many later results are held with the first."""
 WRITTEN = 1
-"""What the framework's write puts everywhere, as the ``write`` of a reproducer does."""
+"""The framework's write puts this everywhere, as the ``write`` of a reproducer does."""
 
 
 def measure(subject: Subject) -> dict[str, Any]:
@@ -83,19 +83,14 @@ def measure(subject: Subject) -> dict[str, Any]:
         # A value that the conversion wrote to its source looks like a wrong result.
         if not changed or "source" in found["changed"]:
             evidence |= found
-    return _judge(subject, evidence)
-
-
-def _judge(subject: Subject, evidence: dict[str, Any]) -> dict[str, Any]:
-    changed = evidence["changed"]
-    if not changed and subject.is_one_array and _is_constant(subject):
+    if not evidence["changed"] and subject.is_one_array and _is_constant(subject):
         reason = "all values of the source are equal, so that a wrong order would not show"
         return verdict("unknown", evidence, reason)
-    return verdict("wrong" if changed else "ok", evidence)
+    return verdict("wrong" if evidence["changed"] else "ok", evidence)
 
 
 def _judge_dtypes(source: Any, result: Any) -> dict[str, Any]:
-    """The verdict by dtypes alone if dlprof has no name for one of them, as for datetime64."""
+    """Return the verdict by dtypes if dlprof has no name for one of them, as for datetime64."""
     import numpy
 
     if not (isinstance(source, numpy.ndarray) and isinstance(result, numpy.ndarray)):
@@ -107,7 +102,7 @@ def _judge_dtypes(source: Any, result: Any) -> dict[str, Any]:
 
 
 def _properties(subject: Subject, source: Any, result: Any) -> dict[str, Any]:
-    """Evidence of source and result besides their values."""
+    """Return evidence of source and result besides their values."""
     writable = {
         "source": subject.producer.writable(source),
         "result": subject.consumer.writable(result),
@@ -125,7 +120,7 @@ def _properties(subject: Subject, source: Any, result: Any) -> dict[str, Any]:
 
 
 def different(subject: Subject) -> dict[str, Any]:
-    """How the values of a new conversion differ from those of the source; empty if they do not."""
+    """Compare the values of a new conversion with the source; empty if they agree."""
     result = subject.convert()
     subject.wait_for(result)
     return _difference(subject, subject.source, result, None)
@@ -158,7 +153,7 @@ def _is_constant(subject: Subject) -> bool:
 def _difference(
     subject: Subject, source: Any, result: Any, dtypes: tuple[str, str] | None
 ) -> dict[str, Any]:
-    different, first, begin, order_lost = 0, None, 0, dtypes is None
+    different, is_swapped = 0, dtypes is None
     masked = getattr(source, "mask", None)  # the value of a masked element is no data
     for rows in _parts(subject, result):
         after = read_elements(subject.consumer, result, subject.spec, rows)
@@ -168,15 +163,12 @@ def _difference(
         differ = unequal(before, after, dtypes)
         if masked is not None and differ.size == masked.size:
             differ &= ~masked.reshape(-1)
-        order_lost = order_lost and lost_byte_order(before, after)
-        count = int(differ.sum())
-        if count and first is None:
-            first = begin + int(differ.argmax())
-        different, begin = different + count, begin + before.size
+        is_swapped = is_swapped and lost_byte_order(before, after)
+        different += int(differ.sum())
     if not different:
         return {}
-    found = {"different": different, "of": subject.spec.elements, "first_index": first}
-    return {"values": {**found, **({"byte_order_lost": True} if order_lost else {})}}
+    found = {"different": different, "of": subject.spec.elements}
+    return {"values": {**found, **({"byte_order_lost": True} if is_swapped else {})}}
 
 
 def _parts(subject: Subject, result: Any) -> Iterator[tuple[int, int] | None]:
@@ -209,11 +201,8 @@ def count_different(before: Any, after: Any) -> dict[str, int]:
     """Count the elements that differ; empty if none does."""
     if before.dtype != after.dtype:
         raise Unsupported(f"{before.dtype} cannot be compared with {after.dtype}")
-    differ = unequal(before, after)
-    count = int(differ.sum())
-    if not count:
-        return {}
-    return {"different": count, "of": int(before.size), "first_index": int(differ.argmax())}
+    count = int(unequal(before, after).sum())
+    return {"different": count, "of": int(before.size)} if count else {}
 
 
 def read_elements(
@@ -270,7 +259,7 @@ def _are_numbers(values: Any, dtype: str) -> bool:
 
 
 class Conversion(NamedTuple):
-    """A result that is held with its source, and the values that both had when it was made."""
+    """A result with its source, and the values that both had when it was made."""
 
     source: Any
     source_values: Any
@@ -279,7 +268,7 @@ class Conversion(NamedTuple):
 
 
 def _look_further(subject: Subject) -> dict[str, Any]:
-    """Evidence: what ``changed``, and how the array was made if it is another one."""
+    """Return evidence: ``changed``, and how the array was made if it is another one."""
     changed: dict[str, Any] = {}
     looked = attempt(partial(_convert_further, subject, changed))  # a refusal is no change
     if changed and not isinstance(looked, Refusal) and looked.spec != subject.spec:
@@ -288,7 +277,7 @@ def _look_further(subject: Subject) -> dict[str, Any]:
 
 
 def _convert_further(subject: Subject, changed: dict[str, Any]) -> Subject:
-    """Fill ``changed``; returns the conversion that was looked at, which may be a smaller one."""
+    """Fill ``changed``; return the conversion, which may be a smaller one."""
     size = subject.spec.size_bytes
     if subject.spec.elements == 0 or (subject.is_one_array and size > OWN_LARGEST_BYTES):
         return subject
@@ -297,7 +286,7 @@ def _convert_further(subject: Subject, changed: dict[str, Any]) -> Subject:
     made = attempt(subject.make_another)  # the conversion may have written to the old source
     source = subject.source if isinstance(made, Refusal) else made
     first = _convert(subject, source, changed)
-    # Of a user's own array only that is looked at: the text may share memory on purpose.
+    # No more for a user's own array: the text may share memory on purpose.
     if not (changed or subject.is_one_array):
         _convert_others(subject, first, changed)
     return subject
