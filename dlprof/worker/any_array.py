@@ -1,7 +1,7 @@
-"""A probe for any object: what it says of itself by the array protocols.
+"""A probe for any object that has an array protocol.
 
 ``__array_interface__``, ``__cuda_array_interface__`` and ``__dlpack__`` tell address, shape and
-dtype. Instruments that need more say that it is unknown.
+dtype. Instruments that need more answer ``unknown``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
 
 @dataclass(frozen=True)
 class Metadata:
-    """What an object says of its memory; ``strides`` in elements, None for contiguous."""
+    """The memory of an object; ``strides`` in elements, None for contiguous."""
 
     address: int | None
     shape: tuple[int, ...]
@@ -33,7 +33,7 @@ class Metadata:
 
     @property
     def layout(self) -> str:
-        """How the array lies in memory, or ``unknown``."""
+        """The layout in memory, or ``unknown``."""
         if self is NOTHING:
             return UNKNOWN
         if self.strides is None:
@@ -54,7 +54,7 @@ def metadata(thing: Any) -> Metadata:
     for name, device in (("__cuda_array_interface__", "cuda"), ("__array_interface__", "cpu")):
         interface = attempt(partial(getattr, thing, name, None))
         if isinstance(interface, Mapping):
-            return _of_interface(interface, device)
+            return _interface_metadata(interface, device)
     if isinstance(thing, type):
         return NOTHING
     contents = attempt(lambda: capsule.read(thing.__dlpack__()))
@@ -75,8 +75,8 @@ def shape_of(thing: Any) -> tuple[int, ...]:
     found = metadata(thing)
     if found is not NOTHING or isinstance(thing, type):
         return found.shape
-    told = attempt(lambda: tuple(map(operator.index, thing.shape)))
-    return () if isinstance(told, Refusal) or min(told, default=0) < 0 else told
+    shape = attempt(lambda: tuple(map(operator.index, thing.shape)))
+    return () if isinstance(shape, Refusal) or min(shape, default=0) < 0 else shape
 
 
 def has(thing: Any, name: str) -> bool:
@@ -107,7 +107,7 @@ def _is_dense(axes: Any) -> bool:
     return True
 
 
-def _of_interface(interface: Mapping[str, Any], device: str) -> Metadata:
+def _interface_metadata(interface: Mapping[str, Any], device: str) -> Metadata:
     kind, digits = interface["typestr"][1], interface["typestr"][2:]
     size = int(digits) if digits.isdigit() else 0  # objects have no size, and times have a unit
     dtype = _KINDS.get(kind, "") + ("" if kind == "b" else str(8 * size))
@@ -128,7 +128,7 @@ class Foreign(Probe):
     devices = ANY_DEVICE
     setup = "from dlprof.worker.any_array import device_wait as _device_wait"
     wait_text: ClassVar[str] = ""
-    """What :func:`wait_text` said of the object."""
+    """The answer of :func:`wait_text` for the object."""
 
     def pointer(self, array: Any) -> int | None:
         return metadata(array).address

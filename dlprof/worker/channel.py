@@ -37,7 +37,7 @@ class Channel:
                 yield request
 
     def turn(self, identity: int, name: str, calls: int) -> int | None:
-        """Wait until the parent lets this worker take a sample of ``calls`` calls of ``name``.
+        """Wait for the turn to sample ``calls`` calls of ``name``.
 
         Returns the number of calls that the parent wants instead, if any.
         """
@@ -75,7 +75,7 @@ def _line(message: dict[str, Any]) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """``value`` as JSON can say it: NaN and infinity become null, lone surrogates are escaped."""
+    """Make ``value`` fit for JSON: NaN and infinity become null, lone surrogates are escaped."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, float):
@@ -88,7 +88,7 @@ def _finite(value: Any) -> Any:
 
 
 class Answer:
-    """What the worker sends for one request: stages, parts and failures."""
+    """The worker's messages for one request: stages, parts and failures."""
 
     def __init__(self, channel: Channel, identity: int) -> None:
         self.channel = channel
@@ -96,7 +96,7 @@ class Answer:
         self.at = ""
         """The last stage."""
         self.failures: dict[str, str] = {}
-        """Why an instrument failed, by its name."""
+        """Reasons by instrument."""
 
     def stage(self, name: str) -> None:
         """Tell the parent what comes next, so that it can place a crash or a hang."""

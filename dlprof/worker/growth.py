@@ -30,15 +30,15 @@ from dlprof.worker.subject import Subject
 CALLS = 200
 """In each run."""
 FEW = 30
-"""In a trial, which only asks whether something stays at every call or two."""
+"""In a trial, which only tells whether something stays at every call or two."""
 MOST_RUNS = 12
 """While the growth is neither plain nor nothing."""
 KEPT_BYTES = 256 << 20
 """A run ends early once this much stays behind."""
 RELEASED_S = 2.0
 NEW_SOURCE_BYTES = 16 << 10
-"""Of each of many new sources. PyTorch takes several threads for 32,768 elements, which cost 7 ms
-for each array on a busy machine."""
+"""The size of each new source. PyTorch uses several threads for 32,768 elements. They cost 7 ms for
+each array on a busy machine."""
 LEAST_BYTES = 64
 """An allocator's own growth; arrays of less than twice this cannot be told from it."""
 
@@ -166,8 +166,8 @@ def measure_new_sources(
 ) -> dict[str, Any]:
     """Return what every call plainly leaves behind if each has a new source; empty for nothing.
 
-    What the making of the sources leaves is subtracted. ``use`` gets the call. A trial of
-    :data:`FEW` calls comes first.
+    The growth by making the sources is subtracted. ``use`` gets the call. A trial of :data:`FEW`
+    calls comes first.
     """
     namespace, size = dict(subject.namespace), subject.spec.size_bytes
     create = statements(subject.producer.create(subject.spec), namespace, "create")

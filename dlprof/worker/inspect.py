@@ -50,9 +50,13 @@ def inspect(sources: list[str], skip: list[str], announce: Callable[[str], None]
     sources = ["builtin", *sources, *(f"entry:{name}" for name in loading.entry_names())]
     probes: list[dict[str, Any]] = []
     faults: dict[str, str] = {}
+
+    def load(source: str) -> list[dict[str, Any]]:
+        return [describe(probe, source) for probe in loading.load(source)]
+
     for source in (source for source in sources if source not in skip):
         announce(source)
-        found = attempt(partial(_described, source), BaseException)
+        found = attempt(partial(load, source), BaseException)
         if not isinstance(found, Refusal):
             probes += found
         elif isinstance(found.error, FaultyProbe):
@@ -62,12 +66,8 @@ def inspect(sources: list[str], skip: list[str], announce: Callable[[str], None]
     return {"interpreter": interpreter(), "probes": probes, "faults": faults}
 
 
-def _described(source: str) -> list[dict[str, Any]]:
-    return [describe(probe, source) for probe in loading.load(source)]
-
-
 def describe(probe: Probe, source: str) -> dict[str, Any]:
-    """The declarations of a probe, and whether its framework can be found."""
+    """Return the declarations of a probe, and whether its framework can be found."""
     versions = {name: _installed(name) for name in probe.distributions}
     distribution = next((name for name, version in versions.items() if version), None)
     return {
@@ -114,7 +114,7 @@ def _way(way: Any, protocols: Any) -> dict[str, Any]:
 
 
 def _spec(module: str) -> Any:
-    """Return where Python finds a module; None for nowhere."""
+    """Find the spec of a module; None if there is none."""
     try:
         return importlib.util.find_spec(module)
     except (ImportError, ValueError):
@@ -132,7 +132,7 @@ def interpreter() -> dict[str, Any]:
     """Describe the interpreter and the machine, as far as the standard library knows them."""
     devices = driver_devices()
     simulated = isinstance(devices, int) and devices > 0 and is_simulated()
-    # NVML would tell of a real GPU beside it.
+    # NVML would list a real GPU next to it.
     gpus = gpu_state.read() if isinstance(devices, int) and not simulated else []
     for gpu in gpus if isinstance(gpus, list) else ():
         gpu.pop("uuid")  # a session goes into bug reports
@@ -190,7 +190,7 @@ def fingerprint(path: Path) -> str | None:
 
 
 def verify(source: str, name: str) -> dict[str, Any]:
-    """Import a framework and say what it can really do here."""
+    """Import a framework; return which devices are ready, and whether it has the C exchange API."""
     probe = loading.find(source, name)
     namespace: dict[str, Any] = {}
     execute(probe.setup, namespace, "setup")
@@ -198,15 +198,11 @@ def verify(source: str, name: str) -> dict[str, Any]:
     for device in probe.devices:
         ready = attempt(partial(probe.ready, device))
         devices[device] = ready.reason if isinstance(ready, Refusal) else "usable"
-    return {"devices": devices, "c_exchange_api": _has_c_exchange_api(probe, namespace)}
-
-
-def _has_c_exchange_api(probe: Probe, namespace: dict[str, Any]) -> bool | None:
-    """Whether the array type has it; None if the probe does not name the type."""
-    if not probe.c_exchange_type:
-        return None
-    kind = eval(probe.c_exchange_type, namespace)  # noqa: S307 - the probe's own text
-    return hasattr(kind, "__dlpack_c_exchange_api__")
+    has_api = None
+    if probe.c_exchange_type:
+        kind = eval(probe.c_exchange_type, namespace)  # noqa: S307 - the probe's own text
+        has_api = hasattr(kind, "__dlpack_c_exchange_api__")
+    return {"devices": devices, "c_exchange_api": has_api}
 
 
 ARRAYS = ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__")
@@ -214,7 +210,7 @@ OFFERED = (Protocol.DLPACK, Protocol.CUDA_ARRAY_INTERFACE, Protocol.ARRAY_INTERF
 
 
 def recognize(request: dict[str, Any], answer: Answer) -> None:
-    """Send what was found, or ``fault``: why the text cannot be measured."""
+    """Send the parts, or ``fault``: the reason that the text cannot be measured."""
     answer.stage("import")  # the setup imports frameworks, which has a time limit of its own
     namespace: dict[str, Any] = {}
     done = attempt(lambda: execute(request["setup"], namespace, "setup"), BaseException)
@@ -229,20 +225,21 @@ def recognize(request: dict[str, Any], answer: Answer) -> None:
         answer.part("fault", {"exit": 2, "reason": str(fault)})
         return
     probes = list(_probes(request["sources"]))
-    seen = describe_array(namespace[source], probes)
-    answer.part("source", {"name": source, **seen})
+    description = describe_array(namespace[source], probes)
+    answer.part("source", {"name": source, **description})
     answer.part("cut", vars(statement.whole(text, source)))
-    _convert_once(text, source, namespace, probes, seen, answer)
+    producer = description["side"]["name"]
+    _convert_once(text, source, namespace, probes, producer, answer)
 
 
-def find_source(text: str, asked: str | None, namespace: dict[str, Any]) -> str:
-    """The name of the source. Raises :class:`FaultyStatement` if it is not clear."""
+def find_source(text: str, given: str | None, namespace: dict[str, Any]) -> str:
+    """Return the name of the source. Raises :class:`FaultyStatement` if it is not clear."""
     made = [name for name in namespace if name != "__builtins__"]
-    if asked is not None:
-        if asked not in namespace:
+    if given is not None:
+        if given not in namespace:
             found = f"it binds {', '.join(made)}" if made else "it binds nothing"
-            raise FaultyStatement(f"the setup binds no name {asked}: {found}")
-        return asked
+            raise FaultyStatement(f"the setup binds no name {given}: {found}")
+        return given
     used = [name for name in statement.names(statement.parse(text)) if name in made]
     arrays = [name for name in used if is_array(namespace[name])]
     if not arrays:
@@ -262,26 +259,26 @@ def is_array(thing: Any) -> bool:
 
 def describe_array(thing: Any, probes: list[tuple[str, Probe]]) -> dict[str, Any]:
     roots = [kind.__module__.partition(".")[0] for kind in type(thing).__mro__]
-    told = any_array.metadata(thing)
+    memory = any_array.metadata(thing)
     for root in (ROOTS.get(root, root) for root in roots):
         for source, probe in probes:
-            known = _told_by(probe, thing) if probe.module.partition(".")[0] == root else None
+            known = _described(probe, thing) if probe.module.partition(".")[0] == root else None
             if known is not None:
                 side = {"name": probe.name, "module": probe.module, "probe": [source, probe.name]}
-                layout = told.layout if list(told.shape) == known["shape"] else UNKNOWN
+                layout = memory.layout if list(memory.shape) == known["shape"] else UNKNOWN
                 return {"side": side, **known, "layout": layout}
     return {
         "side": {**_foreign_side(roots[0], probes), "wait": any_array.wait_text(thing)},
         "shape": list(any_array.shape_of(thing)),
-        "dtype": told.dtype,
-        "device": told.device,
-        "array": told is not any_array.NOTHING,
-        "layout": told.layout,
+        "dtype": memory.dtype,
+        "device": memory.device,
+        "array": memory is not any_array.NOTHING,
+        "layout": memory.layout,
     }
 
 
-def _told_by(probe: Probe, thing: Any) -> dict[str, Any] | None:
-    """What a probe says of an object; None if it is none of its arrays."""
+def _described(probe: Probe, thing: Any) -> dict[str, Any] | None:
+    """Describe an array by its probe; None if it is no array of the probe."""
 
     def ask() -> dict[str, Any] | None:
         shape = probe.shape(thing)
@@ -306,7 +303,7 @@ def _foreign_side(root: str, probes: list[tuple[str, Probe]]) -> dict[str, Any]:
 
 
 def _probes(sources: list[str]) -> Iterator[tuple[str, Probe]]:
-    """The probes that were named, then those of dlprof, then those of installed packages."""
+    """Yield the probes of ``sources``, then those of dlprof, then those of installed packages."""
     for source in (*sources, "builtin", *(f"entry:{name}" for name in loading.entry_names())):
         loaded = attempt(partial(loading.load, source), BaseException)
         if not isinstance(loaded, Refusal):  # the inspection has said why
@@ -318,7 +315,7 @@ def _convert_once(
     source: str,
     namespace: dict[str, Any],
     probes: list[tuple[str, Probe]],
-    seen: dict[str, Any],
+    producer: str,
     answer: Answer,
 ) -> None:
     """Convert once. An error is left to the measurement, where it is a result."""
@@ -328,19 +325,16 @@ def _convert_once(
     if isinstance(result, Refusal):
         return
     answer.part("result", describe_array(result, probes))
-    cut, protocol = _handed_over(text, source, names, seen)
+    cut, protocol = _cut_at_export(text, source, names, producer)
     answer.part("cut", vars(cut))
     answer.part("protocol", protocol)
     if protocol == Protocol.NATIVE.value:
         answer.stage("handshake")
-        answer.part("protocol", _asked_for(cut, names))
+        answer.part("protocol", _find_protocol(cut, names))
 
 
-def _handed_over(
-    text: str, source: str, names: dict[str, Any], seen: dict[str, Any]
-) -> tuple[Cut, str]:
-    """The innermost part of the statement that gives a capsule or a host array, if any."""
-    producer = seen["side"]["name"]
+def _cut_at_export(text: str, source: str, names: dict[str, Any], producer: str) -> tuple[Cut, str]:
+    """Find the innermost part of the statement that gives a capsule or a host array, if any."""
     for cut in statement.cuts(text, source):
         code = cut.export.format(x=statement.ARRAY)
         handed = attempt(compile_call(code, names), BaseException)
@@ -353,8 +347,8 @@ def _handed_over(
     return statement.whole(text, source), Protocol.NATIVE.value
 
 
-def _asked_for(cut: Cut, names: dict[str, Any]) -> str:
-    """The protocol for which the statement asks a stand-in of the source."""
+def _find_protocol(cut: Cut, names: dict[str, Any]) -> str:
+    """Return the protocol that the statement requests from a stand-in of the source."""
     for protocol in OFFERED:
         events: list[dict[str, Any]] = []
         stand_in = proxy(names[statement.ARRAY], protocol, events)

@@ -24,19 +24,18 @@ from dlprof.worker.subject import Subject
 
 CALIBRATIONS = 5
 MOST_WORK = 2**30
-"""A queue of so many units that takes no time cannot be filled."""
+"""A queue of this many units that takes no time cannot be filled."""
 QUEUEING_SHARE = 0.5
 """A call that takes this share of the work it queues runs the work itself."""
 RUNS_IT = "the queue cannot be loaded: the call that queues work runs it"
 SPIN_UNIT_NS = 100_000
 MOST_STREAMS = 8
-BESIDE_NS = 5_000_000
-
+PARALLEL_NS = 5_000_000
 
 Unrelated = Callable[[int], Callable[[], None]]
 SEVERAL = 3
-"""Streams of unrelated work beside one whose handle is not known: the device's queue of that one
-may be shared by some of them, and hardly by all.
+"""Streams of unrelated work if the framework's own handle is not known. Some of them may share the
+device's queue with it, and hardly all.
 """
 
 
@@ -98,8 +97,8 @@ def own_sides(subject: Subject, gpu: Gpu) -> tuple[Side, Side] | None:
     return None if producer.stream is consumer.stream is None else (producer, consumer)
 
 
-def _own_side(probe: Probe, gpu: Gpu, beside: int | None = None) -> Side:
-    stream = stream_for(gpu, probe.name, beside)
+def _own_side(probe: Probe, gpu: Gpu, other: int | None = None) -> Side:
+    stream = stream_for(gpu, probe.name, other)
     able = stream is not None and probe.on_stream(stream) is not None
     return Side(probe, stream if able else None)
 
@@ -107,39 +106,38 @@ def _own_side(probe: Probe, gpu: Gpu, beside: int | None = None) -> Side:
 _streams: WeakKeyDictionary[Gpu, dict[str, int]] = WeakKeyDictionary()
 
 
-def stream_for(gpu: Gpu, use: str, *beside: int | None) -> int | None:
-    """Return a non-blocking stream, one per use, whose work runs beside that of other streams.
+def stream_for(gpu: Gpu, use: str, *others: int | None) -> int | None:
+    """Return a non-blocking stream, one per use, whose work runs in parallel with ``others``.
 
     A device has few queues (``CUDA_DEVICE_MAX_CONNECTIONS``, 8 by default). Streams that share a
-    queue wait for each other, which would look like an order. None if none of
-    :data:`MOST_STREAMS` is free of all ``beside``.
+    queue wait for each other, which would look like an order. None if all of
+    :data:`MOST_STREAMS` share a queue with one of ``others``.
     """
     streams = _streams.setdefault(gpu, {})
-    others = [stream for stream in beside if stream is not None]
     for _ in range(MOST_STREAMS):
         stream = streams[use] if use in streams else gpu.new_stream(blocking=False)
         streams[use] = stream
-        if all(_runs_beside(gpu, stream, other) for other in others):
+        if all(other is None or _runs_in_parallel(gpu, stream, other) for other in others):
             return stream
         del streams[use]
     return None
 
 
-def _runs_beside(gpu: Gpu, stream: int, other: int) -> bool:
+def _runs_in_parallel(gpu: Gpu, stream: int, other: int) -> bool:
     """Whether work on ``stream`` is done before a spin that began earlier on ``other``."""
     mark, end = gpu.event(), gpu.event()
     gpu.synchronize_device()
-    gpu.spin(other, BESIDE_NS)
+    gpu.spin(other, PARALLEL_NS)
     gpu.record(end, other)
     gpu.record(mark, stream)
     gpu.synchronize_event(mark)
-    beside = not gpu.is_done(end)
+    is_parallel = not gpu.is_done(end)
     gpu.synchronize_device()
-    return beside
+    return is_parallel
 
 
 class QueuedWork:
-    """What an instrument does with a queue of the producer, before a real consumer.
+    """A queue of the producer, and conversions behind it.
 
     ``text`` queues the producer's own operations. Times are those of ``clock``, in ns.
     """
@@ -147,7 +145,7 @@ class QueuedWork:
     ready: Callable[[Any], None] | None
     """Wait for a result by the consumer's means alone."""
     unrelated: tuple[Unrelated, ...]
-    """Each queues work of that many ns on which no array depends, and returns a wait for it."""
+    """Each queues work of some ns that no array depends on, and returns a wait for it."""
 
     def __init__(
         self, subject: Subject, text: str, gpu: Gpu | None, sides: tuple[Side, Side]
@@ -168,10 +166,10 @@ class QueuedWork:
         ]
         self.clock = time.perf_counter_ns if gpu is None else gpu.host_ns
         self.ready = self._ready()
-        self.unrelated = self._of_probe() if gpu is None else self._on_streams(gpu)
+        self.unrelated = self._unrelated()
 
     def enqueue(self, work: int) -> Any:
-        """Queue that many units of work; return the array that depends on them."""
+        """Queue ``work`` units; return the array that depends on them."""
         stream = self._streams[0]
         with self._producer.active():
             if self._gpu is not None and stream is not None:
@@ -192,7 +190,7 @@ class QueuedWork:
             return self._convert(array)
 
     def read(self, result: Any) -> Any:
-        """Return the values of a result as the consumer reads them; None if it is no array."""
+        """Return a result's values as the consumer reads them; None if it is no array."""
         consumer = self._subject.consumer
         if not self._subject.import_.returns_array:
             return None
@@ -200,7 +198,7 @@ class QueuedWork:
             return computed(self._gpu, lambda: consumer.to_numpy(result)).copy()
 
     def is_right(self, values: Any, array: Any) -> bool | None:
-        """Whether these values are those of a finished array."""
+        """Whether the values are those of a finished array."""
         if values is None:
             return None
         producer = self._subject.producer
@@ -244,9 +242,15 @@ class QueuedWork:
         # The call itself is a wait if the consumer is synchronous.
         return (lambda _result: None) if subject.result_device == "cpu" else None
 
-    def _of_probe(self) -> tuple[Unrelated, ...]:
-        namespace = self._namespace
-        text = self._subject.producer.enqueue_unrelated(self._subject.spec)
+    def _unrelated(self) -> tuple[Unrelated, ...]:
+        gpu, namespace, subject = self._gpu, self._namespace, self._subject
+        if gpu is not None:
+            devices = subject.spec.device, subject.result_device
+            used = [one for one, on in zip(self._streams, devices, strict=True) if on == "cuda"]
+            count = SEVERAL if None in used else 1
+            streams = [stream_for(gpu, f"unrelated work {at}", *used) for at in range(count)]
+            return tuple(partial(_queue_unrelated, gpu, stream) for stream in streams)
+        text = subject.producer.enqueue_unrelated(subject.spec)
         if text is None:
             return ()
         run = statements(text, namespace, "enqueue unrelated")
@@ -258,13 +262,6 @@ class QueuedWork:
             return finish
 
         return (queue,)
-
-    def _on_streams(self, gpu: Gpu) -> tuple[Unrelated, ...]:
-        devices = self._subject.spec.device, self._subject.result_device
-        used = [one for one, on in zip(self._streams, devices, strict=True) if on == "cuda"]
-        count = SEVERAL if None in used else 1
-        streams = [stream_for(gpu, f"unrelated work {at}", *used) for at in range(count)]
-        return tuple(partial(_queue_unrelated, gpu, stream) for stream in streams)
 
 
 def _queue_unrelated(gpu: Gpu, stream: int | None, duration_ns: int) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""What a framework raises is an answer. This is the one place that catches it."""
+"""Errors of frameworks are answers. This is the one place that catches them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Refusal:
 
     @property
     def reason(self) -> str:
-        """The error in words. :class:`Unsupported` speaks for itself."""
+        """The error in words; the message alone of :class:`Unsupported`."""
         if isinstance(self.error, FaultyProbe):
             return f"{FAULTY}: {self.error}"
         return (isinstance(self.error, Unsupported) and str(self.error)) or words(self.error)
 
 
 def attempt(call: Callable[[], Answer], catch: type[BaseException] = Exception) -> Answer | Refusal:
-    """What ``call`` returns, or what it raised.
+    """Call ``call``; return its answer or its error.
 
     Frameworks raise any error. Text of users and of foreign probes may also end the process:
     ``catch`` is BaseException for these.

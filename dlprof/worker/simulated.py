@@ -29,12 +29,12 @@ PERIOD = 61
 PATTERN = bytes(1 + 37 * at % PERIOD for at in range(PERIOD))
 """Bytes of small positive numbers in every dtype."""
 PERIODS = 1024
-"""What is written by the host at first; copies on the device make the rest of it."""
+"""The host writes this much at first; copies on the device fill the rest."""
 LARGEST_BYTES = 1 << 20
-"""Where the size does not matter. The host makes the copies, and queues must outlast them."""
+"""The largest array if the size does not matter: the host copies, and queues must outlast that."""
 NOT_COMPUTED = "a kernel of the framework was not computed"
 CONTENTS = ("values", "source", "earlier_result", "after_write", "unfinished")
-"""What a comparison of contents alone can say of a conversion that is wrong."""
+"""Kinds of change that only a comparison of contents shows."""
 
 Answer = TypeVar("Answer")
 
@@ -88,8 +88,12 @@ def admit_jax() -> None:
 
 
 def adapted(probe: Probe) -> Probe:
-    """The probe as it works here: on the simulated device by the driver, else as it is."""
-    if "cuda" not in probe.devices or not _is_here():
+    """Return the probe, changed to work by the driver on the simulated device."""
+    try:
+        is_here = "cuda" in probe.devices and is_simulated()
+    except OSError:  # there is no driver
+        is_here = False
+    if not is_here:
         return probe
     kind = type(probe)
     members = {"gpu": open_gpu(), "is_immutable": kind.write is Probe.write}
@@ -98,7 +102,7 @@ def adapted(probe: Probe) -> Probe:
 
 
 def misuse(*probes: Probe) -> str:
-    """What the driver last saw of use of what does not exist, since it was asked; else empty."""
+    """Return the last misuse of the driver since the last call; empty for none."""
     gpus = [probe.gpu for probe in probes if isinstance(probe, OnSimulatedDevice)]
     return gpus[0].misuse() if gpus else ""
 
@@ -106,7 +110,7 @@ def misuse(*probes: Probe) -> str:
 def as_far_as_computed(
     name: str, gpu: Gpu | None, instrument: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
-    """The answer of an instrument that compares contents, as far as these were computed."""
+    """Run an instrument that compares contents; its answer holds only if they were computed."""
     if gpu is None:
         return instrument()
     before = gpu.uncomputed_reads()
@@ -115,12 +119,13 @@ def as_far_as_computed(
 
 
 def without_contents(name: str, found: dict[str, Any]) -> dict[str, Any]:
-    """What is left of an answer if what was read says nothing."""
+    """Return an answer without the parts that rest on contents."""
     word, evidence = found["verdict"], found["evidence"]
     if name == "values":
         changed = evidence.get("changed") or {}
-        left = {what: seen for what, seen in changed.items() if what not in CONTENTS}
-        return verdict("wrong" if left else "unknown", {**evidence, "changed": left}, NOT_COMPUTED)
+        proved = {kind: seen for kind, seen in changed.items() if kind not in CONTENTS}
+        word = "wrong" if proved else "unknown"
+        return verdict(word, {**evidence, "changed": proved}, NOT_COMPUTED)
     if name == "lifetime":
         evidence = {**evidence, "changed_after_drop": None, "source_after_drop": None}
     proved = word == "retained" or evidence.get("moot")
@@ -128,7 +133,7 @@ def without_contents(name: str, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def computed(gpu: Gpu | None, read: Callable[[], Answer]) -> Answer:
-    """What ``read`` gives. Raises :class:`Unsupported` if it was not computed."""
+    """Call ``read``. Raises :class:`Unsupported` if its values were not computed."""
     before = gpu.uncomputed_reads() if gpu else 0
     found = read()
     if gpu and gpu.uncomputed_reads() > before:
@@ -136,15 +141,8 @@ def computed(gpu: Gpu | None, read: Callable[[], Answer]) -> Answer:
     return found
 
 
-def _is_here() -> bool:
-    try:
-        return is_simulated()
-    except OSError:  # there is no driver
-        return False
-
-
 def _extent(probe: Probe, array: Any) -> tuple[int, int]:
-    """The first byte and the end of an array, counted from its first element; alike for none."""
+    """Return the first byte and the end of an array, counted from its first element."""
     shape = probe.shape(array)
     if shape is None:
         return 0, 0

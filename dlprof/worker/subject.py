@@ -31,7 +31,7 @@ OTHER_BYTE = b"\xa5"
 LINE_BYTES = 64
 """Whether an array begins at such a boundary decides whether JAX, TensorFlow and others copy it."""
 PLACES, MOST_PLACED_BYTES = 16, 512 << 20
-"""How many arrays are made to get one at a boundary, and with how many bytes."""
+"""At most this many arrays, and bytes in all, are made to get one at a boundary."""
 FailedImports = dict[str, Exception]
 """Setups that failed in this process, by their text."""
 
@@ -300,7 +300,7 @@ PLACED = ("aligned", "sliced")
 
 
 def check_source(producer: Probe, spec: ArraySpec, array: Any) -> None:
-    """Raise :class:`Unsupported` for an array that is not what ``spec`` says."""
+    """Raise :class:`Unsupported` for an array that does not match ``spec``."""
     made: dict[str, Any] = {
         what: _call(producer, what, array) for what in ("dtype", "shape", "device")
     }
@@ -309,9 +309,9 @@ def check_source(producer: Probe, spec: ArraySpec, array: Any) -> None:
     elif made["dtype"] is None:  # plain memory: the import says what it is
         made = {what: got for what, got in made.items() if got is not None}
     for what, got in made.items():
-        asked = getattr(spec, what)
-        if got != asked:
-            raise Unsupported(f"{producer.name} made {what} {got} when asked for {asked}")
+        wanted = getattr(spec, what)
+        if got != wanted:
+            raise Unsupported(f"{producer.name} made {what} {got} when asked for {wanted}")
     if not spec.elements:
         return
     pointer = _call(producer, "pointer", array)

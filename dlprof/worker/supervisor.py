@@ -1,4 +1,4 @@
-"""The parent of a worker: when the worker ends, it ends all that conversions have left behind.
+"""The parent of a worker: when the worker ends, it ends every process that conversions started.
 
 A child that calls ``setsid`` or forks twice leaves its process group and its parent. It stays below
 the nearest *subreaper* (prctl(2)), and that is this process. Linux only. As a script,
@@ -17,7 +17,7 @@ import sys
 import time
 
 SET_PARENT_DEATH_SIGNAL, SET_CHILD_SUBREAPER = 1, 36
-"""Of ``linux/prctl.h``."""
+"""Numbers of ``linux/prctl.h``."""
 WATCHED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGABRT)
 LIMIT_S, LOOK_S = 3.0, 0.001
 """A process that waits for a lost driver or file server cannot be killed."""
@@ -75,7 +75,7 @@ def _close_all() -> None:
 
 
 def _wait(child: int) -> int:
-    """Return how the child ended; SIGKILL if it is to end."""
+    """Return the status of the child; SIGKILL if it is to end."""
     while True:
         number = signal.sigwait(WATCHED)
         if number == signal.SIGTERM:

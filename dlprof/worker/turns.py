@@ -36,30 +36,30 @@ samples of 2 ms."""
 MOST_TURNS = 80
 LEAST_TURNS = 20
 OVER = 4
-"""That many long samples are taken even if they take up to this many times the budget. Ratios of
-neighbors varied by 7 % within a round."""
+"""As many long samples are taken even if they take up to four times the budget. Ratios of neighbors
+varied by 7 % within a round."""
 FASTEST_OF, LONGEST_LOOK_NS = 20, 200_000_000
 PIECE_NS, LEAST_PIECES, LONGEST_TURN_NS = 50_000, 5, 100_000_000
 """Calls of several threads are timed in pieces, and their median stands for the sample. One call in
 which a thread has no processor takes 1 to 10 ms instead of 55 us. It made the mean of 64 calls 120
 us, and the median stays 55 us. After a long turn, a few pieces are enough."""
 WARM_SHARE = 4
-"""One in so many calls is made unmeasured before a sample, since the caches hold the other
-process's data."""
+"""One call in four is made unmeasured before a sample, since the caches hold the other process's
+data."""
 NOTABLE_NS, NOTABLE = 100_000, 0.01
-"""Other threads have a part in the work if they take so long, and this share of the calling
-thread's time. It is that little because a thread that waits for another, which has no processor on
-a busy machine, spins: its own time then is many times the work."""
+"""Other threads have a part in the work from this time on, and from this share of the calling
+thread's time. The share is small because on a busy machine a thread spins while it waits for
+another: its own time then is many times the work."""
 LOOK_S, MOST_LOOKS, ASLEEP = 0.001, 40, 0.2
-"""How often it is asked whether the other threads sleep, and the share of the time that they may
-use then."""
+"""Interval and number of the looks at sleeping threads, and the share of the time that they may use
+then."""
 THREAD_CLOCK = 6
 """CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED of Linux."""
 PAGE_BYTES = 4096
 LEAST_BYTES = 64 << 10
 """Smaller blocks come from lists of blocks of their size."""
 LEAST_CHUNK_BYTES, HEADER_BYTES = 32, 8
-"""Of glibc's malloc: a block and the 8 bytes before it fill a chunk of 32 bytes or more, and it
+"""In glibc's malloc, a block and the 8 bytes before it fill a chunk of 32 bytes or more. The block
 begins at a multiple of 16."""
 TRIES = 16
 """A block comes from the smallest free chunk that holds it. Two tries were enough where it was

@@ -319,13 +319,13 @@ def _unrelated_fit(queue: QueuedWork, points: Sequence[Point]) -> Fit | None:
     stretch = max(1, min(math.ceil(least_ns / LENGTHS_NS[0]), MOST_STRETCH))
     found = None
     for unrelated in queue.unrelated:
-        found = _fit_beside(queue, unrelated, [stretch * length for length in LENGTHS_NS])
+        found = _stream_fit(queue, unrelated, [stretch * length for length in LENGTHS_NS])
         if grows(found) is False:
             break
     return found
 
 
-def _fit_beside(queue: QueuedWork, unrelated: Unrelated, lengths_ns: Sequence[int]) -> Fit:
+def _stream_fit(queue: QueuedWork, unrelated: Unrelated, lengths_ns: Sequence[int]) -> Fit:
     array = queue.enqueue(1)
     queue.finish(array)
     points: list[tuple[float, float]] = []

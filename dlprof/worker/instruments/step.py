@@ -1,7 +1,7 @@
-"""Step: what does one call of a model cost, and what becomes of its output's memory?
+"""Step: what does one call of a model cost, and does its output keep its memory?
 
-A strategy says what is done with the output's memory. The parts come in the order of ``_run``, and
-a failure of one costs that one alone. Times are in ns per step.
+A strategy says how the output's memory is made. A failure of one part costs that part alone. Times
+are in ns per step.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dlprof.device import gpu_state
 from dlprof.device.cuda import open_gpu
 from dlprof.inference.base import FRESH, Steps
 from dlprof.probes.base import ArraySpec, Import, Unsupported
-from dlprof.protocol.messages import unknown
+from dlprof.protocol.messages import unknown, verdict
 from dlprof.worker import memory, timer
 from dlprof.worker.channel import Answer
 from dlprof.worker.instruments import times
@@ -34,8 +34,8 @@ DROP = "del y"
 class Step:
     """A strategy with its buffers made, for the input ``x`` of ``namespace``.
 
-    ``namespace`` also holds the model, and ``output``: what the model gave for ``x`` at first, in
-    memory of its own.
+    ``namespace`` also holds the model, and ``output``: the first output for ``x``, in memory of its
+    own.
     """
 
     steps: Steps
@@ -75,13 +75,13 @@ class Step:
             names["x"] = own
 
     def another_input(self, seed: int = 0) -> Any:
-        """An input of the same shape; ``seed`` gives other values."""
+        """Make an input of the same shape; ``seed`` gives other values."""
         names = dict(self.namespace)
         execute(self.steps.create(self.spec, seed), names, "step")
         return names["x"]
 
     def loop(self, statement: str) -> timer.Loop:
-        """A timed loop over ``statement``, whose names are those of the namespace."""
+        """Compile a timed loop over ``statement`` in the names of the namespace."""
         return timer.compile_loop(as_globals(statement), self.namespace)
 
     def reshaped(self, shape: tuple[int, ...]) -> Step:
@@ -129,9 +129,9 @@ def prepare(
 
 
 def as_globals(statement: str) -> str:
-    """``statement`` for the body of a function, with all its names those of the module.
+    """Return ``statement`` for the body of a function, with all its names global.
 
-    So what a step sets, such as the next buffer, is there for the next step.
+    A step may set names for the next one, such as the next buffer.
     """
     names = {
         node.id
@@ -154,16 +154,6 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tupl
     step.make_buffers()
     step.run()
     state.cases_before += 1
-    gpu = None if spec.device == "cpu" else open_gpu()
-    trouble = gpu_state.watch(lambda: _run(step, request, answer), gpu)
-    if trouble:
-        return "invalid", trouble
-    if "host_time" in answer.failures:
-        return "unsupported", answer.failures["host_time"]
-    return "ok", None
-
-
-def _run(step: Step, request: dict[str, Any], answer: Answer) -> None:
     budget: int = request["budget_ns"]
     instruments: dict[str, Callable[[], Any]] = {
         "host_time": partial(host_time, step, budget),
@@ -174,9 +164,18 @@ def _run(step: Step, request: dict[str, Any], answer: Answer) -> None:
         "shape_change": partial(shape_change, step, budget),
         "allocations": partial(allocations, step),
     }
-    for name, instrument in instruments.items():
-        if name in request["instruments"]:
-            answer.take(name, instrument, name in WITH_VERDICT)
+
+    def run() -> None:
+        for name, instrument in instruments.items():
+            if name in request["instruments"]:
+                answer.take(name, instrument, name in WITH_VERDICT)
+
+    trouble = gpu_state.watch(run, None if spec.device == "cpu" else open_gpu())
+    if trouble:
+        return "invalid", trouble
+    if "host_time" in answer.failures:
+        return "unsupported", answer.failures["host_time"]
+    return "ok", None
 
 
 def step_values(step: Step) -> dict[str, Any]:
@@ -186,22 +185,22 @@ def step_values(step: Step) -> dict[str, Any]:
     first, now = (step.steps.to_numpy(one) for one in (step.namespace["output"], step.run()))
     if first.shape != now.shape or first.dtype != now.dtype:
         changed: dict[str, Any] = {"shape": [list(first.shape), list(now.shape)]}
-        return {"verdict": "wrong", "evidence": {"changed": changed}}
+        return verdict("wrong", {"changed": changed})
     near = np.isclose(first, now, rtol=1e-3, atol=1e-5, equal_nan=first.dtype.kind in "fc")
     if near.all():
-        return {"verdict": "ok", "evidence": {}}
+        return verdict("ok", {})
     count = {"different": int(near.size - near.sum()), "of": int(near.size)}
-    return {"verdict": "wrong", "evidence": {"changed": {"values": count}}}
+    return verdict("wrong", {"changed": {"values": count}})
 
 
 def host_time(step: Step, budget_ns: int) -> dict[str, Any]:
-    """Times in ns per step until the call returns, one process."""
+    """Time steps until the call returns, in ns."""
     loop = step.loop(f"{step.code}\n{DROP}")
     return asdict(timer.sample(loop, budget_ns, timer.loop_cost_ns(), timer.LONG_NS))
 
 
 def ready_time(step: Step, budget_ns: int) -> dict[str, Any] | None:
-    """Times in ns per step; None if the output is there when the call returns."""
+    """Time steps until the output is there, in ns; None if it is when the call returns."""
     if not step.wait:
         return None
     step.namespace["y"] = step.run()
@@ -211,16 +210,16 @@ def ready_time(step: Step, budget_ns: int) -> dict[str, Any] | None:
 
 
 def versus(step: Step, budget_ns: int) -> dict[str, Any]:
-    """What does a strategy save against an output that is allocated at each call?
+    """Compare a strategy with an output that is allocated at each call.
 
     Both are sampled in turn in one process: alone (``step``, ``fresh``), and in a pipeline whose
-    consumer reads every value before the next step starts (``reading``, ``fresh_reading``). What
-    a strategy does while the device works shows there. ``fresh`` itself has ``reading`` alone.
+    consumer reads every value before the next step starts (``reading``, ``fresh_reading``). Work
+    beside the device's shows there. ``fresh`` itself has ``reading`` alone.
     """
     loops = {"reading": step.loop(step.reading)}
     if step.strategy.name != FRESH:
         fresh = step.fresh
-        # Each behind a loop of the other strategy: what that leaves in the caches is fair to both.
+        # Each behind a loop of the other strategy: both then find caches of the other.
         loops = {
             "step": step.loop(step.turn),
             "fresh": fresh.loop(fresh.turn),
@@ -241,26 +240,23 @@ CALLS = 4
 
 
 def reuse(step: Step) -> dict[str, Any]:
-    """Does an output change when the next call is made?
-
-    An output is kept, and the model is called :data:`CALLS` times on another input.
-    """
+    """Whether an output changes when :data:`CALLS` more calls are made, on another input."""
     other = step.another_input(seed=OTHER_SEED)
-    look = step.steps.to_numpy
+    read = step.steps.to_numpy
     kept = step.run()
-    values = look(kept).tobytes()
+    values = read(kept).tobytes()
     evidence: dict[str, Any] = {"calls": CALLS}
     for call in range(1, CALLS + 1):
         output = step.run(other)
-        if call == 1 and look(output).tobytes() == values:
+        if call == 1 and read(output).tobytes() == values:
             return unknown("the model gives the same output for another input")
-        if look(kept).tobytes() != values:
-            return {"verdict": "overwritten", "evidence": {**evidence, "after_calls": call}}
-    return {"verdict": "kept", "evidence": evidence}
+        if read(kept).tobytes() != values:
+            return verdict("overwritten", {**evidence, "after_calls": call})
+    return verdict("kept", evidence)
 
 
 def shape_change(step: Step, budget_ns: int) -> dict[str, Any]:
-    """What does it cost if the input of the next call has another shape?
+    """Time calls whose input has another shape than the call before.
 
     The other shape has half the rows, or two rows instead of one. One loop changes the shape at
     each call and rebuilds the buffers, as a program must (``changing``, two steps). Two others
@@ -280,8 +276,8 @@ def shape_change(step: Step, budget_ns: int) -> dict[str, Any]:
 
 
 def changing(step: Step, other: Step) -> timer.Loop:
-    """A loop of two steps: at the other shape, and back at the first, with buffers rebuilt."""
-    names = dict(step.namespace)  # whatever happens in the loop, the step stays as it is
+    """Compile a loop of two steps: at the other shape, and back, with buffers rebuilt."""
+    names = dict(step.namespace)  # the step stays as it is
     names["_inputs"] = names["x"], names["output"]
     names["_others"] = other.namespace["x"], other.namespace["output"]
     changes = [
@@ -295,25 +291,20 @@ COUNTED_CALLS = 8
 
 
 def allocations(step: Step) -> dict[str, Any]:
-    """How often does one step allocate, and does its output get new memory?
+    """Count allocations of one step, and whether its output gets new memory.
 
     The framework's own allocator counts. Then outputs are kept: an output that is allocated at
     every call has as many addresses as calls, a persistent buffer has one.
     """
-    found: dict[str, Any] = {}
+
+    def outputs() -> list[Any]:
+        return [step.run() for _ in range(COUNTED_CALLS)]
+
+    found: dict[str, Any] = {"kept": COUNTED_CALLS}
     with suppress(Unsupported):  # the framework does not count
-        counted = step.steps.count(step.spec.device, lambda: _outputs(step))
-        found = {
-            "per_call": counted.calls / COUNTED_CALLS,
-            "bytes_per_call": counted.size_bytes / COUNTED_CALLS,
-        }
-    kept = _outputs(step)
+        counted = step.steps.count(step.spec.device, outputs)
+        found["per_call"] = counted.calls / COUNTED_CALLS
+        found["bytes_per_call"] = counted.size_bytes / COUNTED_CALLS
+    kept = outputs()
     addresses = {step.steps.pointer(one) for one in kept}
-    return found | {
-        "kept": COUNTED_CALLS,
-        "buffers": None if None in addresses else len(addresses),
-    }
-
-
-def _outputs(step: Step) -> list[Any]:
-    return [step.run() for _ in range(COUNTED_CALLS)]
+    return found | {"buffers": None if None in addresses else len(addresses)}

@@ -37,7 +37,7 @@ def first_call(subject: Subject, cases_before: int) -> tuple[dict[str, Any], Any
 
 
 def backlog_of(subject: Subject) -> timer.Backlog:
-    """How to wait for work that a conversion leaves behind.
+    """Make the wait for work that a conversion leaves behind.
 
     JAX, for one, copies host memory in other threads after the call has returned. In a loop that
     does not wait, such copies pile up, hold memory, and slow the next measurement.
@@ -86,7 +86,7 @@ def ready_time(
     try:
         idle = idle_wait(timer.compile_loop(wait, namespace), budget_ns, turns)
     finally:
-        del namespace["_result"]  # a large result might not fit beside those of the loop
+        del namespace["_result"]  # a large result might not fit next to those of the loop
     return until_ready(loop, idle, budget_ns, turns)
 
 

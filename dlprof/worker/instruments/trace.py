@@ -1,6 +1,6 @@
 """Trace: which calls into CUDA waited or copied during the conversion?
 
-A second source beside ``ordering``, by CUPTI (``cupti-python``). The conversion runs behind work
+A second source besides ``ordering``, by CUPTI (``cupti-python``). The conversion runs behind work
 that is queued on the producer, between two readings of CUPTI's clock. Each call that began in
 between counts. Proof of a wait: CUPTI's own record of one, or a call that took a good part of the
 queue. Of several windows the shortest counts, since a delay of the host only makes them longer.

@@ -38,7 +38,7 @@ PART_BYTES = 16 << 20
 """If whole copies do not fit, parts of this size are compared. malloc reuses memory of this size,
 and takes new pages for more."""
 FINISHED_S = 0.25
-"""A copy that is made beside the call has come to its end by then."""
+"""A copy that other threads make has come to its end by then."""
 LARGEST_BYTES = 64 << 10
 """Arrays are read seven times. PyTorch uses several threads at 256 KiB, which took 25 ms while
 other programs kept the processors."""
