@@ -50,7 +50,7 @@ def bisect(
     from dlprof import api
     from dlprof.jobs import bisect as search
     from dlprof.jobs.plan import Environment, interpreter, releases
-    from dlprof.report.environments_document import bisect_document
+    from dlprof.report.comparison_document import bisect_document
 
     package, good, bad = (given[one] for one in (PACKAGE, GOOD, BAD))
     if not package or not good or not bad or good == bad:

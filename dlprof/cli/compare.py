@@ -51,7 +51,7 @@ def compare(
 def _compare_many(places: Sequence[Path], given: Given, outputs: Outputs) -> None:
     """Show what differs between environments. Raises :class:`UsageError`."""
     from dlprof.compare.environments import environments_of
-    from dlprof.report.environments_document import environments_document, render_json
+    from dlprof.report.comparison_document import environments_document, environments_json
 
     if len(places) == 1 and not places[0].is_dir():
         raise UsageError("one session is no comparison: name another, or a folder of sessions")
@@ -65,7 +65,7 @@ def _compare_many(places: Sequence[Path], given: Given, outputs: Outputs) -> Non
         raise UsageError("the sessions are of one environment: name two of them")
     document = environments_document(environments)
     outputs.print_report(document)
-    outputs.write(document, {"--json": lambda: [render_json(environments)]})
+    outputs.write(document, {"--json": lambda: [environments_json(environments)]})
 
 
 def compare_files(

@@ -1,4 +1,4 @@
-"""A comparison of two sessions as document, checks and JSON: is HEAD slower than BASE, or worse?"""
+"""Sessions side by side: BASE and HEAD as document, checks and JSON, and many environments."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pydantic_core import to_json
 
@@ -22,9 +23,12 @@ from dlprof.compare.comparison import (
     exit_code,
     load_notice,
 )
+from dlprof.compare.environments import BY_ADDRESS, Environments, Row, cases_of
+from dlprof.compare.environments import Cell as Found
 from dlprof.compare.times import FASTER, INVALID, SAME, SLOWER, UNSURE, WIDE, Time
 from dlprof.compare.verdicts import BETTER, LOST, OTHER, STATUS, Change
 from dlprof.compare.verdicts import WORSE as WORSE_CHANGE
+from dlprof.jobs.bisect import Tried
 from dlprof.judge.rule import SEVERITIES
 from dlprof.measuring.judged import MET, MISSED
 from dlprof.report.checks import Check, Verdict, expectation_checks
@@ -39,12 +43,13 @@ from dlprof.report.document import (
     Tone,
     facts,
 )
+from dlprof.report.paths import TONES as RESULT_TONES
 from dlprof.runner.axes import shape_text
 from dlprof.runner.quantity import plain_time
 from dlprof.runner.session import SIMULATED, CaseRecord, ExpectationRecord, Header, pair_text
 from dlprof.text.clean import counted, listed
 
-SCHEMA = "dlprof.comparison/1"
+SCHEMA, SCHEMA_OF_MANY = "dlprof.comparison/1", "dlprof.environments/1"
 ORDER = (SLOWER, GONE, WORSE, UNSURE, WIDE, FASTER, NEW, SAME, INVALID, UNMEASURED)
 TONES: dict[str, Tone] = {
     SLOWER: "worse",
@@ -54,6 +59,9 @@ TONES: dict[str, Tone] = {
     BETTER: "better",
 }
 DIRECTIONS = (WORSE_CHANGE, LOST, OTHER, BETTER)
+MOST_COLUMNS = 6
+"""Environments of the first screen. If there are more: the ends, and the newest that differ."""
+STAR = f"{BY_ADDRESS} The address of the array decides: at others it is a copy, or refused."
 
 CaseTime = tuple[Compared, Time | None]
 
@@ -76,14 +84,14 @@ def comparison_document(
     # How many rounds a gate took, and why it stopped, is a mark of the first screen.
     lines = [Lines(comparison.method[1:])] if comparison.method[1:] else []
     sections.append(Section("How it was measured", (_method(comparison, names), *lines)))
-    sides = {"BASE": comparison.base, "HEAD": comparison.head}
+    sides = {} if comparison.method else {"BASE": comparison.base, "HEAD": comparison.head}
     loads = [load_notice(name, header) for name, header in sides.items()]
     several = len({*arrays.values()}) > 1
     return Document(
         title="BASE and HEAD",
-        context=_context(comparison, names),
+        context=_differences(comparison, "version"),
         scope=_joined(shared, counted(len(comparison.cases)) if several else ""),
-        notices=(*_simulated(comparison), *filter(None, [] if comparison.method else loads)),
+        notices=tuple(filter(None, [_simulated(comparison), *loads])),
         answers=answers_of(comparison),
         tables=tuple(tables),
         marks=comparison.method[:1],
@@ -91,8 +99,8 @@ def comparison_document(
     )
 
 
-def _simulated(comparison: Comparison) -> list[str]:
-    return [SIMULATED] if comparison.base.simulated else []
+def _simulated(comparison: Comparison) -> str:
+    return SIMULATED if comparison.base.simulated else ""
 
 
 def as_json(comparison: Comparison, code: int) -> str:
@@ -110,6 +118,10 @@ def as_json(comparison: Comparison, code: int) -> str:
         "wide_limit": comparison.criteria.wide_limit,
         "cases": comparison.cases,
     }
+    return _json(content)
+
+
+def _json(content: dict[str, Any]) -> str:
     return to_json(content, indent=1, by_alias=True, inf_nan_mode="null").decode() + "\n"
 
 
@@ -117,15 +129,15 @@ def as_json(comparison: Comparison, code: int) -> str:
 
 
 def answers_of(comparison: Comparison) -> tuple[Answer, ...]:
-    """Return the answer first, then what keeps it from being sure."""
+    """Return the answer first, then the reasons why it is not sure."""
     if comparison.nothing:
-        return (Answer("nothing to compare", "", note=comparison.nothing),)
+        return (Answer("nothing to compare", note=comparison.nothing),)
     found = [*_regressions(comparison)]
     judges_times = bool(comparison.criteria.floors)
     may_be = f"HEAD may be {'slower' if judges_times else 'worse'}"
     why_not = (comparison.incomparable if judges_times else "") or comparison.inconclusive
     if why_not:
-        found.append(Answer("incomplete" if found else may_be, "", note=why_not))
+        found.append(Answer("incomplete" if found else may_be, note=why_not))
     elif not found:
         found.append(_no_regression(comparison, may_be))
     return (*found, *_doubts(comparison))
@@ -133,32 +145,37 @@ def answers_of(comparison: Comparison) -> tuple[Answer, ...]:
 
 def sentence(answer: Answer) -> str:
     """Return an answer as one sentence."""
-    said = ": ".join(filter(None, (answer.label, _joined(answer.code, answer.value, answer.note))))
-    return f"{said[:1].upper()}{said[1:]}."
+    details = _joined(answer.code, answer.value, answer.note)
+    text = ": ".join(filter(None, (answer.label, details)))
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _regressions(comparison: Comparison) -> Iterator[Answer]:
     slower = [one for one in comparison.times if one[1].word == SLOWER]
     if slower:
-        yield _of_times(comparison, "HEAD is slower", slower)
+        case, time = max(slower, key=lambda one: abs(math.log(one[1].ratio or 1.0)))
+        measure = "" if time.measure == "ready" else time.measure
+        note = _joined(_interval_text(time), measure, _more(slower))
+        value = f"{_number(time.ratio or 1.0)} times as long"
+        yield Answer("HEAD is slower", _name(comparison, case), value, note)
     worse = sorted(comparison.having(WORSE), key=lambda case: min(map(_rank, case.changes)))
     yield from _of_cases(comparison, "HEAD is worse", worse)
     yield from _of_cases(comparison, "gone in HEAD", comparison.having(GONE))
     missed = [one for one in comparison.head.expectations if one.verdict == MISSED]
     if missed:
-        yield Answer("HEAD breaks the scenario", "", note=_expected(missed))
+        yield Answer("HEAD breaks the scenario", note=_expected(missed))
 
 
 def _no_regression(comparison: Comparison, may_be: str) -> Answer:
     words = Counter(time.word for _, time in comparison.times)
     words = words or Counter(case.word for case in comparison.cases)
-    told = _joined(*(f"{words[word]:,} {word.lower()}" for word in ORDER if words[word]))
+    counts = _joined(*(f"{words[word]:,} {word.lower()}" for word in ORDER if words[word]))
     if exit_code(comparison) != DONE:
-        return Answer(may_be, "", note=told)
+        return Answer(may_be, note=counts)
     if not comparison.times:
-        return Answer("HEAD is not worse", "", note="verdicts were compared, and no times")
+        return Answer("HEAD is not worse", note="verdicts were compared, and no times")
     is_all = {*words} <= {SAME, FASTER}
-    return Answer("HEAD is not slower" if is_all else "no slowdown found", "", note=told)
+    return Answer("HEAD is not slower" if is_all else "no slowdown found", note=counts)
 
 
 def _doubts(comparison: Comparison) -> Iterator[Answer]:
@@ -168,31 +185,18 @@ def _doubts(comparison: Comparison) -> Iterator[Answer]:
         value = f"at most {_number(time.bound or 1.0)} times as long"
         label = "likely slower" if time.is_likely_slower else "wide"
         yield Answer(label, _name(comparison, case), value, _more(wide))
-    unsure = [time for _, time in comparison.times if time.word == UNSURE]
+    unsure = sum(time.word == UNSURE for _, time in comparison.times)
     if unsure:
-        advice = "a larger --budget may tell"
-        if not comparison.method:
-            advice = "dlprof gate measures both sides in turns and tells more"
-        note = f"{len(unsure):,} of {len(comparison.times):,} times; {advice}"
-        yield Answer("unsure", "", note=note)
+        gate = "dlprof gate measures both sides in turns and tells more"
+        advice = "a larger --budget may tell" if comparison.method else gate
+        yield Answer("unsure", note=f"{unsure:,} of {len(comparison.times):,} times; {advice}")
     untimed = [case for case in comparison.having(UNSURE) if not case.times]
     yield from _of_cases(comparison, "unsure", untimed)
     if not (comparison.incomparable and comparison.criteria.floors):
         yield from _of_cases(comparison, "not compared", comparison.having(INVALID))
     unchecked = [one for one in comparison.head.expectations if one.verdict not in (MET, MISSED)]
     if unchecked:
-        yield Answer("not checked", "", note=_expected(unchecked))
-
-
-def _of_times(comparison: Comparison, label: str, found: Sequence[tuple[Compared, Time]]) -> Answer:
-    """Return the time that changed most, and how many more there are."""
-    case, time = max(found, key=lambda one: abs(math.log(one[1].ratio or 1.0)))
-    note = _joined(
-        _interval_text(time), "" if time.measure == "ready" else time.measure, _more(found)
-    )
-    return Answer(
-        label, _name(comparison, case), f"{_number(time.ratio or 1.0)} times as long", note
-    )
+        yield Answer("not checked", note=_expected(unchecked))
 
 
 def _of_cases(comparison: Comparison, label: str, cases: Sequence[Compared]) -> Iterator[Answer]:
@@ -202,7 +206,7 @@ def _of_cases(comparison: Comparison, label: str, cases: Sequence[Compared]) -> 
 
 
 def _rank(change: Change) -> tuple[int, int]:
-    """Sort what is worse first, and of that the most severe."""
+    """Sort by direction, worse first, then by severity."""
     return DIRECTIONS.index(change.direction), SEVERITIES.index(change.severity)
 
 
@@ -228,19 +232,19 @@ def _fields(case: CaseRecord) -> tuple[str, ...]:
 
 
 def _arrays(comparison: Comparison) -> tuple[str, dict[CaseRecord, str]]:
-    """Return what all pairs and arrays share, and of each the rest: ``64x64, float32``."""
+    """Return the fields that all cases share, and the other fields of each: ``64x64, float32``."""
     fields = {one.case: _fields(one.case) for one in comparison.cases}
     shared = [len(set(values)) == 1 for values in zip(*fields.values(), strict=True)]
     first = next(iter(fields.values()), ())
-    rest = {
-        case: ", ".join(text for text, same in zip(found, shared, strict=True) if not same)
+    others = {
+        case: _joined(*(text for text, same in zip(found, shared, strict=True) if not same))
         for case, found in fields.items()
     }
-    return ", ".join(text for text, same in zip(first, shared, strict=True) if same), rest
+    return _joined(*(text for text, same in zip(first, shared, strict=True) if same)), others
 
 
 def _name(comparison: Comparison, case: Compared) -> str:
-    """Return the code, with what tells its array from the others."""
+    """Return the code, and the array if there are several."""
     array = _arrays(comparison)[1][case.case]
     return f"{case.case.code} ({array})" if array else case.case.code
 
@@ -268,21 +272,15 @@ def _number(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"  # noqa: PLR2004 - as said
 
 
-def _context(comparison: Comparison, names: tuple[str, str]) -> str:
-    """Return how the versions of the sides differ, or that the sides are the same file."""
-    same = "BASE and HEAD are the same file" if len({*names}) == 1 else ""
-    return _differences(comparison, "version") or same
-
-
 def _differences(comparison: Comparison, *kinds: str) -> str:
-    return ", ".join(str(one) for one in comparison.differences if one.kind in kinds)
+    return _joined(*(str(one) for one in comparison.differences if one.kind in kinds))
 
 
-# Tables
+# Tables of two sides
 
 
 def _times(comparison: Comparison) -> Iterator[CaseTime]:
-    """Yield the times, and the cases that have none although one side measured them."""
+    """Yield the times, and the cases that only one side measured."""
     for case in comparison.cases:
         yield from ((case, time) for time in case.times)
         if not case.times and case.word in (GONE, NEW, INVALID, UNSURE):
@@ -290,7 +288,7 @@ def _times(comparison: Comparison) -> Iterator[CaseTime]:
 
 
 def _is_telling(comparison: Comparison, case: Compared, time: Time | None) -> bool:
-    """Whether the first screen has its row: what is the same, or passes as WIDE, is counted."""
+    """Whether the first screen has its row: if it is the same, or passes as WIDE, it has none."""
     if time is not None and time.word == WIDE:
         return not comparison.criteria.passes(time)
     return _word(case, time) not in (SAME, INVALID)
@@ -308,7 +306,7 @@ def _badness(one: CaseTime) -> tuple[int, float]:
 def _times_table(
     times: Sequence[CaseTime], codes: dict[CaseRecord, Cell], has_reasons: bool = False
 ) -> Table:
-    """Return the times in their order; ``has_reasons`` adds why each word is what it is."""
+    """Return the times in their order; ``has_reasons`` adds the reason of each word."""
     rows = []
     for case, time in times:
         word = _word(case, time)
@@ -333,15 +331,15 @@ def _changes_table(comparison: Comparison, codes: dict[CaseRecord, Cell]) -> Tab
     changes = [(change, case) for case in comparison.cases for change in case.changes]
     for change, case in sorted(changes, key=lambda one: _rank(one[0])):
         reason = case.reasons[1] if change.what == STATUS else ""
-        said = f"{change}: {reason}" if reason else str(change)
-        alike[change.direction, change.severity, said].append(case.case)
+        text = f"{change}: {reason}" if reason else str(change)
+        alike[change.direction, change.severity, text].append(case.case)
     words = {LOST: "unsure", OTHER: "changed", BETTER: BETTER}
     rows = []
-    for (direction, severity, said), cases in alike.items():
+    for (direction, severity, text), cases in alike.items():
         code = codes[cases[0]]
         note = "  ".join(filter(None, (code.note, _more(cases))))
         word = Cell(words.get(direction, severity), TONES.get(direction, ""))
-        rows.append((word, Cell(said), replace(code, note=note)))
+        rows.append((word, Cell(text), replace(code, note=note)))
     return Table((Column(""), Column("changed verdict"), Column("path")), tuple(rows))
 
 
@@ -364,7 +362,7 @@ def _method(comparison: Comparison, names: tuple[str, str]) -> Table:
 def checks_of(comparison: Comparison, unsure: int | None = None) -> tuple[Check, ...]:
     """Return one check for whether the sides could be compared, one for each case and expectation.
 
-    ``unsure`` is the exit code of what is unsure; None if nothing but a failed comparison fails.
+    ``unsure`` is the exit code of a doubt; with None only a failed comparison fails.
     """
     strict: Verdict = "failed" if unsure == REGRESSION else "skipped" if unsure is None else "error"
     lenient: Verdict = "skipped" if unsure == 0 else strict
@@ -374,25 +372,146 @@ def checks_of(comparison: Comparison, unsure: int | None = None) -> tuple[Check,
         **dict.fromkeys((UNSURE, WIDE), lenient),
         INVALID: strict,
     }
+    not_comparable = comparison.incomparable if comparison.times else ""
+    inconclusive = comparison.inconclusive if unsure is not None else ""
+    why_not = comparison.nothing or not_comparable or inconclusive
+    answers = [*map(sentence, answers_of(comparison)), _simulated(comparison)]
+    whole: Verdict = "error" if why_not else "passed"
+    kind, text = "not compared" if why_not else "", "\n".join(answers).strip()
+    found = [
+        Check("BASE and HEAD", "can be compared", whole, kind, why_not, text),
+        *expectation_checks(comparison.head, strict),
+    ]
     too_wide = [case for case, _ in comparison.too_wide]
-    found = [_whole(comparison, unsure), *expectation_checks(comparison.head, strict)]
     for case in comparison.cases:
         passes = case.word == WIDE and case not in too_wide
         outcome = "passed" if passes else outcomes.get(case.word, "skipped")
         times = [f"{time.measure}: {time.word} {_ratio_text(time)}" for time in case.times]
-        said = f"{case.word}: {case.reason or ', '.join(times)}"
+        line = f"{case.word}: {case.reason or ', '.join(times)}"
         word = "" if outcome == "passed" else case.word
-        text = "\n".join([said, *times, *map(str, case.changes)])
+        text = "\n".join([line, *times, *map(str, case.changes)])
         suite = ", ".join(_fields(case.case))
-        found.append(Check(suite, case.case.code, outcome, word, said, text))
+        found.append(Check(suite, case.case.code, outcome, word, line, text))
     return tuple(found)
 
 
-def _whole(comparison: Comparison, unsure: int | None) -> Check:
-    not_comparable = comparison.incomparable if comparison.times else ""
-    inconclusive = comparison.inconclusive if unsure is not None else ""
-    reason = comparison.nothing or not_comparable or inconclusive
-    told = [*map(sentence, answers_of(comparison)), *_simulated(comparison)]
-    outcome: Verdict = "error" if reason else "passed"
-    kind = "not compared" if reason else ""
-    return Check("BASE and HEAD", "can be compared", outcome, kind, reason, "\n".join(told).strip())
+# Many environments
+
+
+def environments_document(found: Environments) -> Document:
+    """Show the paths that differ between environments first, and in full every path."""
+    differ, same = found.rows[: found.different], found.rows[found.different :]
+    first = (_paths_table(one, MOST_COLUMNS) for one in found.of_pairs(differ))
+    parts = {"Paths that differ": differ, "Paths that are the same": same}
+    tables = {name: tuple(map(_paths_table, found.of_pairs(rows))) for name, rows in parts.items()}
+    has_star = any(BY_ADDRESS in cell.word for row in found.rows for cell in row.cells.values())
+    counts = (f"{name}: {len({one.get(name) for one in found.columns})}" for name in found.axes)
+    names = list(dict.fromkeys(name for one in found.columns for name in one))
+    columns = (tuple(Cell(one.get(name, "-")) for name in names) for one in found.columns)
+    return Document(
+        title=counted(len(found.columns), "environment"),
+        context=listed(counts),
+        scope=counted(found.sessions, "session"),
+        answers=(_difference(found),),
+        tables=tuple(replace(table, is_summary=True) for table in first),
+        marks=(STAR,) if has_star else (),
+        sections=(
+            *(Section(heading, blocks) for heading, blocks in tables.items() if blocks),
+            Section("Environments", (Table(tuple(map(Column, names)), tuple(columns)),)),
+        ),
+    )
+
+
+def _difference(found: Environments) -> Answer:
+    cases = counted(len(found.rows), "case")
+    if not found.different:
+        return Answer("no difference", note=f"in {cases}")
+    times = sum(row.time_differs(found.columns) for row in found.rows[: found.different])
+    in_time = f", {times:,} in time" if times else ""
+    return Answer("differences", note=f"{found.different:,} of {cases}{in_time}")
+
+
+def _paths_table(found: Environments, most_columns: int | None = None) -> Table:
+    """Return the rows of one pair. Arrays of a path with the same results share a row."""
+    places = _few_columns(found, most_columns or len(found.columns))
+    alike: dict[tuple[Any, ...], list[Row]] = {}
+    for row in found.rows:
+        words = tuple((place, cell.word, cell.rules) for place, cell in row.cells.items())
+        alike.setdefault((row.case.code, words), []).append(row)
+    several = len({_array(row) for row in found.rows}) > 1
+    heads = (found.label(place).replace(", ", " ") for place in places)
+    rows = []
+    for first, *others in alike.values():
+        note = _joined(_array(first), f"+{len(others)} alike" if others else "") if several else ""
+        cells = (_result_cell(first.cells.get(place)) for place in places)
+        rows.append((Cell(first.case.code, code=True, note=note), *cells))
+    return Table((Column(pair_text(found.rows[0].case.pair)), *map(Column, heads)), tuple(rows))
+
+
+def _few_columns(found: Environments, most: int) -> Sequence[int]:
+    """Return all columns. If there are more than ``most``: the ends, and the newest changes."""
+    last = len(found.columns) - 1
+    if last < most:
+        return range(last + 1)
+    cells = [
+        [row.cells[place].word if place in row.cells else "" for row in found.rows]
+        for place in range(last + 1)
+    ]
+    steps = [place for place in range(1, last) if cells[place] != cells[place - 1]]
+    return sorted({0, last, *steps[2 - most :]})
+
+
+def _array(row: Row) -> str:
+    layout = "" if row.case.layout == "C" else f" {row.case.layout}"
+    return f"{row.case.dtype} {shape_text(row.case.shape)}{layout}"
+
+
+def _result_cell(found: Found | None) -> Cell:
+    if found is None:
+        return Cell("-", "dim")
+    time = "" if found.median_ns is None else plain_time(found.median_ns)
+    is_bad = found.rules or found.word in ("wrong", "crash", "hangs")
+    tone: Tone = "bad" if is_bad else RESULT_TONES.get(found.word.rstrip(BY_ADDRESS), "")
+    return Cell(time, tone, note=" ".join((found.word, *found.rules)))
+
+
+def environments_json(found: Environments) -> str:
+    """Return ``dlprof.environments/1``: the columns, and the rows with their cells."""
+    rows = [
+        {
+            "case": row.case,
+            "differs": at < found.different,
+            "cells": {
+                str(place): {
+                    "result": cell.word,
+                    "rules": cell.rules,
+                    "median_ns": cell.median_ns,
+                    "interval_ns": cell.interval_ns,
+                }
+                for place, cell in sorted(row.cells.items())
+            },
+        }
+        for at, row in enumerate(found.rows)
+    ]
+    head = {"schema": SCHEMA_OF_MANY, "sessions": found.sessions, "axes": found.axes}
+    return _json({**head, "columns": found.columns, "rows": rows})
+
+
+def bisect_document(
+    tried: Sequence[Tried], package: str, statement: str, pair: tuple[str, str]
+) -> Document:
+    """Show the releases that were tried, and the first that gives another result."""
+    words = {True: Cell("good"), False: Cell("changed", "worse"), None: Cell("not known", "dim")}
+    first_bad = next(one.version for one in tried if one.is_good is False)
+    rows = []
+    for one in tried:
+        cases = cases_of(one.session) if one.session is not None else ()
+        result = next((_result_cell(cell) for _, cell in cases), Cell(one.reason or "?"))
+        rows.append((Cell(f"{package} {one.version}"), result, words[one.is_good]))
+    return Document(
+        title=pair_text(pair),
+        scope=statement,
+        context=f"{counted(len(tried), 'release')} tried",
+        answers=(Answer("changed", f"{package} {first_bad}"),),
+        tables=(Table((Column("release"), Column("result"), Column("")), tuple(rows)),),
+    )

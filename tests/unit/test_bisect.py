@@ -6,7 +6,7 @@ from rule_builders import verdict
 
 from dlprof.errors import Unsure, UsageError
 from dlprof.jobs.bisect import Tried, between, bisect
-from dlprof.report.environments_document import bisect_document
+from dlprof.report.comparison_document import bisect_document
 from dlprof.report.terminal import render
 
 VERSIONS = [f"1.{minor}" for minor in range(9)]
