@@ -199,9 +199,9 @@ def in_thread(work: Any) -> None:
 
 def dtypes_of(framework: Any, names: Iterable[str] = DTYPES) -> list[str]:
     """Return the dtypes of which the framework makes arrays, and says so."""
-    arrays = {name: attempt(framework.make, name) for name in names}
+    made = {name: attempt(framework.make, name) for name in names}
     return [
         name
-        for name, (x, error) in arrays.items()
+        for name, (x, error) in made.items()
         if error is None and attempt(framework.dtype, x)[0] == name
     ]

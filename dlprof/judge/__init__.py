@@ -4,7 +4,7 @@ Nothing here measures, reads or writes. No rule decides by a framework's name; o
 documentation in :mod:`dlprof.judge.standards` have names. The numbers on which rules decide stand
 in :mod:`dlprof.judge.thresholds`, and those of leaks in :mod:`dlprof.judge.lifetime`. What is
 unknown fires nothing. A new rule is a function in its family, with a page in ``pages/`` and a
-plant in :mod:`dlprof.selftest.faults`.
+plant in :mod:`dlprof.selftest.plants`.
 """
 
 from __future__ import annotations

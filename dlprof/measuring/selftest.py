@@ -21,7 +21,7 @@ from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
 from dlprof.runner.request import Axes, Request, Settings
 from dlprof.runner.session import FindingRecord, Result
-from dlprof.selftest.faults import DEVICE_PLANTS, PLANTS, Plant
+from dlprof.selftest.plants import DEVICE_PLANTS, PLANTS, Plant
 from dlprof.text.clean import first_line
 
 SETTINGS = Settings(rounds=3, sample_ns=10_000_000, limit_s=15.0, largest_bytes=1 << 20)

@@ -143,40 +143,6 @@ def shape_of(elements: int, layout: str) -> tuple[int, ...]:
     return (rows, elements // rows) if layout == "F" and rows > 1 else (elements,)
 
 
-DTYPES: Mapping[str, int] = {
-    "bool": 1,
-    "int8": 1,
-    "int16": 2,
-    "int32": 4,
-    "int64": 8,
-    "uint8": 1,
-    "uint16": 2,
-    "uint32": 4,
-    "uint64": 8,
-    "float16": 2,
-    "bfloat16": 2,
-    "float32": 4,
-    "float64": 8,
-    "complex64": 8,
-    "complex128": 16,
-    "float8_e4m3fn": 1,
-    "float8_e5m2": 1,
-    "float8_e4m3fnuz": 1,
-    "float8_e5m2fnuz": 1,
-    "float8_e8m0fnu": 1,
-    "float8_e3m4": 1,
-    "float8_e4m3": 1,
-    "float8_e4m3b11fnuz": 1,
-}
-"""Item sizes in bytes of the dtypes that dlprof knows."""
-
-FLOAT8 = tuple(dtype for dtype in DTYPES if dtype.startswith("float8_"))
-"""The kinds of DLPack 1.3 and of ml_dtypes; no framework has all of them."""
-
-BITS: Mapping[str, str] = {"bfloat16": "uint16", **dict.fromkeys(FLOAT8, "uint8")}
-"""Dtypes that NumPy lacks (``ml_dtypes`` adds them), with the unsigned integers of their bits."""
-
-
 @dataclass(frozen=True)
 class Pattern:
     """The values of a source: ``(index % modulus + offset)``, followed by the text ``times``.
@@ -198,67 +164,66 @@ class Pattern:
         return f"({text}){self.times}" if self.times else text
 
 
-PATTERNS: Mapping[str, Pattern] = {
-    "bool": Pattern(2, 0),
-    "int8": Pattern(127, 0),
-    "uint8": Pattern(251, 0),
-    "int16": Pattern(32719, 0),
-    "uint16": Pattern(65521, 0),
-    "int32": Pattern(65521, 2**30),
-    "uint32": Pattern(65521, 2**31),
-    "int64": Pattern(65521, 2**40),
-    "uint64": Pattern(65521, 2**40),
-    "float16": Pattern(251, 0),
-    "bfloat16": Pattern(251, 0),
-    "float32": Pattern(251, 2.0**-10),
-    "float64": Pattern(251, 2.0**-30),
-    "complex64": Pattern(251, 2.0**-10, " * (1 + 2j)"),
-    "complex128": Pattern(251, 2.0**-30, " * (1 + 2j)"),
-    "float8_e4m3fn": Pattern(13, 0),
-    "float8_e5m2": Pattern(7, 0),
-    "float8_e4m3fnuz": Pattern(13, 0),
-    "float8_e5m2fnuz": Pattern(7, 0),
-    "float8_e8m0fnu": Pattern(2, 1),  # it holds powers of two alone
-    "float8_e3m4": Pattern(13, 0),
-    "float8_e4m3": Pattern(13, 0),
-    "float8_e4m3b11fnuz": Pattern(13, 0),
+@dataclass(frozen=True)
+class Dtype:
+    """The item size in bytes, the values of a source, and the bits of exponent and mantissa.
+
+    Those of a complex dtype are the bits of its parts. ``float8_e8m0fnu`` has no sign and no
+    mantissa.
+    """
+
+    size_bytes: int
+    pattern: Pattern
+    exponent: int = 0
+    mantissa: int = 0
+
+
+_DTYPES = {
+    "bool": Dtype(1, Pattern(2, 0)),
+    "int8": Dtype(1, Pattern(127, 0)),
+    "int16": Dtype(2, Pattern(32719, 0)),
+    "int32": Dtype(4, Pattern(65521, 2**30)),
+    "int64": Dtype(8, Pattern(65521, 2**40)),
+    "uint8": Dtype(1, Pattern(251, 0)),
+    "uint16": Dtype(2, Pattern(65521, 0)),
+    "uint32": Dtype(4, Pattern(65521, 2**31)),
+    "uint64": Dtype(8, Pattern(65521, 2**40)),
+    "float16": Dtype(2, Pattern(251, 0), 5, 10),
+    "bfloat16": Dtype(2, Pattern(251, 0), 8, 7),
+    "float32": Dtype(4, Pattern(251, 2.0**-10), 8, 23),
+    "float64": Dtype(8, Pattern(251, 2.0**-30), 11, 52),
+    "complex64": Dtype(8, Pattern(251, 2.0**-10, " * (1 + 2j)"), 8, 23),
+    "complex128": Dtype(16, Pattern(251, 2.0**-30, " * (1 + 2j)"), 11, 52),
+    "float8_e4m3fn": Dtype(1, Pattern(13, 0), 4, 3),
+    "float8_e5m2": Dtype(1, Pattern(7, 0), 5, 2),
+    "float8_e4m3fnuz": Dtype(1, Pattern(13, 0), 4, 3),
+    "float8_e5m2fnuz": Dtype(1, Pattern(7, 0), 5, 2),
+    "float8_e8m0fnu": Dtype(1, Pattern(2, 1)),  # it holds powers of two alone
+    "float8_e3m4": Dtype(1, Pattern(13, 0), 3, 4),
+    "float8_e4m3": Dtype(1, Pattern(13, 0), 4, 3),
+    "float8_e4m3b11fnuz": Dtype(1, Pattern(13, 0), 4, 3),
 }
+"""The dtypes that dlprof knows."""
+DTYPES: Mapping[str, int] = {name: one.size_bytes for name, one in _DTYPES.items()}
+"""Their item sizes in bytes."""
+PATTERNS: Mapping[str, Pattern] = {name: one.pattern for name, one in _DTYPES.items()}
+FLOATS = {name: (one.exponent, one.mantissa) for name, one in _DTYPES.items() if one.exponent}
+"""Bits of exponent and of mantissa."""
 
+FLOAT8 = tuple(dtype for dtype in DTYPES if dtype.startswith("float8_"))
+"""The kinds of DLPack 1.3 and of ml_dtypes; no framework has all of them."""
 
-FLOATS: Mapping[str, tuple[int, int]] = {
-    "float16": (5, 10),
-    "bfloat16": (8, 7),
-    "float32": (8, 23),
-    "float64": (11, 52),
-    "complex64": (8, 23),
-    "complex128": (11, 52),
-    "float8_e4m3fn": (4, 3),
-    "float8_e5m2": (5, 2),
-    "float8_e4m3fnuz": (4, 3),
-    "float8_e5m2fnuz": (5, 2),
-    "float8_e3m4": (3, 4),
-    "float8_e4m3": (4, 3),
-    "float8_e4m3b11fnuz": (4, 3),
-}
-"""Bits of exponent and of mantissa; of a complex dtype those of its parts. ``float8_e8m0fnu`` is
-missing: it has no sign and no mantissa.
-"""
-
-
-MANY = 1 << 20
-PERIODS = 1 << 10
+BITS: Mapping[str, str] = {"bfloat16": "uint16", **dict.fromkeys(FLOAT8, "uint8")}
+"""Dtypes that NumPy lacks (``ml_dtypes`` adds them), with the unsigned integers of their bits."""
 
 
 def tiled(period: str, length: int, count: int) -> str:
-    """Source text of ``count`` values of NumPy: a ``period`` of ``length`` values, repeated.
+    """Return source text of ``count`` values of NumPy: a ``period`` of ``length`` values, repeated.
 
-    ``numpy.resize`` takes up to forty times as long: it makes a list of the periods first. A short
-    period is slow, too: of :data:`MANY` values, :data:`PERIODS` of it are one.
+    ``numpy.resize`` takes up to forty times as long: it makes a list of the periods first.
     """
     if count <= length:
         return f"{period}[:{count}]"
-    if count > MANY:
-        period, length = f"numpy.tile({period}, {PERIODS})", length * PERIODS
     return f"numpy.tile({period}, {-(-count // length)})[:{count}]"
 
 
@@ -399,10 +364,8 @@ class Probe:
     """By dtype of a source: the dtype that the documentation says a result has instead."""
     narrows_why: ClassVar[str] = ""
     """Why, and how to keep the dtype, in one sentence."""
-    c_exchange_type: ClassVar[str] = ""
-    """Expression for the array type, to ask for ``__dlpack_c_exchange_api__`` (DLPack 1.3)."""
     array_type: ClassVar[str] = ""
-    """Dotted name of the array type, if :attr:`c_exchange_type` makes an array to find it."""
+    """Dotted name of the array type. It may have ``__dlpack_c_exchange_api__`` (DLPack 1.3)."""
 
     def create(self, spec: ArraySpec) -> str:
         """Source text that makes the array of ``spec`` into the name ``x``, after ``setup``.
@@ -516,10 +479,6 @@ class Probe:
 
     def give_back(self, device: str) -> None:
         """Free memory whose release the framework has put off."""
-
-    def memory_in_use(self, device: str) -> int | None:
-        """Bytes that the framework's allocator has handed out; None if it does not say."""
-        return None
 
 
 def numbers(spec: ArraySpec) -> Pattern:

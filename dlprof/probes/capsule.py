@@ -7,7 +7,7 @@ renames the capsule that it consumes, and :func:`read` then gives None.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 FLAGS = {1: "read_only", 2: "is_copied", 4: "subbyte_padded"}
@@ -62,7 +62,7 @@ class ManagedVersioned(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Contents:
-    """What a capsule says of its tensor; ``strides`` in elements, None where it has none."""
+    """The tensor of a capsule; ``strides`` in elements, or None."""
 
     name: str
     version: str | None
@@ -72,15 +72,13 @@ class Contents:
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None
     address: int
-    alignment_bytes: int
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def _python(name: str, result: Any, *parameters: Any) -> Any:
-    """A function of Python's C API. An attribute of ``ctypes.pythonapi`` is shared by the process:
-    types that are set there would change the calls of a framework.
+    """Return a function of Python's C API.
+
+    An attribute of ``ctypes.pythonapi`` is shared by the process: types that are set there would
+    change the calls of a framework.
     """
     return ctypes.PYFUNCTYPE(result, *parameters)((name, ctypes.pythonapi))
 
@@ -97,7 +95,7 @@ _KIND = type(new_capsule(1, None, None))
 
 
 def alignment(address: int) -> int:
-    """Largest power of two, up to 4096, that divides ``address``; 0 for a null address."""
+    """Return the largest power of two up to 4096 that divides ``address``; 0 for NULL."""
     return min(address & -address, 4096)
 
 
@@ -106,35 +104,30 @@ def is_capsule(thing: object) -> bool:
 
 
 def read(capsule: object) -> Contents | None:
-    """What an unconsumed DLPack capsule holds; None for anything else."""
+    """Return the contents of an unconsumed DLPack capsule; None for anything else."""
     if not is_capsule(capsule):
         return None
     name = capsule_name(capsule)
-    if name == b"dltensor_versioned":
-        versioned = ManagedVersioned.from_address(capsule_pointer(capsule, name))
-        version = f"{versioned.major}.{versioned.minor}"
-        flags = tuple(word for bit, word in FLAGS.items() if versioned.flags & bit)
-        return _contents(versioned.tensor, "dltensor_versioned", version, flags)
-    if name == b"dltensor":
-        managed = Managed.from_address(capsule_pointer(capsule, name))
-        return _contents(managed.tensor, "dltensor", None, ())
-    return None
-
-
-def _contents(tensor: Any, name: str, version: str | None, flags: tuple[str, ...]) -> Contents:
-    ndim = tensor.ndim
-    address = (tensor.data or 0) + tensor.byte_offset
+    if name not in (b"dltensor", b"dltensor_versioned"):
+        return None
+    kind = Managed if name == b"dltensor" else ManagedVersioned
+    managed = kind.from_address(capsule_pointer(capsule, name))
+    version: str | None = None
+    flags: tuple[str, ...] = ()
+    if kind is ManagedVersioned:
+        version = f"{managed.major}.{managed.minor}"
+        flags = tuple(word for bit, word in FLAGS.items() if managed.flags & bit)
+    tensor = managed.tensor
     device = DEVICES.get(tensor.device_type, f"device type {tensor.device_type}")
     return Contents(
-        name=name,
+        name=name.decode(),
         version=version,
         flags=flags,
         device=f"{device}:{tensor.device_id}",
         dtype=_dtype(tensor.code, tensor.bits, tensor.lanes),
-        shape=tuple(tensor.shape[i] for i in range(ndim)),
-        strides=tuple(tensor.strides[i] for i in range(ndim)) if tensor.strides else None,
-        address=address,
-        alignment_bytes=alignment(address),
+        shape=tuple(tensor.shape[: tensor.ndim]),
+        strides=tuple(tensor.strides[: tensor.ndim]) if tensor.strides else None,
+        address=(tensor.data or 0) + tensor.byte_offset,
     )
 
 

@@ -43,7 +43,7 @@ class CuPy(Probe):
     requirement = "cupy-cuda12x"
     setup = "import cupy"
     devices = CUDA
-    c_exchange_type = "cupy.ndarray"
+    array_type = "cupy.ndarray"
     exports = (
         Export("dlpack", DLPACK, "{x}", CUDA),
         Export("toDlpack", CAPSULE, "{x}.toDlpack()", CUDA, "view"),
@@ -145,11 +145,6 @@ class CuPy(Probe):
         if hasattr(cupy.cuda.Stream, "from_external"):
             return cupy.cuda.Stream.from_external(_Handle(handle))
         return cupy.cuda.ExternalStream(handle)  # deprecated since CuPy 14
-
-    def memory_in_use(self, device: str) -> int | None:
-        import cupy
-
-        return int(cupy.get_default_memory_pool().used_bytes())
 
 
 class _Handle:

@@ -25,16 +25,6 @@ from dlprof.probes.base import (
 from dlprof.probes.numpy import HOST_ARRAY
 
 BLOCK_BYTES = 1 << 20
-ALIGNED_BYTES, SPARE_BYTES = 64, 48
-"""The allocator gives every fourth place of 16 bytes."""
-MOST_OF_HEAP_BYTES = 32 << 20
-"""glibc takes a mapping of its own for a larger block, 16 bytes off a page."""
-MOST_PLACES = 12
-SMALL_BYTES, MOST_SMALL_PLACES = 512, 1 << 12
-"""Python has an allocator of its own for these, which gives freed places again in any order. Its
-blocks stand one after the other from 48 bytes behind a page on: if their size is a multiple of 32,
-none begins at a boundary (``POOL_OVERHEAD`` in CPython's ``Objects/obmalloc.c``)."""
-_ADDRESS = "numpy.frombuffer(x, dtype='uint8').ctypes.data"
 _FILL = """\
 view, at = memoryview({memory}).cast('B'), 0
 for piece in pieces:
@@ -51,7 +41,7 @@ class HostMemory(Probe):
     distributions: ClassVar[tuple[str, ...]] = ()
     setup = "import numpy"
     devices = CPU
-    layouts: ClassVar[tuple[str, ...]] = ("C", "aligned")
+    layouts: ClassVar[tuple[str, ...]] = ("C",)
     read_only: ClassVar[bool] = False
     exports: ClassVar[tuple[Export, ...]] = (
         Export("buffer", BUFFER, "{x}", CPU),
@@ -133,37 +123,11 @@ def pieces(spec: ArraySpec) -> str:
     )
 
 
-def _spare(size_bytes: int, item_bytes: int) -> int:
-    """How many items an object needs more, so that it can begin at a boundary. It keeps its place
-    when so few are deleted.
-    """
-    for spare in range(17 if 0 < size_bytes <= SMALL_BYTES else 0):
-        if (size_bytes + spare * item_bytes + 15) // 16 % 2:
-            return spare
-    return 0
-
-
-def _tried(made: str, size_bytes: int) -> str:
-    """Text that runs ``made`` until ``x`` begins at a boundary, as it does soon for most sizes:
-    places in the heap differ by 16 bytes. A head and its memory may be blocks of one size, of which
-    every second is met then: empty ones shift them.
-    """
-    most = MOST_SMALL_PLACES if size_bytes <= SMALL_BYTES else MOST_PLACES
-    return (
-        f"{made}others = []\n"
-        f"while {_ADDRESS} % {ALIGNED_BYTES} and len(others) < {most}:\n"
-        f"    others.append(x)\n"
-        f"    if len(others) % 3:\n        others.append(x[:0])\n"
-        f"    {made}"
-        "del others\n"
-    )
-
-
 class Bytes(HostMemory):
     name = "bytes"
     module = "builtins"
     read_only = True
-    layouts = ("C", "aligned", "readonly")
+    layouts = ("C", "readonly")
 
     def create(self, spec: ArraySpec) -> str:
         if spec.size_bytes == 1:
@@ -179,18 +143,7 @@ class ByteArray(HostMemory):
     module = "builtins"
 
     def memory(self, spec: ArraySpec) -> str:
-        if spec.layout != "aligned":
-            return "x = bytearray().join(pieces)\ndel pieces, block\n"
-        if spec.size_bytes < SPARE_BYTES:
-            spare = _spare(spec.size_bytes + 1, 1)  # a byte of 0 follows the last
-            made = f"x = bytearray({spec.size_bytes + spare}); del x[{spec.size_bytes}:]\n"
-            return _tried(made, spec.size_bytes) + _FILL.format(memory="x")
-        # What is deleted in front leaves the rest where it is, unless half of the memory is free.
-        return (
-            f"x = bytearray({spec.size_bytes + SPARE_BYTES})\n"
-            f"del x[:-{_ADDRESS} % {ALIGNED_BYTES}]\n"
-            f"del x[{spec.size_bytes}:]\n"
-        ) + _FILL.format(memory="x")
+        return "x = bytearray().join(pieces)\ndel pieces, block\n"
 
 
 class Array(HostMemory):
@@ -203,13 +156,7 @@ class Array(HostMemory):
         # Their letters are NumPy's; array.array refuses the letter of a dtype that it lacks.
         code = f"numpy.dtype('{spec.dtype}').char"
         made = f"x = array.array({code}, [0]) * {spec.elements}\n"
-        if spec.layout != "aligned" or spec.size_bytes > MOST_OF_HEAP_BYTES:
-            return made + _FILL.format(memory="x")
-        # malloc has a mapping for the first large block, and the heap once that was given back.
-        if spare := _spare(spec.size_bytes, DTYPES[spec.dtype]):
-            longer = f"array.array({code}, [0]) * {spec.elements + spare}"
-            made = f"x = {longer}; del x[{spec.elements}:]\n"
-        return f"{made}del x\n" + _tried(made, spec.size_bytes) + _FILL.format(memory="x")
+        return made + _FILL.format(memory="x")
 
 
 class Mmap(HostMemory):
@@ -256,6 +203,7 @@ class Pinned(HostMemory):
     distributions = ("cupy", "cupy-cuda12x", "cupy-cuda13x", "cupy-cuda11x")
     requirement = "cupy-cuda12x"
     setup = "import cupyx\nimport numpy"
+    layouts = ("C", "aligned")
     exports = (
         Export("buffer", BUFFER, "{x}", CPU),
         Export("ndarray", NUMPY, "{x}", CPU),

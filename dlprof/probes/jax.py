@@ -54,7 +54,6 @@ class Jax(Probe):
         "complex128": "complex64",
     }
     narrows_why = "JAX keeps 64-bit dtypes after jax.config.update('jax_enable_x64', True)."
-    c_exchange_type = "type(jnp.zeros(0))"
     array_type = "jax._src.array.ArrayImpl"
     exports = (
         Export("dlpack", DLPACK, "{x}"),
@@ -144,12 +143,6 @@ class Jax(Probe):
 
     def enqueue(self, spec: ArraySpec) -> str | None:
         return _ENQUEUE[spec.device]
-
-    def memory_in_use(self, device: str) -> int | None:
-        import jax
-
-        counters = jax.devices(device)[0].memory_stats()
-        return int(counters["bytes_in_use"]) if counters else None
 
 
 def values(elements: int, spec: ArraySpec) -> str:

@@ -39,7 +39,7 @@ class MXNet(Probe):
     requirement = "mxnet==1.9.1 'numpy<1.24'"
     setup = "import numpy\nimport mxnet"
     devices = CPU
-    c_exchange_type = "mxnet.nd.NDArray"
+    array_type = "mxnet.nd.NDArray"
     exports = (
         Export("to_dlpack_for_read", CAPSULE, "{x}.to_dlpack_for_read()", CPU, "view"),
         Export("to_dlpack_for_write", CAPSULE, "{x}.to_dlpack_for_write()", CPU, "view"),

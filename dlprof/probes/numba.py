@@ -103,7 +103,6 @@ class Numba(Probe):
     also = ("numba-cuda",)
     setup = _SETUP
     devices = ANY_DEVICE
-    c_exchange_type = "numpy.ndarray"
     array_type = "numba.cuda.cudadrv.devicearray.DeviceNDArray"
     exports = (
         Export("dlpack", DLPACK, "{x}", CPU),

@@ -53,7 +53,7 @@ class NumPy(Probe):
     flags: ClassVar[tuple[str, ...]] = (
         *("swapped", "masked", "unaligned", "structured", "datetime"),
     )
-    c_exchange_type = "numpy.ndarray"
+    array_type = "numpy.ndarray"
     settings = {  # noqa: RUF012 - as the contract has it
         "handling of float errors": "numpy.geterr()",
         "size of buffers": "numpy.getbufsize()",

@@ -90,7 +90,7 @@ class OnnxRuntime(Probe):
     )
     setup = "import numpy\nimport onnxruntime"
     devices = ANY_DEVICE
-    c_exchange_type = "onnxruntime.OrtValue"
+    array_type = "onnxruntime.OrtValue"
     exports = (
         Export("dlpack", DLPACK, "{x}", promise="view"),
         # The only way out by DLPack before OrtValue had __dlpack__.

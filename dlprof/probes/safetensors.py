@@ -14,7 +14,7 @@ class Safetensors(NumPy):
     aliases = ()
     flags = ()
     settings = {}  # noqa: RUF012 - as the contract has it
-    c_exchange_type = ""
+    array_type = ""
     exports = ()
     imports = (
         copies(

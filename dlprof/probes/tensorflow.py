@@ -61,7 +61,6 @@ class TensorFlow(Probe):
         "threads of an operation": "tf.config.threading.get_intra_op_parallelism_threads()",
         "operations at once": "tf.config.threading.get_inter_op_parallelism_threads()",
     }
-    c_exchange_type = "type(tf.constant(0))"
     array_type = "tensorflow.__internal__.EagerTensor"
     exports = (
         Export("dlpack", DLPACK, "{x}"),
@@ -158,13 +157,6 @@ class TensorFlow(Probe):
 
     def enqueue(self, spec: ArraySpec) -> str | None:
         return _ENQUEUE[spec.device] if _queues(spec.device) else None
-
-    def memory_in_use(self, device: str) -> int | None:
-        import tensorflow as tf
-
-        if device != "cuda":
-            return None
-        return int(tf.config.experimental.get_memory_info("GPU:0")["current"])
 
 
 def values(elements: int, spec: ArraySpec) -> str:

@@ -41,7 +41,7 @@ class Torch(Probe):
     setup = "import torch"
     devices = ANY_DEVICE
     flags = ("requires-grad", "conjugated", "negated")
-    c_exchange_type = "torch.Tensor"
+    array_type = "torch.Tensor"
     settings = {  # noqa: RUF012 - as the contract has it
         "default dtype": "torch.get_default_dtype()",
         "default device": "torch.get_default_device()",
@@ -180,11 +180,6 @@ class Torch(Probe):
         import torch
 
         return torch.cuda.stream(torch.cuda.ExternalStream(handle))
-
-    def memory_in_use(self, device: str) -> int | None:
-        import torch
-
-        return int(torch.cuda.memory_allocated()) if device == "cuda" else None
 
 
 def values(elements: int, spec: ArraySpec) -> str:

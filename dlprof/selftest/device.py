@@ -21,6 +21,7 @@ from typing import Any
 import numpy
 
 from dlprof.device.cuda import LEGACY_STREAM, Gpu, open_gpu
+from dlprof.selftest import host
 
 GRAIN_BYTES = 512
 """Sizes are multiples of it, as in other frameworks' allocators."""
@@ -28,7 +29,7 @@ GRAIN_BYTES = 512
 
 @dataclass(eq=False)
 class Block:
-    """Device memory; goes back to its pool with its last owner."""
+    """Device memory that goes back to its pool with its last owner."""
 
     pool: Pool
     address: int
@@ -53,7 +54,7 @@ class Pool:
         self._free: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
 
     def take(self, size_bytes: int, stream: int) -> Block:
-        """A block of at least ``size_bytes`` for work on ``stream``."""
+        """Return a block of at least ``size_bytes`` for work on ``stream``."""
         size = max(1, -(-size_bytes // GRAIN_BYTES)) * GRAIN_BYTES
         free = self._free[size, stream]
         address = free.pop() if free else self._gpu.allocate(size)
@@ -70,16 +71,10 @@ USE_NS = 400_000
 
 
 @functools.cache
-def named(name: str) -> Framework:
-    """The framework of this name, at first on the legacy default stream."""
-    return Framework(open_gpu())
-
-
-@functools.cache
-def private(name: str) -> Framework:
-    """The framework of this name, on a non-blocking stream that it does not show."""
+def framework(name: str, private: bool) -> Framework:
+    """Return the framework of this name, on the legacy default stream or on one of its own."""
     gpu = open_gpu()
-    return Framework(gpu, gpu.new_stream(blocking=False))
+    return Framework(gpu, gpu.new_stream(blocking=False) if private else LEGACY_STREAM)
 
 
 class Framework:
@@ -113,20 +108,20 @@ class Framework:
             self.gpu.wait_event(then, self._event)
 
     def array(self, values: Any) -> Array:
-        """An array with the values of a host array, which are there when this returns."""
+        """Return an array with the values of a host array, and wait for them."""
         block = self.pool.take(values.nbytes, self.stream)
         self.gpu.synchronize(self.stream)  # the block's former owner may have queued work
         self.gpu.write(block.address, values.tobytes())
         return Array(self, block.address, values.shape, values.dtype, block, self.stream)
 
     def empty_like(self, source: Array, stream: int | None = None) -> Array:
-        """New memory for the values of ``source``, for work on ``stream`` (else the current)."""
+        """Allocate memory like ``source``, for work on ``stream`` (else the current one)."""
         stream = self.stream if stream is None else stream
         block = self.pool.take(source.size_bytes, stream)
         return Array(self, block.address, source.shape, source.dtype, block, stream)
 
     def view(self, source: Array, owner: Any) -> Array:
-        """The memory of ``source`` as an array of this framework; orders nothing."""
+        """Return the memory of ``source`` as an array of this framework; orders nothing."""
         return replace(source, framework=self, owner=owner, stream=self.stream)
 
 
@@ -143,6 +138,7 @@ class Array:
     dtype: Any
     owner: Any
     stream: int
+    writable = True
 
     @property
     def size_bytes(self) -> int:
@@ -156,7 +152,7 @@ class Array:
         return self
 
     def get(self) -> Any:
-        """The values as a host array, read after the work of the array's stream."""
+        """Return the values as a host array, read after the work of the array's stream."""
         self.wait()
         data = self.framework.gpu.read(self.address, self.size_bytes)
         return numpy.ndarray(self.shape, self.dtype, data).copy()
@@ -168,7 +164,7 @@ class Array:
         self.framework.gpu.write(self.address, values.tobytes())
 
     def after(self, work_ns: int) -> Array:
-        """The same values in an array that is there after ``work_ns`` on the stream."""
+        """Return the same values in an array that is there after ``work_ns`` on the stream."""
         home = self.framework
         result = home.empty_like(self)
         home.gpu.spin(home.stream, work_ns)
@@ -176,31 +172,8 @@ class Array:
         return result
 
     def used(self) -> Array:
-        """What an operation makes of the array."""
+        """Do an operation on the array."""
         return self.after(USE_NS)
-
-
-@dataclass(eq=False)
-class HostArray:
-    """The values of an array of the device, on the host."""
-
-    data: Any
-
-    def __post_init__(self) -> None:
-        self.shape, self.dtype = self.data.shape, self.data.dtype
-        self.address = self.data.ctypes.data
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
-
-    def wait(self) -> HostArray:
-        return self
-
-    def get(self) -> Any:
-        return self.data.copy()
-
-    def fill(self, value: int) -> None:
-        self.data.fill(value)
 
 
 SLOW_NS = 1_000_000
@@ -225,7 +198,7 @@ def copy(source: Array, consumer: Framework) -> Array:
 
 
 def _copied(source: Array, consumer: Framework, stream: int) -> Array:
-    """A copy on ``stream``; orders nothing."""
+    """Copy on ``stream``; orders nothing."""
     result = consumer.empty_like(source, stream)
     consumer.gpu.copy(result.address, source.address, source.size_bytes, stream)
     return result
@@ -269,10 +242,9 @@ def from_host(values: Any, consumer: Framework) -> Array:
     return consumer.array(values)
 
 
-def to_host(source: Array, consumer: Framework) -> HostArray:
+def to_host(source: Array, consumer: Framework) -> host.Array:
     """Fault: a copy on the host, which nothing asked for."""
-    del consumer
-    return HostArray(source.get())
+    return host.Array(source.get())
 
 
 def leak(source: Array, consumer: Framework) -> Array:
@@ -299,7 +271,7 @@ def late(source: Array, consumer: Framework) -> Array:
 
 
 def _on_the_side(source: Array, consumer: Framework) -> Array:
-    """A copy that the side stream makes after a while; it holds its source."""
+    """Copy on the side stream after a while; the result holds its source."""
     stream = consumer.side_stream
     consumer.order(source.stream, stream)
     consumer.gpu.spin(stream, EARLY_NS)

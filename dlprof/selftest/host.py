@@ -1,172 +1,119 @@
-"""The synthetic framework on the host: arrays on their own memory, and queues that run work.
+"""The synthetic framework on the host: arrays on NumPy's memory, and queues that run work.
 
 An array that depends on queued work is ``done`` once its queue has run it; until then its memory
-holds zeros. Memory comes from ``malloc`` and is freed with its last owner, so that a result without
-an owner really dangles. The functions at the end are its imports: innocent ones, and one for each
-fault.
+holds zeros. The functions at the end are its imports: innocent ones, and one for each fault.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import queue
 import threading
 import time
-from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 from weakref import WeakKeyDictionary, finalize
 
 import numpy
 
-_libc = ctypes.CDLL(None)
-_libc.aligned_alloc.restype = ctypes.c_void_p
-_libc.aligned_alloc.argtypes = (ctypes.c_size_t, ctypes.c_size_t)
-_libc.free.argtypes = (ctypes.c_void_p,)
-
-
 ALIGNMENT = 64
-
-
-class Memory:
-    """A block of the C library at a multiple of 64 bytes, freed with its last owner."""
-
-    def __init__(self, size_bytes: int) -> None:
-        self.address = _libc.aligned_alloc(
-            ALIGNMENT, -(-max(size_bytes, 1) // ALIGNMENT) * ALIGNMENT
-        )
-        if not self.address:
-            raise MemoryError(f"aligned_alloc of {size_bytes} bytes failed")
-
-    def __del__(self) -> None:
-        if getattr(self, "address", None):
-            _libc.free(self.address)
-
-
-class Queue:
-    """Runs work in order on a thread of its own, as a stream of a device does."""
-
-    def __init__(self) -> None:
-        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        threading.Thread(target=self._run, daemon=True).start()
-
-    def put(self, work: Callable[[], None]) -> threading.Event:
-        """Queue ``work``; the event is set when it is done."""
-        done = threading.Event()
-
-        def run() -> None:
-            work()
-            done.set()
-
-        self._work.put(run)
-        return done
-
-    def drain(self) -> None:
-        self.put(lambda: None).wait()
-
-    def _run(self) -> None:
-        while True:
-            self._work.get()()
+default_queue = ThreadPoolExecutor(1)
+other_queue = ThreadPoolExecutor(1)
+"""Each runs work in order on a thread of its own, as a stream of a device does."""
 
 
 class Array:
-    """Numbers in memory, what keeps that memory, and an event that says when they are there."""
+    """Numbers in memory, and the work that makes them."""
 
-    def __init__(
-        self,
-        data: Any,
-        owner: Any = None,
-        done: threading.Event | None = None,
-        masked: bool = False,
-    ) -> None:
+    def __init__(self, data: Any, done: Future[None] | None = None, masked: bool = False) -> None:
         self.data = data
-        self.owner = owner
         self.done = done
         self.masked = masked
         self.shape = data.shape
         self.dtype = data.dtype
         self.strides = data.strides
 
-    def every_second(self) -> Array:
-        return Array(self.data[..., ::2], self.owner)
+    @property
+    def address(self) -> int:
+        return int(self.data.ctypes.data)
+
+    @property
+    def writable(self) -> bool:
+        return bool(self.data.flags.writeable)
 
     def wait(self) -> Array:
         if self.done is not None:
-            self.done.wait()
+            self.done.result()
         return self
+
+    def get(self) -> Any:
+        """Return a copy of the values as they are now."""
+        return self.data.copy()
+
+    def fill(self, value: int) -> None:
+        """Overwrite all elements after the queued work, and wait."""
+        default_queue.submit(self.data.fill, value).result()
+
+    def after(self, work_ns: int) -> Array:
+        """Return the same values in an array that is there after ``work_ns`` on the queue."""
+        return _queued(default_queue, self, work_ns)
+
+    def used(self) -> Array:
+        """Add the rows around each row. It takes many times as long as a view."""
+        result = copied(self.wait().data)
+        for shift in range(1, 5):
+            result.data[shift:] += self.data[:-shift]
+            result.data[:-shift] += self.data[shift:]
+        return result
+
+    def every_second(self) -> Array:
+        return Array(self.data[..., ::2])
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
 
     def __dlpack__(self, stream: Any = None, max_version: Any = None) -> Any:
-        """A TypeError for any other keyword, as an older producer gives it."""
+        """Raise a TypeError for any other keyword, as an older producer does."""
         return self.data.__dlpack__(**({"max_version": max_version} if max_version else {}))
 
     def to_dlpack(self) -> Any:
-        """A versioned capsule, which no consumer asked for."""
+        """Return a versioned capsule, which no consumer asked for."""
         return self.wait().__dlpack__(max_version=(1, 0))
 
 
-default_queue = Queue()
-other_queue = Queue()
-
-
-def from_address(address: int, shape: tuple[int, ...], dtype: Any) -> Any:
-    """A NumPy view of memory that is kept alive elsewhere."""
-    size = int(numpy.prod(shape, dtype=numpy.int64)) * numpy.dtype(dtype).itemsize
-    if not size:
-        return numpy.empty(shape, dtype)
-    block = (ctypes.c_char * size).from_address(address)
-    return numpy.frombuffer(block, dtype=dtype).reshape(shape)
-
-
 def copied(values: Any) -> Array:
-    memory = Memory(values.nbytes)
-    data = from_address(memory.address, values.shape, values.dtype)
-    if values.flags.fnc and values.ndim > 1:  # column-major and not row-major
-        data = from_address(memory.address, values.shape[::-1], values.dtype).T
+    """Copy ``values`` to new memory at a multiple of 64 bytes, in the same order."""
+    block = numpy.empty(values.nbytes + ALIGNMENT, "uint8")
+    start = -block.ctypes.data % ALIGNMENT
+    flat = block[start : start + values.nbytes].view(values.dtype)
+    data = flat.reshape(values.shape, order="F" if values.flags.fnc else "C")
     data[...] = values
-    return Array(data, memory)
+    return Array(data)
 
 
 def array(values: Any) -> Array:
-    """A new array with a copy of ``values``, read-only if they are."""
+    """Return a new array with a copy of ``values``, read-only if they are."""
     result = copied(numpy.asarray(values))
     result.data.flags.writeable = values.flags.writeable
     result.masked = numpy.ma.is_masked(values)
     return result
 
 
-def blur(source: Array) -> Array:
-    """Each row becomes the sum of the rows around it. It takes many times as long as a view."""
-    result = copied(source.wait().data)
-    for shift in range(1, 5):
-        result.data[shift:] += source.data[:-shift]
-        result.data[:-shift] += source.data[shift:]
-    return result
+def unrelated_work(duration_ns: int) -> Array:
+    """Queue work on which no array depends, and return an array to wait for."""
+    return Array(numpy.zeros(1), other_queue.submit(time.sleep, duration_ns / 1e9))
 
 
-def after_work(source: Array, unit_ns: int, work: int) -> Array:
-    """The values of ``source`` in an array that is there after ``work`` units on the queue."""
-    return _queued(default_queue, source, unit_ns * work)
-
-
-def unrelated_work(unit_ns: int, work: int) -> threading.Event:
-    """Work on another queue on which no array depends."""
-    return other_queue.put(lambda: time.sleep(unit_ns * work / 1e9))
-
-
-def _queued(on: Queue, source: Array, delay_ns: int) -> Array:
-    """A copy that a queue makes after a while; it holds both arrays until then."""
-    result = copied(numpy.zeros(source.shape, source.dtype))
+def _queued(queue: ThreadPoolExecutor, source: Array, delay_ns: int) -> Array:
+    """Return a copy that a queue makes after a while; it holds both arrays until then."""
+    result = copied(numpy.zeros(source.shape, source.dtype)).data
 
     def run() -> None:
         if delay_ns:
             time.sleep(delay_ns / 1e9)
-        result.data[...] = source.data
+        result[...] = source.data
 
-    # Another object: the queue holds the memory, and not the event that it sets.
-    return Array(result.data, result.owner, on.put(run))
+    return Array(result, queue.submit(run))
 
 
 # Imports
@@ -185,7 +132,7 @@ _copies: WeakKeyDictionary[Array, Array] = WeakKeyDictionary()
 
 def view(source: Array) -> Array:
     """Innocent: shares the memory, keeps its owner, and depends on the same event."""
-    return Array(source.data, source.owner, source.done, source.masked)
+    return Array(source.data, source.done, source.masked)
 
 
 def copy(source: Array) -> Array:
@@ -206,20 +153,20 @@ def copy_twice(source: Array) -> Array:
 
 def sync(source: Array) -> Array:
     """Fault: a view that makes the host wait for the queue without need."""
-    default_queue.drain()
+    default_queue.submit(int).result()
     return view(source)
 
 
 def device_sync(source: Array) -> Array:
     """Fault: makes the host wait for every queue."""
-    default_queue.drain()
-    other_queue.drain()
+    default_queue.submit(int).result()
+    other_queue.submit(int).result()
     return view(source)
 
 
 def race(source: Array) -> Array:
     """Fault: a view that forgets what it depends on."""
-    return Array(source.data, source.owner)
+    return Array(source.data)
 
 
 def race_and_wait(source: Array) -> Array:
@@ -244,8 +191,9 @@ def keep_open(source: Array) -> Array:
 
 def dangle(source: Array) -> Array:
     """Fault: a view that does not keep the memory alive."""
-    source.wait()
-    return Array(from_address(source.data.ctypes.data, source.shape, source.dtype))
+    size = source.wait().data.nbytes
+    memory = (ctypes.c_char * size).from_address(source.address)
+    return Array(numpy.frombuffer(memory, source.dtype).reshape(source.shape))
 
 
 def take_along(source: Array) -> Array:
@@ -305,20 +253,21 @@ def set_default(source: Array) -> Array:
 
 def forget_mask(source: Array) -> Array:
     """Fault: a view that does not say which elements are masked."""
-    return Array(source.data, source.owner, source.done)
+    return Array(source.data, source.done)
 
 
 def lock(source: Array) -> Array:
     """Fault: a view that cannot be written, of an array that can."""
     locked = source.data.view()
     locked.flags.writeable = False
-    return Array(locked, source.owner, source.done)
+    return Array(locked, source.done)
 
 
 def lose_read_only(source: Array) -> Array:
     """Fault: a writable view of read-only memory."""
-    writable = from_address(source.data.ctypes.data, source.shape, source.dtype)
-    return Array(writable, source, source.done)
+    data = source.data.view()
+    data.flags.writeable = True
+    return Array(data, source.done)
 
 
 def narrow(source: Array) -> Array:
@@ -335,7 +284,7 @@ def wrong_strides(source: Array) -> Array:
 def lose_byte_order(source: Array) -> Array:
     """Fault: a view that takes the bytes of each number for those of the machine's order."""
     native = source.data.view(source.dtype.newbyteorder("="))
-    return Array(native, source.owner, source.done)
+    return Array(native, source.done)
 
 
 def change_source(source: Array) -> Array:
@@ -350,15 +299,14 @@ def one_buffer(source: Array) -> Array:
     key = source.shape, source.dtype.str
     buffer = _buffers.setdefault(key, copy(source))
     buffer.data[...] = source.data
-    return Array(buffer.data, buffer.owner)
+    return Array(buffer.data)
 
 
 def stale(source: Array) -> Array:
     """Fault: keeps a copy with its source, and gives it again after writes to the source."""
     if source not in _copies:
         _copies[source] = copy(source)
-    kept = _copies[source]
-    return Array(kept.data, kept.owner)
+    return view(_copies[source])
 
 
 def retry(source: Any) -> Array:
@@ -368,13 +316,13 @@ def retry(source: Any) -> Array:
     except TypeError:
         capsule = source.__dlpack__()
     data = numpy.from_dlpack(_Holder(capsule))
-    return Array(data, source, getattr(source, "done", None))
+    return Array(data, getattr(source, "done", None))
 
 
 def unversioned(source: Any) -> Array:
     """Fault: asks for no version, so that read-only memory is refused."""
     data = numpy.from_dlpack(_Holder(source.__dlpack__()))
-    return Array(data, source, getattr(source, "done", None))
+    return Array(data, getattr(source, "done", None))
 
 
 def from_capsule(capsule: Any) -> Array:
@@ -393,7 +341,7 @@ def by_strides(source: Any) -> Array:
     """Fault: refuses what has strides, before it asks by the protocol."""
     if hasattr(source, "strides"):
         raise TypeError("strides of a foreign array")
-    return Array(numpy.from_dlpack(source), source)
+    return Array(numpy.from_dlpack(source))
 
 
 class _Holder:

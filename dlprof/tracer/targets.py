@@ -151,7 +151,7 @@ def _functions(
 
 def array_type_name(probe: type[Probe]) -> str:
     """The class of the framework's arrays by its dotted name; empty where none is declared."""
-    name = probe.array_type or probe.c_exchange_type
+    name = probe.array_type
     is_own = name.partition(".")[0] == probe.module.partition(".")[0]
     return name if is_own and all(part.isidentifier() for part in name.split(".")) else ""
 

@@ -87,10 +87,11 @@ def meters_of(subject: Subject) -> tuple[list[Callable[[], int]], bool]:
     )
     places = {place for place, _ in sides}
     on_device = {probe.name: probe for place, probe in sides if place == "cuda"}
-    counting = [one for one in on_device.values() if one.memory_in_use("cuda") is not None]
+    texts = (probe.idioms("cuda", subject.spec.dtype) for probe in on_device.values())
+    counting = [idioms["memory"] for idioms in texts if "memory" in idioms]
     meters: list[Callable[[], int]] = []
     if counting:
-        meters.append(lambda: sum(probe.memory_in_use("cuda") or 0 for probe in counting))
+        meters.append(compile_call(" + ".join(counting), subject.namespace))
     if "cpu" in places:
         malloc_bytes = malloc_meter()
         meters += [resident_bytes] if malloc_bytes is None else [resident_bytes, malloc_bytes]

@@ -27,6 +27,7 @@ from dlprof.probes import capsule
 from dlprof.probes.base import ANY_DEVICE, DTYPES, ROOTS, Probe, Protocol
 from dlprof.protocol import statement
 from dlprof.protocol.statement import Cut, FaultyStatement
+from dlprof.tracer.arrays import resolved
 from dlprof.worker import any_array, loading
 from dlprof.worker.any_array import UNKNOWN
 from dlprof.worker.channel import Answer
@@ -199,9 +200,8 @@ def verify(source: str, name: str) -> dict[str, Any]:
         ready = attempt(partial(probe.ready, device))
         devices[device] = ready.reason if isinstance(ready, Refusal) else "usable"
     has_api = None
-    if probe.c_exchange_type:
-        kind = eval(probe.c_exchange_type, namespace)  # noqa: S307 - the probe's own text
-        has_api = hasattr(kind, "__dlpack_c_exchange_api__")
+    if probe.array_type:
+        has_api = hasattr(resolved(probe.array_type), "__dlpack_c_exchange_api__")
     return {"devices": devices, "c_exchange_api": has_api}
 
 

@@ -38,7 +38,7 @@ def load(source: str) -> list[Probe]:
     if source == "builtin":
         return [kind() for kind in ALL]
     if source == "synthetic":
-        from dlprof.selftest.probes import probes
+        from dlprof.selftest.plants import probes
 
         return probes()
     if source.startswith(UserCode.PREFIX):
@@ -95,7 +95,7 @@ def _checked(kind: Any, source: str) -> Probe:
 def check_probe(kind: type[Probe]) -> None:
     """Raise :class:`FaultyProbe` for the first declaration of ``kind`` that cannot be used."""
     where = kind.__name__
-    for attribute in ("name", "module", "requirement", "setup", "c_exchange_type"):
+    for attribute in ("name", "module", "requirement", "setup", "array_type"):
         check_text(getattr(kind, attribute, None), f"{where}.{attribute}")
     need(kind.name.isprintable() and bool(kind.name), f"{where}.name", "a name", kind.name)
     for attribute in ("aliases", "distributions", "also"):

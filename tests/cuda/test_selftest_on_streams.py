@@ -11,7 +11,7 @@ from dlprof.device.cuda import CudaUnavailable, open_gpu
 from dlprof.measuring.judged import load
 from dlprof.measuring.selftest import run
 from dlprof.runner.progress import Watcher
-from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
+from dlprof.selftest.plants import DEVICE_PLANTS as PLANTS
 
 try:
     open_gpu()

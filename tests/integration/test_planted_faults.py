@@ -18,7 +18,7 @@ from dlprof.measuring import selftest
 from dlprof.measuring.judged import load
 from dlprof.runner.progress import Watcher
 from dlprof.runner.session import FindingRecord
-from dlprof.selftest.faults import PLANTS
+from dlprof.selftest.plants import PLANTS
 from dlprof.ticket.reproducer import reproducer
 
 ALWAYS = (

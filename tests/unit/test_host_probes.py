@@ -53,17 +53,3 @@ class TestPlainMemory:
     def test_a_view_of_plain_memory_is_told_from_a_copy(self, kind):
         for code, verdict in ((VIEW, "view"), (f"{VIEW}.copy()", "copy")):
             assert ownership.measure(subject(kind, code))["verdict"] == verdict
-
-
-@pytest.mark.parametrize("kind", [ByteArray, Array])
-@pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
-@pytest.mark.parametrize("shape", [(), (4,), (8, 8), (1024, 1024)])
-def test_host_memory_is_made_at_a_boundary_with_the_same_values(kind, shape, dtype):
-    def made(layout):
-        names = {}
-        exec(f"{kind.setup}\n{kind().create(ArraySpec(shape, dtype, layout))}", names)
-        return names["x"]
-
-    placed = made("aligned")
-    assert kind().pointer(placed) % 64 == 0
-    assert bytes(placed) == bytes(made("C"))

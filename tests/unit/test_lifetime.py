@@ -227,22 +227,20 @@ def test_what_the_making_of_the_sources_leaves_behind_is_not_blamed_on_the_conve
 class Counting(NumPy):
     """Says how much of the device's memory it uses: what ``used`` says."""
 
-    def __init__(self, used):
-        self.used = used
-
-    def memory_in_use(self, device):
-        return sum(self.used)
+    def idioms(self, device, dtype):
+        return {"memory": "sum(used)"}
 
 
-def measured_to_device(take, consumer):
+def measured_to_device(take, consumer, **names):
     """A conversion from the host whose result is said to be on the device."""
-    subject = replace(subject_of("take({x})", consumer=consumer, take=take), result_device="cuda")
+    names["take"] = take
+    subject = replace(subject_of("take({x})", consumer=consumer, **names), result_device="cuda")
     return lifetime.measure(subject, None, Silent())
 
 
 def test_device_memory_that_a_conversion_from_the_host_keeps_is_retained():
     used = []
-    found = measured_to_device(lambda x: used.append(x.nbytes) or x.copy(), Counting(used))
+    found = measured_to_device(lambda x: used.append(x.nbytes) or x.copy(), Counting(), used=used)
     assert found["verdict"] == "retained"
     assert found["evidence"]["bytes_per_conversion"] == SIZE_BYTES
 

@@ -9,8 +9,7 @@ from dlprof.measuring.selftest import Outcome, Selftest, judge, run
 from dlprof.report.selftest import selftest_document
 from dlprof.report.terminal import render as render_document
 from dlprof.selftest import device, host
-from dlprof.selftest.faults import DEVICE_PLANTS, PLANTS, Plant
-from dlprof.selftest.probes import probes
+from dlprof.selftest.plants import DEVICE_PLANTS, PLANTS, Plant, probes
 from dlprof.worker.loading import check_probe
 
 LEAK = Plant("leak", ("leak",), "DLP010")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial, partialmethod
 from typing import Any
 
@@ -163,7 +164,7 @@ def _record(events: list[dict[str, Any]], name: str, arguments: dict[str, Any], 
     event.update(ns=time.perf_counter_ns() - begin, outcome="returned")
     contents = capsule.read(answer)
     if contents is not None:
-        event["capsule"] = contents.as_dict()
+        event["capsule"] = asdict(contents)
     elif isinstance(answer, (tuple, dict)):
         event["answer"] = repr(answer)[:LONGEST]
     return answer
@@ -175,7 +176,7 @@ def _capsule_event(subject: Subject) -> dict[str, Any]:
     contents = capsule.read(handed)
     event: dict[str, Any] = {"call": "export", "outcome": type(handed).__name__}
     if contents is not None:
-        event["capsule"] = contents.as_dict()
+        event["capsule"] = asdict(contents)
     return event
 
 
