@@ -117,9 +117,9 @@ def _measure(
     """Measure both sides, report, and raise the error of the exit code; ``unsure`` is a doubt's."""
     from dlprof.compare.gate import Task, kept_in
     from dlprof.compare.gate import gate as measured
-    from dlprof.measuring.scenario import of_pair, read
+    from dlprof.measuring.scenario import pair_scenario, read
 
-    scenario = read(Path(first)) if second is None else of_pair(first, second)
+    scenario = read(Path(first)) if second is None else pair_scenario(first, second)
     base, head = (_sweep(scenario, given, option) for option in (BASE_PYTHON, HEAD_PYTHON))
     count = len(plan(head.request, head.catalog).cases)
     _check_diagnosis(criteria, head)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -16,7 +17,6 @@ from dlprof.errors import FindingsFailed, Unmeasured, Unsure, UsageError
 from dlprof.runner import options as every
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, frameworks_on, inspect_interpreter, pairs_named
-from dlprof.runner.files import temporary_folder
 from dlprof.runner.options import Option, Switch, Text
 from dlprof.runner.progress import Bar
 from dlprof.runner.request import Request, request_of
@@ -186,7 +186,7 @@ def selftest(*, given: Given) -> None:
     values = given.settled()
     device = None if values["devices"] == ("auto",) else values["devices"][0]
     plants, no_streams = planting.plants_for(values["python"], device)
-    with temporary_folder("faults are planted") as folder, Bar() as bar:
+    with TemporaryDirectory(prefix="dlprof-", ignore_cleanup_errors=True) as folder, Bar() as bar:
         simulated = simulated_in(values["devices"])
         found = planting.run(values["python"], Path(folder), bar, plants, simulated)
     show(selftest_document(found, no_streams, simulated > 0))

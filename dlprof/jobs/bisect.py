@@ -1,4 +1,4 @@
-"""Which release of a package changed a path? A search between a good and a bad release."""
+"""Search for the release of a package that changed a path, between a good and a bad one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dlprof.runner.session import Session
 
 @dataclass(frozen=True)
 class Tried:
-    """A release with its session, or the ``reason`` why there is none.
+    """A release with its session, or the ``reason`` for none.
 
     ``is_good`` is None for a release that could not be measured.
     """
@@ -42,7 +42,7 @@ def between(releases: Sequence[str], good: str, bad: str) -> list[str]:
 
 
 def bisect(versions: Sequence[str], measure: Callable[[str], Tried]) -> list[Tried]:
-    """Measure releases until a good one stands beside a bad one; return them in order.
+    """Measure releases until a good one is next to a bad one; return them in order.
 
     The first of ``versions`` is good and the last is bad. A release that cannot be measured is
     passed over. Raises :class:`Unsure` if good and bad do not differ, or cannot be measured.

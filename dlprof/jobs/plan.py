@@ -55,7 +55,7 @@ class Environment(Part):
 
 
 class Engine(Part):
-    """What runs the jobs. ``options`` are those of submitit, or of a task of Ray."""
+    """The engine for the jobs. ``options`` are those of submitit, or of a task of Ray."""
 
     name: Literal["local", "slurm", "ray"] = "local"
     options: dict[str, Any] = {}
@@ -78,7 +78,7 @@ class Job:
     scenario: str
     words: tuple[str, ...]
     folder: Path
-    """Where the command runs."""
+    """The working folder of the command."""
     session: Path
 
     @property
@@ -91,7 +91,7 @@ class Job:
 
     @property
     def is_done(self) -> bool:
-        """Whether its session is there, and came to its end."""
+        """Whether its session exists and is complete."""
         try:
             return self.session.is_file() and load(self.session).complete
         except SessionError:  # torn
@@ -99,13 +99,13 @@ class Job:
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code of its last run, from its log."""
+        """Return the exit code of its last run, from its log."""
         found = EXIT_CODE.match(self._last_lines()[-1])
         return int(found[1]) if found else None
 
     @property
     def last_line(self) -> str:
-        """What it said last."""
+        """Return the last line of its output."""
         return next((line for line in reversed(self._last_lines()[:-1]) if line.strip()), "")
 
     def _last_lines(self) -> list[str]:
@@ -176,11 +176,11 @@ def interpreter(environment: Environment, environments: Path, folder: Path) -> s
 
 def releases(package: str) -> list[str]:
     """Return the releases that this Python can install. Raises :class:`UsageError`."""
-    told = uv(
+    printed = uv(
         *("tool", "run", "--quiet", "--python", sys.executable),
         *("pip", "index", "versions", package),
     )
-    return told.partition("Available versions: ")[2].partition("\n")[0].split(", ")
+    return printed.partition("Available versions: ")[2].partition("\n")[0].split(", ")
 
 
 def uv(*words: str, folder: Path | None = None) -> str:

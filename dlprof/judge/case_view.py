@@ -32,7 +32,7 @@ ALL = 0.95
 
 def seen(verdict: Verdict[E] | None) -> tuple[tuple[str, E], ...]:
     """Every verdict with its evidence: several where the processes disagreed, none if unknown."""
-    return verdict.seen if verdict is not None else ()
+    return verdict.looks if verdict is not None else ()
 
 
 def is_known(measure: TimeMeasure | None) -> bool:
@@ -201,7 +201,7 @@ class CaseView:
     def is_dangling(self) -> bool:
         """Whether a process saw a result that does not outlive its source, or the reverse."""
         lifetime = self.result.lifetime
-        evidence = lifetime.of("dangling") if lifetime is not None else None
+        evidence = lifetime.first("dangling") if lifetime is not None else None
         if evidence is None:
             return False
         died_otherwise = evidence.lost is not None and not evidence.lost.is_of_bad_memory
@@ -286,7 +286,7 @@ class CaseView:
     def as_seen(self, name: str, word: str) -> CaseView:
         """The case by the evidence of the first process in which the instrument saw ``word``."""
         verdict: Verdict[Any] | None = getattr(self.result, name)
-        evidence = verdict.of(word) if verdict is not None else None
+        evidence = verdict.first(word) if verdict is not None else None
         if verdict is None or evidence is None or verdict.says(word):
             return self
         told = verdict.model_copy(update={"verdict": word, "evidence": evidence})

@@ -172,7 +172,7 @@ return shapes[0] != shapes[1]
 
 def show_wrong_values(subject: Subject) -> Effect:
     kind = _symptom(CaseView(0, subject.result))
-    evidence = (subject.result.values.of("wrong") if subject.result.values else None) or Values()
+    evidence = (subject.result.values.first("wrong") if subject.result.values else None) or Values()
     subject = subject.as_made(evidence)
     does, template = "gives wrong values", VALUES
     if kind in SIDE_EFFECTS:

@@ -57,7 +57,7 @@ def _leak(result: Result) -> tuple[str, LeftBehind]:
     looks = {"lifetime": result.lifetime, "refusal": result.refusal}
     for name, look in looks.items():
         if look is not None and look.saw("retained"):
-            return name, look.of("retained") or Lifetime()
+            return name, look.first("retained") or Lifetime()
     return "", Lifetime()
 
 
@@ -320,7 +320,7 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
 
 def _lost(result: Result) -> Lifetime:
     """Evidence of the first process in which the result or the source was lost."""
-    return (result.lifetime.of("dangling") if result.lifetime else None) or Lifetime()
+    return (result.lifetime.first("dangling") if result.lifetime else None) or Lifetime()
 
 
 def _symptom(case: CaseView) -> str:

@@ -258,7 +258,7 @@ def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
 
 def _broken(result: Result) -> Refused:
     """Evidence of a process that converted plain arrays no more."""
-    return (result.refusal.of("broken") if result.refusal else None) or Refused()
+    return (result.refusal.first("broken") if result.refusal else None) or Refused()
 
 
 SETTING = ("settings", "changed")

@@ -140,7 +140,7 @@ class Subject:
         return self.create() if evidence.create is None else plain(evidence.create)
 
     def _alignment(self, word: str | None) -> float | None:
-        owned = self.result.ownership.of(word) if self.result.ownership and word else None
+        owned = self.result.ownership.first(word) if self.result.ownership and word else None
         if owned is not None:
             plainest = max if word == "view" else min
             return plainest(owned.alignments, default=None)

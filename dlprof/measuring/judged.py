@@ -1,4 +1,4 @@
-"""A session as it is judged: with its findings, and whether they are what its scenario expects.
+"""Judge a session: its findings, and its scenario's expectations of them.
 
 An expectation is ``DLP001 on tf->*``, or ``no error on torch->numpy``.
 """
@@ -140,7 +140,7 @@ def check(
 
 
 def _unknown(expectation: Expectation, results: Sequence[Result], rounds: int) -> str:
-    """Return why nothing could have been found; empty if something could.
+    """Return the reason why nothing could have been found; empty if something could.
 
     Reasons: a faulty probe, a pair without results, an instrument that did not look, or one
     process where times decide.

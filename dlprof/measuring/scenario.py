@@ -1,4 +1,4 @@
-"""A scenario file: the problem, and the options with which it is measured; and its request."""
+"""A scenario file: a problem and options, which become a request."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ else:
     import tomli as tomllib
 
 Inspect = Callable[[str, tuple[str, ...], int], Catalog]
-"""The catalog of an interpreter with these probe files and so many simulated devices."""
+"""Return the catalog of an interpreter, with these probe files and simulated devices."""
 
 
 def _fit(read: Callable[[str], object]) -> AfterValidator:
-    """Accept what ``read`` accepts, and keep the text as it was written."""
+    """Accept the texts that ``read`` accepts, and keep them as written."""
 
     def check(found: Any) -> Any:
         try:
@@ -68,7 +68,7 @@ class Part(BaseModel):
 
 
 class Step(Part):
-    """A framework that runs a model, to measure what its output's memory costs.
+    """A framework that runs a model, to measure the cost of its output's memory.
 
     ``model`` is an ONNX file, or a Python file that defines ``model``, relative to the scenario.
     Without one, it is a small model of dlprof. ``threads`` on the host; 0 for the framework's own
@@ -156,18 +156,18 @@ def parse(text: str, path: Path) -> Scenario:
         raise ScenarioError(f"{path} is not TOML: {clean(str(error))}") from None
     names = {name for option in IN_FILE for name in (option.key, option.singular)}
     keys = {name: raw for name, raw in content.items() if name in names}
-    rest = {name: raw for name, raw in content.items() if name not in names}
-    for name in rest:
+    others = {name: raw for name, raw in content.items() if name not in names}
+    for name in others:
         if name not in Problem.model_fields:
             hint = nearest(name, (*Problem.model_fields, *names))
             raise ScenarioError(f"{path}: unknown key {name!r}: {hint}")
     try:
-        return Scenario(path, Problem.model_validate(rest), _options(keys, path))
+        return Scenario(path, Problem.model_validate(others), _options(keys, path))
     except ValidationError as error:
         raise ScenarioError(f"{path}: {clean(first_error(error))}") from None
 
 
-def of_pair(producer: str, consumer: str) -> Scenario:
+def pair_scenario(producer: str, consumer: str) -> Scenario:
     """Return the scenario of one pair of the command line. Raises :class:`UsageError`."""
     pair = f"{producer}->{consumer}"
     parse_pair(pair)
@@ -190,7 +190,7 @@ def _options(keys: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _from_folder(raw: Any, folder: Path) -> Any:
-    """Probe files; a relative path begins at the scenario's folder."""
+    """Return probe files; a relative path begins at the scenario's folder."""
     if isinstance(raw, list):
         return [_from_folder(one, folder) for one in raw]
     return str(folder / files.at_home(Path(raw))) if isinstance(raw, str) else raw

@@ -12,7 +12,6 @@ from dlprof.report.document import Answer, Cell, Column, Lines, Section, Table, 
 from dlprof.report.paths import KINDS, Array, Path, lines_of, plainest, queued_work
 from dlprof.runner.quantity import (
     MARK,
-    bound_text,
     is_wide,
     legend,
     plain_time,
@@ -291,7 +290,7 @@ def _device_time(path: Path) -> str:
     if found is None or found.warm is None:
         return ""
     if found.warm.median_ns < (found.resolution_ns or 0.0):
-        return f"<{bound_text(found.resolution_ns or 0.0)}"
+        return f"<{plain_time(found.resolution_ns or 0.0)}"
     return plain_time(found.warm.median_ns, 3)
 
 

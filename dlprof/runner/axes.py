@@ -17,7 +17,7 @@ PLACEMENTS = {
     "implicit": "the foreign array is handed to the operation, which converts by itself",
 }
 NO_TIMES = "times, and a simulated device has none"
-"""What something needs, in words."""
+"""A requirement, in words."""
 MOST_BYTES = 2**63 - 1
 PREFIXES = {"": 1, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _LENGTH = re.compile(r"([0-9]{1,19})(ki|mi|gi|ti)?", re.ASCII)
@@ -25,7 +25,7 @@ _RANGE = re.compile(r"(\S+?)\.\.(\S+?)(?: by ([0-9]+))?", re.ASCII)
 
 
 def parse_shape(text: str) -> tuple[int, ...]:
-    """``4096x4096``, ``1048576``, ``64Ki``, ``0`` or ``scalar``; lengths in elements.
+    """Read ``4096x4096``, ``1048576``, ``64Ki``, ``0`` or ``scalar``; lengths in elements.
 
     Raises :class:`UsageError`.
     """
@@ -42,7 +42,7 @@ def parse_shape(text: str) -> tuple[int, ...]:
 
 
 def parse_shapes(text: str) -> tuple[tuple[int, ...], ...]:
-    """One shape as in :func:`parse_shape`, or a range of lengths as powers of two.
+    """Read one shape as :func:`parse_shape` does, or a range of lengths as powers of two.
 
     ``1Ki..1Gi`` is 1024, 2048, … up to 2**30; ``1Ki..1Gi by 16`` is every fourth of them. Raises
     :class:`UsageError`.
@@ -67,7 +67,7 @@ def parse_shapes(text: str) -> tuple[tuple[int, ...], ...]:
 
 
 def shape_text(shape: Iterable[int]) -> str:
-    """The inverse of :func:`parse_shape`."""
+    """Write a shape as :func:`parse_shape` reads it."""
     return "x".join(str(length) for length in shape) or "scalar"
 
 

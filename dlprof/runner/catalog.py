@@ -1,4 +1,4 @@
-"""The interpreter before anything is measured: its probes, and what each framework can do.
+"""The interpreter before anything is measured: its probes, and the devices of each framework.
 
 The parent knows declarations of probes, and never loads their code.
 """
@@ -29,15 +29,15 @@ NOT_FILES = (SYNTHETIC, "code:", "step:")
 """Sources of probes that are no files."""
 
 NOT_ASKED = "the CUDA driver here is the simulated one: ask for it by --device simulated"
-OF_THE_RUN = ("simulated", "cupti")
-"""What the interpreter says of itself for the run alone; the session has it elsewhere."""
+ELSEWHERE = ("simulated", "cupti")
+"""Facts about the interpreter that the session keeps elsewhere."""
 ASKED_FOR = ("code:", "file:", "step:")
 """Sources of probes that the user named."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """An export or an import, as declared (see ``dlprof.probes.base``)."""
+    """An export or an import, as declared in ``dlprof.probes.base``."""
 
     name: str
     protocols: tuple[str, ...]
@@ -47,14 +47,14 @@ class Way:
     producers: tuple[str, ...] = ()
     setup: str = ""
     result_device: str = ""
-    """Where an import's result is; empty for where its source is."""
+    """The device of an import's result; empty if it is that of the source."""
     array: str = "x"
-    """The name of the source in what is shown; a user's own code may call it otherwise."""
+    """The name of the source in the code that is shown."""
 
 
 @dataclass(frozen=True)
 class ProbeInfo:
-    """One framework: what its probe declares, and what is installed."""
+    """One framework: the declarations of its probe, and the installed version."""
 
     source: str
     name: str
@@ -69,24 +69,22 @@ class ProbeInfo:
     exports: tuple[Way, ...]
     imports: tuple[Way, ...]
     also: dict[str, str] = field(default_factory=dict)
-    """Version of each further distribution that does its work."""
+    """Version of each further distribution of the framework."""
     flags: tuple[str, ...] = ()
     narrows: dict[str, str] = field(default_factory=dict)
     narrows_why: str = ""
-    file: str | None = None
-    """What Python would load, without links; no session has it."""
 
     @property
     def reference(self) -> tuple[str, str]:
-        """What a worker needs to find the probe."""
+        """Return the key by which a worker finds the probe."""
         return self.source, self.name
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """All probes of an interpreter, and what is known of it and its machine.
+    """All probes of an interpreter, with facts about it and its machine.
 
-    ``faults`` says of each source of probes that could not be loaded, why.
+    ``faults`` has the error of each source of probes that could not be loaded.
     """
 
     python: str
@@ -107,7 +105,7 @@ class Catalog:
         return simulation.variables(self.simulated)
 
     def named(self, word: str) -> ProbeInfo:
-        """The probe of a name or alias. Raises :class:`UsageError` with the nearest one."""
+        """Return the probe of a name or alias. Raises :class:`UsageError` with the nearest."""
         if not isinstance(word, str):
             raise UsageError(f"{word!r} is no name of a framework")
         for probe in self.probes:
@@ -117,7 +115,7 @@ class Catalog:
         raise UsageError(f"there is no framework {word!r}: {nearest(word, known, cutoff=0.5)}")
 
     def installed(self, word: str) -> ProbeInfo:
-        """As :meth:`named`; raises :class:`MissingFramework` with the pip command."""
+        """Return an installed probe. Raises :class:`MissingFramework` with the pip command."""
         probe = self.named(word)
         if not probe.found:
             pip = "pip" if same_interpreter(self.python) else f"{self.python} -m pip"
@@ -126,7 +124,7 @@ class Catalog:
         return probe
 
     def packages(self) -> dict[str, str]:
-        """Version of every distribution that was found, and of the libraries of frameworks."""
+        """Return the version of every distribution, and of the libraries of frameworks."""
         found: dict[str, str] = {}
         for probe in self.probes:
             if probe.distribution and probe.version:
@@ -134,7 +132,7 @@ class Catalog:
         return found
 
     def libraries(self) -> dict[str, str]:
-        """For each distribution that does a framework's work, the framework's name."""
+        """Return the framework of each further distribution."""
         return {name: probe.name for probe in self.probes if probe.version for name in probe.also}
 
 
@@ -159,9 +157,9 @@ def catalog_from(python: str, answer: dict[str, Any], simulated: int = 0) -> Cat
 
 
 def environment(catalog: Catalog, variables: dict[str, str]) -> dict[str, Any]:
-    """The session's record of the measured interpreter."""
+    """Return the session's record of the measured interpreter."""
     return {
-        **{name: value for name, value in catalog.interpreter.items() if name not in OF_THE_RUN},
+        **{name: value for name, value in catalog.interpreter.items() if name not in ELSEWHERE},
         "dlprof": __version__,
         "parent_python": platform.python_version(),
         "gpus": catalog.interpreter.get("gpus", []),
@@ -180,16 +178,16 @@ def _probe(entry: dict[str, Any]) -> ProbeInfo:
 
 
 def _with_tuples(entry: dict[str, Any]) -> dict[str, Any]:
-    """JSON has lists only."""
+    """Return the entry with tuples for the lists of JSON."""
     return {
         name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()
     }
 
 
 def frameworks_on(catalog: Catalog, devices: Iterable[str]) -> list[str]:
-    """The installed frameworks that own arrays on one of ``devices`` (``auto``: any here).
+    """Return the installed frameworks with arrays on one of ``devices`` (``auto``: any here).
 
-    Host memory that takes nothing in is no framework.
+    Host memory is left out, because it imports nothing.
     """
     usable = {"cuda"} if simulated_in(devices) else set(devices)
     if "auto" in usable:
@@ -202,15 +200,15 @@ def frameworks_on(catalog: Catalog, devices: Iterable[str]) -> list[str]:
 
 
 def pairs_named(catalog: Catalog, producers: str, consumers: str) -> tuple[tuple[str, str], ...]:
-    """Every named producer with every named consumer, each separated by commas.
+    """Pair every named producer with every named consumer, both separated by commas.
 
     Raises :class:`UsageError` for an unknown framework.
     """
-    left, right = (
+    producer_names, consumer_names = (
         [catalog.installed(word.strip()).name for word in split([words]) or [words]]
         for words in (producers, consumers)
     )
-    return tuple(dict.fromkeys(product(left, right)))
+    return tuple(dict.fromkeys(product(producer_names, consumer_names)))
 
 
 def inspect_interpreter(
@@ -244,8 +242,8 @@ def _answer(python: str, named: Mapping[str, str], simulated: int) -> dict[str, 
     while True:
         skip = [named.get(source, source) for source in faults]
         with worker_client.start(python, simulation.variables(simulated)) as worker:
-            asked = {"do": "inspect", "sources": [*named.values()], "skip": skip}
-            outcome = worker.ask(asked, INSPECT_LIMIT_S)
+            request = {"do": "inspect", "sources": [*named.values()], "skip": skip}
+            outcome = worker.ask(request, INSPECT_LIMIT_S)
         found = outcome.parts.get("inspect")
         # A probe's file may write into the pipe.
         if outcome.status == "ok" and isinstance(found, dict):
@@ -258,7 +256,7 @@ def _answer(python: str, named: Mapping[str, str], simulated: int) -> dict[str, 
 
 @contextmanager
 def nothing_measured() -> Iterator[None]:
-    """Say after a Ctrl-C inside that nothing was measured."""
+    """Add to a Ctrl-C that nothing was measured."""
     try:
         yield
     except KeyboardInterrupt:

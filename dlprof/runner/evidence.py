@@ -1,8 +1,8 @@
-"""What each instrument saw: one record per instrument.
+"""The evidence of each instrument, one record per instrument.
 
-The fields are those that rules and reports read. Other keys of an answer are kept as they are. A
-value that is missing, or of another form, is None. Times are in ns, sizes in bytes. The instruments
-in ``dlprof/worker/instruments/`` say what each key means and how it was found.
+Rules and reports read the declared fields. Other keys of an answer are kept as they are. A value
+that is missing, or of another form, is None. Times are in ns, sizes in bytes. The instruments in
+``dlprof/worker/instruments/`` explain each key.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dlprof.text.json_text import Free
 MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGTRAP", "SIGILL", "SIGFPE")
 """Signals that bad memory raises; others come from outside."""
 VARIES = "varies"
-"""The verdict where processes disagree; ``processes`` then holds what each saw."""
+"""The verdict if processes disagree; ``processes`` then holds the verdict of each."""
 
 
 class Model(BaseModel):
@@ -50,7 +50,7 @@ def _or_none(value: Any, validate: Callable[[Any], Any]) -> Any:
 
 T = TypeVar("T")
 Maybe = Annotated[T | None, WrapValidator(_or_none)]
-"""A value that may be missing; one of another form is taken for missing."""
+"""A value that may be missing; one of another form counts as missing."""
 
 
 def _packed(value: Any) -> array[float]:
@@ -66,14 +66,14 @@ def _packed(value: Any) -> array[float]:
 Samples = Annotated[Sequence[float], PlainValidator(_packed), PlainSerializer(list)]
 """Numbers without an object for each: a large session has millions."""
 Many = Annotated[list[T], FailFast()]
-"""A list that may be long: of the first value of another form on, nothing is read."""
+"""A list that may be long: reading ends at the first value of another form."""
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Whole = Annotated[int, Strict()]
 Flag = Annotated[bool, Strict()]
 
 
 class Record(Model):
-    """Part of an evidence. Written again are the keys that were read, and no others."""
+    """Part of an evidence. Only keys that were read are written again."""
 
     @model_serializer(mode="wrap")
     def _only_given(self, dump: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
@@ -81,13 +81,13 @@ class Record(Model):
 
 
 class Lost(Record):
-    """How a worker was lost, and in which stage."""
+    """The end of a worker, and its stage."""
 
     how: Maybe[str] = None
-    """In words: ``killed by SIGSEGV (Segmentation fault)``."""
+    """``killed by SIGSEGV (Segmentation fault)``"""
     stage: Maybe[str] = None
     signal: Maybe[Annotated[str, Field(pattern=r"^SIG[A-Z0-9]{2,9}$")]] = None
-    """Its name, such as ``SIGSEGV``, if a signal ended the process."""
+    """The signal that ended the process, such as ``SIGSEGV``."""
     exit_code: Maybe[Whole] = None
     limit_s: Maybe[Number] = None
     """The time limit, if there was no answer within it."""
@@ -102,17 +102,17 @@ class Lost(Record):
 
 
 class Evidence(Record):
-    """What the evidence of every instrument may hold."""
+    """Fields that the evidence of every instrument may have."""
 
     reason: Maybe[str] = None
-    """Why the verdict is what it is; of ``unknown`` always."""
+    """The reason of the verdict; ``unknown`` always has one."""
     moot: Maybe[Flag] = None
-    """Whether there is nothing to look at, so that ``unknown`` is no gap."""
+    """Whether the question does not apply, so that ``unknown`` is no gap."""
     worker: Maybe[str] = None
     """The status of the worker that was lost in this instrument, such as ``crashed``."""
     lost: Maybe[Lost] = None
     create: Maybe[str] = None
-    """Source text that made the array, where it was not the case's own."""
+    """Source text that made the array, if it was not the case's own."""
     created_shape: Maybe[tuple[Whole, ...]] = None
     code: Maybe[str] = None
 
@@ -121,37 +121,37 @@ E = TypeVar("E", bound=Evidence)
 
 
 class Verdict(Record, Generic[E]):
-    """The answer of an instrument in a word, and what it saw."""
+    """The answer of an instrument in a word, with its evidence."""
 
     verdict: str
     evidence: E = Field(default_factory=dict, validate_default=True)
     processes: list[Verdict[E]] = []
-    """What each process saw, if they disagree."""
+    """The verdict of each process, if they disagree."""
 
     @property
-    def seen(self) -> tuple[tuple[str, E], ...]:
-        """Each verdict with its evidence: several where processes disagreed."""
+    def looks(self) -> tuple[tuple[str, E], ...]:
+        """Return each verdict with its evidence: several if processes disagree."""
         found = self.processes if self.verdict == VARIES else [self]
         return tuple((one.verdict, one.evidence) for one in found)
 
-    def of(self, word: str) -> E | None:
+    def first(self, word: str) -> E | None:
         """Return the evidence of the first process with the verdict ``word``."""
-        return next((evidence for one, evidence in self.seen if one == word), None)
+        return next((evidence for one, evidence in self.looks if one == word), None)
 
     def how_often(self, word: str) -> str:
-        """``Seen in 1 of 3 processes.``; empty where processes agree."""
-        words = [one for one, _ in self.seen]
+        """Return ``Seen in 1 of 3 processes.``; empty if processes agree."""
+        words = [one for one, _ in self.looks]
         if self.verdict != VARIES or word not in words:
             return ""
         return f"Seen in {words.count(word)} of {len(words)} processes."
 
     def saw(self, word: str) -> bool:
-        """Whether this is the verdict, or that of any process."""
-        return word in (self.verdict, *(one for one, _ in self.seen))
+        """Whether this is the verdict of any process."""
+        return word in (self.verdict, *(one for one, _ in self.looks))
 
     @property
     def is_known(self) -> bool:
-        """Whether the instrument could tell, or had nothing to look at."""
+        """Whether the instrument has an answer, or the question does not apply."""
         return self.verdict != "unknown" or self.evidence.moot is True
 
     def says(self, *words: str) -> bool:
@@ -164,14 +164,14 @@ class Ownership(Evidence):
 
     source_alignment_bytes: Maybe[Number] = None
     source_alignments_bytes: Maybe[tuple[Number, ...]] = None
-    """Of several processes that agree on all else."""
+    """The alignments in several processes that agree otherwise."""
     result_device: Maybe[str] = None
     declared_device: Maybe[str] = None
-    """Where the result should be, if it is elsewhere."""
+    """The device on which the result should be, if it is elsewhere."""
 
     @property
     def alignments(self) -> tuple[float, ...]:
-        """Bytes that divide the source's address, of each process that saw this."""
+        """Return bytes that divide the source's address, for each process with this verdict."""
         if self.source_alignments_bytes is not None:
             return self.source_alignments_bytes
         one = self.source_alignment_bytes
@@ -193,8 +193,8 @@ class Loaded(Record):
 
 
 class Ordering(Evidence):
-    """``host-sync``, ``device-sync``, ``stream-ordered``, ``unordered``, ``synchronous`` or
-    ``unknown``: what the call waits for.
+    """The wait of a call: ``host-sync``, ``device-sync``, ``stream-ordered``, ``unordered``,
+    ``synchronous`` or ``unknown``.
     """
 
     host: Maybe[Fit] = None
@@ -202,24 +202,24 @@ class Ordering(Evidence):
     values_right: Maybe[Flag] = None
     loaded: Maybe[Loaded] = None
     waits: Maybe[Literal["host-sync", "device-sync"]] = None
-    """What an ``unordered`` call waits for all the same."""
+    """The wait of an ``unordered`` call, if it has one."""
     streams: Maybe[str] = None
     by_streams: Maybe[dict[str, Free]] = None
     size_bytes: Maybe[Whole] = None
-    """Of the array, if it served for a larger one."""
+    """The size of the array, if it stood for a larger one."""
 
 
 class Count(Record):
-    """So many values ``of`` all are different."""
+    """The number of different values among all (``of``)."""
 
     different: Maybe[Whole] = None
     of: Maybe[Whole] = None
     byte_order_lost: Maybe[Flag] = None
-    """Whether the result is the bytes of the source, read in the machine's order."""
+    """Whether the result has the bytes of the source, read in the machine's order."""
 
 
 class Changed(Record):
-    """What did not survive the conversion: before and after, or how many values."""
+    """Properties that the conversion changed: before and after, or the number of values."""
 
     shape: Maybe[tuple[tuple[Whole, ...], tuple[Whole, ...]]] = None
     dtype: Maybe[tuple[str, str]] = None
@@ -231,7 +231,7 @@ class Changed(Record):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What changed, whether or not this version knows how to tell it."""
+        """Return the names of the changed properties."""
         return tuple(self.model_dump()) if self else ()
 
     def __bool__(self) -> bool:
@@ -239,7 +239,7 @@ class Changed(Record):
 
 
 class Writable(Record):
-    """Whether the arrays can be written; None where nobody knows."""
+    """Whether the arrays can be written; None if unknown."""
 
     source: Maybe[Flag] = None
     result: Maybe[Flag] = None
@@ -253,16 +253,16 @@ class Values(Evidence):
     changed: Maybe[Changed] = None
     writable: Maybe[Writable] = None
     dropped: Maybe[tuple[str, ...]] = None
-    """What the source was besides its values, and the result is not: ``mask``."""
+    """Properties of the source that the result lacks, such as ``mask``."""
     orders: Maybe[tuple[str, str]] = None
-    """Of a source in column-major order: ``F`` or ``C``, of source and result."""
+    """``F`` or ``C``, of a source in column-major order and of its result."""
 
 
 class Setting(Record):
     """A setting of a framework or of the process, as text before and after the call."""
 
     name: Maybe[str] = None
-    """With its owner: ``default dtype of torch``."""
+    """The name with its owner: ``default dtype of torch``."""
     code: Maybe[str] = None
     """The expression that reads it."""
     before: Maybe[str] = None
@@ -281,7 +281,7 @@ class FreshSource(Evidence):
     first_ns: Maybe[Number] = None
     second_ns: Maybe[Number] = None
     new_ns: Maybe[Number] = None
-    """Of the first conversion of an array of the case's own size."""
+    """The time of the first conversion of an array of the case's own size."""
 
 
 class AlignmentLook(Record):
@@ -291,8 +291,8 @@ class AlignmentLook(Record):
 
 
 class Alignment(Evidence):
-    """``dependent``, ``independent`` or ``unknown``: whether the address of the source decides
-    between view, copy and refusal.
+    """Whether the address of the source decides between view, copy and refusal:
+    ``dependent``, ``independent`` or ``unknown``.
     """
 
     aligned: Maybe[AlignmentLook] = None
@@ -300,14 +300,14 @@ class Alignment(Evidence):
 
     @property
     def places(self) -> Iterator[tuple[str, AlignmentLook]]:
-        """The name of each place that was looked at, and what was seen there."""
+        """Yield the name of each place with its result."""
         for name, look in (("aligned", self.aligned), ("sliced", self.sliced)):
             if look is not None:
                 yield name, look
 
 
 class LeftBehind(Evidence):
-    """What stays behind for each conversion, or for each refusal."""
+    """Resources that stay allocated for each conversion, or for each refusal."""
 
     bytes_per_conversion: Maybe[Number] = None
     references_per_conversion: Maybe[Number] = None
@@ -322,33 +322,32 @@ class LeftBehind(Evidence):
 
 
 class Lifetime(LeftBehind):
-    """``safe``, ``dangling``, ``retained`` or ``unknown``: whether the result outlives its source,
-    and leaves nothing behind.
+    """Whether the result outlives its source, and leaves nothing behind: ``safe``, ``dangling``,
+    ``retained`` or ``unknown``.
     """
 
     changed_after_drop: Maybe[Flag] = None
     error_after_drop: Maybe[str] = None
     source_after_drop: Maybe[str] = None
-    """What became of a source whose result was dropped: ``same``, ``changed``, or the error of
-    reading it."""
+    """The source after its result was dropped: ``same``, ``changed``, or the error of a read."""
 
     @property
     def is_source_lost(self) -> bool:
-        """Whether the source was lost with its result, and not the result with its source."""
+        """Whether the source was lost with its result, not the result with its source."""
         died = self.lost is not None and self.lost.stage == SOURCE_AFTER_DROP
         return died or self.source_after_drop not in (None, SAME)
 
 
 class Refused(LeftBehind):
-    """``clean``, ``retained``, ``broken`` or ``unknown``: what a refusal leaves behind."""
+    """The effect of a refusal: ``clean``, ``retained``, ``broken`` or ``unknown``."""
 
     error: Maybe[tuple[str, ...]] = None
     """Classes of the error, the narrowest first."""
     other_device: Maybe[tuple[Whole, ...]] = None
-    """The DLPack device that a copy to was forbidden."""
+    """The DLPack device to which a copy was forbidden."""
     words: Maybe[str] = None
     after: Maybe[str] = None
-    """Where it broke something: what becomes of a plain array that was converted before."""
+    """The result of a plain array after the refusal, if it is not the same as before."""
     plain_create: Maybe[str] = None
     plain_code: Maybe[str] = None
 
@@ -357,15 +356,15 @@ class EarlyWrite(Evidence):
     """``safe``, ``unsafe`` or ``unknown``: whether a write right after the call tears the copy."""
 
     sizes_bytes: Maybe[dict[str, str]] = None
-    """What was seen at each size: ``whole``, ``torn``, ``view``, ``immutable`` …"""
+    """The result at each size: ``whole``, ``torn``, ``view``, ``immutable`` …"""
     unaligned_bytes: Maybe[dict[str, str]] = None
-    """The same of sources that are not aligned."""
+    """The same for sources that are not aligned."""
     aligned: Maybe[str] = None
-    """What was seen of an aligned source as large as the torn one, which was not aligned."""
+    """The result for an aligned source as large as the torn one that was not aligned."""
 
 
 class PeakMemory(Evidence):
-    """``ok`` or ``unknown``; ``arrays`` is the peak beside the source, in arrays of its size."""
+    """``ok`` or ``unknown``; ``arrays`` is the peak without the source, in arrays of its size."""
 
     arrays: Maybe[Number] = None
     size_bytes: Maybe[Number] = None

@@ -1,9 +1,10 @@
-"""Files: what a name stands for, and files that are replaced only when they are whole."""
+"""Read and replace files: a file is replaced only when its successor is complete."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import secrets
 import stat
@@ -16,12 +17,12 @@ from typing import IO
 from dlprof.errors import UsageError
 
 BEGINNING = 256
-"""Characters of a file that say what it is."""
+"""Characters that tell the kind of a file."""
 STDIN = Path("/dev/stdin")
 
 
 def begins_as(path: Path, schema: str) -> bool:
-    """Whether the file at ``path`` begins as one of ``schema`` does, whatever its version."""
+    """Whether the file at ``path`` begins like one of ``schema``, in any version."""
     kind = re.escape(schema.rpartition("/")[0])
     try:
         if not path.is_file():  # reading a pipe would wait, and take from it
@@ -34,29 +35,15 @@ def begins_as(path: Path, schema: str) -> bool:
 
 
 def at_home(path: Path) -> Path:
-    """The path with ``~`` as the user's home; unchanged if there is no such user."""
-    try:
-        return path.expanduser()
-    except RuntimeError:
-        return path
-
-
-@contextmanager
-def temporary_folder(what: str) -> Iterator[str]:
-    """A temporary folder, in which ``what`` is done. Raises :class:`UsageError`."""
-    try:
-        made = tempfile.TemporaryDirectory(prefix="dlprof-", ignore_cleanup_errors=True)
-    except OSError as error:
-        raise UsageError(f"there is no folder in which {what}: {error.strerror}") from None
-    with made as folder:
-        yield folder
+    """Return the path with ``~`` as the user's home; unchanged if there is no such user."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path raises for no such user
 
 
 @contextmanager
 def atomic(path: Path) -> Iterator[IO[str]]:
-    """A text file that replaces ``path`` only when it is whole. A link stays a link.
+    """Open a text file that replaces ``path`` only when it is complete. A link stays a link.
 
-    Raises :class:`UsageError` where the file cannot be written.
+    Raises :class:`UsageError` if the file cannot be written.
     """
     with atomic_bytes(path) as file, io.TextIOWrapper(file, encoding="utf-8") as text:
         yield text
@@ -64,7 +51,7 @@ def atomic(path: Path) -> Iterator[IO[str]]:
 
 @contextmanager
 def atomic_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """As :func:`atomic`, for what is not text."""
+    """Open a file as :func:`atomic` does, for bytes."""
     try:
         is_special = path.exists() and not path.is_file() and not path.is_dir()
         # A device or a pipe is written to, and never replaced.
@@ -75,7 +62,7 @@ def atomic_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 
 def check_writable(path: Path) -> None:
-    """Raise :class:`UsageError` where :func:`atomic` would."""
+    """Raise :class:`UsageError` if :func:`atomic` would."""
     if path.is_dir():
         raise UsageError(f"cannot write {path}: Is a directory")
     if path.exists() and not path.is_file():

@@ -1,4 +1,4 @@
-"""The machine during a run: processor time that was not ours, and memory that ran out.
+"""The machine during a run: processor time of other programs, and memory that ran out.
 
 All from ``/proc``.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 PROC = Path("/proc")
 NOTABLE_CORES = 0.25
-"""Others that used less than this many cores are not worth a word."""
+"""Reports name other programs from this many cores on."""
 
 
 def load_text(foreign: float, cores: int | str) -> str:
@@ -29,7 +29,7 @@ def oom_kills() -> int:
 
 
 class Meter:
-    """The time since it was made, and the processor time of other programs meanwhile."""
+    """The time since its creation, and the processor time of other programs in that time."""
 
     def __init__(self) -> None:
         self._clock_s, self._busy_s, self._own_s = time.monotonic(), busy_s(), own_s()

@@ -1,4 +1,4 @@
-"""One run: from a request to its cases, and from its cases to its session file."""
+"""One run: the cases of a request, and their session file."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ cost a fault each (glibc manual, Memory Allocation Tunables)."""
 
 @dataclass(frozen=True)
 class Plan:
-    """The cases of a request, in a fixed order, and in words what is left out and why.
+    """The cases of a request, in a fixed order, and the reasons for what is left out.
 
     ``variables`` are environment variables that the frameworks need.
     """
@@ -61,7 +61,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Target:
-    """A pair on a device, and why there; ``missing`` are paths to a device that is not here."""
+    """A pair on a device, and the reason; ``missing`` are paths to a device that is not here."""
 
     producer: ProbeInfo
     consumer: ProbeInfo
@@ -110,7 +110,7 @@ def plan(request: Request, catalog: Catalog) -> Plan:
     )
     reasons = dict.fromkeys(f"on {target.device}: {target.reason}" for target in found)
     variables = {
-        name: os.environ.get(name, value)  # as the user has set it
+        name: os.environ.get(name, value)  # the user may have set it
         for target in found
         for probe in (target.producer, target.consumer)
         for name, value in probe.variables.items()
@@ -139,9 +139,9 @@ def _targets(request: Request, catalog: Catalog) -> tuple[list[Target], list[str
         except MissingFramework as error:
             refused.setdefault(str(error), error)
             continue
-        for asked in request.axes.devices:
+        for wanted in request.axes.devices:
             try:
-                device, reason = pairing.choose_device(*pair, catalog, asked)
+                device, reason = pairing.choose_device(*pair, catalog, wanted)
             except Unmeasured as error:
                 refused.setdefault(f"{pair_text((pair[0].name, pair[1].name))}: {error}", error)
                 continue
@@ -182,7 +182,7 @@ def _surveyed(found: Sequence[Target], request: Request) -> Iterator[Case]:
 
 
 class Measurement:
-    """A run in one interpreter. What the session file ``path`` answers is not measured again.
+    """A run in one interpreter. Answers in the session file ``path`` are not measured again.
 
     Raises :class:`UsageError` if the file cannot be written or holds something else.
     """
@@ -246,7 +246,7 @@ class Measurement:
         self._end |= {"complete": complete, "rounds": runner.rounds_done}
 
     def session(self) -> sessions.Session:
-        """Return what was measured so far, without findings."""
+        """Return the session so far, without findings."""
         return self.file.session(self._end)
 
     def results(self) -> list[sessions.Result]:
@@ -271,15 +271,15 @@ class Measurement:
         }
 
     def _missed(self, runner: Runner) -> Iterator[str]:
-        """Yield what the budget left out."""
+        """Yield the parts of the request that the budget left out."""
         settings = self.request.settings
         if settings.survey_alone or not runner.out_of_time:
             return
         if runner.rounds_done < settings.rounds:
             yield f"the budget ended after {runner.rounds_done} of {settings.rounds} rounds"
-        left, paths = runner.undiagnosed
-        if left:
-            yield f"no diagnosis of {left} of {paths} paths"
+        undiagnosed, paths = runner.undiagnosed
+        if undiagnosed:
+            yield f"no diagnosis of {undiagnosed} of {paths} paths"
         if settings.survey:
             yield "no survey of other arrays: the budget was over"
 
@@ -289,8 +289,8 @@ class Measurement:
         if not settings.setup:
             return
         with worker_client.start(self.catalog.python, self._plan.variables) as worker:
-            asked = {"do": "setup", **imports_of(self.cases[0]), "setup": settings.setup}
-            outcome = worker.ask(asked, settings.limit_s)
+            request = {"do": "setup", **imports_of(self.cases[0]), "setup": settings.setup}
+            outcome = worker.ask(request, settings.limit_s)
         if outcome.status == "skipped" or not outcome.alive:
             ended = "" if outcome.alive else "the setup, or an import before it, ended: "
             raise Unmeasured(f"{ended}{last_words(outcome)}")

@@ -1,4 +1,4 @@
-"""From the answers of several processes to one result per case.
+"""Merge the answers of several processes to one result per case.
 
 The independent sample is the process, not the loop iteration: an interval over the iterations of
 one process is narrow around a biased value.
@@ -47,8 +47,7 @@ def merge(record: dict[str, Any], answers: Answers, rounds: int, untimed: bool =
     except (TypeError, LookupError, ValueError, AttributeError, ArithmeticError) as error:
         fault = f"{type(error).__name__}: {error}".splitlines()[0]
         reason = f"broken answer from the worker: {fault}"
-        lost = {"case": record, "status": "crashed", "reason": reason, "lost": None}
-        return Result.model_validate(lost)
+        return Result.model_validate({"case": record, "status": "crashed", "reason": reason})
 
 
 def _content(
@@ -104,8 +103,8 @@ def agree(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     words = [verdict["verdict"] for verdict in verdicts]
     if len(set(words)) == 1:
         return verdicts[0]
-    seen = ", ".join(f"{word} in {words.count(word)}" for word in sorted(set(words)))
-    return _varies(verdicts, f"{seen} of {len(words)} processes")
+    counts = ", ".join(f"{word} in {words.count(word)}" for word in sorted(set(words)))
+    return _varies(verdicts, f"{counts} of {len(words)} processes")
 
 
 def _varies(verdicts: Sequence[dict[str, Any]], reason: str) -> dict[str, Any]:
@@ -170,11 +169,11 @@ def _ownership(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     found = agree(verdicts)
     if found is None or found["verdict"] == "varies":
         return found
-    seen = [verdict["evidence"] for verdict in verdicts]
-    devices = sorted({str(one["result_device"]) for one in seen if one.get("result_device")})
+    looks = [verdict["evidence"] for verdict in verdicts]
+    devices = sorted({str(one["result_device"]) for one in looks if one.get("result_device")})
     if len(devices) > 1 and found["verdict"] != "unknown":
         return _varies(verdicts, f"the results are on {' and '.join(devices)}")
-    sizes = {one["source_alignment_bytes"] for one in seen if one.get("source_alignment_bytes")}
+    sizes = {one["source_alignment_bytes"] for one in looks if one.get("source_alignment_bytes")}
     evidence = {**found["evidence"], "source_alignments_bytes": sorted(sizes)}
     return {**found, "evidence": evidence} if len(sizes) > 1 else found
 

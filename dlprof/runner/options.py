@@ -1,8 +1,8 @@
-"""Options of several verbs: a name, what it accepts, its default and its help, declared once.
+"""Options of several verbs, declared once: name, accepted values, default and help.
 
-The command line, scenario files and Python read their options here, so that each value is read the
-same way. Text is as good as a number, and one value as good as a list of one. A list may be written
-in the singular: ``--shape`` and ``--shapes``, ``shape=`` and ``shapes=``.
+The command line, scenario files and Python read each value the same way here. Text may stand for a
+number, and one value for a list of one. A list may be written in the singular: ``--shape`` and
+``--shapes``, ``shape=`` and ``shapes=``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LONGEST_SHOWN = 200
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number, of both bounds or none."""
+    """A whole number, within bounds if both are given."""
 
     least: int | None = None
     most: int | None = None
@@ -53,7 +53,7 @@ class Number:
 
     def read(self, value: Any) -> float:
         number = None if isinstance(value, bool) else _number(float, value)
-        if number is None or not self.least <= number < self.below:  # which NaN is neither
+        if number is None or not self.least <= number < self.below:  # NaN is neither
             raise UsageError(
                 f"{shown(value)}: expected {self.unit}: a number from {self.least:g} "
                 f"to below {self.below:,.0f}"
@@ -86,7 +86,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Text:
-    """One text, which ``parse`` or a verb reads."""
+    """One text that ``parse`` or a verb reads."""
 
     parse: Callable[[str], Any] = str
 
@@ -98,13 +98,13 @@ class Text:
 
 
 def distinct(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Each value once, in their order."""
+    """Return each value once, in their order."""
     return tuple(dict.fromkeys(values))
 
 
 @dataclass(frozen=True)
 class Several:
-    """A list of words; ``parse`` makes one or more values of each, ``join`` the value of all.
+    """A list of words: ``parse`` makes values of each, and ``join`` the value of all.
 
     ``commas`` may separate words in one text.
     """
@@ -135,9 +135,9 @@ Kind = Whole | Number | Switch | Choice | Text | Several
 
 @dataclass(frozen=True)
 class Option:
-    """``key`` is the name in a scenario and in Python; the flag follows from it.
+    """One option. ``key`` is its name in a scenario and in Python; the flag follows from it.
 
-    ``default`` is as a user would write it. ``meaning`` says what None stands for.
+    ``default`` is written as by a user. ``meaning`` describes a default of None.
     """
 
     key: str
@@ -147,20 +147,20 @@ class Option:
     default: Any = None
     meaning: str = ""
     flag: str = ""
-    """The name on the command line, if it is not the key."""
+    """The name on the command line, if it differs from the key."""
     short: str = ""
     metavar: str = ""
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """As on the command line: ``--shape``, ``--shapes``."""
+        """Return the names on the command line: ``--shape``, ``--shapes``."""
         plural = ["--" + self.key.replace("_", "-")] * isinstance(self.kind, Several)
         found = dict.fromkeys((self.short, self.name, *plural))
         return tuple(flag for flag in found if flag)
 
     @property
     def name(self) -> str:
-        """The name on the command line that messages use."""
+        """Return the name on the command line that messages use."""
         return self.flag or "--" + self.singular.replace("_", "-")
 
     @property
@@ -169,14 +169,14 @@ class Option:
 
     @property
     def initial(self) -> Any:
-        """Its value if it is not given."""
+        """Return its value if it is not given."""
         if self.default is not None:
             return self.kind.read(self.default)
         return () if isinstance(self.kind, Several) else None
 
     @property
     def default_text(self) -> str:
-        """The default as a person would write it; empty for none."""
+        """Return the default as a user would write it; empty for none."""
         if self.meaning or self.default is None:
             return self.meaning
         if isinstance(self.default, bool):
@@ -185,7 +185,7 @@ class Option:
 
 
 def value_of(option: Option, raw: Any, name: str) -> Any:
-    """Read one value. Raises :class:`UsageError` with ``name``, the value and what was expected."""
+    """Read one value. Raises :class:`UsageError` with ``name``, the value and the expectation."""
     try:
         return option.kind.read(raw)
     except UsageError as error:
@@ -193,13 +193,13 @@ def value_of(option: Option, raw: Any, name: str) -> Any:
 
 
 def shown(value: Any) -> str:
-    """A wrong value in a message."""
+    """Format a wrong value for a message."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return (text or repr(value))[:LONGEST_SHOWN]
 
 
 def split(texts: Iterable[str]) -> list[str]:
-    """The words of texts that may hold several, separated by commas."""
+    """Split texts at commas."""
     return [word for text in texts for word in text.split(",") if word.strip()]
 
 
@@ -215,7 +215,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _text(word: Any) -> str:
-    """A word as text: a number or lengths such as ``(4, 4)`` are a shape."""
+    """Return a word as text; a number or lengths such as ``(4, 4)`` are a shape."""
     if isinstance(word, str):
         return word
     if isinstance(word, os.PathLike):
@@ -238,7 +238,7 @@ def _devices(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _file(text: str) -> str:
-    """The absolute path of a file that is there."""
+    """Return the absolute path of an existing file."""
     path = files.at_home(Path(text))
     if path.is_file():
         return str(path.absolute())
@@ -256,7 +256,7 @@ def _setup(lines: Iterable[str]) -> str:
 
 ARRAYS, MEASURING, FINDINGS, OUTPUT = "Arrays and paths", "Measuring", "Findings", "Output"
 PANELS = (ARRAYS, MEASURING, FINDINGS, OUTPUT)
-"""Of the help."""
+"""Groups of the help."""
 
 SHAPES = Option(
     "shapes",
@@ -454,7 +454,7 @@ AXES = (SHAPES, DTYPES, LAYOUTS, DEVICES, PATHS)
 HOW = (ROUNDS, BUDGET, TIMEOUT, SEED, QUICK)
 INTERPRETER = (PYTHON, PROBES)
 TIMED = (*HOW, SAMPLE_MS, DIAGNOSE, *INTERPRETER)
-"""How conversions are measured that are known."""
+"""Options of every verb that times conversions."""
 RUN = (
     *AXES,
     PLACEMENTS,
@@ -462,7 +462,7 @@ RUN = (
     *TIMED,
     replace(SURVEY, default=True, meaning="yes, except on a simulated device"),
 )
-"""What ``run`` measures, and how."""
+"""Options of ``run`` that decide what is measured."""
 REPORTS = (JSON, HTML, CSV, PARQUET, MARKDOWN, JUNIT, GITHUB)
 
 MEASURED = (
@@ -470,12 +470,12 @@ MEASURED = (
     *(*HOW, SAMPLE_MS, DIAGNOSE, SURVEY, TOGETHER),
     *INTERPRETER,
 )
-"""What is measured, and how; the rest says what becomes of it."""
+"""Options that decide what is measured; the others decide what is done with it."""
 IN_FILE = tuple(option for option in MEASURED if option not in (QUICK, PYTHON))
-"""What a scenario may say."""
+"""Options that a scenario may hold."""
 OPTIONS = {option.key: option for option in (*MEASURED, FAIL_ON, SESSION, FULL, *REPORTS)}
 QUICKLY = {"rounds": 1, "sample_ms": 20.0, "diagnose": False, "survey": False}
-"""What ``quick`` stands for."""
+"""Values that ``quick`` stands for."""
 SIMULATED = {"rounds": 1, "survey": False}
 """Defaults on a simulated device, which times nothing and runs no kernel."""
 
@@ -483,11 +483,10 @@ SIMULATED = {"rounds": 1, "survey": False}
 def read(
     given: Mapping[str, Any], typed: bool = False, known: Mapping[str, Option] = OPTIONS
 ) -> dict[str, Any]:
-    """The options that were given, by their keys; None is not given.
+    """Read the given options, by their keys; None is not given.
 
-    If they were ``typed``, an error calls them as the command line does. ``known`` are the options
-    as a verb declares them. Raises :class:`UsageError` with the option, the value and what was
-    expected.
+    If they were ``typed``, an error names them as the command line does. ``known`` are the options
+    as a verb declares them. Raises :class:`UsageError`.
     """
     return {
         key: value_of(known[key], raw, known[key].name if typed else key)
@@ -497,7 +496,7 @@ def read(
 
 
 def settle(*layers: Mapping[str, Any], known: Iterable[Option] = ()) -> dict[str, Any]:
-    """The value of every option: of the last layer that gives it, else its default.
+    """Return the value of every option, from the last layer that gives it, or its default.
 
     ``known`` are options with defaults of a verb. ``quick`` in a layer overrides the layers before
     it. A simulated device has the defaults of :data:`SIMULATED`.
@@ -513,7 +512,7 @@ def settle(*layers: Mapping[str, Any], known: Iterable[Option] = ()) -> dict[str
 
 
 def key_of(name: str, known: Iterable[Option]) -> str:
-    """The key of an option by its name, plural or singular.
+    """Return the key of an option by its plural or singular name.
 
     Raises LookupError with the nearest name.
     """

@@ -1,9 +1,9 @@
-"""Numbers for people: readable units, and only the digits that the interval supports."""
+"""Format numbers with readable units, and only the digits that the interval supports."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from dlprof.runner.session import TimeMeasure
 
@@ -15,11 +15,11 @@ DIGITS = 2
 LEAST, MOST = 1e-9, 1e15
 """Beyond these a number is written with an exponent."""
 NOTHING = 1e-9
-"""A half width that is a smaller part of its value is what floats leave of equal times."""
+"""A smaller half width, as a part of its value, is rounding of floats."""
 FAR = 100
 """Times whose ratio is as large have units of their own."""
 WIDE = 0.5
-"""An interval wider than this share of its value is not written as ±: a range says more."""
+"""An interval wider than this share of its value is written as a range, not as ±."""
 FORMS = {
     "±": "±: the 95 % interval of the median of all processes",
     " to ": "a to b: the fastest and the slowest process",
@@ -27,10 +27,10 @@ FORMS = {
 
 
 def legend(texts: Iterable[str]) -> str:
-    """What the forms of these times and shares mean."""
+    """Explain the forms of these times and shares."""
     shown = list(texts)
-    told = [words for mark, words in FORMS.items() if any(mark in text for text in shown)]
-    return f"{'; '.join(told)}." if told else ""
+    found = [words for mark, words in FORMS.items() if any(mark in text for text in shown)]
+    return f"{'; '.join(found)}." if found else ""
 
 
 def time_text(measure: TimeMeasure | None, doubtful: bool = False) -> str:
@@ -47,7 +47,7 @@ def time_text(measure: TimeMeasure | None, doubtful: bool = False) -> str:
 
 
 def brief_text(measure: TimeMeasure) -> str:
-    """As :func:`time_text`, without an interval: ``2.4 us``."""
+    """Format as :func:`time_text` does, without an interval: ``2.4 us``."""
     if ends := _range_ns(measure):
         return range_text(*ends)
     return f"{'' if measure.ci95_ns else MARK}{plain_time(measure.median_ns)}"
@@ -62,7 +62,7 @@ def is_wide(measure: TimeMeasure) -> bool:
 
 
 def _range_ns(measure: TimeMeasure) -> tuple[float, float] | None:
-    """The fastest and the slowest process, if no one number stands for all."""
+    """Return the fastest and the slowest process, if no single number describes all."""
     medians_ns = measure.medians_by_round.values()
     if not is_wide(measure) or len(medians_ns) < 2 or min(medians_ns) <= 0:  # noqa: PLR2004 - a range
         return None
@@ -79,7 +79,7 @@ def range_text(low_ns: float, high_ns: float) -> str:
 
 
 def with_interval(value_ns: float, interval_ns: tuple[float, float]) -> str:
-    """Value and half width, both rounded to the first digit (two, if it is 1) of the half width."""
+    """Format value and half width, rounded to the first digit of the half width; two for a 1."""
     scale, unit = unit_for(value_ns)
     half = max(interval_ns[1] - value_ns, value_ns - interval_ns[0]) / scale
     value = value_ns / scale
@@ -92,19 +92,13 @@ def with_interval(value_ns: float, interval_ns: tuple[float, float]) -> str:
 
 
 def plain_time(value_ns: float, digits: int = DIGITS) -> str:
-    """A time to so many significant digits."""
+    """Format a time to this many significant digits."""
     scale, unit = unit_for(value_ns, digits)
     return f"{significant(value_ns / scale, digits)} {unit}"
 
 
-def bound_text(value_ns: float) -> str:
-    """A time to one digit that is no less: what is below ``value_ns`` is below it too."""
-    scale, unit = unit_for(value_ns)
-    return f"{significant(value_ns / scale, 1, math.ceil)} {unit}"
-
-
 def size_text(size_bytes: int, digits: int = 4) -> str:
-    """Bytes in binary units, to so many significant digits."""
+    """Format bytes in binary units, to this many significant digits."""
     size, unit = float(size_bytes), "B"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if size < 1024 or unit == "TiB":  # noqa: PLR2004 - binary units
@@ -114,7 +108,7 @@ def size_text(size_bytes: int, digits: int = 4) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """``40 s``, ``7 min``, ``3.5 h``."""
+    """Format ``40 s``, ``7 min``, ``3.5 h``."""
     if seconds < 90:  # noqa: PLR2004 - a minute and a half
         return f"{max(seconds, 1):.0f} s"
     if seconds < 5400:  # noqa: PLR2004 - an hour and a half
@@ -123,7 +117,7 @@ def duration_text(seconds: float) -> str:
 
 
 def unit_for(value_ns: float, digits: int = 3) -> tuple[float, str]:
-    """Scale and name of the unit in which a time is shown to so many digits."""
+    """Return scale and name of the unit in which a time has this many digits."""
     rounds_up = 1 - 0.5 * 10**-digits  # 999.6 ns are 1.00 µs
     for scale, unit in UNITS:
         if abs(value_ns) >= rounds_up * scale:
@@ -131,19 +125,19 @@ def unit_for(value_ns: float, digits: int = 3) -> tuple[float, str]:
     return UNITS[-1]
 
 
-def significant(value: float, digits: int = DIGITS, to: Callable[[float], float] = round) -> str:
-    """A number to so many significant digits, rounded by ``to``."""
+def significant(value: float, digits: int = DIGITS) -> str:
+    """Format a number to this many significant digits."""
     if value == 0:
         return "0"
-    if not math.isfinite(value):  # of a session in which numbers stand that nobody measured
+    if not math.isfinite(value):  # of a session with numbers that were not measured
         return "∞"
     if not LEAST <= abs(value) < MOST:
         return f"{value:.{digits - 1}e}"
-    leading = f"{abs(value):.{digits - 1}e}" if to is round else f"{abs(value):e}"
-    return _fixed(value, digits - 1 - int(leading.partition("e")[2]), to)
+    exponent = int(f"{abs(value):.{digits - 1}e}".partition("e")[2])
+    return _fixed(value, digits - 1 - exponent)
 
 
-def _fixed(value: float, places: int, to: Callable[[float], float] = round) -> str:
-    """Rounded to ``places`` decimals; negative places round to tens, hundreds."""
+def _fixed(value: float, places: int) -> str:
+    """Round to ``places`` decimals; negative places round to tens, hundreds."""
     step = 10.0**places
-    return f"{to(value * step) / step:,.{max(places, 0)}f}"
+    return f"{round(value * step) / step:,.{max(places, 0)}f}"

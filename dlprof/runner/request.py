@@ -13,7 +13,7 @@ from dlprof.runner.axes import NO_TIMES, simulated_in
 
 @dataclass(frozen=True)
 class Axes:
-    """What each path is spread over. ``devices`` may hold ``auto``."""
+    """The arrays that each path converts. ``devices`` may hold ``auto``."""
 
     shapes: tuple[tuple[int, ...], ...] = ((1024, 1024),)
     dtypes: tuple[str, ...] = ("float32",)
@@ -23,15 +23,15 @@ class Axes:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to measure.
+    """The way to measure.
 
     ``sample_ns`` is the time of one timer for one case in one process, and ``limit_s`` the time
-    limit of a case there. ``together`` serves all pairs from one worker. ``in_turns`` says that
-    another side takes its samples in turns with these, on the same processor. The diagnosis makes
-    arrays of up to ``largest_bytes``; without it ``alignment`` is still looked at. ``setup`` is
+    limit of a case there. ``together`` serves all pairs from one worker. With ``in_turns``, another
+    side takes its samples in turns with these, on the same processor. The diagnosis makes arrays of
+    up to ``largest_bytes``; without a diagnosis, ``alignment`` is still measured. ``setup`` is
     source text that runs in each worker after that of the frameworks. ``times`` is False on a
-    simulated device, where only order and copies are real. ``survey_alone`` measures the survey
-    and nothing else.
+    simulated device, because only order and copies are real there. ``survey_alone`` measures only
+    the survey.
     """
 
     rounds: int = options.ROUNDS.default
@@ -53,7 +53,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class ScenarioRecord:
-    """What a session keeps of its scenario; ``pairs`` and ``expect`` use the catalog's names."""
+    """A scenario as its session keeps it; ``pairs`` and ``expect`` use the catalog's names."""
 
     file: str
     title: str
@@ -66,7 +66,7 @@ class ScenarioRecord:
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for; the session file holds it all.
+    """A request of a user, which the session file holds.
 
     ``pairs`` are (producer, consumer) in names of the catalog. ``simulated`` is the number of
     simulated CUDA devices, which frameworks call ``cuda``; 0 for the machine's own driver.

@@ -1,4 +1,4 @@
-"""The session: what one run measured, and what the rules found in it.
+"""The session: the measurements of one run, and the findings of the rules.
 
 Times are in ns, sizes in bytes. :mod:`dlprof.runner.session_file` reads and writes it.
 """
@@ -42,22 +42,22 @@ from dlprof.text.json_text import Free
 
 SCHEMA = "dlprof.session/1"
 SIMULATED = "Simulated CUDA device: order and copies are real, times are not."
-"""What every output from such a session says."""
+"""Every output of such a session contains it."""
 DISTURBED = 0.5
-"""From this share of a process's samples on, its median is one of a disturbed sample."""
+"""From this share of disturbed samples on, the median of a process is a disturbed one."""
 WIDEST_SHARE = 0.25
-"""A share whose interval reaches further to either side is not written as a number."""
+"""A share whose interval reaches further is not written as a number."""
 
 Status = Literal["ok", "unsupported", "crashed", "timeout", "invalid", "skipped"]
 
 
 def pair_text(pair: tuple[str, str]) -> str:
-    """``torch → numpy``: producer and consumer for people."""
+    """Format producer and consumer: ``torch → numpy``."""
     return " → ".join(pair)
 
 
 class CaseRecord(Model):
-    """Which conversion of which array; ``code`` is what a user would type."""
+    """A conversion of an array; a user would type ``code``."""
 
     producer: str
     export: str
@@ -74,10 +74,10 @@ class CaseRecord(Model):
     source: str = "x"
     """The name of the source in ``code``."""
     narrows_to: str | None = None
-    """The dtype that the consumer's documentation says a result has instead of ``dtype``."""
+    """The dtype that the consumer documents for results instead of ``dtype``."""
     narrows_why: str = ""
     survey: bool = False
-    """Whether it was converted once and looked at, and not timed."""
+    """Whether it was converted once and checked, and not timed."""
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -85,7 +85,7 @@ class CaseRecord(Model):
 
     @property
     def conversion(self) -> tuple[str, ...]:
-        """The path, dtype, layout and device, whatever the shape: what the diagnosis knows."""
+        """Return the path, dtype, layout and device: the diagnosis ignores the shape."""
         path = (*self.pair, self.export, self.import_)
         return (*path, self.dtype, self.layout, self.device)
 
@@ -95,16 +95,16 @@ class CaseRecord(Model):
 
     @property
     def way(self) -> tuple[str, ...]:
-        """The path, whatever the array; calls of a user's own are told apart by their code."""
+        """Return the path without the array; calls of a user's own differ by their code."""
         own = (self.code,) if self.import_ == STATEMENT else ()
         return (*self.pair, self.export, self.import_, *own)
 
 
 class ProcessSamples(Model):
-    """What one process measured: samples in ns per call, each the mean of ``loops`` calls.
+    """The samples of one process in ns per call, each the mean of ``loops`` calls.
 
-    ``disturbed`` is the share of samples of which half or more is the time of other programs; None
-    where nobody knows.
+    ``disturbed`` is the share of samples that other programs made at least twice as long; None if
+    unknown.
     """
 
     round: int
@@ -128,7 +128,7 @@ class TimeMeasure(Model):
 
     @property
     def is_disturbed(self) -> bool:
-        """Whether in half of the processes half of the samples are the time of other programs."""
+        """Whether half of the samples are disturbed in half of the processes."""
         disturbed = 0
         for one in self.processes:  # a generator would take most of the time of many reports
             disturbed += (one.disturbed or 0.0) >= DISTURBED
@@ -136,7 +136,7 @@ class TimeMeasure(Model):
 
     @property
     def medians_by_round(self) -> dict[int, float]:
-        """The median of each process in ns by its round, as far as its samples are there."""
+        """Return the median of each process in ns by its round, if its samples are known."""
         known = (one for one in self.processes if one.samples_ns)
         return {one.round: statistics.median(one.samples_ns) for one in known}
 
@@ -152,14 +152,14 @@ class DeviceTime(Record):
 
 
 class Share(Model):
-    """A part of a whole, from 0 to 1; noise may carry it a little below 0."""
+    """A part of a whole, from 0 to 1; with noise, slightly below 0."""
 
     median: float
     ci95: tuple[float, float] | None = None
 
     @property
     def half(self) -> float | None:
-        """How far the interval reaches to its longer side; None for a single process."""
+        """Return the length of the interval's longer side; None for a single process."""
         if self.ci95 is None:
             return None
         return max(self.ci95[1] - self.median, self.median - self.ci95[0])
@@ -171,9 +171,11 @@ class Share(Model):
 
 
 class Versus(Model):
-    """A strategy and ``fresh``, an output allocated at each call, sampled in turn: time per step,
-    and per step with its output read. ``saved`` is what the strategy takes less, as a share of
-    ``fresh``; below 0 it takes more. Of ``fresh`` itself there is ``reading`` alone.
+    """A strategy compared with ``fresh``, an output allocated at each call, sampled in turn.
+
+    ``step`` is the time per step, and ``reading`` per step with its output read. ``saved`` is the
+    saving as a share of ``fresh``; below 0, the strategy takes longer. ``fresh`` itself has only
+    ``reading``.
     """
 
     step: Maybe[TimeMeasure] = None
@@ -194,9 +196,9 @@ class ShapeChange(Model):
 
 
 class Allocations(Model):
-    """What one step allocates; None where it could not be counted.
+    """The allocations of one step; None if they could not be counted.
 
-    Of ``kept`` outputs so many have ``buffers`` of their own.
+    ``buffers`` is the number of ``kept`` outputs with memory of their own.
     """
 
     per_call: float | None = None
@@ -206,8 +208,9 @@ class Allocations(Model):
 
 
 class Step(Model):
-    """A step of inference; the case's ``import`` is the strategy for its output. ``reuse`` is
-    ``overwritten``, ``kept`` or ``unknown``: whether an output changes when further calls are made.
+    """A step of inference; the case's ``import`` is the strategy for its output.
+
+    ``reuse`` tells whether later calls change an output.
     """
 
     versus: Maybe[Versus] = None
@@ -228,7 +231,7 @@ class CopyCost(Model):
 
 
 class Recipe(Model):
-    """Source text of a case: what a script needs that does without dlprof.
+    """Source text of a case, for a script that does not use dlprof.
 
     ``create`` makes the array ``x``, by layout: that of the case, and for a contiguous one those
     that fix its alignment. ``source`` and ``result`` hold the idioms of producer and consumer on
@@ -245,11 +248,11 @@ class Recipe(Model):
 
 
 class Placement(Model):
-    """Time per iteration of a loop that uses the result, by where the conversion stands.
+    """Time per iteration of a loop that uses the result, by the place of the conversion.
 
-    ``use`` is the operation in the loop; ``share`` the conversion's part of an iteration.
-    ``break_even_iterations``: from how many on converting before the loop takes less time.
-    ``refused`` says why a placement has no time.
+    ``use`` is the operation in the loop, and ``share`` the conversion's part of an iteration. From
+    ``break_even_iterations`` on, converting before the loop is faster. ``refused`` has the reason
+    for each placement without a time.
     """
 
     use: str | None
@@ -264,7 +267,7 @@ class Placement(Model):
 class Company(Model):
     """The first crash of a case in a shared process, before it was measured alone.
 
-    Without a crash, it is the first result. ``rounds`` are all rounds in which that happened.
+    Without a crash, it is the first result. ``rounds`` are all such rounds.
     """
 
     status: Status
@@ -277,7 +280,7 @@ class Company(Model):
 
 
 class Note(Model):
-    """What an instrument could not do, and why."""
+    """The failure of an instrument."""
 
     instrument: str
     reason: str
@@ -291,9 +294,9 @@ class Result(Model):
     status: Status
     reason: str | None = None
     lost: Maybe[Lost] = None
-    """How the conversion ended its worker, if it did."""
+    """The end of the worker, if the conversion caused it."""
     refused_at: str | None = None
-    """Where a framework refused: ``create`` if the producer cannot make the array."""
+    """The stage of a refusal: ``create`` if the producer cannot make the array."""
     host_time: Maybe[TimeMeasure] = None
     ready_time: Maybe[TimeMeasure] = None
     first_call_ns: float | None = None
@@ -320,16 +323,16 @@ class Result(Model):
     output: str | None = None
     rounds: Many[int] = []
     untimed: bool = False
-    """Whether times were left out since they would say nothing: on a simulated device."""
+    """Whether times were left out, because the device is simulated."""
 
     @property
     def is_of_faulty_probe(self) -> bool:
-        """Whether the probe failed, which says nothing of its framework."""
+        """Whether the probe failed, not its framework."""
         return self.status == "crashed" and (self.reason or "").startswith(FAULTY)
 
     @property
     def fault(self) -> str:
-        """How the probe or dlprof itself failed for the case; empty if neither failed."""
+        """Return the failure of the probe or of dlprof itself; empty if neither failed."""
         is_own = self.status == "skipped" and (self.reason or "").startswith(FAILED_IN)
         if is_own or self.is_of_faulty_probe:
             return self.reason or self.status
@@ -337,7 +340,7 @@ class Result(Model):
 
     @property
     def first_in_process_ns(self) -> float | None:
-        """The first call where it was the first conversion of its process, else None."""
+        """Return the first call if it was the first conversion of its process, else None."""
         return None if self.first_call_cases_before else self.first_call_ns
 
 
@@ -352,13 +355,13 @@ class FindingRecord(Model):
     headline: str = ""
     """The summary in at most 20 words."""
     said: str = ""
-    """The headline of several paths without its count and its numbers: ``copy where … exists.``"""
+    """The headline of several paths without count and numbers: ``copy where … exists.``"""
     evidence: dict[str, Free] = {}
     advice: str = ""
     against: int | None = None
-    """The result that the first of ``results`` is compared with, if it is with one."""
+    """The result with which the first of ``results`` is compared, if any."""
     subject: str = ""
-    """The call that the finding is of, where it is of no path: its results may be faultless."""
+    """The faulty call, if it belongs to no path; then ``results`` may be right."""
 
     @property
     def title(self) -> str:
@@ -397,19 +400,19 @@ class Environment(Record):
     governor: Maybe[str] = None
     machine_id: Maybe[str] = None
     boot_id: Maybe[str] = None
-    """Hashes that tell the machine, and the time since it was started, from others."""
+    """Hashes that identify the machine, and its boot."""
     cuda_devices: Maybe[Whole] = None
     gpus: Maybe[tuple[Gpu, ...] | str] = None
-    """The GPUs, or why they cannot be read."""
+    """The GPUs, or the reason why they are unknown."""
     packages: Maybe[dict[str, str]] = None
     libraries: Maybe[dict[str, str]] = None
-    """By distribution the framework whose work it does."""
+    """By distribution, the framework that it belongs to."""
     variables: Maybe[dict[str, Maybe[str]]] = None
     """Environment variables that a probe or a GPU reads."""
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """``torch 2.13.0``: each distribution with its version."""
+        """Return each distribution with its version: ``torch 2.13.0``."""
         return tuple(f"{name} {version}" for name, version in (self.packages or {}).items())
 
     def distributions(self, frameworks: Collection[str]) -> list[tuple[str, str]]:
@@ -431,9 +434,9 @@ class Environment(Record):
 
 
 def on_one_machine(old: Environment, new: Environment) -> bool | None:
-    """Whether two environments are of one machine; None if that is not known.
+    """Whether two environments are of one machine; None if unknown.
 
-    Containers of one machine may have several ids, but they have one boot.
+    Containers of one machine may have several ids, but one boot.
     """
     if old.boot_id and old.boot_id == new.boot_id:
         return True
@@ -441,7 +444,7 @@ def on_one_machine(old: Environment, new: Environment) -> bool | None:
 
 
 class Header(Model):
-    """All of a session but its results."""
+    """A session without its results."""
 
     schema_: str = Field(default=SCHEMA, alias="schema")
     created: str
@@ -455,17 +458,17 @@ class Header(Model):
     rounds: int = 1
     complete: bool = True
     left_out: list[str] = []
-    """What was not measured although it could have been, and why."""
+    """Parts of the request that were not measured, with the reason."""
     wall_s: float | None = None
     foreign_cores: float | None = None
     """Cores that other processes kept busy on average while this ran."""
     findings: list[FindingRecord] = []
     expectations: list[ExpectationRecord] = []
-    """What the scenario expects to be found, and whether it was."""
+    """The scenario's expectations with their verdicts."""
 
 
 class Session(Header):
-    """The indices in its findings are those of results that it has."""
+    """A header with its results. Findings name results by their index."""
 
     results: list[Result]
 

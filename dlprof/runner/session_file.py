@@ -1,7 +1,7 @@
 """The session file: JSON Lines, appended as the run goes on.
 
-The first line is the header: what is measured, and where. Each further line is a worker's answer to
-a case in a round, or the end of a sitting. Results are merged when the file is read.
+The first line is the header with the request and the environment. Each further line is a worker's
+answer to a case in a round, or the end of a sitting. Results are merged when the file is read.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from dlprof.runner.session import SCHEMA, Environment, Header, Session, on_one_m
 from dlprof.text import json_text
 
 SAME = ("dlprof", "python", "implementation", "platform", "machine", "cpu", "cores", "packages")
-"""What all rounds of a result share."""
+"""Facts that all rounds of a result share."""
 
 XZ = b"\xfd7zXZ\0"
-"""How a session begins that a reader saved from an HTML report."""
+"""The first bytes of a session that was saved from an HTML report."""
 MOST_BYTES = 1 << 30
-"""What is unpacked of it."""
+"""The limit when it is unpacked."""
 
 Answer = dict[str, Any]
 Answers = Mapping[int, list[tuple[int, Answer]]]
@@ -43,19 +43,18 @@ class SessionFile:
     another run.
     """
 
-    def __init__(self, path: Path | None = None, header: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
         self.path = path
-        self.header = json_text.loads(json_text.dump(header or {}))
+        self.header = json_text.loads(json_text.dump(header))
         self.end: dict[str, Any] = {}
-        """How the last sitting ended."""
+        """The end of the last sitting."""
         self._answers: defaultdict[int, list[tuple[int, Answer]]] = defaultdict(list)
-        self._file = None if path is None else _opened(path)
-        if self._file is not None:
-            try:
-                self._continue(self._file)
-            except BaseException:
-                self._file.close()
-                raise
+        self._file = _opened(path)
+        try:
+            self._continue(self._file)
+        except BaseException:
+            self._file.close()
+            raise
 
     @property
     def is_empty(self) -> bool:
@@ -63,7 +62,7 @@ class SessionFile:
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything that was asked for is measured."""
+        """Whether the whole request is measured."""
         return self.end.get("complete") is True
 
     def add(self, of: int, round_: int, answer: Answer) -> None:
@@ -76,17 +75,17 @@ class SessionFile:
         self._answers[of].append((round_, json_text.loads(line)["answer"]))
 
     def finish(self, end: Mapping[str, Any]) -> None:
-        """Append how the sitting ended. Raises :class:`Unsaved` if the disk is full."""
+        """Append the end of the sitting. Raises :class:`Unsaved` if the disk is full."""
         self.end = dict(end)
         if self._answers:
             self._append(json_text.dump({"end": end}))
 
     def answers(self, of: int) -> list[tuple[int, Answer]]:
-        """Round and answer of everything that was measured of a case, in order."""
+        """Return each answer to a case with its round, in order."""
         return self._answers.get(of, [])
 
     def settled(self, of: int) -> bool:
-        """Whether a case was refused, crashed or hung: no further round asks for it."""
+        """Whether a case was refused, crashed or hung, so that no further round measures it."""
         return any(_is_settled(answer) for _, answer in self.answers(of))
 
     def needs(self, of: int, round_: int) -> bool:
@@ -96,14 +95,14 @@ class SessionFile:
         )
 
     def session(self, end: Mapping[str, Any]) -> Session:
-        """Everything measured so far, merged."""
+        """Return the session measured so far."""
         return _merged(self.header, self._answers, end)
 
     def close(self) -> None:
         """Close the file, and delete it if nothing was measured."""
-        if self._file is None or self._file.closed:
+        if self._file.closed:
             return
-        if self.is_empty and self.path is not None:
+        if self.is_empty:
             with contextlib.suppress(OSError):
                 self.path.unlink()
         self._file.close()
@@ -126,8 +125,6 @@ class SessionFile:
         file.truncate(len(text[: text.rfind("\n") + 1].encode()))
 
     def _append(self, line: str) -> None:
-        if self._file is None:
-            return
         data = line.encode() + b"\n"
         size_bytes = self._file.seek(0, os.SEEK_END)
         try:
@@ -141,10 +138,7 @@ class SessionFile:
 
 
 def load(path: str | os.PathLike[str]) -> Session:
-    """Read a session file, without findings.
-
-    Raises :class:`SessionError` with one sentence that says why it is not one.
-    """
+    """Read a session file, without findings. Raises :class:`SessionError` with one sentence."""
     name, path = str(path), Path(path)
     try:
         content = path.read_bytes()
@@ -162,7 +156,7 @@ def load(path: str | os.PathLike[str]) -> Session:
 def parse(text: str, name: str) -> Session:
     """Read a session from ``text``; ``name`` is for messages.
 
-    The document that ``--json`` prints is read, too.
+    The document that ``--json`` prints is accepted, too.
     """
     header, answers, end = _read(text, name)
     try:
@@ -175,12 +169,12 @@ def parse(text: str, name: str) -> Session:
 
 
 def document(session: Session) -> str:
-    """The session as one JSON document, with results and findings."""
+    """Write the session as one JSON document, with results and findings."""
     return json_text.dump(session.model_dump(by_alias=True)) + "\n"
 
 
 def first_error(error: ValidationError) -> str:
-    """Place and cause of the first error."""
+    """Return place and cause of the first error."""
     first = error.errors()[0]
     where = ".".join(map(str, first["loc"])) or "top level"
     return f"{where}: {first['msg'].removeprefix('Value error, ')}"
@@ -188,7 +182,7 @@ def first_error(error: ValidationError) -> str:
 
 def _read(text: str, name: str) -> tuple[dict[str, Any], Answers, dict[str, Any]]:
     """Return header, answers and end, without a torn last line."""
-    first, _, rest = text.partition("\n")
+    first, _, others = text.partition("\n")
     header = _content(first, name, 1)
     schema = str(header.get("schema"))
     if schema.startswith("dlprof.trace/"):
@@ -197,7 +191,7 @@ def _read(text: str, name: str) -> tuple[dict[str, Any], Answers, dict[str, Any]
         raise SessionError(f"{name} is not a dlprof session: its schema is not {SCHEMA!r}")
     answers: defaultdict[int, list[tuple[int, Answer]]] = defaultdict(list)
     end: dict[str, Any] = {}
-    for number, line in enumerate(rest.split("\n")[:-1], start=2):
+    for number, line in enumerate(others.split("\n")[:-1], start=2):
         content = _content(line, name, number)
         try:
             if "end" in content:
@@ -238,7 +232,7 @@ def _merged(header: Mapping[str, Any], answers: Answers, end: Mapping[str, Any])
 
 
 def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """How the run in the file differs from this one; empty if it does not."""
+    """Return the difference between the run in the file and this one; empty for none."""
     if old.get("request") != new.get("request") or old.get("cases") != new.get("cases"):
         return "other cases or options"
     before, now = (Environment.model_validate(one.get("environment") or {}) for one in (old, new))
@@ -253,7 +247,7 @@ def _is_settled(answer: Answer) -> bool:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """The file, unbuffered: what a full disk refused must not block what comes later."""
+    """Open the file unbuffered: a write that a full disk refused must not block later ones."""
     try:
         if path.exists() and not path.is_file():
             kind = "Is a directory" if path.is_dir() else "it is no regular file"

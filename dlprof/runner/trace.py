@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
@@ -156,7 +157,7 @@ def trace(program: Program) -> Trace:
     name = program.words[0]
     if not (program.as_module or Path(name).is_file() or Path(name, "__main__.py").is_file()):
         raise UsageError(f"there is no file {name or repr(name)}; -m runs a module")
-    with files.temporary_folder("the program's processes are traced") as folder:
+    with TemporaryDirectory(prefix="dlprof-", ignore_cleanup_errors=True) as folder:
         asked = {
             "folder": folder,
             "include": program.include,

@@ -1,4 +1,4 @@
-"""A user's own conversion, without a probe: from its text to a request like any other."""
+"""Turn the text of a user's own conversion, without a probe, into a request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dlprof.runner.request import Axes, Request, Settings, settings_of
 from dlprof.runner.worker_client import Outcome
 
 NO_CONSUMER = {"name": "unknown", "module": "builtins", "probe": None}
-"""The consumer of a statement that failed: the measurement says why."""
+"""The consumer of a statement that failed; the measurement gives the reason."""
 
 
 def check(statement: str, setup: str = "", source: str | None = None) -> None:

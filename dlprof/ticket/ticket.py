@@ -10,12 +10,12 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from dlprof._version import __version__
 from dlprof.errors import NoReproducer, UsageError
 from dlprof.judge import expected
 from dlprof.runner.axes import shape_text
-from dlprof.runner.files import temporary_folder
 from dlprof.runner.session import SIMULATED, FindingRecord, Result, Session
 from dlprof.runner.worker_client import child_environment, end
 from dlprof.simulated.environment import variables
@@ -76,7 +76,10 @@ def run(text: str, python: str, simulated: int = 0) -> Ran:
     :class:`UsageError` if the interpreter cannot be started, and :class:`MissingDevice` if the
     simulated driver cannot be built.
     """
-    with temporary_folder("the script is run") as folder, contextlib.ExitStack() as stack:
+    with (
+        TemporaryDirectory(prefix="dlprof-", ignore_cleanup_errors=True) as folder,
+        contextlib.ExitStack() as stack,
+    ):
         script, *outputs = (Path(folder) / name for name in ("reproducer.py", "out", "err"))
         try:
             script.write_text(text, encoding="utf-8")

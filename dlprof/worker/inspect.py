@@ -77,8 +77,7 @@ def describe(probe: Probe, source: str) -> dict[str, Any]:
         "aliases": list(probe.aliases),
         "module": probe.module,
         # The setup of a user's own array has run, and may have told Python where to look.
-        "found": (found := _spec(probe.module)) is not None or isinstance(probe, OneArray),
-        "file": os.path.realpath(found.origin) if found and found.has_location else None,
+        "found": _spec(probe.module) is not None or isinstance(probe, OneArray),
         "version": versions[distribution] if distribution else None,
         "distribution": distribution,
         "also": {name: known for name in probe.also if (known := _installed(name))},

@@ -36,7 +36,7 @@ class Side:
 
     def __init__(self, folder, setup="", limit_s=60.0):
         self.stamps = folder
-        self.file = SessionFile()
+        self.file = SessionFile(folder.with_suffix(".json"), {})
         setup = f"stamps = open({str(folder)!r}, 'ab'); {setup}"
         settings = Settings(
             diagnose=False, alignment=False, together=True, in_turns=True, sample_ns=1,

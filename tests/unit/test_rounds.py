@@ -43,8 +43,8 @@ def workers(monkeypatch):
 
 
 @pytest.fixture
-def file():
-    with closing(SessionFile()) as file:
+def file(tmp_path):
+    with closing(SessionFile(tmp_path / "session.json", {})) as file:
         yield file
 
 
@@ -91,11 +91,12 @@ def test_each_pair_has_workers_of_its_own_unless_all_are_together(workers, file,
     assert sorted(sorted(asked) for asked in workers.asked) == groups
 
 
-def test_the_seed_gives_the_order_which_is_another_in_each_round(workers):
+def test_the_seed_gives_the_order_which_is_another_in_each_round(workers, tmp_path):
     orders = []
     for seed in (7, 7, 8):
         workers.asked = []
-        with closing(SessionFile()) as file:
+        path = tmp_path / str(len(orders))
+        with closing(SessionFile(path, {})) as file:
             run(cases_of(8), file, rounds=2, seed=seed)
         orders.append([tuple(asked) for asked in workers.asked])
     assert orders[0] == orders[1] != orders[2]
