@@ -149,11 +149,6 @@ class Verdict(Record, Generic[E]):
         """Whether this is the verdict of any process."""
         return word in (self.verdict, *(one for one, _ in self.looks))
 
-    @property
-    def is_known(self) -> bool:
-        """Whether the instrument has an answer, or the question does not apply."""
-        return self.verdict != "unknown" or self.evidence.moot is True
-
     def says(self, *words: str) -> bool:
         """Whether the verdict is one of ``words``."""
         return self.verdict in words

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dlprof import inference
-from dlprof.errors import MissingDevice, MissingFramework, Unmeasured, UsageError
+from dlprof.errors import MissingFramework, Unmeasured, UsageError
 from dlprof.probes.base import Protocol
 from dlprof.runner import pairing, survey, worker_client
 from dlprof.runner import session as sessions
@@ -61,14 +61,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Target:
-    """A pair on a device, and the reason; ``missing`` are paths to a device that is not here."""
+    """A pair on a device, and the reason for it."""
 
     producer: ProbeInfo
     consumer: ProbeInfo
     device: str
     reason: str
     paths: list[pairing.Path]
-    missing: list[pairing.Path]
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -85,14 +84,10 @@ def plan(request: Request, catalog: Catalog) -> Plan:
         raise UsageError(f"steps of inference need {NO_TIMES}")
     found, refused = _targets(request, catalog)
     cases = list(_all_cases(found, request))
-    lacking = [one for one in found if pairing.choose(one.missing, request.globs)]
-    no_cuda = catalog.interpreter.get("no_cuda")
-    if not cases and lacking:
-        raise MissingDevice(f"these paths end on cuda, and {no_cuda}")
-    known = [path for target in found for path in (*target.paths, *target.missing)]
-    unmatched = tuple(
+    known = [path for target in found for path in target.paths]
+    unmatched = [
         glob for glob in request.globs if not any(pairing.matches(path, glob) for path in known)
-    )
+    ]
     no_path = f"no path matches {', '.join(map(repr, unmatched or request.globs))}"
     if not cases:
         raise UsageError(
@@ -100,13 +95,12 @@ def plan(request: Request, catalog: Catalog) -> Plan:
             if request.globs
             else "the frameworks share no protocol on this device"
         )
-    measured = {*(case.pair for case in cases), *(one.pair for one in lacking)}
+    measured = {case.pair for case in cases}
     without = dict.fromkeys(pair_text(one.pair) for one in found if one.pair not in measured)
     left_out = (
         *([f"no path that was asked for: {', '.join(without)}"] if without else []),
         *refused,
         *([no_path] if unmatched else []),
-        *(f"paths of {one.consumer.name} to cuda ({no_cuda})" for one in lacking),
     )
     reasons = dict.fromkeys(f"on {target.device}: {target.reason}" for target in found)
     variables = {
@@ -145,11 +139,10 @@ def _targets(request: Request, catalog: Catalog) -> tuple[list[Target], list[str
             except Unmeasured as error:
                 refused.setdefault(f"{pair_text((pair[0].name, pair[1].name))}: {error}", error)
                 continue
-            every = pairing.paths(*pair, device)
-            no_cuda = bool(catalog.interpreter.get("no_cuda"))
-            missing = [one for one in every if no_cuda and one.import_.result_device == "cuda"]
-            here = [one for one in every if one not in missing]
-            target = Target(*pair, device, reason, here, missing)
+            paths = pairing.paths(*pair, device)
+            if catalog.interpreter.get("no_cuda"):
+                paths = [path for path in paths if path.import_.result_device != "cuda"]
+            target = Target(*pair, device, reason, paths)
             found.setdefault((*target.pair, device), target)
     if refused and not found:
         raise next(iter(refused.values()))

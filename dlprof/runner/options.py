@@ -7,6 +7,7 @@ number, and one value for a list of one. A list may be written in the singular: 
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,43 +23,30 @@ from dlprof.runner.axes import one_of, parse_shapes, simulated_in
 from dlprof.text.clean import nearest
 
 LONGEST_S = 1e6
-"""Limits and budgets in seconds are shorter."""
+"""The largest limit or budget in seconds."""
 LONGEST_SHOWN = 200
 """Characters of a wrong value in a message."""
 
 
 @dataclass(frozen=True)
-class Whole:
-    """A whole number, within bounds if both are given."""
-
-    least: int | None = None
-    most: int | None = None
-
-    def read(self, value: Any) -> int:
-        number = None if isinstance(value, bool | float) else _number(int, value)
-        low, high = self.least, self.most
-        if number is None or not (low is None or high is None or low <= number <= high):
-            bounds = "" if low is None else f" from {low} to {high:,}"
-            raise UsageError(f"{shown(value)}: expected a whole number{bounds}")
-        return int(number)
-
-
-@dataclass(frozen=True)
 class Number:
-    """A finite number below a limit."""
+    """A number within its bounds."""
 
     least: float
-    below: float = LONGEST_S
+    most: float = LONGEST_S
     unit: str = "seconds"
+    kind: type[int | float] = float
 
-    def read(self, value: Any) -> float:
-        number = None if isinstance(value, bool) else _number(float, value)
-        if number is None or not self.least <= number < self.below:  # NaN is neither
-            raise UsageError(
-                f"{shown(value)}: expected {self.unit}: a number from {self.least:g} "
-                f"to below {self.below:,.0f}"
-            )
-        return float(number)
+    def read(self, value: Any) -> Any:
+        is_other = isinstance(value, bool) or (isinstance(value, float) and self.kind is int)
+        try:
+            number = math.nan if is_other else self.kind(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if not self.least <= number <= self.most:  # NaN is neither
+            bounds = f"from {self.least:,g} to {self.most:,.0f}"
+            raise UsageError(f"{shown(value)}: expected {self.unit}: a number {bounds}")
+        return number
 
 
 @dataclass(frozen=True)
@@ -130,7 +118,7 @@ class Several:
         return self.join(found)
 
 
-Kind = Whole | Number | Switch | Choice | Text | Several
+Kind = Number | Switch | Choice | Text | Several
 
 
 @dataclass(frozen=True)
@@ -201,13 +189,6 @@ def shown(value: Any) -> str:
 def split(texts: Iterable[str]) -> list[str]:
     """Split texts at commas."""
     return [word for text in texts for word in text.split(",") if word.strip()]
-
-
-def _number(kind: Callable[[Any], float], value: Any) -> float | None:
-    try:
-        return kind(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
 
 
 def _is_whole(value: Any) -> bool:
@@ -315,7 +296,7 @@ SETUP = Option(
 )
 ROUNDS = Option(
     "rounds",
-    Whole(1, 1000),
+    Number(1, 1000, "a count", int),
     "Fresh processes per path.",
     MEASURING,
     default=3,
@@ -337,7 +318,14 @@ TIMEOUT = Option(
     default=60.0,
     metavar="SECONDS",
 )
-SEED = Option("seed", Whole(), "Seed of the order of the cases.", MEASURING, default=0, metavar="N")
+SEED = Option(
+    "seed",
+    Number(-1e18, 1e18, "a seed", int),
+    "Seed of the order of the cases.",
+    MEASURING,
+    default=0,
+    metavar="N",
+)
 SAMPLE_MS = Option(
     "sample_ms",
     Number(1, unit="milliseconds"),
@@ -443,7 +431,7 @@ FULL = Option("full", Switch(), "Print the whole report.", OUTPUT, default=False
 
 WIDE_LIMIT = Option(
     "wide_limit",
-    Number(0, below=1e6, unit="percent"),
+    Number(0, unit="percent"),
     "A WIDE time passes if its bound is at most this.",
     FINDINGS,
     default=25.0,

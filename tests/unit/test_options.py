@@ -80,7 +80,7 @@ def test_a_value_is_the_same_however_it_is_given(key, text, python, value):
         ("rounds = 0", "rounds", "0", 0, "1 to 1,000"),
         ("rounds = 1.5", "rounds", "1.5", 1.5, "1 to 1,000"),
         ("timeout = nan", "timeout", "nan", math.nan, "from 0.1 to"),
-        ("budget = 1e6", "budget", "1e6", 1e6, "from 0 to below"),
+        ("budget = 1e7", "budget", "1e7", 1e7, "from 0 to 1,000,000"),
         ('probes = "no.py"', "probes", ["no.py"], "no.py", "no.py"),
         ('setup = "a ="', "setup", ["a ="], "a =", "is not Python"),
         ("dtypes = []", "dtypes", [","], [], "leave it out"),

@@ -1,11 +1,9 @@
 """What a request comes to: paths, devices, cases, what is left out, and how it is scheduled."""
 
-from dataclasses import replace
-
 import pytest
 from builders import make_catalog, make_probe_info, make_way
 
-from dlprof.errors import MissingDevice, MissingFramework, Unmeasured
+from dlprof.errors import MissingFramework, Unmeasured
 from dlprof.runner.measurement import plan
 from dlprof.runner.pairing import Path, choose_device, matches, paths
 from dlprof.runner.request import Axes, Request, Settings
@@ -192,23 +190,6 @@ def test_what_cannot_be_measured_beside_others_is_left_out_and_said(pairs, globs
     assert {case.pair for case in found.cases} == {("torch", "numpy")}
     (said,) = found.left_out
     assert reason in said
-
-
-def test_a_path_to_a_device_that_the_machine_lacks_is_left_out_and_said():
-    ways = make_way("here", code="here({x})"), make_way("there", code="there({x})")
-    imports = ways[0], replace(ways[1], result_device="cuda")
-    probes = make_probe_info("torch"), make_probe_info("numba", imports=imports)
-
-    def found(globs=(), no_cuda="no driver"):
-        catalog = make_catalog(*probes, no_cuda=no_cuda)
-        return planned(("torch", "numba"), globs=globs, catalog=catalog)
-
-    assert [case.path.import_.name for case in found().cases] == ["here"]
-    assert found().left_out == ("paths of numba to cuda (no driver)",)
-    assert len(found(no_cuda=None).cases) == 2
-    assert found(no_cuda=None).left_out == found(["here*"]).left_out == ()
-    with pytest.raises(MissingDevice, match="no driver"):
-        found(["there*"])
 
 
 # The schedule
