@@ -15,7 +15,6 @@ from dlprof.runner.session import (
     Placement,
     Result,
     Session,
-    ShapeChange,
     Share,
     Step,
     TimeMeasure,
@@ -182,11 +181,9 @@ def step_sections(steps: dict[str, list[Result]]) -> Iterator[Section]:
 
 def _step_row(result: Result) -> tuple[Cell, ...]:
     step = result.step or Step()
-    found = step.allocations
-    per_call = found.per_call if found is not None else None
+    per_call, reading = step.allocations_per_call, step.reading
     # How many outputs that were kept lie in memory of their own.
-    buffers = f"{found.buffers} of {found.kept}" if found is not None and found.kept else "?"
-    reading = step.versus.reading if step.versus else None
+    buffers = f"{step.buffers} of {step.kept}" if step.kept else "?"
     rate = 1e9 / reading.median_ns if reading is not None and reading.median_ns > 0 else None
     wrong = result.values is not None and result.values.says("wrong")
     return (
@@ -197,12 +194,12 @@ def _step_row(result: Result) -> tuple[Cell, ...]:
         Cell("?" if per_call is None else f"{per_call:g}"),
         Cell(buffers),
         Cell("wrong", "bad") if wrong else Cell(_output(result)),
-        Cell(_change(step.shape_change)),
+        Cell(_change(step)),
     )
 
 
 def _saved(result: Result) -> Share | None:
-    return result.step.versus.saved if result.step and result.step.versus else None
+    return result.step.saved if result.step else None
 
 
 def _tells(share: Share) -> bool:
@@ -223,14 +220,14 @@ def _output(result: Result) -> str:
     return {"kept": "stays"}.get(reuse.verdict, reuse.verdict)
 
 
-def _change(change: ShapeChange | None) -> str:
+def _change(step: Step) -> str:
     """The time that another shape at each call adds; ``?`` if the interval contains zero."""
-    if change is None:
+    if step.change_ns is None:
         return "-"
-    text = f"{'+' if change.cost_ns >= 0 else '-'}{plain_time(abs(change.cost_ns))}"
-    if change.cost_ci95_ns is None:
+    text = f"{'+' if step.change_ns >= 0 else '-'}{plain_time(abs(step.change_ns))}"
+    if step.change_ci95_ns is None:
         return f"{MARK}{text}"
-    low, high = change.cost_ci95_ns
+    low, high = step.change_ci95_ns
     return "?" if low <= 0 <= high else text
 
 

@@ -16,11 +16,8 @@ from dlprof.runner.session import (
     Placement,
     ProcessSamples,
     Result,
-    ShapeChange,
     Share,
-    Step,
     TimeMeasure,
-    Versus,
 )
 
 Answers = Sequence[tuple[int, dict[str, Any]]]
@@ -288,27 +285,26 @@ def saved_share(times_ns: Iterable[tuple[float, float]]) -> Share | None:
     )
 
 
-def _step(parts: Parts) -> Step | None:
+def _step(parts: Parts) -> dict[str, Any] | None:
     """Merge the parts of a step of inference."""
-    step = {
-        "versus": _versus(parts),
-        "shape_change": _shape_change(parts),
-        "allocations": next(iter(_all(parts, "allocations")), None),
-        "reuse": agree(_all(parts, "reuse")),
-    }
-    return Step.model_validate(step) if any(step.values()) else None
-
-
-def _versus(parts: Parts) -> Versus | None:
     times = [(round_, one["times"]) for round_, one in _by_round(parts, "versus")]
-    if not times:
+    changes_ns = [_change_ns(one["times"]) for one in _all(parts, "shape_change")]
+    allocations: dict[str, Any] = next(iter(_all(parts, "allocations")), {})
+    reuse = agree(_all(parts, "reuse"))
+    if not (times or changes_ns or allocations or reuse):
         return None
-    return Versus(
-        step=merge_time(times, "step"),
-        reading=merge_time(times, "reading"),
-        saved=_saved(times, "step", "fresh"),
-        saved_reading=_saved(times, "reading", "fresh_reading"),
-    )
+    return {
+        "reading": merge_time(times, "reading"),
+        "saved": _saved(times, "step", "fresh"),
+        "saved_reading": _saved(times, "reading", "fresh_reading"),
+        "change_ns": statistics.median(changes_ns) if changes_ns else None,
+        "change_ci95_ns": mean_interval(changes_ns),
+        "allocations_per_call": allocations.get("per_call"),
+        "bytes_per_call": allocations.get("bytes_per_call"),
+        "kept": allocations.get("kept"),
+        "buffers": allocations.get("buffers"),
+        "reuse": reuse,
+    }
 
 
 def _saved(times: Parts, name: str, fresh: str) -> Share | None:
@@ -316,18 +312,6 @@ def _saved(times: Parts, name: str, fresh: str) -> Share | None:
         (undisturbed_ns(one[name]), undisturbed_ns(one[fresh]))
         for _, one in times
         if name in one and fresh in one
-    )
-
-
-def _shape_change(parts: Parts) -> ShapeChange | None:
-    found = _all(parts, "shape_change")
-    if not found:
-        return None
-    costs = [_change_ns(one["times"]) for one in found]
-    return ShapeChange(
-        shape=found[0]["shape"],
-        cost_ns=statistics.median(costs),
-        cost_ci95_ns=mean_interval(costs),
     )
 
 

@@ -170,52 +170,24 @@ class Share(Model):
         return self.half is not None and self.half <= WIDEST_SHARE
 
 
-class Versus(Model):
-    """A strategy compared with ``fresh``, an output allocated at each call, sampled in turn.
-
-    ``step`` is the time per step, and ``reading`` per step with its output read. ``saved`` is the
-    saving as a share of ``fresh``; below 0, the strategy takes longer. ``fresh`` itself has only
-    ``reading``.
-    """
-
-    step: Maybe[TimeMeasure] = None
-    reading: Maybe[TimeMeasure] = None
-    saved: Maybe[Share] = None
-    saved_reading: Maybe[Share] = None
-
-
-class ShapeChange(Model):
-    """The time that a change to another ``shape`` adds to a step.
-
-    ``cost_ns`` is the median over processes, each of which compares its own loops.
-    """
-
-    shape: tuple[int, ...]
-    cost_ns: float
-    cost_ci95_ns: tuple[float, float] | None = None
-
-
-class Allocations(Model):
-    """The allocations of one step; None if they could not be counted.
-
-    ``buffers`` is the number of ``kept`` outputs with memory of their own.
-    """
-
-    per_call: float | None = None
-    bytes_per_call: float | None = None
-    kept: int | None = None
-    buffers: int | None = None
-
-
 class Step(Model):
     """A step of inference; the case's ``import`` is the strategy for its output.
 
-    ``reuse`` tells whether later calls change an output.
+    ``saved`` is the saving as a share of ``fresh``, an output allocated at each call; below 0, the
+    strategy takes longer. ``reading`` is the time of a step with its output read. Another shape at
+    each call adds ``change_ns``. ``buffers`` is the number of ``kept`` outputs with memory of their
+    own. ``reuse`` tells whether later calls change an output.
     """
 
-    versus: Maybe[Versus] = None
-    shape_change: Maybe[ShapeChange] = None
-    allocations: Allocations | None = None
+    reading: Maybe[TimeMeasure] = None
+    saved: Maybe[Share] = None
+    saved_reading: Maybe[Share] = None
+    change_ns: float | None = None
+    change_ci95_ns: tuple[float, float] | None = None
+    allocations_per_call: float | None = None
+    bytes_per_call: float | None = None
+    kept: int | None = None
+    buffers: int | None = None
     reuse: Verdict[Reuse] | None = None
 
 

@@ -118,9 +118,9 @@ def test_how_long_an_output_lasts_is_seen(both, framework, strategies):
         reuse = result["step"]["reuse"]
         assert reuse["verdict"] == ("kept" if after is None else "overwritten")
         assert reuse["evidence"].get("after_calls") == after
-        assert result["step"]["allocations"]["buffers"] == buffers
-        assert result["step"]["shape_change"]["shape"] == [4, 64]
-        assert result["step"]["versus"]["reading"]["median_ns"] > 0
+        assert result["step"]["buffers"] == buffers
+        assert result["step"]["change_ns"] is not None
+        assert result["step"]["reading"]["median_ns"] > 0
 
 
 def test_a_users_model_is_measured_by_the_strategies_that_it_allows(run):

@@ -62,23 +62,20 @@ def make_steps(name, steps=None):
     return made
 
 
-def make_step(saved=0.1, ci95=(0.05, 0.15), after=1, **changes):
+def make_step(share=0.1, ci95=(0.05, 0.15), after=1, **changes):
     """What was found of a strategy that saves a tenth; ``after`` None is an output that stays."""
     overwritten = {"verdict": "overwritten", "evidence": {"after_calls": after}}
     kept = {"verdict": "kept", "evidence": {"calls": 4}}
     return {
-        "versus": {
-            "step": make_measure(900.0),
-            "reading": make_measure(1800.0),
-            "saved": {"median": saved, "ci95": ci95},
-            "saved_reading": {"median": saved, "ci95": ci95},
-        },
-        "shape_change": {
-            "shape": (2, 3),
-            "cost_ns": 500.0,
-            "cost_ci95_ns": (400.0, 600.0),
-        },
-        "allocations": {"per_call": 2.0, "bytes_per_call": 64.0, "kept": 8, "buffers": 1},
+        "reading": make_measure(1800.0),
+        "saved": {"median": share, "ci95": ci95},
+        "saved_reading": {"median": share, "ci95": ci95},
+        "change_ns": 500.0,
+        "change_ci95_ns": (400.0, 600.0),
+        "allocations_per_call": 2.0,
+        "bytes_per_call": 64.0,
+        "kept": 8,
+        "buffers": 1,
         "reuse": kept if after is None else overwritten,
         **changes,
     }
@@ -107,5 +104,5 @@ def step_result(name="persistent", step=None, **changes):
 
 def fresh_result(**changes):
     """The step that all others are compared with."""
-    versus = {"reading": make_measure(2000.0)}
-    return step_result("fresh", make_step(versus=versus, after=None), **changes)
+    own = {"reading": make_measure(2000.0), "saved": None, "saved_reading": None}
+    return step_result("fresh", make_step(**own, after=None), **changes)

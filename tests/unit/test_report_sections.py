@@ -80,7 +80,7 @@ def test_steps_have_a_row_for_each_strategy_and_the_best_is_named():
     [(0.1, (-0.05, 0.2)), (0.01, (0.009, 0.011)), (0.1, None), (-0.1, (-0.2, -0.05))],
 )
 def test_what_cannot_be_told_from_nothing_saves_nothing(saved, ci95):
-    found = steps(fresh_result(), step_result(step=make_step(saved=saved, ci95=ci95)))
+    found = steps(fresh_result(), step_result(step=make_step(saved, ci95)))
     assert not found.answers[0].code
 
 
