@@ -18,7 +18,6 @@ import jinja2
 from markupsafe import Markup, escape
 
 from dlprof._version import __version__
-from dlprof.report.chart import ROW
 from dlprof.report.document import Cell, Document, first_of
 from dlprof.runner.session import Session
 from dlprof.runner.session_file import document as session_text
@@ -28,6 +27,8 @@ SAVED = "dlprof-session.json.xz"
 """The name under which a reader saves the session of a page: its commands read that file."""
 MOST_ROWS, MOST_LINES = 1500, 200
 """Of a table and of a list; the session in the page has everything."""
+ROW = 36
+"""The pixels of a row of a chart: its name, and below it its marks."""
 LONGEST = 2000
 """Characters of a sentence or a cell."""
 

@@ -14,7 +14,6 @@ from dlprof.judge.cases import Cases
 from dlprof.judge.evidence_text import facts as evidence_facts
 from dlprof.judge.rule import severity_of
 from dlprof.report import path_table, steps, survey
-from dlprof.report.chart import paths_chart
 from dlprof.report.document import (
     Answer,
     Cell,
@@ -26,7 +25,7 @@ from dlprof.report.document import (
     Tone,
     facts,
 )
-from dlprof.report.paths import KINDS, Array, Path, arrays_of, severity_rank
+from dlprof.report.paths import KINDS, Array, Path, arrays_of, paths_chart, severity_rank
 from dlprof.runner.machine import NOTABLE_CORES, load_text
 from dlprof.runner.quantity import plain_time, size_text
 from dlprof.runner.session import SIMULATED, FindingRecord, Header, Result, Session, pair_text

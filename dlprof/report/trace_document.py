@@ -5,6 +5,7 @@ The page also shows when lines converted, and their source.
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 from collections import defaultdict
@@ -13,7 +14,6 @@ from pathlib import Path
 
 from dlprof.errors import UsageError
 from dlprof.probes.base import ANY_DEVICE, DTYPES
-from dlprof.report.chart import timeline
 from dlprof.report.document import (
     Answer,
     Cell,
@@ -40,6 +40,9 @@ MOST_ARRAYS = 3
 MOST_FILES, MOST_TIMELINES, MOST_SPANS = 50, 10, 1000
 LEAST_WIDTH, LEAST_OPACITY = 0.2, 0.25
 """Of a span that took any time: it must be seen."""
+MOST_TICKS = 6
+UNNAMED = ("?", OTHERS)
+"""Dtypes of arrays that were not looked at."""
 UNTRACED = "untraced"
 """The consumer of a capsule that no traced call took in."""
 LONG = 36
@@ -80,29 +83,12 @@ def short_file(file: str) -> str:
     return relative.as_posix()
 
 
-def trace_document(
-    trace: Trace,
-    full: bool = False,
-    name: str = "LAST",
-) -> Document:
+def trace_document(trace: Trace, full: bool = False, name: str = "LAST") -> Document:
     """Report a trace; ``name`` is what commands call it."""
     title, context = _title(trace)
     notices = tuple(_notices(trace))
     if not trace.rows:
         return Document(title, "no conversions", notices=notices)
-    rows = []
-    for row in trace.rows:
-        result = result_of(row)
-        rows.append(
-            (
-                Cell(plain_time(row.total_ns)),
-                Cell(f"{row.calls:,}"),
-                Cell(result, TONES.get(result, "dim")),
-                Cell(_line(row)),
-                Cell((row.expression or row.conversion) if full else _short(row), code=True),
-                Cell("; ".join(filter(None, _facts(row, full)))),
-            )
-        )
     return Document(
         title,
         context,
@@ -111,11 +97,23 @@ def trace_document(
             _answer("wait", _waiting(trace.rows), lambda row: row.waited_ns, trace),
         ),
         notices=notices,
-        tables=(Table(COLUMNS, tuple(rows)),),
+        tables=(Table(COLUMNS, tuple(_cells(row, full) for row in trace.rows)),),
         marks=(OWN_TIME,),
         chart=_timeline(trace),
         sections=tuple(_sources(trace)),
         commands=tuple(_commands(trace, name)) if trace.program else (),
+    )
+
+
+def _cells(row: Row, full: bool) -> tuple[Cell, ...]:
+    result = result_of(row)
+    return (
+        Cell(plain_time(row.total_ns)),
+        Cell(f"{row.calls:,}"),
+        Cell(result, TONES.get(result, "dim")),
+        Cell(_line(row)),
+        Cell((row.expression or row.conversion) if full else _short(row), code=True),
+        Cell("; ".join(filter(None, _facts(row, full)))),
     )
 
 
@@ -151,27 +149,27 @@ def _short(row: Row) -> str:
 
 
 def _title(trace: Trace) -> tuple[str, str]:
-    waited, copied = (
-        sum(getattr(row, name) for row in trace.rows) for name in ("waited_ns", "bytes")
-    )
-    converted = sum(map(_without_waits, trace.rows))
+    """Return the program with its end, and the totals of its conversions."""
+    waited = sum(row.waited_ns for row in trace.rows)
     code = trace.exit_code
     end = f"killed by signal {-code}" if code < 0 else f"exit {code}"
     name = Path(trace.program[0]).name if trace.program else ""
     whole = plain_time(trace.wall_ns, 3)
     title = f"dlprof trace   {name}   {whole}, {end}" if name else f"dlprof trace   {whole}"
-    copies = f"{size_text(copied, 2)} copied"
     count = len({pid for row in trace.rows for pid in row.processes})
-    several = f", {count} processes" if count > 1 else ""
-    parts = [f"conversions {plain_time(converted)} ({_share(converted, trace.wall_ns)})"]
-    if waited:
-        parts.append(f"waits {plain_time(waited)} ({_share(waited, trace.wall_ns)})")
-    return title, f"{', '.join((*parts, copies))}{several}"
+    parts = [
+        _total("conversions", sum(map(_without_waits, trace.rows)), trace),
+        _total("waits", waited, trace) if waited else "",
+        f"{size_text(sum(row.bytes for row in trace.rows), 2)} copied",
+        f"{count} processes" if count > 1 else "",
+    ]
+    return title, ", ".join(filter(None, parts))
 
 
-def _share(took_ns: float, whole_ns: float) -> str:
-    percent = 100 * took_ns / whole_ns if whole_ns else 0.0
-    return "below 0.1 %" if percent < 0.1 else f"{significant(percent, 2)} %"  # noqa: PLR2004 - as it is shown
+def _total(name: str, took_ns: int, trace: Trace) -> str:
+    percent = 100 * took_ns / (trace.wall_ns or 1)
+    share = "below 0.1" if percent < 0.1 else significant(percent, 2)  # noqa: PLR2004 - as shown
+    return f"{name} {plain_time(took_ns)} ({share} %)"
 
 
 def _notices(trace: Trace) -> Iterable[str]:
@@ -195,7 +193,7 @@ def cut_short(trace: Trace) -> Iterator[str]:
 
 
 def _facts(row: Row, full: bool) -> Iterator[str]:
-    yield from _sizes(row)
+    yield _sizes(row)
     if row.retyped:
         yield f"to {', '.join(row.retyped)}"
     if full:
@@ -217,20 +215,15 @@ def _facts(row: Row, full: bool) -> Iterator[str]:
         yield f"{row.raised:,} raised"
 
 
-def _sizes(row: Row) -> Iterator[str]:
-    sizes = {size for dtype, _, _, size in row.arrays if dtype not in ("?", OTHERS)}
+def _sizes(row: Row) -> str:
+    sizes = {size for dtype, _, _, size in row.arrays if dtype not in UNNAMED}
     if row.copies:
-        alike = len(row.arrays) == 1 and _is_of_one(row)
-        each = " each" if alike else " per copy on average"
-        yield size_text(round(row.bytes / row.copies), 2) + (each if row.copies > 1 else " copied")
-    elif sizes and row.result != "view":
-        lengths = dict.fromkeys((size_text(min(sizes), 2), size_text(max(sizes), 2)))
-        yield f"{' to '.join(lengths)}{' each' if row.calls > 1 else ''}"
-
-
-def _is_of_one(row: Row) -> bool:
-    """Whether each copy is of one array, and not of a list of arrays."""
-    return row.bytes <= row.copies * max((size for *_, size in row.arrays), default=0)
+        how = "copied" if row.copies == 1 else "each" if len(sizes) == 1 else "per copy on average"
+        return f"{size_text(round(row.bytes / row.copies), 2)} {how}"
+    if not sizes or row.result == "view":
+        return ""
+    ends = dict.fromkeys((size_text(min(sizes), 2), size_text(max(sizes), 2)))
+    return f"{' to '.join(ends)}{' each' if row.calls > 1 else ''}"
 
 
 def _arrays(row: Row) -> str:
@@ -238,17 +231,19 @@ def _arrays(row: Row) -> str:
     texts = [
         f"{dtype} {shape_text(shape)}" + (f": {calls:,} calls" if len(row.arrays) > 1 else "")
         for dtype, shape, calls, _ in row.arrays[:MOST_ARRAYS]
-        if dtype not in ("?", OTHERS)
+        if dtype not in UNNAMED
     ]
-    left = len(row.arrays) - MOST_ARRAYS
-    return ", ".join([*texts, f"{left} more"] if left > 0 and texts else texts)
+    hidden = len(row.arrays) - MOST_ARRAYS
+    return ", ".join([*texts, f"{hidden} more"] if hidden > 0 and texts else texts)
 
 
 def _can_be_measured(row: Row) -> bool:
-    """Whether a session that measures the row's array can say what to write instead."""
+    """Whether a run with the row's array can name a faster path."""
     if row.crossings or row.retyped or row.consumer in (row.producer, UNTRACED):
         return False
-    return bool(row.waits or (row.copies and _is_of_one(row)))
+    # A copy of a list of arrays is larger than each of them.
+    largest = max((size for *_, size in row.arrays), default=0)
+    return bool(row.waits or (row.copies and row.bytes <= row.copies * largest))
 
 
 def _commands(trace: Trace, name: str) -> Iterator[str]:
@@ -274,27 +269,34 @@ def _timeline(trace: Trace) -> Chart | None:
     """Return when the costliest lines converted, or None if that is unknown."""
     marks: dict[int, list[Mark]] = defaultdict(list)
     for begin, end, at, took, _ in trace.timeline:
-        if end > begin and 0 <= at < len(trace.rows) and len(marks[at]) < MOST_SPANS:
+        if end > begin and len(marks[at]) < MOST_SPANS:
             marks[at].append(_span(trace, begin, end, at, took))
-    lines = [
+    rows = [
         ChartRow(_line(row), tuple(marks[at]), plain_time(row.total_ns))
         for at, row in enumerate(trace.rows)
         if marks[at]
-    ]
-    if not lines or not trace.wall_ns:
+    ][:MOST_TIMELINES]
+    if not rows:
         return None
-    left = len(trace.rows) - len(lines[:MOST_TIMELINES])
-    more = f"The table has {counted(left, 'more line')}." if left else ""
-    return timeline(lines[:MOST_TIMELINES], trace.wall_ns, more)
+    step = trace.wall_ns / MOST_TICKS
+    step = math.ceil(step / 10 ** math.floor(math.log10(step))) * 10 ** math.floor(math.log10(step))
+    ticks = [number * step for number in range(math.floor(trace.wall_ns / step) + 1)]
+    hidden = len(trace.rows) - len(rows)
+    return Chart(
+        tuple(rows),
+        tuple((100 * ns / trace.wall_ns, plain_time(ns) if ns else "0") for ns in ticks),
+        "When the lines converted: the stronger the color, the more of that time they took."
+        + (f" The table has {counted(hidden, 'more line')}." if hidden else ""),
+    )
 
 
 def _span(trace: Trace, begin: int, end: int, at: int, took_ns: int) -> Mark:
     result = result_of(trace.rows[at])
-    took = f"{plain_time(took_ns)} of {plain_time(end - begin)}"
-    low, high = (100 * ns / (trace.wall_ns or 1) for ns in (begin, end))
+    low, high = (100 * ns / trace.wall_ns for ns in (begin, end))
     share = min(took_ns / (end - begin), 1.0)
     return Mark(
-        f"{_line(trace.rows[at])}, {result}, at {plain_time(begin)}: {took}",
+        f"{_line(trace.rows[at])}, {result}, at {plain_time(begin)}:"
+        f" {plain_time(took_ns)} of {plain_time(end - begin)}",
         low,
         max(high, low + LEAST_WIDTH),
         COLORS.get(result, "muted"),
@@ -315,17 +317,16 @@ def _sources(trace: Trace) -> Iterator[Section]:
     files: dict[str, list[Row]] = defaultdict(list)
     for row in trace.rows:
         files[row.file].append(row)
-    ordered = sorted(files.items(), key=lambda item: -_took(item[1]))
+    ordered = sorted(files.items(), key=lambda item: -_took_ns(item[1]))
     for file, rows in ordered[:MOST_FILES]:
-        text = trace.sources.get(file)
-        if text:
+        if text := trace.sources.get(file):
             copied = sum(row.bytes for row in rows)
-            parts = (plain_time(_took(rows)), f"{size_text(copied, 2)} copied" if copied else "")
-            heading = f"{short_file(file)}   {', '.join(filter(None, parts))}"
+            copies = f", {size_text(copied, 2)} copied" if copied else ""
+            heading = f"{short_file(file)}   {plain_time(_took_ns(rows))}{copies}"
             yield Section(heading, (Table(SOURCE, tuple(_source(text, rows))),))
 
 
-def _took(rows: Sequence[Row]) -> int:
+def _took_ns(rows: Sequence[Row]) -> int:
     return sum(row.total_ns for row in rows)
 
 
@@ -338,15 +339,13 @@ def _source(text: Sequence[tuple[int, str]], rows: Sequence[Row]) -> Iterator[tu
         if last and number > last + 1:
             yield *[Cell("")] * 4, Cell("⋯")
         last = number
-        place, code = Cell(str(number), "dim"), Cell(line, code=True)
+        costs = [Cell("")] * 3
         if found := hot.get(number):
             results = dict.fromkeys(map(result_of, found))
             tone: Tone = next((TONES[one] for one in reversed(TONES) if one in results), "dim")
-            calls = sum(row.calls for row in found)
-            took, result = Cell(plain_time(_took(found))), Cell(", ".join(results), tone)
-            yield took, Cell(f"{calls:,}"), result, place, code
-        else:
-            yield *[Cell("")] * 3, place, code
+            calls = Cell(f"{sum(row.calls for row in found):,}")
+            costs = [Cell(plain_time(_took_ns(found))), calls, Cell(", ".join(results), tone)]
+        yield *costs, Cell(str(number), "dim"), Cell(line, code=True)
 
 
 def chrome(trace: Trace) -> str:
