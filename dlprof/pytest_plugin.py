@@ -130,7 +130,7 @@ def _tried(session: Session) -> list[CaseView]:
     """The cases that their framework does not refuse; fail if there are none."""
     from dlprof.judge import cases_in
 
-    cases = cases_in(session.results, session.findings).cases
+    cases = cases_in(session.results).cases
     tried = [case for case in cases if case.result.status != "unsupported"]
     if not tried:
         raise AssertionError("the framework refuses every path")

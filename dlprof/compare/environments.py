@@ -15,7 +15,6 @@ from dlprof.compare.comparison import Key, key, machine_name
 from dlprof.compare.times import LIMIT
 from dlprof.errors import SessionError, UsageError
 from dlprof.judge import cases_in
-from dlprof.measuring.judged import judged
 from dlprof.runner import session_file
 from dlprof.runner.session import CaseRecord, Header, Session
 
@@ -177,7 +176,6 @@ def _facts(header: Header, frameworks: tuple[str, ...]) -> Facts:
 def cases_of(session: Session) -> Iterator[tuple[CaseRecord, Cell]]:
     """Yield the cases of a session with what a table of environments shows of them."""
     cases = cases_in(session.results)
-    cases = cases.with_findings(judged(session, cases).findings)
     for case in cases.cases:
         word, safety = case.outcome, cases.safety(case)
         is_view_by_chance = case.by_address is not None and case.by_address.says("dependent")

@@ -9,7 +9,7 @@ plant in :mod:`dlprof.selftest.plants`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
 from dlprof.errors import UsageError
@@ -21,13 +21,12 @@ from dlprof.judge import (
     lifetime,
     process,
     sharing,
-    thresholds,
     waiting,
 )
 from dlprof.judge.cases import Cases, views
 from dlprof.judge.rule import SEVERITIES, Rule, worst_first
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.runner.session import FindingRecord, Header, Result
+from dlprof.runner.session import FindingRecord, Result
 from dlprof.text.clean import nearest
 
 __all__ = [
@@ -44,7 +43,6 @@ __all__ = [
     "find",
     "index",
     "observations",
-    "own_thresholds",
     "page",
     "with_name",
 ]
@@ -75,40 +73,19 @@ def with_name(rule: str, mark: str = "") -> str:
     return f"{rule}{mark} {BY_ID[rule].name}" if rule in BY_ID else f"{rule}{mark}"
 
 
-def cases_in(results: Iterable[Result], findings: Iterable[FindingRecord] = ()) -> Cases:
-    """The cases of a session. Steps of inference are no conversions: they are left out.
-
-    With the session's ``findings``, each of their errors makes a path unsafe.
-    """
-    return Cases(tuple(views(results)), FAULTS, tuple(findings))
+def cases_in(results: Iterable[Result]) -> Cases:
+    """The cases of a session. Steps of inference are no conversions: they are left out."""
+    return Cases(tuple(views(results)), FAULTS)
 
 
-def find(
-    results: Iterable[Result], own_thresholds: Mapping[str, float] | None = None
-) -> list[FindingRecord]:
-    """All findings of a session, worst first: see :func:`find_in`."""
-    return find_in(cases_in(results), own_thresholds)
+def find(results: Iterable[Result]) -> list[FindingRecord]:
+    """All findings of a session, worst first."""
+    return find_in(cases_in(results))
 
 
-def find_in(
-    cases: Cases,
-    own_thresholds: Mapping[str, float] | None = None,
-    rules: Iterable[Rule] = RULES,
-) -> list[FindingRecord]:
-    """All findings of the cases by ``rules``, worst first.
-
-    ``own_thresholds`` stand for those of :mod:`dlprof.judge.thresholds` of the same names.
-    """
-    with thresholds.replaced(own_thresholds or {}):
-        return worst_first(found for rule in rules for found in rule.findings(cases))
-
-
-def own_thresholds(header: Header) -> dict[str, float]:
-    """The thresholds that the session's scenario sets, as far as this version knows them."""
-    scenario = header.request.scenario
-    given = scenario.thresholds if scenario else {}
-    known = thresholds.named()
-    return {name: n for name, n in given.items() if name in known}
+def find_in(cases: Cases) -> list[FindingRecord]:
+    """All findings of the cases, worst first."""
+    return worst_first(found for rule in RULES for found in rule.findings(cases))
 
 
 def expected(finding: FindingRecord, result: Result) -> str:

@@ -24,7 +24,7 @@ from dlprof.judge.safety import (
 from dlprof.judge.slower import is_too_fast_to_copy
 from dlprof.probes.base import CONTIGUOUS, Protocol
 from dlprof.runner.evidence import Alignment, Verdict
-from dlprof.runner.session import FindingRecord, Result
+from dlprof.runner.session import Result
 
 NO_COPY = re.compile(r"\bcopy\s*=\s*False\b")
 """As the array API standard writes it."""
@@ -52,14 +52,10 @@ class PathFacts(NamedTuple):
 
 @dataclass(frozen=True)
 class Cases:
-    """All cases of a session; with its findings, if they are known by then.
-
-    ``faults`` are those of the rules, by their ids.
-    """
+    """All cases of a session. ``faults`` are those of the rules, by their ids."""
 
     cases: tuple[CaseView, ...]
     faults: Mapping[str, Fault]
-    findings: tuple[FindingRecord, ...] = ()
 
     @cached_property
     def timed(self) -> Cases:
@@ -71,10 +67,6 @@ class Cases:
     def arrays(self) -> dict[tuple[Any, ...], list[CaseView]]:
         """The cases of each pair and array."""
         return by(self.cases, lambda case: case.array)
-
-    def with_findings(self, findings: Iterable[FindingRecord]) -> Cases:
-        """The same cases with the findings of their session."""
-        return replace(self, findings=tuple(findings))
 
     def groups(
         self,
@@ -96,17 +88,8 @@ class Cases:
 
     @cached_property
     def _paths(self) -> dict[tuple[str, ...], PathFacts]:
-        errors: dict[int, set[str]] = defaultdict(set)
-        for finding in self.findings:
-            for index in finding.results if finding.severity == "error" else ():
-                errors[index].add(finding.rule)
         paths = by(self.cases, lambda case: case.path)
-        found = {path: self._facts(cases) for path, cases in paths.items()}
-        for case in self.cases:
-            if case.index in errors:
-                known = found[case.path]
-                found[case.path] = known._replace(broken=known.broken | errors[case.index])
-        return found
+        return {path: self._facts(cases) for path, cases in paths.items()}
 
     def _facts(self, cases: Sequence[CaseView]) -> PathFacts:
         found = {rule for rule, one in self.faults.items() if any(map(one.is_in, cases))}

@@ -182,9 +182,7 @@ def show_retained(subject: Subject) -> Effect:
     show_retained,
     source=DELETER,
     instrument="lifetime",
-    fault=Fault(
-        lambda case: case.result.lifetime is not None and case.result.lifetime.saw("retained")
-    ),
+    fault=Fault(lambda case: bool(_leak(case.result)[0])),
     changes=("retained",),
 )
 def memory_retained(cases: Cases) -> Iterator[FindingRecord]:

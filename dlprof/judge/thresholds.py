@@ -6,9 +6,6 @@ verdict or a time is worth.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-
 SLOW_RATIO = 2.0
 """A path is slow from twice the time of another on. Views repeat within 4 % from process to
 process, but which of two nearly equal ways is faster changes with every release."""
@@ -62,27 +59,3 @@ share, over processes that each compare their own two loops, must lie above zero
 
 LOOP_GAP_NS = 1_000.0
 """...if that saves 1 us per turn, for the reason of :data:`SLOW_GAP_NS`."""
-
-
-def named() -> dict[str, float]:
-    """Every threshold by its name in lower case, as a scenario writes it."""
-    return {name.lower(): value for name, value in globals().items() if name.isupper()}
-
-
-@contextmanager
-def replaced(values: Mapping[str, float]) -> Iterator[None]:
-    """Other values, by names as in :func:`named`, while the rules look.
-
-    Rules read this module, so that each number stands in one place; a process judges one session
-    at a time.
-    """
-    before = named()
-    _set({**before, **values})
-    try:
-        yield
-    finally:
-        _set(before)
-
-
-def _set(values: Mapping[str, float]) -> None:
-    globals().update({name.upper(): value for name, value in values.items()})

@@ -19,7 +19,6 @@ from dlprof.judge import (
     WRITTEN,
     cases_in,
     find_in,
-    own_thresholds,
 )
 from dlprof.judge.cases import Cases
 from dlprof.judge.rule import NAME_ONE, SEVERITIES
@@ -191,7 +190,7 @@ def judged(session: Session, cases: Cases | None = None) -> Session:
     """
     if session.findings or session.expectations:  # printed by --json
         return session
-    findings = find_in(cases or cases_in(session.results), own_thresholds(session))
+    findings = find_in(cases or cases_in(session.results))
     scenario = session.request.scenario
     expected = [parse_expectation(text) for text in (scenario.expect if scenario else ())]
     checked = check(expected, session.results, findings, session.rounds)

@@ -12,7 +12,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from dlprof import inference
 from dlprof.errors import ScenarioError, Unmeasured, UsageError
-from dlprof.judge.thresholds import named as known_thresholds
 from dlprof.measuring.judged import in_catalog, pairs, parse_expectation, parse_pair
 from dlprof.runner import files, options
 from dlprof.runner.axes import simulated_in
@@ -52,15 +51,9 @@ def _step_framework(word: str) -> str:
     raise UsageError(f"dlprof measures no steps of {word!r}: {nearest(word, inference.KNOWN)}")
 
 
-def _threshold(name: str) -> None:
-    if name not in known_thresholds():
-        raise UsageError(f"there is no threshold {name!r}: {nearest(name, known_thresholds())}")
-
-
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 Pair = Annotated[Text, _fit(parse_pair)]
 Expect = Annotated[Text, _fit(parse_expectation)]
-Threshold = Annotated[str, _fit(_threshold)]
 
 
 class Part(BaseModel):
@@ -100,7 +93,7 @@ class Step(Part):
 class Problem(Part):
     """A question, the pairs or steps that answer it, and the findings that are expected.
 
-    ``source`` holds links to descriptions of the problem, and ``thresholds`` numbers of the rules.
+    ``source`` holds links to descriptions of the problem.
     """
 
     title: Text
@@ -108,7 +101,6 @@ class Problem(Part):
     source: list[Text] = Field(default=[], min_length=1)
     pairs: list[Pair] = Field(default=[], min_length=1)
     step: list[Step] = Field(default=[], min_length=1)
-    thresholds: dict[Threshold, Annotated[float, Field(ge=0)]] = {}
     expect: list[Expect] = Field(default=[], min_length=1)
 
     @model_validator(mode="after")
@@ -116,9 +108,8 @@ class Problem(Part):
         if bool(self.pairs) == bool(self.step):
             found = "both" if self.pairs else "neither"
             raise ValueError(f"it names {found} of pairs and steps: name one of them")
-        for name in ("expect", "thresholds"):
-            if self.step and name in self.model_fields_set:
-                raise ValueError(f"{name} is about conversions, and steps are none: leave it out")
+        if self.step and "expect" in self.model_fields_set:
+            raise ValueError("expect is about conversions, and steps are none: leave it out")
         return self
 
 
@@ -226,7 +217,6 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
         question=problem.question,
         sources=tuple(problem.source),
         expect=tuple(map(str, expected)),
-        thresholds=dict(problem.thresholds),
         pairs=tuple(map(str, patterns)),
     )
     return Sweep(replace(request, settings=settings, probe_files=probes, scenario=record), catalog)

@@ -183,7 +183,7 @@ def arrays_of(session: Session, known: Cases | None = None) -> list[Array]:
     of_paths = [one for one in session.findings if not one.subject]
     ranked = sorted(of_paths, key=severity_rank, reverse=True)
     worst = {index: severity_of(one.severity) for one in ranked for index in one.results}
-    cases = (known or cases_in(session.results)).with_findings(session.findings)
+    cases = known or cases_in(session.results)
     found: dict[tuple[Any, ...], list[Path]] = defaultdict(list)
     for case in cases.timed.cases:
         ids, offered = rules.get(case.index, ()), cases.offered(case)

@@ -60,7 +60,6 @@ class ScenarioRecord:
     question: str = ""
     sources: tuple[str, ...] = ()
     expect: tuple[str, ...] = ()
-    thresholds: dict[str, float] = field(default_factory=dict)
     pairs: tuple[str, ...] = ()
 
 

@@ -19,7 +19,7 @@ from dlprof.runner.request import ScenarioRecord
 from dlprof.runner.session_file import document, parse
 from dlprof.ticket.ticket import written
 
-SCENARIO = ScenarioRecord("s.toml", "a", "b", expect=("x",), thresholds={"slow_ratio": 3.0})
+SCENARIO = ScenarioRecord("s.toml", "a", "b", expect=("x",))
 
 
 def everything():

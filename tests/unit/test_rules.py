@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-from builders import make_header
 from guilty import CUDA, FOUND, GUILTY
 from repro_builders import finding_of, with_case
 from rule_builders import (
@@ -20,7 +19,7 @@ from rule_builders import (
 )
 from test_sentences import SAID, faults
 
-from dlprof.judge import RULES, expected, find, index, observations, own_thresholds, thresholds
+from dlprof.judge import RULES, expected, find, index, observations
 from dlprof.judge.rule import SEVERITIES, worst_first
 
 
@@ -103,22 +102,6 @@ def test_what_an_import_does_to_arrays_of_every_producer_is_one_finding(rule):
     shown = GUILTY[FOUND[rule].results[0]]
     results = [with_case(shown, producer=name) for name in "abc"]
     assert [one.rule for one in find(results)].count(rule) == 1
-
-
-def test_a_scenario_may_decide_on_other_numbers_and_leaves_them_as_they_were():
-    before = thresholds.named()
-    header = make_header(
-        request={
-            "scenario": {"file": "s", "title": "t", "thresholds": {"slow_ratio": 500.0, "none": 1}}
-        }
-    )
-    assert own_thresholds(header) == {"slow_ratio": 500.0}
-    slow_and_fast = [path("slow(x)", 2 * MS), path("fast(x)")]
-    assert find(slow_and_fast)
-    assert find(slow_and_fast, own_thresholds(header)) == []
-    with pytest.raises(RuntimeError), thresholds.replaced({"slow_ratio": 50.0}):
-        raise RuntimeError
-    assert thresholds.named() == before
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)

@@ -4,7 +4,6 @@ import pytest
 from rule_builders import LOOKED, died, end_of, path, spread, verdict
 
 from dlprof.judge import cases_in
-from dlprof.runner.session import FindingRecord
 
 UNKNOWN = verdict("unknown", reason="it has no address")
 SOME_UNKNOWN = verdict("varies", processes=[verdict("ok"), UNKNOWN])
@@ -20,12 +19,8 @@ TIMEOUT = died("unknown", "no answer within 60 s during alignment")
 DIED = died("unknown", "killed by SIGSEGV during early_write")
 
 
-def cases_of(*results, findings=()):
-    return cases_in(results, findings)
-
-
-def safety(result, *others, findings=()):
-    cases = cases_of(result, *others, findings=findings)
+def safety(result, *others):
+    cases = cases_in([result, *others])
     return cases.safety(cases.cases[0])
 
 
@@ -90,7 +85,7 @@ def test_a_path_is_called_no_more_than_what_was_seen(changes, level, rules):
     ],
 )
 def test_a_path_is_known_to_leave_nothing_behind_only_if_that_was_looked_at(lifetime, known):
-    cases = cases_of(path("f(x)", **LOOKED | {"lifetime": lifetime}))
+    cases = cases_in([path("f(x)", **LOOKED | {"lifetime": lifetime})])
     assert cases.outlasts(cases.cases[0]) == known
 
 
@@ -130,11 +125,6 @@ def test_a_copy_into_a_framework_that_tears_others_is_suspected():
     assert safety(view, torn).level == "safe"
 
 
-def test_an_error_that_a_session_holds_makes_a_path_unsafe():
-    finding = FindingRecord(rule="DLP099", name="new", severity="error", results=[0], summary="")
-    assert safety(path("f(x)", **LOOKED), findings=[finding]).rules == ("DLP099",)
-
-
 def test_a_lost_read_only_flag_that_no_view_keeps_is_a_condition():
     writable = verdict("ok", writable={"source": False, "result": True})
     kept = verdict("ok", writable={"source": False, "result": False})
@@ -146,8 +136,8 @@ def test_a_lost_read_only_flag_that_no_view_keeps_is_a_condition():
 
 def test_a_faulty_probe_is_neither_a_refusal_nor_a_crash_of_its_framework():
     reason = "the probe is faulty: odd's create raises KeyError: 'int4'"
-    (case,) = cases_of(path("f(x)", status="crashed", reason=reason)).cases
+    (case,) = cases_in([path("f(x)", status="crashed", reason=reason)]).cases
     assert (case.outcome, case.failure) == ("?", "")
     assert safety(case.result).unknown.endswith(reason)
-    (case,) = cases_of(path("f(x)", status="crashed", reason="killed by SIGSEGV")).cases
+    (case,) = cases_in([path("f(x)", status="crashed", reason="killed by SIGSEGV")]).cases
     assert (case.outcome, case.failure) == ("crash", "crash")

@@ -53,8 +53,6 @@ def test_every_ready_scenario_can_be_read(path):
         ("shap = 3", "unknown key 'shap': did you mean 'shape"),
         ("\n\nrounds = 0", "rounds 0: "),
         ("shape = 3\nshapes = 4", "shapes is given twice"),
-        ("thresholds = 3", "thresholds: "),
-        ("[thresholds]\nslow = 3", "there is no threshold 'slow'"),
         ('expect = ["DLP001 tf"]', "expectation 'DLP001 tf'"),
         (f"rounds = {'9' * 5000}", "is not TOML: "),
         (f"a = {'[' * 10_000}", "is not TOML: "),
