@@ -15,11 +15,11 @@ from dlprof.judge.safety import (
     Fault,
     Level,
     Safety,
-    gap,
-    not_looked_at,
-    unchecked,
-    unknown_kind,
-    unmeasured,
+    has_gap,
+    is_open,
+    is_unchecked,
+    is_unknown_kind,
+    is_unmeasured,
 )
 from dlprof.judge.slower import is_too_fast_to_copy
 from dlprof.probes.base import CONTIGUOUS, Protocol
@@ -46,8 +46,8 @@ class PathFacts(NamedTuple):
     nothing can."""
     outlasts: bool
     """Whether its lifetime was looked at, and is safe."""
-    not_looked_at: str
-    """What the diagnosis left open at every shape, in words."""
+    is_open: bool
+    """Whether the diagnosis left something open at every shape."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,6 @@ class Cases:
         # The diagnosis looks at one shape, which stands for the others.
         ok = [case for case in cases if case.result.status == "ok"]
         diagnosed = [case for case in ok if case.result.lifetime is not None]
-        open_ = [not_looked_at(case) for case in diagnosed or ok]
         lifetimes = [case.result.lifetime for case in cases]
         return PathFacts(
             broken=frozenset(broken),
@@ -109,7 +108,7 @@ class Cases:
             ),
             is_written=any(map(_is_written, cases)),
             outlasts=any(one is not None and one.verdict == "safe" for one in lifetimes),
-            not_looked_at=open_[-1] if open_ and all(open_) else "",
+            is_open=bool(ok) and all(map(is_open, diagnosed or ok)),
         )
 
     @cached_property
@@ -160,28 +159,29 @@ class Cases:
         suspected = () if broken & late or not self.may_tear(case) else tuple(sorted(late))
         conditions = tuple(sorted(facts.conditions - broken))
         against = broken | {*suspected}
-        level, unknown = self._level(case, bool(against))
+        level = self._level(case, bool(against))
         needs_wait = level == "unsafe" and against <= late
-        return Safety(level, tuple(sorted(broken)), suspected, unknown, conditions, needs_wait)
+        return Safety(level, tuple(sorted(broken)), suspected, conditions, needs_wait)
 
-    def _level(self, case: CaseView, is_unsafe: bool) -> tuple[Level, str]:
-        if case.result.status != "ok":
-            return "unmeasured", unmeasured(case)
-        if is_unsafe:
-            return "unsafe", ""
-        if missing := unmeasured(case):
-            return "unmeasured", missing
-        if missing := unchecked(case):
-            return "unchecked", missing
+    def _level(self, case: CaseView, is_unsafe: bool) -> Level:
+        if case.result.status == "ok" and is_unsafe:
+            return "unsafe"
+        if is_unmeasured(case):
+            return "unmeasured"
+        if is_unchecked(case):
+            return "unchecked"
         facts = self._paths[case.path]
-        missing = facts.not_looked_at or gap(case, "values")
-        if not missing and 0 not in case.result.case.shape:  # an empty array shares nothing
-            missing = unknown_kind(case)
+        is_empty = 0 in case.result.case.shape  # an empty array shares nothing
         # A call of a consumer that has nothing to wait for ends with a whole copy.
         is_late = case.kind == "copy" and not case.is_synchronous
-        if not missing and is_late and not facts.is_written:
-            missing = "whether it still reads its source"
-        return ("right", missing) if missing else ("safe", "")
+        if (
+            facts.is_open
+            or has_gap(case, "values")
+            or (not is_empty and is_unknown_kind(case))
+            or (is_late and not facts.is_written)
+        ):
+            return "right"
+        return "safe"
 
     def may_be_advised(self, case: CaseView) -> bool:
         """Whether the case may be advised: a view or a copy, right, and no hazard is known.

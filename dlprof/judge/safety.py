@@ -1,4 +1,4 @@
-"""The one definition of *safe*: what may be said of a path, and why no more than that."""
+"""The one definition of *safe*."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 
 from dlprof.judge.case_view import CaseView, seen
 from dlprof.runner.evidence import VARIES
-from dlprof.text.clean import first_line
 
 Level = Literal["safe", "right", "unchecked", "unsafe", "unmeasured"]
 
@@ -29,33 +28,26 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Safety:
-    """What may be said of a case. What was seen at one shape of a path holds for all its shapes.
+    """How safe a case is. What was seen at one shape of a path holds for all its shapes.
 
-    ========== =====================================================================
+    ========== =================================================================
     safe       nothing speaks against it, and all was looked at that could
-    right      nothing speaks against it, but ``unknown`` says what was not looked at
-    unchecked  nothing speaks against it, but ``unknown`` says why values are not known
+    right      nothing speaks against it, but not all was looked at
+    unchecked  nothing speaks against it, but it is unknown whether values survive
     unsafe     ``rules`` speak against it, or it is ``suspected``
-    unmeasured ``unknown`` says why there is no time, or nothing to look at
-    ========== =====================================================================
+    unmeasured there is no time, or nothing to look at
+    ========== =================================================================
     """
 
     level: Level
     rules: tuple[str, ...] = ()
-    """Rules that something was found of, such as ``DLP018``."""
+    """Rules that the path breaks, such as ``DLP018``."""
     suspected: tuple[str, ...] = ()
     """Rules that another path of the consumer breaks: this path may break them too."""
-    unknown: str = ""
-    """What is not known, in a few words."""
     conditions: tuple[str, ...] = ()
     """Rules under whose condition it is safe: see :class:`Fault`."""
     needs_wait: bool = False
     """Whether it is unsafe only until the result was waited for: a write may tear the copy."""
-
-    @property
-    def marked(self) -> tuple[tuple[str, str], ...]:
-        """The rules that speak against *safe*, each with a ``?`` if it is only suspected."""
-        return tuple((dict.fromkeys(self.rules, "") | dict.fromkeys(self.suspected, "?")).items())
 
     @property
     def is_trusted(self) -> bool:
@@ -63,68 +55,48 @@ class Safety:
         return self.level in ("safe", "right")
 
 
-def unmeasured(case: CaseView) -> str:
-    """Why the case has no answer at all; empty if it has one."""
-    result = case.result
-    if result.status != "ok":
-        return f"{result.status}: {first_line(result.reason)}" if result.reason else result.status
-    if not case.is_measured:
-        return next((first_line(str(one)) for one in result.notes), "it has no time")
-    looks = result.ownership, result.values
-    if all(look is None or look.verdict == "unknown" for look in looks):
-        return "nothing of the result could be looked at"
-    return ""
+def is_unmeasured(case: CaseView) -> bool:
+    """Whether the case has no answer at all."""
+    looks = case.result.ownership, case.result.values
+    is_blind = all(look is None or look.verdict == "unknown" for look in looks)
+    return case.result.status != "ok" or not case.is_measured or is_blind
 
 
-def unchecked(case: CaseView) -> str:
-    """Why it is unknown whether the values survived; empty if that is known."""
-    values = case.result.values
-    if values is None:
-        return _failure(case, "values") or "its values"
-    return first_line(values.evidence.reason) if values.verdict == "unknown" else ""
+def is_unchecked(case: CaseView) -> bool:
+    """Whether it is unknown if the values survive."""
+    return case.result.values is None or case.result.values.verdict == "unknown"
 
 
-def _failure(case: CaseView, *instruments: str) -> str:
-    """Why one of the instruments failed; empty if none did."""
-    notes = case.result.notes
-    return next((first_line(one.reason) for one in notes if one.instrument in instruments), "")
-
-
-def not_looked_at(case: CaseView) -> str:
-    """What of the diagnosis is unknown, with the reason of the instrument; empty if nothing is."""
+def is_open(case: CaseView) -> bool:
+    """Whether something of the diagnosis is unknown."""
     if case.result.lifetime is None:
-        return "races and lifetime"
+        return True
     names = ["lifetime", "ordering", "values", "alignment"]
     if case.kind in ("copy", "varies") or case.copies_elsewhere:
         names.append("early_write")
-    gaps = (f"{name.replace('_', ' ')}: {reason}" for name in names if (reason := gap(case, name)))
-    return next(gaps, "") or unknown_kind(case)
+    return is_unknown_kind(case) or any(has_gap(case, name) for name in names)
 
 
-def gap(case: CaseView, name: str) -> str:
-    """Why an instrument gave no answer in some process; empty if it gave one in each.
+def has_gap(case: CaseView, name: str) -> bool:
+    """Whether an instrument gave no answer in some process.
 
     A survey looks at each array once by design. Processes that disagree leave the answer open.
     """
     verdict = getattr(case.result, name)
     if verdict is None:
-        return _failure(case, name, "diagnosis")
+        return any(one.instrument in (name, "diagnosis") for one in case.result.notes)
     if case.surveyed:
-        return ""
+        return False
     for word, evidence in seen(verdict):
-        is_open = word == "unknown" and not evidence.moot and name != "alignment"
-        if is_open or evidence.lost:
-            return first_line(evidence.reason) or "no answer"
-    if name == "ordering":
-        own = (verdict.evidence.by_streams or {}).get("own streams")
-        if isinstance(own, dict) and own.get("verdict") == "unknown":
-            return "not known on streams other than the default"
-    is_open = verdict.verdict == VARIES and name in ("lifetime", "ordering")
-    return "processes disagree" if is_open else ""
+        is_unknown = word == "unknown" and not evidence.moot and name != "alignment"
+        if is_unknown or evidence.lost:
+            return True
+    own = (verdict.evidence.by_streams or {}).get("own streams") if name == "ordering" else None
+    if isinstance(own, dict) and own.get("verdict") == "unknown":
+        return True
+    return verdict.verdict == VARIES and name in ("lifetime", "ordering")
 
 
-def unknown_kind(case: CaseView) -> str:
-    """Whether a process could not tell if it is a view or a copy, in words."""
-    if case.kind in (None, "unknown") or any(word == "unknown" for word, _ in case.kinds_seen):
-        return "whether it is a view or a copy"
-    return ""
+def is_unknown_kind(case: CaseView) -> bool:
+    """Whether a process could not tell if it is a view or a copy."""
+    return case.kind in (None, "unknown") or any(word == "unknown" for word, _ in case.kinds_seen)

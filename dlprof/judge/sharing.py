@@ -20,7 +20,7 @@ from dlprof.judge.rule import (
     replacements,
     time,
 )
-from dlprof.judge.safety import Fault, gap
+from dlprof.judge.safety import Fault, has_gap
 from dlprof.judge.script import LOOK, Effect, Subject
 from dlprof.judge.slower import longer_by_itself, saved_ns
 from dlprof.judge.standards import COPY, LIKE_OTHERS, ZERO_COPY
@@ -415,7 +415,7 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
 def _is_whole(case: CaseView) -> bool:
     """Whether no copy changed with a write after the call had returned."""
     look = case.result.early_write
-    return look is not None and look.says("safe") and not gap(case, "early_write")
+    return look is not None and look.says("safe") and not has_gap(case, "early_write")
 
 
 def _only_where(case: CaseView) -> str:

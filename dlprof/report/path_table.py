@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from dlprof.judge import FAULTS, thresholds, with_name
-from dlprof.judge.safety import Level, not_looked_at, unchecked
+from dlprof.judge.safety import Level, is_open, is_unchecked
 from dlprof.judge.slower import is_too_fast_to_copy
 from dlprof.report.document import Answer, Cell, Column, Lines, Section, Table, Tone
 from dlprof.report.paths import KINDS, Array, Path, lines_of, plainest, queued_work
@@ -146,7 +146,7 @@ def _on_default_stream(array: Array) -> Answer | None:
         and path.safety.rules == (RACE,)
         and not path.safety.suspected
         and path.case.is_ordered_by_default
-        and not (unchecked(path.case) or not_looked_at(path.case))
+        and not (is_unchecked(path.case) or is_open(path.case))
     ]
     if not found:
         return None
@@ -200,7 +200,7 @@ def condition(path: Path) -> str:
 def _none(array: Array, kind: str) -> str:
     """Return ``none`` with the rules that speak against all paths of the kind."""
     paths = [one for one in array.paths if kind in (one.result, one.case.kind)]
-    against = [{rule for rule, _ in path.safety.marked} for path in paths if path.is_measured]
+    against = [{*path.safety.rules, *path.safety.suspected} for path in paths if path.is_measured]
     ids = sorted(set.intersection(*against) or set.union(*against))[:MOST_IDS] if against else []
     return f"none: see {', '.join(map(with_name, ids))}" if ids else "none"
 
