@@ -29,9 +29,8 @@ return dtypes[0] != dtypes[1]
 
 
 def show_dtype_changed(subject: Subject) -> Effect:
-    evidence = subject.finding.evidence
-    does = f"makes {evidence.get('after', '?')} of {evidence.get('before', '?')}"
-    return subject.shown(does, DTYPE)
+    before, after = CaseView(0, subject.result).changed.dtype or ("?", "?")
+    return subject.shown(f"makes {after} of {before}", DTYPE)
 
 
 @partial(
@@ -68,7 +67,6 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
             f"{source} to {after}",
             _count_text(found[0].changed.values),
             brief=first.narrows_why if first.narrows_to == after else "",
-            evidence={"before": before, "after": after},
             advice=replacements(cases, found, "keeps the dtype", none=NONE_INSTEAD),
             look=WRONG,
         )
@@ -231,7 +229,6 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
             does,
             numbers,
             brief=_cause(found[0]),
-            evidence={"changed": ", ".join(sorted(changed.kinds))},
             advice=replacements(cases, found, "gives the right result", none=NONE_INSTEAD),
             look=WRONG,
         )
@@ -309,7 +306,6 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
             "of a read-only array",
             brief="A write changes x or ends the process.",
             more="" if is_dropped else "No measured view of the pair stays read-only.",
-            evidence={"source_writable": False, "result_writable": True},
             advice=advice,
             severity="error" if is_dropped else "warning",
         )
@@ -358,7 +354,6 @@ def read_only_gained(cases: Cases) -> Iterator[FindingRecord]:
             found,
             verbs[kind],
             "of a writable array",
-            evidence={"source_writable": True, "result_writable": False},
             advice=replacements(cases, found, "can be written", partial(is_writable, kind)),
         )
 
@@ -377,8 +372,13 @@ def show_property_lost(subject: Subject) -> Effect:
         subject.idiom("masked", name) if subject.has("masked", name) else f'hasattr({name}, "mask")'
         for name in "xy"
     )
-    lost = subject.finding.evidence.get("lost", "mask")
+    lost = " and ".join(_dropped(CaseView(0, subject.result)))
     return subject.shown(f"loses the {lost} of x", MASK_LOST, before=before, after=after)
+
+
+def _dropped(case: CaseView) -> tuple[str, ...]:
+    dropped = (evidence.dropped for _, evidence in seen(case.result.values))
+    return next(filter(None, dropped), ())
 
 
 @partial(
@@ -392,19 +392,12 @@ def show_property_lost(subject: Subject) -> Effect:
 )
 def property_lost(cases: Cases) -> Iterator[FindingRecord]:
     """The result lacks a property of the source besides its values, such as a mask."""
-
-    def lost(case: CaseView) -> tuple[str, ...]:
-        dropped = (evidence.dropped for _, evidence in seen(case.result.values))
-        return next(filter(None, dropped), ())
-
-    for found in cases.groups(lambda case: lost(case) and (case.pair, lost(case))):
-        names = lost(found[0])
+    for found in cases.groups(lambda case: _dropped(case) and (case.pair, _dropped(case))):
         yield finding(
             found,
             ("loses", "lose"),
-            f"the {' and '.join(names)} of the source",
-            evidence={"lost": ", ".join(names)},
-            advice=replacements(cases, found, "keeps it", lambda other: not lost(other)),
+            f"the {' and '.join(_dropped(found[0]))} of the source",
+            advice=replacements(cases, found, "keeps it", lambda other: not _dropped(other)),
         )
 
 
@@ -450,7 +443,6 @@ def device_changed(cases: Cases) -> Iterator[FindingRecord]:
             found,
             ("moves", "move"),
             f"the array from {places[source]} to {places[result]}",
-            evidence={"source_device": source, "result_device": result},
             advice=replacements(cases, found, "stays there", lambda other: other.stays_on_device),
         )
 
@@ -494,7 +486,6 @@ def order_changed(cases: Cases) -> Iterator[FindingRecord]:
             found,
             ("makes", "make"),
             "row-major order of column-major order",
-            evidence={"source_order": "F", "result_order": "C"},
             advice=replacements(cases, found, "keeps the order", is_view_in_order),
         )
 
@@ -543,7 +534,6 @@ def immutable_shared(cases: Cases) -> Iterator[FindingRecord]:
             found,
             ("returns an immutable array that shares", "return immutable arrays that share"),
             "writable memory with x",
-            evidence={"source_writable": True, "result_writable": False},
             more="A write to x changes the result.",
             advice=or_a_copy(cases, found[0], "Do not write x while the result is in use."),
         )

@@ -12,7 +12,7 @@ from dlprof.judge.cases import Cases, capped
 from dlprof.judge.evidence_text import trace
 from dlprof.judge.rule import BY_COST, NONE_INSTEAD, Rule, code, finding, instead_of, time
 from dlprof.judge.script import HYSTERESIS, TIMED, Effect, Subject, function
-from dlprof.judge.slower import compared, longer_by_itself, saved_ns, surely_saved_ns
+from dlprof.judge.slower import longer_by_itself, saved_ns, surely_saved_ns
 from dlprof.judge.standards import ZERO_COPY
 from dlprof.runner.axes import NO_TIMES
 from dlprof.runner.evidence import PeakMemory
@@ -49,7 +49,6 @@ def _costs_more(
     other: CaseView,
     verb: tuple[str, str],
     does: str,
-    names: tuple[str, str],
     instead: str,
 ) -> FindingRecord:
     """The finding that a cheaper path stands for the first of ``found``."""
@@ -60,10 +59,7 @@ def _costs_more(
         verb,
         does,
         f"{time(worst)} instead of {time(other)}",
-        evidence={
-            "cost_ns": saved_ns(worst, other) or None,
-            **compared((names[0], worst), (names[1], other)),
-        },
+        evidence={"cost_ns": saved_ns(worst, other) or None},
         advice=instead_of(worst, other, instead),
         against=other,
         severity="warning" if surely >= thresholds.COSTLY_GAP_NS else "info",
@@ -129,7 +125,6 @@ def avoidable_copy(cases: Cases) -> Iterator[FindingRecord]:
             view,
             ("copies", "copy"),
             "although a view exists",
-            ("copy", "view"),
             f"is a view{cases.where(view)}",
         )
 
@@ -206,7 +201,6 @@ def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
             ("needs", "need"),
             "more memory than one copy",
             f"{worst.peak_arrays:.2g} arrays at the peak",
-            evidence={"peak_arrays": worst.peak_arrays},
             advice=advice,
             against=lean,
         )
@@ -342,7 +336,6 @@ def slow_path(cases: Cases) -> Iterator[FindingRecord]:
             best,
             ("is slower than", "are slower than"),
             f"another {best.kind}",
-            ("slow", "fast"),
             f"is {kind} too{cases.where(best)}",
         )
 
@@ -412,7 +405,6 @@ def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
             ("takes", "take"),
             "many times as long as the way back",
             f"{time(case)} from {case.direction}, {time(back)} back",
-            evidence=compared(("there", case), ("back", back)),
             advice=f"Fastest there: {code(case)}{sure}. Fastest back: {code(back)}.",
             against=back,
         )
@@ -475,8 +467,7 @@ def convert_in_loop(cases: Cases) -> Iterator[FindingRecord]:
         if loops is None or loops.in_loop is None or loops.hoisted is None:
             continue
         inside, before = loops.in_loop, loops.hoisted
-        hoisted_ns = before.median_ns if is_known(before) else None
-        without = f" and {brief_text(before)} without" if hoisted_ns else ""
+        without = f" and {brief_text(before)} without" if is_known(before) else ""
         advice = "Convert once, before the loop, if the source does not change in it."
         if all(case.kind == "view" and cases.is_constant(case) for case in found):
             advice = "Convert once, before the loop. The result is a view and shows later writes."
@@ -485,11 +476,7 @@ def convert_in_loop(cases: Cases) -> Iterator[FindingRecord]:
             ("takes", "take up to"),
             f"{_share(found[0]):.0%} of a loop",
             f"{brief_text(inside)} per turn with it{without}",
-            evidence={
-                "cost_ns": inside.median_ns - before.median_ns,
-                "in_loop_ns": inside.median_ns,
-                "hoisted_ns": hoisted_ns,
-            },
+            evidence={"cost_ns": inside.median_ns - before.median_ns},
             advice=advice,
         )
 

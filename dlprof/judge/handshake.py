@@ -99,7 +99,6 @@ def handshake_retry(cases: Cases) -> Iterator[FindingRecord]:
             "after a refused request",
             f"{found[0].pair[0]} refuses the first {refused.call}",
             more=f"The answer was {outcome}." if outcome else "",
-            evidence={"refused_ns": refused.ns, "outcome": outcome},
             advice=replacements(
                 cases,
                 found,
@@ -211,7 +210,6 @@ def not_negotiated(cases: Cases) -> Iterator[FindingRecord]:
             ("is refused", "are refused"),
             "although the producer can deliver",
             cause.words,
-            evidence=cause.evidence,
             advice=replacements(cases, found, "takes it"),
         )
 
@@ -234,8 +232,8 @@ def _cause(case: CaseView) -> Cause | None:
         difference = _difference(asked, answered)
         by_user = any(OF_THE_USER.get(name, "\0") in case.code for name in {*asked} - {*answered})
         if difference and not by_user:
-            evidence = {"asked": _listed(asked), "answered": _listed(answered)}
-            return Cause(f"{consumer} asks {producer} {difference}", evidence)
+            words = f"{consumer} asks {producer} {difference}"
+            return Cause(words, {"answered": _listed(answered)})
     if code := others.get(IMPORTED_OTHERWISE, {}).get("code"):
         words = f"the capsule of {producer} is versioned, and {consumer} takes a legacy one"
         return Cause(words, {"legacy": str(code)})

@@ -210,7 +210,6 @@ def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
             ("leaves", "leave"),
             f"{_kind(kept)} behind at {when}",
             f"{_kept_text(kept)}{average}",
-            evidence={name: getattr(kept, name) for name in (*METERS, "conversions")},
             brief="It is still there 2 s later.",
             advice=advice.strip(),
             severity="error" if _left(kept).keys() & {*HANDLES, BYTES} else "warning",
@@ -310,7 +309,6 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
             verb,
             does,
             how,
-            evidence={"reason": evidence.reason},
             advice=f"{advice} Or: {other}" if other else advice,
             look=DANGLING,
         )

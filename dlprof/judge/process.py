@@ -91,7 +91,6 @@ def crash(cases: Cases) -> Iterator[FindingRecord]:
             found,
             ("did not return:", "did not return:"),
             f"{first_line(losses[0].how)}{during}",
-            evidence={"stage": losses[0].stage},
             advice=f"{code(other)} works." if other else "",
             brief=returned(found[0]),
         )
@@ -167,7 +166,6 @@ def wrong_error(cases: Cases) -> Iterator[FindingRecord]:
             ("refuses", "refuse"),
             f"{'another device' if export else 'to copy'} with {raised}",
             f"the standard requires {errors}",
-            evidence={"raised": raised, "prescribed": errors},
             advice=f"Catch {raised}, too.",
             subject=export,
         )
@@ -243,14 +241,12 @@ def broken_by_refusal(cases: Cases) -> Iterator[FindingRecord]:
     """Once it has refused an array, it converts a plain one no more."""
     look = "refusal", "broken"
     for found in cases.groups(lambda case: _broken(case.result).after and case.way_in, look=look):
-        evidence = _broken(found[0].result)
-        after = first_line(evidence.after or "")
+        after = first_line(_broken(found[0].result).after or "")
         yield finding(
             found,
             ("fails", "fail"),
             "for plain arrays after a refusal",
             more=f"Afterwards a plain array gives: {after}. One like it was converted before.",
-            evidence={"refused_by": (evidence.error or ("?",))[0], "after": after},
             advice=f"{replacements(cases, found, 'takes it')} {DO_NOT_TRY}".strip(),
             look=look,
         )
@@ -319,7 +315,7 @@ def setting_changed(cases: Cases) -> Iterator[FindingRecord]:
                 ("changes", "change"),
                 f"the {name}",
                 f"{before} before, {after} after" if fits else "",
-                evidence={"setting": name, "before": before, "after": after},
+                evidence={"setting": name},
                 advice=replacements(cases, found, "keeps it", partial(keeps, name)),
                 look=SETTING,
             )

@@ -128,7 +128,7 @@ def finding(  # noqa: PLR0913 - one keyword for each part
     does: str = "",
     numbers: str = "",
     *,
-    evidence: Mapping[str, Any],
+    evidence: Mapping[str, Any] = MappingProxyType({}),
     brief: str = "",
     more: str = "",
     advice: str = "",
@@ -141,8 +141,8 @@ def finding(  # noqa: PLR0913 - one keyword for each part
 
     ``verb``, for one path and for several, and ``does`` say what the paths do, in at most 20 words.
     ``numbers`` ends that sentence; of several cases they are the first's. ``brief`` is a sentence
-    that follows, and ``more`` follows in the summary only. ``evidence`` has units in its names;
-    ``cost_ns`` is what the finding costs per call. ``advice`` names only paths that were measured.
+    that follows, and ``more`` follows in the summary only. ``evidence`` holds ``cost_ns``, the cost
+    per call, and what the reproducer needs. ``advice`` names only paths that were measured.
     ``against`` is the case that the first one is compared with. ``severity`` is needed if those of
     the rule differ. ``look`` is that of :meth:`Cases.groups`: it adds the number of processes.
     ``subject`` is another call of the first case's source than the case's own.

@@ -43,11 +43,6 @@ def longer_by_itself(
     return known and clearly_longer(longer, shorter, ratio, gap_ns)
 
 
-def compared(longer: tuple[str, CaseView], shorter: tuple[str, CaseView]) -> dict[str, float]:
-    """Return the times that are compared, by name, as evidence."""
-    return {f"{name}_ns": case.cost_ns for name, case in (longer, shorter)}
-
-
 def is_too_fast_to_copy(case: CaseView) -> bool:
     """Whether a copy takes less time than all of its bytes need: then it has not copied them all.
 

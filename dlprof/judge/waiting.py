@@ -225,14 +225,10 @@ def _idle_ns(case: CaseView) -> float | None:
 
 
 def _evidence(case: CaseView) -> dict[str, object]:
-    host_ns, queued_ns = case.loaded or (None, None)
-    idle = _idle_ns(case)
+    host_ns = case.loaded[0] if case.loaded else None
     ordering = case.result.ordering
     return {
-        "cost_ns": None if host_ns is None else max(host_ns - (idle or 0.0), 0.0),
-        "idle_ns": idle,
-        "loaded_ns": host_ns,
-        "queued_ns": queued_ns,
+        "cost_ns": None if host_ns is None else max(host_ns - (_idle_ns(case) or 0.0), 0.0),
         "streams": ordering.evidence.streams if ordering else None,
     }
 
@@ -309,7 +305,6 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
             evidence={
                 **evidence,
                 "cost_ns": evidence["cost_ns"] if waits else None,
-                "wrong_values": _read_wrong(worst),
                 "waits": worst.waits_for,
             },
             brief="A reader can see wrong values.",
@@ -385,7 +380,6 @@ def early_return(cases: Cases) -> Iterator[FindingRecord]:
             ("returns", "return"),
             "before the result is there",
             f"{plain_time(host_ns)} for the call, {time(found[0])} until ready",
-            evidence={"host_ns": host_ns, "ready_ns": found[0].cost_ns},
             advice="Wait for the result when you time it.",
         )
 

@@ -27,7 +27,7 @@ def test_a_copy_beside_a_view_is_avoidable():
     assert (finding.severity, finding.results, finding.against) == ("warning", [0], 1)
     assert "500 µs instead of 5.0 µs" in finding.headline
     assert "view(x) is a view" in finding.advice
-    assert finding.evidence == {"cost_ns": 495 * US, "copy_ns": 500 * US, "view_ns": 5 * US}
+    assert finding.evidence == {"cost_ns": 495 * US}
 
 
 @pytest.mark.parametrize(
@@ -116,20 +116,17 @@ def layout(name, time, owner, alignment=64, code="f(x)", **case):
 
 
 @pytest.mark.parametrize(
-    ("results", "cause", "limits"),
+    ("results", "limits"),
     [
-        ([layout("F", 500 * US, "copy"), layout("C", 5 * US, "view")], "layout", None),
-        ([layout("C", 500 * US, "copy", 16), layout("aligned", 5 * US, "view")], "alignment", (16, 64)),
-        ([path("f(x)", owner=varying(("view", 64), ("copy", 16), ("view", 128)))], "alignment", (16, 64)),
-        ([path("f(x)", owner=owned("copy", alignment=16), alignment=tried("view"))], "alignment", (16, 64)),
+        ([layout("F", 500 * US, "copy"), layout("C", 5 * US, "view")], None),
+        ([layout("C", 500 * US, "copy", 16), layout("aligned", 5 * US, "view")], (16, 64)),
+        ([path("f(x)", owner=varying(("view", 64), ("copy", 16), ("view", 128)))], (16, 64)),
+        ([path("f(x)", owner=owned("copy", alignment=16), alignment=tried("view"))], (16, 64)),
     ],
     ids=["layout", "alignment", "processes differ", "tried apart"],
 )  # fmt: skip
-def test_a_copy_of_one_layout_or_alignment_only_says_which(results, cause, limits):
+def test_a_copy_of_one_layout_or_alignment_only_says_which(results, limits):
     (finding,) = found("DLP017", *results)
-    names = ("copy_alignment_bytes", "view_alignment_bytes")
-    assert finding.evidence["cause"] == cause
-    assert tuple(finding.evidence.get(name) for name in names) == (limits or (None, None))
     advice = "Give it an array of layout C"
     if limits:
         advice = f"a multiple of {limits[1]} bytes"
@@ -177,7 +174,7 @@ READ_ONLY = verdict("ok", changed={}, writable={"source": False, "result": False
 def test_a_broken_promise(parts, severity):
     (finding,) = found("DLP018", path("f(x)", rounds=[0, 1, 2], **parts))
     assert finding.severity == severity
-    assert finding.evidence["documented"] == parts["case"]["promise"]
+    assert f"{parts['case']['promise']} is documented" in finding.headline
 
 
 @pytest.mark.parametrize(

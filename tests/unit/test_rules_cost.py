@@ -29,7 +29,7 @@ def is_slow(slow, fast=10 * US):
 def test_a_path_that_takes_much_longer_is_slow():
     (finding,) = found("DLP012", SLOW, path("slower(x)", 300 * US), FAST)
     assert (finding.severity, finding.results, finding.against) == ("warning", [1, 0], 2)
-    assert finding.evidence == {"cost_ns": 290 * US, "slow_ns": 300 * US, "fast_ns": 10 * US}
+    assert finding.evidence == {"cost_ns": 290 * US}
     assert "fast(x) is a view too: 10 µs instead of 300 µs" in finding.advice
 
 

@@ -75,7 +75,8 @@ def test_a_refused_versioned_capsule_is_named_if_the_consumer_takes_a_legacy_one
     ]
     case = {"protocol": "dlpack-capsule"}
     (found,) = find([path("f(c(x))", status="unsupported", handshake=events, case=case)])
-    assert (found.rule, found.evidence) == ("DLP023", {"legacy": "f(x.__dlpack__())"})
+    assert found.rule == "DLP023"
+    assert "takes a legacy one" in found.headline
     events[-1]["outcome"] = "TypeError: not this dtype"
     assert find([path("f(c(x))", status="unsupported", handshake=events, case=case)]) == []
 
