@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dlprof.report.document import Document
     from dlprof.runner.catalog import Catalog
     from dlprof.runner.trace import Row, Trace
+    from dlprof.runner.worker_client import Pool
 
 File = str | os.PathLike[str]
 Words = str | Iterable[str]
@@ -106,8 +107,8 @@ def measure(
     Raises as :func:`run`, and :class:`Unmeasured` where the setup raises.
     """
     values = read(given, options.TIMED)
-    request, catalog = request_for(statement, setup, source, values)
-    return _measure(request, catalog, output, progress)
+    with request_for(statement, setup, source, values) as (request, catalog, pool):
+        return _measure(request, catalog, output, progress, pool)
 
 
 class Traced:
@@ -170,12 +171,18 @@ def read(given: Mapping[str, Any], known: Sequence[Option]) -> dict[str, Any]:
     return options.settle(options.read(found), known=known)
 
 
-def _measure(request: Request, catalog: Catalog, output: File | None, progress: bool) -> Session:
+def _measure(
+    request: Request,
+    catalog: Catalog,
+    output: File | None,
+    progress: bool,
+    pool: Pool | None = None,
+) -> Session:
     target = None if output is None else Path(output)
     path = target or default_path(request.command[0])
     with (
         Bar() if progress else nullcontext(Watcher()) as watcher,
-        closing(Measurement(request, catalog, path, watcher)) as measurement,
+        closing(Measurement(request, catalog, path, watcher, pool)) as measurement,
     ):
         measurement.run()
         session = judging.judged(measurement.session())

@@ -25,10 +25,11 @@ from dlprof.runner.progress import Bar
 from dlprof.runner.request import Request, Settings
 from dlprof.runner.session import Session
 from dlprof.runner.state import default_path, remember_last
+from dlprof.runner.worker_client import Pool
 from dlprof.text.clean import clean
 
 
-def measure(request: Request, catalog: Catalog, given: Given) -> None:
+def measure(request: Request, catalog: Catalog, given: Given, pool: Pool | None = None) -> None:
     """Measure, keep the session, print the report, and write the other outputs.
 
     With ``--dry-run`` it only prints what it would measure.
@@ -48,7 +49,7 @@ def measure(request: Request, catalog: Catalog, given: Given) -> None:
     request = replace(request, command=command_words(request.command))
     path = output or default_path(request.command[0])
     bar = Bar()
-    with closing(Measurement(request, catalog, path, bar)) as measurement:
+    with closing(Measurement(request, catalog, path, bar, pool)) as measurement:
         stopped, unsaved = False, None
         if measurement.file.is_complete:
             complain(f"dlprof: {clean(str(path))} holds this run already: nothing is measured")

@@ -167,7 +167,9 @@ def time(
             " only simulated changes what it finds"
         )
     source = given.raw["source"]
-    measure(*request_for(statement, values["setup"] or "", source, values), given)
+    setup = values["setup"] or ""
+    with request_for(statement, setup, source, values) as (request, catalog, pool):
+        measure(request, catalog, given, pool)
 
 
 PLACES = replace(

@@ -34,6 +34,7 @@ from dlprof.runner.rounds import Runner
 from dlprof.runner.schedule import sample_ns_for
 from dlprof.runner.session import pair_text
 from dlprof.runner.session_file import SessionFile
+from dlprof.runner.worker_client import Pool
 
 QUEUES, MOST_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS", "32"
 """Streams that share a queue of the device wait for each other, which looks like an order. By
@@ -180,7 +181,14 @@ class Measurement:
     Raises :class:`UsageError` if the file cannot be written or holds something else.
     """
 
-    def __init__(self, request: Request, catalog: Catalog, path: Path, watcher: Watcher) -> None:
+    def __init__(
+        self,
+        request: Request,
+        catalog: Catalog,
+        path: Path,
+        watcher: Watcher,
+        pool: Pool | None = None,
+    ) -> None:
         self._plan = plan(request, catalog)
         self.cases = self._plan.cases
         sample_ns = sample_ns_for(request.settings, self.cases)
@@ -188,6 +196,7 @@ class Measurement:
         self.catalog = catalog
         self.path = path
         self.watcher = watcher
+        self._pool = pool
         self._meter = Meter()
         self.file = SessionFile(path, self._header())
         self._end = {"complete": False, **self.file.end}
@@ -216,8 +225,7 @@ class Measurement:
         with nothing_measured():
             self._check_setup()
         runner = Runner(
-            self.catalog.python,
-            self._plan.variables,
+            self._pool or Pool(self.catalog.python, self._plan.variables),
             self.cases,
             self.request.settings,
             self.file,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from itertools import groupby
 from typing import Any
@@ -69,14 +69,13 @@ Steps = Generator[Any, int | None, None]
 class Runner:
     """Measures cases in one interpreter, and keeps every answer in the session file ``file``.
 
-    ``variables`` are environment variables of the frameworks. Answers that the file holds already
-    are not measured again. ``can_trace`` if CUPTI is installed.
+    Answers that the file holds already are not measured again. ``can_trace`` if CUPTI is installed.
+    The runner closes the ``pool``.
     """
 
     def __init__(
         self,
-        python: str,
-        variables: Mapping[str, str],
+        pool: Pool,
         cases: Sequence[Case],
         settings: Settings,
         file: SessionFile,
@@ -96,7 +95,7 @@ class Runner:
         """The plain array of each path in the survey."""
         self._diagnosed = _diagnosed(cases, settings)
         self._can_trace = can_trace
-        self._pool = Pool(python, variables)
+        self._pool = pool
         self._client = CaseClient(settings, file, watcher)
 
     def run(self) -> None:
@@ -340,11 +339,9 @@ class Runner:
         An import takes one processor, and no time is taken meanwhile. The second process is that
         of the next group. If there is one group, it is that of the forks, then of the next round.
         """
-        group, second, kind = (
-            groups[place],
-            groups[place + 1 : place + 2],
-            self._kind(groups[place]),
-        )
+        self._pool.wait(self.settings.limit_s)
+        group, second = groups[place], groups[place + 1 : place + 2]
+        kind = self._kind(group)
         is_only = len(groups) == 1
         forks = is_only and round_ == 0 and bool(self._diagnosed)
         if is_only and not forks and round_ + 1 < self.settings.rounds:

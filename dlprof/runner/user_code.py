@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,15 @@ from dlprof.protocol.statement import (
     UserCode,
     check_setup,
     check_source,
+    leading_imports,
     normal,
     parse,
 )
-from dlprof.runner import worker_client
 from dlprof.runner.axes import simulated_in
 from dlprof.runner.catalog import Catalog, inspect_interpreter
 from dlprof.runner.request import Axes, Request, Settings, settings_of
-from dlprof.runner.worker_client import Outcome
+from dlprof.runner.schedule import Lane, finish, processors
+from dlprof.runner.worker_client import Outcome, Pool
 
 NO_CONSUMER = {"name": "unknown", "module": "builtins", "probe": None}
 """The consumer of a statement that failed; the measurement gives the reason."""
@@ -39,12 +41,14 @@ def check(statement: str, setup: str = "", source: str | None = None) -> None:
         raise UsageError(str(fault)) from None
 
 
+@contextmanager
 def request_for(
     statement: str, setup: str, source: str | None, values: Mapping[str, Any]
-) -> tuple[Request, Catalog]:
-    """Return what to measure for a conversion with these options, and the catalog with its probes.
+) -> Iterator[tuple[Request, Catalog, Pool]]:
+    """Yield the request for a conversion with these options, its catalog, and a pool for its run.
 
-    ``source`` is the name of the array, None if dlprof is to find it.
+    ``source`` is the name of the array, None if dlprof is to find it. The forks that recognize the
+    conversion diagnose it later, and the worker of the first round imports at the same time.
 
     Raises :class:`UsageError` for text that makes no sense, and :class:`Unmeasured` if the setup
     fails.
@@ -53,42 +57,59 @@ def request_for(
     check(statement, setup, source)
     python, probe_files = values["python"], values["probes"]
     simulated = simulated_in(values["devices"])
-    settings = replace(settings_of(values), setup="")  # it makes the array, and is no more
+    # The setup makes the array, and does no more. All processes serve one pair.
+    settings = replace(settings_of(values), setup="", together=True)
     known = inspect_interpreter(python, probe_files, simulated)
+    variables: dict[str, str] = {}
+    for probe in known.probes:
+        variables |= probe.variables
     typed = {"statement": statement, "setup": setup, "source": source}
-    found = _recognize(typed, settings, known, probe_files)
-    own = _own_code(setup, found)
-    array = found["source"]
-    request = Request(
-        pairs=((own.producer.name, own.consumer.name),),
-        axes=Axes(
-            (tuple(array["shape"]),), (array["dtype"],), (array["layout"],), (array["device"],)
-        ),
-        settings=settings,
-        python=python,
-        probe_files=(*probe_files, own.reference()),
-        command=("time", statement),
-        simulated=simulated,
-    )
-    return request, inspect_interpreter(python, request.probe_files, simulated)
+    with closing(Pool(python, variables | known.variables)) as pool:
+        found = _recognize(typed, settings, known, probe_files, pool)
+        own = _own_code(setup, found)
+        array = found["source"]
+        request = Request(
+            pairs=((own.producer.name, own.consumer.name),),
+            axes=Axes(
+                (tuple(array["shape"]),), (array["dtype"],), (array["layout"],), (array["device"],)
+            ),
+            settings=settings,
+            python=python,
+            probe_files=(*probe_files, own.reference()),
+            command=("time", statement),
+            simulated=simulated,
+        )
+        yield request, inspect_interpreter(python, request.probe_files, simulated), pool
 
 
 def _recognize(
-    typed: dict[str, Any], settings: Settings, catalog: Catalog, probe_files: tuple[str, ...]
+    typed: dict[str, Any],
+    settings: Settings,
+    catalog: Catalog,
+    probe_files: tuple[str, ...],
+    pool: Pool,
 ) -> dict[str, Any]:
-    variables: dict[str, str] = {}
-    for probe in catalog.probes:
-        variables |= probe.variables
-    variables |= catalog.variables
     request = {
         "do": "recognize",
         **typed,
         "sources": [f"file:{Path(path).absolute()}" for path in probe_files],
     }
-    with worker_client.start(catalog.python, variables) as worker:
-        outcome = worker.ask(request, settings.limit_s)
-    _check(outcome)
-    return outcome.parts
+    # If there is a device, an import may begin to use it, and a fork cannot use it then.
+    can_fork = bool(catalog.interpreter.get("no_cuda"))
+    imports = [{"statements": leading_imports(typed["setup"])}] if can_fork else []
+    if imports and processors() > 1:
+        pool.load((), imports)
+    outcomes: list[Outcome] = []
+
+    def ask() -> Lane:
+        forks = pool.forks(("forks", ()), imports)
+        worker = yield from forks.next()
+        outcomes.append(worker.ask(request, settings.limit_s))
+        yield from forks.end()
+
+    finish([ask()])
+    _check(outcomes[0])
+    return outcomes[0].parts
 
 
 def _check(outcome: Outcome) -> None:

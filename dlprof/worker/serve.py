@@ -22,7 +22,7 @@ from dlprof.worker.loading import WorkerState, path_of
 from dlprof.worker.memory import TooLarge
 from dlprof.worker.refusal import FaultyProbe, Refusal, attempt, own_place
 from dlprof.worker.subject import SetupFailed
-from dlprof.worker.supervisor import forked
+from dlprof.worker.supervisor import FORK_ENDED, forked
 
 Measure = Callable[[WorkerState, dict[str, Any], Answer], Outcome]
 
@@ -47,7 +47,7 @@ def serve(requests_fd: int, replies_fd: int) -> None:
             outcome = "failed", Refusal(fault).reason
         channel.send({"id": answer.identity, "done": outcome[0], "reason": outcome[1]})
         if request["do"] == "end fork":
-            os._exit(0)
+            os._exit(FORK_ENDED)
 
 
 def _served(state: WorkerState, kind: str, request: dict[str, Any], answer: Answer) -> Outcome:

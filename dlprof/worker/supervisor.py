@@ -21,6 +21,8 @@ SET_PARENT_DEATH_SIGNAL, SET_CHILD_SUBREAPER = 1, 36
 WATCHED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGABRT)
 LIMIT_S, LOOK_S = 3.0, 0.001
 """A process that waits for a lost driver or file server cannot be killed."""
+FORK_ENDED = 64
+"""The exit code of a fork that its parent ended."""
 FIRST_TO_GO = "1000"
 """If memory runs out, the kernel ends this process before any other (proc_pid_oom_score_adj(5))."""
 
@@ -50,7 +52,7 @@ def supervised() -> None:
 
 
 def forked() -> bool:
-    """Fork: return True in the child. Here wait until it ends, and end as it did if it failed."""
+    """Fork: return True in the child. Here wait for its end, and end as it did unless planned."""
     child = os.fork()
     if child == 0:
         faulthandler.disable()  # the handler of another signal may have replaced its own
@@ -60,7 +62,7 @@ def forked() -> bool:
     before = signal.signal(signal.SIGABRT, lambda *_: os.kill(child, signal.SIGABRT))
     _, status = os.waitpid(child, 0)
     signal.signal(signal.SIGABRT, before or signal.SIG_DFL)
-    if status:
+    if os.waitstatus_to_exitcode(status) != FORK_ENDED:
         _end_as(status)
     return False
 

@@ -18,7 +18,7 @@ from dlprof.runner.rounds import Runner
 from dlprof.runner.session import Company
 from dlprof.runner.session_file import SessionFile
 from dlprof.runner.survey import SHAPE
-from dlprof.runner.worker_client import started_by
+from dlprof.runner.worker_client import Pool, started_by
 
 
 class Watched(Watcher):
@@ -54,7 +54,7 @@ def cases_of(count, **changes):
 
 def run(cases, file, watcher=None, **settings):
     settings = Settings(**{"diagnose": False, "alignment": False} | settings)
-    ran = Runner("python", {}, cases, settings, file, watcher or Watcher())
+    ran = Runner(Pool("python", {}), cases, settings, file, watcher or Watcher())
     ran.run()
     return ran
 
@@ -326,7 +326,7 @@ def test_without_a_diagnosis_the_alignment_of_each_path_is_looked_at_once(worker
 def test_no_worker_is_asked_for_a_trace_where_cupti_is_missing(workers, file, can_trace, asked):
     settings = Settings(rounds=1, diagnose=True)
     cases = [make_case(device="cuda")]
-    Runner("python", {}, cases, settings, file, Watcher(), can_trace).run()
+    Runner(Pool("python", {}), cases, settings, file, Watcher(), can_trace).run()
     assert [tuple(one["instruments"]) for one in workers.requests].count(TRACE) == asked
     round_, answer = file.answers(0)[-1]
     assert round_ == 2
