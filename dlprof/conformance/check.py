@@ -1,10 +1,10 @@
-"""A check: a clause of a standard, and a function that sees whether a framework keeps it.
+"""Checks: a clause of a standard, and a function that tests whether a framework keeps it.
 
 A check returns if the clause holds, and raises one of the answers below if not. Its text is
 the script that shows the answer without dlprof, see :mod:`dlprof.conformance.script`.
 
-Its needs say whether the clause is about the framework: each is a function that raises
-:class:`NotApplicable`. They run before a check, and are no part of its script.
+A need is a function that raises :class:`NotApplicable` if the clause is not about the framework.
+Needs run before a check, and are no part of its script.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dlprof.conformance.counterpart import HALVES, LAZY, NEW, OLD, Source, attempt, dtypes_of
+from dlprof.conformance.counterpart import HALVES, LAZY, NEW, OLD, Source, attempt, available_dtypes
 from dlprof.probes.capsule import capsule_name
 
 STANDARDS = "DLPack 1.3, array API 2025.12"
@@ -55,9 +55,9 @@ LONGEST = 300
 
 
 class Answer(Exception):
-    """An answer of a check other than "holds"; the message says what was seen.
+    """An answer of a check other than "holds", with the observation as its message.
 
-    What a framework raised is the cause: ``raise Violated("it refuses") from error``.
+    The cause is the error of the framework: ``raise Violated("it refuses") from error``.
     """
 
     verdict = ""
@@ -78,7 +78,7 @@ class Unknown(Answer):
 
 
 class NotApplicable(Answer):
-    """The framework does not offer what the clause is about, and need not."""
+    """The clause is about an optional feature that the framework lacks."""
 
     verdict = "not applicable"
 
@@ -108,7 +108,7 @@ class Check:
 
 
 CHECKS: dict[str, Check] = {}
-"""By name; to import :mod:`dlprof.conformance` is to declare all."""
+"""All checks by name. The import of :mod:`dlprof.conformance` declares them."""
 
 
 def check(
@@ -125,7 +125,7 @@ def check(
 
 
 def answer(check: Check, framework: Any) -> tuple[str, str]:
-    """Return the verdict and what was seen."""
+    """Return the verdict and the observation."""
     try:
         for need in check.needs:
             need(framework)
@@ -164,7 +164,7 @@ def importing(framework: Any) -> None:
 
 
 def taking(framework: Any) -> None:
-    """A cause that concerns all checks is reported once."""
+    """Let one check report a cause that concerns all."""
     importing(framework)
     if framework.takes_objects and attempt(framework.take, Source())[1] is not None:
         raise NotApplicable("it refuses every object, see takes-objects")
@@ -213,7 +213,7 @@ def arrays(kind: str) -> Function:
 
 
 def halves(framework: Any) -> None:
-    if not dtypes_of(framework, HALVES):
+    if not available_dtypes(framework, HALVES):
         raise NotApplicable(f"it has neither {' nor '.join(HALVES)}")
 
 

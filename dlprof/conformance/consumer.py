@@ -1,4 +1,4 @@
-"""Checks of a consumer: what it asks of a producer, versions and flags."""
+"""Checks of a consumer: its requests to a producer, versions and flags."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def refuses(framework: Any, source: Any) -> None:
 
 
 def shares(framework: Any, x: Any, source: Source) -> bool:
-    """Whether a change of our memory is seen in the array."""
+    """Whether a change of our memory shows in the array."""
     ctypes.c_float.from_address(source.data).value = 99
     is_shared: bool = framework.values(x)[0] == 99  # noqa: PLR2004
     return is_shared
@@ -88,7 +88,7 @@ def released(source: Source) -> None:
         raise Violated(f"{len(source.given)} capsules, and {count} calls of the deleter")
 
 
-# What is asked of the producer
+# Requests to the producer
 
 
 @should(f"{PYTHON}, Syntax", "from_dlpack takes any object with both methods.", importing)

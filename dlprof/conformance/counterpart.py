@@ -34,7 +34,7 @@ PADDED = 4
 EXT_DEV = 12
 """kDLExtDev is reserved for tests: no framework has it."""
 KEYWORDS = ("stream", "max_version", "dl_device", "copy")
-"""Of ``__dlpack__``."""
+"""The keywords of ``__dlpack__``."""
 MOST_CALLS = 9
 VALUES = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 DTYPES = {
@@ -61,11 +61,11 @@ LAZY = ("conjugated", "negated", "swapped")
 rename_capsule = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_SetName", ctypes.pythonapi)
 )
-# The deleter is this C function. It steps the first number of what it is given, and runs in any
+# The deleter is this C function. It changes the first number of its argument. It runs in any
 # thread, without the interpreter's lock, and with an exception pending.
 step = ctypes.CDLL(None).rand_r
 forever = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
-"""Keep what a framework may use until the process ends, and while its interpreter ends."""
+"""Keep an object until the process ends: a framework may use it at the very end."""
 Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
@@ -74,7 +74,7 @@ class Source:
 
     The dtype is type code, bits and lanes. The data begin ``shift`` bytes after a page. Without
     ``strides`` the pointer is NULL, and so is that of the data without ``numbers``. With ``only``
-    each capsule has this name. ``keywords`` are those that it knows.
+    each capsule has this name. Other keywords than ``keywords`` raise a TypeError.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the fields of dlpack.h
@@ -133,7 +133,7 @@ class Source:
 
 
 def deletions(source: Source) -> int:
-    """Return how often deleters were called: each call steps the first number of its argument."""
+    """Return how often deleters were called: each call changes the first number."""
     count = 0
     for _, made, was in source.given:
         number = ctypes.c_uint32.from_buffer_copy(was)
@@ -144,7 +144,7 @@ def deletions(source: Source) -> int:
 
 
 def contents(capsule: Any) -> Any:
-    """Return what an unused capsule points to, which keeps the capsule."""
+    """Return the structure of an unused capsule; it keeps the capsule."""
     name = capsule_name(capsule)
     kind = ManagedVersioned if name == NEW else Managed
     held: Any = kind.from_address(capsule_pointer(capsule, name))
@@ -152,30 +152,30 @@ def contents(capsule: Any) -> Any:
     return held
 
 
-def address_of(held: Any) -> int:
+def first_address(held: Any) -> int:
     """Return the address of the first element."""
     return int((held.tensor.data or 0) + held.tensor.byte_offset)
 
 
-def shape_of(held: Any) -> list[int]:
+def lengths(held: Any) -> list[int]:
     return list(held.tensor.shape[: held.tensor.ndim])
 
 
 def elements(held: Any, form: str = "f") -> list[Any]:
     """Return the elements in row-major order, read by the strides."""
-    shape, ndim = shape_of(held), held.tensor.ndim
+    shape, ndim = lengths(held), held.tensor.ndim
     strides = held.tensor.strides[:ndim] if held.tensor.strides else None
     strides = strides or [math.prod(shape[axis + 1 :]) for axis in range(ndim)]
     found, item = [], struct.calcsize(form)
     for index in itertools.product(*map(range, shape)):
-        at = address_of(held) + item * sum(map(operator.mul, index, strides))
+        at = first_address(held) + item * sum(map(operator.mul, index, strides))
         parts = struct.unpack(form, ctypes.string_at(at, item))
         found.append(complex(*parts) if len(parts) > 1 else parts[0])
     return found
 
 
 def attempt(call: Any, *arguments: Any, **how: Any) -> tuple[Any, BaseException | None]:
-    """Return what a call returns, and what it raised."""
+    """Return the result of a call, and its error."""
     try:
         return call(*arguments, **how), None
     except Exception as error:  # noqa: BLE001 - a framework's refusal is an answer
@@ -197,8 +197,8 @@ def in_thread(work: Any) -> None:
     thread.join()
 
 
-def dtypes_of(framework: Any, names: Iterable[str] = DTYPES) -> list[str]:
-    """Return the dtypes of which the framework makes arrays, and says so."""
+def available_dtypes(framework: Any, names: Iterable[str] = DTYPES) -> list[str]:
+    """Return the names of the dtypes that the framework's arrays have."""
     made = {name: attempt(framework.make, name) for name in names}
     return [
         name

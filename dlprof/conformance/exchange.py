@@ -16,8 +16,8 @@ from dlprof.conformance.counterpart import (
     Source,
     attempt,
     elements,
+    lengths,
     rename_capsule,
-    shape_of,
 )
 from dlprof.conformance.producer import delete
 from dlprof.probes.capsule import Managed, ManagedVersioned, Tensor, capsule_pointer, new_capsule
@@ -36,11 +36,11 @@ def has_table(framework: Any) -> None:
 
 def lends(framework: Any) -> None:
     has_table(framework)
-    if not table_of(framework.make("C")).borrow:
+    if not functions(framework.make("C")).borrow:
         raise NotApplicable("it lends no tensors, and need not")
 
 
-def table_of(x: Any) -> Any:
+def functions(x: Any) -> Any:
     """Return the functions of the type of an array, by name."""
     capsule = type(x).__dlpack_c_exchange_api__
     address, error = attempt(capsule_pointer, capsule, b"dlpack_exchange_api")
@@ -65,14 +65,14 @@ def allocated(x: Any, source: Source) -> tuple[int, Any, list[str]]:
     out = ctypes.c_void_p()
     set_error = SetError(lambda _, kind, what: errors.append(f"{kind!r} {what!r}"))
     kinds = (ctypes.POINTER(Tensor), Out, ctypes.c_void_p, SetError)
-    allocate = ctypes.PYFUNCTYPE(ctypes.c_int, *kinds)(table_of(x).allocate)
+    allocate = ctypes.PYFUNCTYPE(ctypes.c_int, *kinds)(functions(x).allocate)
     return allocate(source.tensor, ctypes.byref(out), None, set_error), out.value, errors
 
 
 @gives(f"{HEADER}, DLPackExchangeAPI", "The table is of version 1 and complete.", has_table)
 def exchange_table(framework: Any) -> None:
     x = framework.make("C")
-    table = table_of(x)
+    table = functions(x)
     if table.major != 1:
         raise Violated(f"the table is of version {table.major}.{table.minor}")
     for name in ("allocate", "from_object", "to_object", "current_stream"):
@@ -84,7 +84,7 @@ def exchange_table(framework: Any) -> None:
 def exchange_gives(framework: Any) -> None:
     x = framework.make("C")
     out = ctypes.c_void_p()
-    called(table_of(x).from_object, (ctypes.py_object, Out), x, ctypes.byref(out))
+    called(functions(x).from_object, (ctypes.py_object, Out), x, ctypes.byref(out))
     if not out.value:
         raise Violated("it returns 0 and gives no tensor")
     held = ManagedVersioned.from_address(out.value)
@@ -97,7 +97,7 @@ def exchange_gives(framework: Any) -> None:
 def exchange_lends(framework: Any) -> None:
     x = framework.make("C")
     held = Managed()
-    called(table_of(x).borrow, (ctypes.py_object, ctypes.POINTER(Tensor)), x, held.tensor)
+    called(functions(x).borrow, (ctypes.py_object, ctypes.POINTER(Tensor)), x, held.tensor)
     if elements(held) != framework.values(x):
         raise Violated(f"the tensor has the values {elements(held)}")
 
@@ -107,7 +107,7 @@ def exchange_stream(framework: Any) -> None:
     x = framework.make("C")
     out = ctypes.c_void_p()
     kinds = (ctypes.c_int, ctypes.c_int32, Out)
-    called(table_of(x).current_stream, kinds, 1, 0, ctypes.byref(out))
+    called(functions(x).current_stream, kinds, 1, 0, ctypes.byref(out))
 
 
 @takes(f"{HEADER}, ManagedTensorToPyObject", "A tensor becomes an array.", has_table)
@@ -118,7 +118,7 @@ def exchange_takes(framework: Any) -> None:
     capsule = source.capsule(NEW)
     address = capsule_pointer(capsule, NEW)
     rename_capsule(capsule, USED[NEW])
-    called(table_of(x).to_object, (ctypes.c_void_p, Out), address, ctypes.byref(out))
+    called(functions(x).to_object, (ctypes.c_void_p, Out), address, ctypes.byref(out))
     if not out.value:
         raise Violated("it returns 0 and gives no array")
     y = ctypes.cast(out, ctypes.py_object).value
@@ -137,7 +137,7 @@ def exchange_allocates(framework: Any) -> None:
     if code or errors or not address:
         raise Violated(f"it refuses: code {code}, {errors}")
     held = ManagedVersioned.from_address(address)
-    found = shape_of(held), held.tensor.code, held.tensor.bits, held.tensor.lanes
+    found = lengths(held), held.tensor.code, held.tensor.bits, held.tensor.lanes
     if found != ([2, 3], 2, 32, 1):
         raise Violated(f"shape, type code, bits and lanes are {found}")
     delete(held)

@@ -30,7 +30,7 @@ from dlprof.conformance.counterpart import (
     VALUES,
     Source,
     attempt,
-    dtypes_of,
+    available_dtypes,
 )
 
 must, should, may = (partial(check, "consumer", word) for word in SEVERITIES)
@@ -121,7 +121,7 @@ def many_axes(framework: Any) -> None:
 @must(INTERCHANGE, "Each dtype that it has arrives.", taking)
 def takes_dtypes(framework: Any) -> None:
     wrong = []
-    for name in dtypes_of(framework):
+    for name in available_dtypes(framework):
         if name in framework.narrows:
             continue
         code, bits, form = DTYPES[name]
@@ -141,7 +141,7 @@ def takes_dtypes(framework: Any) -> None:
 
 @must(f"{HEADER}, DLDataTypeCode", "float16 and bfloat16 keep their type.", taking, halves)
 def half_dtypes(framework: Any) -> None:
-    for name in dtypes_of(framework, HALVES):
+    for name in available_dtypes(framework, HALVES):
         x = arrives(framework, Source((0x3F80,) * 6, "H", dtype=(HALVES[name], 16, 1)), Refused)
         if framework.dtype(x) != name:
             raise Violated(f"{name} becomes {framework.dtype(x)}")

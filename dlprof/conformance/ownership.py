@@ -23,20 +23,14 @@ from dlprof.conformance.check import (
     raises,
     taking,
 )
-from dlprof.conformance.consumer import (
-    arrives,
-    holds,
-    refuses,
-    released,
-    shares,
-)
+from dlprof.conformance.consumer import arrives, holds, refuses, released, shares
 from dlprof.conformance.counterpart import (
     COPIED,
     USED,
     Source,
     attempt,
+    available_dtypes,
     deletions,
-    dtypes_of,
     in_thread,
 )
 from dlprof.probes.capsule import capsule_name
@@ -45,7 +39,7 @@ must, should, may = (partial(check, "consumer", word) for word in SEVERITIES)
 
 
 class Holder(Source):
-    """Gives one thing, whatever it is asked for."""
+    """Gives one thing for any arguments."""
 
     def __init__(self, thing: Any) -> None:
         super().__init__()
@@ -67,7 +61,7 @@ def imported_twice(framework: Any) -> None:
 
 @must(f"{IMPORT}, Returns", "An array of its own has the same values.", importing, exports)
 def own_array(framework: Any) -> None:
-    for kind in ("C", "empty", "cube", *dtypes_of(framework)):
+    for kind in ("C", "empty", "cube", *available_dtypes(framework)):
         x, error = attempt(framework.make, kind)
         if error is not None:
             continue
@@ -239,7 +233,7 @@ def stays_on_device(framework: Any) -> None:
     device = getattr(framework.make("C"), "device", None)
     if device is None:
         raise Unknown("its array has no attribute device")
-    for name in dtypes_of(framework):
+    for name in available_dtypes(framework):
         x = framework.make(name)
         for how in ({}, {"device": device}, {"copy": True}, {"device": device, "copy": True}):
             y, error = attempt(framework.from_dlpack, x, **how)

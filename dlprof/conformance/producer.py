@@ -44,16 +44,16 @@ from dlprof.conformance.counterpart import (
     READ_ONLY,
     USED,
     Deleter,
-    address_of,
     attempt,
+    available_dtypes,
     contents,
-    dtypes_of,
     elements,
     export_newest,
+    first_address,
     forever,
     in_thread,
+    lengths,
     rename_capsule,
-    shape_of,
 )
 from dlprof.probes.capsule import ManagedVersioned, capsule_name
 
@@ -112,7 +112,7 @@ def delete(held: Any) -> None:
         Deleter(held.deleter)(ctypes.addressof(held))
 
 
-# What can be asked
+# Methods and keywords
 
 
 @should(f"{PYTHON}, Syntax", "An array has both methods of DLPack.", arrays("C"))
@@ -172,12 +172,12 @@ def old_for_older(framework: Any) -> None:
     *map(keyword, ("max_version", "dl_device", "copy")),
 )
 def keywords_together(framework: Any) -> None:
-    for kind in ("C", "empty", *dtypes_of(framework)):
+    for kind in ("C", "empty", *available_dtypes(framework)):
         x, error = attempt(framework.make, kind)
         if error is not None or attempt(x.__dlpack__)[1] is not None:
             continue
         form = DTYPES[kind][2] if kind in DTYPES else "f"
-        # What is refused alone is a deviation of another check.
+        # A refusal of one keyword alone is a deviation of another check.
         alone: Any = [{"dl_device": (1, 0)}, {"copy": False}, {"copy": True}]
         known = [how for how in alone if not attempt(x.__dlpack__, max_version=(1, 3), **how)[1]]
         devices = [None, *(how["dl_device"] for how in known if "dl_device" in how)]
@@ -217,7 +217,7 @@ def unknown_dl_device(framework: Any) -> None:
 
 @must(f"{EXPORT}, copy", "copy=True always copies.", keyword("copy"))
 def copies(framework: Any) -> None:
-    names = dtypes_of(framework)
+    names = available_dtypes(framework)
     refused, why = [], None
     for name in names:
         x = framework.make(name)
@@ -258,7 +258,7 @@ def same_memory(framework: Any, **how: Any) -> None:
     """See that two capsules have one memory, and do not say that it is a copy."""
     x = framework.make("C")
     first, second = (exported(framework, x, **how) for _ in range(2))
-    if address_of(first) != address_of(second):
+    if first_address(first) != first_address(second):
         raise Violated("two capsules of one array have different memory")
     if isinstance(first, ManagedVersioned) and first.flags & COPIED:
         raise Violated("the flag IS_COPIED is set, and the memory is not copied")
@@ -296,8 +296,8 @@ def layouts(framework: Any) -> None:
         if refusal is not None:
             continue
         held = contents(capsule)
-        if tuple(shape_of(held)) != framework.shape(x):
-            wrong.append(f"{kind} has the shape {shape_of(held)}")
+        if tuple(lengths(held)) != framework.shape(x):
+            wrong.append(f"{kind} has the shape {lengths(held)}")
         elif elements(held) != framework.values(x):
             wrong.append(f"{kind} has the values {elements(held)}")
     if wrong:
@@ -322,7 +322,7 @@ def empty_is_null(framework: Any) -> None:
 @must(f"{HEADER}, DLDataType", "Each dtype has its type code, bits and 1 lane.", exports)
 def gives_dtypes(framework: Any) -> None:
     wrong = []
-    for name in dtypes_of(framework):
+    for name in available_dtypes(framework):
         code, bits, form = DTYPES[name]
         x = framework.make(name)
         capsule, error = attempt(framework.export, x)
@@ -341,7 +341,7 @@ def gives_dtypes(framework: Any) -> None:
 
 @must(f"{HEADER}, DLDataTypeCode", "float16 and bfloat16 have 16 bits.", exports, halves)
 def gives_half_dtypes(framework: Any) -> None:
-    for name in dtypes_of(framework, HALVES):
+    for name in available_dtypes(framework, HALVES):
         capsule, error = attempt(framework.export, framework.make(name))
         if error is not None:
             raise Refused(f"it refuses {name}") from error
@@ -358,7 +358,7 @@ def lazy_values(framework: Any) -> None:
             capsule = framework.export(x)
         except Exception:  # noqa: BLE001, S112 - it has no such arrays, or refuses them
             continue
-        numbers = (ctypes.c_float * 2).from_address(address_of(contents(capsule)))
+        numbers = (ctypes.c_float * 2).from_address(first_address(contents(capsule)))
         found = complex(*numbers) if kind == "conjugated" else numbers[0]
         if found != framework.values(x)[0]:
             raise Violated(f"{kind}: the memory begins with {found} for {framework.values(x)[0]}")

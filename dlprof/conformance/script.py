@@ -1,4 +1,4 @@
-"""A framework as the checks see it, and a check as a script without dlprof; both are source text.
+"""Source text of a framework for the checks, and of a check as a script without dlprof.
 
 A script needs the framework and the standard library only. It holds the source of the check and of
 every definition that it uses, as they stand.
@@ -25,7 +25,7 @@ KINDS = (
     *FLAGS,
     *DTYPES,
 )
-"""The arrays that checks ask for: layouts, flags and dtypes of a probe, and other shapes."""
+"""The arrays of the checks: layouts, flags and dtypes of a probe, and other shapes."""
 SHAPE = (2, 4)
 SHAPES = {"scalar": (), "empty": (0, 3), "cube": (2, 3, 4), "large": (256, 1024)}
 CALL = re.compile(r"([\w.]+)\(\{x\}\)")

@@ -28,7 +28,7 @@ SETTINGS = Settings(rounds=3, sample_ns=10_000_000, limit_s=15.0, largest_bytes=
 CUDA_SETTINGS = replace(SETTINGS, limit_s=20.0, together=True)
 """Each process makes a context and compiles the spin kernel, which takes longer than to measure."""
 SIMULATED_SETTINGS = replace(CUDA_SETTINGS, rounds=1, times=False)
-"""Rounds repeat times, and here are none."""
+"""Rounds only repeat times, which a simulated device has not."""
 ALARMS = ("warning", "error")
 NOT_MEASURED = ("unsupported", "invalid", "skipped")
 SIMULATED_PLANTS = tuple(
@@ -37,15 +37,15 @@ SIMULATED_PLANTS = tuple(
     if plant.rule not in NEED_TIMES and plant.placements == Plant.placements
 )
 ATTEMPTS = 3
-"""How often a plant is measured that was missed, or whose times other programs disturbed."""
+"""Measurements of a plant that was missed, or that other programs disturbed."""
 DISTURBED = "other programs disturbed its times"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The rules that found something of one plant, as warnings or errors.
+    """The rules with a warning or an error for one plant.
 
-    ``reason`` says why some of it was not measured.
+    ``reason`` says why a part was not measured.
     """
 
     plant: Plant
@@ -99,14 +99,16 @@ def run(
     catalog = inspect_interpreter(python, (SYNTHETIC,), simulated)
     outcomes: dict[Plant, Outcome] = {}
     for number, group in enumerate(_groups(plants)):
-        left = group
+        remaining = group
         for attempt in range(ATTEMPTS):
             path = folder / f"selftest-{number}-{attempt}.json"
-            results = _measure(left, catalog, path, watcher)
-            judged = {one.plant: one for one in judge(left, results, find(results))}
+            results = _measure(remaining, catalog, path, watcher)
+            judged = {one.plant: one for one in judge(remaining, results, find(results))}
             outcomes |= judged
-            left = [plant for plant, one in judged.items() if one.missed or one.reason == DISTURBED]
-            if not left:
+            remaining = [
+                plant for plant, one in judged.items() if one.missed or one.reason == DISTURBED
+            ]
+            if not remaining:
                 break
     return Selftest(tuple(outcomes[plant] for plant in plants))
 
@@ -147,17 +149,17 @@ def judge(
             and (finding.severity in ALARMS or finding.rule == plant.rule)
         }
         measured = [results[index] for index in sorted(wanted)]
-        left = [result for result in measured if result.status in NOT_MEASURED]
-        if plant.surveyed and len(left) < len(measured):
-            left = []  # no framework makes every array of a survey
-        reason = f"{left[0].status}: {first_line(left[0].reason)}" if left else None
+        lost = [result for result in measured if result.status in NOT_MEASURED]
+        if plant.surveyed and len(lost) < len(measured):
+            lost = []  # no framework makes every array of a survey
+        reason = f"{lost[0].status}: {first_line(lost[0].reason)}" if lost else None
         if reason is None and plant.rule in NEED_TIMES and plant.rule not in rules:
             reason = None if all(map(_has_times, measured)) else DISTURBED
         yield Outcome(plant, tuple(sorted(rules)), reason)
 
 
 def _has_times(result: Result) -> bool:
-    """Whether all of its times are its own."""
+    """Whether other programs left all of its times undisturbed."""
     loops = result.placement
     if loops is None:
         return is_known(result.ready_time)
@@ -165,7 +167,7 @@ def _has_times(result: Result) -> bool:
 
 
 def _groups(plants: Sequence[Plant]) -> list[list[Plant]]:
-    """Plants that can be measured in one run: those on the same arrays, in the same loops."""
+    """Group plants that one run can measure: on the same arrays, in the same loops."""
 
     def arrays(plant: Plant) -> tuple[object, ...]:
         array = plant.device, plant.shape, plant.dtypes, plant.layouts
@@ -175,7 +177,7 @@ def _groups(plants: Sequence[Plant]) -> list[list[Plant]]:
 
 
 def _settings(plant: Plant, simulated: int) -> Settings:
-    """In loops only the loops are looked at: the ways themselves are diagnosed elsewhere."""
+    """Return settings; plants in loops need no diagnosis, because others have it."""
     settings = SETTINGS if plant.device == "cpu" else CUDA_SETTINGS
     if simulated:
         return SIMULATED_SETTINGS

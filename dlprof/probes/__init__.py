@@ -1,4 +1,4 @@
-"""The probes that come with dlprof, in the order in which they are listed."""
+"""The probes that come with dlprof, in the order of ``dlprof list``."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ HOST_MEMORY = ("bytes", "bytearray", "array", "mmap", "pyarrow", "pinned")
 
 
 class Protocol(str, enum.Enum):
-    """How an array is handed over. The values stand in the session file."""
+    """Ways to hand over an array. The values stand in the session file."""
 
     DLPACK = "dlpack"
     """An object with ``__dlpack__`` and ``__dlpack_device__``."""
@@ -86,8 +86,8 @@ class ArraySpec:
         return self.elements * DTYPES.get(self.dtype, 0)
 
     def of_bytes(self, size_bytes: int) -> ArraySpec:
-        """The same of about this size."""
-        shape = shape_of(max(1, size_bytes // DTYPES.get(self.dtype, 1)), self.layout)
+        """Return the same spec with about this size."""
+        shape = shape_with(max(1, size_bytes // DTYPES.get(self.dtype, 1)), self.layout)
         return replace(self, shape=shape)
 
     @property
@@ -134,8 +134,8 @@ WHOLE_LAYOUTS = ("C", "aligned", "F", "sliced", "readonly")
 """Layouts whose memory has the array's bytes and no others, from the first element on."""
 
 
-def shape_of(elements: int, layout: str) -> tuple[int, ...]:
-    """A shape of about ``elements`` elements in which ``layout`` keeps its meaning.
+def shape_with(elements: int, layout: str) -> tuple[int, ...]:
+    """Return a shape of about ``elements`` elements in which ``layout`` keeps its meaning.
 
     Column-major order needs two axes. All other layouts get one.
     """
@@ -157,7 +157,7 @@ class Pattern:
     times: str = ""
 
     def text(self, index: str, elements: int) -> str:
-        """Source text of the values of ``elements`` indices, without what changes nothing."""
+        """Return source text of the values of ``elements`` indices, without needless operations."""
         text = index if elements <= self.modulus else f"{index} % {self.modulus}"
         if self.offset:
             text = f"{text} + {self.offset!r}"
@@ -229,10 +229,9 @@ def tiled(period: str, length: int, count: int) -> str:
 
 @dataclass(frozen=True)
 class Corners:
-    """Values at which conversions go wrong, as unsigned integers of ``word`` bits.
+    """Values as unsigned integers of ``word`` bits; an element has ``words`` of them.
 
-    An element has ``words`` of them. Their number is odd, so that a wrong stride of a power of two
-    shows.
+    Their number is odd, so that a wrong stride of a power of two shows.
     """
 
     bits: tuple[int, ...]
@@ -240,15 +239,17 @@ class Corners:
     words: int = 1
 
     def text(self, elements: int) -> str:
-        """Source text of the words of so many elements, as an array of NumPy."""
+        """Return source text of the words of ``elements`` elements, as a NumPy array."""
         words = f"numpy.array({list(self.bits)}, dtype='uint{self.word}')"
         return tiled(words, len(self.bits), elements * self.words)
 
 
 def corners(dtype: str) -> Corners:
-    """Both zeros, extremes, infinities, a negative NaN with a payload and denormals of floats (IEEE
-    754); extremes, the top bit and numbers beyond 2**53 of integers; the two values of a bool. The
-    first is not zero: an array of one element has no other.
+    """Return the values of a dtype at which conversions go wrong.
+
+    Floats (IEEE 754): both zeros, extremes, infinities, a negative NaN with a payload, denormals.
+    Integers: extremes, the top bit, numbers beyond 2**53. The first value is not zero: an array of
+    one element has no other.
     """
     if dtype == "bool":
         return Corners((1, 0, 1), 8)
@@ -301,7 +302,7 @@ class Import:
     setup: str = ""
     """Source text that only this import needs."""
     result_device: str = ""
-    """Where the result is, if not on the source's device although the framework could be there."""
+    """Device of the result, if the call moves it although the framework could stay."""
     returns_array: bool = True
     """False if the call leaves no array behind, as for a kernel's argument."""
     layouts: tuple[str, ...] = ()
@@ -329,7 +330,7 @@ class Use:
 
 
 class Probe:
-    """How to probe one framework: fill in the attributes and answer the methods.
+    """The probe of one framework: fill in the attributes and the methods.
 
     Methods that return source text are called before anything is timed. Methods that take an
     array run in the worker after ``setup``. Any method may raise; the message becomes the case's
@@ -345,7 +346,7 @@ class Probe:
     also: ClassVar[tuple[str, ...]] = ()
     """Further distributions that do the framework's work; their versions are reported too."""
     requirement: ClassVar[str] = ""
-    """What to ``pip install``; the first distribution if empty."""
+    """Argument of ``pip install``; the first distribution if empty."""
     setup: ClassVar[str] = ""
     """Source text that makes the framework's names known, such as ``import torch``."""
     variables: ClassVar[Mapping[str, str]] = {}
@@ -355,20 +356,20 @@ class Probe:
     exports: ClassVar[tuple[Export, ...]] = ()
     imports: ClassVar[tuple[Import, ...]] = ()
     flags: ClassVar[tuple[str, ...]] = ()
-    """Those of :data:`FLAGS` that ``create`` knows as a layout."""
+    """Members of :data:`FLAGS` that ``create`` makes as a layout."""
     immutable: ClassVar[bool] = False
     """Whether the framework declares that no array of it can ever be written."""
     settings: ClassVar[Mapping[str, str]] = {}
-    """By name, such as ``default dtype``: an expression that reads what a call must not change."""
+    """Expressions by name, such as ``default dtype``, that read what no call may change."""
     narrows: ClassVar[Mapping[str, str]] = {}
-    """By dtype of a source: the dtype that the documentation says a result has instead."""
+    """Documented dtype of a result by dtype of the source, if it differs."""
     narrows_why: ClassVar[str] = ""
-    """Why, and how to keep the dtype, in one sentence."""
+    """Reason, and the way to keep the dtype, in one sentence."""
     array_type: ClassVar[str] = ""
     """Dotted name of the array type. It may have ``__dlpack_c_exchange_api__`` (DLPack 1.3)."""
 
     def create(self, spec: ArraySpec) -> str:
-        """Source text that makes the array of ``spec`` into the name ``x``, after ``setup``.
+        """Return source text that assigns the array of ``spec`` to ``x``, after ``setup``.
 
         Raises :class:`Unsupported` for an array that the framework cannot make.
         """
@@ -378,22 +379,22 @@ class Probe:
         """Raise in the framework's own words if it cannot use ``device`` here."""
 
     def pointer(self, array: Any) -> int | None:
-        """Address of the first element; None if the framework does not say."""
+        """Return the address of the first element; None if the framework does not say."""
         raise NotImplementedError
 
     def to_numpy(self, array: Any) -> Any:
-        """The values as a ``numpy.ndarray`` on the host; may be a view of the array.
+        """Return the values as a ``numpy.ndarray`` on the host; it may be a view of the array.
 
         For a dtype that NumPy lacks: its bits as unsigned integers (:data:`BITS`).
         """
         raise NotImplementedError
 
     def shape(self, array: Any) -> tuple[int, ...] | None:
-        """Lengths in elements; None for memory without a shape."""
+        """Return the lengths in elements; None for memory without a shape."""
         return tuple(int(n) for n in array.shape)
 
     def dtype(self, array: Any) -> str | None:
-        """The dtype's name in :data:`DTYPES`; None for memory without a dtype.
+        """Return the dtype's name in :data:`DTYPES`; None for memory without a dtype.
 
         :meth:`to_numpy` then gives its bytes.
         """
@@ -401,7 +402,7 @@ class Probe:
         return str(getattr(dtype, "name", dtype))  # of NumPy's without the byte order
 
     def device(self, array: Any) -> str:
-        """``cpu`` or ``cuda``: where the array's memory is."""
+        """Return the device of the array's memory, ``cpu`` or ``cuda``."""
         return "cpu"
 
     def writable(self, array: Any) -> bool | None:
@@ -409,14 +410,14 @@ class Probe:
         return False if self.immutable else None
 
     def wait(self, device: str) -> str:
-        """Source text that returns when the values of ``{x}`` are there.
+        """Return source text that waits for the values of ``{x}``.
 
         Empty if the framework is synchronous on ``device``.
         """
         return ""
 
     def properties(self, array: Any) -> tuple[str, ...]:
-        """What the array is besides its values, such as ``mask``: words that a reader knows."""
+        """Name what the array has besides its values, such as ``mask``."""
         return ()
 
     def write(self, array: Any, value: int) -> Any:
@@ -424,18 +425,18 @@ class Probe:
         return NotImplemented
 
     def use(self, device: str) -> str:
-        """Source text of one small operation on ``{x}``, for the cost of using it in a loop.
+        """Return source text of one small operation on ``{x}``, to use it in a loop.
 
         A call with ``{x}`` as its argument: the operator in ``{x} + 1`` would be the producer's.
         """
         raise NotImplementedError
 
     def use_many(self, spec: ArraySpec) -> Use | None:
-        """An operation on several arrays that says more about real loops than :meth:`use`."""
+        """Return an operation on several arrays, closer to a real loop than :meth:`use`."""
         return None
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
-        """Source text by which a script without dlprof looks at an array ``{x}``.
+        """Return source text by which a script without dlprof looks at an array ``{x}``.
 
         ``values`` is a host copy as a ``numpy.ndarray``, ``address``, ``shape`` (a tuple),
         ``dtype`` (a name of :data:`DTYPES`) and ``writable`` are expressions. ``write`` is a
@@ -447,11 +448,11 @@ class Probe:
         return {"shape": "tuple({x}.shape)"}
 
     def queue_setup(self, spec: ArraySpec) -> str:
-        """Source text that runs once, after ``x`` is there, before the text of ``enqueue``."""
+        """Return source text that runs once, after ``x`` is made and before ``enqueue``."""
         return ""
 
     def enqueue(self, spec: ArraySpec) -> str | None:
-        """Source text that queues ``work`` units (an int) of work on ``x``.
+        """Return source text that queues ``work`` units (an int) of work on ``x``.
 
         It leaves the array that depends on the work in the name ``y``. The time is linear in
         ``work``. None if the framework runs everything at once.
@@ -459,7 +460,7 @@ class Probe:
         return None
 
     def enqueue_unrelated(self, spec: ArraySpec) -> str | None:
-        """Source text that queues work of ``duration_ns`` on which no array depends.
+        """Return source text that queues work of ``duration_ns`` on which no array depends.
 
         It leaves an object with a ``wait()`` in the name ``z``. None if there is no other queue,
         or if a stream of the device serves.
@@ -467,11 +468,11 @@ class Probe:
         return None
 
     def current_stream(self, device: str) -> int | None:
-        """Handle of the stream that the framework would use now; None if it does not say."""
+        """Return the handle of the stream that the framework uses now; None if it does not say."""
         return None
 
     def on_stream(self, handle: int) -> AbstractContextManager[Any] | None:
-        """A context in which the framework works on this CUDA stream; None if there is none.
+        """Return a context in which the framework works on this CUDA stream, or None.
 
         The stream outlives the context.
         """
@@ -482,7 +483,7 @@ class Probe:
 
 
 def numbers(spec: ArraySpec) -> Pattern:
-    """The pattern of the values that an array of ``spec`` should have."""
+    """Return the pattern of the values of an array."""
     pattern = PATTERNS[spec.dtype]
     return replace(pattern, offset=pattern.offset + 1) if spec.shifted else pattern
 
@@ -502,21 +503,21 @@ def check_layout(spec: ArraySpec, missing: Mapping[str, str] = {}) -> None:
 
 
 def without_strides(reason: str, readonly: str) -> Mapping[str, str]:
-    """What :func:`check_layout` takes for a framework that has contiguous arrays alone."""
+    """Return the reasons for :func:`check_layout` of a framework with contiguous arrays alone."""
     layouts = ("F", "strided", "reversed", "broadcast")
     return {**dict.fromkeys(layouts, reason), "readonly": readonly}
 
 
 def wide_shape(spec: ArraySpec) -> tuple[int, ...]:
-    """The shape of which the layout ``strided`` takes every second element of the last axis."""
+    """Return the shape whose every second element the layout ``strided`` takes."""
     return (*spec.shape[:-1], 2 * spec.shape[-1])
 
 
 def laid_out(spec: ArraySpec, values: Callable[[int, ArraySpec], str]) -> str:
-    """Source text that makes ``x`` by slicing and reshaping, as NumPy and others do it.
+    """Return source text that makes ``x`` by slicing and reshaping, as NumPy does.
 
-    For the layouts ``C``, ``strided``, ``sliced`` and ``reversed``. ``values`` gives source text
-    for that many values in one dimension.
+    The layouts are ``C``, ``strided``, ``sliced`` and ``reversed``. ``values`` gives source text
+    of a number of values in one dimension.
     """
     if spec.layout == "strided":
         return f"x = {values(2 * spec.elements, spec)}.reshape({wide_shape(spec)})[..., ::2]"
@@ -526,10 +527,10 @@ def laid_out(spec: ArraySpec, values: Callable[[int, ArraySpec], str]) -> str:
     return f"{whole}[::-1]" if spec.layout == "reversed" else whole
 
 
-def row_of(spec: ArraySpec, values: Callable[[int, ArraySpec], str]) -> str:
+def one_row(spec: ArraySpec, values: Callable[[int, ArraySpec], str]) -> str:
     return f"{values(math.prod(spec.shape[1:]), spec)}.reshape({spec.shape[1:]})"
 
 
 def written(code: str, x: str, dtype: str = "{dtype}", shape: object = "{shape}") -> str:
-    """The ``code`` of an export or import with ``x`` in its place, and dtype and shape if given."""
+    """Fill ``x`` into the ``code`` of an export or import, and dtype and shape if given."""
     return code.format(x=x, dtype=dtype, shape=shape)

@@ -24,7 +24,7 @@ from dlprof.probes.base import (
     corners,
     laid_out,
     numbers,
-    row_of,
+    one_row,
     views,
 )
 
@@ -76,7 +76,7 @@ class CuPy(Probe):
         imports = "import ml_dtypes\n" if spec.dtype == "bfloat16" else ""
         check_layout(spec, {"readonly": "CuPy has no read-only arrays"})
         if spec.layout == "broadcast":
-            return f"{imports}x = cupy.broadcast_to({row_of(spec, values)}, {spec.shape})"
+            return f"{imports}x = cupy.broadcast_to({one_row(spec, values)}, {spec.shape})"
         plain = imports + laid_out(spec, values)  # CuPy's pool allocates at multiples of 512 bytes
         if spec.layout == "F":
             return f"{plain}\nx = cupy.asfortranarray(x).reshape({spec.shape}, order='F')"
@@ -158,7 +158,7 @@ class _Handle:
 
 
 def values(elements: int, spec: ArraySpec) -> str:
-    """Source text of ``elements`` values, one-dimensional, on the device."""
+    """Return source text of ``elements`` values, one-dimensional, on the device."""
     if spec.corners:
         text = corners(spec.dtype).text(elements)
         return f"cupy.array({text.replace('numpy.', 'cupy.')}).view('{spec.dtype}')"

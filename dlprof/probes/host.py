@@ -64,19 +64,19 @@ class HostMemory(Probe):
         return pieces(spec) + self.memory(spec)
 
     def memory(self, spec: ArraySpec) -> str:
-        """Source text that makes ``x`` of ``pieces``."""
+        """Return source text that makes ``x`` of ``pieces``."""
         raise NotImplementedError
 
-    def bytes_of(self, array: Any) -> Any:
+    def raw(self, array: Any) -> Any:
         import numpy as np
 
         return np.frombuffer(array, dtype=np.uint8)
 
     def pointer(self, array: Any) -> int | None:
-        return int(self.bytes_of(array).ctypes.data)
+        return int(self.raw(array).ctypes.data)
 
     def to_numpy(self, array: Any) -> Any:
-        return self.bytes_of(array)
+        return self.raw(array)
 
     def shape(self, array: Any) -> tuple[int, ...] | None:
         return None
@@ -85,10 +85,10 @@ class HostMemory(Probe):
         return None
 
     def writable(self, array: Any) -> bool | None:
-        return bool(self.bytes_of(array).flags.writeable)
+        return bool(self.raw(array).flags.writeable)
 
     def write(self, array: Any, value: int) -> Any:
-        memory = self.bytes_of(array)
+        memory = self.raw(array)
         if not memory.flags.writeable:
             return NotImplemented
         memory[...] = value
@@ -109,7 +109,7 @@ class HostMemory(Probe):
 
 
 def pieces(spec: ArraySpec) -> str:
-    """Source text that makes ``pieces``: bytes that together are the values of ``spec``."""
+    """Return source text that makes ``pieces``: bytes that together are the values of ``spec``."""
     if spec.corners:
         return f"pieces = [{corners(spec.dtype).text(spec.elements)}.tobytes()]\nblock = None\n"
     pattern = numbers(spec)
@@ -221,7 +221,7 @@ class Pinned(HostMemory):
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
         return HOST_ARRAY
 
-    def bytes_of(self, array: Any) -> Any:
+    def raw(self, array: Any) -> Any:
         return array.reshape(-1).view("uint8")
 
     def to_numpy(self, array: Any) -> Any:

@@ -146,7 +146,7 @@ class Jax(Probe):
 
 
 def values(elements: int, spec: ArraySpec) -> str:
-    """Source text of ``elements`` values, one-dimensional or in the shape of ``spec``."""
+    """Return source text of ``elements`` values, one-dimensional or in the shape of ``spec``."""
     if spec.corners:
         host = f"{corners(spec.dtype).text(elements)}.view('{spec.dtype}')"
         # NumPy reshapes them: JAX would compile that for each dtype and shape.
@@ -164,7 +164,7 @@ def values(elements: int, spec: ArraySpec) -> str:
 # cannot know, so y has to wait for it.
 #
 # On the CPU one compiled loop, because JAX blocks the caller with more than 32 calls in flight;
-# with arithmetic beside the cosine, because XLA counts only that and runs what it finds cheap in
+# with arithmetic besides the cosine, because XLA counts only that and runs what it finds cheap in
 # the caller's thread. On CUDA one call for each unit, because XLA asks the device at each turn
 # of a loop whether to go on, which blocks the caller; and of 32 calls, which is all that may wait
 # there too, each is of many products, so that 3 ms or more are in each.

@@ -28,7 +28,7 @@ from dlprof.probes.base import (
     Use,
     check_layout,
     copies,
-    row_of,
+    one_row,
     views,
     wide_shape,
 )
@@ -265,7 +265,7 @@ def _on_host(spec: ArraySpec) -> str:
 
 
 def _own(array: str, spec: ArraySpec) -> str:
-    """A copy in memory of Numba's runtime.
+    """Return a copy in memory of Numba's runtime.
 
     It is copied as bytes: compiling ``own`` for each dtype takes longer than a survey of it.
     """
@@ -286,6 +286,6 @@ def _on_device(spec: ArraySpec) -> str:
         case "reversed":
             index = "[::-1]"
         case "broadcast":
-            whole = f"numpy.broadcast_to({row_of(spec, values)}, {spec.shape})"
+            whole = f"numpy.broadcast_to({one_row(spec, values)}, {spec.shape})"
     # The driver allocates at multiples of 256 bytes: every other layout is aligned.
     return f"x = numba.cuda.to_device({whole}){index}"

@@ -28,7 +28,7 @@ from dlprof.probes.base import (
     corners,
     laid_out,
     numbers,
-    row_of,
+    one_row,
     tiled,
     views,
 )
@@ -141,15 +141,15 @@ class NumPy(Probe):
 
 
 def shaped(spec: ArraySpec, part: Callable[[int, ArraySpec], str]) -> str:
-    """As :func:`laid_out`, also for the layouts ``broadcast`` and ``readonly``."""
+    """Do as :func:`laid_out`, also for the layouts ``broadcast`` and ``readonly``."""
     if spec.layout == "broadcast":
-        return f"x = numpy.broadcast_to({row_of(spec, part)}, {spec.shape})"
+        return f"x = numpy.broadcast_to({one_row(spec, part)}, {spec.shape})"
     locked = "\nx.flags.writeable = False" if spec.layout == "readonly" else ""
     return laid_out(spec, part) + locked
 
 
 def on_aligned_memory(spec: ArraySpec) -> str:
-    """Source text of an array on memory that begins at an odd multiple of 64 bytes.
+    """Return source text of an array on memory that begins at an odd multiple of 64 bytes.
 
     NumPy's own small arrays begin anywhere, and the address can decide between view and copy.
     """
@@ -182,7 +182,7 @@ def on_aligned_memory(spec: ArraySpec) -> str:
 
 
 def values(elements: int, spec: ArraySpec) -> str:
-    """Source text of ``elements`` values, one-dimensional."""
+    """Return source text of ``elements`` values, one-dimensional."""
     if spec.corners:
         return f"{corners(spec.dtype).text(elements)}.view('{spec.dtype}')"
     pattern = numbers(spec)
@@ -192,11 +192,10 @@ def values(elements: int, spec: ArraySpec) -> str:
 
 
 def placed(spec: ArraySpec, allocate: str = "numpy.empty({size}, dtype='uint8')") -> str:
-    """Source text for the layouts ``aligned`` and ``sliced``.
+    """Return source text for the layouts ``aligned`` and ``sliced``.
 
     The array begins at an odd multiple of 64 bytes, or one element further. NumPy's allocator
-    promises 16 bytes only. Whatever is seen of an odd multiple is known to need 64 bytes and no
-    more.
+    promises 16 bytes only. A view of an odd multiple needs 64 bytes and no more.
     """
     size = spec.size_bytes
     further, made = "", values(spec.elements, spec)

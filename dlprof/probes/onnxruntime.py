@@ -214,7 +214,7 @@ class OnnxRuntime(Probe):
 
 
 def _source(values: str, dtype: str) -> str:
-    """Source text of what ``update_inplace`` takes for ``values``, a NumPy array."""
+    """Return source text of the argument of ``update_inplace`` for ``values``, a NumPy array."""
     if dtype not in _BITS:
         return f"({values}).astype('{dtype}')"
     number, bits, text = _BITS[dtype]

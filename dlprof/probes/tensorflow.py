@@ -79,7 +79,7 @@ class TensorFlow(Probe):
         ),
         Import("convert_to_tensor", (ARRAY, NUMPY), "tf.convert_to_tensor({x})"),
         Import("constant", (ARRAY, NUMPY), "tf.constant({x})"),
-        # It takes a string tensor, of which bytes alone are made.
+        # It takes a string tensor, and only bytes become one.
         Import(
             "decode_raw",
             (BUFFER,),
@@ -160,7 +160,7 @@ class TensorFlow(Probe):
 
 
 def values(elements: int, spec: ArraySpec) -> str:
-    """Source text of ``elements`` values, one-dimensional."""
+    """Return source text of ``elements`` values, one-dimensional."""
     if spec.corners:
         return f"tf.constant({corners(spec.dtype).text(elements)}.view('{spec.dtype}'))"
     pattern = numbers(spec)

@@ -28,7 +28,7 @@ from dlprof.probes.base import (
     corners,
     laid_out,
     numbers,
-    row_of,
+    one_row,
     views,
 )
 
@@ -100,7 +100,7 @@ class Torch(Probe):
         if spec.layout == "aligned" and spec.device == "cpu":
             return _aligned(spec)
         if spec.layout == "broadcast":
-            return f"x = {row_of(spec, values)}.expand({spec.shape})"
+            return f"x = {one_row(spec, values)}.expand({spec.shape})"
         plain = laid_out(spec, values)  # a negative stride torch refuses itself
         if spec.layout == "F":
             axes = tuple(reversed(range(len(spec.shape))))
@@ -183,7 +183,7 @@ class Torch(Probe):
 
 
 def values(elements: int, spec: ArraySpec) -> str:
-    """Source text of ``elements`` values, one-dimensional, on the device."""
+    """Return source text of ``elements`` values, one-dimensional, on the device."""
     if spec.corners:
         return _corners(elements, spec)
     pattern = numbers(spec)
@@ -199,7 +199,7 @@ def values(elements: int, spec: ArraySpec) -> str:
 
 
 def _repeated(count: int, length: int) -> str:
-    """Source text after a period of ``length`` values, for so many."""
+    """Return source text that repeats a period of ``length`` values to ``count`` values."""
     return "" if count == length else f".repeat({-(-count // length)})[:{count}]"
 
 

@@ -1,4 +1,4 @@
-"""What a framework does with the clauses of DLPack and the array API standard, as a document."""
+"""Report the verdicts of one framework on DLPack and the array API standard."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TONES: dict[str, Tone] = {
 OPEN_COLUMNS = tuple(map(Column, ("", "check", "what the standard says, and what was seen")))
 COLUMNS = tuple(map(Column, ("check", "verdict", "clause", "source")))
 MOST_WORDS = 10
-"""Of what was seen, on the first screen."""
+"""Words of an observation on the first screen."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Conformance:
     found: tuple[Found, ...]
 
     def wrong(self, least: str = SEVERITIES[-1]) -> list[Found]:
-        """Violations and crashes of this severity or a stricter one, worst first."""
+        """Return violations and crashes of at least this severity, worst first."""
         return self.having(WRONG, least)
 
     def having(self, verdicts: Sequence[str], least: str) -> list[Found]:
-        """The checks of this severity or a stricter one with one of these verdicts, worst first."""
+        """Return checks with one of these verdicts and at least this severity, worst first."""
         strict = SEVERITIES[: SEVERITIES.index(least) + 1]
         return sorted(
             (one for one in self.found if one.verdict in verdicts and one.check.severity in strict),
@@ -79,24 +79,27 @@ def conformance_document(measured: Conformance) -> Document:
 
 
 def _answer(framework: str, wrong: Sequence[Found], unknown: Sequence[Found]) -> str:
-    """How many clauses are violated, by the word of the standard; and how many are not known."""
+    """Count the violated clauses by severity, and the unknown ones."""
     words = [one.check.severity for one in wrong]
     counts = ", ".join(f"{words.count(word)} {word}" for word in SEVERITIES if word in words)
     clauses = counted(len(words), "clause")
-    told = f"violates {clauses} of the standards: {counts}" if words else "violates no clause"
+    verb = f"violates {clauses} of the standards: {counts}" if words else "violates no clause"
     open_ = f"; {len(unknown)} could not be checked" if unknown else ""
-    return f"{framework} {told}{open_}"
+    return f"{framework} {verb}{open_}"
 
 
 def counts(found: Sequence[Found]) -> str:
-    """How many clauses hold, in one sentence; those that do not apply are not counted."""
+    """Count the clauses that hold, among those that apply."""
     verdicts = [one.verdict for one in found if one.verdict != "not applicable"]
     if not verdicts:
-        return f"no clause applies: {found[0].seen}"
+        return f"no clause applies: {found[0].observation}"
     words = {"refused": "refused (allowed)"}
-    others = (f"{verdicts.count(one)} {words.get(one, one)}" for one in ORDER if one in verdicts)
-    told = [one for one in others if not one.endswith("holds")]
-    return "; ".join((f"{verdicts.count('holds')} of {len(verdicts)} clauses hold", *told))
+    others = [
+        f"{verdicts.count(one)} {words.get(one, one)}"
+        for one in ORDER
+        if one in verdicts and one != "holds"
+    ]
+    return "; ".join((f"{verdicts.count('holds')} of {len(verdicts)} clauses hold", *others))
 
 
 def _row(one: Found) -> tuple[Cell, ...]:
@@ -104,17 +107,17 @@ def _row(one: Found) -> tuple[Cell, ...]:
     return (
         Cell(one.check.severity, "bad" if one.check.severity == "must" else "copy"),
         Cell(one.check.name, note=f"({one.check.role})"),
-        Cell(f"{one.check.clause} {word}: {first_words(one.seen, MOST_WORDS)}"),
+        Cell(f"{one.check.clause} {word}: {first_words(one.observation, MOST_WORDS)}"),
     )
 
 
 def _rows(found: Sequence[Found]) -> Iterator[tuple[Cell, ...]]:
     for one in sorted(found, key=lambda one: ORDER.index(one.verdict)):
-        seen = f" Seen: {one.seen}" if one.seen else ""
+        observation = f" Seen: {one.observation}" if one.observation else ""
         yield (
             Cell(one.check.name, code=True),
             Cell(one.verdict, TONES.get(one.verdict, "dim")),
-            Cell(f"{one.check.severity}: {one.check.clause}{seen}"),
+            Cell(f"{one.check.severity}: {one.check.clause}{observation}"),
             Cell(one.check.source, link=one.check.link),
         )
 
@@ -127,7 +130,7 @@ def as_json(measured: Conformance) -> str:
             "link": one.check.link,
             "clause": one.check.clause,
             "verdict": one.verdict,
-            "seen": one.seen,
+            "observation": one.observation,
         }
         for one in measured.found
     ]

@@ -1,4 +1,4 @@
-"""What the self-test found, as a document."""
+"""Report a self-test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLUMNS = (Column("planted"), Column("rule"), Column("found"), Column("result"))
 def selftest_document(
     found: Selftest, no_streams: str | None = None, simulated: bool = False
 ) -> Document:
-    """Report a self-test; ``no_streams`` is why nothing was planted on a device."""
+    """Return the document; ``no_streams`` is why nothing was planted on a device."""
     measured = [outcome for outcome in found.outcomes if not outcome.unmeasured]
     faults = [outcome for outcome in measured if outcome.plant.rule is not None]
     controls = [outcome for outcome in measured if outcome.plant.rule is None]

@@ -14,17 +14,17 @@ from dlprof.runner.worker_client import Outcome, WorkerClient
 from dlprof.text.clean import first_line
 
 LIMIT_S = 60.0
-"""Of one check, after the import."""
+"""Time limit of one check, after the import."""
 CRASHED = "crashed"
 
 
 @dataclass(frozen=True)
 class Found:
-    """The verdict of one check, and what was seen in one line."""
+    """The verdict of one check, and its observation in one line."""
 
     check: Check
     verdict: str
-    seen: str = ""
+    observation: str = ""
 
 
 def conformance(
@@ -32,7 +32,7 @@ def conformance(
 ) -> Iterator[Found]:
     """Run all checks, one after the other. Raises :class:`Unmeasured` if none can be run.
 
-    A check that loses a worker in which others ran before is run again alone.
+    A check that ends a worker after other checks is run again alone.
     """
     if "cpu" not in probe.devices:
         raise Unmeasured(f"{probe.name} owns no arrays on the host, where our counterparts are")
@@ -58,17 +58,16 @@ def conformance(
 def script(catalog: Catalog, probe: ProbeInfo, check: Check) -> str:
     """Return the check as a script without dlprof.
 
-    Raises :class:`Unmeasured` if the framework does not offer what the clause is about: a script
-    would say something else then.
+    Raises :class:`Unmeasured` if the check is not applicable: a script would give another answer.
     """
     with _start(catalog, probe) as worker:
-        asked = _request(probe, check) | {"script": True, "version": probe.version or ""}
-        outcome = worker.ask(asked, LIMIT_S)
+        request = _request(probe, check) | {"script": True, "version": probe.version or ""}
+        outcome = worker.ask(request, LIMIT_S)
         if "script" not in outcome.parts:
             raise Unmeasured(f"{probe.name}: {first_line(outcome.reason)}")
         found = _found(check, _ask(worker, probe, check), probe)
     if found.verdict == "not applicable":
-        raise Unmeasured(f"{check.name} is not applicable to {probe.name}: {found.seen}")
+        raise Unmeasured(f"{check.name} is not applicable to {probe.name}: {found.observation}")
     return str(outcome.parts["script"])
 
 
@@ -93,4 +92,4 @@ def _found(check: Check, outcome: Outcome, probe: ProbeInfo) -> Found:
         return Found(check, CRASHED, str(outcome.lost.how))
     if outcome.status != "ok":
         return Found(check, "unknown", first_line(outcome.reason))
-    return Found(check, outcome.parts["verdict"], outcome.parts["seen"])
+    return Found(check, outcome.parts["verdict"], outcome.parts["observation"])

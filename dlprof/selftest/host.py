@@ -131,7 +131,7 @@ _copies: WeakKeyDictionary[Array, Array] = WeakKeyDictionary()
 
 
 def view(source: Array) -> Array:
-    """Innocent: shares the memory, keeps its owner, and depends on the same event."""
+    """Innocent: shares the memory, keeps it, and depends on the same work."""
     return Array(source.data, source.done, source.masked)
 
 
@@ -165,12 +165,12 @@ def device_sync(source: Array) -> Array:
 
 
 def race(source: Array) -> Array:
-    """Fault: a view that forgets what it depends on."""
+    """Fault: a view that forgets the queued work."""
     return Array(source.data)
 
 
 def race_and_wait(source: Array) -> Array:
-    """Fault: copies what is there at once, and waits for the queue only then."""
+    """Fault: copies at once, and waits for the queue only then."""
     result = copied(source.data)
     source.wait()
     return result
@@ -213,12 +213,12 @@ def flush_denormals(source: Array) -> Array:
 
 
 def crash_if_empty(source: Array) -> Array:
-    """Fault: kills the process where there are no elements."""
+    """Fault: kills the process if there are no elements."""
     return view(source) if source.data.size else crash(source)
 
 
 def keep_refused(source: Array) -> Array:
-    """Fault: refuses complex numbers, and keeps what it refuses."""
+    """Fault: refuses complex numbers, and keeps these arrays."""
     if source.dtype.kind == "c":
         _refused.append(source)
         raise BufferError("no complex numbers")
@@ -282,7 +282,7 @@ def wrong_strides(source: Array) -> Array:
 
 
 def lose_byte_order(source: Array) -> Array:
-    """Fault: a view that takes the bytes of each number for those of the machine's order."""
+    """Fault: a view that forgets that the bytes of each number are swapped."""
     native = source.data.view(source.dtype.newbyteorder("="))
     return Array(native, source.done)
 
@@ -310,7 +310,7 @@ def stale(source: Array) -> Array:
 
 
 def retry(source: Any) -> Array:
-    """Fault: asks with keywords that this producer refuses, and then once more without."""
+    """Fault: asks with keywords that this producer refuses, and then again without."""
     try:
         capsule = source.__dlpack__(copy=False)
     except TypeError:
@@ -326,7 +326,7 @@ def unversioned(source: Any) -> Array:
 
 
 def from_capsule(capsule: Any) -> Array:
-    """Innocent: copies what a capsule of either kind holds."""
+    """Innocent: copies the array of a capsule of either kind."""
     return copied(numpy.from_dlpack(_Holder(capsule)))
 
 
@@ -338,7 +338,7 @@ def legacy_capsule(capsule: Any) -> Array:
 
 
 def by_strides(source: Any) -> Array:
-    """Fault: refuses what has strides, before it asks by the protocol."""
+    """Fault: refuses an array with strides, before it asks by the protocol."""
     if hasattr(source, "strides"):
         raise TypeError("strides of a foreign array")
     return Array(numpy.from_dlpack(source))

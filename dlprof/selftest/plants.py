@@ -36,8 +36,8 @@ class Plant:
     ``rule`` must find ``ways[0]``. It is None for a control, which gets no finding worse than an
     info. The other ways are innocent and use the protocol ``native``. On ``cuda``, producer and
     consumer can be put on ``any`` stream, or both stay on the ``default`` stream, or the consumer's
-    stream is ``private``. One that is ``surveyed`` shows at small arrays only. The arrays of one
-    that is ``immutable`` cannot be written.
+    stream is ``private``. A ``surveyed`` fault shows at small arrays only. The arrays of an
+    ``immutable`` consumer cannot be written.
     """
 
     name: str

@@ -16,7 +16,7 @@ _frameworks: dict[tuple[str, str], tuple[Binding, Any]] = {}
 
 
 def run(request: dict[str, Any], reply: Answer) -> None:
-    """Reply with the parts ``verdict`` and ``seen``, or with ``script``."""
+    """Reply with the parts ``verdict`` and ``observation``, or with ``script``."""
     check = CHECKS[request["check"]]
     reference = request["source"], request["name"]
     reply.stage("import")
@@ -28,10 +28,10 @@ def run(request: dict[str, Any], reply: Answer) -> None:
         reply.part("script", script(check, bound, request["version"]))
         return
     reply.stage("check")
-    verdict, seen = answer(check, framework)
-    gc.collect()  # what is freed too often ends the process here, and not in the next check
+    verdict, observation = answer(check, framework)
+    gc.collect()  # a double free ends the process here, and not in the next check
     reply.part("verdict", verdict)
-    reply.part("seen", seen)
+    reply.part("observation", observation)
 
 
 def loaded(bound: Binding) -> Any:

@@ -22,7 +22,7 @@ FIRST, SECOND, *_ = CHECKS
 
 
 def conforms():
-    return Outcome("ok", None, {"verdict": "holds", "seen": ""}, stage="check")
+    return Outcome("ok", None, {"verdict": "holds", "observation": ""}, stage="check")
 
 
 class Worker:
@@ -56,7 +56,7 @@ def found(monkeypatch):
         verdicts = {one.check.name: one for one in runner.conformance(CATALOG, PROBE)}
         assert len(verdicts) == len(CHECKS)
         assert {one.verdict for name, one in verdicts.items() if name != SECOND} == {"holds"}
-        return verdicts[SECOND].verdict, verdicts[SECOND].seen, len(started)
+        return verdicts[SECOND].verdict, verdicts[SECOND].observation, len(started)
 
     return found
 
@@ -76,7 +76,7 @@ def test_a_check_without_an_answer_in_time_is_named(found):
     [
         Outcome("failed", "KeyError: 'C'", stage="check"),
         Outcome("failed", "out of memory", stage="check", alive=False),
-        Outcome("failed", "a broken pipe", {"verdict": "holds", "seen": ""}, stage="check"),
+        Outcome("failed", "a broken pipe", {"verdict": "holds", "observation": ""}, stage="check"),
     ],
     ids=["raises", "no memory", "half"],
 )
