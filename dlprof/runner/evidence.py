@@ -15,7 +15,6 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import (
     BaseModel,
     ConfigDict,
-    FailFast,
     Field,
     PlainSerializer,
     PlainValidator,
@@ -65,8 +64,6 @@ def _packed(value: Any) -> array[float]:
 
 Samples = Annotated[Sequence[float], PlainValidator(_packed), PlainSerializer(list)]
 """Numbers without an object for each: a large session has millions."""
-Many = Annotated[list[T], FailFast()]
-"""A list that may be long: reading ends at the first value of another form."""
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Whole = Annotated[int, Strict()]
 Flag = Annotated[bool, Strict()]

@@ -21,7 +21,6 @@ from dlprof.runner.evidence import (
     HandshakeEvent,
     Lifetime,
     Lost,
-    Many,
     Maybe,
     Model,
     Ordering,
@@ -123,7 +122,7 @@ class TimeMeasure(Model):
     median_ns: float
     ci95_ns: tuple[float, float] | None
     min_ns: float
-    processes: Many[ProcessSamples] = []
+    processes: list[ProcessSamples] = []
     same_as: str | None = None
 
     @property
@@ -289,11 +288,11 @@ class Result(Model):
     recipe: Recipe | None = None
     placement: Placement | None = None
     step: Step | None = None
-    handshake: Many[HandshakeEvent] = []
-    notes: Many[Note] = []
+    handshake: list[HandshakeEvent] = []
+    notes: list[Note] = []
     in_company: Company | None = None
     output: str | None = None
-    rounds: Many[int] = []
+    rounds: list[int] = []
     untimed: bool = False
     """Whether times were left out, because the device is simulated."""
 
@@ -322,7 +321,7 @@ class FindingRecord(Model):
     rule: str
     name: str
     severity: str
-    results: Many[int]
+    results: list[int]
     summary: str
     headline: str = ""
     """The summary in at most 20 words."""

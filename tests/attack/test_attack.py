@@ -18,7 +18,7 @@ from hostile import NASTY
 from hostility import CASES, CORPUS, PAYLOADS, Hostile, attack, packed, search
 from hypothesis import strategies as st
 from recordings import NUMPY_TORCH
-from test_sessions import SESSIONS, spoiled
+from spoiled_sessions import SESSIONS, spoiled
 
 from dlprof.cli import VERBS, verb_named
 

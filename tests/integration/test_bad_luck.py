@@ -207,7 +207,6 @@ def refusal(file: str) -> str:
         ("os._exit(7)", "exit code 7"),
         ("ctypes.string_at(0)", "SIGSEGV"),
         ("del Fake", "dlprof.probes.base.Probe"),
-        ("class Bad(Fake):\n    name = 'bad'\n    def __init__(self): 1 / 0", "ZeroDivisionError"),
     ],
 )
 def test_a_probe_file_that_fails_to_load_is_refused_in_words(probe_file, text, fact):
@@ -224,8 +223,6 @@ def test_a_probe_file_that_hangs_is_given_up(probe_file, monkeypatch):
     [
         "print('noise' * 100_000); print('noise' * 100_000, file=sys.stderr)",
         "os.close(1); os.close(2); sys.stdout = sys.stderr = None; sys.path.clear()",
-        "os.fork() or time.sleep(3600)",
-        "import threading; threading.Thread(target=time.sleep, args=(3600,), daemon=True).start()",
         "from dataclasses import dataclass\n@dataclass\nclass Detail:\n    size: 'int'",
     ],
 )

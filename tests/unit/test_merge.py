@@ -5,7 +5,7 @@ from builders import make_answer, make_measure, make_record, make_timing
 from step_builders import step_case
 
 from dlprof.runner.merge import break_even, merge, merge_placement
-from dlprof.runner.session import Note, Share
+from dlprof.runner.session import Share
 
 RECORD = make_record()
 VIEW = {"verdict": "view", "evidence": {"same_address": True}}
@@ -150,11 +150,6 @@ def test_a_copy_that_took_nothing_on_the_consumers_stream_has_no_device_time(
     answer["parts"]["device_time"] |= {"resolution_ns": 500.0, "spin_ns": 1, "host_ns": 1}
     answer["parts"]["ownership"] = owned
     assert device_time_of(answer)["verdict"] == told
-
-
-def test_the_same_note_of_several_rounds_is_told_once():
-    answer = make_answer(failures=[{"instrument": "values", "reason": "no"}])
-    assert merged(answer, answer).notes == [Note(instrument="values", reason="no")]
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,17 @@
-"""Sessions with randomly changed values, and reports of sessions with odd times."""
+"""Sessions with randomly changed values."""
 
 import copy
-import io
 import json
 from dataclasses import replace
 
 from builders import make_measure
 from html_builders import case, full_session
-from hypothesis import given
 from hypothesis import strategies as st
 from repro_builders import session_of
 from rule_builders import varying, verdict
 
-from dlprof.measuring.judged import judged
-from dlprof.report import checks, data_table, markdown, terminal
-from dlprof.report.session_document import session_document
 from dlprof.runner.request import ScenarioRecord
-from dlprof.runner.session_file import document, parse
-from dlprof.ticket.ticket import written
+from dlprof.runner.session_file import document
 
 SCENARIO = ScenarioRecord("s.toml", "a", "b", expect=("x",))
 
@@ -109,62 +103,3 @@ def spoil(content, path, how, value):
             content[path[-1]] = copy.deepcopy(value)
     except (LookupError, TypeError):
         pass  # an earlier change removed it
-
-
-def use(session):
-    """Make every output of the command line from a session."""
-    report = session_document(session)
-    shown(terminal.render(report, full=True))
-    shown(markdown.render(report))
-    shown(checks.junit("t", checks.checks(session)))
-    shown(data_table.csv_text(session))
-    data_table.write_parquet(io.BytesIO(), session)
-    for finding in session.findings[:3]:
-        shown(written(session, finding, None))
-    shown(document(session))
-
-
-def shown(text):
-    text.encode()  # no half of a surrogate pair
-    assert "\x1b" not in text
-
-
-TIMES = frozenset(("samples_ns", "median_ns", "ci95_ns", "min_ns", "first_ns", "second_ns",
-                   "first_call_ns"))  # fmt: skip
-ODD_TIMES = (0.0, -3.0, 1e308, -1e308, 5e-324, float("nan"), float("inf"))
-"""An empty statement may measure 0 or slightly less. The others come from no measurement."""
-
-
-def mistimed(content, odd):
-    """Return ``content`` with other times. ``odd`` returns one, or None to keep the old one."""
-    if isinstance(content, list):
-        return [mistimed(part, odd) for part in content]
-    if not isinstance(content, dict):
-        return content
-    return {
-        name: other_times(part, odd) if name in TIMES else mistimed(part, odd)
-        for name, part in content.items()
-    }
-
-
-def other_times(part, odd):
-    if isinstance(part, list):
-        return [other_times(one, odd) for one in part]
-    found = odd()
-    return part if part is None or found is None else found
-
-
-@st.composite
-def odd_times(draw):
-    """A session with odd times, most of them odd in the same way."""
-    chance, usual = draw(st.randoms(use_true_random=False)), draw(st.sampled_from(ODD_TIMES))
-
-    def odd():
-        return chance.choice((usual, usual, usual, chance.choice(ODD_TIMES), None))
-
-    return json.dumps(mistimed(SESSIONS[draw(st.integers(0, len(SESSIONS) - 1))], odd))
-
-
-@given(odd_times())
-def test_a_session_with_odd_times_is_reported(text):
-    use(judged(parse(text, "odd.json")))
